@@ -1,0 +1,56 @@
+# Everything a fresh machine needs: Python >= 3.11, make and a network for the first `pip install`.
+#   make PYTHON=python3.12 test     another interpreter (it is only asked when .venv does not exist yet)
+#   make VENV=/tmp/venv test        another place for the environment
+
+PYTHON ?= python3
+VENV   ?= .venv
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench clean
+
+help:           ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.stamp-test       ## run examples/demo.py, pictures go to ./demo_output
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.stamp-test       ## run the tests
+	$(BIN)/python -m pytest -n 2 -q
+
+check: $(VENV)/.stamp-dev       ## lint, format, types, import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
+	$(BIN)/ruff check --select I --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.stamp-test      ## run the benchmarks
+	$(BIN)/python bench/run.py
+
+clean:          ## remove the environment, caches and demo pictures
+	rm -rf $(VENV) demo_output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "saltus needs Python >= 3.11; '$(PYTHON)' is older or missing: make PYTHON=python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "'$(PYTHON) -m venv' failed: install it (Debian: apt install python3-venv)" >&2; exit 1; }
+
+# The stamps live inside the environment, so they go when it goes; a changed pyproject.toml renews them.
+$(VENV)/.stamp-test: pyproject.toml | $(BIN)/python
+	@echo "installing saltus into $(VENV) ..."
+	@$(PIP) install -e '.[test]'
+	@touch $@
+
+$(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
+	@echo "installing saltus and the developer tools into $(VENV) ..."
+	@$(PIP) install -e '.[dev]'
+	@touch $@

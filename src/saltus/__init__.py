@@ -1,0 +1,38 @@
+"""saltus: mechanical systems with impacts, contact, joints and Coulomb friction, integrated with a certificate."""
+
+from saltus import contact, problems
+from saltus.contact import NSGS, ContactProblem, Lemke
+from saltus.errors import FunctionError, ModelError, RunError, SaltusError, SettingError
+from saltus.model import SlowFunctionWarning
+from saltus.problem import Exact, Problem
+from saltus.schemes import MoreauJean, StepDoubling
+from saltus.solution import Solution
+from saltus.solve import solve
+from saltus.status import Status
+from saltus.system import Contact, Joint, System
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "NSGS",
+    "Contact",
+    "ContactProblem",
+    "Exact",
+    "FunctionError",
+    "Joint",
+    "Lemke",
+    "ModelError",
+    "MoreauJean",
+    "Problem",
+    "RunError",
+    "SaltusError",
+    "SettingError",
+    "SlowFunctionWarning",
+    "Solution",
+    "Status",
+    "StepDoubling",
+    "System",
+    "contact",
+    "problems",
+    "solve",
+]

@@ -1,0 +1,300 @@
+"""Arrays of tracers: what numpy functions do when their arguments hold expressions.
+
+A `TracerArray` holds expressions and plain numbers side by side; a number becomes a parameter slot only when
+it meets an expression. Functions of numpy arrive through __array_ufunc__ and __array_function__.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from saltus.compile import trace_linalg as linalg
+from saltus.compile.expression import UNARY, Expr, Untraceable, graph_of, has_tracer
+
+# work on arrays of objects as they are: only rearrange, or only use + - * /
+NATIVE = """concatenate concat stack hstack vstack column_stack dstack block append insert delete reshape ravel
+transpose moveaxis swapaxes rollaxis roll flip fliplr flipud rot90 tile repeat squeeze expand_dims broadcast_to
+atleast_1d atleast_2d atleast_3d split array_split hsplit vsplit diag diagflat diagonal tril triu take copy sum
+prod cumsum cumprod mean trace outer inner vdot tensordot kron cross einsum diff polyval convolve ndim shape
+size ascontiguousarray matrix_transpose permute_dims""".split()
+
+
+class TracerArray(np.ndarray):
+    """Array of objects: expressions and plain numbers."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return apply_ufunc(ufunc, method, *inputs, **options)
+
+    def __array_function__(self, function, types, args, options):
+        return apply_function(function, args, options)
+
+    def astype(self, dtype, *args, **options):
+        if not has_tracer(self):
+            return tracer_array(as_numbers(self).astype(dtype, *args, **options))
+        _check_dtype(dtype)
+        return self.copy()
+
+    def dot(self, other):
+        return _matmul(self, other)
+
+    def clip(self, min=None, max=None):
+        return _clip(self, min, max)
+
+
+class ConstantArray(np.ndarray):
+    """A float array of the user: its copies may be filled with expressions, itself stays as it is."""
+
+    def copy(self, order: str = "C"):
+        return tracer_array(np.array(self, order=order))
+
+    def astype(self, dtype, *args, **options):
+        return tracer_array(np.asarray(self).astype(dtype, *args, **options))
+
+
+def tracer_array(value: Any) -> Any:
+    """Float and object arrays as TracerArray, so that they can be filled; everything else unchanged."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fO":
+        return value.astype(object).view(TracerArray) if value.dtype.kind == "f" else value.view(TracerArray)
+    if isinstance(value, (list, tuple)) and any(isinstance(item, np.ndarray) for item in value):
+        return type(value)(tracer_array(item) for item in value) if type(value) in (list, tuple) else value
+    return value
+
+
+def plain(value: Any) -> Any:
+    """The same with ordinary arrays instead of TracerArray, through lists and tuples."""
+    if isinstance(value, TracerArray):
+        return value.view(np.ndarray)
+    if type(value) in (list, tuple):
+        return type(value)(plain(item) for item in value)
+    return value
+
+
+def boxed(value: Any) -> Any:
+    """Operand of a loop over objects: a bare expression would send numpy back to the protocol."""
+    return np.array(value, dtype=object) if type(value) is Expr else plain(value)
+
+
+def as_numbers(value: Any) -> Any:
+    """The same with float arrays instead of TracerArrays that hold numbers only."""
+    if isinstance(value, TracerArray):
+        kinds = {type(item) for item in value.flat}
+        return np.array(value.tolist(), dtype=int if kinds and kinds <= {int} else float)
+    if isinstance(value, ConstantArray):
+        return value.view(np.ndarray)
+    if type(value) in (list, tuple):
+        return type(value)(as_numbers(item) for item in value)
+    if type(value) is dict:
+        return {key: as_numbers(item) for key, item in value.items()}
+    return value
+
+
+def full_name(function: Any) -> str:
+    name = getattr(function, "__name__", None) or type(function).__name__
+    module = getattr(function, "__module__", None) or ("numpy" if hasattr(np, name) else None)
+    return f"{module}.{name}" if module else name
+
+
+def _check_dtype(dtype: Any) -> None:
+    if dtype is not None and np.dtype(dtype).kind not in "fO":
+        raise Untraceable(f"the state is converted to {np.dtype(dtype)}, only float can be traced")
+
+
+# ---- functions of scalars, one by one
+def _scalar(ufunc: np.ufunc, name: str):
+    """The function on expressions and numbers; numbers alone give a number."""
+
+    def apply(*values):
+        graph = graph_of(*values)
+        if graph is None:
+            return ufunc(*[v.item() if isinstance(v, np.ndarray) else v for v in values])
+        return getattr(graph, name)(*values)
+
+    return apply
+
+
+_IDENTITY = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False}
+_RENAMED = {"true_divide": "divide", "mod": "remainder", "bitwise_and": "logical_and",
+            "bitwise_or": "logical_or", "invert": "logical_not", "float_power": "power"}  # fmt: skip
+_ELEMENTWISE = (*UNARY, *_RENAMED, *_RENAMED.values(), *(
+    "add subtract multiply negative positive conjugate absolute fabs sign heaviside square reciprocal cbrt "
+    "exp2 radians degrees deg2rad rad2deg minimum maximum fmin fmax floor_divide arctan2 hypot fmod copysign "
+    "less less_equal greater greater_equal equal not_equal"
+).split())  # fmt: skip
+
+
+def _elementwise(ufunc: np.ufunc, name: str) -> tuple:
+    scalar = _scalar(ufunc, name)
+    options = {"identity": _IDENTITY[name]} if name in _IDENTITY else {}
+    return scalar, np.frompyfunc(scalar, ufunc.nin, 1, **options)
+
+
+@functools.cache
+def _table() -> dict[Any, tuple]:
+    ufuncs = {getattr(np, name): _RENAMED.get(name, name) for name in _ELEMENTWISE if hasattr(np, name)}
+    return {ufunc: _elementwise(ufunc, name) for ufunc, name in ufuncs.items()}
+
+
+def _lookup(ufunc: np.ufunc) -> tuple | None:
+    found = _table().get(ufunc)
+    if found is None and ufunc.__name__ in ("erf", "erfc"):  # scipy.special, which is not imported here
+        found = _table()[ufunc] = _elementwise(ufunc, ufunc.__name__)
+    return found
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, *inputs, out=None, **options):
+    """What a numpy ufunc (or its reduce, accumulate, outer) does to expressions."""
+    if not has_tracer(inputs):
+        result = tracer_array(getattr(ufunc, method)(*as_numbers(inputs), **options))
+    elif ufunc is np.matmul and method == "__call__":
+        result = _matmul(*inputs)
+    else:
+        found = _lookup(ufunc)
+        if found is None:
+            raise Untraceable(f"{full_name(ufunc)} cannot be traced")
+        if options.pop("where", True) is not True:
+            raise Untraceable(f"{full_name(ufunc)}(where=...) cannot be traced; use np.where")
+        _check_dtype(options.pop("dtype", None))
+        result = _run(*found, method, [plain(value) for value in inputs], options)
+    if out is None:
+        return result
+    target = out[0] if isinstance(out, tuple) else out
+    if target.dtype != object:
+        raise Untraceable("a result of the state is stored into a float array made outside; copy it first")
+    target[...] = plain(result)
+    return target
+
+
+def _run(scalar, vector, method: str, inputs: list, options: dict):
+    if method == "__call__":
+        if not any(isinstance(value, (np.ndarray, list, tuple)) for value in inputs):
+            return scalar(*inputs)
+        return tracer_array(vector(*map(boxed, inputs)))
+    if method == "reduce" and options.get("axis", 0) is None and vector.identity is None:
+        inputs[0], options = np.ravel(inputs[0]), {}
+    if method not in ("reduce", "accumulate", "outer"):
+        raise Untraceable(f"the ufunc method {method} cannot be traced")
+    return tracer_array(getattr(vector, method)(*map(boxed, inputs), **options))
+
+
+# ---- functions of arrays
+def apply_function(function: Any, args: tuple, options: dict) -> Any:
+    """What a numpy function does to arguments that may hold expressions."""
+    if function is np.empty and np.dtype(options.get("dtype", float)).kind == "f":
+        return _full(args[0] if args else options["shape"], math.nan)  # not what the memory happened to hold
+    if not has_tracer(args) and not has_tracer(options):
+        return tracer_array(function(*as_numbers(args), **as_numbers(options)))
+    handler = _handlers().get(function)
+    if handler is None:
+        raise Untraceable(f"{full_name(function)} cannot be traced")
+    return handler(*args, **options)
+
+
+def handled(function: Any) -> bool:
+    return function in _handlers()
+
+
+@functools.cache
+def _handlers() -> dict[Any, Any]:
+    native = [getattr(np, name) for name in NATIVE if hasattr(np, name)]
+    handlers: dict[Any, Any] = {function: _native(function) for function in native}
+    for name in ("array", "asarray", "asanyarray"):
+        handlers[getattr(np, name)] = _array
+    for name, fill in (("zeros_like", 0.0), ("ones_like", 1.0), ("empty_like", math.nan)):
+        handlers[getattr(np, name)] = functools.partial(_full_like, fill)
+    for function, meaning in (
+        (np.linalg.norm, linalg.norm), (np.linalg.solve, linalg.solve), (np.linalg.inv, linalg.inverse),
+        (np.linalg.det, linalg.determinant), (np.interp, linalg.interp), (np.linalg.cross, np.cross),
+        (np.linalg.outer, np.outer), (np.linalg.matrix_power, np.linalg.matrix_power), (np.dot, linalg.matmul),
+    ):  # fmt: skip
+        handlers[function] = _native(meaning)
+    for function, ufunc in (
+        (np.max, np.maximum),
+        (np.amax, np.maximum),
+        (np.min, np.minimum),
+        (np.amin, np.minimum),
+    ):
+        handlers[function] = functools.partial(_extremum, ufunc)
+    return handlers | {
+        np.empty: np.empty, np.where: _where, np.select: _select, np.clip: _clip,
+        np.full: lambda shape, value, dtype=None: _full(shape, value),
+        np.full_like: lambda array, value, **options: _full_like(value, array, **options),
+        np.isscalar: lambda value: type(value) is Expr, np.real: lambda value: value,
+    }  # fmt: skip
+
+
+def _native(function: Any):
+    def call(*args, **options):
+        _check_dtype(options.pop("dtype", None))
+        if options.get("out") is not None:
+            raise Untraceable(f"{full_name(function)}(out=...) cannot be traced")
+        return tracer_array(function(*plain(args), **{key: plain(item) for key, item in options.items()}))
+
+    return call
+
+
+_matmul = _native(linalg.matmul)
+
+
+def _array(value, dtype=None, *, copy=True, ndmin: int = 0, **ignored):
+    _check_dtype(dtype)
+    made = np.array(plain(value), dtype=object, ndmin=ndmin)
+    if any(isinstance(item, (list, tuple)) for item in made.flat):
+        raise Untraceable("an array is built from rows of different lengths")
+    return made.view(TracerArray)
+
+
+def _full(shape, value) -> TracerArray:
+    made = np.empty(shape, dtype=object).view(TracerArray)
+    made[...] = plain(value)
+    return made
+
+
+def _full_like(value, array, dtype=None, *, shape=None, **ignored) -> Any:
+    if dtype is not None and np.dtype(dtype).kind not in "fO":
+        return np.full(np.shape(plain(array)) if shape is None else shape, value, dtype=dtype)
+    return _full(np.shape(plain(array)) if shape is None else shape, value)
+
+
+_CHOOSE = np.frompyfunc(lambda c, a, b: (graph_of(c, a, b) or _Numbers).where(c, a, b), 3, 1)
+
+
+class _Numbers:
+    """np.where on plain numbers, in the place of a graph."""
+
+    @staticmethod
+    def where(condition, a, b):
+        return a if condition else b
+
+
+def _where(condition, *choices):
+    if len(choices) != 2:
+        raise Untraceable("np.where(condition) needs the state as a number; use np.where(condition, a, b)")
+    return tracer_array(_CHOOSE(boxed(condition), *map(boxed, choices)))
+
+
+def _select(conditions, choices, default=0):
+    result = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = _where(condition, choice, result)
+    return result
+
+
+def _clip(value, a_min=None, a_max=None, *, min=None, max=None):
+    low, high = a_min if min is None else min, a_max if max is None else max
+    value = value if low is None else np.maximum(as_operand(value), as_operand(low))
+    return value if high is None else np.minimum(as_operand(value), as_operand(high))
+
+
+def as_operand(value: Any) -> Any:
+    """Lists that hold expressions as arrays, so that numpy sees the tracers."""
+    return _array(value) if isinstance(value, (list, tuple)) and has_tracer(value) else value
+
+
+def _extremum(ufunc: np.ufunc, value, axis=None, *, keepdims=False):
+    if axis is None and keepdims:
+        raise Untraceable("np.max and np.min with keepdims and without axis cannot be traced")
+    return ufunc.reduce(_array(value), axis=axis, **({"keepdims": True} if keepdims else {}))

@@ -1,0 +1,290 @@
+"""Calling a user's function with tracers: a copy of it runs with stand-ins for all it refers to.
+
+Nothing of the user's is changed: modules, helper functions, objects and tables found in globals, closures,
+defaults and attributes are replaced by stand-ins inside the copy only.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+from saltus.compile.expression import UNARY, Expr, Untraceable, graph_of, has_tracer
+from saltus.compile.graph import Graph
+from saltus.compile.trace_array import (
+    ConstantArray,
+    TracerArray,
+    apply_function,
+    apply_ufunc,
+    as_numbers,
+    as_operand,
+    full_name,
+    handled,
+    tracer_array,
+)
+from saltus.compile.trace_table import Sparse, as_spline
+
+LIBRARIES = frozenset({"numpy", "scipy"})
+UNREPEATABLE = frozenset({"numpy.random", "random", "secrets", "time"})  # a trace would freeze one value
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
+_ATOMS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_, Expr,
+                    TracerArray, slice, range, type(...)})  # fmt: skip
+
+
+def _root(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _is_foreign(module: str | None) -> bool:
+    return _root(module) in LIBRARIES or _root(module) in sys.stdlib_module_names
+
+
+def _is_unrepeatable(module: str | None) -> bool:
+    return module in UNREPEATABLE or (module or "").startswith("numpy.random.")
+
+
+class StandIns:
+    """Makes and remembers the stand-ins of one trace."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self._known: dict[int, tuple[Any, Any]] = {}  # id -> (original, kept alive; stand-in)
+        self._classes: dict[type, type] = {}
+        self._builtins = dict(vars(builtins))
+        self._builtins["min"] = functools.partial(_extremum, min, "minimum")
+        self._builtins["max"] = functools.partial(_extremum, max, "maximum")
+        self._builtins["__import__"] = lambda *args, **options: self.wrap(__import__(*args, **options))
+
+    def wrap(self, value: Any) -> Any:
+        """The stand-in of a value, or the value itself when it needs none."""
+        if type(value) in _ATOMS:
+            return value
+        if isinstance(value, types.MethodType):
+            return types.MethodType(self.wrap(value.__func__), self.wrap(value.__self__))
+        found = self._known.get(id(value))
+        return self._keep(value, self._make(value)) if found is None else found[1]
+
+    def _keep(self, value: Any, stand_in: Any) -> Any:
+        self._known[id(value)] = (value, stand_in)
+        self._known[id(stand_in)] = (stand_in, stand_in)
+        return stand_in
+
+    def _make(self, value: Any) -> Any:
+        kind = type(value)
+        module = getattr(value, "__module__", None) if callable(value) else kind.__module__
+        if isinstance(value, types.ModuleType):
+            return _Module(self, value)
+        if isinstance(value, types.FunctionType) and not _is_foreign(module):
+            return self._function(value)
+        if isinstance(value, np.ufunc):
+            return _Ufunc(value)
+        if isinstance(value, np.ndarray):
+            return value.view(ConstantArray) if kind is np.ndarray and value.dtype.kind == "f" else value
+        if isinstance(value, types.BuiltinFunctionType):
+            if value in _math_handlers():
+                return functools.partial(_math_call, value)
+            if _is_unrepeatable(module or type(value.__self__).__module__):
+                return _Unrepeatable(value.__name__)
+        if kind.__module__.startswith("numba") and hasattr(value, "py_func"):
+            return self.wrap(value.py_func)
+        if kind is functools.partial:
+            options = {key: self.wrap(item) for key, item in value.keywords.items()}
+            return functools.partial(self.wrap(value.func), *map(self.wrap, value.args), **options)
+        if kind.__name__ == "_lru_cache_wrapper":
+            return self.wrap(value.__wrapped__)
+        if isinstance(value, type):
+            # splines may be made inside the function; other classes stay what they are
+            return self._outside(value) if value.__module__.startswith("scipy.interpolate") else value
+        if kind.__module__.startswith("scipy.interpolate"):
+            return as_spline(self.graph, value) or (self._outside(value) if callable(value) else value)
+        if kind.__module__.startswith("scipy.sparse"):
+            return Sparse(value)
+        if _is_unrepeatable(module):
+            return _Unrepeatable(kind.__name__)
+        if callable(value) and _root(module) in LIBRARIES:
+            return self._outside(value)
+        return self._container(value)
+
+    # ---- functions
+    def _function(self, function: types.FunctionType) -> types.FunctionType:
+        code = function.__code__
+        namespace: dict[str, Any] = {"__builtins__": self._builtins, "__name__": function.__module__}
+        cells = tuple(types.CellType() for _ in function.__closure__ or ())
+        made = types.FunctionType(code, namespace, function.__name__, None, cells or None)
+        self._keep(function, made)  # before its references are followed: functions may call each other
+        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+        if function.__defaults__:
+            made.__defaults__ = tuple(map(self.wrap, function.__defaults__))
+        if function.__kwdefaults__:
+            made.__kwdefaults__ = {key: self.wrap(item) for key, item in function.__kwdefaults__.items()}
+        for name in _names(code):
+            if name in function.__globals__:
+                namespace[name] = self.wrap(function.__globals__[name])
+        for old, new in zip(function.__closure__ or (), cells, strict=True):
+            try:
+                new.cell_contents = self.wrap(old.cell_contents)
+            except ValueError:
+                pass  # an empty cell stays empty
+        return made
+
+    def _outside(self, function: Any) -> Any:
+        """A library function: numbers go through, expressions only where their meaning is known."""
+
+        def call(*args, **options):
+            if isinstance(function, type) or not handled(function):
+                if has_tracer(args) or has_tracer(options):
+                    raise Untraceable(f"{full_name(function)} cannot be traced")
+                return self.wrap(tracer_array(function(*as_numbers(args), **as_numbers(options))))
+            return apply_function(function, args, options)
+
+        return call
+
+    # ---- objects
+    def _container(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            items = [self.wrap(item) for item in value]
+            if all(new is old for new, old in zip(items, value, strict=True)):
+                return value
+            return value._make(items) if hasattr(value, "_make") else type(value)(items)
+        if isinstance(value, dict):
+            items = {key: self.wrap(item) for key, item in value.items()}
+            return value if all(items[key] is value[key] for key in value) else items
+        if type(value) is types.SimpleNamespace:
+            return types.SimpleNamespace(**{key: self.wrap(item) for key, item in vars(value).items()})
+        if type(value).__flags__ & _HEAP_TYPE and not _is_foreign(type(value).__module__):
+            return self._object(value)
+        return value
+
+    def _object(self, value: Any) -> Any:
+        """A shallow copy whose attributes are stand-ins: what the function stores in self stays there."""
+        try:
+            made = object.__new__(self._class(type(value)))
+        except TypeError:  # an enumeration, a class with its own memory layout
+            return value
+        for base in type(value).__mro__:
+            slots = base.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name not in ("__dict__", "__weakref__") and hasattr(value, name):
+                    object.__setattr__(made, name, getattr(value, name))
+        if hasattr(value, "__dict__"):
+            made.__dict__.update(value.__dict__)
+        return made
+
+    def _class(self, original: type) -> type:
+        if original not in self._classes:
+            wrap = self.wrap
+
+            def __getattribute__(self, name):
+                value = original.__getattribute__(self, name)
+                return value if name.startswith("__") else wrap(value)
+
+            def __call__(self, *args, **options):
+                return wrap(original.__call__)(self, *args, **options)
+
+            namespace: dict[str, Any] = {
+                "__getattribute__": __getattribute__,
+                "__module__": original.__module__,
+            }
+            if any("__call__" in vars(base) for base in original.__mro__):
+                namespace["__call__"] = __call__
+            self._classes[original] = type(original)(original.__name__, (original,), namespace)
+        return self._classes[original]
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Global names used by a function and by the functions defined inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names(constant)
+    return names
+
+
+class _Module:
+    """A module whose attributes are stand-ins."""
+
+    def __init__(self, stand_ins: StandIns, module: types.ModuleType):
+        self._stand_ins, self._module = stand_ins, module
+
+    def __getattr__(self, name: str) -> Any:
+        module = self.__dict__["_module"]
+        if _is_unrepeatable(module.__name__):
+            raise Untraceable(f"{module.__name__}.{name} gives another value at every call")
+        value = self.__dict__[name] = self.__dict__["_stand_ins"].wrap(getattr(module, name))
+        return value
+
+
+class _Unrepeatable:
+    """A random generator or clock: used inside a traced function, it would be frozen at one value."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __call__(self, *args, **options):
+        raise Untraceable(f"{self._name} gives another value at every call")
+
+    def __getattr__(self, name: str) -> Any:
+        raise Untraceable(f"{self._name}.{name} gives another value at every call")
+
+
+class _Ufunc:
+    """A ufunc that also accepts lists of expressions; its float results can be filled with expressions."""
+
+    def __init__(self, ufunc: np.ufunc):
+        self._ufunc = ufunc
+
+    def __call__(self, *args, **options):
+        args = [as_operand(value) for value in args]
+        if has_tracer(args):
+            return apply_ufunc(self._ufunc, "__call__", *args, **options)
+        return tracer_array(self._ufunc(*args, **options))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ufunc, name)
+
+
+# ---- math and builtins
+@functools.cache
+def _math_handlers() -> dict[Any, Any]:
+    names = {numpy_name: name for numpy_name, name in UNARY.items() if hasattr(math, name)} | {
+        "arctan2": "atan2", "fmod": "fmod", "copysign": "copysign", "power": "pow", "fabs": "fabs",
+        "degrees": "degrees", "radians": "radians", "cbrt": "cbrt", "exp2": "exp2",
+    }  # fmt: skip
+    handlers = {getattr(math, name): _by_graph(key) for key, name in names.items() if hasattr(math, name)}
+    handlers[math.log] = lambda x, base=math.e: (
+        np.log(x) if base is math.e else graph_of(x, base).divide(np.log(x), np.log(base))
+    )
+    handlers[math.hypot] = lambda *parts: np.sqrt(sum(x * x for x in parts))
+    handlers[math.dist] = lambda a, b: np.sqrt(sum((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
+    handlers[math.fsum] = sum
+    handlers[math.prod] = lambda items, *, start=1: functools.reduce(lambda a, b: a * b, items, start)
+    return handlers
+
+
+def _by_graph(name: str):
+    return lambda *values: getattr(graph_of(*values), name)(*values)
+
+
+def _math_call(function: Any, *args, **options):
+    args = [value.item() if isinstance(value, np.ndarray) and value.size == 1 else value for value in args]
+    return _math_handlers()[function](*args, **options) if has_tracer(args) else function(*args, **options)
+
+
+def _extremum(choose: Any, name: str, *args, **options):
+    items = args if len(args) > 1 else list(args[0])
+    if not has_tracer(list(items)):
+        return choose(*args, **options)
+    if options:
+        raise Untraceable(f"{choose.__name__}() with key or default cannot be traced")
+
+    def better(a, b):
+        graph = graph_of(a, b)
+        return choose(a, b) if graph is None else getattr(graph, name)(a, b)
+
+    return functools.reduce(better, items)

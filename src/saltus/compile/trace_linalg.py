@@ -1,0 +1,145 @@
+"""Linear algebra and tables of numpy on expressions: products, norms, small solves, interpolation.
+
+All arrays here are ordinary arrays, of floats or of expressions and numbers side by side.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from saltus.compile.expression import Expr, Untraceable, graph_of, has_tracer
+
+MAX_SOLVE = 4  # largest system solved symbolically, by cofactors
+
+
+def _is_zero(item: Any) -> bool:
+    return item.op == "num" and item.payload == 0.0 if type(item) is Expr else item == 0
+
+
+def matmul(left, right):
+    """left @ right; products with a zero are never made, so that a sparse constant matrix stays sparse."""
+    left, right = np.asarray(left), np.asarray(right)
+    if left.ndim == 0 or right.ndim == 0:
+        return np.multiply(left, right, dtype=object)
+    if max(left.ndim, right.ndim) > 2:
+        return np.matmul(left.astype(object), right.astype(object))
+    if left.shape[-1] != right.shape[0]:
+        raise ValueError(f"matmul: shapes {left.shape} and {right.shape} do not fit")
+    rows = _sparse_rows(left if left.ndim == 2 else left[None, :])
+    columns = [dict(column) for column in _sparse_rows(right.T if right.ndim == 2 else right[None, :])]
+    result = np.empty((len(rows), len(columns)), dtype=object)
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            terms = [item * column[k] for k, item in row if k in column]
+            result[i, j] = functools.reduce(lambda total, term: total + term, terms) if terms else 0.0
+    return result.reshape(left.shape[:-1] + right.shape[1:])[()]
+
+
+def _sparse_rows(matrix: np.ndarray) -> list[list[tuple[int, Any]]]:
+    if matrix.dtype != object:
+        return [[(int(k), row[k].item()) for k in np.flatnonzero(row)] for row in matrix]
+    return [[(k, item) for k, item in enumerate(row.tolist()) if not _is_zero(item)] for row in matrix]
+
+
+_ROOT = np.frompyfunc(lambda x: x.sqrt() if type(x) is Expr else math.sqrt(x), 1, 1)
+_LARGER = np.frompyfunc(
+    lambda a, b: max(a, b) if graph_of(a, b) is None else graph_of(a, b).maximum(a, b), 2, 1
+)
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """np.linalg.norm of vectors (1, 2, infinity) and the Frobenius norm."""
+    array = np.asarray(x, dtype=object)
+    if array.ndim == 0:
+        return abs(array.item())
+    if ord not in (None, 1, 2, np.inf, "fro") or (
+        array.ndim > 1 and axis is None and ord not in (None, "fro")
+    ):
+        raise Untraceable(f"np.linalg.norm of shape {array.shape} with ord={ord} cannot be traced")
+    if axis is None and not keepdims:
+        array, axis = array.ravel(), 0
+    if ord == 1:
+        return np.add.reduce(np.absolute(array), axis=axis, keepdims=keepdims)
+    if ord == np.inf:
+        return _LARGER.reduce(np.absolute(array), axis=axis, keepdims=keepdims)
+    squares = np.add.reduce(array * array, axis=axis, keepdims=keepdims)
+    return _ROOT(squares) if isinstance(squares, np.ndarray) else _ROOT(np.array(squares, dtype=object))
+
+
+def _square_matrix(matrix, name: str) -> list[list[Any]]:
+    array = np.asarray(matrix, dtype=object)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] > MAX_SOLVE:
+        raise Untraceable(f"np.linalg.{name} of shape {array.shape} cannot be traced: only square matrices "
+                          f"up to {MAX_SOLVE} x {MAX_SOLVE}")  # fmt: skip
+    return array.tolist()
+
+
+def _minor(rows: list[list[Any]], i: int, j: int) -> list[list[Any]]:
+    return [row[:j] + row[j + 1 :] for k, row in enumerate(rows) if k != i]
+
+
+def _determinant(rows: list[list[Any]]) -> Any:
+    if len(rows) == 1:
+        return rows[0][0]
+    total = 0.0
+    for j, item in enumerate(rows[0]):
+        if not _is_zero(item):
+            term = item * _determinant(_minor(rows, 0, j))
+            total = total - term if j % 2 else total + term
+    return total
+
+
+def determinant(matrix) -> Any:
+    return _determinant(_square_matrix(matrix, "det"))
+
+
+def _adjugate(rows: list[list[Any]]) -> np.ndarray:
+    n = len(rows)
+    result = np.empty((n, n), dtype=object)
+    for i in range(n):
+        for j in range(n):
+            cofactor = _determinant(_minor(rows, j, i)) if n > 1 else 1.0
+            result[i, j] = -cofactor if (i + j) % 2 else cofactor
+    return result
+
+
+def inverse(matrix) -> np.ndarray:
+    rows = _square_matrix(matrix, "inv")
+    return _adjugate(rows) / _boxed(_determinant(rows))
+
+
+def solve(matrix, right):
+    if not has_tracer(matrix):
+        return matmul(np.linalg.inv(np.asarray(matrix, dtype=float)), right)
+    rows = _square_matrix(matrix, "solve")
+    return matmul(_adjugate(rows), right) / _boxed(_determinant(rows))
+
+
+def _boxed(item: Any) -> np.ndarray:
+    return np.array(item, dtype=object)
+
+
+def interp(x, xp: Sequence[float], fp: Sequence[float], left=None, right=None, period=None):
+    """np.interp: piecewise linear, constant outside the table."""
+    graph = graph_of(*_boxed(x).flat)
+    if graph is None or has_tracer(xp) or has_tracer(fp) or period is not None:
+        raise Untraceable("np.interp: only tables of numbers without period can be traced")
+    abscissae, ordinates = np.asarray(xp, dtype=float), np.asarray(fp, dtype=float)
+    if abscissae.size < 2 or np.any(np.diff(abscissae) <= 0.0):
+        raise Untraceable("np.interp: the table needs two or more increasing abscissae")
+    n = abscissae.size - 1
+    coefficients = np.column_stack([np.diff(ordinates) / np.diff(abscissae), ordinates[:-1]])
+    offset = graph.table([*abscissae, *coefficients.flat])
+    low, high = graph.parameter(offset), graph.parameter(offset + n)
+
+    def value(item):
+        result = graph.piecewise(graph.clip(item, low, high), offset, n, 1)
+        result = result if left is None else graph.where(graph.less(item, low), left, result)
+        return result if right is None else graph.where(graph.less(high, item), right, result)
+
+    return np.frompyfunc(value, 1, 1)(_boxed(x))

@@ -1,0 +1,97 @@
+"""The contracts between kernels: records and pointer types. Every unit is declared with a type from here.
+
+Model      the user's mechanics: functions, parameter values, constant matrices and laws, integer layout
+Solver     how a contact problem is solved: method, laws of one block, elimination of joints
+Reaction   a Solver and the correction of positions
+Scheme     a step over one interval; `inner` is a Reaction (depth 0) or the scheme it wraps (depth n + 1)
+Control    decides from the finished record of a step
+State      what evolves: q, v and the scheme's memory
+Record     what one step reports
+Contacts   a one-step contact problem as the solvers see it
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import namedtuple
+
+from numba import types
+from numba.extending import typeof_impl
+
+F, I = types.float64, types.int64  # noqa: E741  the short names of the two scalar types
+A, B, J = types.Array(F, 1, "C"), types.Array(F, 2, "C"), types.Array(I, 1, "C")
+
+# ---- model functions: status = function(...)
+MASS = types.FunctionType(I(F, A, A, A))  # t q par -> matrix in profile storage
+FORCE = types.FunctionType(I(F, A, A, A, A))  # t q v par -> f
+JACOBIAN = types.FunctionType(I(F, A, A, A, A, A))  # t q v par -> (df/dq) B, df/dv in profile storage
+GAP = types.FunctionType(I(F, A, A, A))  # t q par -> gaps of contacts, then joint constraints
+KINEMATICS = types.FunctionType(I(F, A, A, A, A))  # t q par -> W by sparse rows, w
+CURVATURE = types.FunctionType(I(F, A, A, A, A))  # t q v par -> zeta, one per row
+RATE = types.FunctionType(I(A, A, A, A))  # q v par -> q_dot = B(q) v
+RETRACT = types.FunctionType(I(A, A))  # q par -> q in place
+
+Model = namedtuple("Model", "mass force jacobian gap kinematics curvature rate retract par constants layout")
+MODEL = types.NamedTuple([MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, A, A, J], Model)
+
+# ---- one-step contact problem: u = W^T y + b with y = X P, laws between u and P block by block
+# blocks: (kind, first row, rows) per block; rows: (W begin, W end, X begin, X end) per row into W_col/W and X_col/X
+Contacts = namedtuple("Contacts", "nv blocks rows W_col W X_col X b mu")
+CONTACTS = types.NamedTuple([I, J, J, J, A, J, A, A, A], Contacts)
+
+LOCAL = types.FunctionType(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solution of one block
+CONE = types.FunctionType(I(I, F, A))  # kind mu -> P projected onto its set, in place
+SOLVE = types.FunctionType(I(CONTACTS, LOCAL, CONE, A, A, A, A, A, J))  # .. settings P u info work iwork
+
+JOINTS = types.FunctionType(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltus/reaction.py
+
+Solver = namedtuple("Solver", "solve local cone joints settings")
+SOLVER = types.NamedTuple([SOLVE, LOCAL, CONE, JOINTS, A], Solver)
+DRIFT = types.FunctionType(I(MODEL, SOLVER, A, F, A, A, A, A, J))  # settings t q v P work iwork
+
+Reaction = namedtuple("Reaction", "solver drift")
+REACTION = types.NamedTuple([SOLVER, DRIFT], Reaction)
+
+# ---- stepping
+State = namedtuple("State", "q v memory")
+STATE = types.NamedUniTuple(A, 3, State)  # what numba itself makes of three equal members
+Record = namedtuple("Record", "header v_minus impulse dissipation events dense counters")
+RECORD = types.NamedTuple([A, A, A, A, B, A, J], Record)
+
+Scheme = namedtuple("Scheme", "step inner settings")
+Control = namedtuple("Control", "decide settings memory")
+DECIDE = types.FunctionType(I(A, A, F, F, A, A))  # settings header t h memory -> decision
+CONTROL = types.NamedTuple([DECIDE, A, A], Control)
+
+
+@functools.cache
+def scheme_type(depth: int) -> types.NamedTuple:
+    """Return the type of a scheme that wraps `depth` others (a pointer type cannot contain itself)."""
+    return types.NamedTuple([step_type(depth), inner_type(depth), A], Scheme)
+
+
+@functools.cache
+def inner_type(depth: int):
+    """Return the type of what a scheme of this depth works with."""
+    return REACTION if depth == 0 else scheme_type(depth - 1)
+
+
+@functools.cache
+def step_type(depth: int) -> types.FunctionType:
+    """Return the type of a step: model inner settings t h state -> state_new record, with work and iwork."""
+    return types.FunctionType(I(MODEL, inner_type(depth), A, F, F, STATE, STATE, RECORD, A, J))
+
+
+def _depth(scheme) -> int:
+    return 0 if isinstance(scheme.inner, Reaction) else 1 + _depth(scheme.inner)
+
+
+# Without these, numba types the members as dispatchers and finds no matching signature.
+typeof_impl.register(Model)(lambda value, context: MODEL)
+typeof_impl.register(Contacts)(lambda value, context: CONTACTS)
+typeof_impl.register(Solver)(lambda value, context: SOLVER)
+typeof_impl.register(Reaction)(lambda value, context: REACTION)
+typeof_impl.register(State)(lambda value, context: STATE)
+typeof_impl.register(Record)(lambda value, context: RECORD)
+typeof_impl.register(Control)(lambda value, context: CONTROL)
+typeof_impl.register(Scheme)(lambda value, context: scheme_type(_depth(value)))

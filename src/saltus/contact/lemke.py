@@ -1,0 +1,275 @@
+"""Lemke: complementary pivoting for contacts without friction (Lemke 1965; lexicographic rule, Cottle et al. 1992).
+
+Bilateral rows are eliminated by principal pivots, then the artificial variable z0 leads along complementary bases to
+a solution or to a ray. The lexicographic rule excludes cycles, so that redundant contacts (a table on four legs) do no
+harm; for symmetric positive semidefinite D a ray proves that there is no solution.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from saltus.compile.seam import ivec, mat, unit, vec
+from saltus.compile.types import CONTACTS, SOLVE, A, B, F, I, J
+from saltus.contact.problem import ContactProblem, ContactResult, run
+from saltus.contact.residual import residual, residual_work
+from saltus.errors import SettingError
+from saltus.laws import BILATERAL, UNILATERAL
+from saltus.status import Status
+
+STALLED = int(Status.CONTACT_STALLED)
+UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
+ENUMERATED = 10  # rows up to which all complementary bases are tried when pivoting fails
+
+
+@unit(I(B, J, I, I))
+def _pivot(T, basis, row, col):
+    """Let variable `col` enter the basis in `row`."""
+    rows, cols = T.shape
+    factor = 1.0 / T[row, col]
+    for j in range(cols):
+        T[row, j] *= factor
+    T[row, col] = 1.0
+    for i in range(rows):
+        factor = T[i, col]
+        if i != row and factor != 0.0:
+            for j in range(cols):
+                T[i, j] -= factor * T[row, j]
+            T[i, col] = 0.0
+    basis[row] = col
+    return 0
+
+
+@unit(I(B, J, J, J, I, F))
+def _leaving(T, basis, free, tied, col, smallest):
+    """Return the row that leaves when `col` enters, by the lexicographic ratio test; -1 on a ray."""
+    n = T.shape[0]
+    count = 0
+    for i in range(n):
+        if free[i] == 0 and T[i, col] > smallest:
+            tied[count] = i
+            count += 1
+    if count == 0:
+        return -1
+    for key in range(-1, n):  # the constants first, then the columns of the inverse basis
+        if count == 1 or (key >= 0 and free[key] == 1):
+            continue
+        j = key if key >= 0 else 2 * n + 1
+        least = math.inf
+        for m in range(count):
+            least = min(least, T[tied[m], j] / T[tied[m], col])
+        kept = 0
+        for m in range(count):
+            if T[tied[m], j] / T[tied[m], col] <= least + 1e-13 * max(1.0, abs(least)):
+                tied[kept] = tied[m]
+                kept += 1
+        count = kept
+        if key == -1:
+            for m in range(count):
+                if basis[tied[m]] == 2 * n:
+                    return tied[m]  # z0 may leave: done
+    return tied[0]
+
+
+@unit(I(CONTACTS, B, A, J, J, A))
+def _tableau(contacts, T, scaling, basis, free, X_j):
+    """Write u - D P - z0 = b as a tableau [u | P | z0 | b], rows and columns scaled to diagonal 1 and max |b| = 1."""
+    blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
+    X_col, X, b = contacts.X_col, contacts.X, contacts.b
+    n = b.shape[0]
+    for i in range(contacts.nv):
+        X_j[i] = 0.0
+    for j in range(n):
+        for k in range(rows[4 * j + 2], rows[4 * j + 3]):
+            X_j[X_col[k]] += X[k]
+        length = 0.0
+        for i in range(n):
+            T[i, j] = 1.0 if i == j else 0.0
+            T[i, n + j] = 0.0
+            for k in range(rows[4 * i], rows[4 * i + 1]):
+                T[i, n + j] -= W[k] * X_j[W_col[k]]
+            length = max(length, abs(T[i, n + j]))
+        for k in range(rows[4 * j + 2], rows[4 * j + 3]):
+            X_j[X_col[k]] = 0.0
+        size = -T[j, n + j] if T[j, n + j] < 0.0 else length
+        scaling[j] = 1.0 / math.sqrt(size) if size > 0.0 else 1.0
+        free[j] = 1 if blocks[3 * j] == BILATERAL else 0  # blocks of one row: row and block have one number
+        basis[j] = j
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, abs(scaling[i] * b[i]))
+    for i in range(n):
+        for j in range(n):
+            T[i, n + j] *= scaling[i] * scaling[j]
+        T[i, 2 * n] = 0.0 if free[i] == 1 else -1.0
+        T[i, 2 * n + 1] = scaling[i] * b[i] / largest if largest > 0.0 else 0.0
+    scaling[n] = largest
+    return 0
+
+
+@unit(I(B, J, J, F, F))
+def _eliminate(T, basis, free, smallest, contradiction):
+    """Bring bilateral rows into the basis, largest pivot first; drop redundant ones."""
+    n = T.shape[0]
+    for _ in range(n):
+        row, size = -1, smallest
+        for i in range(n):
+            if free[i] == 1 and basis[i] == i and -T[i, n + i] > size:
+                row, size = i, -T[i, n + i]
+        if row < 0:
+            break
+        _pivot(T, basis, row, n + row)
+        for i in range(n):
+            T[i, 2 * n] = 0.0 if free[i] == 1 else -1.0  # z0 covers what is left
+    for i in range(n):
+        if free[i] == 1 and basis[i] == i and abs(T[i, 2 * n + 1]) > contradiction:
+            return UNSOLVABLE
+    return 0
+
+
+@unit(SOLVE)
+def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
+    """Pivot from the artificial start to a complementary basis.
+
+    contacts / laws: local, cone / settings: max_pivots, tol, redundancy, contradiction
+    out     P: impulses; u: velocities; info: residual, pivots
+    """
+    n, nv = contacts.b.shape[0], contacts.nv
+    at = 2 * nv + 3  # behind what the residual needs
+    scaling, T = vec(work, at, n + 1), mat(work, at + n + 1, n, 2 * n + 2)
+    basis, free, tied = ivec(iwork, 0, n), ivec(iwork, n, n), ivec(iwork, 2 * n, n)
+    info[0], info[1] = math.inf, 0.0
+    for i in range(n):
+        P[i] = 0.0
+    _tableau(contacts, T, scaling, basis, free, work)
+    status = _eliminate(T, basis, free, settings[2], settings[3])
+    if status != 0:
+        return status
+
+    z0, row = 2 * n, -1
+    for i in range(n):
+        if free[i] == 0 and T[i, z0 + 1] < 0.0 and (row < 0 or T[i, z0 + 1] <= T[row, z0 + 1]):
+            row = i
+    col, count = z0, 0
+    while row >= 0:
+        if count >= int(settings[0]):
+            return STALLED
+        leaving = basis[row]
+        _pivot(T, basis, row, col)
+        count += 1
+        info[1] = float(count)
+        if leaving == z0:
+            break
+        col = leaving + n if leaving < n else leaving - n  # the complement enters
+        row = _leaving(T, basis, free, tied, col, settings[2])
+        if row < 0:
+            return UNSOLVABLE
+
+    for i in range(n):
+        if basis[i] >= n:
+            j = basis[i] - n
+            P[j] = scaling[j] * scaling[n] * T[i, z0 + 1]
+    for again in range(2):  # u must vanish on the basis: one refinement, by the inverse basis in the tableau
+        for i in range(n):
+            cone(contacts.blocks[3 * i], 0.0, vec(P, i, 1))
+        info[0] = residual(contacts, cone, P, u, work)
+        for i in range(n):
+            if again == 0 and basis[i] >= n:
+                total = 0.0
+                for m in range(n):
+                    if basis[m] >= n:
+                        total += T[i, basis[m] - n] * scaling[basis[m] - n] * u[basis[m] - n]
+                P[basis[i] - n] += scaling[basis[i] - n] * total
+    return 0 if info[0] <= settings[1] else STALLED
+
+
+def enumerate_bases(problem: ContactProblem, tol: float) -> np.ndarray | None:
+    """Return a solution found by trying all complementary cones, None if b lies in none of them.
+
+    A solution exists exactly when b lies in one of the 2^n cones spanned by columns of [I, -D]; each is one
+    nonnegative least-squares problem, so that None proves that there is no solution (to the tolerance).
+    """
+    from scipy.optimize import nnls
+
+    D, b = problem.D(), problem.b
+    n, size = b.size, max(np.abs(b).max(), np.finfo(float).tiny)
+    unilateral = np.flatnonzero(problem.kinds == UNILATERAL)
+    bilateral = np.flatnonzero(problem.kinds == BILATERAL)
+    for code in range(2**unilateral.size):
+        closed = (code >> np.arange(unilateral.size)) & 1
+        cone = np.zeros((n, n))
+        cone[:, unilateral] = np.where(closed, -D[:, unilateral], np.eye(n)[:, unilateral])
+        cone[:, bilateral] = -D[:, bilateral]
+        z, _ = nnls(np.hstack([cone, D[:, bilateral]]), b / size)
+        P = np.zeros(n)
+        P[unilateral] = np.where(closed, z[unilateral], 0.0) * size
+        P[bilateral] = (z[bilateral] - z[n:]) * size
+        if problem.residual(P) <= tol:
+            return P
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lemke:
+    """Lemke's method for bilateral and unilateral rows: exact, for small problems (up to a few hundred rows).
+
+    Parameters
+    ----------
+    max_pivots : pivots after which the problem counts as stalled; there are matrices that need 2^n.
+    tol : scaled residual that confirms a solution [-]; reached values lie near 1e-16.
+    redundancy : pivot, relative to a diagonal of 1, below which a row counts as redundant [-].
+    contradiction : what a redundant bilateral row may miss, relative to b, before the rows contradict each other [-].
+    """
+
+    max_pivots: int = 10_000
+    tol: float = 1e-9
+    redundancy: float = 1e-11
+    contradiction: float = 1e-8
+
+    def __post_init__(self):
+        if not 1 <= self.max_pivots < 2**53:
+            raise SettingError(f"Lemke: max_pivots = {self.max_pivots} must be at least 1")
+        for name in ("tol", "redundancy", "contradiction"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise SettingError(f"Lemke: {name} = {getattr(self, name)} must lie between 0 and 1; it is relative")
+
+    @property
+    def name(self) -> str:
+        return "Lemke"
+
+    @property
+    def kernel(self):
+        return pivot
+
+    def settings(self) -> np.ndarray:
+        return np.array([float(self.max_pivots), self.tol, self.redundancy, self.contradiction])
+
+    def work_size(self, n: int, nb: int, nv: int) -> int:
+        """Return the floats that the kernel needs: the residual's own, scaling, tableau."""
+        return residual_work(n, nb, nv) + n + 1 + n * (2 * n + 2)
+
+    def iwork_size(self, n: int, nb: int, nv: int) -> int:
+        return 3 * n
+
+    def supports(self, kind: int) -> bool:
+        return kind in (BILATERAL, UNILATERAL)
+
+    def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
+        """Solve a contact problem; the start P0 is not used.
+
+        Where pivoting fails and there are no more than 10 rows, all complementary bases are tried before the problem
+        is called unsolvable.
+        """
+        result = run(self, problem, P0)
+        if result.converged or problem.n > ENUMERATED:
+            return result
+        P = enumerate_bases(problem, self.tol)
+        if P is None:
+            message = f"No complementary basis solves the contact problem: there is no solution. {result.message}"
+            return ContactResult(result.P, result.u, result.residual, result.iterations, False, self.name, message)
+        u, residual = problem.u(P), problem.residual(P)
+        message = f"Pivoting ended without a solution; enumeration found one (residual {residual:.1e})."
+        return ContactResult(P, u, residual, result.iterations, True, f"{self.name} (enumeration)", message)

@@ -1,0 +1,373 @@
+"""The contact problem and its residual: the common yardstick of every contact solver.
+
+Blocks of rows carry a law between the impulses P [N s] and the velocities u [m/s]:
+
+    u = W^T y + b,   y = X P,   X = M^-1 W      (so that D = W^T X is the Delassus matrix [1/kg])
+
+and every solver is judged by the residual of `saltus.contact.residual`.
+Redundant contacts (eight corners of a box on a floor) leave D singular: the velocities are unique without friction,
+the impulses are not, and a solver returns one of the solutions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from saltus.compile.seam import ready
+from saltus.compile.types import Contacts
+from saltus.contact.residual import residual, residual_work
+from saltus.errors import ModelError, SettingError
+from saltus.laws import (
+    COULOMB_SPATIAL,
+    NAMES,
+    ROWS,
+    UNILATERAL,
+    frictional_cone,
+    frictional_local,
+    frictionless_cone,
+    frictionless_local,
+)
+from saltus.status import Status
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+# ---- the problem and its result
+
+
+@dataclass(frozen=True)
+class ContactResult:
+    """What a contact solver found.
+
+    Attributes
+    ----------
+    P : impulses [N s], inside their cones
+    u : velocities u = D P + b [m/s]
+    residual : scaled residual of P, computed independently of the solver
+    iterations : sweeps or pivots
+    converged : whether the solver's tolerance was reached; never True without the residual to prove it
+    solver : name of the solver
+    message : what happened, in one sentence
+    """
+
+    P: np.ndarray
+    u: np.ndarray
+    residual: float
+    iterations: int
+    converged: bool
+    solver: str
+    message: str
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class ContactProblem:
+    """A one-step contact problem: find P with u = D P + b so that every block obeys its law.
+
+    Parameters
+    ----------
+    D : (n, n) Delassus matrix [1/kg], dense or scipy.sparse; need not be symmetric
+    b : (n,) velocities without contact impulses, restitution included [m/s]
+    mu : friction coefficient, one number or one per block (numbers of frictionless blocks are ignored)
+    kinds : law of each block, by number or name: bilateral (0), unilateral (1), coulomb_planar (2, rows N T),
+        coulomb_spatial (3, rows N T1 T2)
+    dim : instead of `kinds`, when all blocks are alike: 1 unilateral (the default without mu), 2 planar and 3 spatial
+        friction
+    """
+
+    kernel: Contacts = field(repr=False)
+
+    def __init__(
+        self,
+        D: ArrayLike | Any,
+        b: ArrayLike,
+        *,
+        mu: ArrayLike | None = None,
+        kinds: Sequence[int | str] | None = None,
+        dim: int | None = None,
+    ):
+        b = _vector(b, "b")
+        n = b.size
+        D_start, D_col, D_value = _columns(D, "D", (n, n), "b has")
+        laws = _laws(n, mu, kinds, dim)
+        ones = np.arange(n + 1)
+        self._set(n, laws, (ones, ones[:-1], np.ones(n)), (D_start, D_col, D_value), b)
+
+    @classmethod
+    def from_global(
+        cls,
+        M: ArrayLike | Any,
+        W: ArrayLike | Any,
+        f: ArrayLike,
+        w: ArrayLike | None = None,
+        *,
+        mu: ArrayLike | None = None,
+        kinds: Sequence[int | str] | None = None,
+        dim: int | None = None,
+    ) -> ContactProblem:
+        """Build the problem M v = W P + f, u = W^T v + w without ever forming D.
+
+        Parameters
+        ----------
+        M : (nv, nv) mass matrix [kg], dense or scipy.sparse
+        W : (nv, n) directions of the rows, dense or scipy.sparse
+        f : (nv,) momentum without contact impulses [N s]
+        w : (n,) velocities of the rows at v = 0 (moving walls, restitution) [m/s]; zero by default
+        mu, kinds, dim : as in the constructor
+        """
+        f = _vector(f, "f")
+        nv = f.size
+        n = int(np.shape(W)[1]) if len(np.shape(W)) == 2 else -1
+        if n < 0:
+            raise ModelError(f"W has shape {np.shape(W)}; it must have one column per contact row: ({nv}, n)")
+        w = np.zeros(n) if w is None else _vector(w, "w")
+        if w.size != n:
+            raise ModelError(f"w has {w.size} entries, but W has {n} columns: one entry per column")
+        W_rows = _columns(W, "W", (nv, n), "f has")
+        _columns(M, "M", (nv, nv), "f has")
+        laws = _laws(n, mu, kinds, dim)
+        solve = _factor(M)
+        X_rows = _solve_columns(solve, W_rows, nv, n)
+        v_free = solve(f)
+        problem = cls.__new__(cls)
+        W_start, W_col, W_value = W_rows
+        b = w.copy()
+        np.add.at(b, np.repeat(np.arange(n), np.diff(W_start)), W_value * v_free[W_col])
+        problem._set(nv, laws, W_rows, X_rows, b)
+        return problem
+
+    def _set(self, nv, laws, W_rows, X_rows, b):
+        kinds, mu = laws
+        sizes = np.array([ROWS[kind] for kind in kinds], dtype=np.int64)
+        first = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if sizes.size else sizes
+        rows = np.stack([W_rows[0][:-1], W_rows[0][1:], X_rows[0][:-1], X_rows[0][1:]], axis=1)
+        kernel = Contacts(
+            int(nv),
+            np.ascontiguousarray(np.stack([kinds, first, sizes], axis=1).ravel(), dtype=np.int64),
+            np.ascontiguousarray(rows.ravel(), dtype=np.int64),
+            np.ascontiguousarray(W_rows[1], dtype=np.int64),
+            np.ascontiguousarray(W_rows[2], dtype=np.float64),
+            np.ascontiguousarray(X_rows[1], dtype=np.int64),
+            np.ascontiguousarray(X_rows[2], dtype=np.float64),
+            b,
+            mu,
+        )
+        object.__setattr__(self, "kernel", kernel)
+
+    def __repr__(self) -> str:
+        kinds = self.kinds
+        counts = ", ".join(f"{int((kinds == k).sum())} {NAMES[k]}" for k in np.unique(kinds))
+        return f"ContactProblem({self.n} rows: {counts or 'empty'})"
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.kernel.b.size
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """Law of each block, by number."""
+        return self.kernel.blocks[::3]
+
+    @property
+    def mu(self) -> np.ndarray:
+        """Friction coefficient of each block."""
+        return self.kernel.mu
+
+    @property
+    def b(self) -> np.ndarray:
+        """Velocities without contact impulses [m/s]."""
+        return self.kernel.b
+
+    @property
+    def local(self):
+        """The unit that solves one block: the small bundle where there is no friction."""
+        return frictional_local if np.any(self.kinds > UNILATERAL) else frictionless_local
+
+    @property
+    def cone(self):
+        """The unit that projects one block."""
+        return frictional_cone if np.any(self.kinds > UNILATERAL) else frictionless_cone
+
+    def D(self) -> np.ndarray:
+        """Return the Delassus matrix W^T X, dense [1/kg]."""
+        k, n = self.kernel, self.n
+        W, X = np.zeros((k.nv, n)), np.zeros((k.nv, n))
+        for i, (W_begin, W_end, X_begin, X_end) in enumerate(k.rows.reshape(n, 4)):
+            np.add.at(W[:, i], k.W_col[W_begin:W_end], k.W[W_begin:W_end])
+            np.add.at(X[:, i], k.X_col[X_begin:X_end], k.X[X_begin:X_end])
+        return W.T @ X
+
+    def u(self, P: ArrayLike) -> np.ndarray:
+        """Return u = D P + b [m/s]."""
+        return self._judge(P)[0]
+
+    def residual(self, P: ArrayLike) -> float:
+        """Return the scaled natural-map residual of P: zero exactly at solutions, free of units."""
+        return self._judge(P)[1]
+
+    def _judge(self, P) -> tuple[np.ndarray, float]:
+        P = _vector(P, "P")
+        if P.size != self.n:
+            raise ModelError(f"P has {P.size} entries, but the problem has {self.n} rows")
+        u = np.zeros(self.n)
+        if self.n == 0:
+            return u, 0.0
+        work = np.zeros(residual_work(self.n, self.mu.size, self.kernel.nv))
+        return u, float(ready(residual)(self.kernel, ready(self.cone), P, u, work))
+
+
+class ContactSolver(Protocol):
+    """What a contact solver offers: settings for a kernel of type SOLVE, and the sizes of its workspace."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kernel(self) -> Any: ...
+
+    def settings(self) -> np.ndarray: ...
+
+    def work_size(self, n: int, nb: int, nv: int) -> int: ...
+
+    def iwork_size(self, n: int, nb: int, nv: int) -> int: ...
+
+    def supports(self, kind: int) -> bool: ...
+
+
+def check_support(solver: ContactSolver, kinds: Sequence[int]) -> None:
+    """Raise SettingError when the solver cannot treat one of the laws."""
+    for k, kind in enumerate(kinds):
+        if not solver.supports(int(kind)):
+            can = ", ".join(name for i, name in enumerate(NAMES) if solver.supports(i))
+            raise SettingError(
+                f"{solver.name} solves {can} contacts, but contact {k} is {NAMES[int(kind)]}: take NSGS() instead"
+            )
+
+
+def run(solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = None) -> ContactResult:
+    """Run a solver's compiled kernel on a problem, from P0 (zero by default)."""
+    check_support(solver, problem.kinds)
+    n, nb, nv = problem.n, problem.mu.size, problem.kernel.nv
+    P = np.zeros(n) if P0 is None else _vector(P0, "P0").copy()
+    if P.size != n:
+        raise ModelError(f"P0 has {P.size} entries, but the problem has {n} rows")
+    u, info = np.zeros(n), np.zeros(2)
+    if n == 0:
+        return ContactResult(P, u, 0.0, 0, True, solver.name, "There is no contact row.")
+    status = Status(
+        ready(solver.kernel)(
+            problem.kernel,
+            ready(problem.local),
+            ready(problem.cone),
+            solver.settings(),
+            P,
+            u,
+            info,
+            np.zeros(solver.work_size(n, nb, nv)),
+            np.zeros(solver.iwork_size(n, nb, nv), dtype=np.int64),
+        )
+    )
+    u, certificate = problem._judge(np.where(np.isfinite(P), P, 0.0))
+    converged = status == Status.OK
+    verdict = "The contact problem is solved" if converged else status.sentence.rstrip(".")
+    message = f"{verdict} (residual {certificate:.1e} after {int(info[1])} iterations)."
+    return ContactResult(P, u, certificate, int(info[1]), converged, solver.name, message)
+
+
+# ---- the door
+
+
+def _vector(values, name: str) -> np.ndarray:
+    array = np.array(values, dtype=np.float64, ndmin=1)
+    if array.ndim != 1:
+        raise ModelError(f"{name} has shape {array.shape}; it must be a vector")
+    if not np.all(np.isfinite(array)):
+        i = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ModelError(f"{name}[{i}] = {array[i]} is not a finite number")
+    return array
+
+
+def _columns(matrix, name: str, shape: tuple[int, int], because: str):
+    """Return the nonzeros of a matrix by columns: start of each column, row numbers, values."""
+    if np.shape(matrix) != shape:
+        raise ModelError(f"{name} has shape {np.shape(matrix)}, but {because} {shape[0]} entries: {name} must be {shape}")
+    if hasattr(matrix, "tocsc"):
+        matrix = matrix.tocsc()
+        start, row, value = matrix.indptr, matrix.indices, np.asarray(matrix.data, dtype=np.float64)
+    else:
+        dense = np.asarray(matrix, dtype=np.float64)
+        column, row = np.nonzero(dense.T)
+        value = dense[row, column]
+        start = np.searchsorted(column, np.arange(shape[1] + 1))
+    if not np.all(np.isfinite(value)):
+        k = int(np.flatnonzero(~np.isfinite(value))[0])
+        j = int(np.searchsorted(start, k, side="right")) - 1
+        raise ModelError(f"{name}[{int(row[k])}, {j}] = {value[k]} is not a finite number")
+    return start, row, value
+
+
+def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray]:
+    """Return kinds and mu of the blocks that n rows make."""
+    if kinds is not None and dim is not None:
+        raise ModelError("kinds= and dim= both say what the blocks are: give one of them")
+    if kinds is None:
+        if dim is None and mu is not None:
+            raise ModelError("mu is given, but not what the blocks are: add dim=2, dim=3 or kinds=")
+        dim = 1 if dim is None else dim
+        if dim not in (1, 2, 3):
+            raise ModelError(f"dim = {dim}; it must be 1 (no friction), 2 (plane) or 3 (space)")
+        if n % dim:
+            raise ModelError(f"{n} rows do not make blocks of {dim} rows (dim = {dim})")
+        kinds = [dim] * (n // dim)  # the kinds 1, 2, 3 have as many rows
+    numbers = []
+    for k, kind in enumerate(kinds):
+        number = NAMES.index(kind) if kind in NAMES else kind
+        if number not in range(COULOMB_SPATIAL + 1):
+            raise ModelError(f"kinds[{k}] = {kind!r} is no law; the laws are {', '.join(NAMES)} (0 to 3)")
+        numbers.append(int(number))
+    total = sum(ROWS[number] for number in numbers)
+    if total != n:
+        raise ModelError(f"the {len(numbers)} blocks have {total} rows together, but b has {n} entries")
+    numbers = np.array(numbers, dtype=np.int64)
+    if mu is None and np.any(numbers > UNILATERAL):
+        raise ModelError("there are blocks with friction, but no mu: give mu=")
+    mu = _vector(0.0 if mu is None else mu, "mu")
+    if mu.size not in (1, numbers.size):
+        raise ModelError(f"mu has {mu.size} entries for {numbers.size} blocks: give one number or one per block")
+    if np.any(mu < 0.0):
+        raise ModelError(f"mu = {mu.min()} is negative; friction coefficients are >= 0")
+    return numbers, np.ascontiguousarray(np.broadcast_to(mu, numbers.size))
+
+
+def _factor(M):
+    """Return the function that applies M^-1."""
+    from scipy.sparse import csc_array
+    from scipy.sparse.linalg import splu
+
+    try:
+        return splu(csc_array(M, dtype=np.float64)).solve
+    except RuntimeError as error:
+        raise ModelError(f"M cannot be factored ({error}): a mass matrix must be regular") from None
+
+
+def _solve_columns(solve, W_rows, nv: int, n: int):
+    """Return M^-1 W by columns; dense blocks of columns keep the memory small."""
+    W_start, W_col, W_value = W_rows
+    width = 256
+    starts, columns, values = [np.zeros(1, dtype=np.int64)], [], []
+    for begin in range(0, n, width):
+        end = min(begin + width, n)
+        block = np.zeros((nv, end - begin))
+        part = slice(W_start[begin], W_start[end])
+        owner = np.repeat(np.arange(end - begin), np.diff(W_start[begin : end + 1]))
+        np.add.at(block, (W_col[part], owner), W_value[part])
+        start, column, value = _columns(solve(block), "M^-1 W", (nv, end - begin), "f has")
+        starts.append(starts[-1][-1] + start[1:])
+        columns.append(column)
+        values.append(value)
+    return np.concatenate(starts), np.concatenate(columns), np.concatenate(values)

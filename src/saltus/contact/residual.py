@@ -1,0 +1,64 @@
+"""The residual of a contact problem: kernels that judge any P, independently of the solver that found it.
+
+The natural map of De Saxce's form of the laws (De Saxce and Feng 1998; Acary and Brogliato 2008), free of units:
+
+    || P - proj(P - rho (u + mu |u_T| e_N)) || / (rho ||b||),   rho = 1 / mean(diag D)
+
+with u = W^T y + b, y = X P computed afresh. For b = 0 the numerator alone is returned.
+"""
+
+from __future__ import annotations
+
+import math
+
+from saltus.compile.seam import unit, vec
+from saltus.compile.types import CONE, CONTACTS, A, F
+
+
+@unit(F(CONTACTS, CONE, A, A, A))
+def residual(contacts, cone, P, u, work):
+    """Return the scaled residual of P and write u.
+
+    in      contacts, cone, P
+    out     u; y = X P at the front of work
+    work    residual_work(n, nb, nv) floats
+    """
+    blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
+    X_col, X, b, mu = contacts.X_col, contacts.X, contacts.b, contacts.mu
+    nv, n = contacts.nv, b.shape[0]
+    y, X_i, P_k = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv, 3)
+    for i in range(2 * nv):
+        work[i] = 0.0
+    diagonal, length, size = 0.0, 0.0, 0.0
+    for i in range(n):
+        for k in range(rows[4 * i + 2], rows[4 * i + 3]):
+            X_i[X_col[k]] += X[k]
+            y[X_col[k]] += P[i] * X[k]
+            length += abs(X[k])
+        for k in range(rows[4 * i], rows[4 * i + 1]):
+            diagonal += W[k] * X_i[W_col[k]]
+        for k in range(rows[4 * i + 2], rows[4 * i + 3]):
+            X_i[X_col[k]] = 0.0
+        size += b[i] * b[i]
+    # an empty diagonal (a complementarity problem that is no contact problem) is replaced by the size of X
+    rho = n / (diagonal if diagonal > 0.0 else (length if length > 0.0 else 1.0))
+    total = 0.0
+    for k in range(mu.shape[0]):
+        first, nr, slip = blocks[3 * k + 1], blocks[3 * k + 2], 0.0
+        for r in range(nr):
+            i = first + r
+            u[i] = b[i]
+            for m in range(rows[4 * i], rows[4 * i + 1]):
+                u[i] += W[m] * y[W_col[m]]
+            P_k[r] = P[i] - rho * u[i]
+            slip += u[i] * u[i] if r > 0 else 0.0
+        P_k[0] -= rho * mu[k] * math.sqrt(slip)
+        cone(blocks[3 * k], mu[k], P_k)
+        for r in range(nr):
+            total += (P[first + r] - P_k[r]) ** 2
+    return math.sqrt(total) / (rho * math.sqrt(size)) if size > 0.0 else math.sqrt(total)
+
+
+def residual_work(n: int, nb: int, nv: int) -> int:
+    """Return the floats that `residual` needs for n rows, nb blocks and nv velocities."""
+    return 2 * nv + 3

@@ -1,0 +1,5 @@
+"""Controls: what decides from a finished step whether it counts and how long the next one is."""
+
+from saltus.control.fixed import Fixed
+
+__all__ = ["Fixed"]

@@ -1,0 +1,49 @@
+"""Errors of saltus.
+
+SaltusError
+├── ModelError          a system, contact, joint or start value is wrong (also a ValueError)
+│   └── FunctionError   a user's function raised, or returned the wrong shape or a non-finite number
+├── SettingError        an argument of solve, a scheme or a solver is wrong (also a ValueError)
+└── RunError            a run stopped before its end; `.solution` holds what was computed
+"""
+
+from __future__ import annotations
+
+import typing
+
+if typing.TYPE_CHECKING:
+    from saltus.solution import Solution
+
+
+class SaltusError(Exception):
+    """Any error that saltus raises on purpose."""
+
+
+class ModelError(SaltusError, ValueError):
+    """The mechanical model or its initial data are inconsistent."""
+
+
+class FunctionError(ModelError):
+    """A function given by the user raised an exception or returned something unusable."""
+
+
+class SettingError(SaltusError, ValueError):
+    """An argument is out of range or contradicts another one."""
+
+
+class RunError(SaltusError, RuntimeError):
+    """The run stopped early.
+
+    Attributes
+    ----------
+    solution
+        Everything up to the last finished step, or None when there is no step.
+    """
+
+    def __init__(self, message: str, solution: Solution | None = None):
+        super().__init__(message)
+        self.solution = solution
+
+
+class MissingExtraError(SaltusError, ImportError):
+    """An optional library is not installed; the message names the extra to install."""

@@ -1,0 +1,44 @@
+"""The integer layout of a model: sizes, flags and sparsity tables in one array that every kernel can read.
+
+layout[NQ] ... are numbers; layout[PERM] ... are offsets of tables inside the same array:
+PERM, FIRST, START    the profile of M (profile.py)
+CONTACT_ROW           first row of each contact, then of the joints, then the end (nc + 2 entries)
+KIND                  kind of each contact (laws/)
+W_PTR, W_COL          sparse rows of W: contacts' rows (N | N, T | N, T1, T2), then joint rows
+X_PTR, X_COL, X_POS   sparse rows of M^-1 W: all degrees of freedom that a row can move, and their profile positions
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX = range(9)
+PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS = range(9, 19)
+HEADER = 19
+
+# flags: what a kernel may skip
+M_CONSTANT = 1  # M depends on nothing
+W_CONSTANT = 2  # W and w depend on nothing
+F_FREE = 4  # f depends on t at most: no Jacobian
+F_LINEAR = 8  # f is affine in q and v: one Newton step is exact
+RATE_IDENTITY = 16  # q_dot = v
+HAS_K = 32
+HAS_C = 64
+HAS_RETRACT = 128
+F_CONSTANT = 256  # f depends on nothing: evaluated once
+
+# constants of a model: K, then C in profile storage (if present), then (e, mu) per contact
+LAW_FLOATS = 2
+
+
+def pack(numbers: dict[int, int], tables: dict[int, np.ndarray]) -> np.ndarray:
+    """Return the layout array of sizes and tables."""
+    header = np.zeros(HEADER, dtype=np.int64)
+    for key, value in numbers.items():
+        header[key] = value
+    parts, end = [header], HEADER
+    for key, table in tables.items():
+        header[key] = end
+        parts.append(np.asarray(table, dtype=np.int64))
+        end += len(table)
+    return np.concatenate(parts)

@@ -1,0 +1,658 @@
+"""From a System to compiled model units: probe, trace, differentiate, lay out, emit, link.
+
+Units are written as one generated module per structure; parameter values live in an array, so that another value
+compiles nothing. Functions that cannot be traced become opaque units with derivatives by differences.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+import weakref
+
+import numpy as np
+
+from saltus import layout as lay
+from saltus.compile import opaque, seam
+from saltus.compile.modules import module_from
+from saltus.compile.trace import (
+    IMPORTS,
+    PIECEWISE_SOURCE,
+    Expr,
+    Trace,
+    Untraceable,
+    depends_on,
+    differentiate,
+    directional,
+    emit,
+    operation_count,
+    substitute,
+)
+from saltus.compile.types import Model
+from saltus.errors import FunctionError, ModelError
+from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
+from saltus.profile import Profile
+from saltus.system import System
+from saltus.user_function import UserFunction
+
+MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
+KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
+UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract")
+SIGNATURES = {
+    "mass": "t, q, par, out",
+    "force": "t, q, v, par, out",
+    "jacobian": "t, q, v, par, out_q, out_v",
+    "gap": "t, q, par, out",
+    "kinematics": "t, q, par, W, w",
+    "curvature": "t, q, v, par, out",
+    "rate": "q, v, par, out",
+    "retract": "q, par",
+}
+
+
+class SlowFunctionWarning(UserWarning):
+    """A function of the model could not be traced or compiled and runs slower."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CompiledModel:
+    """A system ready to run.
+
+    Attributes
+    ----------
+    units
+        The `Model` record of compiled units and arrays that kernels take.
+    functions
+        The user's functions by name, for messages and replay.
+    """
+
+    system: System
+    units: Model
+    profile: Profile
+    functions: dict[str, UserFunction]
+    rows: tuple[tuple[str, str], ...]
+
+    @property
+    def layout(self) -> np.ndarray:
+        return self.units.layout
+
+    def interpreted(self) -> Model:
+        """Return the same model as plain Python, the user's own functions called directly where they can be."""
+        plain = {name: seam.interpreted(getattr(self.units, name)) for name in UNITS}
+        for name in ("force", "retract"):
+            function = self.functions.get({"force": "f"}.get(name, name))
+            if function is not None and name == "force":
+                plain[name] = _call_directly(function)
+        gaps = [self.functions.get(f"gap of contact {c!r}") for c in self.system.contact_names]
+        joints = [self.functions[f"constraint of joint {j!r}"] for j in self.system.joint_names]
+        if all(gaps):
+            plain["gap"] = _call_gaps([*gaps, *joints], int(self.layout[lay.NV]))
+        return Model(**plain, par=self.units.par, constants=self.units.constants, layout=self.layout)
+
+
+def _call_directly(function: UserFunction):
+    def force(t, q, v, par, out):
+        function.fill(t, q, v, out)
+        return 0
+
+    return force
+
+
+def _call_gaps(functions: list[UserFunction], nv: int):
+    def gap(t, q, par, out):
+        at = 0
+        for function in functions:
+            function.fill(t, q, np.zeros(nv), out[at : at + function.size])
+            at += function.size
+        return 0
+
+    return gap
+
+
+def compile_model(system: System, t: float, q: np.ndarray, v: np.ndarray) -> CompiledModel:
+    """Check, trace and compile a system for states like (t, q, v)."""
+    return _Builder(system, t, q, v).build()
+
+
+@dataclasses.dataclass
+class _Row:
+    """One row of W: sparse entries, w and zeta as expressions, or None when it comes from differences."""
+
+    columns: list[int]
+    entries: list[Expr] | None
+    w: Expr | None
+    zeta: Expr | None
+
+
+@dataclasses.dataclass
+class _OpaqueUse:
+    """An opaque function in the generated module: how it is called and where its parameters begin."""
+
+    call: str  # name of its unit in the module
+    par: str  # text of its parameters
+
+
+class _Builder:
+    def __init__(self, system: System, t: float, q: np.ndarray, v: np.ndarray):
+        self.system, self.t0, self.q0, self.v0 = system, t, q, v
+        self.nq, self.nv = len(q), len(v)
+        self.trace = Trace()
+        self.t = self.trace.variable("t")
+        self.q, self.v = self.trace.variables("q", self.nq), self.trace.variables("v", self.nv)
+        self.functions: dict[str, UserFunction] = {}
+        self.opaque: list[opaque.Opaque] = []
+        self.opaque_par: list[np.ndarray] = []
+        self.arrays: list[np.ndarray] = []  # constant arrays behind the traced parameters
+
+    # ---- functions of the user
+
+    def probe(self, function, name, shapes, **options) -> UserFunction:
+        made = UserFunction.probe(function, name, self.t0, self.q0, self.v0, shapes, **options)
+        self.functions[name] = made
+        return made
+
+    def expressions(self, function: UserFunction) -> np.ndarray | _OpaqueUse:
+        """Return the traced result of a function, or its opaque unit."""
+        try:
+            result = self.trace.call(function.function, *function.arguments(self.t, self.q, self.v))
+            made = self.trace.as_array(result, function.shape)
+            if operation_count(made) > MOST_OPERATIONS:
+                raise Untraceable(f"it has more than {MOST_OPERATIONS} operations")
+            return made
+        except (Untraceable, FunctionError) as error:
+            return self.make_opaque(function, str(error))
+
+    def make_opaque(self, function: UserFunction, reason: str) -> _OpaqueUse:
+        if function.rate:
+            made = opaque.make_opaque(function.function, 0, function.fill)
+        else:
+            made = opaque.make_opaque(function.function, function.arity, function.fill)
+        speed = "called as Python, about 3 us per call" if made.interpreted else "compiled from its source"
+        also = f"; its source was not compiled because {made.reason}" if made.reason else ""
+        warnings.warn(
+            f"{function.name} is {speed}, with derivatives by differences, because it cannot be traced: {reason}{also}",
+            SlowFunctionWarning,
+            stacklevel=6,
+        )
+        name = f"opaque{len(self.opaque)}"
+        self.opaque.append(made)
+        return _OpaqueUse(name, f"par_of_{name}")
+
+    # ---- the model, part by part
+
+    def build(self) -> CompiledModel:
+        self.rate, self.B = self.kinematic_map()
+        mass, M_pattern, M_constant = self.mass()
+        force, jacobian, f_pattern, f_flags = self.force()
+        K, C = self.linear(self.system.K, "K"), self.linear(self.system.C, "C")
+        gaps, rows, contact_rows = self.contacts()
+        joint_gaps, joint_rows = self.joints()
+        rows += joint_rows
+        pattern = M_pattern | f_pattern
+        for matrix in (K, C):
+            if matrix is not None:
+                pattern = pattern | (matrix != 0.0)
+        profile = Profile.of(pattern)
+        flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
+        flags |= (lay.HAS_K if K is not None else 0) | (lay.HAS_C if C is not None else 0)
+        flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
+        moving = [self.t, *self.q]
+        if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
+            flags |= lay.W_CONSTANT
+        layout = self.layout(profile, rows, contact_rows, len(joint_rows), flags)
+
+        body = {
+            "mass": self.emit_mass(mass, profile),
+            "force": self.emit_force(force),
+            "jacobian": self.emit_jacobian(jacobian, profile, force),
+            "gap": self.emit_gaps([*gaps, *joint_gaps]),
+            "kinematics": self.emit_rows(rows, gaps, joint_gaps),
+            "curvature": self.emit_curvature(rows, gaps, joint_gaps),
+            "rate": self.emit_rate(),
+            "retract": self.emit_retract(),
+        }
+        text, par = self.module_text(body)
+        module = module_from(text, "model")
+        laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu))]
+        constants = [profile.pack(matrix) for matrix in (K, C) if matrix is not None]
+        constants.append(np.array(laws, dtype=float))
+        units = Model(
+            *(seam.ready(getattr(module, name)) for name in UNITS), par, np.concatenate(constants), layout
+        )
+        labels = self.row_labels(contact_rows)
+        model = CompiledModel(self.system, units, profile, self.functions, labels)
+        for made in self.opaque:
+            if made.interpreted:
+                weakref.finalize(model, opaque.release, int(made.values[0]))
+        return model
+
+    def row_labels(self, contact_rows: list[int]) -> tuple[tuple[str, str], ...]:
+        axes = {1: ("N",), 2: ("N", "T"), 3: ("N", "T1", "T2")}
+        return tuple(
+            (name, axis)
+            for name, count in zip(self.system.contact_names, contact_rows, strict=True)
+            for axis in axes[count]
+        )
+
+    def kinematic_map(self):
+        """Return q_dot (None: v itself) and B = d q_dot / dv as expressions (None: by differences)."""
+        system = self.system
+        if system.q_dot is None:
+            if self.nq != self.nv:
+                raise ModelError(
+                    f"q0 has {self.nq} entries and v0 has {self.nv}: they must agree, or give q_dot(q, v) = B(q) v"
+                )
+            return None, None
+        function = self.probe(system.q_dot, "q_dot", [(self.nq,)], rate=True)
+        self.check_linear_rate(function)
+        made = self.expressions(function)
+        if isinstance(made, _OpaqueUse):
+            return made, None
+        B = np.array([[differentiate(x, v) for v in self.v] for x in made], dtype=object)
+        return made, B
+
+    def check_linear_rate(self, function: UserFunction) -> None:
+        zero = function(self.t0, self.q0, np.zeros(self.nv))
+        one = np.arange(1.0, self.nv + 1.0)
+        single, double = function(self.t0, self.q0, one), function(self.t0, self.q0, 2.0 * one)
+        if np.any(zero != 0.0) or not np.allclose(double, 2.0 * single, rtol=1e-9, atol=1e-300):
+            raise ModelError("q_dot(q, v) must be linear in v: B(q) v")
+
+    def mass(self):
+        """Return M as array, expressions or opaque unit, its pattern and whether it is constant."""
+        M, nv = self.system.M, self.nv
+        if callable(M):
+            function = self.probe(M, "M", [(nv, nv), *([(1,), ()] if nv == 1 else [])], most=2)
+            value = function(self.t0, self.q0, self.v0).reshape(nv, nv)
+            self.check_mass(value)
+            made = self.expressions(function)
+            if isinstance(made, _OpaqueUse):
+                return made, np.ones((nv, nv), dtype=bool), False
+            made = made.reshape(nv, nv)
+            pattern = np.array([[x is not self.trace.zero for x in row] for row in made])
+            constant = not any(depends_on(x, [self.t, *self.q]) for x in made.flat)
+            return made, pattern, constant
+        value = self.numbers(M, "M")
+        if value.ndim == 0:
+            value = np.eye(nv) * float(value)
+        elif value.ndim == 1 and value.shape == (nv,):
+            value = np.diag(value)
+        if value.shape != (nv, nv):
+            raise ModelError(f"M has shape {value.shape}, expected ({nv}, {nv}) because v0 has {nv} entries")
+        self.check_mass(value)
+        return value, value != 0.0, True
+
+    def check_mass(self, value: np.ndarray) -> None:
+        scale = np.max(np.abs(value), initial=0.0)
+        if not np.allclose(value, value.T, rtol=0.0, atol=1e-10 * scale):
+            worst = np.unravel_index(np.argmax(np.abs(value - value.T)), value.shape)
+            raise ModelError(f"M is not symmetric: M[{worst[0]}, {worst[1]}] = {value[worst]}, transposed {value.T[worst]}")
+        smallest = float(np.linalg.eigvalsh(value)[0])
+        if not smallest > 1e-14 * scale:
+            raise ModelError(f"M is not positive definite at q0: its smallest eigenvalue is {smallest:.6g}")
+
+    def force(self):
+        """Return f, its Jacobian entries {(i, j): (f_q B, f_v)}, their pattern and flags."""
+        f, nv = self.system.f, self.nv
+        full = np.ones((nv, nv), dtype=bool)
+        if not callable(f):
+            value = self.numbers(f, "f")
+            if value.ndim == 0 and nv > 1 and float(value) == 0.0:
+                value = np.zeros(nv)
+            if value.ndim == 0 and nv > 1:
+                raise ModelError(f"f is the number {float(value)}, but v0 has {nv} entries: give a vector")
+            value = np.atleast_1d(value)
+            if value.shape != (nv,):
+                raise ModelError(f"f has shape {value.shape}, expected ({nv},) because v0 has {nv} entries")
+            return value, {}, ~full, lay.F_FREE | lay.F_LINEAR | lay.F_CONSTANT
+        function = self.probe(f, "f", [(nv,)])
+        made = self.expressions(function)
+        if isinstance(made, _OpaqueUse):
+            return made, None, full, 0
+        if self.rate is not None and self.B is None:
+            return made, None, full, 0
+        entries, linear = {}, True
+        for i, x in enumerate(made):
+            f_q = [differentiate(x, q) if depends_on(x, q) else self.trace.zero for q in self.q]
+            for j in range(nv):
+                left = f_q[j] if self.B is None else self.dot(f_q, self.B[:, j])
+                right = differentiate(x, self.v[j]) if depends_on(x, self.v[j]) else self.trace.zero
+                if left is not self.trace.zero or right is not self.trace.zero:
+                    entries[i, j] = (left, right)
+                    linear = linear and not any(depends_on(y, [*self.q, *self.v]) for y in (left, right))
+        pattern = ~full
+        for i, j in entries:
+            pattern[i, j] = True
+        flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0)
+        return made, entries, pattern, flags
+
+    def linear(self, matrix, name: str) -> np.ndarray | None:
+        if matrix is None:
+            return None
+        if self.rate is not None:
+            raise ModelError(f"{name} needs q_dot = v: put the force of coordinates with their own q_dot into f")
+        from scipy import sparse
+
+        value = matrix.toarray() if sparse.issparse(matrix) else self.numbers(matrix, name)
+        value = np.eye(self.nv) * float(value) if value.ndim == 0 else value
+        value = np.diag(value) if value.ndim == 1 else value
+        if value.shape != (self.nv, self.nv):
+            raise ModelError(f"{name} has shape {value.shape}, expected ({self.nv}, {self.nv})")
+        return value
+
+    def numbers(self, value, name: str) -> np.ndarray:
+        try:
+            array = np.array(value, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"{name} must be numbers or a function, not {value!r}") from error
+        if not np.all(np.isfinite(array)):
+            raise ModelError(f"{name} contains a number that is not finite: {value!r}")
+        return array
+
+    # ---- rows
+
+    def contacts(self):
+        gaps, rows, counts = [], [], []
+        for name, contact in zip(self.system.contact_names, self.system.contacts, strict=True):
+            function = self.probe(contact.gap, f"gap of contact {name!r}", [()], most=2)
+            made = self.expressions(function)
+            gap = made if isinstance(made, _OpaqueUse) else made.reshape(-1)[0]
+            gaps.append((gap, 1))
+            normal = self.row_of(gap, function)
+            if contact.W is not None:
+                normal = self.given_row(contact.W, name, gap, function)
+            if not normal.columns:
+                raise ModelError(f"gap of contact {name!r} does not depend on q: nothing can close it")
+            rows.append(normal)
+            count = 1
+            if contact.slip is not None:
+                slip = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)])
+                made = self.expressions(slip)
+                tangential = self.slip_rows(made, slip, name)
+                gaps.append((made, -slip.size))  # a negative size: rows without a gap
+                rows += tangential
+                count += slip.size
+            counts.append(count)
+        return gaps, rows, counts
+
+    def joints(self):
+        gaps, rows = [], []
+        for name, joint in zip(self.system.joint_names, self.system.joints, strict=True):
+            function = self.probe(joint.constraint, f"constraint of joint {name!r}", None, most=2)
+            made = self.expressions(function)
+            if isinstance(made, _OpaqueUse):
+                gaps.append((made, function.size))
+                rows += [_Row(list(range(self.nv)), None, None, None)] * function.size
+                continue
+            for x in made:
+                gaps.append((x, 1))
+                row = self.row_of(x, function)
+                if not row.columns:
+                    raise ModelError(f"constraint of joint {name!r} does not depend on q")
+                rows.append(row)
+        return gaps, rows
+
+    def row_of(self, gap, function: UserFunction) -> _Row:
+        """Return W = B^T grad g, w = dg/dt and zeta of a gap or constraint."""
+        everything = list(range(self.nv))
+        if isinstance(gap, _OpaqueUse) or (self.rate is not None and self.B is None):
+            q = self.q0 + 1e-3 * np.arange(1.0, self.nq + 1.0)
+            moved = [function(self.t0, p, self.v0) for p in (self.q0, q, self.q0 - 2.0 * (q - self.q0))]
+            if all(np.array_equal(moved[0], m) for m in moved[1:]):
+                return _Row([], None, None, None)
+            return _Row(everything, None, None, None)
+        g_q = [differentiate(gap, q) if depends_on(gap, q) else self.trace.zero for q in self.q]
+        full = g_q if self.B is None else [self.dot(g_q, self.B[:, j]) for j in everything]
+        w = differentiate(gap, self.t) if depends_on(gap, self.t) else self.trace.zero
+        return self.sparse_row(full, w)
+
+    def given_row(self, W, name: str, gap, gap_function: UserFunction) -> _Row:
+        """Return the row of a W that the user gave, checked against a difference quotient of the gap."""
+        function = self.probe(W, f"W of contact {name!r}", [(self.nv,)], most=2)
+        made = self.expressions(function)
+        if isinstance(made, _OpaqueUse) or isinstance(gap, _OpaqueUse):
+            raise ModelError(f"W of contact {name!r} cannot be traced together with its gap: leave W out, it is derived")
+        for q in (self.q0, self.q0 + 0.01 * np.sin(np.arange(1.0, self.nq + 1.0))):
+            given, derived = function(self.t0, q, self.v0), self.difference_row(gap_function, q)
+            if not np.allclose(given, derived, rtol=1e-5, atol=1e-6 * (1.0 + np.max(np.abs(derived)))):
+                raise ModelError(
+                    f"W of contact {name!r} is {given}, but differences of its gap give {derived} at q = {q}: "
+                    "correct W or leave it out"
+                )
+        w = differentiate(gap, self.t) if depends_on(gap, self.t) else self.trace.zero
+        return self.sparse_row(list(made), w)
+
+    def difference_row(self, gap: UserFunction, q: np.ndarray) -> np.ndarray:
+        step = 6e-6 * max(1.0, float(np.max(np.abs(q))))
+        row = np.empty(self.nv)
+        for j in range(self.nv):
+            direction = np.eye(self.nv)[j]
+            if self.system.q_dot is not None:
+                direction = self.functions["q_dot"](self.t0, q, direction)
+            plus, minus = (gap(self.t0, q + s * direction, self.v0) for s in (step, -step))
+            row[j] = float(np.ravel(plus - minus)[0]) / (2.0 * step)
+        return row
+
+    def slip_rows(self, made, slip: UserFunction, name: str) -> list[_Row]:
+        zero, one = slip(self.t0, self.q0, 0.0 * self.v0), np.arange(1.0, self.nv + 1.0)
+        single, double = slip(self.t0, self.q0, one), slip(self.t0, self.q0, 2.0 * one)
+        size = max(np.max(np.abs(double)), np.max(np.abs(zero)))
+        if not np.allclose(double - zero, 2.0 * (single - zero), rtol=0.0, atol=1e-9 * size):
+            raise ModelError(f"slip of contact {name!r} is not affine in v: it must be W_T(t, q) v + w_T(t, q)")
+        if isinstance(made, _OpaqueUse) or (self.rate is not None and self.B is None):
+            return [_Row(list(range(self.nv)), None, None, None)] * slip.size
+        rows = []
+        for x in made.reshape(-1):
+            full = [differentiate(x, v) if depends_on(x, v) else self.trace.zero for v in self.v]
+            if any(depends_on(y, list(self.v)) for y in full):
+                raise ModelError(f"slip of contact {name!r} is not affine in v: it must be W_T(t, q) v + w_T(t, q)")
+            rows.append(self.sparse_row(full, substitute(x, dict.fromkeys(self.v, 0))))
+        return rows
+
+    def sparse_row(self, full: list[Expr], w: Expr) -> _Row:
+        columns = [j for j, x in enumerate(full) if x is not self.trace.zero]
+        entries = [full[j] for j in columns]
+        u = w + self.dot(entries, [self.v[j] for j in columns])
+        q_dot = self.v if self.rate is None else self.rate
+        seeds = {self.t: self.trace.one, **dict(zip(self.q, q_dot, strict=True))}
+        return _Row(columns, entries, w, directional(u, seeds))
+
+    def dot(self, left, right) -> Expr:
+        total = self.trace.zero
+        for x, y in zip(left, right, strict=True):
+            if x is not self.trace.zero and y is not self.trace.zero:
+                total = total + x * y
+        return total
+
+    # ---- integer layout
+
+    def layout(self, profile: Profile, rows: list[_Row], contact_rows: list[int], nj: int, flags: int) -> np.ndarray:
+        nv, nr = self.nv, len(rows)
+        position = profile.position()
+        island = self.islands(profile, rows[nr - nj :])
+        members: dict[int, list[int]] = {}
+        for p in range(nv):
+            members.setdefault(island[p], []).append(p)
+        w_ptr, w_col, x_ptr, x_pos = [0], [], [0], []
+        for row in rows:
+            w_col += row.columns
+            w_ptr.append(len(w_col))
+            touched = {island[position[j]] for j in row.columns}
+            x_pos += sorted(p for number in touched for p in members[number])
+            x_ptr.append(len(x_pos))
+        first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
+        numbers = {
+            lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
+            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
+        }  # fmt: skip
+        tables = {
+            lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
+            lay.CONTACT_ROW: first_row, lay.KIND: [KINDS[n] for n in contact_rows],
+            lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr,
+            lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
+        }  # fmt: skip
+        return lay.pack(numbers, tables)
+
+    def islands(self, profile: Profile, joint_rows: list[_Row]) -> np.ndarray:
+        """Return a number per position; positions with different numbers cannot move each other."""
+        island = profile.component.astype(np.int64)
+        position = profile.position()
+        for row in joint_rows:
+            numbers = np.unique(island[position[row.columns]])
+            island[np.isin(island, numbers)] = numbers[0]
+        return island
+
+    # ---- source text of the units
+
+    def array_par(self, values: np.ndarray) -> str:
+        """Keep a constant array behind the other parameters and return the name of its first place."""
+        self.arrays.append(np.asarray(values, dtype=float).ravel())
+        return f"ARRAY{len(self.arrays) - 1}"
+
+    def emit_mass(self, mass, profile: Profile) -> str:
+        if isinstance(mass, _OpaqueUse):
+            nv = self.nv
+            return (
+                f"    dense = np.empty({nv * nv})\n    {mass.call}(t, q, q, {mass.par}, dense)\n"
+                f"    pack_full(dense, {nv}, out)\n"
+            )
+        if mass.dtype != object:
+            start = self.array_par(profile.pack(mass))
+            return f"    for i in range({profile.size}):\n        out[i] = par[{start} + i]\n"
+        targets = {
+            profile.offset(i, j): mass[i, j]
+            for i in range(self.nv)
+            for j in range(self.nv)
+            if mass[i, j] is not self.trace.zero
+        }
+        return self.emit_sparse("out", targets, profile.size)
+
+    def emit_sparse(self, name: str, targets: dict[int, Expr], size: int) -> str:
+        zero = "" if len(targets) == size else f"    for i in range({size}):\n        {name}[i] = 0.0\n"
+        return zero + emit([(f"{name}[{place}]", x) for place, x in sorted(targets.items())])
+
+    def emit_force(self, force) -> str:
+        if isinstance(force, _OpaqueUse):
+            return f"    {force.call}(t, q, v, {force.par}, out)\n"
+        if force.dtype != object:
+            start = self.array_par(force)
+            return f"    for i in range({self.nv}):\n        out[i] = par[{start} + i]\n"
+        return emit([(f"out[{i}]", x) for i, x in enumerate(force)])
+
+    def emit_jacobian(self, entries, profile: Profile, force) -> str:
+        if entries is None:
+            function = force if isinstance(force, _OpaqueUse) else _OpaqueUse("force", "par")
+            return f"    difference_jacobian({function.call}, {function.par}, rate, par, t, q, v, out_q, out_v)\n"
+        left = {profile.offset(i, j): x for (i, j), (x, _) in entries.items() if x is not self.trace.zero}
+        right = {profile.offset(i, j): x for (i, j), (_, x) in entries.items() if x is not self.trace.zero}
+        zero = f"    for i in range({profile.size}):\n        out_q[i] = 0.0\n        out_v[i] = 0.0\n"
+        targets = [(f"out_q[{p}]", x) for p, x in sorted(left.items())]
+        targets += [(f"out_v[{p}]", x) for p, x in sorted(right.items())]
+        return zero + emit(targets)
+
+    def emit_gaps(self, gaps) -> str:
+        text, targets, at = "", [], 0
+        for made, size in gaps:
+            if size < 0:
+                continue
+            if isinstance(made, _OpaqueUse):
+                text += f"    {made.call}(t, q, q, {made.par}, vec(out, {at}, {size}))\n"
+            else:
+                targets.append((f"out[{at}]", made))
+            at += size
+        return emit(targets) + text
+
+    def emit_rows(self, rows, gaps, joint_gaps) -> str:
+        text, targets, entry = "", [], 0
+        for r, row in enumerate(rows):
+            if row.entries is not None:
+                targets += [(f"W[{entry + k}]", x) for k, x in enumerate(row.entries)]
+                targets.append((f"w[{r}]", row.w))
+            entry += len(row.columns)
+        for made, size, r, entry in self.opaque_rows(rows, gaps, joint_gaps):
+            n, nv = abs(size), self.nv
+            W, w = f"vec(W, {entry}, {n * nv})", f"vec(w, {r}, {n})"
+            if size < 0:
+                text += f"    affine_rows({made.call}, {made.par}, t, q, {nv}, {n}, {W}, {w})\n"
+            else:
+                text += (
+                    f"    difference_rows({made.call}, {made.par}, rate, par, t, q, np.zeros({nv}), {n}, {W}, {w})\n"
+                )
+        return emit(targets) + text
+
+    def emit_curvature(self, rows, gaps, joint_gaps) -> str:
+        targets = [(f"out[{r}]", row.zeta) for r, row in enumerate(rows) if row.zeta is not None]
+        text = ""
+        for made, size, r, _ in self.opaque_rows(rows, gaps, joint_gaps):
+            out = f"vec(out, {r}, {abs(size)})"
+            slip = int(size < 0)
+            text += (
+                f"    difference_curvature({made.call}, {made.par}, rate, par, {slip}, t, q, v, {abs(size)}, {out})\n"
+            )
+        return emit(targets) + text
+
+    def opaque_rows(self, rows, gaps, joint_gaps):
+        """Yield (function, size, first row, first entry) of the rows that come from differences."""
+        r, entry = 0, 0
+        for made, size in [*gaps, *joint_gaps]:
+            n = abs(size)
+            if rows[r].entries is None:
+                if not isinstance(made, _OpaqueUse):
+                    raise ModelError("a traced gap needs a q_dot that can be traced: write q_dot without branches")
+                yield made, size, r, entry
+            entry += sum(len(row.columns) for row in rows[r : r + n])
+            r += n
+
+    def emit_rate(self) -> str:
+        if self.rate is None:
+            return f"    for i in range({self.nq}):\n        out[i] = v[i]\n"
+        if isinstance(self.rate, _OpaqueUse):
+            return f"    {self.rate.call}(0.0, q, v, {self.rate.par}, out)\n"
+        return emit([(f"out[{i}]", x) for i, x in enumerate(self.rate)])
+
+    def emit_retract(self) -> str:
+        if self.system.retract is None:
+            return ""
+        function = self.probe(self.system.retract, "retract", [(self.nq,)], most=1)
+        made = self.expressions(function)
+        copy = "".join(f"    q[{i}] = y{i}\n" for i in range(self.nq))
+        if isinstance(made, _OpaqueUse):
+            return f"    y = np.empty({self.nq})\n    {made.call}(0.0, q, q, {made.par}, y)\n    q[:] = y\n"
+        return emit([(f"y{i}", x) for i, x in enumerate(made)]) + copy
+
+    def module_text(self, body: dict[str, str]) -> tuple[str, np.ndarray]:
+        """Return the source of the module and its parameter values."""
+        values = [np.array(self.trace.constants, dtype=float)]
+        at = len(self.trace.constants)
+        names = {}
+        for k, array in enumerate(self.arrays):
+            names[f"ARRAY{k}"] = str(at)
+            values.append(array)
+            at += len(array)
+        imports = ""
+        for k, made in enumerate(self.opaque):
+            names[f"par_of_opaque{k}"] = f"vec(par, {at}, {len(made.values)})"
+            imports += f"from {made.module.__name__} import opaque as opaque{k}\n"
+            values.append(made.values)
+            at += len(made.values)
+        helpers = "import numpy as np\n\n" + IMPORTS
+        if self.opaque:
+            helpers += (
+                "from saltus.compile.differences import affine_rows, difference_curvature, difference_jacobian\n"
+                "from saltus.compile.differences import difference_rows, pack_full\n"
+            )
+        text = f'"""Model functions, generated by saltus."""\n\n{helpers}'
+        text += "from saltus.compile.seam import unit, vec\nfrom saltus.compile.types import " + ", ".join(
+            name.upper() for name in UNITS
+        )
+        text += f"\n{imports}"
+        if "piecewise(" in "".join(body.values()):
+            signature = "types.float64(types.float64, A, types.int64, types.int64, types.int64, types.int64)"
+            text += f"from numba import types\nfrom saltus.compile.types import A\n\n\n@unit({signature})\n{PIECEWISE_SOURCE}"
+        for name in sorted(UNITS, key=lambda unit: unit != "rate"):  # others take the rate as an argument
+            lines = body[name] if body[name].strip() else ""
+            text += f"\n\n@unit({name.upper()})\ndef {name}({SIGNATURES[name]}):\n{lines}    return 0\n"
+        for name, place in names.items():
+            text = text.replace(f"{name} ", f"{place} ").replace(f"{name},", f"{place},")
+        par = np.concatenate(values)
+        return text, par if len(par) else np.zeros(1)

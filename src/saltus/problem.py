@@ -1,0 +1,82 @@
+"""Problem: a system with its start, and its exact solution where one is known."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from saltus.errors import ModelError
+from saltus.system import System
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Exact:
+    """An exact (or reference) solution.
+
+    Parameters
+    ----------
+    q, v
+        Functions of time, vectorised: t of shape (n,) gives (n, nq) and (n, nv), a scalar t gives (nq,) and (nv,);
+        v is the right limit.
+    impulse
+        The measure i(t) accumulated from the start, one column per contact row [N s].
+    jumps
+        Sorted times at which v jumps [s] (an accumulation is cut at rounding).
+    """
+
+    q: Callable
+    v: Callable
+    impulse: Callable | None = None
+    jumps: Sequence[float] = dataclasses.field(default=(), kw_only=True)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Problem:
+    """A system, its time span [s] and its start q0, v0, with an exact solution where one is known."""
+
+    system: System
+    t_span: tuple[float, float]
+    q0: np.ndarray
+    v0: np.ndarray
+    exact: Exact | None = dataclasses.field(default=None, kw_only=True)
+    name: str | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        if not isinstance(self.system, System):
+            raise ModelError(f"a problem needs a System first, not {self.system!r}")
+        object.__setattr__(self, "t_span", check_span(self.t_span))
+        object.__setattr__(self, "q0", vector(self.q0, "q0"))
+        object.__setattr__(self, "v0", vector(self.v0, "v0"))
+
+
+def check_span(t_span) -> tuple[float, float]:
+    """Return (start, end) of a time span that runs forward."""
+    try:
+        start, end = (float(t) for t in t_span)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"t_span must be two times (start, end), not {t_span!r}") from error
+    if not (np.isfinite(start) and np.isfinite(end)):
+        raise ModelError(f"t_span = ({start}, {end}) is not finite")
+    if not end > start:
+        raise ModelError(f"t_span = ({start}, {end}) is empty: the end must lie after the start")
+    return start, end
+
+
+def vector(value, name: str) -> np.ndarray:
+    """Return a start value as a finite vector; a scalar is a vector of one."""
+    if value is None:
+        raise ModelError(f"{name} is missing: give the start value of every coordinate")
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{name} must be numbers, not {value!r}") from error
+    array = np.atleast_1d(array)
+    if array.ndim != 1 or array.size == 0:
+        raise ModelError(f"{name} must be a vector, but has shape {array.shape}")
+    if not np.all(np.isfinite(array)):
+        bad = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ModelError(f"{name}[{bad}] = {array[bad]} is not finite")
+    array.setflags(write=False)
+    return array

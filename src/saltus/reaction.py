@@ -1,0 +1,327 @@
+"""From a model to its reactions: assemble the one-step contact problem, solve it, apply it.
+
+Every scheme meets the same linear algebra: a factored matrix (M, or M plus O(h) terms), rows W of contacts and
+joints, a free velocity. Joints are eliminated exactly first, so that contact solvers see only what moves; what is
+left is a `Contacts` record in the sparse rows form u = W^T y + b, y = X P.
+The same kernels correct positions: then v is a displacement and the target of a row is its gap.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, unit, vec
+from saltus.compile.types import DRIFT, JOINTS, MODEL, SOLVER, A, Contacts, F, I, J
+from saltus.contact.residual import residual, residual_work
+from saltus.layout import CONTACT_ROW, KIND, NC, NJ, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR, X_COL, X_PTR
+from saltus.profile import factor, solve_row
+from saltus.status import Status
+
+CONTRADICT, DRIFT_STALLED = int(Status.JOINTS_CONTRADICT), int(Status.DRIFT_STALLED)
+UNILATERAL = 1
+
+
+@unit(F(J, A, I, A))
+def row_dot(layout, W, row, v):
+    """Return (row of W) . v."""
+    total = 0.0
+    columns = layout[W_COL]
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        total += W[k] * v[layout[columns + k]]
+    return total
+
+
+@unit(I(J, A, I, F, A))
+def row_add(layout, X, row, P, v):
+    """Add (row of X) P to v."""
+    columns = layout[X_COL]
+    for k in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
+        v[layout[columns + k]] += X[k] * P
+    return 0
+
+
+@unit(JOINTS)
+def no_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
+    """Stand in for `eliminate_joints` in systems without joints."""
+    return 0
+
+
+@unit(JOINTS)
+def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
+    """Make v satisfy W_joint^T v + target = 0 and every active row of X keep it.
+
+    P receives the joint impulses, Z (nj x active rows) how they answer a unit contact impulse. Redundant joints are
+    recognised by a vanishing pivot of D = W_joint^T lu^-1 W (diagonal pivoting) and carry no impulse; when they
+    contradict each other the residual does not vanish and the status says so.
+    """
+    layout = model.layout
+    nv, nj = layout[NV], layout[NJ]
+    first = layout[NR] - nj
+    n = origin.shape[0]
+    D, order, rhs, column = vec(work, 0, nj * nj), vec(work, nj * nj, nj), vec(work, nj * nj + nj, nj), vec(
+        work, nj * nj + 2 * nj, nv
+    )
+    scale = 0.0
+    for j in range(nj):
+        solve_row(layout, lu, W, first + j, X, column)
+        for i in range(nv):
+            column[i] = 0.0
+        row_add(layout, X, first + j, 1.0, column)
+        for i in range(nj):
+            D[i * nj + j] = row_dot(layout, W_joint, first + i, column)
+        scale = max(scale, abs(D[j * nj + j]))
+    # LU with diagonal pivoting; `order` marks the pivots in sequence, rank is their number
+    for j in range(nj):
+        order[j] = j
+    rank = nj
+    for k in range(nj):
+        best = k
+        for i in range(k + 1, nj):
+            if abs(D[int(order[i]) * nj + int(order[i])]) > abs(D[int(order[best]) * nj + int(order[best])]):
+                best = i
+        order[k], order[best] = order[best], order[k]
+        p = int(order[k])
+        if abs(D[p * nj + p]) <= 1e-11 * scale:
+            rank = k
+            break
+        for i in range(k + 1, nj):
+            s = int(order[i])
+            D[s * nj + p] /= D[p * nj + p]
+            for c in range(k + 1, nj):
+                D[s * nj + int(order[c])] -= D[s * nj + p] * D[p * nj + int(order[c])]
+    for c in range(-1, n):
+        if c >= 0:
+            for i in range(nv):
+                column[i] = 0.0
+            row_add(layout, X, origin[c], 1.0, column)
+        for k in range(nj):
+            p = int(order[k])
+            if c < 0:
+                value = row_dot(layout, W_joint, first + p, v) + target[first + p]
+            else:
+                value = row_dot(layout, W_joint, first + p, column)
+            for i in range(min(k, rank)):
+                value -= D[p * nj + int(order[i])] * rhs[int(order[i])]
+            rhs[p] = value
+        for k in range(rank, nj):
+            rhs[int(order[k])] = 0.0
+        for k in range(rank - 1, -1, -1):
+            p = int(order[k])
+            for i in range(k + 1, rank):
+                rhs[p] -= D[p * nj + int(order[i])] * rhs[int(order[i])]
+            rhs[p] /= D[p * nj + p]
+        for j in range(nj):
+            if c < 0:
+                P[first + j] = -rhs[j]
+                row_add(layout, X, first + j, -rhs[j], v)
+            else:
+                Z[j * n + c] = rhs[j]
+                row_add(layout, X, first + j, -rhs[j], column)
+        if c >= 0:
+            for k in range(layout[layout[X_PTR] + origin[c]], layout[layout[X_PTR] + origin[c] + 1]):
+                X[k] = column[layout[layout[X_COL] + k]]
+    if rank < nj:
+        for j in range(nj):
+            left = abs(row_dot(layout, W_joint, first + j, v) + target[first + j])
+            size = abs(target[first + j])
+            for i in range(nv):
+                size = max(size, abs(v[i]))
+            if left > 1e-8 * size:
+                return CONTRADICT
+    return 0
+
+
+@unit(I(MODEL, SOLVER, A, A, A, A, J, I, A, A, A, A, J))
+def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info, work, iwork):
+    """Solve joints and active contacts for the impulses and apply them.
+
+    model / solver
+    in      lu: factors; W: rows (forces); W_joint: rows of the joint condition; target: constant of each row;
+            active: 1 per contact that takes part; normal_only: ignore friction (positions)
+    in/out  v: free velocity -> velocity; P: warm start -> impulses, rows of inactive contacts 0;
+            target: constant -> free value of each active row, target included
+    out     info: residual, sweeps;  X at the front of work: rows of lu^-1 W
+    """
+    layout = model.layout
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    X = vec(work, 0, layout[NX])
+    at = layout[NX]
+    b, P_active, u, mu = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr), vec(work, at + 3 * nr, nc)
+    at += 3 * nr + nc
+    blocks, rows, origin = ivec(iwork, 0, 3 * nc), ivec(iwork, 3 * nc, 4 * nr), ivec(iwork, 3 * nc + 4 * nr, nr)
+    laws = model.constants.shape[0] - 2 * nc
+    n, nb = 0, 0
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if active[c] == 1:
+            blocks[3 * nb], blocks[3 * nb + 1] = layout[layout[KIND] + c], n
+            if normal_only == 1:
+                blocks[3 * nb] = UNILATERAL
+                for r in range(row + 1, end):
+                    P[r] = 0.0
+                end = row + 1
+            mu[nb] = model.constants[laws + 2 * c + 1]
+            for r in range(row, end):
+                solve_row(layout, lu, W, r, X, vec(work, at, nv))
+                rows[4 * n], rows[4 * n + 1] = layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]
+                rows[4 * n + 2], rows[4 * n + 3] = layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]
+                origin[n] = r
+                n += 1
+            blocks[3 * nb + 2] = end - row
+            nb += 1
+        else:
+            for r in range(row, end):
+                P[r] = 0.0
+    Z = vec(work, at, nj * n)
+    at += nj * nr
+    if nj > 0:
+        status = solver.joints(
+            model, lu, W, W_joint, target, ivec(origin, 0, n), v, X, P, Z, vec(work, at, work.shape[0] - at)
+        )
+        if status != 0:
+            return status
+    info[0], info[1] = 0.0, 0.0
+    if n == 0:
+        return 0
+    for i in range(n):
+        r = origin[i]
+        target[r] += row_dot(layout, W, r, v)
+        b[i] = target[r]
+        P_active[i] = P[r]
+    contacts = Contacts(
+        nv,
+        ivec(blocks, 0, 3 * nb),
+        ivec(rows, 0, 4 * n),
+        ivec(layout, layout[W_COL], layout[NW]),
+        W,
+        ivec(layout, layout[X_COL], layout[NX]),
+        X,
+        vec(b, 0, n),
+        vec(mu, 0, nb),
+    )
+    used = 3 * nc + 5 * nr
+    status = solver.solve(
+        contacts,
+        solver.local,
+        solver.cone,
+        solver.settings,
+        vec(P_active, 0, n),
+        vec(u, 0, n),
+        info,
+        vec(work, at, work.shape[0] - at),
+        ivec(iwork, used, iwork.shape[0] - used),
+    )
+    # the certificate: computed here, whatever the solver claims
+    info[0] = residual(contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), vec(work, at, work.shape[0] - at))
+    for i in range(n):
+        P[origin[i]] = P_active[i]
+        row_add(layout, X, origin[i], P_active[i], v)
+        for j in range(nj):
+            P[nr - nj + j] -= Z[j * n + i] * P_active[i]
+    return status
+
+
+def react_work(layout, contact_solver) -> int:
+    """Return the floats that `react` needs."""
+    nv, nc, nj, nr, nx = (int(layout[k]) for k in (NV, NC, NJ, NR, NX))
+    inner = max(
+        contact_solver.work_size(nr, nc, nv), residual_work(nr, nc, nv), nj * nj + 2 * nj + nv, nv
+    )
+    return nx + 3 * nr + nc + nj * nr + inner
+
+
+def react_iwork(layout, contact_solver) -> int:
+    """Return the integers that `react` needs."""
+    nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
+    return 3 * nc + 5 * nr + contact_solver.iwork_size(nr, nc, nv)
+
+
+@unit(DRIFT)
+def no_drift(model, solver, settings, t, q, v, P, work, iwork):
+    """Stand in for `correct_drift` when positions are not projected."""
+    return 0
+
+
+@unit(DRIFT)
+def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
+    """Project q onto the joints and out of penetrating contacts in the metric of M, then v onto the joints.
+
+    settings: tolerance [m], most iterations. P receives the joint impulses of the velocity projection.
+    """
+    layout = model.layout
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    tolerance, most = settings[0], int(settings[1])
+    size, nw = layout[SIZE], layout[NW]
+    lu, W, w, g = vec(work, 0, size), vec(work, size, nw), vec(work, size + nw, nr), vec(work, size + nw + nr, nc + nj)
+    at = size + nw + nr + nc + nj
+    target, P_move, move, q_dot, info = (
+        vec(work, at, nr),
+        vec(work, at + nr, nr),
+        vec(work, at + 2 * nr, nv),
+        vec(work, at + 2 * nr + nv, nq),
+        vec(work, at + 2 * nr + nv + nq, 2),
+    )
+    at += 2 * nr + nv + nq + 2
+    rest = vec(work, at, work.shape[0] - at)
+    active, irest = ivec(iwork, 0, nc), ivec(iwork, nc, iwork.shape[0] - nc)
+    for c in range(nc):
+        active[c] = 0
+    for r in range(nr):
+        P_move[r] = 0.0
+    for iteration in range(most + 1):
+        model.gap(t, q, model.par, g)
+        worst = 0.0
+        for c in range(nc):
+            if g[c] < -tolerance:
+                active[c] = 1
+                worst = max(worst, -g[c])
+        for j in range(nj):
+            worst = max(worst, abs(g[nc + j]))
+        if worst <= tolerance:
+            break
+        if iteration == most or not worst < 1e300:
+            return DRIFT_STALLED
+        model.mass(t, q, model.par, lu)
+        status = factor(layout, lu)
+        if status != 0:
+            return status
+        model.kinematics(t, q, model.par, W, w)
+        for c in range(nc):
+            target[layout[layout[CONTACT_ROW] + c]] = g[c]
+        for j in range(nj):
+            target[nr - nj + j] = g[nc + j]
+        for i in range(nv):
+            move[i] = 0.0
+        status = react(model, solver, lu, W, W, target, active, 1, move, P_move, info, rest, irest)
+        if status != 0:
+            return status
+        model.rate(q, move, model.par, q_dot)
+        for i in range(nq):
+            q[i] += q_dot[i]
+        model.retract(q, model.par)
+    if nj > 0:
+        model.mass(t, q, model.par, lu)
+        status = factor(layout, lu)
+        if status != 0:
+            return status
+        model.kinematics(t, q, model.par, W, w)
+        for c in range(nc):
+            active[c] = 0
+        for j in range(nj):
+            target[nr - nj + j] = w[nr - nj + j]
+        status = react(model, solver, lu, W, W, target, active, 1, v, P_move, info, rest, irest)
+        if status != 0:
+            return status
+        for j in range(nj):
+            P[nr - nj + j] += P_move[nr - nj + j]
+    return 0
+
+
+def drift_work(layout, contact_solver) -> int:
+    """Return the floats that `correct_drift` needs."""
+    nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
+    own = int(layout[SIZE]) + int(layout[NW]) + nr + nc + nj + 2 * nr + nv + nq + 2
+    return own + react_work(layout, contact_solver)
+
+
+def drift_iwork(layout, contact_solver) -> int:
+    """Return the integers that `correct_drift` needs."""
+    return int(layout[NC]) + react_iwork(layout, contact_solver)

@@ -1,0 +1,459 @@
+"""Moreau-Jean: the theta time-stepping scheme (Moreau 1988, Jean 1999; Acary & Brogliato 2008, ch. 10).
+
+M (v_new - v_k) = h f_theta + W P,  q_new = q_k + h B v_theta,  0 <= u_new + e u_k ⟂ P_N >= 0 where the forecast
+g_k + gamma h u_k is closed. Subscript theta: the state (1 - theta) k + theta new.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from saltus.compile.seam import ivec, unit, vec
+from saltus.compile.types import MODEL, RECORD, A, F, I, J, step_type
+from saltus.contact import NSGS, Lemke
+from saltus.errors import SettingError
+from saltus.layout import (
+    CONTACT_ROW,
+    F_FREE,
+    F_LINEAR,
+    FLAGS,
+    HAS_C,
+    HAS_K,
+    HAS_RETRACT,
+    LAW_FLOATS,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    NW,
+    NX,
+    RATE_IDENTITY,
+    SIZE,
+    W_CONSTANT,
+)
+from saltus.profile import factor, multiply, solve
+from saltus.reaction import drift_iwork, drift_work, react, react_iwork, react_work, row_add, row_dot
+from saltus.record import (
+    CLOSING,
+    DEGREE,
+    DENSE_USED,
+    DRIVE_WORK,
+    ERROR,
+    EVENT_AFTER,
+    EVENT_BEFORE,
+    EVENT_COLUMNS,
+    EVENT_CONTACT,
+    EVENT_IMPULSE,
+    EVENT_KIND,
+    EVENT_T,
+    EVENTS_PER_CONTACT,
+    EVENTS_USED,
+    FORCE_CALLS,
+    FORCE_WORK,
+    H_USED,
+    IMPACT,
+    ITERATIONS,
+    JACOBIAN_CALLS,
+    RELEASE,
+    RESIDUAL,
+    SLIP,
+    STICK,
+    SWEEPS,
+    VIOLATION,
+)
+from saltus.schemes.plan import SchemePlan, reaction_plan
+from saltus.status import Status
+
+STALLED = int(Status.NEWTON_STALLED)
+OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact in the memory: never met, just hit, in lasting contact
+STICKING = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
+
+
+@dataclasses.dataclass(frozen=True)
+class MoreauJean:
+    """The theta scheme of Moreau and Jean.
+
+    Parameters
+    ----------
+    theta
+        Implicitness of the smooth terms, 0 (explicit) to 1; 1/2 is of second order and conserves energy.
+    gamma
+        Forecast: a contact is active when g_k + gamma h u_k <= closed_tolerance; 0 to 1.
+    at
+        Where M, W and f are evaluated: "theta" at the state theta of the step (f_theta = f(t, q, v at theta)),
+        "end" at its end, with f_theta = (1 - theta) f_k + theta f_new and u_k from the start of the step.
+    projection
+        Project positions onto the joints and out of penetration after each step.
+    closed_tolerance
+        Gap [m] up to which the forecast counts as closed.
+    solver
+        Contact solver; None takes NSGS for frictional problems and single contacts, Lemke otherwise.
+    projection_tolerance
+        Largest |constraint| and penetration [m] left by the projection; nominal 1e-14 ... 1e-6.
+    newton_tolerance
+        Relative change of the velocity at which the implicit equations count as solved; nominal 1e-13 ... 1e-8.
+    max_iterations
+        Most Newton iterations per step; a step that needs more fails.
+    """
+
+    theta: float = 0.5
+    gamma: float = 0.5
+    at: Literal["theta", "end"] = "theta"
+    projection: bool = False
+    closed_tolerance: float = 0.0
+    solver: object | None = None
+    projection_tolerance: float = 1e-12
+    newton_tolerance: float = 1e-12
+    max_iterations: int = 50
+
+    name = "Moreau-Jean"
+    order = 1  # through impacts; 2 in smooth motion with theta = 1/2
+
+    def __post_init__(self):
+        for field, low, high in (("theta", 0.0, 1.0), ("gamma", 0.0, 1.0)):
+            value = getattr(self, field)
+            if not low <= value <= high:
+                raise SettingError(f"{field} of MoreauJean is {value}: it must lie between {low} and {high}")
+        if self.at not in ("theta", "end"):
+            raise SettingError(f"at of MoreauJean is {self.at!r}: it must be 'theta' or 'end'")
+        for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
+            if not getattr(self, field) > 0:
+                raise SettingError(f"{field} of MoreauJean is {getattr(self, field)}: it must be positive")
+
+    def plan(self, layout: np.ndarray) -> SchemePlan:
+        """Return the compiled pieces and sizes for a system with this layout."""
+        contact_solver = self.solver
+        if contact_solver is None:
+            contact_solver = NSGS() if _frictional(layout) or layout[NC] < 2 else Lemke()
+        settings = [
+            self.theta,
+            self.gamma,
+            self.closed_tolerance,
+            float(self.at == "end"),
+            self.newton_tolerance,
+            float(self.max_iterations),
+            self.projection_tolerance,
+            20.0,  # projection iterations: it converges quadratically, 20 means never
+        ]
+        nq, nv, nc, nj, nr, size = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, SIZE))
+        own = 1 + 4 * size + 2 * int(layout[NW]) + 5 * nr + 6 * nv + 2 * nq + 2
+        inner = max(react_work(layout, contact_solver), drift_work(layout, contact_solver))
+        inner_int = max(react_iwork(layout, contact_solver), drift_iwork(layout, contact_solver))
+        return SchemePlan(
+            scheme=self,
+            step=moreau_jean,
+            settings=np.array(settings),
+            inner=reaction_plan(layout, contact_solver, drift=self.projection),
+            memory=1 + 3 * nc + nj + nr + nv,
+            work=own + inner,
+            iwork=nc + inner_int,
+            dense=0,
+            events=EVENTS_PER_CONTACT * nc,
+        )
+
+    def interpolate(self, s, h, start, end, block):
+        """Return q and v inside a step at s in [0, 1]: q quadratic with slope v_k, v linear up to the left limit."""
+        q = start.q + s * h * start.q_dot + s * s * (end.q - start.q - h * start.q_dot)
+        return q, start.v + s * (end.v_minus - start.v)
+
+
+def _frictional(layout) -> bool:
+    nc, start = int(layout[NC]), int(layout[CONTACT_ROW])
+    return any(layout[start + c + 1] - layout[start + c] > 1 for c in range(nc))
+
+
+@unit(step_type(0))
+def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+    # ---- model / settings / in / out / work
+    layout, par = model.layout, model.par
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    flags, size, nw = layout[FLAGS], layout[SIZE], layout[NW]
+    theta, gamma, closed, at_end, tolerance = settings[0], settings[1], settings[2], settings[3] == 1.0, settings[4]
+    q_k, v_k, memory = state.q, state.v, state.memory
+    q, v, memory_new, P = state_new.q, state_new.v, state_new.memory, record.impulse
+    M, S = vec(work, 1, size), vec(work, 1 + size, size)
+    at = 1 + 4 * size
+    W, W_end = vec(work, at, nw), vec(work, at + nw, nw)
+    at += 2 * nw
+    w, w_end, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
+    u_minus, u_start = vec(work, at + 3 * nr, nr), vec(work, at + 4 * nr, nr)
+    at += 5 * nr
+    f, f_k, rhs, v_theta = vec(work, at, nv), vec(work, at + nv, nv), vec(work, at + 2 * nv, nv), vec(work, at + 3 * nv, nv)
+    v_new, change = vec(work, at + 4 * nv, nv), vec(work, at + 5 * nv, nv)
+    at += 6 * nv
+    q_at, q_dot, info = vec(work, at, nq), vec(work, at + nq, nq), vec(work, at + 2 * nq, 2)
+    at += 2 * nq + 2
+    rest, active = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc)
+    irest = ivec(iwork, nc, iwork.shape[0] - nc)
+    acceleration = 1 + 3 * nc + nj + nr
+    laws = model.constants.shape[0] - LAW_FLOATS * nc
+
+    # ---- predict: gaps and index set at the start
+    for i in range(memory.shape[0]):
+        memory_new[i] = memory[i]
+    g = vec(memory_new, 1, nc + nj)
+    if memory[0] == 0.0:
+        model.gap(t, q_k, par, g)
+    reacting = nj > 0
+    if nc > 0:
+        model.kinematics(t, q_k, par, W, w)
+        for c in range(nc):
+            row = layout[layout[CONTACT_ROW] + c]
+            for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
+                u_start[r] = row_dot(layout, W, r, v_k) + w[r]
+            active[c] = 1 if g[c] + gamma * h * u_start[row] <= closed else 0
+            reacting = reacting or active[c] == 1
+    for r in range(nr):
+        P[r] = memory[acceleration - nr + r] if reacting else 0.0
+    # ---- free motion and contact, repeated while the equations are nonlinear
+    constant = (flags & M_CONSTANT) != 0 and (flags & F_FREE) != 0
+    linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and (flags & RATE_IDENTITY) != 0
+    single = theta == 0.0 or (linear and ((flags & W_CONSTANT) != 0 or not reacting))
+    t_at, share = (t + h, 1.0) if at_end else (t + theta * h, theta)
+    info[0], info[1] = 0.0, 0.0
+    for i in range(nv):
+        v[i] = v_k[i] if single else v_k[i] + h * memory[acceleration + i]
+    for i in range(nq):
+        q_at[i] = q_k[i]
+    if at_end:
+        model.force(t, q_k, v_k, par, f_k)
+        record.counters[FORCE_CALLS] += 1
+    moved_before, converged = 0.0, False
+    for _ in range(int(settings[5])):
+        record.counters[ITERATIONS] += 1
+        for i in range(nv):
+            v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
+        model.rate(q_at, v_theta, par, q_dot)
+        q_moved, q_scale = 0.0, 0.0
+        for i in range(nq):
+            q_next = q_k[i] + share * h * q_dot[i]
+            q_moved = max(q_moved, abs(q_next - q_at[i]))
+            q_scale = max(q_scale, abs(q_next))
+            q_at[i] = q_next
+        v_at = v if at_end else v_theta
+        model.force(t_at, q_at, v_at, par, f)
+        record.counters[FORCE_CALLS] += 1
+        if at_end:
+            for i in range(nv):
+                f[i] = (1.0 - theta) * f_k[i] + theta * f[i]
+        if not (constant and work[0] == h):
+            status = iteration_matrix(model, theta * h, t_at, q_at, v_at, vec(work, 1, 4 * size))
+            if status != 0:
+                return status
+            record.counters[JACOBIAN_CALLS] += 1 - int((flags & F_FREE) != 0)
+            work[0] = h
+        if (flags & (HAS_K | HAS_C)) != 0:
+            for i in range(nv):
+                rhs[i] = q_k[i] + theta * h * v_theta[i]
+            subtract_linear(model, rhs, v_theta, f)
+        for i in range(nv):
+            change[i] = v_k[i] - v[i]
+            rhs[i] = h * f[i]
+        multiply(layout, M, change, rhs)
+        solve(layout, S, rhs, change, rest)
+        for i in range(nv):
+            v_new[i] = v[i] + change[i]
+        scale = 0.0
+        for i in range(nv):
+            scale = max(scale, abs(v_k[i]), abs(v_new[i]))
+        if reacting:
+            model.kinematics(t_at, q_at, par, W, w)
+            for c in range(nc):
+                row = layout[layout[CONTACT_ROW] + c]
+                for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
+                    u_minus[r] = u_start[r] if at_end else row_dot(layout, W, r, v_k) + w[r]
+                    target[r] = w[r]
+                target[row] += model.constants[laws + LAW_FLOATS * c] * u_minus[row]
+            if nj > 0:
+                # joint velocities vanish at the end of the step and forces act at theta: symmetric, of second order
+                for i in range(nq):
+                    q[i] = q_k[i] + h * q_dot[i]
+                model.kinematics(t + h, q, par, W_end, w_end)
+                for r in range(nr - nj, nr):
+                    target[r] = w_end[r]
+            status = react(model, reaction.solver, S, W, W_end, target, active, 0, v_new, P, info, rest, irest)
+            if status != 0:
+                return status
+            record.counters[SWEEPS] += int(info[1])
+        moved = 0.0
+        for i in range(nv):
+            moved = max(moved, abs(v_new[i] - v[i]))
+            v[i] = v_new[i]
+        if single:
+            converged = True
+            break
+        # a contraction known from two iterations tells what the next one would still change
+        ratio = moved / moved_before if moved_before > 0.0 else 1.0
+        ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
+        settled = (flags & RATE_IDENTITY) != 0 or q_moved <= tolerance * (q_scale + h * scale)
+        if settled and min(moved, ahead) <= tolerance * scale:
+            converged = True
+            break
+        moved_before = moved
+    if not converged:
+        return STALLED
+
+    # ---- update
+    for i in range(nv):
+        v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
+    model.rate(q_at, v_theta, par, q_dot)
+    for i in range(nq):
+        q[i] = q_k[i] + h * q_dot[i]
+    if (flags & HAS_RETRACT) != 0:
+        model.retract(q, par)
+
+    # ---- record
+    header = record.header
+    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE], header[DENSE_USED] = h, 0.0, info[0], 0.0, 0.0
+    header[EVENTS_USED], header[DRIVE_WORK], header[FORCE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
+    for i in range(nv):
+        header[FORCE_WORK] += 0.5 * h * f[i] * (v_k[i] + v[i])
+        record.v_minus[i] = v[i]
+    for c in range(nc):
+        record.dissipation[c] = 0.0
+    if reacting:
+        report(model, t + h, h, v_k, v, W, w, u_minus, target, active, vec(rest, 0, layout[NX]), memory_new, record)
+        status = reaction.drift(
+            model, reaction.solver, vec(settings, 6, 2), t + h, q, v, P, vec(rest, 0, rest.shape[0]), irest
+        )
+        if status != 0:
+            return status
+    elif nc > 0:
+        released(t + h, nc, memory_new, 1 + nc + nj, record)
+    for i in range(nv):
+        memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
+    for r in range(nr):
+        memory_new[acceleration - nr + r] = P[r]
+    memory_new[0] = 1.0
+    if nc + nj > 0:
+        model.gap(t + h, q, par, g)
+    for c in range(nc):
+        header[VIOLATION] = max(header[VIOLATION], -g[c])
+    for j in range(nc, nc + nj):
+        header[VIOLATION] = max(header[VIOLATION], abs(g[j]))
+    return 0
+
+
+@unit(I(MODEL, F, F, A, A, A))
+def iteration_matrix(model, theta_h, t, q, v, work):
+    """Write M and the factors of S = M - theta h (f_v - C) - (theta h)^2 (f_q B - K) to the front of work."""
+    layout = model.layout
+    flags, size = layout[FLAGS], layout[SIZE]
+    M, S = vec(work, 0, size), vec(work, size, size)
+    f_q, f_v = vec(work, 2 * size, size), vec(work, 3 * size, size)
+    model.mass(t, q, model.par, M)
+    for i in range(size):
+        S[i] = M[i]
+    if theta_h > 0.0:
+        if (flags & F_FREE) == 0:
+            model.jacobian(t, q, v, model.par, f_q, f_v)
+            for i in range(size):
+                S[i] -= theta_h * (f_v[i] + theta_h * f_q[i])
+        at = 0
+        if (flags & HAS_K) != 0:
+            for i in range(size):
+                S[i] += theta_h * theta_h * model.constants[i]
+            at = size
+        if (flags & HAS_C) != 0:
+            for i in range(size):
+                S[i] += theta_h * model.constants[at + i]
+    return factor(layout, S)
+
+
+@unit(I(MODEL, A, A, A))
+def subtract_linear(model, q, v, f):
+    """Subtract K q + C v from f; q and v are overwritten by their negatives and restored."""
+    layout = model.layout
+    nv, flags, size = layout[NV], layout[FLAGS], layout[SIZE]
+    for i in range(nv):
+        q[i], v[i] = -q[i], -v[i]
+    at = 0
+    if (flags & HAS_K) != 0:
+        multiply(layout, vec(model.constants, 0, size), q, f)
+        at = size
+    if (flags & HAS_C) != 0:
+        multiply(layout, vec(model.constants, at, size), v, f)
+    for i in range(nv):
+        q[i], v[i] = -q[i], -v[i]
+    return 0
+
+
+@unit(I(MODEL, F, F, A, A, A, A, A, A, J, A, A, RECORD))
+def report(model, t, h, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
+    """Write energy, left limit and events of a step with reactions.
+
+    A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
+    """
+    layout = model.layout
+    nc, nj, nr = layout[NC], layout[NJ], layout[NR]
+    status, slip = 1 + nc + nj, 1 + 2 * nc + nj
+    laws = model.constants.shape[0] - LAW_FLOATS * nc
+    P, header = record.impulse, record.header
+    for r in range(nr - nj, nr):
+        header[DRIVE_WORK] += 0.5 * P[r] * (row_dot(layout, W, r, v_k) + row_dot(layout, W, r, v))
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if active[c] == 0 or P[row] <= 0.0:
+            if memory[status + c] == CLOSED:
+                new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
+            memory[status + c], memory[slip + c] = OPEN, OPEN
+            continue
+        e, mu = model.constants[laws + LAW_FLOATS * c], model.constants[laws + LAW_FLOATS * c + 1]
+        fall = abs(u_free[row] - (1.0 + e) * u_minus[row])
+        friction = 0.0
+        for r in range(row, end):
+            # u_free of a row is not needed any more: it makes room for u_plus
+            u_free[r] = row_dot(layout, W, r, v) + w[r]
+            record.dissipation[c] -= 0.5 * P[r] * (u_minus[r] + u_free[r])
+            header[DRIVE_WORK] -= P[r] * w[r]
+            friction += P[r] * P[r] if r > row else 0.0
+        if -u_minus[row] > fall * (1.0 + 1e-9):
+            new_event(t, c, IMPACT, row, end, u_minus, u_free, P, record)
+            for r in range(row, end):
+                row_add(layout, X, r, -P[r], record.v_minus)
+            memory[status + c] = STRUCK
+            continue
+        if memory[status + c] == OPEN:
+            new_event(t, c, CLOSING, row, end, u_minus, u_free, P, record)
+        memory[status + c] = CLOSED
+        if end - row > 1:
+            sticks = sqrt(friction) < STICKING * mu * P[row]
+            if sticks and memory[slip + c] != STICK:
+                new_event(t, c, STICK, row, end, u_minus, u_free, P, record)
+            if not sticks and memory[slip + c] != SLIP:
+                new_event(t, c, SLIP, row, end, u_minus, u_free, P, record)
+            memory[slip + c] = STICK if sticks else SLIP
+    return 0
+
+
+@unit(I(F, I, A, I, RECORD))
+def released(t, nc, memory, status, record):
+    """Write the release of contacts that the forecast no longer holds closed."""
+    for c in range(nc):
+        if memory[status + c] == CLOSED:
+            new_event(t, c, RELEASE, 0, 0, record.impulse, record.impulse, record.impulse, record)
+        memory[status + c], memory[status + nc + c] = OPEN, OPEN
+    return 0
+
+
+@unit(I(F, I, I, I, I, A, A, A, RECORD))
+def new_event(t, contact, kind, row, end, before, after, P, record):
+    """Append one row to the events of a step."""
+    place = int(record.header[EVENTS_USED])
+    record.header[EVENTS_USED] += 1.0
+    for column in range(EVENT_BEFORE, EVENT_COLUMNS):
+        record.events[place, column] = 0.0
+    record.events[place, EVENT_T] = t
+    record.events[place, EVENT_CONTACT] = contact
+    record.events[place, EVENT_KIND] = kind
+    for r in range(row, end):
+        record.events[place, EVENT_BEFORE + r - row] = before[r]
+        record.events[place, EVENT_AFTER + r - row] = after[r]
+        record.events[place, EVENT_IMPULSE + r - row] = P[r]
+    return 0

@@ -1,0 +1,157 @@
+"""StepDoubling: any one-step scheme with an error estimate from one step h against two steps h/2 (Richardson)."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+
+from saltus.compile.seam import unit, vec
+from saltus.compile.types import Record, State, step_type
+from saltus.errors import SettingError
+from saltus.layout import NC, NQ, NR, NV
+from saltus.record import (
+    DEGREE,
+    DENSE_USED,
+    DRIVE_WORK,
+    ERROR,
+    EVENTS_USED,
+    FORCE_WORK,
+    H_USED,
+    HEADER_SIZE,
+    RESIDUAL,
+    VIOLATION,
+)
+from saltus.schemes.plan import SchemeLike, SchemePlan
+
+
+@dataclasses.dataclass(frozen=True)
+class StepDoubling:
+    """Advance by two half steps of `scheme` and estimate the error of the position from one whole step.
+
+    Parameters
+    ----------
+    scheme
+        Any one-step scheme.
+    order
+        Order p of the scheme assumed by the estimate |q_h - q_h/2| / (2^p - 1), weighted by
+        atol + rtol |q|; the velocity is left out because it jumps.
+    rtol, atol
+        Weights of the estimate: an error of 1 is at the tolerance. atol in units of q.
+    """
+
+    scheme: SchemeLike
+    order: int = 1
+    rtol: float = dataclasses.field(default=1e-4, kw_only=True)
+    atol: float = dataclasses.field(default=1e-4, kw_only=True)
+
+    def __post_init__(self):
+        if not hasattr(self.scheme, "plan"):
+            raise SettingError(f"StepDoubling needs a scheme such as MoreauJean(), not {self.scheme!r}")
+        if self.order < 1:
+            raise SettingError(f"order of StepDoubling is {self.order}: it must be at least 1")
+        if not (self.rtol >= 0.0 and self.atol >= 0.0 and self.rtol + self.atol > 0.0):
+            raise SettingError(f"rtol = {self.rtol} and atol = {self.atol} of StepDoubling must be positive")
+
+    @property
+    def name(self) -> str:
+        return f"StepDoubling of {self.scheme.name}"
+
+    def plan(self, layout: np.ndarray) -> SchemePlan:
+        """Return the compiled pieces and sizes for a system with this layout."""
+        inner = self.scheme.plan(layout)
+        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
+        own = nq + 2 * nv + inner.memory + HEADER_SIZE + nr + nc
+        return SchemePlan(
+            scheme=self,
+            step=step_doubling,
+            settings=np.array([2.0**self.order - 1.0, self.rtol, self.atol, inner.memory, inner.dense]),
+            inner=inner,
+            memory=inner.memory,
+            work=2 * inner.work + own,
+            iwork=inner.iwork,
+            dense=nq + 2 * nv + 2 * inner.dense,
+            events=2 * inner.events,
+        )
+
+    def interpolate(self, s, h, start, end, block):
+        """Return q and v inside a step: each half by the inner scheme around the stored middle state."""
+        nq, nv = len(start.q), len(start.v)
+        middle = SimpleNamespace(q=block[:nq], v=block[nq : nq + nv], v_minus=block[nq + nv : nq + 2 * nv])
+        middle.q_dot = end.rate(middle.q, middle.v)
+        inner = (len(block) - nq - 2 * nv) // 2
+        first, second = block[nq + 2 * nv :][:inner], block[nq + 2 * nv + inner :]
+        if s < 0.5:
+            return self.scheme.interpolate(2.0 * s, 0.5 * h, start, middle, first)
+        return self.scheme.interpolate(2.0 * s - 1.0, 0.5 * h, middle, end, second)
+
+
+@unit(*(step_type(depth) for depth in (1, 2, 3)))
+def step_doubling(model, inner, settings, t, h, state, state_new, record, work, iwork):
+    # ---- model / settings / in / out / work
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    memory, dense = int(settings[3]), int(settings[4])
+    q, v, kept = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, memory)
+    at = nq + nv + memory
+    v_minus, header = vec(work, at, nv), vec(work, at + nv, HEADER_SIZE)
+    at += nv + HEADER_SIZE
+    impulse, dissipation = vec(work, at, nr), vec(work, at + nr, nc)
+    at += nr + nc
+    # a step may keep what it factored for one h: half and whole steps get workspaces of their own
+    room = (work.shape[0] - at) // 2
+    half, whole = vec(work, at, room), vec(work, at + room, room)
+    middle = State(q, v, kept)
+
+    # ---- whole step, only for its position
+    status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, whole, iwork)
+    if status != 0:
+        return status
+    block = record.dense
+    for i in range(nq):
+        block[i] = state_new.q[i]
+
+    # ---- two halves
+    blocks = nq + 2 * nv
+    first = Record(
+        header, v_minus, impulse, dissipation, record.events, vec(block, blocks, dense), record.counters
+    )
+    status = inner.step(model, inner.inner, inner.settings, t, 0.5 * h, state, middle, first, half, iwork)
+    if status != 0:
+        return status
+    rows = int(header[EVENTS_USED])
+    second = Record(
+        record.header,
+        record.v_minus,
+        record.impulse,
+        record.dissipation,
+        record.events[rows:],
+        vec(block, blocks + dense, dense),
+        record.counters,
+    )
+    status = inner.step(
+        model, inner.inner, inner.settings, t + 0.5 * h, 0.5 * h, middle, state_new, second, half, iwork
+    )
+    if status != 0:
+        return status
+
+    # ---- record
+    error = 0.0
+    for i in range(nq):
+        weight = settings[2] + settings[1] * max(abs(state.q[i]), abs(state_new.q[i]))
+        error = max(error, abs(block[i] - state_new.q[i]) / (settings[0] * weight))
+        block[i] = q[i]
+    for i in range(nv):
+        block[nq + i], block[nq + nv + i] = v[i], v_minus[i]
+    out = record.header
+    out[H_USED], out[ERROR], out[DEGREE], out[DENSE_USED] = h, error, 0.0, blocks + 2 * dense
+    out[RESIDUAL], out[VIOLATION] = max(out[RESIDUAL], header[RESIDUAL]), max(out[VIOLATION], header[VIOLATION])
+    out[FORCE_WORK] += header[FORCE_WORK]
+    out[DRIVE_WORK] += header[DRIVE_WORK]
+    out[EVENTS_USED] += rows
+    for r in range(nr):
+        record.impulse[r] += impulse[r]
+    for c in range(nc):
+        record.dissipation[c] += dissipation[c]
+    return 0

@@ -1,0 +1,303 @@
+"""Solution: everything that happened in a run, read-only, callable in time."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from saltus.compile.seam import ready, unit, vec
+from saltus.compile.types import MODEL, A, B, I
+from saltus.errors import SettingError
+from saltus.layout import NV
+from saltus.march import NodeColumns
+from saltus.model import CompiledModel
+from saltus.profile import quadratic
+from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_IMPULSE, KIND_NAMES, RESIDUAL, STORED, VIOLATION
+from saltus.status import Status
+from saltus.system import System
+
+if TYPE_CHECKING:
+    from saltus.problem import Exact
+
+EVENT_TYPE = np.dtype(
+    [
+        ("t", float),
+        ("contact", "U32"),
+        ("kind", "U8"),
+        ("u_minus", float, 3),
+        ("u_plus", float, 3),
+        ("impulse", float, 3),
+    ]
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class StateAt:
+    """The state at a time: t [s], q, v (one-sided limit)."""
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Energy:
+    """The energy ledger at the kept times [J].
+
+    kinetic(t) = kinetic(0) + work - dissipation + defect, with work of the forces f, K, C and of moving
+    constraints, dissipation in the contacts (impact and friction), and the defect of the discretisation.
+    """
+
+    kinetic: np.ndarray
+    work: np.ndarray
+    dissipation: np.ndarray
+
+    @property
+    def defect(self) -> np.ndarray:
+        """What the scheme itself gained or lost [J]."""
+        return self.kinetic - self.kinetic[0] - self.work + self.dissipation.sum(axis=1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Solution:
+    """The result of `solve`.
+
+    Attributes
+    ----------
+    t
+        Kept times [s], shape (n + 1,).
+    q, v
+        Positions (n + 1, nq) and velocities (n + 1, nv), right limits.
+    v_minus
+        Left limits of the velocities (n + 1, nv).
+    impulse
+        Reaction over each (t_k, t_k+1] (n, rows): per contact N | N, T | N, T1, T2 [N s].
+    joint_impulse
+        The same for the joints (n, joint rows).
+    events
+        Structured table: t, contact, kind ("impact", "closing", "release", "stick", "slip"), u_minus, u_plus,
+        impulse, each with (N, T1, T2).
+    residual
+        Certificate of the contact law per kept step (n,): scaled natural map, largest since the last kept time.
+    violation
+        Largest penetration or joint error per kept step (n,) [m].
+    work
+        Counts: "f" force evaluations, "jac" Jacobians, "steps", "rejected", "iterations", "contact_sweeps".
+    status, message
+        How it ended; `success` is True only when the end of the span was reached.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    v_minus: np.ndarray
+    impulse: np.ndarray
+    joint_impulse: np.ndarray
+    events: np.ndarray
+    residual: np.ndarray
+    violation: np.ndarray
+    step_error: np.ndarray
+    work: dict[str, int]
+    status: Status
+    message: str
+    system: System
+    scheme: Any
+    rows: tuple[tuple[str, str], ...]
+    exact: Exact | None
+    name: str | None
+    _model: CompiledModel = dataclasses.field(repr=False)
+    _ledger: np.ndarray = dataclasses.field(repr=False)
+    _dissipation: np.ndarray = dataclasses.field(repr=False)
+    _dense: np.ndarray = dataclasses.field(repr=False)
+    _offset: np.ndarray = dataclasses.field(repr=False)
+    _follows: np.ndarray = dataclasses.field(repr=False)
+
+    @property
+    def success(self) -> bool:
+        """Whether the run reached the end of its span."""
+        return self.status is Status.OK
+
+    def __repr__(self) -> str:
+        kinds, counts = np.unique(self.events["kind"], return_counts=True)
+        seen = ", ".join(f"{n} {kind}" for kind, n in zip(kinds, counts, strict=True)) or "no events"
+        return (
+            f"Solution({self.name or self.system.name or 'system'} by {self.scheme.name}: t = {self.t[0]:g} to "
+            f"{self.t[-1]:g}, {self.work['steps']} steps, {seen}; {self.message})"
+        )
+
+    # ---- dense output
+
+    def __call__(self, t, side: Literal["+", "-"] = "+") -> StateAt:
+        """Return the state at any time in the span; `side` chooses the limit of v at a jump."""
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        q, v = np.empty((len(times), self.q.shape[1])), np.empty((len(times), self.v.shape[1]))
+        for i, time in enumerate(times):
+            q[i], v[i] = self._at(float(time), side)
+        if np.ndim(t) == 0:
+            q, v = q[0], v[0]
+        return StateAt(np.asarray(t, dtype=float), q, v)
+
+    def _interval(self, time: float, side: str) -> int:
+        """Return the index of the node that ends the step containing a time."""
+        if side not in ("+", "-"):
+            raise SettingError(f"side is {side!r}: it must be '+' or '-'")
+        if not self.t[0] <= time <= self.t[-1]:
+            raise SettingError(f"t = {time} lies outside of the run, {self.t[0]} to {self.t[-1]}")
+        return int(np.searchsorted(self.t, time, side="right" if side == "+" else "left"))
+
+    def _at(self, time: float, side: str) -> tuple[np.ndarray, np.ndarray]:
+        end = self._interval(time, side)
+        if end > 0 and side == "+" and self.t[end - 1] == time:
+            return self.q[end - 1], self.v[end - 1]
+        if end < len(self.t) and side == "-" and self.t[end] == time:
+            return self.q[end], self.v_minus[end]
+        if not self._follows[end]:
+            raise SettingError(
+                f"the run kept no step around t = {time}: run with save='steps', or list the times in t_eval"
+            )
+        start, h = self._node(end - 1), self.t[end] - self.t[end - 1]
+        stop = int(self._offset[end + 1]) if end + 1 < len(self.t) else len(self._dense)
+        block = self._dense[int(self._offset[end]) : stop]
+        return self.scheme.interpolate((time - self.t[end - 1]) / h, h, start, self._node(end), block)
+
+    def _node(self, k: int) -> SimpleNamespace:
+        return SimpleNamespace(
+            q=self.q[k], v=self.v[k], v_minus=self.v_minus[k], q_dot=self._rate(self.q[k], self.v[k]), rate=self._rate
+        )
+
+    def _rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        if self.system.q_dot is None:
+            return v
+        return self._model.functions["q_dot"](0.0, q, v)
+
+    def impulse_at(self, t) -> np.ndarray:
+        """Return the measure i(t) accumulated from the start, one column per contact row [N s].
+
+        An impact counts from its own time on; a lasting contact force grows linearly within a step.
+        """
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        total = np.concatenate([np.zeros((1, self.impulse.shape[1])), np.cumsum(self.impulse, axis=0)])
+        made = np.empty((len(times), self.impulse.shape[1]))
+        for i, time in enumerate(times):
+            end = self._interval(time, "+")
+            made[i] = total[end - 1]
+            if end < len(self.t) and self.t[end - 1] != time:
+                share = (time - self.t[end - 1]) / (self.t[end] - self.t[end - 1])
+                made[i] += share * (self.impulse[end - 1] - self._atoms[end - 1])
+        return made[0] if np.ndim(t) == 0 else made
+
+    def force_at(self, t) -> np.ndarray:
+        """Return the contact force r(t) of lasting contacts, averaged over the step around t [N]."""
+        times = np.atleast_1d(np.asarray(t, dtype=float))
+        ends = np.array([min(self._interval(time, "+"), len(self.t) - 1) for time in times])
+        smooth = (self.impulse - self._atoms) / np.diff(self.t)[:, None]
+        return smooth[ends[0] - 1] if np.ndim(t) == 0 else smooth[ends - 1]
+
+    @functools.cached_property
+    def _atoms(self) -> np.ndarray:
+        """The part of `impulse` that impacts make up."""
+        atoms = np.zeros_like(self.impulse)
+        first = {}
+        for r, (contact, _) in enumerate(self.rows):
+            first.setdefault(contact, r)
+        counts = {contact: sum(name == contact for name, _ in self.rows) for contact in first}
+        for event in self.events[self.events["kind"] == "impact"]:
+            k = int(np.searchsorted(self.t, event["t"], side="left"))
+            if 0 < k < len(self.t):
+                r, n = first[event["contact"]], counts[event["contact"]]
+                atoms[k - 1, r : r + n] += event["impulse"][:n]
+        return atoms
+
+    # ---- energy
+
+    @functools.cached_property
+    def energy(self) -> Energy:
+        """The energy ledger, see `Energy`."""
+        kinetic = np.empty(len(self.t))
+        model = self._model
+        scratch = np.empty(int(model.profile.size))
+        # copies, because kernels take writeable arrays only
+        ready(kinetic_energies)(model.units, self.t.copy(), self.q.copy(), self.v.copy(), scratch, kinetic)
+        contacts = len(self.system.contacts)
+        dissipation = np.concatenate([np.zeros((1, contacts)), np.cumsum(self._dissipation, axis=0)])
+        work = np.concatenate([[0.0], np.cumsum(self._ledger)])
+        return Energy(kinetic, work, dissipation)
+
+    # ---- pictures
+
+    def plot(self, **options):
+        """Draw positions, velocities with their jumps, gaps and impulses; returns the matplotlib figure."""
+        from saltus.plot import plot_solution
+
+        return plot_solution(self, **options)
+
+    def gaps(self) -> np.ndarray:
+        """Return the gaps of all contacts at the kept times (n + 1, contacts) [m]."""
+        names = [f"gap of contact {name!r}" for name in self.system.contact_names]
+        made = np.empty((len(self.t), len(names)))
+        for k, t in enumerate(self.t):
+            for c, name in enumerate(names):
+                made[k, c] = self._model.functions[name](t, self.q[k], self.v[k]).item()
+        return made
+
+
+@unit(I(MODEL, A, B, B, A, A))
+def kinetic_energies(model, t, q, v, M, out):
+    """Write 1/2 v^T M v of every node."""
+    nv, nq = model.layout[NV], q.shape[1]
+    for k in range(t.shape[0]):
+        model.mass(t[k], vec(q[k], 0, nq), model.par, M)
+        out[k] = 0.5 * quadratic(model.layout, M, vec(v[k], 0, nv))
+    return 0
+
+
+def build_solution(model: CompiledModel, scheme, nodes, events, dense, counts, status, message, problem) -> Solution:
+    """Make a Solution from the tables of a march."""
+    system = model.system
+    nq, nv = len(problem.q0), len(problem.v0)
+    nr, nj = len(model.rows), sum(f.size for name, f in model.functions.items() if name.startswith("constraint"))
+    columns = NodeColumns(nq, nv, nr + nj, len(system.contacts)).slices()
+    part = {name: np.ascontiguousarray(nodes[:, place]) for name, place in columns.items()}
+    header = part["header"]
+    table = np.zeros(len(events), dtype=EVENT_TYPE)
+    names = np.array(system.contact_names or ("",))
+    table["t"] = events[:, 0]
+    table["contact"] = names[events[:, 1].astype(int)]
+    table["kind"] = np.array(KIND_NAMES)[events[:, 2].astype(int)]
+    for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
+        table[name] = events[:, place : place + 3]
+    made = Solution(
+        t=part["t"][:, 0],
+        q=part["q"],
+        v=part["v"],
+        v_minus=part["v_minus"],
+        impulse=part["impulse"][1:, :nr],
+        joint_impulse=part["impulse"][1:, nr:],
+        events=table,
+        residual=header[1:, RESIDUAL],
+        violation=header[1:, VIOLATION],
+        step_error=header[1:, 1],
+        work=counts,
+        status=status,
+        message=message,
+        system=system,
+        scheme=scheme,
+        rows=model.rows,
+        exact=problem.exact,
+        name=problem.name,
+        _model=model,
+        _ledger=header[1:, STORED - 2 : STORED].sum(axis=1),
+        _dissipation=part["dissipation"][1:],
+        _dense=dense,
+        _offset=part["offset"][:, 0],
+        _follows=part["follows"][:, 0] > 0.0,
+    )
+    for field in dataclasses.fields(made):
+        value = getattr(made, field.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+    return made

@@ -1,0 +1,343 @@
+"""solve(): check -> compile -> march -> Solution."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from saltus import march as marching
+from saltus.compile import seam
+from saltus.compile.types import Control, Record, State
+from saltus.control import Fixed
+from saltus.errors import RunError, SettingError
+from saltus.march import Tables, march, march_signature
+from saltus.model import CompiledModel, compile_model
+from saltus.problem import Problem, check_span, vector
+from saltus.progress import Progress
+from saltus.record import (
+    COUNTERS,
+    EVENT_COLUMNS,
+    FORCE_CALLS,
+    HEADER_SIZE,
+    ITERATIONS,
+    JACOBIAN_CALLS,
+    SWEEPS,
+)
+from saltus.replay import explain
+from saltus.schemes.plan import SchemePlan
+from saltus.solution import Solution, build_solution
+from saltus.start import check_start
+from saltus.status import Status
+from saltus.system import System
+
+CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
+FIRST_ROWS = 1024
+ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
+
+
+def solve(
+    system: System | Problem,
+    t_span: tuple[float, float] | None = None,
+    q0=None,
+    v0=None,
+    *,
+    scheme=None,
+    h: float | None = None,
+    control=None,
+    breaks: Sequence[float] = (),
+    t_eval: Sequence[float] | None = None,
+    save: Literal["steps", "events"] | int | Sequence[float] = "steps",
+    start_tolerance: float = 1e-8,
+    progress: bool | None = None,
+) -> Solution:
+    """Integrate a system with contacts over a time span.
+
+    Parameters
+    ----------
+    system
+        A `System`, or a `Problem`, which brings t_span, q0 and v0 along.
+    t_span
+        Start and end [s].
+    q0, v0
+        Initial positions and velocities; a number for one degree of freedom.
+    scheme
+        Time-stepping scheme, e.g. MoreauJean(theta=0.5). Required.
+    h
+        Step size [s]. Required for schemes with a fixed step; the last step is shorter when h does not divide the span.
+    control
+        What decides about steps; None keeps h.
+    breaks
+        Times at which the force jumps [s]: steps end there, and f is evaluated on both sides.
+    t_eval
+        Times to return [s]; short for save=times.
+    save
+        "steps" keeps every step, a number k every k-th, a list of times the states at these times, "events" only
+        steps with events (memory stays flat).
+    start_tolerance
+        Penetration and joint error [m, m/s] that q0 and v0 may have.
+    progress
+        Show a progress bar; None shows one on a terminal when the run takes more than a second.
+
+    Returns
+    -------
+    Solution
+        With `status`, `success` and `message`; Ctrl-C returns what is there.
+
+    Raises
+    ------
+    ModelError, SettingError
+        When the model or an argument is wrong.
+    RunError
+        When a step fails; its `.solution` holds the run up to there.
+    """
+    problem = _problem(system, t_span, q0, v0)
+    _check_settings(scheme, h, problem)
+    keep, times = _keeping(save, t_eval, problem.t_span)
+    segments = _segments(problem.t_span, breaks, h, control)
+    model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0)
+    check_start(problem, model, start_tolerance)
+    plan = scheme.plan(model.layout)
+    run = _Run(problem, model, plan, control or Fixed(), keep, times)
+    run.march(segments, Progress(problem.t_span, progress))
+    return run.finish()
+
+
+def _problem(system, t_span, q0, v0) -> Problem:
+    if isinstance(system, Problem):
+        changes = {"t_span": t_span, "q0": q0, "v0": v0}
+        return dataclasses.replace(system, **{k: v for k, v in changes.items() if v is not None})
+    if not isinstance(system, System):
+        raise SettingError(f"solve takes a System or a Problem first, not {system!r}")
+    if t_span is None:
+        raise SettingError("t_span is missing: give (start, end) in seconds")
+    return Problem(system, check_span(t_span), vector(q0, "q0"), vector(v0, "v0"), name=system.name)
+
+
+def _check_settings(scheme, h, problem: Problem) -> None:
+    if scheme is None or isinstance(scheme, type):
+        hint = f"{scheme.__name__}() with brackets" if isinstance(scheme, type) else "scheme=MoreauJean()"
+        raise SettingError(f"scheme is missing: give {hint}")
+    if not hasattr(scheme, "plan"):
+        raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")
+    if h is None:
+        raise SettingError(f"h is missing: {scheme.name} needs a step size in seconds")
+    span = problem.t_span[1] - problem.t_span[0]
+    try:
+        valid = float(h) > 0.0 and np.isfinite(float(h))
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
+        raise SettingError(f"h is {h!r}: a step size must be a positive number of seconds")
+    if h > span * (1.0 + ON_GRID):
+        raise SettingError(f"h is {h}, larger than the span of {span} s: take a smaller h")
+
+
+def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
+    """Return the keep mode of the march and the times it looks for."""
+    if t_eval is not None:
+        if not isinstance(save, str) or save != "steps":
+            raise SettingError("give t_eval or save, not both: t_eval is short for save=times")
+        save = t_eval
+    end = np.array([t_span[1]])
+    if isinstance(save, str):
+        if save not in ("steps", "events"):
+            raise SettingError(f"save is {save!r}: it must be 'steps', 'events', a number or a list of times")
+        return (1 if save == "steps" else marching.KEEP_EVENTS), end
+    if isinstance(save, int | np.integer) and not isinstance(save, bool):
+        if save < 1:
+            raise SettingError(f"save is {save}: keeping every k-th step needs k >= 1")
+        return int(save), end
+    times = vector(save, "t_eval").copy()
+    if np.any(np.diff(times) <= 0.0):
+        raise SettingError("t_eval must increase")
+    if times[0] < t_span[0] or times[-1] > t_span[1]:
+        raise SettingError(f"t_eval runs from {times[0]} to {times[-1]}, outside of t_span {t_span}")
+    return marching.KEEP_TIMES, times
+
+
+@dataclasses.dataclass(frozen=True)
+class _Segment:
+    """A piece of the span without breaks inside: begin and end on its own side of a break, number of steps (-1: free)."""
+
+    begin: float
+    end: float
+    name_end: float
+    h: float
+    steps: int
+
+
+def _segments(t_span, breaks, h, control) -> list[_Segment]:
+    inside = vector(breaks, "breaks") if len(breaks) else np.zeros(0)
+    if np.any(np.diff(inside) <= 0.0) or np.any(inside <= t_span[0]) or np.any(inside >= t_span[1]):
+        raise SettingError(f"breaks must increase and lie inside of t_span {t_span}, not {breaks}")
+    marks = [t_span[0], *inside, t_span[1]]
+    segments = []
+    for k, (left, right) in enumerate(zip(marks[:-1], marks[1:], strict=True)):
+        begin = left if k == 0 else np.nextafter(left, np.inf)
+        end = right if k == len(marks) - 2 else np.nextafter(right, -np.inf)
+        ratio = (right - left) / h
+        whole = round(ratio)
+        if whole >= 1 and abs(ratio - whole) <= ON_GRID * max(1.0, whole):
+            steps, size = whole, (right - left) / whole
+        else:
+            steps, size = int(np.ceil(ratio)), float(h)
+        steps = steps if control is None or isinstance(control, Fixed) else -1
+        segments.append(_Segment(begin, end, right, min(size, right - left), steps))
+    return segments
+
+
+class _Run:
+    """The buffers of one run and the loop around the march."""
+
+    def __init__(self, problem: Problem, model: CompiledModel, plan: SchemePlan, control, keep: int, times: np.ndarray):
+        self.problem, self.model, self.plan, self.control = problem, model, plan, control
+        nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
+        nr = int(model.layout[4])
+        self.columns = marching.NodeColumns(nq, nv, nr, nc)
+        self.scheme = plan.link()
+        self.decider = Control(seam.ready(control.kernel), control.settings(), np.zeros(max(1, control.kernel_memory)))
+        self.march_unit = seam.ready(march, march_signature(plan.depth))
+        width = self.columns.width
+        self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
+        self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
+        self.record = Record(
+            np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros((plan.events, EVENT_COLUMNS)),
+            np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
+        )  # fmt: skip
+        self.need = (2, plan.events, plan.dense)
+        self.tables = Tables(
+            np.empty((FIRST_ROWS, width)), np.empty((FIRST_ROWS + plan.events, EVENT_COLUMNS)), np.empty(FIRST_ROWS + plan.dense)
+        )  # fmt: skip
+        self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
+        self.row = np.zeros(2 * width)
+        self.work, self.iwork = np.zeros(1 + plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
+        self.times = times
+        self.tally[marching.KEEP] = keep
+        self.status, self.error = Status.OK, None
+        self._keep_start()
+
+    def _keep_start(self) -> None:
+        """The start is the first node, whatever is kept later; its left limit is v0 itself."""
+        places, row = self.columns.slices(), self.tables.nodes[0]
+        row[:] = 0.0
+        row[places["t"]] = self.problem.t_span[0]
+        row[places["q"]], row[places["v"]], row[places["v_minus"]] = self.problem.q0, self.problem.v0, self.problem.v0
+        self.tally[marching.NODES] = self.tally[marching.LAST] = 1
+        while (
+            self.tally[marching.NEXT_TIME] < len(self.times)
+            and self.times[self.tally[marching.NEXT_TIME]] <= self.problem.t_span[0]
+        ):
+            self.tally[marching.NEXT_TIME] += 1
+
+    def march(self, segments: list[_Segment], progress: Progress) -> None:
+        """March through all segments; a failure leaves `status` and `error` behind."""
+        try:
+            with progress:
+                for segment in segments:
+                    self.clock[:] = segment.begin, segment.end, segment.h, segment.begin, segment.name_end
+                    self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
+                    self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
+                    self.status = self._march_segment(progress)
+                    if self.status is not Status.OK:
+                        return
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+        except Exception as error:
+            self.status, self.error = Status.MODEL_FAILED, error
+
+    def _march_segment(self, progress: Progress) -> Status:
+        budget = 64
+        while True:
+            began = time.perf_counter()
+            status = Status(
+                self.march_unit(
+                    self.model.units, self.scheme, self.decider, self.clock, self.tally, self.state, self.state_new,
+                    self.record, self.tables.nodes, self.tables.events, self.tables.dense, self.times, self.row,
+                    self.work, self.iwork, budget,
+                )
+            )  # fmt: skip
+            spent = time.perf_counter() - began
+            if status is Status.FULL:
+                self.tables.grow(self.tally, self.need)
+            elif status is Status.CHUNK:
+                budget = int(np.clip(budget * CHUNK_SECONDS / max(spent, 1e-6), 1, 8 * budget))
+                progress.show(float(self.clock[marching.NOW]))
+            else:
+                return status
+
+    def finish(self) -> Solution:
+        """Return the solution, or raise the error that ended the run with the solution inside."""
+        status = self.status
+        solution = self._solution(status, status.sentence)
+        if status in (Status.OK, Status.INTERRUPTED):
+            return solution
+        t, h = self._step_now()
+        message, cause = explain(self.model, self.plan, status, self.error, t, h, self.state)
+        raise RunError(message, self._solution(status, message)) from cause
+
+    def _step_now(self) -> tuple[float, float]:
+        """Return time and size of the step that was being made."""
+        t, h = float(self.clock[marching.NOW]), float(self.clock[marching.H])
+        if self.tally[marching.STEPS] >= 0:
+            t = float(self.clock[marching.BEGIN] + self.tally[marching.STEP] * h)
+        return t, min(h, float(self.clock[marching.END]) - t)
+
+    def _solution(self, status: Status, message: str) -> Solution:
+        tally, tables = self.tally, self.tables
+        counters = self.record.counters
+        counts = {
+            "f": int(counters[FORCE_CALLS]),
+            "jac": int(counters[JACOBIAN_CALLS]),
+            "steps": int(tally[marching.ACCEPTED]),
+            "rejected": int(tally[marching.REJECTED]),
+            "iterations": int(counters[ITERATIONS]),
+            "contact_sweeps": int(counters[SWEEPS]),
+        }
+        nodes = tables.nodes[: tally[marching.NODES]]
+        if status is not Status.OK and tally[marching.LAST] == 0:
+            # what the thinning left out at the end of a broken run
+            nodes = np.concatenate([nodes, self.row[None, self.columns.width :]])
+        made = build_solution(
+            self.model, self.plan.scheme, nodes, tables.events[: tally[marching.EVENTS]],
+            tables.dense[: tally[marching.DENSE]].copy(), counts, status, message, self.problem,
+        )  # fmt: skip
+        if tally[marching.KEEP] == marching.KEEP_TIMES:
+            made = _at_times(made, self.times)
+        return made
+
+
+def _at_times(solution: Solution, times: np.ndarray) -> Solution:
+    """Return the solution with its grid replaced by the requested times."""
+    wanted = times[times <= solution.t[-1]]
+    right, left = solution(wanted), solution(wanted, side="-") if len(wanted) else None
+    total = solution.impulse_at(wanted)
+    ends = np.searchsorted(solution.t, wanted, side="left")
+    # differences of what accumulated from the start to each requested time
+    impulse = np.diff(total, axis=0)
+    joint = np.concatenate([np.zeros((1, solution.joint_impulse.shape[1])), np.cumsum(solution.joint_impulse, axis=0)])
+    lost = np.concatenate([np.zeros((1, solution._dissipation.shape[1])), np.cumsum(solution._dissipation, axis=0)])
+    ledger = np.concatenate([[0.0], np.cumsum(solution._ledger)])
+    worst = lambda column: np.array(  # noqa: E731  one line, used three times
+        [np.max(column[a:b], initial=0.0) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    )
+    return dataclasses.replace(
+        solution,
+        t=wanted,
+        q=right.q,
+        v=right.v,
+        v_minus=left.v if left is not None else right.v,
+        impulse=impulse,
+        joint_impulse=np.diff(joint[ends], axis=0),
+        residual=worst(solution.residual),
+        violation=worst(solution.violation),
+        step_error=worst(solution.step_error),
+        _ledger=np.diff(ledger[ends]),
+        _dissipation=np.diff(lost[ends], axis=0),
+        _dense=np.zeros(0),
+        _offset=np.zeros(len(wanted)),
+        _follows=np.zeros(len(wanted), dtype=bool),
+    )

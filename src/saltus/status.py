@@ -1,0 +1,46 @@
+"""Statuses of kernels and runs: small integers inside, sentences outside."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Status(enum.IntEnum):
+    """What a kernel reports; `sentence` says it in words."""
+
+    OK = 0
+    FULL = 1
+    CHUNK = 2
+    INTERRUPTED = 3
+    REJECTED = 4
+    NONFINITE = 10
+    MASS_INDEFINITE = 11
+    NEWTON_STALLED = 12
+    CONTACT_STALLED = 13
+    CONTACT_UNSOLVABLE = 14
+    JOINTS_CONTRADICT = 15
+    DRIFT_STALLED = 16
+    STEP_TOO_SMALL = 17
+    MODEL_FAILED = 18
+
+    @property
+    def sentence(self) -> str:
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Status.OK: "The run reached the end of its time span.",
+    Status.FULL: "A result table is full.",
+    Status.CHUNK: "The run has more steps to do.",
+    Status.INTERRUPTED: "The run was interrupted; it holds everything up to the last finished step.",
+    Status.REJECTED: "The step was rejected.",
+    Status.NONFINITE: "A state became infinite or not a number.",
+    Status.MASS_INDEFINITE: "The mass matrix M, or the iteration matrix of the implicit step, is not positive definite.",
+    Status.NEWTON_STALLED: "The implicit equations of a step did not converge; take a smaller h.",
+    Status.CONTACT_STALLED: "The contact solver did not reach its tolerance.",
+    Status.CONTACT_UNSOLVABLE: "The contact problem of a step has no solution that the solver could find.",
+    Status.JOINTS_CONTRADICT: "The joints contradict each other: no velocity satisfies all of them.",
+    Status.DRIFT_STALLED: "The position projection did not reach its tolerance; take a smaller h.",
+    Status.STEP_TOO_SMALL: "The step size fell below its floor.",
+    Status.MODEL_FAILED: "A model function reported a failure.",
+}

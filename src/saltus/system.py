@@ -1,0 +1,146 @@
+"""System, Contact, Joint: the mechanics a user writes down, M(q) dv = f(t, q, v) dt - C v dt - K q dt + W di."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from saltus.errors import ModelError
+
+Quantity = float | Sequence | np.ndarray | Callable
+ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Contact:
+    """One contact: 0 <= u_N+ + e u_N-  ⟂  P_N >= 0 when closed, with Coulomb friction if mu > 0.
+
+    Parameters
+    ----------
+    gap
+        Distance g(q) or g(t, q) [m] as a plain function returning a scalar; open where positive.
+    e
+        Newton restitution of the normal velocity, 0 <= e <= 1.
+    mu
+        Coefficient of friction, mu >= 0; a positive one needs `slip`.
+    slip
+        slip(t, q, v): one (plane) or two (space) tangential relative velocities [m/s], affine in v.
+    name
+        How messages, plots and events call it.
+    W
+        Optional gradient of the gap, W(q) or W(t, q) with nv entries, when the derived one is not wanted. It is
+        checked once against a difference quotient.
+    """
+
+    gap: Callable
+    e: float = dataclasses.field(default=0.0, kw_only=True)
+    mu: float = dataclasses.field(default=0.0, kw_only=True)
+    slip: Callable | None = dataclasses.field(default=None, kw_only=True)
+    name: str | None = dataclasses.field(default=None, kw_only=True)
+    W: Callable | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        who = f"contact {self.name!r}" if self.name else "a contact"
+        if not callable(self.gap):
+            raise ModelError(f"gap of {who} must be a function of (q) or (t, q), not {self.gap!r}")
+        _number(self.e, f"e of {who}")
+        _number(self.mu, f"mu of {who}")
+        if not 0.0 <= self.e <= 1.0:
+            raise ModelError(f"e of {who} is {self.e}: a restitution lies between 0 and 1")
+        if not self.mu >= 0.0:
+            raise ModelError(f"mu of {who} is {self.mu}: a friction coefficient is not negative")
+        if self.mu > 0.0 and self.slip is None:
+            raise ModelError(f"mu of {who} is {self.mu}, but it has no slip: give slip=lambda t, q, v: ...")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Joint:
+    """A bilateral constraint: constraint(q) = 0 or constraint(t, q) = 0, scalar or vector [m or rad]."""
+
+    constraint: Callable
+    name: str | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        if not callable(self.constraint):
+            who = f"joint {self.name!r}" if self.name else "a joint"
+            raise ModelError(f"constraint of {who} must be a function of (q) or (t, q), not {self.constraint!r}")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class System:
+    """A mechanical system with contacts and joints.
+
+    Parameters
+    ----------
+    M
+        Mass: a number (times identity), a vector (diagonal), a matrix, or a function of (q) or (t, q) [kg].
+    f
+        Force: a number (one degree of freedom), a vector, or a function of (q), (t, q) or (t, q, v) [N].
+    contacts, joints
+        Lists of `Contact` and `Joint`.
+    K, C
+        Linear stiffness [N/m] and damping [N s/m]: the force is f - C v - K q; factored once per step size.
+    q_dot
+        q_dot(q, v) = B(q) v, linear in v, when coordinates are not the integrals of velocities (quaternions).
+    retract
+        retract(q) -> q, applied after each step (normalise a quaternion).
+    name
+        How messages and plots call it.
+    """
+
+    M: Quantity
+    f: Quantity
+    contacts: Sequence[Contact] = ()
+    joints: Sequence[Joint] = ()
+    K: Any = dataclasses.field(default=None, kw_only=True)
+    C: Any = dataclasses.field(default=None, kw_only=True)
+    q_dot: Callable | None = dataclasses.field(default=None, kw_only=True)
+    retract: Callable | None = dataclasses.field(default=None, kw_only=True)
+    name: str | None = dataclasses.field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        for kind, field in ((Contact, "contacts"), (Joint, "joints")):
+            given = getattr(self, field)
+            if isinstance(given, kind):
+                given = (given,)
+            for item in given:
+                if not isinstance(item, kind):
+                    raise ModelError(f"{field} must be a list of {kind.__name__}, but it contains {item!r}")
+            object.__setattr__(self, field, tuple(given))
+        names = [*self.contact_names, *self.joint_names]
+        for name in names:
+            if names.count(name) > 1:
+                raise ModelError(f"two contacts or joints are called {name!r}: names must differ")
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        """Names of the contacts, numbered where none is given."""
+        return tuple(c.name or f"contact {i}" for i, c in enumerate(self.contacts))
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, numbered where none is given."""
+        return tuple(j.name or f"joint {i}" for i, j in enumerate(self.joints))
+
+
+def arity(function: Callable, who: str) -> int:
+    """Return how many of (t, q, v) a function takes: the number of positional parameters without default."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{who} has no readable signature: wrap it in lambda t, q, v: ...") from error
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    count = sum(p.kind in positional and p.default is p.empty for p in parameters)
+    if count not in ARGUMENTS:
+        raise ModelError(f"{who} takes {count} arguments: it must take (q), (t, q) or (t, q, v)")
+    return count
+
+
+def _number(value, who: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not np.isfinite(float(value)):
+        raise ModelError(f"{who} must be a finite number, not {value!r}")

@@ -1,0 +1,96 @@
+"""A user's function with its name in messages: called once with numbers before anything is traced or compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from saltus.errors import FunctionError
+from saltus.system import ARGUMENTS, arity
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class UserFunction:
+    """A function of (q), (t, q) or (t, q, v), or of (q, v) when `rate`, that returns an array of known shape.
+
+    Attributes
+    ----------
+    name
+        What messages call it: "f", "gap of contact 'floor'".
+    function
+        The user's own.
+    arity
+        How many of (t, q, v) it takes.
+    shape
+        Shape of its result, found by the first call; () for a scalar.
+    rate
+        Whether its arguments are (q, v), as for q_dot.
+    """
+
+    name: str
+    function: Callable
+    arity: int
+    shape: tuple[int, ...] = ()
+    rate: bool = False
+
+    @classmethod
+    def probe(cls, function, name, t, q, v, shapes, *, most=3, rate=False) -> UserFunction:
+        """Call the function once; its result must have one of `shapes` (None: any vector) and be finite."""
+        count = arity(function, name)
+        if rate and count != 2 or count > most:
+            wanted = "(q, v)" if rate else " or ".join(f"({', '.join(ARGUMENTS[k])})" for k in range(1, most + 1))
+            raise FunctionError(f"{name} takes {count} arguments: it must take {wanted}")
+        made = cls(name, function, count, (), rate)
+        value = made(t, q, v)
+        size = value.size
+        if shapes is None:
+            shape = (size,)
+        else:
+            fitting = [s for s in shapes if value.shape == s or (size == np.prod(s, dtype=int) and len(s) < 2)]
+            if not fitting:
+                wanted = " or ".join(str(s) for s in shapes)
+                raise FunctionError(f"{name} returned shape {value.shape}, expected {wanted}{_at(t, q, v)}")
+            shape = fitting[0]
+        if not np.all(np.isfinite(value)):
+            raise FunctionError(f"{name} returned {value} {_at(t, q, v)}: it must be finite there")
+        return dataclasses.replace(made, shape=shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=int))
+
+    def arguments(self, t, q, v) -> tuple:
+        """Return the arguments that this function takes."""
+        if self.rate:
+            return (q, v)
+        return (q,) if self.arity == 1 else (t, q) if self.arity == 2 else (t, q, v)
+
+    def __call__(self, t, q, v) -> np.ndarray:
+        """Call the user's function on copies and return an array; an exception names the function and the state."""
+        q, v = np.array(q, dtype=float), np.array(v, dtype=float)
+        try:
+            result = self.function(*self.arguments(float(t), q, v))
+        except Exception as error:
+            raise FunctionError(f"{self.name} raised {type(error).__name__}: {error} {_at(t, q, v)}") from error
+        if result is None:
+            raise FunctionError(f"{self.name} returned None: does it lack a return statement?")
+        try:
+            return np.array(result, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise FunctionError(f"{self.name} returned {result!r}, which is not an array of numbers") from error
+
+    def fill(self, t, q, v, out) -> None:
+        """Call the function and write its result; a non-finite number is an error that names the state."""
+        value = np.ravel(self(t, q, v))
+        if value.shape != out.shape:
+            raise FunctionError(f"{self.name} returned {value.size} numbers, expected {out.size} {_at(t, q, v)}")
+        if not np.all(np.isfinite(value)):
+            raise FunctionError(f"{self.name} returned {value} {_at(t, q, v)}")
+        out[:] = value
+
+
+def _at(t, q, v) -> str:
+    show = {"precision": 6, "threshold": 12}
+    return f"at t = {float(t):.9g}, q = {np.array2string(np.asarray(q), **show)}, v = {np.array2string(np.asarray(v), **show)}"
