@@ -11,10 +11,10 @@ import dataclasses
 
 import numpy as np
 
-from saltus.compile.seam import bare, mat, unit, vec
-from saltus.compile.types import CONTROL, MODEL, RECORD, STATE, A, B, Control, I, J, Model, Record, State, scheme_type
+from saltus.compile.seam import unit, vec
+from saltus.compile.types import CONTROL, MODEL, NODES, RECORD, STATE, A, I, J, Nodes, scheme_type
 from saltus.layout import NC, NQ, NR, NV
-from saltus.record import DENSE_USED, ERROR, EVENTS_USED, FORCE_WORK, H_USED, STORED, VIOLATION
+from saltus.record import DENSE_USED, ERROR, EVENT_COLUMNS, EVENTS_USED, FORCE_WORK, H_USED, STORED, VIOLATION
 from saltus.status import Status
 
 OK, FULL, CHUNK = int(Status.OK), int(Status.FULL), int(Status.CHUNK)
@@ -24,7 +24,7 @@ NONFINITE, STEP_TOO_SMALL = int(Status.NONFINITE), int(Status.STEP_TOO_SMALL)
 BEGIN, END, H, NOW, NAME_END = range(5)
 CLOCK = 5
 # tally: integers that survive from one entry to the next
-STEP, STEPS, NODES, EVENTS, DENSE, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST = range(11)
+STEP, STEPS, COUNT, EVENTS, DENSE, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST = range(11)
 TALLY = 11
 KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
 
@@ -38,45 +38,29 @@ class NodeColumns:
     nr: int
     nc: int
 
-    def slices(self) -> dict[str, slice]:
-        sizes = dict(
-            t=1, q=self.nq, v=self.nv, v_minus=self.nv, impulse=self.nr, dissipation=self.nc, header=STORED, offset=1,
-            follows=1,
-        )  # fmt: skip
-        at, places = 0, {}
-        for name, size in sizes.items():
-            places[name] = slice(at, at + size)
-            at += size
-        return places
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many numbers each part of a node has, in the order of `Nodes`."""
+        return 1, self.nq, self.nv, self.nv, self.nr, self.nc, STORED, 1, 1
 
     @property
     def width(self) -> int:
-        return self.slices()["follows"].stop
+        return sum(self.sizes)
+
+    def split(self, row: np.ndarray) -> Nodes:
+        """Return the parts of one row."""
+        return Nodes(*np.split(row, np.cumsum(self.sizes)[:-1]))
 
 
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
-    return I(MODEL, scheme_type(depth), CONTROL, A, J, STATE, STATE, RECORD, B, B, A, A, A, A, J, I)
+    return I(MODEL, scheme_type(depth), CONTROL, A, J, STATE, STATE, RECORD, NODES, A, A, A, A, A, J, I)
 
 
 @unit(*(march_signature(depth) for depth in range(4)))
 def march(
     model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, row, work, iwork, budget
 ):  # fmt: skip
-    # ---- views without reference count, once at the entry
-    model = Model(
-        model.mass, model.force, model.jacobian, model.gap, model.kinematics, model.curvature, model.rate,
-        model.retract, bare(model.par), bare(model.constants), bare(model.layout),
-    )  # fmt: skip
-    control = Control(control.decide, bare(control.settings), bare(control.memory))
-    clock, tally, nodes, events = bare(clock), bare(tally), bare(nodes), bare(events)
-    dense, times, row, work, iwork = bare(dense), bare(times), bare(row), bare(work), bare(iwork)
-    now = State(bare(state.q), bare(state.v), bare(state.memory))
-    new = State(bare(state_new.q), bare(state_new.v), bare(state_new.memory))
-    record = Record(
-        bare(record.header), bare(record.v_minus), bare(record.impulse), bare(record.dissipation),
-        bare(record.events), bare(record.dense), bare(record.counters),
-    )  # fmt: skip
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     v_at, minus_at = 1 + nq, 1 + nq + nv
@@ -86,15 +70,15 @@ def march(
     width = row.shape[0] // 2
     last, decision = vec(row, width, width), vec(work, 0, 1)
     step_work = vec(work, 1, work.shape[0] - 1)
-    inner, settings = scheme.inner, bare(scheme.settings)
+    inner, settings = scheme.inner, scheme.settings
     header = record.header
 
     for _ in range(budget):
         if tally[STEPS] >= 0 and tally[STEP] >= tally[STEPS]:
             return OK
         if (
-            tally[NODES] + 2 > nodes.shape[0]
-            or tally[EVENTS] + record.events.shape[0] > events.shape[0]
+            tally[COUNT] + 2 > nodes.t.shape[0]
+            or tally[EVENTS] * EVENT_COLUMNS + record.events.shape[0] > events.shape[0]
             or tally[DENSE] + record.dense.shape[0] > dense.shape[0]
         ):
             return FULL
@@ -106,16 +90,16 @@ def march(
         if final:
             h = clock[END] - t
         header[ERROR] = 0.0
-        status = scheme.step(model, inner, settings, t, h, now, new, record, step_work, iwork)
+        status = scheme.step(model, inner, settings, t, h, state, state_new, record, step_work, iwork)
         if status != 0:
             return status
         for i in range(nv):
-            if not abs(new.v[i]) < 1e300:
+            if not abs(state_new.v[i]) < 1e300:
                 return NONFINITE
-            if abs(new.v[i]) < 1e-200:
-                new.v[i] = 0.0  # a velocity that decays into subnormals would slow every step twentyfold
+            if abs(state_new.v[i]) < 1e-200:
+                state_new.v[i] = 0.0  # a velocity that decays into subnormals would slow every step twentyfold
         for i in range(nq):
-            if not abs(new.q[i]) < 1e300:
+            if not abs(state_new.q[i]) < 1e300:
                 return NONFINITE
 
         # ---- control
@@ -143,18 +127,18 @@ def march(
             while tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
                 tally[NEXT_TIME] += 1
             if before == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
+                last[width - 1] = 0.0  # the interval before it has no dense block
+                keep_row(layout, nodes, tally[COUNT], last)
                 for i in range(width):
-                    nodes[tally[NODES], i] = last[i]
                     row[i] = 0.0
-                nodes[tally[NODES], width - 1] = 0.0  # the interval before it has no dense block
-                tally[NODES] += 1
+                tally[COUNT] += 1
                 tally[SINCE] = 0
         keep = keep or (final and clock[NAME_END] == times[times.shape[0] - 1])
         row[0] = t_new
         for i in range(nq):
-            row[1 + i] = new.q[i]
+            row[1 + i] = state_new.q[i]
         for i in range(nv):
-            row[v_at + i], row[minus_at + i] = new.v[i], record.v_minus[i]
+            row[v_at + i], row[minus_at + i] = state_new.v[i], record.v_minus[i]
         for r in range(nr):
             row[impulse_at + r] += record.impulse[r]
         for c in range(nc):
@@ -166,13 +150,13 @@ def march(
         for i in range(FORCE_WORK, STORED):
             row[header_at + i] += header[i]
         row[width - 2] = tally[DENSE]
-        row[width - 1] = 1.0 if tally[SINCE] == 0 and tally[NODES] > 0 else 0.0
+        row[width - 1] = 1.0 if tally[SINCE] == 0 and tally[COUNT] > 0 else 0.0
         tally[SINCE] += 1
         if keep:
+            keep_row(layout, nodes, tally[COUNT], row)
             for i in range(width):
-                nodes[tally[NODES], i] = row[i]
                 row[i] = 0.0
-            tally[NODES] += 1
+            tally[COUNT] += 1
             tally[SINCE] = 0
             used = int(header[DENSE_USED])
             for i in range(used):
@@ -182,18 +166,19 @@ def march(
             for i in range(width):
                 last[i] = row[i]
         tally[LAST] = 1 if keep else 0
+        first = tally[EVENTS] * EVENT_COLUMNS
+        for i in range(happened * EVENT_COLUMNS):
+            events[first + i] = record.events[i]
         for j in range(happened):
-            for i in range(events.shape[1]):
-                events[tally[EVENTS] + j, i] = record.events[j, i]
-            if final and events[tally[EVENTS] + j, 0] == clock[NOW]:
-                events[tally[EVENTS] + j, 0] = t_new
+            if final and events[first + j * EVENT_COLUMNS] == clock[NOW]:
+                events[first + j * EVENT_COLUMNS] = t_new
         tally[EVENTS] += happened
         for i in range(nq):
-            now.q[i] = new.q[i]
+            state.q[i] = state_new.q[i]
         for i in range(nv):
-            now.v[i] = new.v[i]
-        for i in range(now.memory.shape[0]):
-            now.memory[i] = new.memory[i]
+            state.v[i] = state_new.v[i]
+        for i in range(state.memory.shape[0]):
+            state.memory[i] = state_new.memory[i]
         tally[STEP] += 1
         tally[ACCEPTED] += 1
         if final and tally[STEPS] < 0 and header[H_USED] == h:
@@ -201,25 +186,60 @@ def march(
     return CHUNK if tally[STEPS] < 0 or tally[STEP] < tally[STEPS] else OK
 
 
-@dataclasses.dataclass
+@unit(I(J, NODES, I, A))
+def keep_row(layout, nodes, k, row):
+    """Copy a row into the tables as node k."""
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    nodes.t[k] = row[0]
+    at = 1
+    for i in range(nq):
+        nodes.q[k * nq + i] = row[at + i]
+    at += nq
+    for i in range(nv):
+        nodes.v[k * nv + i] = row[at + i]
+        nodes.v_minus[k * nv + i] = row[at + nv + i]
+    at += 2 * nv
+    for r in range(nr):
+        nodes.impulse[k * nr + r] = row[at + r]
+    at += nr
+    for c in range(nc):
+        nodes.dissipation[k * nc + c] = row[at + c]
+    at += nc
+    for i in range(STORED):
+        nodes.header[k * STORED + i] = row[at + i]
+    nodes.offset[k] = row[at + STORED]
+    nodes.follows[k] = row[at + STORED + 1]
+    return 0
+
+
 class Tables:
     """The growing tables of a run."""
 
-    nodes: np.ndarray
-    events: np.ndarray
-    dense: np.ndarray
+    def __init__(self, columns: NodeColumns, rows: int, events: int, dense: int):
+        self.columns = columns
+        self.per_step = (events * EVENT_COLUMNS, dense)
+        # pages of a large table cost nothing before they are written
+        self.nodes = Nodes(*(np.empty(rows * size) for size in columns.sizes))
+        self.events, self.dense = np.empty(64 * EVENT_COLUMNS + self.per_step[0]), np.empty(64 + dense)
 
-    def grow(self, tally: np.ndarray, need: tuple[int, int, int]) -> None:
+    def grow(self, tally: np.ndarray) -> None:
         """Double every table that has no room for one more step."""
-        if tally[NODES] + need[0] > len(self.nodes):
-            self.nodes = _doubled(self.nodes, need[0])
-        if tally[EVENTS] + need[1] > len(self.events):
-            self.events = _doubled(self.events, need[1])
-        if tally[DENSE] + need[2] > len(self.dense):
-            self.dense = _doubled(self.dense, need[2])
+        if tally[COUNT] + 2 > len(self.nodes.t):
+            rows = 2 * len(self.nodes.t)
+            sizes = self.columns.sizes
+            self.nodes = Nodes(*(_grown(old, rows * size) for old, size in zip(self.nodes, sizes, strict=True)))
+        if tally[EVENTS] * EVENT_COLUMNS + self.per_step[0] > len(self.events):
+            self.events = _grown(self.events, 2 * len(self.events))
+        if tally[DENSE] + self.per_step[1] > len(self.dense):
+            self.dense = _grown(self.dense, 2 * len(self.dense))
+
+    def kept(self, tally: np.ndarray) -> Nodes:
+        """Return the nodes as (count, size) arrays; no copy."""
+        n, sizes = int(tally[COUNT]), self.columns.sizes
+        return Nodes(*(a[: n * size].reshape(n, size) for a, size in zip(self.nodes, sizes, strict=True)))
 
 
-def _doubled(table: np.ndarray, need: int) -> np.ndarray:
-    grown = np.empty((2 * len(table) + need, *table.shape[1:]))
+def _grown(table: np.ndarray, size: int) -> np.ndarray:
+    grown = np.empty(size)
     grown[: len(table)] = table
     return grown

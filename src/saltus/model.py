@@ -7,6 +7,7 @@ compiles nothing. Functions that cannot be traced become opaque units with deriv
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
 import weakref
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from saltus import layout as lay
 from saltus.compile import opaque, seam
+from saltus.compile.differences import scratch_size
 from saltus.compile.modules import module_from
 from saltus.compile.trace import (
     IMPORTS,
@@ -163,10 +165,7 @@ class _Builder:
             return self.make_opaque(function, str(error))
 
     def make_opaque(self, function: UserFunction, reason: str) -> _OpaqueUse:
-        if function.rate:
-            made = opaque.make_opaque(function.function, 0, function.fill)
-        else:
-            made = opaque.make_opaque(function.function, function.arity, function.fill)
+        made = opaque.make_opaque(function.function, 0 if function.rate else function.arity, function.fill)
         speed = "called as Python, about 3 us per call" if made.interpreted else "compiled from its source"
         also = f"; its source was not compiled because {made.reason}" if made.reason else ""
         warnings.warn(
@@ -513,7 +512,7 @@ class _Builder:
         if isinstance(mass, _OpaqueUse):
             nv = self.nv
             return (
-                f"    dense = np.empty({nv * nv})\n    {mass.call}(t, q, q, {mass.par}, dense)\n"
+                f"    dense = vec(SCRATCH, 0, {nv * nv})\n    {mass.call}(t, q, q, {mass.par}, dense)\n"
                 f"    pack_full(dense, {nv}, out)\n"
             )
         if mass.dtype != object:
@@ -542,7 +541,7 @@ class _Builder:
     def emit_jacobian(self, entries, profile: Profile, force) -> str:
         if entries is None:
             function = force if isinstance(force, _OpaqueUse) else _OpaqueUse("force", "par")
-            return f"    difference_jacobian({function.call}, {function.par}, rate, par, t, q, v, out_q, out_v)\n"
+            return f"    difference_jacobian({function.call}, {function.par}, rate, par, t, q, v, out_q, out_v, SCRATCH)\n"
         left = {profile.offset(i, j): x for (i, j), (x, _) in entries.items() if x is not self.trace.zero}
         right = {profile.offset(i, j): x for (i, j), (_, x) in entries.items() if x is not self.trace.zero}
         zero = f"    for i in range({profile.size}):\n        out_q[i] = 0.0\n        out_v[i] = 0.0\n"
@@ -573,10 +572,11 @@ class _Builder:
             n, nv = abs(size), self.nv
             W, w = f"vec(W, {entry}, {n * nv})", f"vec(w, {r}, {n})"
             if size < 0:
-                text += f"    affine_rows({made.call}, {made.par}, t, q, {nv}, {n}, {W}, {w})\n"
+                text += f"    affine_rows({made.call}, {made.par}, t, q, {nv}, {n}, {W}, {w}, SCRATCH)\n"
             else:
                 text += (
-                    f"    difference_rows({made.call}, {made.par}, rate, par, t, q, np.zeros({nv}), {n}, {W}, {w})\n"
+                    f"    zero = vec(SCRATCH, 0, {nv})\n"
+                    f"    difference_rows({made.call}, {made.par}, rate, par, t, q, zero, {n}, {W}, {w}, REST)\n"
                 )
         return emit(targets) + text
 
@@ -587,7 +587,7 @@ class _Builder:
             out = f"vec(out, {r}, {abs(size)})"
             slip = int(size < 0)
             text += (
-                f"    difference_curvature({made.call}, {made.par}, rate, par, {slip}, t, q, v, {abs(size)}, {out})\n"
+                f"    difference_curvature({made.call}, {made.par}, rate, par, {slip}, t, q, v, {abs(size)}, {out}, SCRATCH)\n"
             )
         return emit(targets) + text
 
@@ -617,7 +617,8 @@ class _Builder:
         made = self.expressions(function)
         copy = "".join(f"    q[{i}] = y{i}\n" for i in range(self.nq))
         if isinstance(made, _OpaqueUse):
-            return f"    y = np.empty({self.nq})\n    {made.call}(0.0, q, q, {made.par}, y)\n    q[:] = y\n"
+            copy = f"    for i in range({self.nq}):\n        q[i] = y[i]\n"
+            return f"    y = vec(SCRATCH, 0, {self.nq})\n    {made.call}(0.0, q, q, {made.par}, y)\n" + copy
         return emit([(f"y{i}", x) for i, x in enumerate(made)]) + copy
 
     def module_text(self, body: dict[str, str]) -> tuple[str, np.ndarray]:
@@ -635,8 +636,13 @@ class _Builder:
             imports += f"from {made.module.__name__} import opaque as opaque{k}\n"
             values.append(made.values)
             at += len(made.values)
-        helpers = "import numpy as np\n\n" + IMPORTS
+        helpers = IMPORTS
         if self.opaque:
+            # scratch of the difference quotients lies behind the parameters: units allocate nothing
+            size = scratch_size(self.nq, self.nv, max((f.size for f in self.functions.values()), default=1))
+            names["SCRATCH"] = f"vec(par, {at}, {size})"
+            names["REST"] = f"vec(par, {at + self.nv}, {size})"
+            values.append(np.zeros(size + self.nv))
             helpers += (
                 "from saltus.compile.differences import affine_rows, difference_curvature, difference_jacobian\n"
                 "from saltus.compile.differences import difference_rows, pack_full\n"
@@ -647,12 +653,12 @@ class _Builder:
         )
         text += f"\n{imports}"
         if "piecewise(" in "".join(body.values()):
-            signature = "types.float64(types.float64, A, types.int64, types.int64, types.int64, types.int64)"
-            text += f"from numba import types\nfrom saltus.compile.types import A\n\n\n@unit({signature})\n{PIECEWISE_SOURCE}"
+            signature = "F(F, A, I, I, I, I)"
+            text += f"from saltus.compile.types import A, F, I\n\n\n@unit({signature})\n{PIECEWISE_SOURCE}"
         for name in sorted(UNITS, key=lambda unit: unit != "rate"):  # others take the rate as an argument
             lines = body[name] if body[name].strip() else ""
             text += f"\n\n@unit({name.upper()})\ndef {name}({SIGNATURES[name]}):\n{lines}    return 0\n"
         for name, place in names.items():
-            text = text.replace(f"{name} ", f"{place} ").replace(f"{name},", f"{place},")
+            text = re.sub(rf"\b{name}\b", place, text)
         par = np.concatenate(values)
         return text, par if len(par) else np.zeros(1)

@@ -41,7 +41,7 @@ def _replay(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: S
     scheme = plan.interpreted()
     new = State(np.zeros_like(state.q), np.zeros_like(state.v), np.zeros_like(state.memory))
     record = Record(
-        np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros((plan.events, EVENT_COLUMNS)),
+        np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros(plan.events * EVENT_COLUMNS),
         np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
     )  # fmt: skip
     work, iwork = np.zeros(plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from saltus.compile.seam import ready, unit, vec
-from saltus.compile.types import MODEL, A, B, I
+from saltus.compile.types import MODEL, A, I, Nodes
 from saltus.errors import SettingError
-from saltus.layout import NV
-from saltus.march import NodeColumns
+from saltus.layout import NQ, NV
 from saltus.model import CompiledModel
 from saltus.profile import quadratic
 from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_IMPULSE, KIND_NAMES, RESIDUAL, STORED, VIOLATION
@@ -221,7 +220,7 @@ class Solution:
         model = self._model
         scratch = np.empty(int(model.profile.size))
         # copies, because kernels take writeable arrays only
-        ready(kinetic_energies)(model.units, self.t.copy(), self.q.copy(), self.v.copy(), scratch, kinetic)
+        ready(kinetic_energies)(model.units, self.t.copy(), self.q.flatten(), self.v.flatten(), scratch, kinetic)
         contacts = len(self.system.contacts)
         dissipation = np.concatenate([np.zeros((1, contacts)), np.cumsum(self._dissipation, axis=0)])
         work = np.concatenate([[0.0], np.cumsum(self._ledger)])
@@ -245,24 +244,20 @@ class Solution:
         return made
 
 
-@unit(I(MODEL, A, B, B, A, A))
+@unit(I(MODEL, A, A, A, A, A))
 def kinetic_energies(model, t, q, v, M, out):
-    """Write 1/2 v^T M v of every node."""
-    nv, nq = model.layout[NV], q.shape[1]
+    """Write 1/2 v^T M v of every node; q and v are flat."""
+    nq, nv = model.layout[NQ], model.layout[NV]
     for k in range(t.shape[0]):
-        model.mass(t[k], vec(q[k], 0, nq), model.par, M)
-        out[k] = 0.5 * quadratic(model.layout, M, vec(v[k], 0, nv))
+        model.mass(t[k], vec(q, k * nq, nq), model.par, M)
+        out[k] = 0.5 * quadratic(model.layout, M, vec(v, k * nv, nv))
     return 0
 
 
-def build_solution(model: CompiledModel, scheme, nodes, events, dense, counts, status, message, problem) -> Solution:
+def build_solution(model: CompiledModel, scheme, nodes: Nodes, events, dense, counts, status, message, problem) -> Solution:
     """Make a Solution from the tables of a march."""
     system = model.system
-    nq, nv = len(problem.q0), len(problem.v0)
-    nr, nj = len(model.rows), sum(f.size for name, f in model.functions.items() if name.startswith("constraint"))
-    columns = NodeColumns(nq, nv, nr + nj, len(system.contacts)).slices()
-    part = {name: np.ascontiguousarray(nodes[:, place]) for name, place in columns.items()}
-    header = part["header"]
+    nr, header = len(model.rows), nodes.header
     table = np.zeros(len(events), dtype=EVENT_TYPE)
     names = np.array(system.contact_names or ("",))
     table["t"] = events[:, 0]
@@ -271,12 +266,12 @@ def build_solution(model: CompiledModel, scheme, nodes, events, dense, counts, s
     for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
         table[name] = events[:, place : place + 3]
     made = Solution(
-        t=part["t"][:, 0],
-        q=part["q"],
-        v=part["v"],
-        v_minus=part["v_minus"],
-        impulse=part["impulse"][1:, :nr],
-        joint_impulse=part["impulse"][1:, nr:],
+        t=nodes.t[:, 0],
+        q=nodes.q,
+        v=nodes.v,
+        v_minus=nodes.v_minus,
+        impulse=nodes.impulse[1:, :nr],
+        joint_impulse=nodes.impulse[1:, nr:],
         events=table,
         residual=header[1:, RESIDUAL],
         violation=header[1:, VIOLATION],
@@ -291,10 +286,10 @@ def build_solution(model: CompiledModel, scheme, nodes, events, dense, counts, s
         name=problem.name,
         _model=model,
         _ledger=header[1:, STORED - 2 : STORED].sum(axis=1),
-        _dissipation=part["dissipation"][1:],
+        _dissipation=nodes.dissipation[1:],
         _dense=dense,
-        _offset=part["offset"][:, 0],
-        _follows=part["follows"][:, 0] > 0.0,
+        _offset=nodes.offset[:, 0],
+        _follows=nodes.follows[:, 0] > 0.0,
     )
     for field in dataclasses.fields(made):
         value = getattr(made, field.name)

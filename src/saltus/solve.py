@@ -11,7 +11,7 @@ import numpy as np
 
 from saltus import march as marching
 from saltus.compile import seam
-from saltus.compile.types import Control, Record, State
+from saltus.compile.types import Control, Nodes, Record, State
 from saltus.control import Fixed
 from saltus.errors import RunError, SettingError
 from saltus.march import Tables, march, march_signature
@@ -36,6 +36,7 @@ from saltus.system import System
 
 CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
 FIRST_ROWS = 1024
+MOST_ROWS = 20_000_000  # reserved at once; more is reserved by doubling
 ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
 
@@ -101,7 +102,7 @@ def solve(
     model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0)
     check_start(problem, model, start_tolerance)
     plan = scheme.plan(model.layout)
-    run = _Run(problem, model, plan, control or Fixed(), keep, times)
+    run = _Run(problem, model, plan, control or Fixed(), keep, times, segments)
     run.march(segments, Progress(problem.t_span, progress))
     return run.finish()
 
@@ -193,7 +194,7 @@ def _segments(t_span, breaks, h, control) -> list[_Segment]:
 class _Run:
     """The buffers of one run and the loop around the march."""
 
-    def __init__(self, problem: Problem, model: CompiledModel, plan: SchemePlan, control, keep: int, times: np.ndarray):
+    def __init__(self, problem: Problem, model: CompiledModel, plan: SchemePlan, control, keep: int, times: np.ndarray, segments):
         self.problem, self.model, self.plan, self.control = problem, model, plan, control
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[4])
@@ -205,13 +206,13 @@ class _Run:
         self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
         self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
         self.record = Record(
-            np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros((plan.events, EVENT_COLUMNS)),
+            np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros(plan.events * EVENT_COLUMNS),
             np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
         )  # fmt: skip
-        self.need = (2, plan.events, plan.dense)
-        self.tables = Tables(
-            np.empty((FIRST_ROWS, width)), np.empty((FIRST_ROWS + plan.events, EVENT_COLUMNS)), np.empty(FIRST_ROWS + plan.dense)
-        )  # fmt: skip
+        rows = FIRST_ROWS
+        if keep > 0:
+            rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, MOST_ROWS)
+        self.tables = Tables(self.columns, max(rows, FIRST_ROWS), plan.events, plan.dense)
         self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
         self.row = np.zeros(2 * width)
         self.work, self.iwork = np.zeros(1 + plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
@@ -222,11 +223,13 @@ class _Run:
 
     def _keep_start(self) -> None:
         """The start is the first node, whatever is kept later; its left limit is v0 itself."""
-        places, row = self.columns.slices(), self.tables.nodes[0]
-        row[:] = 0.0
-        row[places["t"]] = self.problem.t_span[0]
-        row[places["q"]], row[places["v"]], row[places["v_minus"]] = self.problem.q0, self.problem.v0, self.problem.v0
-        self.tally[marching.NODES] = self.tally[marching.LAST] = 1
+        row = np.zeros(self.columns.width)
+        part = self.columns.split(row)
+        part.t[:], part.q[:] = self.problem.t_span[0], self.problem.q0
+        part.v[:], part.v_minus[:] = self.problem.v0, self.problem.v0
+        for table, values in zip(self.tables.nodes, part, strict=True):
+            table[: len(values)] = values
+        self.tally[marching.COUNT] = self.tally[marching.LAST] = 1
         while (
             self.tally[marching.NEXT_TIME] < len(self.times)
             and self.times[self.tally[marching.NEXT_TIME]] <= self.problem.t_span[0]
@@ -262,7 +265,7 @@ class _Run:
             )  # fmt: skip
             spent = time.perf_counter() - began
             if status is Status.FULL:
-                self.tables.grow(self.tally, self.need)
+                self.tables.grow(self.tally)
             elif status is Status.CHUNK:
                 budget = int(np.clip(budget * CHUNK_SECONDS / max(spent, 1e-6), 1, 8 * budget))
                 progress.show(float(self.clock[marching.NOW]))
@@ -297,13 +300,15 @@ class _Run:
             "iterations": int(counters[ITERATIONS]),
             "contact_sweeps": int(counters[SWEEPS]),
         }
-        nodes = tables.nodes[: tally[marching.NODES]]
+        nodes = tables.kept(tally)
         if status is not Status.OK and tally[marching.LAST] == 0:
             # what the thinning left out at the end of a broken run
-            nodes = np.concatenate([nodes, self.row[None, self.columns.width :]])
+            last = self.columns.split(self.row[self.columns.width :])
+            nodes = Nodes(*(np.concatenate([kept, row[None]]) for kept, row in zip(nodes, last, strict=True)))
+        events = tables.events[: tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         made = build_solution(
-            self.model, self.plan.scheme, nodes, tables.events[: tally[marching.EVENTS]],
-            tables.dense[: tally[marching.DENSE]].copy(), counts, status, message, self.problem,
+            self.model, self.plan.scheme, nodes, events, tables.dense[: tally[marching.DENSE]].copy(), counts, status,
+            message, self.problem,
         )  # fmt: skip
         if tally[marching.KEEP] == marching.KEEP_TIMES:
             made = _at_times(made, self.times)

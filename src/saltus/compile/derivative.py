@@ -143,8 +143,6 @@ def _tangent(node: Expr, tangents: list[Expr], splits: int = MAX_SPLITS) -> Expr
         return graph.sign(a) * graph.copysign(1.0, b) * d_a
     if op == "mod":
         return d_a - graph.unary("floor", a / b) * d_b
-    if op == "fmod":
-        return d_a - graph.unary("trunc", a / b) * d_b
     raise NotImplementedError(f"derivative of {op}")
 
 

@@ -1,16 +1,17 @@
-"""Derivatives by central differences, for functions that cannot be traced. Slower, and good to about 1e-9.
-
-These units may allocate: they serve only the slow path.
-"""
+"""Derivatives by central differences, for functions that cannot be traced. Slower, and good to about 1e-9."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from saltus.compile.seam import unit
+from saltus.compile.seam import unit, vec
 from saltus.compile.types import FORCE, RATE, A, F, I
 
 STEP = 6e-6  # cube root of the rounding unit: balances truncation and rounding of a central difference
+LONG_STEP = 2.4e-4  # for a difference of differences
+
+
+def scratch_size(nq: int, nv: int, rows: int) -> int:
+    """Return the floats that the units of this file need."""
+    return 6 * nq + 6 * nv + 8 * rows + rows * nv + 2 * nv * nv
 
 
 @unit(F(A))
@@ -22,20 +23,29 @@ def length(q):
     return size
 
 
-@unit(I(FORCE, A, RATE, A, F, A, A, I, A, A))
-def difference_rows(function, par, rate, rate_par, t, q, v, n, W, w):
+@unit(I(FORCE, A, RATE, A, F, A, F, I, A, A, A))
+def along(function, par, rate, rate_par, t, q, s, j, v, out, scratch):
+    """Write function(t, q + s B e_j, v)."""
+    nq, nv = q.shape[0], v.shape[0]
+    unit_v, column, moved = vec(scratch, 0, nv), vec(scratch, nv, nq), vec(scratch, nv + nq, nq)
+    for i in range(nv):
+        unit_v[i] = 0.0
+    unit_v[j] = 1.0
+    rate(q, unit_v, rate_par, column)
+    for i in range(nq):
+        moved[i] = q[i] + s * column[i]
+    return function(t, moved, v, par, out)
+
+
+@unit(I(FORCE, A, RATE, A, F, A, A, I, A, A, A))
+def difference_rows(function, par, rate, rate_par, t, q, v, n, W, w, scratch):
     """Write W (n dense rows) and w = dg/dt of a function of (t, q)."""
-    nv = v.shape[0]
-    column, plus, minus, q_at, unit_v = np.empty(q.shape[0]), np.empty(n), np.empty(n), np.empty(q.shape[0]), np.zeros(nv)
+    nq, nv = q.shape[0], v.shape[0]
+    plus, minus, rest = vec(scratch, 0, n), vec(scratch, n, n), vec(scratch, 2 * n, nv + 2 * nq)
     s = STEP * length(q)
     for j in range(nv):
-        unit_v[j] = 1.0
-        rate(q, unit_v, rate_par, column)
-        unit_v[j] = 0.0
-        q_at[:] = q + s * column
-        function(t, q_at, v, par, plus)
-        q_at[:] = q - s * column
-        function(t, q_at, v, par, minus)
+        along(function, par, rate, rate_par, t, q, s, j, v, plus, rest)
+        along(function, par, rate, rate_par, t, q, -s, j, v, minus, rest)
         for i in range(n):
             W[i * nv + j] = (plus[i] - minus[i]) / (2.0 * s)
     s = STEP * max(1.0, abs(t))
@@ -46,10 +56,12 @@ def difference_rows(function, par, rate, rate_par, t, q, v, n, W, w):
     return 0
 
 
-@unit(I(FORCE, A, F, A, I, I, A, A))
-def affine_rows(function, par, t, q, nv, n, W, w):
+@unit(I(FORCE, A, F, A, I, I, A, A, A))
+def affine_rows(function, par, t, q, nv, n, W, w, scratch):
     """Write W and w of a slip u = W^T v + w: exact, because it is affine in v."""
-    u, unit_v = np.empty(n), np.zeros(nv)
+    u, unit_v = vec(scratch, 0, n), vec(scratch, n, nv)
+    for j in range(nv):
+        unit_v[j] = 0.0
     function(t, q, unit_v, par, w)
     for j in range(nv):
         unit_v[j] = 1.0
@@ -60,49 +72,49 @@ def affine_rows(function, par, t, q, nv, n, W, w):
     return 0
 
 
-@unit(I(FORCE, A, RATE, A, I, F, A, A, I, A))
-def difference_curvature(function, par, rate, rate_par, slip, t, q, v, n, out):
+@unit(I(FORCE, A, RATE, A, I, F, A, A, I, A, A))
+def difference_curvature(function, par, rate, rate_par, slip, t, q, v, n, out, scratch):
     """Write zeta: how u = W^T v + w changes along the motion at fixed v (slip = 1: the function is u itself)."""
-    nv = v.shape[0]
-    q_dot, W, w, u = np.empty(q.shape[0]), np.empty(n * nv), np.empty(n), np.empty(2 * n)
+    nq, nv = q.shape[0], v.shape[0]
+    q_dot, q_at, w, W = vec(scratch, 0, nq), vec(scratch, nq, nq), vec(scratch, 2 * nq, n), vec(scratch, 2 * nq + n, n * nv)
+    at = 2 * nq + n + n * nv
+    rest = vec(scratch, at, scratch.shape[0] - at)
     rate(q, v, rate_par, q_dot)
-    s = 40.0 * STEP * length(q) / max(1.0, length(q_dot))
+    s = LONG_STEP * length(q) / length(q_dot)
+    for i in range(n):
+        out[i] = 0.0
     for k in range(2):
         sign = 1.0 - 2.0 * k
-        q_at, t_at = q + sign * s * q_dot, t + sign * s
+        for i in range(nq):
+            q_at[i] = q[i] + sign * s * q_dot[i]
         if slip == 1:
-            function(t_at, q_at, v, par, w)
-            u[k * n : (k + 1) * n] = w
+            function(t + sign * s, q_at, v, par, w)
         else:
-            difference_rows(function, par, rate, rate_par, t_at, q_at, v, n, W, w)
+            difference_rows(function, par, rate, rate_par, t + sign * s, q_at, v, n, W, w, rest)
             for i in range(n):
-                u[k * n + i] = w[i]
                 for j in range(nv):
-                    u[k * n + i] += W[i * nv + j] * v[j]
-    for i in range(n):
-        out[i] = (u[i] - u[n + i]) / (2.0 * s)
+                    w[i] += W[i * nv + j] * v[j]
+        for i in range(n):
+            out[i] += sign * w[i] / (2.0 * s)
     return 0
 
 
-@unit(I(FORCE, A, RATE, A, F, A, A, A, A))
-def difference_jacobian(function, par, rate, rate_par, t, q, v, out_q, out_v):
+@unit(I(FORCE, A, RATE, A, F, A, A, A, A, A))
+def difference_jacobian(function, par, rate, rate_par, t, q, v, out_q, out_v, scratch):
     """Write (df/dq) B and df/dv as full matrices in profile storage."""
-    nv = v.shape[0]
-    column, plus, minus, q_at, v_at = np.empty(q.shape[0]), np.empty(nv), np.empty(nv), np.empty(q.shape[0]), np.zeros(nv)
-    dense_q, dense_v = np.empty(nv * nv), np.empty(nv * nv)
+    nq, nv = q.shape[0], v.shape[0]
+    plus, minus, v_at = vec(scratch, 0, nv), vec(scratch, nv, nv), vec(scratch, 2 * nv, nv)
+    dense_q, dense_v = vec(scratch, 3 * nv, nv * nv), vec(scratch, 3 * nv + nv * nv, nv * nv)
+    rest = vec(scratch, 3 * nv + 2 * nv * nv, nv + 2 * nq)
     for j in range(nv):
-        v_at[:] = 0.0
-        v_at[j] = 1.0
-        rate(q, v_at, rate_par, column)
         s = STEP * length(q)
-        q_at[:] = q + s * column
-        function(t, q_at, v, par, plus)
-        q_at[:] = q - s * column
-        function(t, q_at, v, par, minus)
+        along(function, par, rate, rate_par, t, q, s, j, v, plus, rest)
+        along(function, par, rate, rate_par, t, q, -s, j, v, minus, rest)
         for i in range(nv):
             dense_q[i * nv + j] = (plus[i] - minus[i]) / (2.0 * s)
         s = STEP * length(v)
-        v_at[:] = v
+        for i in range(nv):
+            v_at[i] = v[i]
         v_at[j] = v[j] + s
         function(t, q, v_at, par, plus)
         v_at[j] = v[j] - s

@@ -16,7 +16,7 @@ from saltus.compile.expression import CONDITIONS, LEAVES, Expr, reachable
 
 IMPORTS = """from math import (
     acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, erf, erfc, exp, expm1, floor,
-    fmod, hypot, inf, log, log10, log1p, log2, nan, pow, sin, sinh, sqrt, tan, tanh, trunc,
+    hypot, inf, log, log10, log1p, log2, nan, pow, sin, sinh, sqrt, tan, tanh, trunc,
 )
 """
 
@@ -50,7 +50,7 @@ _INFIX = {"add": ("+", 2), "sub": ("-", 2), "mul": ("*", 3), "div": ("/", 3), "m
 _ATOM, _NEGATED = 5, 4
 # raise in Python outside their domain, where compiled code gives NaN or inf
 _RISKY = frozenset({"div", "mod", "pow", "sqrt", "log", "log10", "log2", "log1p", "asin", "acos", "acosh",
-                    "atanh", "exp", "expm1", "sinh", "cosh", "floor", "ceil", "trunc", "fmod"})  # fmt: skip
+                    "atanh", "exp", "expm1", "sinh", "cosh", "floor", "ceil", "trunc"})  # fmt: skip
 
 
 def emit(targets: Sequence[tuple[str, Expr]], indent: int = 4) -> str:
@@ -131,10 +131,11 @@ def _scopes(nodes: list[Expr], targets: Sequence[tuple[str, Expr]]) -> dict[int,
 
 
 def _common(left: _Scope, right: _Scope) -> _Scope:
+    """The innermost scope around both; all have the same root."""
     while left is not right:
-        if left.depth >= right.depth:
-            left, right = left.parent, right if left.depth > right.depth else right.parent
-        else:
+        if left.depth >= right.depth and left.parent:
+            left = left.parent
+        elif right.parent:
             right = right.parent
     return left
 

@@ -83,7 +83,7 @@ class Graph:
         if isinstance(value, (bool, np.bool_)):
             return self.node("bool", (), bool(value))
         if isinstance(value, (int, np.integer)):
-            return self.number(value)
+            return self.number(float(value))
         if isinstance(value, np.ndarray):
             return self.lift(value.item()) if value.size == 1 else None
         if isinstance(value, Real):
@@ -241,7 +241,8 @@ class Graph:
         return self.binary("hypot", a, b)
 
     def fmod(self, a, b) -> Expr:
-        return self.binary("fmod", a, b)
+        """Remainder with the sign of a; numba has no math.fmod."""
+        return self.copysign(self.remainder(self.absolute(a), self.absolute(b)), a)
 
     def copysign(self, a, b) -> Expr:
         return self.binary("copysign", a, b)

@@ -20,15 +20,16 @@ from numba.core.errors import NumbaError
 
 from saltus.compile import seam
 from saltus.compile.modules import module_from
-from saltus.compile.seam import unit
+from saltus.compile.seam import as_array, unit
 from saltus.compile.store import store
 from saltus.compile.types import FORCE, A, F, I
 
-ARGUMENTS = {1: "q", 2: "t, q", 3: "t, q, v"}
+ARGUMENTS = {0: "as_array(q), as_array(v)", 1: "as_array(q)", 2: "t, as_array(q)", 3: "t, as_array(q), as_array(v)"}
 ADAPTER = """
-@unit(FORCE)
+@unit(FORCE, allocates=True)
 def opaque(t, q, v, par, out):
-    store(_user({arguments}), out)
+    par_array = as_array(par)
+    store(_user({arguments}), as_array(out))
     return 0
 """
 CALLBACK = """from saltus.compile.opaque import callback
@@ -36,7 +37,7 @@ from saltus.compile.seam import unit
 from saltus.compile.types import FORCE
 
 
-@unit(FORCE)
+@unit(FORCE, allocates=True)
 def opaque(t, q, v, par, out):
     return callback(int(par[0]), t, q, v, out)
 """
@@ -87,10 +88,11 @@ def _call(slot, t, q, v, out):
     _table[slot](t, q, v, out)
 
 
-@unit(I(I, F, A, A, A))
+@unit(I(I, F, A, A, A), allocates=True)
 def callback(slot, t, q, v, out):
+    q_array, v_array, out_array = as_array(q), as_array(v), as_array(out)
     with objmode():
-        _call(slot, t, q, v, out)
+        _call(slot, t, q_array, v_array, out_array)
     return 0
 
 
@@ -105,7 +107,7 @@ def _source_module(function: Callable, arity: int) -> tuple[str, np.ndarray]:
         [
             *sorted(writer.imports),
             "from numba import njit",
-            "from saltus.compile.seam import unit",
+            "from saltus.compile.seam import as_array, unit",
             "from saltus.compile.store import store",
             "from saltus.compile.types import FORCE",
             "",
@@ -146,13 +148,13 @@ class _Writer:
                 literals.append(ast.parse(f"{key} = {literal!r}").body[0])
             elif isinstance(value, float | np.floating):
                 extra.append(key)
-                expressions.append(f"par[{len(self.values)}]")
+                expressions.append(f"par_array[{len(self.values)}]")
                 self.values.append(float(value))
             elif isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):
                 extra.append(key)
                 begin, end = len(self.values), len(self.values) + value.size
                 shape = f".reshape({value.shape!r})" if value.ndim == 2 else ""
-                expressions.append(f"par[{begin}:{end}]{shape}")
+                expressions.append(f"par_array[{begin}:{end}]{shape}")
                 self.values.extend(np.asarray(value, dtype=float).ravel())
             elif isinstance(value, python_types.FunctionType):
                 if value not in self._done:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from saltus.compile import trace_linalg as linalg
 from saltus.compile.expression import UNARY, Expr, Untraceable, graph_of, has_tracer
 
 # work on arrays of objects as they are: only rearrange, or only use + - * /
-NATIVE = """concatenate concat stack hstack vstack column_stack dstack block append insert delete reshape ravel
-transpose moveaxis swapaxes rollaxis roll flip fliplr flipud rot90 tile repeat squeeze expand_dims broadcast_to
-atleast_1d atleast_2d atleast_3d split array_split hsplit vsplit diag diagflat diagonal tril triu take copy sum
-prod cumsum cumprod mean trace outer inner vdot tensordot kron cross einsum diff polyval convolve ndim shape
-size ascontiguousarray matrix_transpose permute_dims""".split()
+NATIVE = """concatenate concat stack hstack vstack column_stack dstack block append insert delete reshape
+ravel transpose moveaxis swapaxes rollaxis roll flip fliplr flipud rot90 tile repeat squeeze expand_dims
+broadcast_to atleast_1d atleast_2d atleast_3d split array_split hsplit vsplit diag diagflat diagonal tril
+triu take copy sum prod cumsum cumprod mean trace outer inner vdot tensordot kron cross einsum diff polyval
+convolve ndim shape size ascontiguousarray matrix_transpose permute_dims""".split()
 
 
 class TracerArray(np.ndarray):
@@ -48,7 +49,7 @@ class TracerArray(np.ndarray):
 class ConstantArray(np.ndarray):
     """A float array of the user: its copies may be filled with expressions, itself stays as it is."""
 
-    def copy(self, order: str = "C"):
+    def copy(self, order: Any = "C"):
         return tracer_array(np.array(self, order=order))
 
     def astype(self, dtype, *args, **options):
@@ -74,8 +75,10 @@ def plain(value: Any) -> Any:
 
 
 def boxed(value: Any) -> Any:
-    """Operand of a loop over objects: a bare expression would send numpy back to the protocol."""
-    return np.array(value, dtype=object) if type(value) is Expr else plain(value)
+    """The same for a function of numpy itself: a bare expression would send it back to the protocol."""
+    if type(value) is Expr:
+        return np.array(value, dtype=object)
+    return type(value)(boxed(item) for item in value) if type(value) in (list, tuple) else plain(value)
 
 
 def as_numbers(value: Any) -> Any:
@@ -145,7 +148,7 @@ def _lookup(ufunc: np.ufunc) -> tuple | None:
     return found
 
 
-def apply_ufunc(ufunc: np.ufunc, method: str, *inputs, out=None, **options):
+def apply_ufunc(ufunc: Any, method: str, *inputs, out=None, **options):
     """What a numpy ufunc (or its reduce, accumulate, outer) does to expressions."""
     if not has_tracer(inputs):
         result = tracer_array(getattr(ufunc, method)(*as_numbers(inputs), **options))
@@ -158,7 +161,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, *inputs, out=None, **options):
         if options.pop("where", True) is not True:
             raise Untraceable(f"{full_name(ufunc)}(where=...) cannot be traced; use np.where")
         _check_dtype(options.pop("dtype", None))
-        result = _run(*found, method, [plain(value) for value in inputs], options)
+        scalar, vector = found
+        result = _run(scalar, vector, method, [plain(value) for value in inputs], options)
     if out is None:
         return result
     target = out[0] if isinstance(out, tuple) else out
@@ -181,7 +185,7 @@ def _run(scalar, vector, method: str, inputs: list, options: dict):
 
 
 # ---- functions of arrays
-def apply_function(function: Any, args: tuple, options: dict) -> Any:
+def apply_function(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """What a numpy function does to arguments that may hold expressions."""
     if function is np.empty and np.dtype(options.get("dtype", float)).kind == "f":
         return _full(args[0] if args else options["shape"], math.nan)  # not what the memory happened to hold
@@ -207,17 +211,13 @@ def _handlers() -> dict[Any, Any]:
         handlers[getattr(np, name)] = functools.partial(_full_like, fill)
     for function, meaning in (
         (np.linalg.norm, linalg.norm), (np.linalg.solve, linalg.solve), (np.linalg.inv, linalg.inverse),
-        (np.linalg.det, linalg.determinant), (np.interp, linalg.interp), (np.linalg.cross, np.cross),
-        (np.linalg.outer, np.outer), (np.linalg.matrix_power, np.linalg.matrix_power), (np.dot, linalg.matmul),
+        (np.linalg.det, linalg.determinant), (np.interp, linalg.interp), (np.dot, linalg.matmul),
     ):  # fmt: skip
+        handlers[function] = _own(meaning)
+    for function, meaning in ((np.linalg.cross, np.cross), (np.linalg.outer, np.outer)):
         handlers[function] = _native(meaning)
-    for function, ufunc in (
-        (np.max, np.maximum),
-        (np.amax, np.maximum),
-        (np.min, np.minimum),
-        (np.amin, np.minimum),
-    ):
-        handlers[function] = functools.partial(_extremum, ufunc)
+    for name, ufunc in (("max", np.maximum), ("amax", np.maximum), ("min", np.minimum), ("amin", np.minimum)):
+        handlers[getattr(np, name)] = functools.partial(_extremum, ufunc)
     return handlers | {
         np.empty: np.empty, np.where: _where, np.select: _select, np.clip: _clip,
         np.full: lambda shape, value, dtype=None: _full(shape, value),
@@ -226,17 +226,34 @@ def _handlers() -> dict[Any, Any]:
     }  # fmt: skip
 
 
+def _own(function: Any):
+    """A function of trace_linalg, which knows expressions."""
+    return lambda *args, **options: tracer_array(function(*plain(args), **options))
+
+
 def _native(function: Any):
+    """A function of numpy, which must not see a bare expression."""
+
     def call(*args, **options):
         _check_dtype(options.pop("dtype", None))
         if options.get("out") is not None:
             raise Untraceable(f"{full_name(function)}(out=...) cannot be traced")
-        return tracer_array(function(*plain(args), **{key: plain(item) for key, item in options.items()}))
+        result = function(*boxed(args), **{key: boxed(item) for key, item in options.items()})
+        return tracer_array(_unboxed(result))
 
     return call
 
 
-_matmul = _native(linalg.matmul)
+def _unboxed(value: Any) -> Any:
+    """The same with the expressions out of the boxes that a function of numpy has only moved around."""
+    if type(value) in (list, tuple):
+        return type(value)(_unboxed(item) for item in value)
+    if isinstance(value, np.ndarray) and any(isinstance(item, np.ndarray) for item in value.flat):
+        return np.frompyfunc(lambda item: item.item() if isinstance(item, np.ndarray) else item, 1, 1)(value)
+    return value
+
+
+_matmul = _own(linalg.matmul)
 
 
 def _array(value, dtype=None, *, copy=True, ndmin: int = 0, **ignored):
@@ -297,4 +314,5 @@ def as_operand(value: Any) -> Any:
 def _extremum(ufunc: np.ufunc, value, axis=None, *, keepdims=False):
     if axis is None and keepdims:
         raise Untraceable("np.max and np.min with keepdims and without axis cannot be traced")
-    return ufunc.reduce(_array(value), axis=axis, **({"keepdims": True} if keepdims else {}))
+    array = _array(value)
+    return ufunc.reduce(array, axis=axis, keepdims=True) if keepdims else ufunc.reduce(array, axis=axis)

@@ -76,7 +76,7 @@ class StandIns:
         return stand_in
 
     def _make(self, value: Any) -> Any:
-        kind = type(value)
+        kind: Any = type(value)
         module = getattr(value, "__module__", None) if callable(value) else kind.__module__
         if isinstance(value, types.ModuleType):
             return _Module(self, value)
@@ -86,11 +86,10 @@ class StandIns:
             return _Ufunc(value)
         if isinstance(value, np.ndarray):
             return value.view(ConstantArray) if kind is np.ndarray and value.dtype.kind == "f" else value
-        if isinstance(value, types.BuiltinFunctionType):
-            if value in _math_handlers():
-                return functools.partial(_math_call, value)
-            if _is_unrepeatable(module or type(value.__self__).__module__):
-                return _Unrepeatable(value.__name__)
+        if kind is types.BuiltinFunctionType and value in _math_handlers():
+            return functools.partial(_math_call, value)
+        if kind is types.BuiltinFunctionType and _is_unrepeatable(module or type(value.__self__).__module__):
+            return _Unrepeatable(value.__name__)
         if kind.__module__.startswith("numba") and hasattr(value, "py_func"):
             return self.wrap(value.py_func)
         if kind is functools.partial:
@@ -106,7 +105,7 @@ class StandIns:
         if kind.__module__.startswith("scipy.sparse"):
             return Sparse(value)
         if _is_unrepeatable(module):
-            return _Unrepeatable(kind.__name__)
+            return _Unrepeatable(str(kind.__name__))
         if callable(value) and _root(module) in LIBRARIES:
             return self._outside(value)
         return self._container(value)
@@ -147,17 +146,18 @@ class StandIns:
 
     # ---- objects
     def _container(self, value: Any) -> Any:
+        kind: Any = type(value)
         if isinstance(value, (list, tuple)):
             items = [self.wrap(item) for item in value]
             if all(new is old for new, old in zip(items, value, strict=True)):
                 return value
-            return value._make(items) if hasattr(value, "_make") else type(value)(items)
+            return kind._make(items) if hasattr(kind, "_make") else kind(items)
         if isinstance(value, dict):
             items = {key: self.wrap(item) for key, item in value.items()}
             return value if all(items[key] is value[key] for key in value) else items
-        if type(value) is types.SimpleNamespace:
+        if kind is types.SimpleNamespace:
             return types.SimpleNamespace(**{key: self.wrap(item) for key, item in vars(value).items()})
-        if type(value).__flags__ & _HEAP_TYPE and not _is_foreign(type(value).__module__):
+        if kind.__flags__ & _HEAP_TYPE and not _is_foreign(kind.__module__):
             return self._object(value)
         return value
 
@@ -165,7 +165,7 @@ class StandIns:
         """A shallow copy whose attributes are stand-ins: what the function stores in self stays there."""
         try:
             made = object.__new__(self._class(type(value)))
-        except TypeError:  # an enumeration, a class with its own memory layout
+        except Exception:  # an enumeration, a class with its own memory layout or rules of inheritance
             return value
         for base in type(value).__mro__:
             slots = base.__dict__.get("__slots__", ())
@@ -181,7 +181,7 @@ class StandIns:
             wrap = self.wrap
 
             def __getattribute__(self, name):
-                value = original.__getattribute__(self, name)
+                value = super(made, self).__getattribute__(name)
                 return value if name.startswith("__") else wrap(value)
 
             def __call__(self, *args, **options):
@@ -193,13 +193,13 @@ class StandIns:
             }
             if any("__call__" in vars(base) for base in original.__mro__):
                 namespace["__call__"] = __call__
-            self._classes[original] = type(original)(original.__name__, (original,), namespace)
+            made = self._classes[original] = type(original)(original.__name__, (original,), namespace)
         return self._classes[original]
 
 
-def _names(code: types.CodeType) -> set[str]:
-    """Global names used by a function and by the functions defined inside it."""
-    names = set(code.co_names)
+def _names(code: types.CodeType) -> dict[str, None]:
+    """Global names used by a function and by the functions defined inside it, in their order."""
+    names = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             names |= _names(constant)
@@ -256,10 +256,10 @@ def _math_handlers() -> dict[Any, Any]:
         "arctan2": "atan2", "fmod": "fmod", "copysign": "copysign", "power": "pow", "fabs": "fabs",
         "degrees": "degrees", "radians": "radians", "cbrt": "cbrt", "exp2": "exp2",
     }  # fmt: skip
-    handlers = {getattr(math, name): _by_graph(key) for key, name in names.items() if hasattr(math, name)}
-    handlers[math.log] = lambda x, base=math.e: (
-        np.log(x) if base is math.e else graph_of(x, base).divide(np.log(x), np.log(base))
-    )
+    handlers: dict[Any, Any] = {
+        getattr(math, name): _by_graph(key) for key, name in names.items() if hasattr(math, name)
+    }
+    handlers[math.log] = lambda x, *base: np.log(x) / np.log(*base) if base else np.log(x)
     handlers[math.hypot] = lambda *parts: np.sqrt(sum(x * x for x in parts))
     handlers[math.dist] = lambda a, b: np.sqrt(sum((x - y) * (x - y) for x, y in zip(a, b, strict=True)))
     handlers[math.fsum] = sum
@@ -277,9 +277,9 @@ def _math_call(function: Any, *args, **options):
 
 
 def _extremum(choose: Any, name: str, *args, **options):
-    items = args if len(args) > 1 else list(args[0])
-    if not has_tracer(list(items)):
-        return choose(*args, **options)
+    items = list(args) if len(args) > 1 else list(*args)
+    if not has_tracer(items):
+        return choose(items, **options)
     if options:
         raise Untraceable(f"{choose.__name__}() with key or default cannot be traced")
 

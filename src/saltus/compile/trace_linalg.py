@@ -47,9 +47,11 @@ def _sparse_rows(matrix: np.ndarray) -> list[list[tuple[int, Any]]]:
 
 
 _ROOT = np.frompyfunc(lambda x: x.sqrt() if type(x) is Expr else math.sqrt(x), 1, 1)
-_LARGER = np.frompyfunc(
-    lambda a, b: max(a, b) if graph_of(a, b) is None else graph_of(a, b).maximum(a, b), 2, 1
-)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    graph = graph_of(a, b)
+    return max(a, b) if graph is None else graph.maximum(a, b)
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
@@ -66,7 +68,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if ord == 1:
         return np.add.reduce(np.absolute(array), axis=axis, keepdims=keepdims)
     if ord == np.inf:
-        return _LARGER.reduce(np.absolute(array), axis=axis, keepdims=keepdims)
+        return np.frompyfunc(_larger, 2, 1).reduce(np.absolute(array), axis=axis, keepdims=keepdims)
     squares = np.add.reduce(array * array, axis=axis, keepdims=keepdims)
     return _ROOT(squares) if isinstance(squares, np.ndarray) else _ROOT(np.array(squares, dtype=object))
 

@@ -7,6 +7,7 @@ Scheme     a step over one interval; `inner` is a Reaction (depth 0) or the sche
 Control    decides from the finished record of a step
 State      what evolves: q, v and the scheme's memory
 Record     what one step reports
+Nodes      the tables of kept states
 Contacts   a one-step contact problem as the solvers see it
 """
 
@@ -18,8 +19,10 @@ from collections import namedtuple
 from numba import types
 from numba.extending import typeof_impl
 
+from saltus.compile.thin import INTEGERS, MATRIX, VECTOR
+
 F, I = types.float64, types.int64  # noqa: E741  the short names of the two scalar types
-A, B, J = types.Array(F, 1, "C"), types.Array(F, 2, "C"), types.Array(I, 1, "C")
+A, B, J = VECTOR, MATRIX, INTEGERS
 
 # ---- model functions: status = function(...)
 MASS = types.FunctionType(I(F, A, A, A))  # t q par -> matrix in profile storage
@@ -56,8 +59,10 @@ REACTION = types.NamedTuple([SOLVER, DRIFT], Reaction)
 State = namedtuple("State", "q v memory")
 STATE = types.NamedUniTuple(A, 3, State)  # what numba itself makes of three equal members
 Record = namedtuple("Record", "header v_minus impulse dissipation events dense counters")
-RECORD = types.NamedTuple([A, A, A, A, B, A, J], Record)
+RECORD = types.NamedTuple([A, A, A, A, A, A, J], Record)
 
+Nodes = namedtuple("Nodes", "t q v v_minus impulse dissipation header offset follows")  # kept states, flat
+NODES = types.NamedUniTuple(A, 9, Nodes)
 Scheme = namedtuple("Scheme", "step inner settings")
 Control = namedtuple("Control", "decide settings memory")
 DECIDE = types.FunctionType(I(A, A, F, F, A, A))  # settings header t h memory -> decision
@@ -93,5 +98,6 @@ typeof_impl.register(Solver)(lambda value, context: SOLVER)
 typeof_impl.register(Reaction)(lambda value, context: REACTION)
 typeof_impl.register(State)(lambda value, context: STATE)
 typeof_impl.register(Record)(lambda value, context: RECORD)
+typeof_impl.register(Nodes)(lambda value, context: NODES)
 typeof_impl.register(Control)(lambda value, context: CONTROL)
 typeof_impl.register(Scheme)(lambda value, context: scheme_type(_depth(value)))

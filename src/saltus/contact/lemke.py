@@ -1,14 +1,14 @@
-"""Lemke: complementary pivoting for contacts without friction (Lemke 1965; lexicographic rule, Cottle et al. 1992).
+"""Lemke: complementary pivoting for contacts without friction (Lemke 1965; Cottle, Pang and Stone 1992).
 
-Bilateral rows are eliminated by principal pivots, then the artificial variable z0 leads along complementary bases to
-a solution or to a ray. The lexicographic rule excludes cycles, so that redundant contacts (a table on four legs) do no
-harm; for symmetric positive semidefinite D a ray proves that there is no solution.
+Bilateral rows are eliminated by principal pivots, then the artificial variable z0 leads along complementary
+bases to a solution or to a ray. The lexicographic rule excludes cycles, so that redundant contacts (a table
+on four legs) do no harm; for symmetric positive semidefinite D a ray proves that there is no solution.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,6 +47,7 @@ def _pivot(T, basis, row, col):
 def _leaving(T, basis, free, tied, col, smallest):
     """Return the row that leaves when `col` enters, by the lexicographic ratio test; -1 on a ray."""
     n = T.shape[0]
+    tie = 1e-13  # relative difference of ratios that counts as none
     count = 0
     for i in range(n):
         if free[i] == 0 and T[i, col] > smallest:
@@ -63,7 +64,7 @@ def _leaving(T, basis, free, tied, col, smallest):
             least = min(least, T[tied[m], j] / T[tied[m], col])
         kept = 0
         for m in range(count):
-            if T[tied[m], j] / T[tied[m], col] <= least + 1e-13 * max(1.0, abs(least)):
+            if T[tied[m], j] / T[tied[m], col] <= least + tie * max(1.0, abs(least)):
                 tied[kept] = tied[m]
                 kept += 1
         count = kept
@@ -76,7 +77,7 @@ def _leaving(T, basis, free, tied, col, smallest):
 
 @unit(I(CONTACTS, B, A, J, J, A))
 def _tableau(contacts, T, scaling, basis, free, X_j):
-    """Write u - D P - z0 = b as a tableau [u | P | z0 | b], rows and columns scaled to diagonal 1 and max |b| = 1."""
+    """Write u - D P - z0 = b as a tableau [u | P | z0 | b], scaled to a diagonal of 1 and max |b| = 1."""
     blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
     X_col, X, b = contacts.X_col, contacts.X, contacts.b
     n = b.shape[0]
@@ -138,7 +139,7 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
     out     P: impulses; u: velocities; info: residual, pivots
     """
     n, nv = contacts.b.shape[0], contacts.nv
-    at = 2 * nv + 3  # behind what the residual needs
+    at = 2 * nv + 6  # behind what the residual needs
     scaling, T = vec(work, at, n + 1), mat(work, at + n + 1, n, 2 * n + 2)
     basis, free, tied = ivec(iwork, 0, n), ivec(iwork, n, n), ivec(iwork, 2 * n, n)
     info[0], info[1] = math.inf, 0.0
@@ -221,7 +222,7 @@ class Lemke:
     max_pivots : pivots after which the problem counts as stalled; there are matrices that need 2^n.
     tol : scaled residual that confirms a solution [-]; reached values lie near 1e-16.
     redundancy : pivot, relative to a diagonal of 1, below which a row counts as redundant [-].
-    contradiction : what a redundant bilateral row may miss, relative to b, before the rows contradict each other [-].
+    contradiction : velocity of a redundant bilateral row, relative to b, that is a contradiction [-].
     """
 
     max_pivots: int = 10_000
@@ -234,7 +235,7 @@ class Lemke:
             raise SettingError(f"Lemke: max_pivots = {self.max_pivots} must be at least 1")
         for name in ("tol", "redundancy", "contradiction"):
             if not 0.0 < getattr(self, name) < 1.0:
-                raise SettingError(f"Lemke: {name} = {getattr(self, name)} must lie between 0 and 1; it is relative")
+                raise SettingError(f"Lemke: {name} = {getattr(self, name)} is relative: between 0 and 1")
 
     @property
     def name(self) -> str:
@@ -260,16 +261,18 @@ class Lemke:
     def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
         """Solve a contact problem; the start P0 is not used.
 
-        Where pivoting fails and there are no more than 10 rows, all complementary bases are tried before the problem
-        is called unsolvable.
+        Where pivoting fails and there are no more than 10 rows, all complementary bases are tried before the
+        problem is called unsolvable.
         """
         result = run(self, problem, P0)
         if result.converged or problem.n > ENUMERATED:
             return result
         P = enumerate_bases(problem, self.tol)
         if P is None:
-            message = f"No complementary basis solves the contact problem: there is no solution. {result.message}"
-            return ContactResult(result.P, result.u, result.residual, result.iterations, False, self.name, message)
-        u, residual = problem.u(P), problem.residual(P)
-        message = f"Pivoting ended without a solution; enumeration found one (residual {residual:.1e})."
-        return ContactResult(P, u, residual, result.iterations, True, f"{self.name} (enumeration)", message)
+            return replace(
+                result, message=f"No complementary basis fits: there is no solution. {result.message}"
+            )
+        certificate = problem.residual(P)
+        message = f"Pivoting ended without a solution; enumeration found one (residual {certificate:.1e})."
+        name = f"{self.name} (enumeration)"
+        return ContactResult(P, problem.u(P), certificate, result.iterations, True, name, message)

@@ -1,7 +1,7 @@
-"""NSGS: nonsmooth Gauss-Seidel, block by block with exact local solutions (Jean and Moreau 1987; Jourdan et al. 1998).
+"""NSGS: nonsmooth Gauss-Seidel with exact local solutions (Jean and Moreau 1987; Jourdan, Alart, Jean 1998).
 
-Matrix-free: y = X P is kept up to date, D is never formed, a sweep costs as much as the entries of W and X. (Sweeps
-that alternate their direction need two to three times as many on stacks and packings: they all run forwards.)
+Matrix-free: y = X P is kept up to date, D is never formed, a sweep costs as much as the entries of W and X.
+All sweeps run forwards: on stacks and packings, alternating directions needed two to three times as many.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
     blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
     X_col, X, b, mu = contacts.X_col, contacts.X, contacts.b, contacts.mu
     nv, nb = contacts.nv, mu.shape[0]
-    y, X_i, D = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv + 3, 9 * nb)
-    b_k, P_k = vec(work, 2 * nv + 3 + 9 * nb, 3), vec(work, 2 * nv + 6 + 9 * nb, 3)
+    y, X_i, D = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv + 6, 9 * nb)
+    b_k, P_k = vec(work, 2 * nv + 6 + 9 * nb, 3), vec(work, 2 * nv + 9 + 9 * nb, 3)
     tol, last, relaxation, rounding = settings[0], int(settings[1]), settings[2], settings[3]
 
     for i in range(2 * nv):
@@ -89,7 +89,7 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
             for k in range(nb):
                 cone(blocks[3 * k], mu[k], vec(P, blocks[3 * k + 1], blocks[3 * k + 2]))
             info[0] = residual(contacts, cone, P, u, work)  # renews y as well
-            if info[0] <= tol or info[0] <= rounding * scale * size:
+            if info[0] <= max(tol, min(rounding * scale * size, 1e4 * tol)):
                 return 0
             if still:
                 return STALLED
@@ -99,16 +99,17 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
 
 @dataclass(frozen=True, kw_only=True)
 class NSGS:
-    """Nonsmooth Gauss-Seidel for all laws; converges for problems of any size, linearly, slowly for tall stacks.
+    """Nonsmooth Gauss-Seidel for all laws and any size; converges linearly, slowly for tall stacks.
 
     Parameters
     ----------
     tol : scaled residual at which to stop [-]; 1e-14 to 1e-4. Below about 1e-14 rounding errors decide.
     max_sweeps : sweeps after which the problem counts as stalled.
-    relaxation : part of each local correction that is applied, 0 < relaxation <= 1. Smaller values
-        average sweeps that run in circles.
-    rounding : relative size of changes and residuals, measured against P, that counts as rounding error. A residual
-        this small is accepted above `tol` too: where ||P|| / (rho ||b||) is 100 or more, nothing better exists.
+    relaxation : part of each local correction that is applied, 0 < relaxation <= 1. Smaller values average
+        sweeps that run in circles, and are slower otherwise.
+    rounding : relative size of changes and residuals, measured against P, that counts as rounding error. A
+        residual this small is accepted above `tol` too, but never above 1e4 tol: where ||P|| / (rho ||b||) is
+        100 or more, nothing better exists.
     """
 
     tol: float = 1e-12
@@ -122,7 +123,9 @@ class NSGS:
         if not 1 <= self.max_sweeps < 2**53:
             raise SettingError(f"NSGS: max_sweeps = {self.max_sweeps} must be at least 1")
         if not 0.0 < self.relaxation <= 1.0:
-            raise SettingError(f"NSGS: relaxation = {self.relaxation} must lie in (0, 1]: more would leave the cones")
+            raise SettingError(
+                f"NSGS: relaxation = {self.relaxation} must lie in (0, 1] to stay in the cones"
+            )
         if not 0.0 <= self.rounding < 1e-6:
             raise SettingError(f"NSGS: rounding = {self.rounding} must lie in [0, 1e-6)")
 
@@ -138,7 +141,7 @@ class NSGS:
         return np.array([self.tol, float(self.max_sweeps), self.relaxation, self.rounding])
 
     def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: y and the residual's own, diagonal blocks, one local problem."""
+        """Return the floats that the kernel needs: the residual's own, diagonal blocks, one local problem."""
         return residual_work(n, nb, nv) + 9 * nb + 6
 
     def iwork_size(self, n: int, nb: int, nv: int) -> int:

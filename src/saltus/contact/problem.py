@@ -5,8 +5,9 @@ Blocks of rows carry a law between the impulses P [N s] and the velocities u [m/
     u = W^T y + b,   y = X P,   X = M^-1 W      (so that D = W^T X is the Delassus matrix [1/kg])
 
 and every solver is judged by the residual of `saltus.contact.residual`.
-Redundant contacts (eight corners of a box on a floor) leave D singular: the velocities are unique without friction,
-the impulses are not, and a solver returns one of the solutions.
+
+Redundant contacts (eight corners of a box on a floor) leave D singular: the velocities are unique without
+friction, the impulses are not, and a solver returns one of the solutions.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class ContactProblem:
     mu : friction coefficient, one number or one per block (numbers of frictionless blocks are ignored)
     kinds : law of each block, by number or name: bilateral (0), unilateral (1), coulomb_planar (2, rows N T),
         coulomb_spatial (3, rows N T1 T2)
-    dim : instead of `kinds`, when all blocks are alike: 1 unilateral (the default without mu), 2 planar and 3 spatial
-        friction
+    dim : instead of `kinds`, when all blocks are alike: 1 unilateral (the default without mu), 2 planar and
+        3 spatial friction
     """
 
     kernel: Contacts = field(repr=False)
@@ -143,19 +144,21 @@ class ContactProblem:
     def _set(self, nv, laws, W_rows, X_rows, b):
         kinds, mu = laws
         sizes = np.array([ROWS[kind] for kind in kinds], dtype=np.int64)
-        first = np.concatenate([[0], np.cumsum(sizes)[:-1]]) if sizes.size else sizes
+        first = np.cumsum(sizes) - sizes
         rows = np.stack([W_rows[0][:-1], W_rows[0][1:], X_rows[0][:-1], X_rows[0][1:]], axis=1)
         kernel = Contacts(
             int(nv),
-            np.ascontiguousarray(np.stack([kinds, first, sizes], axis=1).ravel(), dtype=np.int64),
-            np.ascontiguousarray(rows.ravel(), dtype=np.int64),
-            np.ascontiguousarray(W_rows[1], dtype=np.int64),
-            np.ascontiguousarray(W_rows[2], dtype=np.float64),
-            np.ascontiguousarray(X_rows[1], dtype=np.int64),
-            np.ascontiguousarray(X_rows[2], dtype=np.float64),
+            np.stack([kinds, first, sizes], axis=1).ravel(),
+            np.array(rows.ravel(), dtype=np.int64),
+            np.array(W_rows[1], dtype=np.int64),
+            np.array(W_rows[2], dtype=np.float64),
+            np.array(X_rows[1], dtype=np.int64),
+            np.array(X_rows[2], dtype=np.float64),
             b,
             mu,
         )
+        for array in kernel[1:]:
+            array.flags.writeable = False
         object.__setattr__(self, "kernel", kernel)
 
     def __repr__(self) -> str:
@@ -245,7 +248,7 @@ def check_support(solver: ContactSolver, kinds: Sequence[int]) -> None:
         if not solver.supports(int(kind)):
             can = ", ".join(name for i, name in enumerate(NAMES) if solver.supports(i))
             raise SettingError(
-                f"{solver.name} solves {can} contacts, but contact {k} is {NAMES[int(kind)]}: take NSGS() instead"
+                f"{solver.name} solves {can} contacts, but contact {k} is {NAMES[int(kind)]}: take NSGS()"
             )
 
 
@@ -295,7 +298,9 @@ def _vector(values, name: str) -> np.ndarray:
 def _columns(matrix, name: str, shape: tuple[int, int], because: str):
     """Return the nonzeros of a matrix by columns: start of each column, row numbers, values."""
     if np.shape(matrix) != shape:
-        raise ModelError(f"{name} has shape {np.shape(matrix)}, but {because} {shape[0]} entries: {name} must be {shape}")
+        raise ModelError(
+            f"{name} has shape {np.shape(matrix)}, but {because} {shape[0]} entries: {name} must be {shape}"
+        )
     if hasattr(matrix, "tocsc"):
         matrix = matrix.tocsc()
         start, row, value = matrix.indptr, matrix.indices, np.asarray(matrix.data, dtype=np.float64)
@@ -338,10 +343,12 @@ def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray]:
         raise ModelError("there are blocks with friction, but no mu: give mu=")
     mu = _vector(0.0 if mu is None else mu, "mu")
     if mu.size not in (1, numbers.size):
-        raise ModelError(f"mu has {mu.size} entries for {numbers.size} blocks: give one number or one per block")
+        raise ModelError(
+            f"mu has {mu.size} entries for {numbers.size} blocks: give one number or one per block"
+        )
     if np.any(mu < 0.0):
         raise ModelError(f"mu = {mu.min()} is negative; friction coefficients are >= 0")
-    return numbers, np.ascontiguousarray(np.broadcast_to(mu, numbers.size))
+    return numbers, np.array(np.broadcast_to(mu, numbers.size))
 
 
 def _factor(M):

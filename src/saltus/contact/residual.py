@@ -1,6 +1,6 @@
-"""The residual of a contact problem: kernels that judge any P, independently of the solver that found it.
+"""The residual of a contact problem: a kernel that judges any P, independently of the solver that found it.
 
-The natural map of De Saxce's form of the laws (De Saxce and Feng 1998; Acary and Brogliato 2008), free of units:
+The natural map of De Saxce's form of the laws (De Saxce and Feng 1998), free of units:
 
     || P - proj(P - rho (u + mu |u_T| e_N)) || / (rho ||b||),   rho = 1 / mean(diag D)
 
@@ -26,7 +26,7 @@ def residual(contacts, cone, P, u, work):
     blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
     X_col, X, b, mu = contacts.X_col, contacts.X, contacts.b, contacts.mu
     nv, n = contacts.nv, b.shape[0]
-    y, X_i, P_k = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv, 3)
+    y, X_i, P_k, step = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv, 3), vec(work, 2 * nv + 3, 3)
     for i in range(2 * nv):
         work[i] = 0.0
     diagonal, length, size = 0.0, 0.0, 0.0
@@ -50,15 +50,17 @@ def residual(contacts, cone, P, u, work):
             u[i] = b[i]
             for m in range(rows[4 * i], rows[4 * i + 1]):
                 u[i] += W[m] * y[W_col[m]]
-            P_k[r] = P[i] - rho * u[i]
             slip += u[i] * u[i] if r > 0 else 0.0
-        P_k[0] -= rho * mu[k] * math.sqrt(slip)
+        for r in range(nr):
+            step[r] = rho * (u[first + r] + (mu[k] * math.sqrt(slip) if r == 0 else 0.0))
+            P_k[r] = P[first + r] - step[r]
         cone(blocks[3 * k], mu[k], P_k)
         for r in range(nr):
-            total += (P[first + r] - P_k[r]) ** 2
+            # P - P_k, written so that a huge P does not round the step away where the cone is not left
+            total += (step[r] - (P_k[r] - (P[first + r] - step[r]))) ** 2
     return math.sqrt(total) / (rho * math.sqrt(size)) if size > 0.0 else math.sqrt(total)
 
 
 def residual_work(n: int, nb: int, nv: int) -> int:
     """Return the floats that `residual` needs for n rows, nb blocks and nv velocities."""
-    return 2 * nv + 3
+    return 2 * nv + 6

@@ -1,7 +1,7 @@
 """Contact laws: one per file, each a set with its projection and the exact solution of one block.
 
-A law is a line in `LAWS` and a branch in the frictional bundle. There are two bundles, because a run compiles what
-it uses: one for rows without friction, one for all laws.
+A law is a line in `LAWS` and a branch in the frictional bundle. There are two bundles, because a run compiles
+what it uses: one for rows without friction, one for all laws.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ def project(mu, P):
 def solve(mu, D, b, P):
     """Find P with u = D P + b by the law: take-off, else slip in one direction, else stick.
 
-    A closed contact has P_T = -mu P_N s with |s| <= 1 and u_N = 0, so that P_N = -b_N / (D_NN - mu s D_NT). The
-    slip u_T, multiplied by that (positive) denominator, is linear in s: its signs at s = 1 and s = -1 decide, and
-    no determinant of D is needed.
+    A closed contact has P_T = -mu P_N s with |s| <= 1 and u_N = 0, so that P_N = -b_N / (D_NN - mu s D_NT).
+    The slip u_T, multiplied by that (positive) denominator, is linear in s: its signs at s = 1 and s = -1
+    decide.
     """
     P[0], P[1] = 0.0, 0.0
     if b[0] >= 0.0:
@@ -41,16 +41,21 @@ def solve(mu, D, b, P):
     slope = mu * (b_N * D[4] + b_T * D[1])
     right, left = D[0] - mu * D[1], D[0] + mu * D[1]
     if right > 0.0 and center - slope >= 0.0:
-        s, normal = 1.0, right
-    elif left > 0.0 and center + slope <= 0.0:
-        s, normal = -1.0, left
-    else:
-        # slope 0 here means center 0 too: D is singular, every s sticks, and s = 0 is the shortest impulse
-        rounding = 1e-14 * mu * (abs(b_N * D[4]) + abs(b_T * D[1]))
-        s = center / slope if abs(slope) > rounding else 0.0
-        normal = D[0] - mu * s * D[1]
-    if not normal > 0.0:
+        P[0] = -b[0] / right
+        P[1] = -mu * P[0]
+        return 0
+    if left > 0.0 and center + slope <= 0.0:
+        P[0] = -b[0] / left
+        P[1] = mu * P[0]
+        return 0
+    if not D[0] > 0.0:
         return UNSOLVABLE
-    P[0] = -b[0] / normal
-    P[1] = -mu * s * P[0]
+    # stick: elimination with one refinement; where D is singular P_T is free between the edges, 0 is shortest
+    schur = D[4] - D[3] * D[1] / D[0]
+    u_N, u_T = b[0], b[1]
+    for _ in range(2):
+        step = (u_T - D[3] * u_N / D[0]) / schur if schur > 1e-14 * D[4] else 0.0
+        P[0] -= (u_N - D[1] * step) / D[0]
+        P[1] -= step
+        u_N, u_T = D[0] * P[0] + D[1] * P[1] + b[0], D[3] * P[0] + D[4] * P[1] + b[1]
     return 0

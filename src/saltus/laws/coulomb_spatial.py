@@ -19,7 +19,7 @@ UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 @unit(I(F, A))
 def project(mu, P):
     """Project P onto the cone |P_T| <= mu P_N (Euclidean)."""
-    P_T = math.sqrt(P[1] * P[1] + P[2] * P[2])
+    P_T = math.hypot(P[1], P[2])
     if P[0] < 0.0 or P_T > mu * P[0]:
         P_N = max((P[0] + mu * P_T) / (1.0 + mu * mu), 0.0)
         shrink = mu * P_N / P_T if P_T > 0.0 else 0.0
@@ -38,82 +38,90 @@ def _excess(rate, trace, det, turn_1, turn_2, drive_1, drive_2):
 def solve(mu, D, b, P):
     """Find P with u = D P + b by the law: take-off, stick, or slip.
 
-    A closed contact has P_T = -mu P_N s with |s| <= 1 and u_N = 0, so that P_N = -b_N / (D_NN - mu D_NT s). The
-    slip, multiplied by that (positive) denominator, is drive - C s and must equal rate s with rate >= 0, and
-    rate = 0 unless |s| = 1. So s = (C + rate I)^-1 drive, and what is left is one equation |s(rate)| = 1 on
-    [0, 1] (all quantities scaled), solved by Newton steps kept inside a bracket. Where rate is large |s| < 1, so
-    a stick or a root exists; a singular C (a direction in which the contact cannot move) is no exception.
+    A closed contact has P_T = -mu P_N s with |s| <= 1 and u_N = 0, so that P_N = -b_N / (D_NN - mu D_NT s).
+    The slip, multiplied by that (positive) denominator, is drive - C s and must equal rate s with rate >= 0,
+    and rate = 0 unless |s| = 1. So s = (C + rate I)^-1 drive, and slip is one equation |s(rate)| = 1 on
+    [0, 1] (all quantities scaled), solved by Newton steps kept inside a bracket. Where rate is large |s| < 1,
+    so a stick or a root exists; a singular D (a direction in which the contact cannot move) is no exception.
     """
     P[0], P[1], P[2] = 0.0, 0.0, 0.0
     if b[0] >= 0.0:
         return 0
-    singular = 1e-13  # relative size below which a difference, or the determinant of a 2x2 matrix, counts as zero
+    if not D[0] > 0.0:
+        return UNSOLVABLE
+    singular = 1e-13  # relative size below which a difference, or a determinant, counts as zero
+    epsilon = 2.5e-16  # relative size of a last bit
     scan = 1.0 / 64.0  # distance of the points at which a branch is followed
-    size = max(-b[0], abs(b[1]), abs(b[2]))  # only the direction of b matters for s: products cannot underflow
+
+    # stick: eliminate the normal row, solve for P_T, refine once; of a singular matrix take the shortest P_T
+    S_11, S_12 = D[4] - D[3] * D[1] / D[0], D[5] - D[3] * D[2] / D[0]
+    S_21, S_22 = D[7] - D[6] * D[1] / D[0], D[8] - D[6] * D[2] / D[0]
+    det, size = S_11 * S_22 - S_12 * S_21, S_11 * S_11 + S_12 * S_12 + S_21 * S_21 + S_22 * S_22
+    regular, flat = det > singular * D[4] * D[8], size <= (singular * (D[4] + D[8])) ** 2
+    u_N, u_1, u_2 = b[0], b[1], b[2]
+    for _ in range(2):
+        left_1, left_2 = u_1 - D[3] * u_N / D[0], u_2 - D[6] * u_N / D[0]
+        step_1, step_2 = 0.0, 0.0
+        if regular:
+            step_1, step_2 = (S_22 * left_1 - S_12 * left_2) / det, (S_11 * left_2 - S_21 * left_1) / det
+        elif not flat:
+            step_1, step_2 = (S_11 * left_1 + S_21 * left_2) / size, (S_12 * left_1 + S_22 * left_2) / size
+        P[0] -= (u_N - D[1] * step_1 - D[2] * step_2) / D[0]
+        P[1] -= step_1
+        P[2] -= step_2
+        u_N = D[0] * P[0] + D[1] * P[1] + D[2] * P[2] + b[0]
+        u_1 = D[3] * P[0] + D[4] * P[1] + D[5] * P[2] + b[1]
+        u_2 = D[6] * P[0] + D[7] * P[1] + D[8] * P[2] + b[2]
+    rest = abs(u_1) + abs(u_2) <= singular * (abs(b[1]) + abs(b[2]) + (D[4] + D[8] + D[0]) * abs(P[0]))
+    if P[0] > 0.0 and math.hypot(P[1], P[2]) <= mu * P[0] and (regular or rest):
+        return 0
+
+    # slip: only the direction of b matters for s; scaled, so that products neither underflow nor overflow
+    size = max(-b[0], abs(b[1]), abs(b[2]))
     b_N, b_1, b_2 = -b[0] / size, b[1] / size, b[2] / size
     drive_1, drive_2 = b_1 * D[0] + b_N * D[3], b_2 * D[0] + b_N * D[6]
     C_11, C_12 = mu * (b_N * D[4] + b_1 * D[1]), mu * (b_N * D[5] + b_1 * D[2])
     C_21, C_22 = mu * (b_N * D[7] + b_2 * D[1]), mu * (b_N * D[8] + b_2 * D[2])
-    C_size = math.sqrt(C_11 * C_11 + C_12 * C_12 + C_21 * C_21 + C_22 * C_22)
-    top = C_size + math.sqrt(drive_1 * drive_1 + drive_2 * drive_2)
-    noise = singular * (b_N + abs(b_1) + abs(b_2)) * (D[0] + mu * (D[4] + D[8]))
-    if mu == 0.0 or top <= noise:  # no friction, or D of rank one: every s sticks, s = 0 is the shortest impulse
-        if D[0] > 0.0:
-            P[0] = -b[0] / D[0]
-            return 0
-        return UNSOLVABLE
-    drive_1, drive_2, C_size = drive_1 / top, drive_2 / top, C_size / top
+    top = math.sqrt(drive_1 * drive_1 + drive_2 * drive_2)
+    top += math.sqrt(C_11 * C_11 + C_12 * C_12 + C_21 * C_21 + C_22 * C_22)
+    drive_1, drive_2 = drive_1 / top, drive_2 / top
     C_11, C_12, C_21, C_22 = C_11 / top, C_12 / top, C_21 / top, C_22 / top
     trace, det = C_11 + C_22, C_11 * C_22 - C_12 * C_21
     turn_1, turn_2 = C_22 * drive_1 - C_12 * drive_2, C_11 * drive_2 - C_21 * drive_1
-
-    # stick: C s = drive, by Cramer's rule and one refinement; of a singular C the shortest s, if it does
-    s_1, s_2, left_1, left_2, regular = 0.0, 0.0, drive_1, drive_2, abs(det) > singular * C_size * C_size
-    for _ in range(2):
-        if regular:
-            s_1 += (C_22 * left_1 - C_12 * left_2) / det
-            s_2 += (C_11 * left_2 - C_21 * left_1) / det
-        elif C_size > 0.0:
-            s_1 += (C_11 * left_1 + C_21 * left_2) / (C_size * C_size)
-            s_2 += (C_12 * left_1 + C_22 * left_2) / (C_size * C_size)
+    low, high = 0.0, 1.0
+    if mu * mu * (D[1] * D[1] + D[2] * D[2]) >= D[0] * D[0]:
+        # the denominator can vanish (jamming): it is positive on the branch that comes down from rate = 1
+        low = 1.0
+        while low > 0.0 and _excess(low, trace, det, turn_1, turn_2, drive_1, drive_2) <= 0.0:
+            high = low
+            low -= scan
+    rate = high
+    for _ in range(100):
+        s_1, s_2 = turn_1 + rate * drive_1, turn_2 + rate * drive_2
+        length = math.sqrt(s_1 * s_1 + s_2 * s_2)
+        value = (rate + trace) * rate + det - length
+        if value < 0.0:
+            low = rate
+        else:
+            high = rate
+        new = rate - value / (2.0 * rate + trace - (s_1 * drive_1 + s_2 * drive_2) / length)
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        if value == 0.0 or abs(new - rate) <= epsilon * high:
+            break
+        rate = new
+    s_1, s_2 = s_1 / length, s_2 / length
+    for _ in range(
+        2
+    ):  # turn s until it is parallel to the slip: repairs cancellation where C is nearly singular
         left_1, left_2 = drive_1 - C_11 * s_1 - C_12 * s_2, drive_2 - C_21 * s_1 - C_22 * s_2
-    normal = D[0] - mu * (D[1] * s_1 + D[2] * s_2)
-    stick = s_1 * s_1 + s_2 * s_2 <= 1.0 and normal > 0.0
-    stick = stick and (regular or abs(left_1) + abs(left_2) <= singular)
-
-    if not stick:
-        low, high = 0.0, 1.0
-        if mu * mu * (D[1] * D[1] + D[2] * D[2]) >= D[0] * D[0]:
-            # the denominator can vanish (jamming): it is positive on the branch that comes down from rate = 1
-            low = 1.0
-            while low > 0.0 and _excess(low, trace, det, turn_1, turn_2, drive_1, drive_2) <= 0.0:
-                high = low
-                low -= scan
-        rate = high
-        for _ in range(100):
-            s_1, s_2 = turn_1 + rate * drive_1, turn_2 + rate * drive_2
+        stiffness = C_11 * s_2 * s_2 - (C_12 + C_21) * s_1 * s_2 + C_22 * s_1 * s_1
+        turn = (s_1 * left_2 - s_2 * left_1) / (stiffness + s_1 * left_1 + s_2 * left_2)
+        if abs(turn) < scan:
+            s_1, s_2 = s_1 - turn * s_2, s_2 + turn * s_1
             length = math.sqrt(s_1 * s_1 + s_2 * s_2)
-            value = (rate + trace) * rate + det - length
-            if value < 0.0:
-                low = rate
-            else:
-                high = rate
-            new = rate - value / (2.0 * rate + trace - (s_1 * drive_1 + s_2 * drive_2) / length)
-            if not low < new < high:
-                new = 0.5 * (low + high)
-            if abs(new - rate) <= 2.5e-16 * high:
-                break
-            rate = new
-        s_1, s_2 = s_1 / length, s_2 / length
-        for _ in range(2):  # turn s until it is parallel to the slip: repairs cancellation where C is nearly singular
-            left_1, left_2 = drive_1 - C_11 * s_1 - C_12 * s_2, drive_2 - C_21 * s_1 - C_22 * s_2
-            stiffness = C_11 * s_2 * s_2 - (C_12 + C_21) * s_1 * s_2 + C_22 * s_1 * s_1
-            turn = (s_1 * left_2 - s_2 * left_1) / (stiffness + s_1 * left_1 + s_2 * left_2)
-            if abs(turn) < scan:
-                s_1, s_2 = s_1 - turn * s_2, s_2 + turn * s_1
-                length = math.sqrt(s_1 * s_1 + s_2 * s_2)
-                s_1, s_2 = s_1 / length, s_2 / length
-        normal = D[0] - mu * (D[1] * s_1 + D[2] * s_2)
+            s_1, s_2 = s_1 / length, s_2 / length
+    normal = D[0] - mu * (D[1] * s_1 + D[2] * s_2)
     if not normal > 0.0:
         return UNSOLVABLE
     P[0] = -b[0] / normal

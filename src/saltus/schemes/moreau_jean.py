@@ -445,15 +445,13 @@ def released(t, nc, memory, status, record):
 @unit(I(F, I, I, I, I, A, A, A, RECORD))
 def new_event(t, contact, kind, row, end, before, after, P, record):
     """Append one row to the events of a step."""
-    place = int(record.header[EVENTS_USED])
+    event = vec(record.events, int(record.header[EVENTS_USED]) * EVENT_COLUMNS, EVENT_COLUMNS)
     record.header[EVENTS_USED] += 1.0
+    event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
     for column in range(EVENT_BEFORE, EVENT_COLUMNS):
-        record.events[place, column] = 0.0
-    record.events[place, EVENT_T] = t
-    record.events[place, EVENT_CONTACT] = contact
-    record.events[place, EVENT_KIND] = kind
+        event[column] = 0.0
     for r in range(row, end):
-        record.events[place, EVENT_BEFORE + r - row] = before[r]
-        record.events[place, EVENT_AFTER + r - row] = after[r]
-        record.events[place, EVENT_IMPULSE + r - row] = P[r]
+        event[EVENT_BEFORE + r - row] = before[r]
+        event[EVENT_AFTER + r - row] = after[r]
+        event[EVENT_IMPULSE + r - row] = P[r]
     return 0

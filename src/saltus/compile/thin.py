@@ -1,0 +1,200 @@
+"""Thin arrays: what kernels see of a numpy array, a pointer and its lengths.
+
+numba's own array is a record of seven words with a reference count; a step that takes twenty of them spends more time
+on passing arguments than on mechanics. A `Vector` is two words, a `Matrix` three; neither counts references, wraps
+negative indices or checks bounds. From Python a unit takes ordinary C-contiguous arrays; interpreted, kernels run on
+the numpy arrays themselves, so `vec`, `ivec`, `mat` and `as_array` are also plain functions.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from numba import types
+from numba.core import cgutils, typeconv
+from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
+from numba.extending import (
+    NativeValue,
+    lower_builtin,
+    lower_getattr,
+    models,
+    register_model,
+    type_callable,
+    unbox,
+)
+
+
+class Thin(types.Type):
+    """Common to vectors and matrices: contiguous numbers of one type."""
+
+    def __init__(self, dtype, ndim: int):
+        self.dtype, self.ndim = dtype, ndim
+        super().__init__(f"{'Vector' if ndim == 1 else 'Matrix'}({dtype})")
+
+    @property
+    def key(self):
+        return self.dtype, self.ndim
+
+    @property
+    def mangling_args(self):
+        return type(self).__name__, (self.dtype, self.ndim)
+
+
+@register_model(Thin)
+class _ThinModel(models.StructModel):
+    def __init__(self, manager, thin):
+        lengths = [(f"n{k}", types.intp) for k in range(thin.ndim)]
+        super().__init__(manager, thin, [("data", types.CPointer(thin.dtype)), *lengths])
+
+
+VECTOR, INTEGERS, MATRIX = Thin(types.float64, 1), Thin(types.int64, 1), Thin(types.float64, 2)
+
+# from Python: an ordinary array is taken where a vector is declared
+for _thin in (VECTOR, INTEGERS):
+    typeconv.rules.default_type_manager.set_compatible(
+        types.Array(_thin.dtype, 1, "C"), _thin, typeconv.Conversion.safe
+    )
+
+
+@unbox(Thin)
+def _unbox(thin, array, c):
+    full = types.Array(thin.dtype, thin.ndim, "C")
+    struct = c.context.make_array(full)(c.context, c.builder)
+    pointer = c.builder.bitcast(struct._getpointer(), c.pyapi.voidptr)
+    failed = cgutils.is_not_null(c.builder, c.pyapi.numba_array_adaptor(array, pointer))
+    with c.builder.if_then(failed, likely=False):
+        c.pyapi.err_set_string("PyExc_TypeError", "a kernel takes writeable C-contiguous arrays")
+    thin_struct = cgutils.create_struct_proxy(thin)(c.context, c.builder)
+    thin_struct.data = struct.data
+    for k, length in enumerate(cgutils.unpack_tuple(c.builder, struct.shape)):
+        setattr(thin_struct, f"n{k}", length)
+    return NativeValue(thin_struct._getvalue(), is_error=failed)
+
+
+# ---- indexing
+
+
+@infer_global(operator.getitem)
+class _TypeGet(AbstractTemplate):
+    def generic(self, args, kws):
+        if len(args) == 2 and isinstance(args[0], Thin) and _fits(args[0], args[1]):
+            return signature(args[0].dtype, args[0], _index_type(args[0]))
+        return None
+
+
+@infer_global(operator.setitem)
+class _TypeSet(AbstractTemplate):
+    def generic(self, args, kws):
+        if len(args) == 3 and isinstance(args[0], Thin) and _fits(args[0], args[1]):
+            return signature(types.none, args[0], _index_type(args[0]), args[0].dtype)
+        return None
+
+
+def _fits(thin, index) -> bool:
+    if thin.ndim == 1:
+        return isinstance(index, types.Integer)
+    return isinstance(index, types.BaseTuple) and len(index) == 2 and all(isinstance(i, types.Integer) for i in index)
+
+
+def _index_type(thin):
+    return types.intp if thin.ndim == 1 else types.UniTuple(types.intp, 2)
+
+
+def _element(context, builder, thin, value, index):
+    struct = cgutils.create_struct_proxy(thin)(context, builder, value=value)
+    if thin.ndim == 2:
+        row, column = cgutils.unpack_tuple(builder, index)
+        index = builder.add(builder.mul(row, struct.n1), column)
+    return builder.gep(struct.data, [index])
+
+
+@lower_builtin(operator.getitem, Thin, types.Any)
+def _get(context, builder, sig, args):
+    return builder.load(_element(context, builder, sig.args[0], *args))
+
+
+@lower_builtin(operator.setitem, Thin, types.Any, types.Any)
+def _set(context, builder, sig, args):
+    builder.store(args[2], _element(context, builder, sig.args[0], args[0], args[1]))
+    return context.get_dummy_value()
+
+
+@infer_getattr
+class _TypeShape(AttributeTemplate):
+    key = Thin
+
+    def resolve_shape(self, thin):
+        return types.UniTuple(types.intp, thin.ndim)
+
+
+@lower_getattr(Thin, "shape")
+def _shape(context, builder, thin, value):
+    struct = cgutils.create_struct_proxy(thin)(context, builder, value=value)
+    lengths = [getattr(struct, f"n{k}") for k in range(thin.ndim)]
+    return context.make_tuple(builder, types.UniTuple(types.intp, thin.ndim), lengths)
+
+
+# ---- views; the plain functions are their interpreted meaning
+
+
+def vec(work, offset, n):
+    """Return work[offset:offset + n] as a view; no range check in compiled code."""
+    return work[offset : offset + n]
+
+
+def ivec(work, offset, n):
+    """Return the same for integers (kept apart so that each reads as what it is)."""
+    return work[offset : offset + n]
+
+
+def mat(work, offset, rows, columns):
+    """Return a (rows, columns) view of a vector."""
+    return work[offset : offset + rows * columns].reshape((rows, columns))
+
+
+def as_array(vector):
+    """Return a vector as an ordinary array, for a user's compiled function."""
+    return vector
+
+
+@type_callable(vec)
+@type_callable(ivec)
+def _type_vec(context):
+    return lambda work, offset, n: work
+
+
+@type_callable(mat)
+def _type_mat(context):
+    return lambda work, offset, rows, columns: MATRIX
+
+
+@type_callable(as_array)
+def _type_as_array(context):
+    return lambda vector: types.Array(vector.dtype, vector.ndim, "C")
+
+
+def _lower_view(context, builder, sig, args):
+    source = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
+    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    made.data = builder.gep(source.data, [args[1]])
+    for k, length in enumerate(args[2:]):
+        setattr(made, f"n{k}", length)
+    return made._getvalue()
+
+
+lower_builtin(vec, Thin, types.Integer, types.Integer)(_lower_view)
+lower_builtin(ivec, Thin, types.Integer, types.Integer)(_lower_view)
+lower_builtin(mat, Thin, types.Integer, types.Integer, types.Integer)(_lower_view)
+
+
+@lower_builtin(as_array, Thin)
+def _lower_as_array(context, builder, sig, args):
+    source = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0])
+    made = context.make_array(sig.return_type)(context, builder)
+    size = context.get_constant(types.intp, 8)
+    made.meminfo = cgutils.get_null_value(made.meminfo.type)  # no owner: the caller's array outlives the call
+    made.parent = cgutils.get_null_value(made.parent.type)
+    made.data, made.nitems, made.itemsize = source.data, source.n0, size
+    made.shape = cgutils.pack_array(builder, [source.n0])
+    made.strides = cgutils.pack_array(builder, [size])
+    return made._getvalue()

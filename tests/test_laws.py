@@ -1,0 +1,199 @@
+"""Laws as sets: projections are projections, local solutions obey the law, the two bundles agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saltus.compile.seam import ready
+from saltus.laws import (
+    BILATERAL,
+    COULOMB_PLANAR,
+    COULOMB_SPATIAL,
+    LAWS,
+    ROWS,
+    UNILATERAL,
+    frictional_cone,
+    frictional_local,
+    frictionless_cone,
+    frictionless_local,
+)
+from saltus.status import Status
+
+KINDS = (BILATERAL, UNILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL)
+FRICTIONAL = (COULOMB_PLANAR, COULOMB_SPATIAL)
+ROUNDING = 1e-12  # of numbers of size 1
+
+numbers = st.floats(-10.0, 10.0, allow_subnormal=False).map(lambda x: x if abs(x) > 1e-6 else 0.0)
+vectors = st.lists(numbers, min_size=3, max_size=3).map(np.array)
+coefficients = st.floats(0.0, 3.0, allow_subnormal=False)
+matrices = st.lists(numbers, min_size=9, max_size=9).map(lambda x: np.array(x).reshape(3, 3))
+no_deadline = settings(deadline=None, max_examples=200)
+
+
+def project(kind, mu, P):
+    out = np.array(P, dtype=float)
+    assert ready(frictional_cone)(kind, mu, out) == Status.OK
+    return out
+
+
+def solve(kind, mu, D, b):
+    """Return P of the block problem, from D of its own size."""
+    n = ROWS[kind]
+    flat, free, P = np.zeros((3, 3)), np.zeros(3), np.full(3, np.nan)
+    flat[:n, :n], free[:n] = D, b
+    status = ready(frictional_local)(kind, mu, flat.ravel(), free, P)
+    return Status(status), P[:n]
+
+
+def law_error(kind, mu, D, b, P):
+    """Return how far P is from the law, relative to the terms that cancel in it."""
+    u = D @ P + b
+    u_size = max(np.abs(D).max() * np.abs(P).max() + np.abs(b).max(), 1e-300)
+    P_size = max(np.abs(P).max(), 1e-300)
+    if kind == BILATERAL:
+        return abs(u[0]) / u_size
+    u_T, P_T = u[1:], P[1:]
+    errors = [
+        max(-P[0], 0.0) / P_size,
+        max(-u[0], 0.0) / u_size,
+        abs(u[0] / u_size * P[0] / P_size),
+        max(np.linalg.norm(P_T) - mu * P[0], 0.0) / P_size,
+        # P_T = -mu P_N u_T / |u_T|, multiplied by |u_T|
+        np.linalg.norm(np.linalg.norm(u_T) / u_size * P_T + mu * P[0] * u_T / u_size) / P_size,
+    ]
+    return max(errors)
+
+
+def test_each_law_says_its_kind_and_rows():
+    assert [law.KIND for law in LAWS] == [0, 1, 2, 3]
+    assert [law.ROWS for law in LAWS] == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(mu=coefficients, P=vectors, other=vectors)
+@no_deadline
+def test_projection_is_idempotent_nonexpansive_and_nearest(kind, mu, P, other):
+    n = ROWS[kind]
+    P, other = P[:n], other[:n]
+    projected, of_other = project(kind, mu, P), project(kind, mu, other)
+    size = 1.0 + np.abs(P).max() + np.abs(other).max()
+    assert np.allclose(project(kind, mu, projected), projected, rtol=0.0, atol=ROUNDING * size)
+    assert np.linalg.norm(projected - of_other) <= np.linalg.norm(P - other) + ROUNDING * size
+    # variational inequality: the error makes an obtuse angle with every way into the set
+    assert (P - projected) @ (of_other - projected) <= ROUNDING * size * size
+
+
+@pytest.mark.parametrize("kind", FRICTIONAL)
+@given(mu=coefficients, P=vectors)
+@no_deadline
+def test_projection_lands_in_the_friction_cone(kind, mu, P):
+    projected = project(kind, mu, P[: ROWS[kind]])
+    assert projected[0] >= 0.0
+    assert np.linalg.norm(projected[1:]) <= mu * projected[0] * (1.0 + ROUNDING)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(mu=coefficients, root=matrices, b=vectors)
+@no_deadline
+def test_local_solution_obeys_the_law_for_positive_definite_D(kind, mu, root, b):
+    n = ROWS[kind]
+    D = root[:n, :n] @ root[:n, :n].T + 0.1 * np.eye(n)
+    status, P = solve(kind, mu, D, b[:n])
+    assert status == Status.OK
+    assert law_error(kind, mu, D, b[:n], P) <= ROUNDING
+
+
+@pytest.mark.parametrize("kind", FRICTIONAL)
+@pytest.mark.parametrize("rank", [1, 2])
+def test_local_solution_obeys_the_law_for_singular_D(kind, rank):
+    rng = np.random.default_rng(7)
+    n = ROWS[kind]
+    for _ in range(300):
+        root = rng.standard_normal((n, rank))
+        D = root @ root.T
+        b = D @ rng.standard_normal(n)  # within reach, so that a solution exists
+        mu = rng.uniform(0.0, 3.0)
+        status, P = solve(kind, mu, D, b)
+        assert status == Status.OK
+        assert law_error(kind, mu, D, b, P) <= ROUNDING
+
+
+@pytest.mark.parametrize("kind", FRICTIONAL)
+def test_local_solution_obeys_the_law_for_unsymmetric_D(kind):
+    rng = np.random.default_rng(11)
+    n = ROWS[kind]
+    for _ in range(300):
+        root = rng.standard_normal((n, n))
+        D = root @ root.T + 0.2 * np.eye(n)
+        D += 1e-3 * rng.standard_normal((n, n))
+        b, mu = rng.standard_normal(n), rng.uniform(0.0, 1.0)
+        status, P = solve(kind, mu, D, b)
+        assert status == Status.OK
+        assert law_error(kind, mu, D, b, P) <= ROUNDING
+
+
+@pytest.mark.parametrize("kind", FRICTIONAL)
+@pytest.mark.parametrize("size", [1e-150, 1e-12, 1e12, 1e150])
+def test_local_solution_scales_with_b(kind, size):
+    n = ROWS[kind]
+    D = np.array([[2.0, 0.3, -0.2], [0.3, 1.5, 0.1], [-0.2, 0.1, 1.0]])[:n, :n]
+    for b in (np.array([-1.0, 0.3, 0.2])[:n], np.array([-1.0, 3.0, -2.0])[:n]):
+        reference = solve(kind, 0.4, D, b)[1]
+        assert np.allclose(solve(kind, 0.4, D, size * b)[1] / size, reference, rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", FRICTIONAL)
+def test_a_direction_that_cannot_move_slips_with_its_own_velocity(kind):
+    # the tangential rows have no mass to push: u_T = b_T whatever P is, as on a belt under a guided block
+    n = ROWS[kind]
+    D, b = np.zeros((n, n)), np.array([-1.0, 0.3, 0.4])[:n]
+    D[0, 0] = 2.0
+    status, P = solve(kind, 0.5, D, b)
+    assert status == Status.OK
+    assert P[0] == pytest.approx(0.5)
+    assert P[1:] == pytest.approx(-0.25 * b[1:] / np.linalg.norm(b[1:]))
+
+
+@pytest.mark.parametrize("kind", FRICTIONAL)
+def test_without_friction_the_coulomb_law_is_the_unilateral_law(kind):
+    n = ROWS[kind]
+    D = np.array([[2.0, 0.3, -0.2], [0.3, 1.5, 0.1], [-0.2, 0.1, 1.0]])[:n, :n]
+    status, P = solve(kind, 0.0, D, np.array([-1.0, 3.0, -2.0])[:n])
+    assert status == Status.OK
+    assert P == pytest.approx([0.5, 0.0, 0.0][:n], abs=1e-15)
+
+
+def test_spatial_law_along_one_direction_is_the_planar_law():
+    D = np.array([[2.0, 0.4], [0.4, 1.5]])
+    D_space = np.zeros((3, 3))
+    D_space[:2, :2], D_space[2, 2] = D, 1.0
+    for b in ([-1.0, 0.1], [-1.0, 2.0], [-1.0, -2.0], [1.0, 2.0]):
+        plane = solve(COULOMB_PLANAR, 0.3, D, np.array(b))[1]
+        space = solve(COULOMB_SPATIAL, 0.3, D_space, np.array([*b, 0.0]))[1]
+        assert space == pytest.approx([*plane, 0.0], abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_without_mass_that_must_stop_is_unsolvable(kind):
+    n = ROWS[kind]
+    status, _ = solve(kind, 0.5, np.zeros((n, n)), -np.ones(n))
+    assert status == Status.CONTACT_UNSOLVABLE
+
+
+@pytest.mark.parametrize("kind", (BILATERAL, UNILATERAL))
+@given(D=st.floats(0.1, 10.0), b=numbers)
+@no_deadline
+def test_the_two_bundles_agree_without_friction(kind, D, b):
+    matrix, free = np.zeros(9), np.array([b, 0.0, 0.0])
+    matrix[0] = D
+    small, large = np.full(3, np.nan), np.full(3, np.nan)
+    assert ready(frictionless_local)(kind, 0.0, matrix, free, small) == 0
+    assert ready(frictional_local)(kind, 0.0, matrix, free, large) == 0
+    assert small[0] == large[0]
+    small, large = np.array([b]), np.array([b])
+    ready(frictionless_cone)(kind, 0.0, small)
+    ready(frictional_cone)(kind, 0.0, large)
+    assert small[0] == large[0]
