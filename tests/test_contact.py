@@ -364,6 +364,27 @@ def test_relaxation_changes_the_road_but_not_the_answer():
     assert np.allclose(full.P, half.P, atol=1e-10)
 
 
+@pytest.mark.parametrize("seed", [1038, 1648, 2456])
+def test_sweeps_that_run_in_circles_are_averaged(seed):
+    rng = np.random.default_rng(seed)
+    W, f, mu = rng.standard_normal((9, 9)), rng.standard_normal(9), rng.uniform(0.0, 1.5, 3)
+    problem = ContactProblem.from_global(np.eye(9), W, f, mu=mu, dim=3)
+    circling = NSGS(max_sweeps=1000).solve(problem)
+    assert not circling.converged
+    assert circling.residual > 1e-3
+    assert NSGS().solve(problem).converged
+
+
+def test_a_block_that_fails_by_rounding_errors_alone_does_not_fail_the_problem():
+    # three rows on two degrees of freedom: near rest, what is left of b lies outside the reach of the block
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        n = int(rng.integers(4, 13))
+        W, f = rng.standard_normal((2, 3 * n)), rng.standard_normal(2)
+        problem = ContactProblem.from_global(np.eye(2), W, f, mu=rng.uniform(0.0, 1.5, n), dim=3)
+        assert NSGS().solve(problem).converged
+
+
 def test_too_few_sweeps_are_reported_with_the_true_residual():
     M, W, f = bodies(8, contacts=10, count=2, dim=3)
     problem = ContactProblem.from_global(M, W, f, mu=0.5, dim=3)

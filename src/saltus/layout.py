@@ -21,14 +21,11 @@ M_CONSTANT = 1  # M depends on nothing
 W_CONSTANT = 2  # W and w depend on nothing
 F_FREE = 4  # f depends on t at most: no Jacobian
 F_LINEAR = 8  # f is affine in q and v: one Newton step is exact
-RATE_IDENTITY = 16  # q_dot = v
-HAS_K = 32
-HAS_C = 64
-HAS_RETRACT = 128
-F_CONSTANT = 256  # f depends on nothing: evaluated once
+J_CONSTANT = 16  # the Jacobians of f depend on nothing: with a constant M one factorisation serves every step
+RATE_IDENTITY = 32  # q_dot = v
+HAS_RETRACT = 64
 
-# constants of a model: K, then C in profile storage (if present), then (e, mu) per contact
-LAW_FLOATS = 2
+LAW_FLOATS = 2  # the constants of a model: (e, mu) per contact
 
 
 def pack(numbers: dict[int, int], tables: dict[int, np.ndarray]) -> np.ndarray:

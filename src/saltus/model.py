@@ -191,9 +191,9 @@ class _Builder:
         for matrix in (K, C):
             if matrix is not None:
                 pattern = pattern | (matrix != 0.0)
+                f_flags &= ~lay.F_FREE
         profile = Profile.of(pattern)
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
-        flags |= (lay.HAS_K if K is not None else 0) | (lay.HAS_C if C is not None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
@@ -202,8 +202,8 @@ class _Builder:
 
         body = {
             "mass": self.emit_mass(mass, profile),
-            "force": self.emit_force(force),
-            "jacobian": self.emit_jacobian(jacobian, profile, force),
+            "force": self.emit_force(force, K, C),
+            "jacobian": self.emit_jacobian(jacobian, profile, force, K, C),
             "gap": self.emit_gaps([*gaps, *joint_gaps]),
             "kinematics": self.emit_rows(rows, gaps, joint_gaps),
             "curvature": self.emit_curvature(rows, gaps, joint_gaps),
@@ -213,11 +213,7 @@ class _Builder:
         text, par = self.module_text(body)
         module = module_from(text, "model")
         laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu))]
-        constants = [profile.pack(matrix) for matrix in (K, C) if matrix is not None]
-        constants.append(np.array(laws, dtype=float))
-        units = Model(
-            *(seam.ready(getattr(module, name)) for name in UNITS), par, np.concatenate(constants), layout
-        )
+        units = Model(*(seam.ready(getattr(module, name)) for name in UNITS), par, np.array(laws), layout)
         labels = self.row_labels(contact_rows)
         model = CompiledModel(self.system, units, profile, self.functions, labels)
         for made in self.opaque:
@@ -303,14 +299,14 @@ class _Builder:
             value = np.atleast_1d(value)
             if value.shape != (nv,):
                 raise ModelError(f"f has shape {value.shape}, expected ({nv},) because v0 has {nv} entries")
-            return value, {}, ~full, lay.F_FREE | lay.F_LINEAR | lay.F_CONSTANT
+            return value, {}, ~full, lay.F_FREE | lay.F_LINEAR | lay.J_CONSTANT
         function = self.probe(f, "f", [(nv,)])
         made = self.expressions(function)
         if isinstance(made, _OpaqueUse):
             return made, None, full, 0
         if self.rate is not None and self.B is None:
             return made, None, full, 0
-        entries, linear = {}, True
+        entries, linear, constant = {}, True, True
         for i, x in enumerate(made):
             f_q = [differentiate(x, q) if depends_on(x, q) else self.trace.zero for q in self.q]
             for j in range(nv):
@@ -319,10 +315,11 @@ class _Builder:
                 if left is not self.trace.zero or right is not self.trace.zero:
                     entries[i, j] = (left, right)
                     linear = linear and not any(depends_on(y, [*self.q, *self.v]) for y in (left, right))
+                    constant = linear and constant and not any(depends_on(y, self.t) for y in (left, right))
         pattern = ~full
         for i, j in entries:
             pattern[i, j] = True
-        flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0)
+        flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0) | (lay.J_CONSTANT if constant else 0)
         return made, entries, pattern, flags
 
     def linear(self, matrix, name: str) -> np.ndarray | None:
@@ -530,24 +527,43 @@ class _Builder:
         zero = "" if len(targets) == size else f"    for i in range({size}):\n        {name}[i] = 0.0\n"
         return zero + emit([(f"{name}[{place}]", x) for place, x in sorted(targets.items())])
 
-    def emit_force(self, force) -> str:
+    def emit_force(self, force, K, C) -> str:
+        text = self.emit_linear(K, "q") + self.emit_linear(C, "v")
         if isinstance(force, _OpaqueUse):
-            return f"    {force.call}(t, q, v, {force.par}, out)\n"
+            return f"    {force.call}(t, q, v, {force.par}, out)\n" + text
         if force.dtype != object:
             start = self.array_par(force)
-            return f"    for i in range({self.nv}):\n        out[i] = par[{start} + i]\n"
-        return emit([(f"out[{i}]", x) for i, x in enumerate(force)])
+            return f"    for i in range({self.nv}):\n        out[i] = par[{start} + i]\n" + text
+        return emit([(f"out[{i}]", x) for i, x in enumerate(force)]) + text
 
-    def emit_jacobian(self, entries, profile: Profile, force) -> str:
+    def emit_linear(self, matrix, name: str) -> str:
+        """Subtract matrix times vector, entry by entry; the places of the entries are kept as parameters too."""
+        if matrix is None:
+            return ""
+        rows, columns = np.nonzero(matrix)
+        row, column = self.array_par(rows), self.array_par(columns)
+        value = self.array_par(matrix[rows, columns])
+        product = f"par[{value} + k] * {name}[int(par[{column} + k])]"
+        return f"    for k in range({len(rows)}):\n        out[int(par[{row} + k])] -= {product}\n"
+
+    def emit_jacobian(self, entries, profile: Profile, force, K, C) -> str:
         if entries is None:
             function = force if isinstance(force, _OpaqueUse) else _OpaqueUse("force", "par")
-            return f"    difference_jacobian({function.call}, {function.par}, rate, par, t, q, v, out_q, out_v, SCRATCH)\n"
-        left = {profile.offset(i, j): x for (i, j), (x, _) in entries.items() if x is not self.trace.zero}
-        right = {profile.offset(i, j): x for (i, j), (_, x) in entries.items() if x is not self.trace.zero}
-        zero = f"    for i in range({profile.size}):\n        out_q[i] = 0.0\n        out_v[i] = 0.0\n"
-        targets = [(f"out_q[{p}]", x) for p, x in sorted(left.items())]
-        targets += [(f"out_v[{p}]", x) for p, x in sorted(right.items())]
-        return zero + emit(targets)
+            text = f"    difference_jacobian({function.call}, {function.par}, rate, par, t, q, v, out_q, out_v, SCRATCH)\n"
+        else:
+            zero = f"    for i in range({profile.size}):\n        out_q[i] = 0.0\n        out_v[i] = 0.0\n"
+            targets = [
+                (f"{name}[{profile.offset(*place)}]", pair[side])
+                for side, name in enumerate(("out_q", "out_v"))
+                for place, pair in entries.items()
+                if pair[side] is not self.trace.zero
+            ]
+            text = zero + emit(targets)
+        for name, matrix in (("out_q", K), ("out_v", C)):
+            if matrix is not None:
+                start = self.array_par(profile.pack(matrix))
+                text += f"    for i in range({profile.size}):\n        {name}[i] -= par[{start} + i]\n"
+        return text
 
     def emit_gaps(self, gaps) -> str:
         text, targets, at = "", [], 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from saltus.compile.seam import ivec, unit, vec
 from saltus.compile.types import DRIFT, JOINTS, MODEL, SOLVER, A, Contacts, F, I, J
 from saltus.contact.residual import residual, residual_work
-from saltus.layout import CONTACT_ROW, KIND, NC, NJ, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR, X_COL, X_PTR
+from saltus.layout import CONTACT_ROW, KIND, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.profile import factor, solve_row
 from saltus.status import Status
 
@@ -147,7 +147,6 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
     b, P_active, u, mu = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr), vec(work, at + 3 * nr, nc)
     at += 3 * nr + nc
     blocks, rows, origin = ivec(iwork, 0, 3 * nc), ivec(iwork, 3 * nc, 4 * nr), ivec(iwork, 3 * nc + 4 * nr, nr)
-    laws = model.constants.shape[0] - 2 * nc
     n, nb = 0, 0
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
@@ -158,7 +157,7 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
                 for r in range(row + 1, end):
                     P[r] = 0.0
                 end = row + 1
-            mu[nb] = model.constants[laws + 2 * c + 1]
+            mu[nb] = model.constants[LAW_FLOATS * c + 1]
             for r in range(row, end):
                 solve_row(layout, lu, W, r, X, vec(work, at, nv))
                 rows[4 * n], rows[4 * n + 1] = layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]

@@ -166,15 +166,17 @@ def _only(path: pathlib.Path):
 class UnitCache:
     """What numba asks for compiled code: opens the disk cache on first use, survives damage and full disks."""
 
-    def __init__(self, function):
+    def __init__(self, function, on_miss):
         self._function = function
+        self._on_miss = on_miss
         self._disk: _FunctionCache | None = None
         self._opened = False
 
     def _open(self) -> _FunctionCache | None:
         if not self._opened:
             self._opened = True
-            path = directory(source_digest(self._function.__code__.co_filename))
+            file = self._function.__code__.co_filename
+            path = directory(source_digest(file)) if os.path.isfile(file) else None
             if path is not None:
                 self._disk = _FunctionCache(self._function, path)
         return self._disk
@@ -195,6 +197,7 @@ class UnitCache:
             loaded = None
         if loaded is None:
             announce()
+            self._on_miss(self._function)
         return loaded
 
     def save_overload(self, signature, result):

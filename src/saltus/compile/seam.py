@@ -7,6 +7,7 @@ it; `interpreted` returns the same kernel as plain Python (debugging, replay of 
 
 from __future__ import annotations
 
+import contextlib
 import types as python_types
 
 from numba import config, njit
@@ -24,7 +25,8 @@ def unit(*signatures, allocates: bool = False, inline: str = "never"):
         # no runtime of reference counts: a kernel allocates nothing
         dispatcher = njit(error_model="numpy", nogil=True, _nrt=allocates, inline=inline)(function)
         if not config.DISABLE_JIT:
-            dispatcher._cache = UnitCache(function)
+            dispatcher._cache = UnitCache(function, _prepare_callees)
+        dispatcher.inlined = inline != "never"
         dispatcher.unit_signatures = [getattr(s, "signature", s) for s in signatures]
         return dispatcher
 
@@ -38,9 +40,30 @@ def ready(dispatcher, signature=None):
     signature = getattr(signature, "signature", signature) or dispatcher.unit_signatures[0]
     if tuple(signature.args) not in dispatcher.overloads:
         dispatcher._can_compile = True
-        dispatcher.compile(signature)
+        with _lean_optimisation():
+            dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
+
+
+def _prepare_callees(function) -> None:
+    """Compile the units that a unit calls, in their declared version only; literal arguments would make others."""
+    for name in function.__code__.co_names:
+        callee = function.__globals__.get(name)
+        if hasattr(callee, "unit_signatures") and not callee.inlined:
+            for signature in callee.unit_signatures:
+                ready(callee, signature)
+
+
+@contextlib.contextmanager
+def _lean_optimisation():
+    """Compile at level 2 without vectorised loops: most loops of a kernel run over one to six entries."""
+    kept = config.LOOP_VECTORIZE, config.OPT
+    config.LOOP_VECTORIZE, config.OPT = 0, type(config.OPT)(2)
+    try:
+        yield
+    finally:
+        config.LOOP_VECTORIZE, config.OPT = kept
 
 
 def interpreted(dispatcher):

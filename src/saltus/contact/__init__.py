@@ -1,7 +1,8 @@
 """Contact problems and their solvers: one solver per file, one yardstick for all."""
 
+from saltus.contact.direct import Direct
 from saltus.contact.lemke import Lemke
 from saltus.contact.nsgs import NSGS
 from saltus.contact.problem import ContactProblem, ContactResult
 
-__all__ = ["NSGS", "ContactProblem", "ContactResult", "Lemke"]
+__all__ = ["NSGS", "ContactProblem", "ContactResult", "Direct", "Lemke"]

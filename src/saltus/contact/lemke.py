@@ -150,11 +150,12 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
     if status != 0:
         return status
 
+    noise = 1e-13  # what elimination leaves of a zero, max |b| being 1
     z0, row = 2 * n, -1
     for i in range(n):
-        if free[i] == 0 and T[i, z0 + 1] < 0.0 and (row < 0 or T[i, z0 + 1] <= T[row, z0 + 1]):
+        if free[i] == 0 and T[i, z0 + 1] < -noise and (row < 0 or T[i, z0 + 1] <= T[row, z0 + 1]):
             row = i
-    col, count = z0, 0
+    start, col, count = row, z0, 0  # z0 stays in the row in which it enters
     while row >= 0:
         if count >= int(settings[0]):
             return STALLED
@@ -164,8 +165,14 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
         info[1] = float(count)
         if leaving == z0:
             break
-        col = leaving + n if leaving < n else leaving - n  # the complement enters
+        pair = leaving % n
+        col = leaving + n if leaving < n else pair  # the complement enters
         row = _leaving(T, basis, free, tied, col, settings[2])
+        if T[start, z0 + 1] <= (settings[3] if row < 0 else noise):
+            # z0 is zero but for rounding: it leaves for one of the pair that is outside, the residual decides
+            col = pair if abs(T[start, pair]) > abs(T[start, n + pair]) else n + pair
+            _pivot(T, basis, start, col)
+            break
         if row < 0:
             return UNSOLVABLE
 
@@ -222,7 +229,7 @@ class Lemke:
     max_pivots : pivots after which the problem counts as stalled; there are matrices that need 2^n.
     tol : scaled residual that confirms a solution [-]; reached values lie near 1e-16.
     redundancy : pivot, relative to a diagonal of 1, below which a row counts as redundant [-].
-    contradiction : velocity of a redundant bilateral row, relative to b, that is a contradiction [-].
+    contradiction : velocity, relative to b, that rounding cannot explain where it should be zero [-].
     """
 
     max_pivots: int = 10_000

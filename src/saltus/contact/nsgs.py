@@ -20,6 +20,7 @@ from saltus.status import Status
 
 STALLED = int(Status.CONTACT_STALLED)
 NONFINITE = int(Status.NONFINITE)
+PATIENCE = 1000  # sweeps without progress after which they are averaged
 CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
 
 
@@ -60,8 +61,9 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
 
     scale = diagonal / (b.shape[0] * math.sqrt(b_size)) if b_size > 0.0 else 1.0  # makes ||P|| free of units
     target = tol if nb > 1 else math.inf  # one block is solved by one sweep
+    best, mark = math.inf, math.inf
     for count in range(1, last + 1):
-        change, size = 0.0, 0.0
+        change, size, failed = 0.0, 0.0, 0
         for k in range(nb):
             first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
             for r in range(nr):
@@ -72,9 +74,8 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
                     total -= D[9 * k + 3 * r + c] * P[first + c]
                 b_k[r] = total
             status = local(blocks[3 * k], mu[k], vec(D, 9 * k, 9), b_k, P_k)
-            if status != 0:
-                return status
-            for r in range(nr):
+            failed = max(failed, status)
+            for r in range(nr if status == 0 else 0):
                 step = relaxation * (P_k[r] - P[first + r])
                 P[first + r] += step
                 for i in range(rows[4 * (first + r) + 2], rows[4 * (first + r) + 3]):
@@ -91,9 +92,14 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
             info[0] = residual(contacts, cone, P, u, work)  # renews y as well
             if info[0] <= max(tol, min(rounding * scale * size, 1e4 * tol)):
                 return 0
-            if still:
-                return STALLED
+            if still or count == last:  # a block may fail by rounding while others move: judged at the end
+                return failed if failed != 0 else STALLED
             target = min(target, 0.5 * scale * change)  # the estimate was too kind
+            best = min(best, info[0])
+            if count % PATIENCE == 0:
+                # no progress, sweeps run in circles: average them
+                relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings[2]
+                mark = best
     return STALLED
 
 
@@ -106,7 +112,7 @@ class NSGS:
     tol : scaled residual at which to stop [-]; 1e-14 to 1e-4. Below about 1e-14 rounding errors decide.
     max_sweeps : sweeps after which the problem counts as stalled.
     relaxation : part of each local correction that is applied, 0 < relaxation <= 1. Smaller values average
-        sweeps that run in circles, and are slower otherwise.
+        sweeps that run in circles and are slower otherwise; without progress the solver turns to them itself.
     rounding : relative size of changes and residuals, measured against P, that counts as rounding error. A
         residual this small is accepted above `tol` too, but never above 1e4 tol: where ||P|| / (rho ||b||) is
         100 or more, nothing better exists.

@@ -12,7 +12,7 @@ friction, the impulses are not, and a solver returns one of the solutions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -242,7 +242,7 @@ class ContactSolver(Protocol):
     def supports(self, kind: int) -> bool: ...
 
 
-def check_support(solver: ContactSolver, kinds: Sequence[int]) -> None:
+def check_support(solver: ContactSolver, kinds: Iterable[int]) -> None:
     """Raise SettingError when the solver cannot treat one of the laws."""
     for k, kind in enumerate(kinds):
         if not solver.supports(int(kind)):

@@ -95,7 +95,7 @@ def solve(mu, D, b, P):
         while low > 0.0 and _excess(low, trace, det, turn_1, turn_2, drive_1, drive_2) <= 0.0:
             high = low
             low -= scan
-    rate = high
+    rate, s_1, s_2, length = high, drive_1, drive_2, 1.0
     for _ in range(100):
         s_1, s_2 = turn_1 + rate * drive_1, turn_2 + rate * drive_2
         length = math.sqrt(s_1 * s_1 + s_2 * s_2)

@@ -14,16 +14,15 @@ import numpy as np
 
 from saltus.compile.seam import ivec, unit, vec
 from saltus.compile.types import MODEL, RECORD, A, F, I, J, step_type
-from saltus.contact import NSGS, Lemke
+from saltus.contact import NSGS, Direct, Lemke
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
     F_FREE,
     F_LINEAR,
     FLAGS,
-    HAS_C,
-    HAS_K,
     HAS_RETRACT,
+    J_CONSTANT,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -93,7 +92,7 @@ class MoreauJean:
     closed_tolerance
         Gap [m] up to which the forecast counts as closed.
     solver
-        Contact solver; None takes NSGS for frictional problems and single contacts, Lemke otherwise.
+        Contact solver; None takes Direct for a single contact, NSGS with friction, Lemke otherwise.
     projection_tolerance
         Largest |constraint| and penetration [m] left by the projection; nominal 1e-14 ... 1e-6.
     newton_tolerance
@@ -130,7 +129,7 @@ class MoreauJean:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = self.solver
         if contact_solver is None:
-            contact_solver = NSGS() if _frictional(layout) or layout[NC] < 2 else Lemke()
+            contact_solver = Direct() if layout[NC] < 2 else NSGS() if _frictional(layout) else Lemke()
         settings = [
             self.theta,
             self.gamma,
@@ -192,7 +191,6 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     rest, active = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc)
     irest = ivec(iwork, nc, iwork.shape[0] - nc)
     acceleration = 1 + 3 * nc + nj + nr
-    laws = model.constants.shape[0] - LAW_FLOATS * nc
 
     # ---- predict: gaps and index set at the start
     for i in range(memory.shape[0]):
@@ -212,7 +210,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     for r in range(nr):
         P[r] = memory[acceleration - nr + r] if reacting else 0.0
     # ---- free motion and contact, repeated while the equations are nonlinear
-    constant = (flags & M_CONSTANT) != 0 and (flags & F_FREE) != 0
+    constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and (flags & RATE_IDENTITY) != 0
     single = theta == 0.0 or (linear and ((flags & W_CONSTANT) != 0 or not reacting))
     t_at, share = (t + h, 1.0) if at_end else (t + theta * h, theta)
@@ -248,10 +246,6 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
                 return status
             record.counters[JACOBIAN_CALLS] += 1 - int((flags & F_FREE) != 0)
             work[0] = h
-        if (flags & (HAS_K | HAS_C)) != 0:
-            for i in range(nv):
-                rhs[i] = q_k[i] + theta * h * v_theta[i]
-            subtract_linear(model, rhs, v_theta, f)
         for i in range(nv):
             change[i] = v_k[i] - v[i]
             rhs[i] = h * f[i]
@@ -269,7 +263,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
                 for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
                     u_minus[r] = u_start[r] if at_end else row_dot(layout, W, r, v_k) + w[r]
                     target[r] = w[r]
-                target[row] += model.constants[laws + LAW_FLOATS * c] * u_minus[row]
+                target[row] += model.constants[LAW_FLOATS * c] * u_minus[row]
             if nj > 0:
                 # joint velocities vanish at the end of the step and forces act at theta: symmetric, of second order
                 for i in range(nq):
@@ -342,46 +336,19 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
 
 @unit(I(MODEL, F, F, A, A, A))
 def iteration_matrix(model, theta_h, t, q, v, work):
-    """Write M and the factors of S = M - theta h (f_v - C) - (theta h)^2 (f_q B - K) to the front of work."""
+    """Write M and the factors of S = M - theta h f_v - (theta h)^2 f_q B to the front of work."""
     layout = model.layout
-    flags, size = layout[FLAGS], layout[SIZE]
+    size = layout[SIZE]
     M, S = vec(work, 0, size), vec(work, size, size)
     f_q, f_v = vec(work, 2 * size, size), vec(work, 3 * size, size)
     model.mass(t, q, model.par, M)
     for i in range(size):
         S[i] = M[i]
-    if theta_h > 0.0:
-        if (flags & F_FREE) == 0:
-            model.jacobian(t, q, v, model.par, f_q, f_v)
-            for i in range(size):
-                S[i] -= theta_h * (f_v[i] + theta_h * f_q[i])
-        at = 0
-        if (flags & HAS_K) != 0:
-            for i in range(size):
-                S[i] += theta_h * theta_h * model.constants[i]
-            at = size
-        if (flags & HAS_C) != 0:
-            for i in range(size):
-                S[i] += theta_h * model.constants[at + i]
+    if theta_h > 0.0 and (layout[FLAGS] & F_FREE) == 0:
+        model.jacobian(t, q, v, model.par, f_q, f_v)
+        for i in range(size):
+            S[i] -= theta_h * (f_v[i] + theta_h * f_q[i])
     return factor(layout, S)
-
-
-@unit(I(MODEL, A, A, A))
-def subtract_linear(model, q, v, f):
-    """Subtract K q + C v from f; q and v are overwritten by their negatives and restored."""
-    layout = model.layout
-    nv, flags, size = layout[NV], layout[FLAGS], layout[SIZE]
-    for i in range(nv):
-        q[i], v[i] = -q[i], -v[i]
-    at = 0
-    if (flags & HAS_K) != 0:
-        multiply(layout, vec(model.constants, 0, size), q, f)
-        at = size
-    if (flags & HAS_C) != 0:
-        multiply(layout, vec(model.constants, at, size), v, f)
-    for i in range(nv):
-        q[i], v[i] = -q[i], -v[i]
-    return 0
 
 
 @unit(I(MODEL, F, F, A, A, A, A, A, A, J, A, A, RECORD))
@@ -393,7 +360,6 @@ def report(model, t, h, v_k, v, W, w, u_minus, u_free, active, X, memory, record
     layout = model.layout
     nc, nj, nr = layout[NC], layout[NJ], layout[NR]
     status, slip = 1 + nc + nj, 1 + 2 * nc + nj
-    laws = model.constants.shape[0] - LAW_FLOATS * nc
     P, header = record.impulse, record.header
     for r in range(nr - nj, nr):
         header[DRIVE_WORK] += 0.5 * P[r] * (row_dot(layout, W, r, v_k) + row_dot(layout, W, r, v))
@@ -404,7 +370,7 @@ def report(model, t, h, v_k, v, W, w, u_minus, u_free, active, X, memory, record
                 new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
             memory[status + c], memory[slip + c] = OPEN, OPEN
             continue
-        e, mu = model.constants[laws + LAW_FLOATS * c], model.constants[laws + LAW_FLOATS * c + 1]
+        e, mu = model.constants[LAW_FLOATS * c], model.constants[LAW_FLOATS * c + 1]
         fall = abs(u_free[row] - (1.0 + e) * u_minus[row])
         friction = 0.0
         for r in range(row, end):
