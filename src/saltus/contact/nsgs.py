@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saltus.compile.seam import unit, vec
-from saltus.compile.types import SOLVE
+from saltus.compile.types import CONE, CONTACTS, SOLVE, A, I
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import residual, residual_work
 from saltus.errors import SettingError
@@ -62,7 +62,12 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
     scale = diagonal / (b.shape[0] * math.sqrt(b_size)) if b_size > 0.0 else 1.0  # makes ||P|| free of units
     target = tol if nb > 1 else math.inf  # one block is solved by one sweep
     best, mark = math.inf, math.inf
+    n = b.shape[0]
+    older, old = vec(work, 2 * nv + 12 + 9 * nb, n), vec(work, 2 * nv + 12 + 9 * nb + n, n)
     for count in range(1, last + 1):
+        if count % CHECK == CHECK - 1 or count % CHECK == 0:  # the last two steps before a look
+            for i in range(n):
+                older[i], old[i] = old[i], P[i]
         change, size, failed = 0.0, 0.0, 0
         for k in range(nb):
             first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
@@ -96,11 +101,52 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
                 return failed if failed != 0 else STALLED
             target = min(target, 0.5 * scale * change)  # the estimate was too kind
             best = min(best, info[0])
+            if due and nb > 1:
+                extrapolate(contacts, cone, older, old, P)
+                info[0] = residual(contacts, cone, P, u, work)
             if count % PATIENCE == 0:
                 # no progress, sweeps run in circles: average them
                 relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings[2]
                 mark = best
     return STALLED
+
+
+@unit(I(CONTACTS, CONE, A, A, A))
+def extrapolate(contacts, cone, older, old, P):
+    """Move P to where a steady crawl of the sweeps leads (Aitken), at most until a sticking contact starts to slip.
+
+    Redundant contacts leave impulses undetermined in some direction; where b does not allow all of them to stick,
+    sweeps creep in that direction by equal steps until one slips, which without this takes millions of them.
+    """
+    blocks, mu = contacts.blocks, contacts.mu
+    before, both, now = 0.0, 0.0, 0.0
+    for i in range(P.shape[0]):
+        before += (old[i] - older[i]) ** 2
+        both += (old[i] - older[i]) * (P[i] - old[i])
+        now += (P[i] - old[i]) ** 2
+    # parallel steps only: the angle between two of them is below 0.1
+    if before == 0.0 or both <= 0.0 or both * both < 0.99 * before * now:
+        return 0
+    ratio = both / before
+    reach = ratio / (1.0 - ratio) if ratio < 1.0 - 1e-6 else 1e6
+    if ratio >= 1.0 - 1e-3:
+        for k in range(mu.shape[0]):
+            first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
+            if nr == 1 or P[first] <= 0.0:
+                continue
+            # |P_T + reach d_T| = mu (P_N + reach d_N)
+            d = P[first] - old[first]
+            c_0, c_1, c_2 = -((mu[k] * P[first]) ** 2), -(mu[k] ** 2) * P[first] * d, -((mu[k] * d) ** 2)
+            for i in range(first + 1, first + nr):
+                d = P[i] - old[i]
+                c_0, c_1, c_2 = c_0 + P[i] * P[i], c_1 + P[i] * d, c_2 + d * d
+            if c_0 < -1e-9 * (mu[k] * P[first]) ** 2 and c_2 > 0.0:
+                reach = min(reach, (math.sqrt(c_1 * c_1 - c_0 * c_2) - c_1) / c_2 * (1.0 + 1e-9))
+    for i in range(P.shape[0]):
+        P[i] += reach * (P[i] - old[i])
+    for k in range(mu.shape[0]):
+        cone(blocks[3 * k], mu[k], vec(P, blocks[3 * k + 1], blocks[3 * k + 2]))
+    return 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +194,7 @@ class NSGS:
 
     def work_size(self, n: int, nb: int, nv: int) -> int:
         """Return the floats that the kernel needs: the residual's own, diagonal blocks, one local problem."""
-        return residual_work(n, nb, nv) + 9 * nb + 6
+        return residual_work(n, nb, nv) + 9 * nb + 6 + 2 * n
 
     def iwork_size(self, n: int, nb: int, nv: int) -> int:
         return 0
