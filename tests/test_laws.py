@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saltus.compile.seam import ready
+from saltus.compile.seam import exposed, ready
 from saltus.laws import (
     BILATERAL,
     COULOMB_PLANAR,
@@ -35,7 +35,7 @@ no_deadline = settings(deadline=None, max_examples=200)
 
 def project(kind, mu, P):
     out = np.array(P, dtype=float)
-    assert ready(frictional_cone)(kind, mu, out) == Status.OK
+    assert exposed(frictional_cone)(kind, mu, out) == Status.OK
     return out
 
 
@@ -44,7 +44,7 @@ def solve(kind, mu, D, b):
     n = ROWS[kind]
     flat, free, P = np.zeros((3, 3)), np.zeros(3), np.full(3, np.nan)
     flat[:n, :n], free[:n] = D, b
-    status = ready(frictional_local)(kind, mu, flat.ravel(), free, P)
+    status = exposed(frictional_local)(kind, mu, flat.ravel(), free, P)
     return Status(status), P[:n]
 
 
@@ -190,10 +190,10 @@ def test_the_two_bundles_agree_without_friction(kind, D, b):
     matrix, free = np.zeros(9), np.array([b, 0.0, 0.0])
     matrix[0] = D
     small, large = np.full(3, np.nan), np.full(3, np.nan)
-    assert ready(frictionless_local)(kind, 0.0, matrix, free, small) == 0
-    assert ready(frictional_local)(kind, 0.0, matrix, free, large) == 0
+    assert exposed(frictionless_local)(kind, 0.0, matrix, free, small) == 0
+    assert exposed(frictional_local)(kind, 0.0, matrix, free, large) == 0
     assert small[0] == large[0]
     small, large = np.array([b]), np.array([b])
-    ready(frictionless_cone)(kind, 0.0, small)
-    ready(frictional_cone)(kind, 0.0, large)
+    exposed(frictionless_cone)(kind, 0.0, small)
+    exposed(frictional_cone)(kind, 0.0, large)
     assert small[0] == large[0]

@@ -2,8 +2,7 @@
 
 from saltus import contact, problems
 from saltus.contact import NSGS, ContactProblem, Lemke
-from saltus.errors import FunctionError, ModelError, RunError, SaltusError, SettingError
-from saltus.model import SlowFunctionWarning
+from saltus.errors import FunctionError, ModelError, RunError, SaltusError, SettingError, SlowFunctionWarning
 from saltus.problem import Exact, Problem
 from saltus.schemes import MoreauJean, StepDoubling
 from saltus.solution import Solution

@@ -4,7 +4,9 @@ SaltusError
 ├── ModelError          a system, contact, joint or start value is wrong (also a ValueError)
 │   └── FunctionError   a user's function raised, or returned the wrong shape or a non-finite number
 ├── SettingError        an argument of solve, a scheme or a solver is wrong (also a ValueError)
-└── RunError            a run stopped before its end; `.solution` holds what was computed
+├── RunError            a run stopped before its end; `.solution` holds what was computed
+└── MissingExtraError   an optional library is not installed
+SlowFunctionWarning     a function of the model is slower than it could be
 """
 
 from __future__ import annotations
@@ -43,6 +45,10 @@ class RunError(SaltusError, RuntimeError):
     def __init__(self, message: str, solution: Solution | None = None):
         super().__init__(message)
         self.solution = solution
+
+
+class SlowFunctionWarning(UserWarning):
+    """A function of the model could not be traced or compiled and runs slower."""
 
 
 class MissingExtraError(SaltusError, ImportError):

@@ -11,8 +11,19 @@ import dataclasses
 
 import numpy as np
 
-from saltus.compile.seam import unit, vec
-from saltus.compile.types import CONTROL, MODEL, NODES, RECORD, STATE, A, I, J, Nodes, scheme_type
+from saltus.compile.seam import handle, larger, unit, vec, whole
+from saltus.compile.types import (
+    CONTROL,
+    MODEL_RECORD,
+    NODES,
+    RECORD_RECORD,
+    STATE_RECORD,
+    A,
+    I,
+    J,
+    Nodes,
+    scheme_record,
+)
 from saltus.layout import NC, NQ, NR, NV
 from saltus.record import DENSE_USED, ERROR, EVENT_COLUMNS, EVENTS_USED, FORCE_WORK, H_USED, STORED, VIOLATION
 from saltus.status import Status
@@ -21,8 +32,8 @@ OK, FULL, CHUNK = int(Status.OK), int(Status.FULL), int(Status.CHUNK)
 NONFINITE, STEP_TOO_SMALL = int(Status.NONFINITE), int(Status.STEP_TOO_SMALL)
 
 # clock: begin, end and step size of the segment, time now, exact times to report at its ends
-BEGIN, END, H, NOW, NAME_END = range(5)
-CLOCK = 5
+BEGIN, END, H, NOW, NAME_BEGIN, NAME_END = range(6)
+CLOCK = 6
 # tally: integers that survive from one entry to the next
 STEP, STEPS, COUNT, EVENTS, DENSE, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST = range(11)
 TALLY = 11
@@ -54,13 +65,14 @@ class NodeColumns:
 
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
-    return I(MODEL, scheme_type(depth), CONTROL, A, J, STATE, STATE, RECORD, NODES, A, A, A, A, A, J, I)
+    return I(MODEL_RECORD, scheme_record(depth), CONTROL, A, J, STATE_RECORD, STATE_RECORD, RECORD_RECORD, NODES, A, A, A, A, A, J, I)
 
 
-@unit(*(march_signature(depth) for depth in range(4)))
+@unit(*(march_signature(depth) for depth in range(4)), entry=True)
 def march(
     model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, row, work, iwork, budget
 ):  # fmt: skip
+    model, now, new, record = handle(model), handle(state), handle(state_new), handle(record)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     v_at, minus_at = 1 + nq, 1 + nq + nv
@@ -70,7 +82,7 @@ def march(
     width = row.shape[0] // 2
     last, decision = vec(row, width, width), vec(work, 0, 1)
     step_work = vec(work, 1, work.shape[0] - 1)
-    inner, settings = scheme.inner, scheme.settings
+    inner, settings = handle(scheme.inner), scheme.settings
     header = record.header
 
     for _ in range(budget):
@@ -90,16 +102,18 @@ def march(
         if final:
             h = clock[END] - t
         header[ERROR] = 0.0
-        status = scheme.step(model, inner, settings, t, h, state, state_new, record, step_work, iwork)
+        status = scheme.step(model, inner, settings, t, h, now, new, record, step_work, iwork)
         if status != 0:
             return status
+        if not header[VIOLATION] < 1e300:
+            return NONFINITE
         for i in range(nv):
-            if not abs(state_new.v[i]) < 1e300:
+            if not abs(new.v[i]) < 1e300:
                 return NONFINITE
-            if abs(state_new.v[i]) < 1e-200:
-                state_new.v[i] = 0.0  # a velocity that decays into subnormals would slow every step twentyfold
+            if abs(new.v[i]) < 1e-200:
+                new.v[i] = 0.0  # a velocity that decays into subnormals would slow every step twentyfold
         for i in range(nq):
-            if not abs(state_new.q[i]) < 1e300:
+            if not abs(new.q[i]) < 1e300:
                 return NONFINITE
 
         # ---- control
@@ -109,15 +123,17 @@ def march(
             if not decision[0] > 1e-14 * (abs(t) + abs(clock[END] - clock[BEGIN])):
                 return STEP_TOO_SMALL
             continue
-        t_new = t + header[H_USED]
-        if final and header[H_USED] == h:
-            t_new = clock[NAME_END]
         clock[NOW] = t + header[H_USED]
+        t_new = clock[NOW]
+        if header[H_USED] == h and final:
+            t_new = clock[NAME_END]
+        elif header[H_USED] == h and tally[STEPS] >= 0:
+            t_new = clock[NAME_BEGIN] + (tally[STEP] + 1) * clock[H]
         if tally[STEPS] < 0:
             clock[H] = decision[0]
 
         # ---- keep: the row sums impulses and work since the last kept node
-        happened = int(header[EVENTS_USED])
+        happened = whole(header[EVENTS_USED])
         before = tally[LAST]
         keep = tally[KEEP] > 0 and ((tally[ACCEPTED] + 1) % tally[KEEP] == 0)
         if tally[KEEP] == KEEP_EVENTS:
@@ -136,9 +152,9 @@ def march(
         keep = keep or (final and clock[NAME_END] == times[times.shape[0] - 1])
         row[0] = t_new
         for i in range(nq):
-            row[1 + i] = state_new.q[i]
+            row[1 + i] = new.q[i]
         for i in range(nv):
-            row[v_at + i], row[minus_at + i] = state_new.v[i], record.v_minus[i]
+            row[v_at + i], row[minus_at + i] = new.v[i], record.v_minus[i]
         for r in range(nr):
             row[impulse_at + r] += record.impulse[r]
         for c in range(nc):
@@ -146,7 +162,7 @@ def march(
         row[header_at] = header[0]
         row[header_at + 1] = header[1]
         for i in range(VIOLATION, FORCE_WORK):
-            row[header_at + i] = max(row[header_at + i], header[i])
+            row[header_at + i] = larger(row[header_at + i], header[i])
         for i in range(FORCE_WORK, STORED):
             row[header_at + i] += header[i]
         row[width - 2] = tally[DENSE]
@@ -158,7 +174,7 @@ def march(
                 row[i] = 0.0
             tally[COUNT] += 1
             tally[SINCE] = 0
-            used = int(header[DENSE_USED])
+            used = whole(header[DENSE_USED])
             for i in range(used):
                 dense[tally[DENSE] + i] = record.dense[i]
             tally[DENSE] += used
@@ -170,15 +186,15 @@ def march(
         for i in range(happened * EVENT_COLUMNS):
             events[first + i] = record.events[i]
         for j in range(happened):
-            if final and events[first + j * EVENT_COLUMNS] == clock[NOW]:
+            if events[first + j * EVENT_COLUMNS] == clock[NOW]:
                 events[first + j * EVENT_COLUMNS] = t_new
         tally[EVENTS] += happened
         for i in range(nq):
-            state.q[i] = state_new.q[i]
+            now.q[i] = new.q[i]
         for i in range(nv):
-            state.v[i] = state_new.v[i]
-        for i in range(state.memory.shape[0]):
-            state.memory[i] = state_new.memory[i]
+            now.v[i] = new.v[i]
+        for i in range(now.memory.shape[0]):
+            now.memory[i] = new.memory[i]
         tally[STEP] += 1
         tally[ACCEPTED] += 1
         if final and tally[STEPS] < 0 and header[H_USED] == h:

@@ -31,7 +31,7 @@ from saltus.compile.trace import (
     substitute,
 )
 from saltus.compile.types import Model
-from saltus.errors import FunctionError, ModelError
+from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
 from saltus.profile import Profile
 from saltus.system import System
@@ -52,8 +52,11 @@ SIGNATURES = {
 }
 
 
-class SlowFunctionWarning(UserWarning):
-    """A function of the model could not be traced or compiled and runs slower."""
+# which of the user's functions, by the first word of their names, stand behind a unit
+CALLED_BY = {
+    "mass": ("M",), "force": ("f",), "jacobian": ("f",), "gap": ("gap", "constraint"), "kinematics": ("gap", "slip", "W"),
+    "curvature": ("slip",), "rate": ("q_dot",), "retract": ("retract",),
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,36 +82,26 @@ class CompiledModel:
         return self.units.layout
 
     def interpreted(self) -> Model:
-        """Return the same model as plain Python, the user's own functions called directly where they can be."""
+        """Return the same model as plain Python that calls the user's own functions before the generated ones."""
         plain = {name: seam.interpreted(getattr(self.units, name)) for name in UNITS}
-        for name in ("force", "retract"):
-            function = self.functions.get({"force": "f"}.get(name, name))
-            if function is not None and name == "force":
-                plain[name] = _call_directly(function)
-        gaps = [self.functions.get(f"gap of contact {c!r}") for c in self.system.contact_names]
-        joints = [self.functions[f"constraint of joint {j!r}"] for j in self.system.joint_names]
-        if all(gaps):
-            plain["gap"] = _call_gaps([*gaps, *joints], int(self.layout[lay.NV]))
+        for name, unit in plain.items():
+            checked = [f for key, f in self.functions.items() if key.split(" ")[0] in CALLED_BY[name]]
+            if checked:
+                plain[name] = _checking(unit, SIGNATURES[name].split(", "), checked, int(self.layout[lay.NV]))
         return Model(**plain, par=self.units.par, constants=self.units.constants, layout=self.layout)
 
 
-def _call_directly(function: UserFunction):
-    def force(t, q, v, par, out):
-        function.fill(t, q, v, out)
-        return 0
+def _checking(unit, names: list[str], functions: list[UserFunction], nv: int):
+    """Return a unit that first calls the user's functions, so that a failure names them and their arguments."""
 
-    return force
-
-
-def _call_gaps(functions: list[UserFunction], nv: int):
-    def gap(t, q, par, out):
-        at = 0
+    def run(*arguments):
+        given = dict(zip(names, arguments, strict=True))
         for function in functions:
-            function.fill(t, q, np.zeros(nv), out[at : at + function.size])
-            at += function.size
-        return 0
+            state = given.get("t", 0.0), given["q"], given.get("v", np.zeros(nv))
+            function.fill(*state, np.empty(function.size))
+        return unit(*arguments)
 
-    return gap
+    return run
 
 
 def compile_model(system: System, t: float, q: np.ndarray, v: np.ndarray) -> CompiledModel:
@@ -281,10 +274,16 @@ class _Builder:
         scale = np.max(np.abs(value), initial=0.0)
         if not np.allclose(value, value.T, rtol=0.0, atol=1e-10 * scale):
             worst = np.unravel_index(np.argmax(np.abs(value - value.T)), value.shape)
-            raise ModelError(f"M is not symmetric: M[{worst[0]}, {worst[1]}] = {value[worst]}, transposed {value.T[worst]}")
+            i, j = (int(k) for k in worst)
+            raise ModelError(
+                f"M is not symmetric: M[{i}, {j}] = {value[i, j]} but M[{j}, {i}] = {value[j, i]}; give a symmetric matrix"
+            )
         smallest = float(np.linalg.eigvalsh(value)[0])
         if not smallest > 1e-14 * scale:
-            raise ModelError(f"M is not positive definite at q0: its smallest eigenvalue is {smallest:.6g}")
+            raise ModelError(
+                f"M is not positive definite at q0: its smallest eigenvalue is {smallest:.6g}; "
+                "check signs and units, every motion needs a positive mass"
+            )
 
     def force(self):
         """Return f, its Jacobian entries {(i, j): (f_q B, f_v)}, their pattern and flags."""
@@ -329,11 +328,13 @@ class _Builder:
             raise ModelError(f"{name} needs q_dot = v: put the force of coordinates with their own q_dot into f")
         from scipy import sparse
 
-        value = matrix.toarray() if sparse.issparse(matrix) else self.numbers(matrix, name)
-        value = np.eye(self.nv) * float(value) if value.ndim == 0 else value
-        value = np.diag(value) if value.ndim == 1 else value
+        if callable(matrix):
+            raise ModelError(f"{name} must be numbers, not {matrix!r}: put a force that depends on the state into f")
+        given = self.numbers(matrix.toarray() if sparse.issparse(matrix) else matrix, name)
+        value = np.eye(self.nv) * float(given) if given.ndim == 0 else np.diag(given) if given.ndim == 1 else given
         if value.shape != (self.nv, self.nv):
-            raise ModelError(f"{name} has shape {value.shape}, expected ({self.nv}, {self.nv})")
+            wanted = f"({self.nv}, {self.nv}) or ({self.nv},) because v0 has {self.nv} entries"
+            raise ModelError(f"{name} has shape {given.shape}, expected {wanted}")
         return value
 
     def numbers(self, value, name: str) -> np.ndarray:
@@ -342,7 +343,9 @@ class _Builder:
         except (TypeError, ValueError) as error:
             raise ModelError(f"{name} must be numbers or a function, not {value!r}") from error
         if not np.all(np.isfinite(array)):
-            raise ModelError(f"{name} contains a number that is not finite: {value!r}")
+            place = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+            entry = f"{name}[{', '.join(map(str, place))}]" if place else name
+            raise ModelError(f"{name} contains a number that is not finite: {entry} = {array[place]}")
         return array
 
     # ---- rows
@@ -362,7 +365,7 @@ class _Builder:
             rows.append(normal)
             count = 1
             if contact.slip is not None:
-                slip = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)])
+                slip = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)], least=3)
                 made = self.expressions(slip)
                 tangential = self.slip_rows(made, slip, name)
                 gaps.append((made, -slip.size))  # a negative size: rows without a gap
@@ -384,7 +387,7 @@ class _Builder:
                 gaps.append((x, 1))
                 row = self.row_of(x, function)
                 if not row.columns:
-                    raise ModelError(f"constraint of joint {name!r} does not depend on q")
+                    raise ModelError(f"constraint of joint {name!r} does not depend on q: a joint must hold some coordinate")
                 rows.append(row)
         return gaps, rows
 
@@ -433,6 +436,8 @@ class _Builder:
         zero, one = slip(self.t0, self.q0, 0.0 * self.v0), np.arange(1.0, self.nv + 1.0)
         single, double = slip(self.t0, self.q0, one), slip(self.t0, self.q0, 2.0 * one)
         size = max(np.max(np.abs(double)), np.max(np.abs(zero)))
+        if np.array_equal(single, zero) and np.array_equal(double, zero):
+            raise ModelError(f"slip of contact {name!r} does not depend on v: it is a relative velocity")
         if not np.allclose(double - zero, 2.0 * (single - zero), rtol=0.0, atol=1e-9 * size):
             raise ModelError(f"slip of contact {name!r} is not affine in v: it must be W_T(t, q) v + w_T(t, q)")
         if isinstance(made, _OpaqueUse) or (self.rate is not None and self.B is None):

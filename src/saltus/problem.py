@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from saltus.errors import ModelError
 from saltus.system import System
@@ -29,7 +30,7 @@ class Exact:
     q: Callable
     v: Callable
     impulse: Callable | None = None
-    jumps: Sequence[float] = dataclasses.field(default=(), kw_only=True)
+    jumps: Sequence[float] | np.ndarray = dataclasses.field(default=(), kw_only=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,8 +39,8 @@ class Problem:
 
     system: System
     t_span: tuple[float, float]
-    q0: np.ndarray
-    v0: np.ndarray
+    q0: ArrayLike
+    v0: ArrayLike
     exact: Exact | None = dataclasses.field(default=None, kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
 
@@ -60,7 +61,8 @@ def check_span(t_span) -> tuple[float, float]:
     if not (np.isfinite(start) and np.isfinite(end)):
         raise ModelError(f"t_span = ({start}, {end}) is not finite")
     if not end > start:
-        raise ModelError(f"t_span = ({start}, {end}) is empty: the end must lie after the start")
+        how = "is empty" if end == start else "runs backwards"
+        raise ModelError(f"t_span = ({start}, {end}) {how}: the end must lie after the start")
     return start, end
 
 
@@ -73,7 +75,9 @@ def vector(value, name: str) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name} must be numbers, not {value!r}") from error
     array = np.atleast_1d(array)
-    if array.ndim != 1 or array.size == 0:
+    if array.size == 0:
+        raise ModelError(f"{name} is empty: give at least one number")
+    if array.ndim != 1:
         raise ModelError(f"{name} must be a vector, but has shape {array.shape}")
     if not np.all(np.isfinite(array)):
         bad = int(np.flatnonzero(~np.isfinite(array))[0])

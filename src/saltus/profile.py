@@ -138,7 +138,7 @@ def factor(layout, m):
         for j in range(f_p, p):
             f_j, s_j = layout[first + j], layout[start + j]
             low, high = m[lower + s_p + j - f_p], m[upper + s_p + j - f_p]
-            for k in range(max(f_p, f_j), j):
+            for k in range(f_p if f_p > f_j else f_j, j):
                 low -= m[lower + s_p + k - f_p] * m[upper + s_j + k - f_j]
                 high -= m[lower + s_j + k - f_j] * m[upper + s_p + k - f_p]
             low /= m[j]

@@ -8,9 +8,9 @@ The same kernels correct positions: then v is a displacement and the target of a
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, unit, vec
-from saltus.compile.types import DRIFT, JOINTS, MODEL, SOLVER, A, Contacts, F, I, J
-from saltus.contact.residual import residual, residual_work
+from saltus.compile.seam import handle, ivec, larger, unit, vec, whole
+from saltus.compile.types import DRIFT, JOINTS, REACT, A, Contacts, F, I, J
+from saltus.contact.residual import residual_work
 from saltus.layout import CONTACT_ROW, KIND, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.profile import factor, solve_row
 from saltus.status import Status
@@ -67,7 +67,7 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
         row_add(layout, X, first + j, 1.0, column)
         for i in range(nj):
             D[i * nj + j] = row_dot(layout, W_joint, first + i, column)
-        scale = max(scale, abs(D[j * nj + j]))
+        scale = larger(scale, abs(D[j * nj + j]))
     # LU with diagonal pivoting; `order` marks the pivots in sequence, rank is their number
     for j in range(nj):
         order[j] = j
@@ -75,38 +75,38 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
     for k in range(nj):
         best = k
         for i in range(k + 1, nj):
-            if abs(D[int(order[i]) * nj + int(order[i])]) > abs(D[int(order[best]) * nj + int(order[best])]):
+            if abs(D[whole(order[i]) * nj + whole(order[i])]) > abs(D[whole(order[best]) * nj + whole(order[best])]):
                 best = i
         order[k], order[best] = order[best], order[k]
-        p = int(order[k])
+        p = whole(order[k])
         if abs(D[p * nj + p]) <= 1e-11 * scale:
             rank = k
             break
         for i in range(k + 1, nj):
-            s = int(order[i])
+            s = whole(order[i])
             D[s * nj + p] /= D[p * nj + p]
             for c in range(k + 1, nj):
-                D[s * nj + int(order[c])] -= D[s * nj + p] * D[p * nj + int(order[c])]
+                D[s * nj + whole(order[c])] -= D[s * nj + p] * D[p * nj + whole(order[c])]
     for c in range(-1, n):
         if c >= 0:
             for i in range(nv):
                 column[i] = 0.0
             row_add(layout, X, origin[c], 1.0, column)
         for k in range(nj):
-            p = int(order[k])
+            p = whole(order[k])
             if c < 0:
                 value = row_dot(layout, W_joint, first + p, v) + target[first + p]
             else:
                 value = row_dot(layout, W_joint, first + p, column)
-            for i in range(min(k, rank)):
-                value -= D[p * nj + int(order[i])] * rhs[int(order[i])]
+            for i in range(k if k < rank else rank):
+                value -= D[p * nj + whole(order[i])] * rhs[whole(order[i])]
             rhs[p] = value
         for k in range(rank, nj):
-            rhs[int(order[k])] = 0.0
+            rhs[whole(order[k])] = 0.0
         for k in range(rank - 1, -1, -1):
-            p = int(order[k])
+            p = whole(order[k])
             for i in range(k + 1, rank):
-                rhs[p] -= D[p * nj + int(order[i])] * rhs[int(order[i])]
+                rhs[p] -= D[p * nj + whole(order[i])] * rhs[whole(order[i])]
             rhs[p] /= D[p * nj + p]
         for j in range(nj):
             if c < 0:
@@ -123,13 +123,13 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
             left = abs(row_dot(layout, W_joint, first + j, v) + target[first + j])
             size = abs(target[first + j])
             for i in range(nv):
-                size = max(size, abs(v[i]))
+                size = larger(size, abs(v[i]))
             if left > 1e-8 * size:
                 return CONTRADICT
     return 0
 
 
-@unit(I(MODEL, SOLVER, A, A, A, A, J, I, A, A, A, A, J))
+@unit(REACT)
 def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info, work, iwork):
     """Solve joints and active contacts for the impulses and apply them.
 
@@ -185,7 +185,7 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
         target[r] += row_dot(layout, W, r, v)
         b[i] = target[r]
         P_active[i] = P[r]
-    contacts = Contacts(
+    contacts = handle(Contacts(
         nv,
         ivec(blocks, 0, 3 * nb),
         ivec(rows, 0, 4 * n),
@@ -195,7 +195,7 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
         X,
         vec(b, 0, n),
         vec(mu, 0, nb),
-    )
+    ))
     used = 3 * nc + 5 * nr
     status = solver.solve(
         contacts,
@@ -209,7 +209,7 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
         ivec(iwork, used, iwork.shape[0] - used),
     )
     # the certificate: computed here, whatever the solver claims
-    info[0] = residual(contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), vec(work, at, work.shape[0] - at))
+    info[0] = solver.residual(contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), vec(work, at, work.shape[0] - at))
     for i in range(n):
         P[origin[i]] = P_active[i]
         row_add(layout, X, origin[i], P_active[i], v)
@@ -247,7 +247,7 @@ def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
     """
     layout = model.layout
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    tolerance, most = settings[0], int(settings[1])
+    tolerance, most = settings[0], whole(settings[1])
     size, nw = layout[SIZE], layout[NW]
     lu, W, w, g = vec(work, 0, size), vec(work, size, nw), vec(work, size + nw, nr), vec(work, size + nw + nr, nc + nj)
     at = size + nw + nr + nc + nj
@@ -271,9 +271,9 @@ def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
         for c in range(nc):
             if g[c] < -tolerance:
                 active[c] = 1
-                worst = max(worst, -g[c])
+                worst = larger(worst, -g[c])
         for j in range(nj):
-            worst = max(worst, abs(g[nc + j]))
+            worst = larger(worst, abs(g[nc + j]))
         if worst <= tolerance:
             break
         if iteration == most or not worst < 1e300:

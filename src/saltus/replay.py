@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from saltus.compile.types import Record, State
 from saltus.errors import FunctionError
 from saltus.layout import NC, NR, NV
-from saltus.model import CompiledModel
 from saltus.record import COUNTERS, EVENT_COLUMNS, HEADER_SIZE
 from saltus.schemes.plan import SchemePlan
 from saltus.status import Status
+
+# failures that a step in plain Python can explain; a contact solver that stalls would only stall again, slowly
+REPLAYED = (Status.NONFINITE, Status.MASS_INDEFINITE, Status.NEWTON_STALLED, Status.MODEL_FAILED)
+
+if TYPE_CHECKING:
+    from saltus.model import CompiledModel
 
 
 def explain(
@@ -18,12 +25,26 @@ def explain(
 ) -> tuple[str, Exception | None]:
     """Return the message of a failed run and the exception that caused it, if a replay finds one."""
     where = f"step at t = {t:.9g} s with h = {h:.3g} s, q = {_short(state.q)}, v = {_short(state.v)}"
-    if status is Status.NONFINITE or error is not None:
+    cause = _call_functions(model, t, h, state)
+    if cause is None and (error is not None or status in REPLAYED):
         cause = _replay(model, plan, t, h, state) or error
-        if cause is not None:
-            return f"{cause}\n  in the {where}", cause
+    if cause is not None:
+        return f"{cause}\n  in the {where}", cause
     names = _culprits(model, status)
     return f"{status.sentence} {where[0].upper()}{where[1:]}{names}", None
+
+
+def _call_functions(model: CompiledModel, t: float, h: float, state: State) -> Exception | None:
+    """Call the user's functions at the start of the step and where free motion leads; return what goes wrong."""
+    rate = model.functions.get("q_dot")
+    try:
+        q_dot = state.v if rate is None else rate(t, state.q, state.v)
+        for time, q in ((t, state.q), (t + h, state.q + h * q_dot)):
+            for function in model.functions.values():
+                function.fill(time, q, state.v, np.empty(function.size))
+    except FunctionError as error:
+        return error
+    return None
 
 
 def _culprits(model: CompiledModel, status: Status) -> str:
@@ -51,8 +72,8 @@ def _replay(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: S
     except FunctionError as error:
         return error
     except (ArithmeticError, ValueError) as error:
-        # plain Python raises where compiled code goes on with inf or nan: the last function called tells
-        return FunctionError(f"{type(error).__name__}: {error}")
+        # the functions themselves are finite, but plain Python raises where a derivative of one is not
+        return FunctionError(f"a derivative of a model function is not finite: {type(error).__name__}: {error}")
     return None
 
 

@@ -10,28 +10,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from saltus.compile.seam import ready, unit, vec
-from saltus.compile.types import MODEL, A, I, Nodes
+from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import SettingError
 from saltus.layout import NQ, NV
-from saltus.model import CompiledModel
 from saltus.profile import quadratic
 from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_IMPULSE, KIND_NAMES, RESIDUAL, STORED, VIOLATION
 from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
+    from saltus.model import CompiledModel
     from saltus.problem import Exact
 
-EVENT_TYPE = np.dtype(
-    [
-        ("t", float),
-        ("contact", "U32"),
-        ("kind", "U8"),
-        ("u_minus", float, 3),
-        ("u_plus", float, 3),
-        ("impulse", float, 3),
-    ]
-)
+
+def event_type(names: tuple[str, ...]) -> np.dtype:
+    """Return the type of the event table for contacts of these names."""
+    longest = max((len(name) for name in names), default=1)
+    vectors = [(name, float, 3) for name in ("u_minus", "u_plus", "impulse")]
+    return np.dtype([("t", float), ("contact", f"U{longest}"), ("kind", "U8"), *vectors])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +105,7 @@ class Solution:
     exact: Exact | None
     name: str | None
     _model: CompiledModel = dataclasses.field(repr=False)
+    _before: np.ndarray = dataclasses.field(repr=False)
     _ledger: np.ndarray = dataclasses.field(repr=False)
     _dissipation: np.ndarray = dataclasses.field(repr=False)
     _dense: np.ndarray = dataclasses.field(repr=False)
@@ -132,7 +129,10 @@ class Solution:
 
     def __call__(self, t, side: Literal["+", "-"] = "+") -> StateAt:
         """Return the state at any time in the span; `side` chooses the limit of v at a jump."""
-        times = np.atleast_1d(np.asarray(t, dtype=float))
+        try:
+            times = np.atleast_1d(np.asarray(t, dtype=float))
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"t is {t!r}: it must be a time or an array of times [s]") from error
         q, v = np.empty((len(times), self.q.shape[1])), np.empty((len(times), self.v.shape[1]))
         for i, time in enumerate(times):
             q[i], v[i] = self._at(float(time), side)
@@ -161,7 +161,7 @@ class Solution:
         start, h = self._node(end - 1), self.t[end] - self.t[end - 1]
         stop = int(self._offset[end + 1]) if end + 1 < len(self.t) else len(self._dense)
         block = self._dense[int(self._offset[end]) : stop]
-        return self.scheme.interpolate((time - self.t[end - 1]) / h, h, start, self._node(end), block)
+        return self.scheme.interpolate((time - self.t[end - 1]) / h, h, start, self._node(end), block, side)
 
     def _node(self, k: int) -> SimpleNamespace:
         return SimpleNamespace(
@@ -179,7 +179,7 @@ class Solution:
         An impact counts from its own time on; a lasting contact force grows linearly within a step.
         """
         times = np.atleast_1d(np.asarray(t, dtype=float))
-        total = np.concatenate([np.zeros((1, self.impulse.shape[1])), np.cumsum(self.impulse, axis=0)])
+        total = np.concatenate([self._before[None], self._before + np.cumsum(self.impulse, axis=0)])
         made = np.empty((len(times), self.impulse.shape[1]))
         for i, time in enumerate(times):
             end = self._interval(time, "+")
@@ -187,6 +187,7 @@ class Solution:
             if end < len(self.t) and self.t[end - 1] != time:
                 share = (time - self.t[end - 1]) / (self.t[end] - self.t[end - 1])
                 made[i] += share * (self.impulse[end - 1] - self._atoms[end - 1])
+                made[i] += self._impacts(self.t[end - 1], time)
         return made[0] if np.ndim(t) == 0 else made
 
     def force_at(self, t) -> np.ndarray:
@@ -200,16 +201,66 @@ class Solution:
     def _atoms(self) -> np.ndarray:
         """The part of `impulse` that impacts make up."""
         atoms = np.zeros_like(self.impulse)
-        first = {}
-        for r, (contact, _) in enumerate(self.rows):
-            first.setdefault(contact, r)
-        counts = {contact: sum(name == contact for name, _ in self.rows) for contact in first}
-        for event in self.events[self.events["kind"] == "impact"]:
-            k = int(np.searchsorted(self.t, event["t"], side="left"))
+        for time, rows, impulse in self._impact_rows:
+            k = int(np.searchsorted(self.t, time, side="left"))
             if 0 < k < len(self.t):
-                r, n = first[event["contact"]], counts[event["contact"]]
-                atoms[k - 1, r : r + n] += event["impulse"][:n]
+                atoms[k - 1, rows] += impulse
         return atoms
+
+    def _impacts(self, after: float, until: float) -> np.ndarray:
+        """Return the impulses of the impacts in (after, until]."""
+        total = np.zeros(self.impulse.shape[1])
+        begin, end = np.searchsorted([impact[0] for impact in self._impact_rows], (after, until), side="right")
+        for _, rows, impulse in self._impact_rows[begin:end]:
+            total[rows] += impulse
+        return total
+
+    @functools.cached_property
+    def _impact_rows(self) -> list[tuple[float, slice, np.ndarray]]:
+        """Time, rows and impulse of every impact, in order of time."""
+        names = [name for name, _ in self.rows]
+        place = {name: slice(names.index(name), names.index(name) + names.count(name)) for name in names}
+        impacts = self.events[self.events["kind"] == "impact"]
+        made = []
+        for t, contact, impulse in zip(impacts["t"], impacts["contact"], impacts["impulse"], strict=True):
+            rows = place[str(contact)]
+            made.append((float(t), rows, impulse[: rows.stop - rows.start]))
+        return made
+
+    def at_times(self, times: np.ndarray) -> Solution:
+        """Return the solution with its grid replaced by times inside of kept steps (what `t_eval` gives)."""
+        times = times[times <= self.t[-1]]
+        right, left = self(times), self(times, side="-")
+        total = self.impulse_at(times)
+        # what grew within a step is shared in proportion to time
+        sums = np.concatenate([self.joint_impulse, self._ledger[:, None], self._dissipation], axis=1)
+        sums = np.concatenate([np.zeros((1, sums.shape[1])), np.cumsum(sums, axis=0)])
+        grown = np.diff([[np.interp(t, self.t, column) for column in sums.T] for t in times], axis=0)
+        nj = self.joint_impulse.shape[1]
+        ends = np.searchsorted(self.t, times, side="left")
+        worst = [
+            np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+            for column in (self.residual, self.violation, self.step_error)
+        ]
+        made = dataclasses.replace(
+            self,
+            t=times,
+            q=right.q,
+            v=right.v,
+            v_minus=left.v,
+            impulse=np.diff(total, axis=0),
+            joint_impulse=grown[:, :nj],
+            residual=worst[0],
+            violation=worst[1],
+            step_error=worst[2],
+            _before=total[0],
+            _ledger=grown[:, nj],
+            _dissipation=grown[:, nj + 1 :],
+            _dense=np.zeros(0),
+            _offset=np.zeros(len(times)),
+            _follows=np.zeros(len(times), dtype=bool),
+        )
+        return _read_only(made)
 
     # ---- energy
 
@@ -244,7 +295,7 @@ class Solution:
         return made
 
 
-@unit(I(MODEL, A, A, A, A, A))
+@unit(I(MODEL_RECORD, A, A, A, A, A), entry=True)
 def kinetic_energies(model, t, q, v, M, out):
     """Write 1/2 v^T M v of every node; q and v are flat."""
     nq, nv = model.layout[NQ], model.layout[NV]
@@ -258,7 +309,7 @@ def build_solution(model: CompiledModel, scheme, nodes: Nodes, events, dense, co
     """Make a Solution from the tables of a march."""
     system = model.system
     nr, header = len(model.rows), nodes.header
-    table = np.zeros(len(events), dtype=EVENT_TYPE)
+    table = np.zeros(len(events), dtype=event_type(system.contact_names))
     names = np.array(system.contact_names or ("",))
     table["t"] = events[:, 0]
     table["contact"] = names[events[:, 1].astype(int)]
@@ -285,14 +336,19 @@ def build_solution(model: CompiledModel, scheme, nodes: Nodes, events, dense, co
         exact=problem.exact,
         name=problem.name,
         _model=model,
+        _before=np.zeros(nr),
         _ledger=header[1:, STORED - 2 : STORED].sum(axis=1),
         _dissipation=nodes.dissipation[1:],
         _dense=dense,
         _offset=nodes.offset[:, 0],
         _follows=nodes.follows[:, 0] > 0.0,
     )
-    for field in dataclasses.fields(made):
-        value = getattr(made, field.name)
+    return _read_only(made)
+
+
+def _read_only(solution: Solution) -> Solution:
+    for field in dataclasses.fields(solution):
+        value = getattr(solution, field.name)
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
-    return made
+    return solution

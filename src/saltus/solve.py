@@ -5,17 +5,16 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from saltus import march as marching
-from saltus.compile import seam
+from saltus.compile.worker import ready_all
 from saltus.compile.types import Control, Nodes, Record, State
 from saltus.control import Fixed
 from saltus.errors import RunError, SettingError
 from saltus.march import Tables, march, march_signature
-from saltus.model import CompiledModel, compile_model
 from saltus.problem import Problem, check_span, vector
 from saltus.progress import Progress
 from saltus.record import (
@@ -34,9 +33,13 @@ from saltus.start import check_start
 from saltus.status import Status
 from saltus.system import System
 
+if TYPE_CHECKING:
+    from saltus.model import CompiledModel
+
 CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
 FIRST_ROWS = 1024
 MOST_ROWS = 20_000_000  # reserved at once; more is reserved by doubling
+FINEST = 1e-14  # smallest step relative to the times it leads through
 ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
 
@@ -97,8 +100,14 @@ def solve(
     """
     problem = _problem(system, t_span, q0, v0)
     _check_settings(scheme, h, problem)
+    if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
+        raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
+    if not start_tolerance >= 0.0:
+        raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
     keep, times = _keeping(save, t_eval, problem.t_span)
     segments = _segments(problem.t_span, breaks, h, control)
+    from saltus.model import compile_model  # here, because tracing is needed only now
+
     model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0)
     check_start(problem, model, start_tolerance)
     plan = scheme.plan(model.layout)
@@ -120,21 +129,24 @@ def _problem(system, t_span, q0, v0) -> Problem:
 
 def _check_settings(scheme, h, problem: Problem) -> None:
     if scheme is None or isinstance(scheme, type):
-        hint = f"{scheme.__name__}() with brackets" if isinstance(scheme, type) else "scheme=MoreauJean()"
-        raise SettingError(f"scheme is missing: give {hint}")
+        if scheme is None:
+            raise SettingError("scheme is missing: give one such as scheme=MoreauJean()")
+        raise SettingError(f"scheme is the class {scheme.__name__}: give {scheme.__name__}() with brackets")
     if not hasattr(scheme, "plan"):
         raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")
     if h is None:
         raise SettingError(f"h is missing: {scheme.name} needs a step size in seconds")
     span = problem.t_span[1] - problem.t_span[0]
     try:
-        valid = float(h) > 0.0 and np.isfinite(float(h))
+        valid = not isinstance(h, bool) and float(h) > 0.0 and np.isfinite(float(h))
     except (TypeError, ValueError):
         valid = False
     if not valid:
         raise SettingError(f"h is {h!r}: a step size must be a positive number of seconds")
     if h > span * (1.0 + ON_GRID):
         raise SettingError(f"h is {h}, larger than the span of {span} s: take a smaller h")
+    if h < FINEST * max(abs(t) for t in problem.t_span):
+        raise SettingError(f"h is {h}: steps that small cannot be told apart at t = {problem.t_span[1]}; take a larger h")
 
 
 def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
@@ -152,9 +164,12 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
         if save < 1:
             raise SettingError(f"save is {save}: keeping every k-th step needs k >= 1")
         return int(save), end
+    if save is None or np.ndim(save) == 0:
+        raise SettingError(f"save is {save!r}: it must be 'steps', 'events', a number of steps or a list of times")
     times = vector(save, "t_eval").copy()
     if np.any(np.diff(times) <= 0.0):
-        raise SettingError("t_eval must increase")
+        k = int(np.argmax(np.diff(times) <= 0.0))
+        raise SettingError(f"t_eval[{k + 1}] = {times[k + 1]} is not larger than t_eval[{k}] = {times[k]}: sort the times")
     if times[0] < t_span[0] or times[-1] > t_span[1]:
         raise SettingError(f"t_eval runs from {times[0]} to {times[-1]}, outside of t_span {t_span}")
     return marching.KEEP_TIMES, times
@@ -162,17 +177,18 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
 
 @dataclasses.dataclass(frozen=True)
 class _Segment:
-    """A piece of the span without breaks inside: begin and end on its own side of a break, number of steps (-1: free)."""
+    """A piece of the span without breaks inside; begin and end lie on its own side of them; steps < 0: free."""
 
+    left: float
+    right: float
     begin: float
     end: float
-    name_end: float
     h: float
     steps: int
 
 
 def _segments(t_span, breaks, h, control) -> list[_Segment]:
-    inside = vector(breaks, "breaks") if len(breaks) else np.zeros(0)
+    inside = vector(breaks, "breaks") if np.size(breaks) else np.zeros(0)
     if np.any(np.diff(inside) <= 0.0) or np.any(inside <= t_span[0]) or np.any(inside >= t_span[1]):
         raise SettingError(f"breaks must increase and lie inside of t_span {t_span}, not {breaks}")
     marks = [t_span[0], *inside, t_span[1]]
@@ -187,7 +203,7 @@ def _segments(t_span, breaks, h, control) -> list[_Segment]:
         else:
             steps, size = int(np.ceil(ratio)), float(h)
         steps = steps if control is None or isinstance(control, Fixed) else -1
-        segments.append(_Segment(begin, end, right, min(size, right - left), steps))
+        segments.append(_Segment(left, right, begin, end, min(size, right - left), steps))
     return segments
 
 
@@ -199,9 +215,10 @@ class _Run:
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[4])
         self.columns = marching.NodeColumns(nq, nv, nr, nc)
+        decide = control.kernel
+        ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
         self.scheme = plan.link()
-        self.decider = Control(seam.ready(control.kernel), control.settings(), np.zeros(max(1, control.kernel_memory)))
-        self.march_unit = seam.ready(march, march_signature(plan.depth))
+        self.decider = Control(decide, control.settings(), np.zeros(max(1, control.kernel_memory)))
         width = self.columns.width
         self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
         self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
@@ -241,7 +258,7 @@ class _Run:
         try:
             with progress:
                 for segment in segments:
-                    self.clock[:] = segment.begin, segment.end, segment.h, segment.begin, segment.name_end
+                    self.clock[:] = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
                     self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
                     self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
                     self.status = self._march_segment(progress)
@@ -257,7 +274,7 @@ class _Run:
         while True:
             began = time.perf_counter()
             status = Status(
-                self.march_unit(
+                march(
                     self.model.units, self.scheme, self.decider, self.clock, self.tally, self.state, self.state_new,
                     self.record, self.tables.nodes, self.tables.events, self.tables.dense, self.times, self.row,
                     self.work, self.iwork, budget,
@@ -311,38 +328,6 @@ class _Run:
             message, self.problem,
         )  # fmt: skip
         if tally[marching.KEEP] == marching.KEEP_TIMES:
-            made = _at_times(made, self.times)
+            made = made.at_times(self.times)
         return made
 
-
-def _at_times(solution: Solution, times: np.ndarray) -> Solution:
-    """Return the solution with its grid replaced by the requested times."""
-    wanted = times[times <= solution.t[-1]]
-    right, left = solution(wanted), solution(wanted, side="-") if len(wanted) else None
-    total = solution.impulse_at(wanted)
-    ends = np.searchsorted(solution.t, wanted, side="left")
-    # differences of what accumulated from the start to each requested time
-    impulse = np.diff(total, axis=0)
-    joint = np.concatenate([np.zeros((1, solution.joint_impulse.shape[1])), np.cumsum(solution.joint_impulse, axis=0)])
-    lost = np.concatenate([np.zeros((1, solution._dissipation.shape[1])), np.cumsum(solution._dissipation, axis=0)])
-    ledger = np.concatenate([[0.0], np.cumsum(solution._ledger)])
-    worst = lambda column: np.array(  # noqa: E731  one line, used three times
-        [np.max(column[a:b], initial=0.0) for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    )
-    return dataclasses.replace(
-        solution,
-        t=wanted,
-        q=right.q,
-        v=right.v,
-        v_minus=left.v if left is not None else right.v,
-        impulse=impulse,
-        joint_impulse=np.diff(joint[ends], axis=0),
-        residual=worst(solution.residual),
-        violation=worst(solution.violation),
-        step_error=worst(solution.step_error),
-        _ledger=np.diff(ledger[ends]),
-        _dissipation=np.diff(lost[ends], axis=0),
-        _dense=np.zeros(0),
-        _offset=np.zeros(len(wanted)),
-        _follows=np.zeros(len(wanted), dtype=bool),
-    )

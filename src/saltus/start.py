@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from saltus import layout as lay
+from saltus.compile.seam import interpreted
 from saltus.errors import ModelError
-from saltus.model import CompiledModel
 from saltus.problem import Problem
+
+if TYPE_CHECKING:
+    from saltus.model import CompiledModel
 
 
 def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> None:
@@ -16,14 +21,15 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     layout, units = model.layout, model.units
     nc, nj, nr, nv = (int(layout[k]) for k in (lay.NC, lay.NJ, lay.NR, lay.NV))
     g = np.full(nc + nj, np.nan)
-    units.gap(t, q, units.par, g)
+    # once, as plain Python: compiled units have no entry from here
+    interpreted(units.gap)(t, q, units.par, g)
     for name, gap in zip(problem.system.contact_names, g, strict=False):
         if gap < -tolerance:
             raise ModelError(f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact")
     if nj == 0:
         return
     W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
-    units.kinematics(t, q, units.par, W, w)
+    interpreted(units.kinematics)(t, q, units.par, W, w)
     dense = np.zeros((nr, nv))
     for r in range(nr):
         begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]
@@ -38,7 +44,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     _check_consistent(G / np.where(scale > 0.0, scale, 1.0), w / np.where(scale[:, 0] > 0.0, scale[:, 0], 1.0), names)
     for name, value, u in zip(names, g[nc:], G @ v + w, strict=True):
         if abs(value) > tolerance:
-            raise ModelError(f"q0 violates joint {name!r}: constraint = {value:.3e} at t = {t:g}, not 0")
+            raise ModelError(f"q0 violates joint {name!r}: constraint = {value:.3e} at t = {t:g}, not 0; move q0 onto the joint")
         if abs(u) > tolerance * max(1.0, float(np.max(np.abs(v)))):
             raise ModelError(f"v0 violates joint {name!r}: it moves at {u:.3e} at t = {t:g}, not 0; choose v0 along the joints")
 

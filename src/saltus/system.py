@@ -108,6 +108,8 @@ class System:
             given = getattr(self, field)
             if isinstance(given, kind):
                 given = (given,)
+            if not isinstance(given, Sequence) or isinstance(given, str):
+                raise ModelError(f"{field} must be a list of {kind.__name__}, not {given!r}")
             for item in given:
                 if not isinstance(item, kind):
                     raise ModelError(f"{field} must be a list of {kind.__name__}, but it contains {item!r}")
@@ -128,16 +130,18 @@ class System:
         return tuple(j.name or f"joint {i}" for i, j in enumerate(self.joints))
 
 
-def arity(function: Callable, who: str) -> int:
+def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)") -> int:
     """Return how many of (t, q, v) a function takes: the number of positional parameters without default."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{who} has no readable signature: wrap it in lambda t, q, v: ...") from error
+        raise ModelError(f"{who} has no readable signature: wrap it in a lambda of {wanted}") from error
+    if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
+        raise ModelError(f"{who} takes *args: write its arguments out, {wanted}")
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(p.kind in positional and p.default is p.empty for p in parameters)
     if count not in ARGUMENTS:
-        raise ModelError(f"{who} takes {count} arguments: it must take (q), (t, q) or (t, q, v)")
+        raise ModelError(f"{who} takes {count} arguments: it must take {wanted}")
     return count
 
 

@@ -36,11 +36,14 @@ class UserFunction:
     rate: bool = False
 
     @classmethod
-    def probe(cls, function, name, t, q, v, shapes, *, most=3, rate=False) -> UserFunction:
+    def probe(cls, function, name, t, q, v, shapes, *, least=1, most=3, rate=False) -> UserFunction:
         """Call the function once; its result must have one of `shapes` (None: any vector) and be finite."""
-        count = arity(function, name)
-        if rate and count != 2 or count > most:
-            wanted = "(q, v)" if rate else " or ".join(f"({', '.join(ARGUMENTS[k])})" for k in range(1, most + 1))
+        allowed = tuple(range(least, most + 1))
+        wanted = "(q, v)" if rate else " or ".join(f"({', '.join(ARGUMENTS[k])})" for k in allowed)
+        if not callable(function):
+            raise FunctionError(f"{name} must be a function of {wanted}, not {function!r}")
+        count = arity(function, name, wanted)
+        if (rate and count != 2) or (not rate and count not in allowed):
             raise FunctionError(f"{name} takes {count} arguments: it must take {wanted}")
         made = cls(name, function, count, (), rate)
         value = made(t, q, v)
@@ -51,7 +54,7 @@ class UserFunction:
             fitting = [s for s in shapes if value.shape == s or (size == np.prod(s, dtype=int) and len(s) < 2)]
             if not fitting:
                 wanted = " or ".join(str(s) for s in shapes)
-                raise FunctionError(f"{name} returned shape {value.shape}, expected {wanted}{_at(t, q, v)}")
+                raise FunctionError(f"{name} returned shape {value.shape}, expected {wanted} {_at(t, q, v)}")
             shape = fitting[0]
         if not np.all(np.isfinite(value)):
             raise FunctionError(f"{name} returned {value} {_at(t, q, v)}: it must be finite there")
@@ -77,6 +80,8 @@ class UserFunction:
         if result is None:
             raise FunctionError(f"{self.name} returned None: does it lack a return statement?")
         try:
+            if np.iscomplexobj(np.asarray(result)):
+                raise FunctionError(f"{self.name} returned complex numbers {result!r}: it must be real {_at(t, q, v)}")
             return np.array(result, dtype=float)
         except (TypeError, ValueError) as error:
             raise FunctionError(f"{self.name} returned {result!r}, which is not an array of numbers") from error

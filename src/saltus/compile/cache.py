@@ -181,6 +181,11 @@ class UnitCache:
                 self._disk = _FunctionCache(self._function, path)
         return self._disk
 
+    def exists(self) -> bool:
+        """Return whether the disk holds something for this unit; True as well when nothing can be kept."""
+        disk = self._open()
+        return disk is None or os.path.exists(disk._cache_file._index_path)
+
     @property
     def cache_path(self):
         disk = self._open()
@@ -207,6 +212,8 @@ class UnitCache:
                 disk.save_overload(signature, result)
             except OSError as error:
                 log.warning("saltus: compiled kernel not kept on disk: %s", error)
+            except RuntimeError as error:  # an interruption during the compilation leaves no code to keep
+                log.debug("kernel %s not kept: %s", self._function.__qualname__, error)
 
     def enable(self):
         pass

@@ -1,8 +1,11 @@
-"""Derivatives by central differences, for functions that cannot be traced. Slower, and good to about 1e-9."""
+"""Derivatives by central differences, for functions that cannot be traced. Slower, and good to about 1e-9.
+
+The units that take a function are inlined, so that it is called by name: a pointer to it could not be cached.
+"""
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import larger, unit, vec
 from saltus.compile.types import FORCE, RATE, A, F, I
 
 STEP = 6e-6  # cube root of the rounding unit: balances truncation and rounding of a central difference
@@ -19,11 +22,11 @@ def length(q):
     """Return the size of a state that a step of the differences is measured by."""
     size = 1.0
     for i in range(q.shape[0]):
-        size = max(size, abs(q[i]))
+        size = larger(size, abs(q[i]))
     return size
 
 
-@unit(I(FORCE, A, RATE, A, F, A, F, I, A, A, A))
+@unit(I(FORCE, A, RATE, A, F, A, F, I, A, A, A), inline="always")
 def along(function, par, rate, rate_par, t, q, s, j, v, out, scratch):
     """Write function(t, q + s B e_j, v)."""
     nq, nv = q.shape[0], v.shape[0]
@@ -37,7 +40,7 @@ def along(function, par, rate, rate_par, t, q, s, j, v, out, scratch):
     return function(t, moved, v, par, out)
 
 
-@unit(I(FORCE, A, RATE, A, F, A, A, I, A, A, A))
+@unit(I(FORCE, A, RATE, A, F, A, A, I, A, A, A), inline="always")
 def difference_rows(function, par, rate, rate_par, t, q, v, n, W, w, scratch):
     """Write W (n dense rows) and w = dg/dt of a function of (t, q)."""
     nq, nv = q.shape[0], v.shape[0]
@@ -48,7 +51,7 @@ def difference_rows(function, par, rate, rate_par, t, q, v, n, W, w, scratch):
         along(function, par, rate, rate_par, t, q, -s, j, v, minus, rest)
         for i in range(n):
             W[i * nv + j] = (plus[i] - minus[i]) / (2.0 * s)
-    s = STEP * max(1.0, abs(t))
+    s = STEP * larger(1.0, abs(t))
     function(t + s, q, v, par, plus)
     function(t - s, q, v, par, minus)
     for i in range(n):
@@ -56,7 +59,7 @@ def difference_rows(function, par, rate, rate_par, t, q, v, n, W, w, scratch):
     return 0
 
 
-@unit(I(FORCE, A, F, A, I, I, A, A, A))
+@unit(I(FORCE, A, F, A, I, I, A, A, A), inline="always")
 def affine_rows(function, par, t, q, nv, n, W, w, scratch):
     """Write W and w of a slip u = W^T v + w: exact, because it is affine in v."""
     u, unit_v = vec(scratch, 0, n), vec(scratch, n, nv)
@@ -72,7 +75,7 @@ def affine_rows(function, par, t, q, nv, n, W, w, scratch):
     return 0
 
 
-@unit(I(FORCE, A, RATE, A, I, F, A, A, I, A, A))
+@unit(I(FORCE, A, RATE, A, I, F, A, A, I, A, A), inline="always")
 def difference_curvature(function, par, rate, rate_par, slip, t, q, v, n, out, scratch):
     """Write zeta: how u = W^T v + w changes along the motion at fixed v (slip = 1: the function is u itself)."""
     nq, nv = q.shape[0], v.shape[0]
@@ -99,7 +102,7 @@ def difference_curvature(function, par, rate, rate_par, slip, t, q, v, n, out, s
     return 0
 
 
-@unit(I(FORCE, A, RATE, A, F, A, A, A, A, A))
+@unit(I(FORCE, A, RATE, A, F, A, A, A, A, A), inline="always")
 def difference_jacobian(function, par, rate, rate_par, t, q, v, out_q, out_v, scratch):
     """Write (df/dq) B and df/dv as full matrices in profile storage."""
     nq, nv = q.shape[0], v.shape[0]

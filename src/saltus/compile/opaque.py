@@ -37,7 +37,7 @@ from saltus.compile.seam import unit
 from saltus.compile.types import FORCE
 
 
-@unit(FORCE, allocates=True)
+@unit(FORCE, allocates=True, nogil=False)
 def opaque(t, q, v, par, out):
     return callback(int(par[0]), t, q, v, out)
 """
@@ -88,7 +88,7 @@ def _call(slot, t, q, v, out):
     _table[slot](t, q, v, out)
 
 
-@unit(I(I, F, A, A, A), allocates=True)
+@unit(I(I, F, A, A, A), allocates=True, nogil=False)
 def callback(slot, t, q, v, out):
     q_array, v_array, out_array = as_array(q), as_array(v), as_array(out)
     with objmode():

@@ -8,22 +8,46 @@ it; `interpreted` returns the same kernel as plain Python (debugging, replay of 
 from __future__ import annotations
 
 import contextlib
+import functools
 import types as python_types
 
 from numba import config, njit
+from numba.core.caching import NullCache
 
 from saltus.compile.cache import UnitCache
-from saltus.compile.thin import as_array, ivec, mat, vec
+from saltus.compile.handle import handle
+from saltus.compile.thin import as_array, ivec, larger, mat, smaller, vec, whole
 
-__all__ = ["as_array", "interpreted", "ivec", "mat", "ready", "unit", "vec"]
+__all__ = ["as_array", "exposed", "handle", "interpreted", "ivec", "larger", "mat", "ready", "smaller", "unit", "vec", "whole"]
 
 
-def unit(*signatures, allocates: bool = False, inline: str = "never"):
-    """Declare a kernel with explicit signatures; nothing is compiled before `ready`. Only slow paths allocate."""
+def unit(*signatures, entry: bool = False, allocates: bool = False, inline: str = "never", nogil: bool = True):
+    """Declare a kernel with explicit signatures; nothing is compiled before `ready`.
+
+    Parameters
+    ----------
+    signatures
+        A pointer type when the unit is passed to others, a plain signature when it is only called by name.
+    entry
+        Whether Python calls the compiled unit; wrappers that nobody calls would cost compile time.
+    allocates
+        Whether it may allocate (slow paths only); the others do without the runtime of reference counts.
+    inline
+        "always" puts the source into its callers, for a few lines.
+    nogil
+        Whether other Python threads may run meanwhile.
+    """
+    pointer = any(hasattr(signature, "signature") for signature in signatures)
 
     def declare(function):
-        # no runtime of reference counts: a kernel allocates nothing
-        dispatcher = njit(error_model="numpy", nogil=True, _nrt=allocates, inline=inline)(function)
+        dispatcher = njit(
+            error_model="numpy",
+            nogil=nogil,
+            inline=inline,
+            _nrt=allocates,
+            no_cpython_wrapper=not entry,
+            no_cfunc_wrapper=not (entry or pointer),
+        )(function)
         if not config.DISABLE_JIT:
             dispatcher._cache = UnitCache(function, _prepare_callees)
         dispatcher.inlined = inline != "never"
@@ -31,6 +55,16 @@ def unit(*signatures, allocates: bool = False, inline: str = "never"):
         return dispatcher
 
     return declare
+
+
+@functools.cache
+def exposed(dispatcher):
+    """Return a unit that Python can call, compiled for this process only (for tests and experiments)."""
+    if config.DISABLE_JIT:
+        return dispatcher
+    made = unit(*dispatcher.unit_signatures, entry=True)(dispatcher.py_func)
+    made._cache = NullCache()  # the disk holds the unit without an entry under the same name
+    return ready(made)
 
 
 def ready(dispatcher, signature=None):
@@ -53,6 +87,27 @@ def _prepare_callees(function) -> None:
         if hasattr(callee, "unit_signatures") and not callee.inlined:
             for signature in callee.unit_signatures:
                 ready(callee, signature)
+
+
+def on_disk(dispatcher, signature) -> bool:
+    """Return whether a version of a unit need not be compiled (or cannot be kept, so that asking is moot)."""
+    if config.DISABLE_JIT or tuple(signature.args) in dispatcher.overloads:
+        return True
+    return dispatcher._cache.exists()
+
+
+def source_size(dispatcher) -> int:
+    """Return a measure of the time that a unit takes to compile, its callees included."""
+    todo, seen = [dispatcher.py_func], set()
+    while todo:
+        function = todo.pop()
+        if function not in seen:
+            seen.add(function)
+            for name in function.__code__.co_names:
+                callee = function.__globals__.get(name)
+                if hasattr(callee, "unit_signatures"):
+                    todo.append(callee.py_func)
+    return sum(len(function.__code__.co_code) for function in seen)
 
 
 @contextlib.contextmanager

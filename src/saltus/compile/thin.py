@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils, typeconv
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
@@ -61,7 +62,10 @@ def _unbox(thin, array, c):
     full = types.Array(thin.dtype, thin.ndim, "C")
     struct = c.context.make_array(full)(c.context, c.builder)
     pointer = c.builder.bitcast(struct._getpointer(), c.pyapi.voidptr)
-    failed = cgutils.is_not_null(c.builder, c.pyapi.numba_array_adaptor(array, pointer))
+    # called by name, because pyapi offers it only to units without the runtime of reference counts
+    kind = ir.FunctionType(ir.IntType(32), [c.pyapi.pyobj, c.pyapi.voidptr])
+    adapt = c.pyapi._get_function(kind, name="numba_adapt_ndarray")
+    failed = cgutils.is_not_null(c.builder, c.builder.call(adapt, (array, pointer)))
     with c.builder.if_then(failed, likely=False):
         c.pyapi.err_set_string("PyExc_TypeError", "a kernel takes writeable C-contiguous arrays")
     thin_struct = cgutils.create_struct_proxy(thin)(c.context, c.builder)
@@ -198,3 +202,49 @@ def _lower_as_array(context, builder, sig, args):
     made.shape = cgutils.pack_array(builder, [source.n0])
     made.strides = cgutils.pack_array(builder, [size])
     return made._getvalue()
+
+
+# ---- scalars: the builtins max, min and int are compiled as functions at every call site, 25 ms each; these are not
+
+
+def larger(a, b):
+    """Return the larger of two floats."""
+    return b if b > a else a
+
+
+def smaller(a, b):
+    """Return the smaller of two floats."""
+    return b if b < a else a
+
+
+def whole(x):
+    """Return a float without its fraction as an integer."""
+    return int(x)
+
+
+@type_callable(larger)
+@type_callable(smaller)
+def _type_two(context):
+    return lambda a, b: types.float64
+
+
+@type_callable(whole)
+def _type_whole(context):
+    return lambda x: types.int64
+
+
+def _lower_choice(comparison):
+    def lower(context, builder, sig, args):
+        a, b = (context.cast(builder, x, t, types.float64) for x, t in zip(args, sig.args, strict=True))
+        return builder.select(builder.fcmp_ordered(comparison, b, a), b, a)
+
+    return lower
+
+
+lower_builtin(larger, types.Number, types.Number)(_lower_choice(">"))
+lower_builtin(smaller, types.Number, types.Number)(_lower_choice("<"))
+
+
+@lower_builtin(whole, types.Float)
+def _lower_whole(context, builder, sig, args):
+    return builder.fptosi(args[0], context.get_value_type(types.int64))

@@ -9,6 +9,8 @@ State      what evolves: q, v and the scheme's memory
 Record     what one step reports
 Nodes      the tables of kept states
 Contacts   a one-step contact problem as the solvers see it
+
+X_RECORD is the type of the tuple as Python passes it to an entry, X that of its handle, which kernels take.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from collections import namedtuple
 from numba import types
 from numba.extending import typeof_impl
 
+from saltus.compile.handle import handle_type
 from saltus.compile.thin import INTEGERS, MATRIX, VECTOR
 
 F, I = types.float64, types.int64  # noqa: E741  the short names of the two scalar types
@@ -35,31 +38,40 @@ RATE = types.FunctionType(I(A, A, A, A))  # q v par -> q_dot = B(q) v
 RETRACT = types.FunctionType(I(A, A))  # q par -> q in place
 
 Model = namedtuple("Model", "mass force jacobian gap kinematics curvature rate retract par constants layout")
-MODEL = types.NamedTuple([MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, A, A, J], Model)
+MODEL_RECORD = types.NamedTuple([MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, A, A, J], Model)
+MODEL = handle_type(MODEL_RECORD, "Model")
+
 
 # ---- one-step contact problem: u = W^T y + b with y = X P, laws between u and P block by block
 # blocks: (kind, first row, rows) per block; rows: (W begin, W end, X begin, X end) per row into W_col/W and X_col/X
 Contacts = namedtuple("Contacts", "nv blocks rows W_col W X_col X b mu")
-CONTACTS = types.NamedTuple([I, J, J, J, A, J, A, A, A], Contacts)
+CONTACTS_RECORD = types.NamedTuple([I, J, J, J, A, J, A, A, A], Contacts)
+CONTACTS = handle_type(CONTACTS_RECORD, "Contacts")
 
 LOCAL = types.FunctionType(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solution of one block
 CONE = types.FunctionType(I(I, F, A))  # kind mu -> P projected onto its set, in place
 SOLVE = types.FunctionType(I(CONTACTS, LOCAL, CONE, A, A, A, A, A, J))  # .. settings P u info work iwork
 
+RESIDUAL = types.FunctionType(F(CONTACTS, CONE, A, A, A))  # P -> u, work; the scaled natural map
 JOINTS = types.FunctionType(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltus/reaction.py
 
-Solver = namedtuple("Solver", "solve local cone joints settings")
-SOLVER = types.NamedTuple([SOLVE, LOCAL, CONE, JOINTS, A], Solver)
+Solver = namedtuple("Solver", "solve local cone residual joints settings")
+SOLVER_RECORD = types.NamedTuple([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
+SOLVER = handle_type(SOLVER_RECORD, "Solver")
+REACT = types.FunctionType(I(MODEL, SOLVER, A, A, A, A, J, I, A, A, A, A, J))
 DRIFT = types.FunctionType(I(MODEL, SOLVER, A, F, A, A, A, A, J))  # settings t q v P work iwork
 
-Reaction = namedtuple("Reaction", "solver drift")
-REACTION = types.NamedTuple([SOLVER, DRIFT], Reaction)
+Reaction = namedtuple("Reaction", "solver react drift")
+REACTION_RECORD = types.NamedTuple([SOLVER_RECORD, REACT, DRIFT], Reaction)
+REACTION = handle_type(REACTION_RECORD, "Reaction")
 
 # ---- stepping
 State = namedtuple("State", "q v memory")
-STATE = types.NamedUniTuple(A, 3, State)  # what numba itself makes of three equal members
+STATE_RECORD = types.NamedUniTuple(A, 3, State)  # what numba itself makes of three equal members
+STATE = handle_type(STATE_RECORD, "State")
 Record = namedtuple("Record", "header v_minus impulse dissipation events dense counters")
-RECORD = types.NamedTuple([A, A, A, A, A, A, J], Record)
+RECORD_RECORD = types.NamedTuple([A, A, A, A, A, A, J], Record)
+RECORD = handle_type(RECORD_RECORD, "Record")
 
 Nodes = namedtuple("Nodes", "t q v v_minus impulse dissipation header offset follows")  # kept states, flat
 NODES = types.NamedUniTuple(A, 9, Nodes)
@@ -70,21 +82,17 @@ CONTROL = types.NamedTuple([DECIDE, A, A], Control)
 
 
 @functools.cache
-def scheme_type(depth: int) -> types.NamedTuple:
-    """Return the type of a scheme that wraps `depth` others (a pointer type cannot contain itself)."""
-    return types.NamedTuple([step_type(depth), inner_type(depth), A], Scheme)
-
-
-@functools.cache
-def inner_type(depth: int):
-    """Return the type of what a scheme of this depth works with."""
-    return REACTION if depth == 0 else scheme_type(depth - 1)
+def scheme_record(depth: int) -> types.NamedTuple:
+    """Return the record type of a scheme that wraps `depth` others (a pointer type cannot contain itself)."""
+    inner = REACTION_RECORD if depth == 0 else scheme_record(depth - 1)
+    return types.NamedTuple([step_type(depth), inner, A], Scheme)
 
 
 @functools.cache
 def step_type(depth: int) -> types.FunctionType:
     """Return the type of a step: model inner settings t h state -> state_new record, with work and iwork."""
-    return types.FunctionType(I(MODEL, inner_type(depth), A, F, F, STATE, STATE, RECORD, A, J))
+    inner = REACTION if depth == 0 else handle_type(scheme_record(depth - 1), f"Scheme{depth - 1}")
+    return types.FunctionType(I(MODEL, inner, A, F, F, STATE, STATE, RECORD, A, J))
 
 
 def _depth(scheme) -> int:
@@ -92,12 +100,12 @@ def _depth(scheme) -> int:
 
 
 # Without these, numba types the members as dispatchers and finds no matching signature.
-typeof_impl.register(Model)(lambda value, context: MODEL)
-typeof_impl.register(Contacts)(lambda value, context: CONTACTS)
-typeof_impl.register(Solver)(lambda value, context: SOLVER)
-typeof_impl.register(Reaction)(lambda value, context: REACTION)
-typeof_impl.register(State)(lambda value, context: STATE)
-typeof_impl.register(Record)(lambda value, context: RECORD)
+typeof_impl.register(Model)(lambda value, context: MODEL_RECORD)
+typeof_impl.register(Contacts)(lambda value, context: CONTACTS_RECORD)
+typeof_impl.register(Solver)(lambda value, context: SOLVER_RECORD)
+typeof_impl.register(Reaction)(lambda value, context: REACTION_RECORD)
+typeof_impl.register(State)(lambda value, context: STATE_RECORD)
+typeof_impl.register(Record)(lambda value, context: RECORD_RECORD)
 typeof_impl.register(Nodes)(lambda value, context: NODES)
 typeof_impl.register(Control)(lambda value, context: CONTROL)
-typeof_impl.register(Scheme)(lambda value, context: scheme_type(_depth(value)))
+typeof_impl.register(Scheme)(lambda value, context: scheme_record(_depth(value)))

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from saltus.compile.seam import ready
-from saltus.compile.types import Contacts
+from saltus.compile.seam import handle, ready, unit
+from saltus.compile.types import CONE, CONTACTS_RECORD, LOCAL, RESIDUAL, SOLVE, A, Contacts, F, I, J
 from saltus.contact.residual import residual, residual_work
 from saltus.errors import ModelError, SettingError
 from saltus.laws import (
@@ -221,7 +221,20 @@ class ContactProblem:
         if self.n == 0:
             return u, 0.0
         work = np.zeros(residual_work(self.n, self.mu.size, self.kernel.nv))
-        return u, float(ready(residual)(self.kernel, ready(self.cone), P, u, work))
+        return u, float(ready(enter_residual)(ready(residual), self.kernel, ready(self.cone), P, u, work))
+
+
+# Python calls pointers through these two, so that kernels need no wrappers of their own
+
+
+@unit(F(RESIDUAL, CONTACTS_RECORD, CONE, A, A, A), entry=True)
+def enter_residual(residual, contacts, cone, P, u, work):
+    return residual(handle(contacts), cone, P, u, work)
+
+
+@unit(I(SOLVE, CONTACTS_RECORD, LOCAL, CONE, A, A, A, A, A, J), entry=True)
+def enter_solve(solve, contacts, local, cone, settings, P, u, info, work, iwork):
+    return solve(handle(contacts), local, cone, settings, P, u, info, work, iwork)
 
 
 class ContactSolver(Protocol):
@@ -263,7 +276,8 @@ def run(solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = N
     if n == 0:
         return ContactResult(P, u, 0.0, 0, True, solver.name, "There is no contact row.")
     status = Status(
-        ready(solver.kernel)(
+        ready(enter_solve)(
+            ready(solver.kernel),
             problem.kernel,
             ready(problem.local),
             ready(problem.cone),

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 
 from saltus.compile.seam import unit, vec
-from saltus.compile.types import CONE, CONTACTS, A, F
+from saltus.compile.types import RESIDUAL
 
 
-@unit(F(CONTACTS, CONE, A, A, A))
+@unit(RESIDUAL)
 def residual(contacts, cone, P, u, work):
     """Return the scaled residual of P and write u.
 

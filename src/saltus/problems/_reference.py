@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import OdeSolution, solve_ivp
 
 from saltus.errors import RunError
+
+if TYPE_CHECKING:
+    from scipy.integrate import OdeSolution
 
 RELATIVE_TOLERANCE = 2.3e-14  # the smallest that scipy accepts without changing it
 ABSOLUTE_TOLERANCE = 1e-15
@@ -17,6 +20,8 @@ ABSOLUTE_TOLERANCE = 1e-15
 
 def integrate(rhs: Callable, y0: ArrayLike, t_end: float, max_step: float, event: Callable | None = None):
     """One scipy run from t = 0 with dense output; max_step [s] keeps the interpolant as good as the steps."""
+    from scipy.integrate import solve_ivp  # here, because scipy takes as long to import as all of saltus
+
     run = solve_ivp(
         rhs,
         (0.0, t_end),

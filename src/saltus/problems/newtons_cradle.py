@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
@@ -86,5 +85,7 @@ def _newton_impact(WT: NDArray, v: NDArray, e: float) -> NDArray[np.float64]:
     """Impulses per mass of 0 <= u_plus + e u_minus, complementary to P >= 0: least squares with P >= 0."""
     u = WT @ v
     factor = np.linalg.cholesky(WT @ WT.T)
+    from scipy.optimize import nnls  # here, because scipy takes as long to import as all of saltus
+
     P, _ = nnls(factor.T, np.linalg.solve(factor, -(1.0 + e) * u))
     return P

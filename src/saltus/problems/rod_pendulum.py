@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ellipj
 
 from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
@@ -30,6 +29,8 @@ def rod_pendulum(
 
     def swing(t):
         """Angle and angular velocity."""
+        from scipy.special import ellipj  # here, because scipy takes as long to import as all of saltus
+
         sn, cn, dn, _ = ellipj(omega * np.asarray(t, float), k**2)
         return 2.0 * np.arcsin(k * cn / dn), -2.0 * omega * k * k_prime * sn / dn
 

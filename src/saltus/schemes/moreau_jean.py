@@ -7,12 +7,13 @@ g_k + gamma h u_k is closed. Subscript theta: the state (1 - theta) k + theta ne
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from math import sqrt
 from typing import Literal
 
 import numpy as np
 
-from saltus.compile.seam import ivec, unit, vec
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J, step_type
 from saltus.contact import NSGS, Direct, Lemke
 from saltus.errors import SettingError
@@ -36,8 +37,8 @@ from saltus.layout import (
     SIZE,
     W_CONSTANT,
 )
-from saltus.profile import factor, multiply, solve
-from saltus.reaction import drift_iwork, drift_work, react, react_iwork, react_work, row_add, row_dot
+from saltus.profile import factor, multiply, quadratic, solve
+from saltus.reaction import drift_iwork, drift_work, react_iwork, react_work, row_add, row_dot
 from saltus.record import (
     CLOSING,
     DEGREE,
@@ -88,7 +89,8 @@ class MoreauJean:
         Where M, W and f are evaluated: "theta" at the state theta of the step (f_theta = f(t, q, v at theta)),
         "end" at its end, with f_theta = (1 - theta) f_k + theta f_new and u_k from the start of the step.
     projection
-        Project positions onto the joints and out of penetration after each step.
+        True projects positions onto the joints and out of penetration after each step; "active" does so only after
+        steps in which a contact or joint reacts, as some reference codes do.
     closed_tolerance
         Gap [m] up to which the forecast counts as closed.
     solver
@@ -104,7 +106,7 @@ class MoreauJean:
     theta: float = 0.5
     gamma: float = 0.5
     at: Literal["theta", "end"] = "theta"
-    projection: bool = False
+    projection: bool | Literal["active"] = False
     closed_tolerance: float = 0.0
     solver: object | None = None
     projection_tolerance: float = 1e-12
@@ -115,15 +117,24 @@ class MoreauJean:
     order = 1  # through impacts; 2 in smooth motion with theta = 1/2
 
     def __post_init__(self):
-        for field, low, high in (("theta", 0.0, 1.0), ("gamma", 0.0, 1.0)):
+        for field in ("theta", "gamma"):
             value = getattr(self, field)
-            if not low <= value <= high:
-                raise SettingError(f"{field} of MoreauJean is {value}: it must lie between {low} and {high}")
+            if not isinstance(value, numbers.Real) or not 0.0 <= value <= 1.0:
+                raise SettingError(f"{field} of MoreauJean is {value!r}: it must be a number between 0 and 1")
+        if self.projection not in (True, False, "active"):
+            raise SettingError(f"projection of MoreauJean is {self.projection!r}: it must be True, False or 'active'")
         if self.at not in ("theta", "end"):
             raise SettingError(f"at of MoreauJean is {self.at!r}: it must be 'theta' or 'end'")
         for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
             if not getattr(self, field) > 0:
                 raise SettingError(f"{field} of MoreauJean is {getattr(self, field)}: it must be positive")
+        if self.max_iterations != int(self.max_iterations):
+            raise SettingError(f"max_iterations of MoreauJean is {self.max_iterations}: it must be a whole number")
+        if not np.isfinite(self.closed_tolerance):
+            raise SettingError(f"closed_tolerance of MoreauJean is {self.closed_tolerance}: it must be finite")
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
+            remedy = f"{self.solver.__name__}() with brackets" if isinstance(self.solver, type) else "one such as NSGS()"
+            raise SettingError(f"solver of MoreauJean is {self.solver!r}, not a contact solver: give {remedy}")
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
@@ -139,6 +150,7 @@ class MoreauJean:
             float(self.max_iterations),
             self.projection_tolerance,
             20.0,  # projection iterations: it converges quadratically, 20 means never
+            float(self.projection is True),
         ]
         nq, nv, nc, nj, nr, size = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, SIZE))
         own = 1 + 4 * size + 2 * int(layout[NW]) + 5 * nr + 6 * nv + 2 * nq + 2
@@ -148,7 +160,7 @@ class MoreauJean:
             scheme=self,
             step=moreau_jean,
             settings=np.array(settings),
-            inner=reaction_plan(layout, contact_solver, drift=self.projection),
+            inner=reaction_plan(layout, contact_solver, drift=bool(self.projection)),
             memory=1 + 3 * nc + nj + nr + nv,
             work=own + inner,
             iwork=nc + inner_int,
@@ -156,7 +168,7 @@ class MoreauJean:
             events=EVENTS_PER_CONTACT * nc,
         )
 
-    def interpolate(self, s, h, start, end, block):
+    def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside a step at s in [0, 1]: q quadratic with slope v_k, v linear up to the left limit."""
         q = start.q + s * h * start.q_dot + s * s * (end.q - start.q - h * start.q_dot)
         return q, start.v + s * (end.v_minus - start.v)
@@ -223,7 +235,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         model.force(t, q_k, v_k, par, f_k)
         record.counters[FORCE_CALLS] += 1
     moved_before, converged = 0.0, False
-    for _ in range(int(settings[5])):
+    for iteration in range(whole(settings[5])):
         record.counters[ITERATIONS] += 1
         for i in range(nv):
             v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
@@ -231,8 +243,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         q_moved, q_scale = 0.0, 0.0
         for i in range(nq):
             q_next = q_k[i] + share * h * q_dot[i]
-            q_moved = max(q_moved, abs(q_next - q_at[i]))
-            q_scale = max(q_scale, abs(q_next))
+            q_moved = larger(q_moved, abs(q_next - q_at[i]))
+            q_scale = larger(q_scale, abs(q_next))
             q_at[i] = q_next
         v_at = v if at_end else v_theta
         model.force(t_at, q_at, v_at, par, f)
@@ -240,11 +252,12 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         if at_end:
             for i in range(nv):
                 f[i] = (1.0 - theta) * f_k[i] + theta * f[i]
-        if not (constant and work[0] == h):
-            status = iteration_matrix(model, theta * h, t_at, q_at, v_at, vec(work, 1, 4 * size))
+        if iteration > 0:
+            model.mass(t_at, q_at, par, M)  # the matrix of the first iteration serves the others too
+        elif not (constant and work[0] == h):
+            status = iteration_matrix(model, theta * h, t_at, q_at, v_at, vec(work, 1, 4 * size), record)
             if status != 0:
                 return status
-            record.counters[JACOBIAN_CALLS] += 1 - int((flags & F_FREE) != 0)
             work[0] = h
         for i in range(nv):
             change[i] = v_k[i] - v[i]
@@ -255,7 +268,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
             v_new[i] = v[i] + change[i]
         scale = 0.0
         for i in range(nv):
-            scale = max(scale, abs(v_k[i]), abs(v_new[i]))
+            scale = larger(larger(scale, abs(v_k[i])), abs(v_new[i]))
         if reacting:
             model.kinematics(t_at, q_at, par, W, w)
             for c in range(nc):
@@ -271,13 +284,13 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
                 model.kinematics(t + h, q, par, W_end, w_end)
                 for r in range(nr - nj, nr):
                     target[r] = w_end[r]
-            status = react(model, reaction.solver, S, W, W_end, target, active, 0, v_new, P, info, rest, irest)
+            status = reaction.react(model, reaction.solver, S, W, W_end, target, active, 0, v_new, P, info, rest, irest)
             if status != 0:
                 return status
-            record.counters[SWEEPS] += int(info[1])
+            record.counters[SWEEPS] += whole(info[1])
         moved = 0.0
         for i in range(nv):
-            moved = max(moved, abs(v_new[i] - v[i]))
+            moved = larger(moved, abs(v_new[i] - v[i]))
             v[i] = v_new[i]
         if single:
             converged = True
@@ -286,7 +299,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         ratio = moved / moved_before if moved_before > 0.0 else 1.0
         ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
         settled = (flags & RATE_IDENTITY) != 0 or q_moved <= tolerance * (q_scale + h * scale)
-        if settled and min(moved, ahead) <= tolerance * scale:
+        if settled and smaller(moved, ahead) <= tolerance * scale:
             converged = True
             break
         moved_before = moved
@@ -307,19 +320,25 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE], header[DENSE_USED] = h, 0.0, info[0], 0.0, 0.0
     header[EVENTS_USED], header[DRIVE_WORK], header[FORCE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
     for i in range(nv):
-        header[FORCE_WORK] += 0.5 * h * f[i] * (v_k[i] + v[i])
+        rhs[i], change[i] = 0.0, v[i] - v_k[i]
         record.v_minus[i] = v[i]
+    # h f = M (v - v_k) - W P is what the forces really gave; reactions are taken off in `report`
+    multiply(layout, M, change, rhs)
+    for i in range(nv):
+        header[FORCE_WORK] += 0.5 * rhs[i] * (v_k[i] + v[i])
     for c in range(nc):
         record.dissipation[c] = 0.0
     if reacting:
-        report(model, t + h, h, v_k, v, W, w, u_minus, target, active, vec(rest, 0, layout[NX]), memory_new, record)
-        status = reaction.drift(
-            model, reaction.solver, vec(settings, 6, 2), t + h, q, v, P, vec(rest, 0, rest.shape[0]), irest
-        )
-        if status != 0:
-            return status
+        report(model, t + h, v_k, v, W, w, u_minus, target, active, vec(rest, 0, layout[NX]), memory_new, record)
     elif nc > 0:
         released(t + h, nc, memory_new, 1 + nc + nj, record)
+    if (flags & M_CONSTANT) == 0:
+        header[DRIVE_WORK] += inertia_work(model, t, h, q_k, q, v_k, v, vec(work, 1, size), change)
+        work[0] = 0.0
+    if reacting or settings[8] == 1.0:
+        status = reaction.drift(model, reaction.solver, vec(settings, 6, 2), t + h, q, v, P, rest, irest)
+        if status != 0:
+            return status
     for i in range(nv):
         memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
     for r in range(nr):
@@ -327,15 +346,15 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     memory_new[0] = 1.0
     if nc + nj > 0:
         model.gap(t + h, q, par, g)
-    for c in range(nc):
-        header[VIOLATION] = max(header[VIOLATION], -g[c])
-    for j in range(nc, nc + nj):
-        header[VIOLATION] = max(header[VIOLATION], abs(g[j]))
+    for j in range(nc + nj):
+        depth = -g[j] if j < nc else abs(g[j])
+        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
+            header[VIOLATION] = depth
     return 0
 
 
-@unit(I(MODEL, F, F, A, A, A))
-def iteration_matrix(model, theta_h, t, q, v, work):
+@unit(I(MODEL, F, F, A, A, A, RECORD))
+def iteration_matrix(model, theta_h, t, q, v, work, record):
     """Write M and the factors of S = M - theta h f_v - (theta h)^2 f_q B to the front of work."""
     layout = model.layout
     size = layout[SIZE]
@@ -346,13 +365,25 @@ def iteration_matrix(model, theta_h, t, q, v, work):
         S[i] = M[i]
     if theta_h > 0.0 and (layout[FLAGS] & F_FREE) == 0:
         model.jacobian(t, q, v, model.par, f_q, f_v)
+        record.counters[JACOBIAN_CALLS] += 1
         for i in range(size):
             S[i] -= theta_h * (f_v[i] + theta_h * f_q[i])
     return factor(layout, S)
 
 
-@unit(I(MODEL, F, F, A, A, A, A, A, A, J, A, A, RECORD))
-def report(model, t, h, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
+@unit(F(MODEL, F, F, A, A, A, A, A, A))
+def inertia_work(model, t, h, q_k, q, v_k, v, M, v_mean):
+    """Return 1/2 v^T (M_new - M_k) v at the mean velocity: what a changing M adds to the kinetic energy."""
+    for i in range(v.shape[0]):
+        v_mean[i] = 0.5 * (v_k[i] + v[i])
+    model.mass(t + h, q, model.par, M)
+    after = quadratic(model.layout, M, v_mean)
+    model.mass(t, q_k, model.par, M)
+    return 0.5 * (after - quadratic(model.layout, M, v_mean))
+
+
+@unit(I(MODEL, F, A, A, A, A, A, A, J, A, A, RECORD))
+def report(model, t, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
     """Write energy, left limit and events of a step with reactions.
 
     A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
@@ -361,8 +392,10 @@ def report(model, t, h, v_k, v, W, w, u_minus, u_free, active, X, memory, record
     nc, nj, nr = layout[NC], layout[NJ], layout[NR]
     status, slip = 1 + nc + nj, 1 + 2 * nc + nj
     P, header = record.impulse, record.header
-    for r in range(nr - nj, nr):
-        header[DRIVE_WORK] += 0.5 * P[r] * (row_dot(layout, W, r, v_k) + row_dot(layout, W, r, v))
+    for r in range(nr):
+        given = 0.5 * P[r] * (row_dot(layout, W, r, v_k) + row_dot(layout, W, r, v))
+        header[FORCE_WORK] -= given
+        header[DRIVE_WORK] += given if r >= nr - nj else 0.0
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if active[c] == 0 or P[row] <= 0.0:
@@ -411,7 +444,7 @@ def released(t, nc, memory, status, record):
 @unit(I(F, I, I, I, I, A, A, A, RECORD))
 def new_event(t, contact, kind, row, end, before, after, P, record):
     """Append one row to the events of a step."""
-    event = vec(record.events, int(record.header[EVENTS_USED]) * EVENT_COLUMNS, EVENT_COLUMNS)
+    event = vec(record.events, whole(record.header[EVENTS_USED]) * EVENT_COLUMNS, EVENT_COLUMNS)
     record.header[EVENTS_USED] += 1.0
     event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
     for column in range(EVENT_BEFORE, EVENT_COLUMNS):

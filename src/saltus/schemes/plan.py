@@ -9,10 +9,11 @@ import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.types import Reaction, Scheme, Solver, step_type
-from saltus.errors import SettingError
+from saltus.contact.problem import check_support
+from saltus.contact.residual import residual
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.layout import KIND, NC, NJ
-from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_joints
+from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_joints, react
 
 
 class SchemeLike(Protocol):
@@ -23,7 +24,7 @@ class SchemeLike(Protocol):
 
     def plan(self, layout: np.ndarray) -> SchemePlan: ...
 
-    def interpolate(self, s: float, h: float, start: Any, end: Any, block: np.ndarray) -> tuple: ...
+    def interpolate(self, s: float, h: float, start: Any, end: Any, block: np.ndarray, side: str) -> tuple: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,10 +58,19 @@ class SchemePlan:
         """How many schemes this one wraps."""
         return 1 + self.inner.depth if isinstance(self.inner, SchemePlan) else 0
 
+    def units(self) -> list[tuple]:
+        """Return the units to compile, with their versions."""
+        if isinstance(self.inner, SchemePlan):
+            inner = self.inner.units()
+        else:
+            linked = (*self.inner.solver[:5], self.inner.react, self.inner.drift)
+            inner = [(unit, unit.unit_signatures[0]) for unit in linked]
+        return [(self.step, step_type(self.depth).signature), *inner]
+
     def link(self) -> Scheme:
-        """Compile or load the units and return them as the march wants them."""
-        inner = self.inner.link() if isinstance(self.inner, SchemePlan) else _link_reaction(self.inner)
-        return Scheme(seam.ready(self.step, step_type(self.depth)), inner, self.settings)
+        """Return the units as the march wants them; they must be ready."""
+        inner = self.inner.link() if isinstance(self.inner, SchemePlan) else self.inner
+        return Scheme(self.step, inner, self.settings)
 
     def interpreted(self) -> Scheme:
         """Return the same pieces as plain Python, for the replay of a step."""
@@ -68,29 +78,23 @@ class SchemePlan:
             inner = self.inner.interpreted()
         else:
             solver = self.inner.solver
-            plain = Solver(*(seam.interpreted(unit) for unit in solver[:4]), solver.settings)
-            inner = Reaction(plain, seam.interpreted(self.inner.drift))
+            plain = Solver(*(seam.interpreted(unit) for unit in solver[:5]), solver.settings)
+            inner = Reaction(plain, seam.interpreted(self.inner.react), seam.interpreted(self.inner.drift))
         return Scheme(seam.interpreted(self.step), inner, self.settings)
 
 
 def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reaction:
     """Choose the units that a system needs, so that a ball compiles little."""
     kinds = [int(layout[layout[KIND] + c]) for c in range(layout[NC])]
-    for kind in kinds:
-        if not contact_solver.supports(kind):
-            raise SettingError(f"{contact_solver.name} cannot solve frictional contacts: use NSGS()")
+    check_support(contact_solver, kinds)
     frictional = any(kind > 1 for kind in kinds)
     solver = Solver(
         contact_solver.kernel,
         frictional_local if frictional else frictionless_local,
         frictional_cone if frictional else frictionless_cone,
+        residual,
         eliminate_joints if layout[NJ] else no_joints,
         contact_solver.settings(),
     )
-    return Reaction(solver, correct_drift if drift else no_drift)
+    return Reaction(solver, react, correct_drift if drift else no_drift)
 
-
-def _link_reaction(reaction: Reaction) -> Reaction:
-    for linked in (*reaction.solver[:4], reaction.drift):
-        seam.ready(linked)
-    return reaction

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import handle, larger, unit, vec, whole
 from saltus.compile.types import Record, State, step_type
 from saltus.errors import SettingError
 from saltus.layout import NC, NQ, NR, NV
@@ -48,7 +48,7 @@ class StepDoubling:
     atol: float = dataclasses.field(default=1e-4, kw_only=True)
 
     def __post_init__(self):
-        if not hasattr(self.scheme, "plan"):
+        if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
             raise SettingError(f"StepDoubling needs a scheme such as MoreauJean(), not {self.scheme!r}")
         if self.order < 1:
             raise SettingError(f"order of StepDoubling is {self.order}: it must be at least 1")
@@ -76,16 +76,16 @@ class StepDoubling:
             events=2 * inner.events,
         )
 
-    def interpolate(self, s, h, start, end, block):
+    def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside a step: each half by the inner scheme around the stored middle state."""
         nq, nv = len(start.q), len(start.v)
         middle = SimpleNamespace(q=block[:nq], v=block[nq : nq + nv], v_minus=block[nq + nv : nq + 2 * nv])
-        middle.q_dot = end.rate(middle.q, middle.v)
+        middle.q_dot, middle.rate = end.rate(middle.q, middle.v), end.rate
         inner = (len(block) - nq - 2 * nv) // 2
         first, second = block[nq + 2 * nv :][:inner], block[nq + 2 * nv + inner :]
-        if s < 0.5:
-            return self.scheme.interpolate(2.0 * s, 0.5 * h, start, middle, first)
-        return self.scheme.interpolate(2.0 * s - 1.0, 0.5 * h, middle, end, second)
+        if s < 0.5 or (s == 0.5 and side == "-"):
+            return self.scheme.interpolate(2.0 * s, 0.5 * h, start, middle, first, side)
+        return self.scheme.interpolate(2.0 * s - 1.0, 0.5 * h, middle, end, second, side)
 
 
 @unit(*(step_type(depth) for depth in (1, 2, 3)))
@@ -93,7 +93,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     # ---- model / settings / in / out / work
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    memory, dense = int(settings[3]), int(settings[4])
+    memory, dense = whole(settings[3]), whole(settings[4])
     q, v, kept = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, memory)
     at = nq + nv + memory
     v_minus, header = vec(work, at, nv), vec(work, at + nv, HEADER_SIZE)
@@ -103,7 +103,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     # a step may keep what it factored for one h: half and whole steps get workspaces of their own
     room = (work.shape[0] - at) // 2
     half, whole = vec(work, at, room), vec(work, at + room, room)
-    middle = State(q, v, kept)
+    middle = handle(State(q, v, kept))
 
     # ---- whole step, only for its position
     status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, whole, iwork)
@@ -115,14 +115,15 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
 
     # ---- two halves
     blocks = nq + 2 * nv
-    first = Record(
-        header, v_minus, impulse, dissipation, record.events, vec(block, blocks, dense), record.counters
+    first = handle(
+        Record(header, v_minus, impulse, dissipation, record.events, vec(block, blocks, dense), record.counters)
     )
     status = inner.step(model, inner.inner, inner.settings, t, 0.5 * h, state, middle, first, half, iwork)
     if status != 0:
         return status
-    rows = int(header[EVENTS_USED])
-    second = Record(
+    rows = whole(header[EVENTS_USED])
+    second = handle(
+        Record(
         record.header,
         record.v_minus,
         record.impulse,
@@ -130,6 +131,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
         vec(record.events, rows * EVENT_COLUMNS, record.events.shape[0] - rows * EVENT_COLUMNS),
         vec(block, blocks + dense, dense),
         record.counters,
+        )
     )
     status = inner.step(
         model, inner.inner, inner.settings, t + 0.5 * h, 0.5 * h, middle, state_new, second, half, iwork
@@ -140,14 +142,14 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     # ---- record
     error = 0.0
     for i in range(nq):
-        weight = settings[2] + settings[1] * max(abs(state.q[i]), abs(state_new.q[i]))
-        error = max(error, abs(block[i] - state_new.q[i]) / (settings[0] * weight))
+        weight = settings[2] + settings[1] * larger(abs(state.q[i]), abs(state_new.q[i]))
+        error = larger(error, abs(block[i] - state_new.q[i]) / (settings[0] * weight))
         block[i] = q[i]
     for i in range(nv):
         block[nq + i], block[nq + nv + i] = v[i], v_minus[i]
     out = record.header
     out[H_USED], out[ERROR], out[DEGREE], out[DENSE_USED] = h, error, 0.0, blocks + 2 * dense
-    out[RESIDUAL], out[VIOLATION] = max(out[RESIDUAL], header[RESIDUAL]), max(out[VIOLATION], header[VIOLATION])
+    out[RESIDUAL], out[VIOLATION] = larger(out[RESIDUAL], header[RESIDUAL]), larger(out[VIOLATION], header[VIOLATION])
     out[FORCE_WORK] += header[FORCE_WORK]
     out[DRIVE_WORK] += header[DRIVE_WORK]
     out[EVENTS_USED] += rows

@@ -1,0 +1,28 @@
+"""Shared fixtures: the folder of external reference runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def reference_run():
+    """Return a reader of external reference runs: name -> table, one row per time.
+
+    The runs lie in `../shared/cases` beside the checkout, or where the environment variable SALTUS_CASES points.
+    """
+    folder = Path(os.environ.get("SALTUS_CASES", Path(__file__).parents[2] / "shared" / "cases"))
+    if not folder.is_dir():
+        pytest.skip(f"no external reference runs at {folder}: set SALTUS_CASES to their folder")
+
+    def read(name: str) -> np.ndarray:
+        path = folder / name
+        if not path.is_file():
+            pytest.skip(f"the external reference run {path} is missing")
+        return np.loadtxt(path, skiprows=1)  # the first line holds the numbers of rows and columns
+
+    return read

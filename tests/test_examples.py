@@ -1,0 +1,83 @@
+"""The examples: each runs and gives the number it promises."""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import saltus as sl
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def load(name: str):
+    """Import an example by its path: examples are no package."""
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "demo"))
+def test_example_runs_as_a_script_and_its_own_assertion_holds(name, capsys):
+    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_the_ball_loses_the_energy_that_restitution_takes():
+    solution = runpy.run_path(str(EXAMPLES / "ball.py"))["sol"]
+    heights = [solution.q[(solution.t > a) & (solution.t < b)].max() for a, b in ((0.46, 1.16), (1.19, 1.74))]
+    np.testing.assert_allclose(heights, [0.8**2, 0.8**4], rtol=0.02)
+
+
+def test_the_block_slips_when_the_spring_beats_friction():
+    belt = load("friction_belt")
+    solution = belt.run(h=1e-3)
+    t_slip, x_max = belt.exact()
+    slips = solution.events[solution.events["kind"] == "slip"]["t"]
+    assert slips[0] == pytest.approx(t_slip, abs=2e-3)
+    assert solution.q[:, 0].max() == pytest.approx(x_max, abs=1e-4)
+    riding = solution.t < t_slip - 2e-3
+    np.testing.assert_allclose(solution.v[riding, 0], belt.BELT, rtol=1e-12)
+
+
+def test_the_first_strike_of_the_slider_is_where_scipy_finds_it():
+    example = load("slider_crank")
+    h = 1e-5
+    solution = example.run(h=h, t_end=0.004)
+    assert 0.0 <= solution.events["t"][0] - example.first_strike() < 2.0 * h
+
+
+def test_projection_holds_the_pins_of_the_linkage():
+    example = load("four_bar")
+    solution = example.run(h=5e-5, t_end=0.05)
+    assert max(example.pins_apart(q) for q in solution.q[::20]) < 1e-11
+    assert solution.violation.max() < 1e-11
+
+
+def test_angular_momentum_in_flight_is_kept_with_the_square_of_h():
+    example = load("quaternion_box")
+    coarse, fine = (example.spin_drift(example.run(h=h, t_end=0.29)) for h in (2e-3, 5e-4))
+    assert coarse / fine == pytest.approx(16.0, rel=0.2)
+
+
+def test_the_demo_measures_first_order_through_impacts():
+    demo = load("demo")
+    rows = demo.against_exact(sl.problems.impact_oscillator())
+    h = [row[0] for row in rows]
+    for column in (1, 2):
+        assert demo.fitted_order(h, [row[column] for row in rows]) == pytest.approx(1.0, abs=0.2)
+
+
+def test_the_demo_writes_its_pictures_and_says_where(tmp_path, capsys, monkeypatch):
+    demo = load("demo")
+    monkeypatch.setattr(demo, "ONE_REVOLUTION", 0.004)
+    demo.main(tmp_path)
+    out = capsys.readouterr().out
+    for name in ("ball.png", "oscillator.png", "slider_crank.png"):
+        assert (tmp_path / name).stat().st_size > 10_000
+        assert str(tmp_path / name) in out

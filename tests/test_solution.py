@@ -1,0 +1,499 @@
+"""What a run hands back: grid, limits, impulses, forces, thinning, breaks, interruption, energy, words."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import saltus as sl
+
+ROUNDING = 1e-12
+BINARY = 1.0 / 64.0  # a step that no sum can round
+
+
+def bounce(**options) -> sl.Solution:
+    """The ball of f = -2, e = 1/2, from rest at 1: impacts at 1, 2, 2.5, ..., at rest from t = 3."""
+    settings = {"scheme": sl.MoreauJean(theta=0.5), "h": 0.01, **options}
+    return sl.solve(sl.problems.zeno_ball(), **settings)
+
+
+def fall(**options) -> sl.Solution:
+    """A free fall with f = -2 from 1, v = 3; exact for theta = 1/2 at any step."""
+    settings = {"t_span": (0.0, 2.0), "scheme": sl.MoreauJean(theta=0.5), "h": 0.01, **options}
+    return sl.solve(sl.System(M=1.0, f=-2.0), q0=1.0, v0=3.0, **settings)
+
+
+def sliding_box() -> sl.Problem:
+    """A box that is thrown onto a rough floor: q = (height, distance)."""
+    floor = sl.Contact(lambda q: q[0], e=0.5, mu=0.3, slip=lambda t, q, v: v[1], name="floor")
+    return sl.Problem(sl.System(M=2.0, f=[-20.0, 0.0], contacts=[floor]), (0.0, 2.0), [0.5, 0.0], [0.0, 4.0])
+
+
+# ---- shapes and protection
+
+
+def test_arrays_have_one_row_per_kept_time_and_one_less_per_step():
+    sol = sl.solve(sliding_box(), scheme=sl.MoreauJean(), h=0.01)
+    assert sol.t.shape == (201,)
+    assert sol.q.shape == sol.v.shape == sol.v_minus.shape == (201, 2)
+    assert sol.impulse.shape == (200, 2)
+    assert sol.joint_impulse.shape == (200, 0)
+    assert sol.residual.shape == sol.violation.shape == (200,)
+    assert sol.rows == (("floor", "N"), ("floor", "T"))
+    assert sol.gaps().shape == (201, 1)
+    np.testing.assert_array_equal(sol.gaps()[:, 0], sol.q[:, 0])
+
+
+def test_the_first_row_is_the_start():
+    sol = sl.solve(sliding_box(), scheme=sl.MoreauJean(), h=0.01)
+    np.testing.assert_array_equal(sol.q[0], [0.5, 0.0])
+    np.testing.assert_array_equal(sol.v[0], [0.0, 4.0])
+    np.testing.assert_array_equal(sol.v_minus[0], [0.0, 4.0])
+
+
+@pytest.mark.parametrize("save", ["steps", "events", 7, [0.5, 1.5, 4.0]])
+def test_arrays_are_read_only_whatever_is_kept(save):
+    sol = bounce(save=save)
+    for field in dataclasses.fields(sol):
+        value = getattr(sol, field.name)
+        if isinstance(value, np.ndarray) and value.size:
+            assert not value.flags.writeable, field.name
+    with pytest.raises(ValueError, match="read-only"):
+        sol.q[0] = 0.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        sol.t = np.zeros(3)
+
+
+def test_a_run_without_contacts_has_empty_tables():
+    sol = fall()
+    assert sol.impulse.shape == (200, 0)
+    assert len(sol.events) == 0
+    assert sol.impulse_at(1.0).shape == (0,)
+    assert sol.energy.dissipation.shape == (201, 0)
+
+
+# ---- events
+
+
+def test_the_event_table_names_time_contact_kind_velocities_and_impulse():
+    sol = bounce()
+    assert sol.events.dtype.names == ("t", "contact", "kind", "u_minus", "u_plus", "impulse")
+    impacts = sol.events[sol.events["kind"] == "impact"]
+    assert set(impacts["contact"]) == {"floor"}
+    assert np.all(np.isin(impacts["t"], sol.t))
+    np.testing.assert_allclose(impacts["u_plus"][:, 0], -0.5 * impacts["u_minus"][:, 0], rtol=ROUNDING)
+    np.testing.assert_array_equal(impacts["u_minus"][:, 1:], 0.0)
+    steps = np.searchsorted(sol.t, impacts["t"]) - 1
+    np.testing.assert_array_equal(impacts["impulse"][:, 0], sol.impulse[steps, 0])
+
+
+def test_a_lasting_contact_begins_with_closing_and_ends_with_release():
+    # the floor sinks away faster than the body can fall from t = 1 on
+    floor = sl.Contact(lambda t, q: q[0] + np.where(t > 1.0, 5.0 * (t - 1.0) ** 2, 0.0), name="floor")
+    system = sl.System(M=1.0, f=-2.0, contacts=[floor])
+    sol = sl.solve(system, (0.0, 2.0), 0.0, 0.0, scheme=sl.MoreauJean(), h=BINARY)
+    lasting = sol.events[np.isin(sol.events["kind"], ["closing", "release"])]
+    assert list(lasting["kind"]) == ["closing", "release"]
+    assert lasting["t"][1] == pytest.approx(1.0, abs=2.5 * BINARY)
+
+
+def test_sliding_ends_with_a_stick_event():
+    sol = sl.solve(sliding_box(), scheme=sl.MoreauJean(), h=0.001)
+    kinds = list(sol.events["kind"])
+    assert kinds.index("slip") < kinds.index("stick")
+    assert sol.v[-1, 1] == pytest.approx(0.0, abs=ROUNDING)
+
+
+def test_events_of_a_long_contact_name_keep_the_whole_name():
+    name = "left rear corner of the slider against the upper guide"
+    system = sl.System(M=1.0, f=-2.0, contacts=[sl.Contact(lambda q: q[0], name=name)])
+    sol = sl.solve(system, (0.0, 2.0), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.01)
+    assert set(sol.events["contact"]) == {name}
+    assert sol.force_at(1.9)[0] == pytest.approx(2.0)
+
+
+# ---- dense output
+
+
+def test_dense_output_at_the_nodes_is_the_table():
+    sol = bounce()
+    right, left = sol(sol.t), sol(sol.t, side="-")
+    np.testing.assert_array_equal(right.q, sol.q)
+    np.testing.assert_array_equal(right.v, sol.v)
+    np.testing.assert_array_equal(left.q, sol.q)
+    np.testing.assert_array_equal(left.v, sol.v_minus)
+
+
+def test_one_sided_limits_at_an_impact_differ_by_the_impulse():
+    sol = bounce()
+    impacts = sol.events[sol.events["kind"] == "impact"]
+    assert len(impacts) > 3
+    left, right = sol(impacts["t"], side="-"), sol(impacts["t"], side="+")
+    np.testing.assert_array_equal(left.q, right.q)
+    np.testing.assert_allclose((right.v - left.v)[:, 0], impacts["impulse"][:, 0], rtol=0.0, atol=ROUNDING)
+    assert np.all(left.v < 0.0)
+    assert np.all(right.v > 0.0)
+    np.testing.assert_allclose(sol(impacts["t"] - 1e-9, side="+").v, left.v, atol=1e-7)
+
+
+def test_away_from_jumps_both_sides_agree():
+    sol = fall()
+    times = np.linspace(0.0, 2.0, 77)
+    np.testing.assert_allclose(sol(times, side="-").v, sol(times, side="+").v, rtol=0.0, atol=ROUNDING)
+
+
+def test_dense_output_of_a_free_fall_is_exact():
+    sol = fall(h=0.3)
+    times = np.random.default_rng(1).uniform(0.0, 2.0, 100)
+    state = sol(times)
+    np.testing.assert_allclose(state.q[:, 0], 1.0 + 3.0 * times - times**2, rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(state.v[:, 0], 3.0 - 2.0 * times, rtol=0.0, atol=ROUNDING)
+
+
+def test_a_scalar_time_gives_vectors_and_a_list_gives_rows():
+    sol = sl.solve(sliding_box(), scheme=sl.MoreauJean(), h=0.01)
+    assert sol(0.123).q.shape == sol(0.123).v.shape == (2,)
+    assert sol([0.123, 0.2, 0.3]).q.shape == (3, 2)
+    assert sol.impulse_at(0.123).shape == (2,)
+    assert sol.impulse_at([0.1, 0.2]).shape == sol.force_at([0.1, 0.2]).shape == (2, 2)
+
+
+def test_step_doubling_interpolates_each_of_its_halves():
+    times = np.linspace(0.0, 4.0, 999)
+    double = bounce(scheme=sl.StepDoubling(sl.MoreauJean(theta=0.5)), h=2.0 * BINARY)
+    single = bounce(h=BINARY)
+    np.testing.assert_allclose(double(times).q, single(times).q, rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(double(times).v, single(times).v, rtol=0.0, atol=ROUNDING)
+
+
+def test_an_impact_in_the_middle_of_a_doubled_step_has_both_limits():
+    double = bounce(scheme=sl.StepDoubling(sl.MoreauJean(theta=0.5)), h=2.0 * BINARY)
+    single = bounce(h=BINARY)
+    impacts = single.events["t"][single.events["kind"] == "impact"]
+    assert not np.all(np.isin(impacts, double.t))
+    for side in ("-", "+"):
+        np.testing.assert_allclose(double(impacts, side).v, single(impacts, side).v, rtol=0.0, atol=ROUNDING)
+
+
+# ---- impulses and forces
+
+
+def test_the_accumulated_impulse_at_the_nodes_is_the_sum_of_the_steps():
+    sol = bounce()
+    total = np.concatenate([[0.0], np.cumsum(sol.impulse[:, 0])])
+    np.testing.assert_allclose(sol.impulse_at(sol.t)[:, 0], total, rtol=0.0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("theta", [0.0, 0.5, 1.0])
+def test_impulse_equals_velocity_plus_two_t_for_the_ball(theta):
+    sol = bounce(scheme=sl.MoreauJean(theta=theta))
+    np.testing.assert_allclose(sol.impulse_at(sol.t), sol.v + 2.0 * sol.t[:, None], rtol=0.0, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("scheme", [sl.MoreauJean(theta=0.5), sl.StepDoubling(sl.MoreauJean(theta=0.5))])
+def test_impulse_equals_velocity_plus_two_t_between_the_nodes_too(scheme):
+    sol = bounce(scheme=scheme)
+    times = np.linspace(0.0, 4.0, 1237)
+    difference = sol.impulse_at(times) - sol(times).v - 2.0 * times[:, None]
+    np.testing.assert_allclose(difference, 0.0, atol=ROUNDING)
+
+
+def test_the_force_of_a_resting_body_is_its_weight():
+    sol = sl.solve(sl.problems.zeno_ball(mass=3.0, gravity=9.81, t_end=3.0), scheme=sl.MoreauJean(), h=0.005)
+    assert sol.force_at(2.999)[0] == pytest.approx(3.0 * 9.81, rel=1e-10)
+    assert sol.force_at(sol.t[-1])[0] == pytest.approx(3.0 * 9.81, rel=1e-10)
+    assert sol.force_at(0.1)[0] == 0.0
+
+
+def test_the_joint_of_a_hanging_pendulum_carries_its_weight():
+    rod = sl.Joint(lambda q: np.sqrt(q[0] ** 2 + q[1] ** 2) - 1.0, name="rod")
+    system = sl.System(M=2.0, f=[0.0, -2.0 * 9.81], joints=[rod])
+    sol = sl.solve(system, (0.0, 1.0), [0.0, -1.0], [0.0, 0.0], scheme=sl.MoreauJean(), h=BINARY)
+    np.testing.assert_allclose(sol.joint_impulse[:, 0], -2.0 * 9.81 * BINARY, rtol=1e-10)
+    np.testing.assert_allclose(sol.q, [[0.0, -1.0]] * 65, rtol=0.0, atol=ROUNDING)
+
+
+# ---- the time grid
+
+
+@pytest.mark.parametrize(("start", "end", "h"), [(0.0, 10.0, 0.1), (0.1, 7.3, 0.3), (-3.0, 4.0, 0.07)])
+def test_the_grid_is_the_start_plus_k_times_h_exactly(start, end, h):
+    sol = fall(t_span=(start, end), h=h)
+    steps = round((end - start) / h)
+    expected = start + np.arange(steps + 1) * ((end - start) / steps)
+    expected[-1] = end
+    np.testing.assert_array_equal(sol.t, expected)
+
+
+def test_the_last_step_is_shorter_when_h_does_not_divide_the_span():
+    sol = fall(t_span=(0.0, 1.0), h=0.3)
+    np.testing.assert_array_equal(sol.t, [0.0, 0.3, 2 * 0.3, 3 * 0.3, 1.0])
+    np.testing.assert_allclose(sol.q[:, 0], 1.0 + 3.0 * sol.t - sol.t**2, rtol=0.0, atol=ROUNDING)
+
+
+def test_a_span_of_one_step_is_one_step():
+    sol = fall(t_span=(0.0, 0.3), h=0.3)
+    np.testing.assert_array_equal(sol.t, [0.0, 0.3])
+
+
+def test_events_lie_on_the_grid_whatever_the_rounding():
+    sol = bounce(h=0.007)
+    assert len(sol.events)
+    assert np.all(np.isin(sol.events["t"], sol.t))
+
+
+# ---- what is kept
+
+
+def test_every_kth_step_is_kept_with_the_impulses_of_those_between():
+    full, thin = bounce(), bounce(save=7)
+    kept = np.append(np.arange(0, 400, 7), 400)
+    np.testing.assert_array_equal(thin.t, full.t[kept])
+    np.testing.assert_array_equal(thin.q, full.q[kept])
+    np.testing.assert_array_equal(thin.v, full.v[kept])
+    np.testing.assert_array_equal(thin.v_minus, full.v_minus[kept])
+    sums = np.add.reduceat(full.impulse, kept[:-1], axis=0)
+    np.testing.assert_allclose(thin.impulse, sums, rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(thin.residual, np.maximum.reduceat(full.residual, kept[:-1]), atol=1e-300)
+    np.testing.assert_allclose(thin.violation, np.maximum.reduceat(full.violation, kept[:-1]), atol=1e-300)
+
+
+@pytest.mark.parametrize("save", [7, "events", [0.0, 0.55, 1.234, 4.0]])
+def test_thinning_changes_neither_the_events_nor_the_energy_nor_the_end(save):
+    full, thin = bounce(), bounce(save=save)
+    np.testing.assert_array_equal(thin.events, full.events)
+    np.testing.assert_array_equal(thin.q[-1], full.q[-1])
+    assert thin.work == full.work
+    assert thin.impulse.sum() == pytest.approx(full.impulse.sum(), abs=ROUNDING)
+    for name in ("kinetic", "work", "dissipation"):
+        left, right = getattr(thin.energy, name)[-1], getattr(full.energy, name)[-1]
+        np.testing.assert_allclose(left, right, rtol=0.0, atol=ROUNDING)
+
+
+def test_events_alone_keep_start_end_and_the_steps_with_events():
+    full, thin = bounce(), bounce(save="events")
+    np.testing.assert_array_equal(thin.t, np.unique([0.0, *full.events["t"], 4.0]))
+    np.testing.assert_array_equal(thin.q, full(thin.t).q)
+
+
+TIMES = np.array([0.0, 0.004, 0.005, 0.5, 1.0, 1.01, 1.015, 2.5, 3.3333, 4.0])
+
+
+@pytest.mark.parametrize("option", ["t_eval", "save"])
+def test_requested_times_equal_the_dense_output_of_the_full_run(option):
+    full, thin = bounce(), bounce(**{option: TIMES})
+    np.testing.assert_array_equal(thin.t, TIMES)
+    np.testing.assert_array_equal(thin.q, full(TIMES).q)
+    np.testing.assert_array_equal(thin.v, full(TIMES).v)
+    np.testing.assert_array_equal(thin.v_minus, full(TIMES, side="-").v)
+    np.testing.assert_allclose(thin.impulse, np.diff(full.impulse_at(TIMES), axis=0), rtol=0.0, atol=ROUNDING)
+    np.testing.assert_array_equal(thin(TIMES).v, thin.v)
+
+
+def test_the_accumulated_impulse_counts_from_the_start_of_the_run_not_of_the_requested_times():
+    full, thin = bounce(), bounce(t_eval=[2.2, 3.5, 4.0])
+    expected = full.impulse_at([2.2, 3.5, 4.0])
+    np.testing.assert_allclose(thin.impulse_at([2.2, 3.5, 4.0]), expected, rtol=0.0, atol=ROUNDING)
+
+
+def test_joint_impulses_between_requested_times_belong_to_these_times():
+    rod = sl.Joint(lambda q: np.sqrt(q[0] ** 2 + q[1] ** 2) - 1.0, name="rod")
+    system = sl.System(M=1.0, f=[0.0, -8.0], joints=[rod])
+    times = [0.0, 0.01, 0.02, 0.5]
+    sol = sl.solve(
+        system, (0.0, 0.5), [0.0, -1.0], [0.0, 0.0], scheme=sl.MoreauJean(), h=BINARY, t_eval=times
+    )
+    np.testing.assert_allclose(sol.joint_impulse[:, 0], -8.0 * np.diff(times), rtol=0.0, atol=1e-10)
+
+
+def test_the_energy_balances_at_requested_times_between_the_steps():
+    sol = fall(h=0.1, t_eval=[0.0, 0.013, 0.777, 1.05, 1.99])
+    np.testing.assert_allclose(sol.energy.defect, 0.0, atol=ROUNDING)
+
+
+def test_a_run_without_the_steps_says_how_to_get_a_time():
+    with pytest.raises(sl.SettingError, match=r"kept no step around t = 0\.5.*save='steps'.*t_eval"):
+        bounce(save=7)(0.5)
+
+
+# ---- breaks
+
+
+def jumping(**options) -> sl.Solution:
+    """The force jumps from 0 to 1 at t = 1: v(2) = 1, q(2) = 1/2."""
+    system = sl.System(M=1.0, f=lambda t, q: np.where(t < 1.0, 0.0, 1.0))
+    return sl.solve(system, (0.0, 2.0), 0.0, 0.0, **{"scheme": sl.MoreauJean(theta=0.5), "h": 0.3, **options})
+
+
+def test_a_force_that_jumps_at_a_break_is_integrated_exactly():
+    sol = jumping(breaks=[1.0])
+    assert 1.0 in sol.t
+    assert sol.t[-1] == 2.0
+    late = np.maximum(sol.t - 1.0, 0.0)
+    np.testing.assert_allclose(sol.v[:, 0], late, rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(sol.q[:, 0], late**2 / 2.0, rtol=0.0, atol=ROUNDING)
+
+
+def test_both_sides_of_a_break_are_seen_by_the_trapezoidal_rule():
+    sol = jumping(scheme=sl.MoreauJean(theta=0.5, at="end"), h=0.25, breaks=[1.0])
+    np.testing.assert_allclose(sol.v[:, 0], np.maximum(sol.t - 1.0, 0.0), rtol=0.0, atol=ROUNDING)
+    blind = jumping(scheme=sl.MoreauJean(theta=0.5, at="end"), h=0.25)
+    assert blind.v[-1, 0] - 1.0 == pytest.approx(0.125)  # half a step too much
+
+
+def test_without_the_break_the_error_is_of_first_order():
+    sizes = 0.3 / 2.0 ** np.arange(8)
+    errors = [abs(jumping(h=h).v[-1, 0] - 1.0) for h in sizes]
+    assert errors[0] == pytest.approx(0.1)  # the step (0.9, 1.2] takes the force of its middle
+    assert np.all(np.array(errors) <= 0.5 * sizes + ROUNDING)
+    assert np.max(np.array(errors) / sizes) > 0.1
+
+
+def test_several_breaks_leave_no_gap_and_no_double_time():
+    sol = jumping(breaks=[0.35, 1.0, 1.001])
+    assert np.all(np.diff(sol.t) > 0.0)
+    assert {0.35, 1.0, 1.001, 2.0} <= set(sol.t)
+    assert sol.v[-1, 0] == pytest.approx(1.0, abs=ROUNDING)
+
+
+# ---- interruption
+
+
+def interrupt_after(seconds: float) -> list[float]:
+    """Send SIGINT to this process; returns a list that will hold the time of sending."""
+    sent: list[float] = []
+
+    def send():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(seconds, send)
+    timer.daemon = True
+    timer.start()
+    return sent
+
+
+@pytest.mark.parametrize("save", [100_000, "events", [1.0, 1e6]])
+def test_ctrl_c_returns_what_is_there_within_a_second(save):
+    problem = sl.problems.zeno_ball(t_end=1e6)
+    sl.solve(problem, t_span=(0.0, 1.0), scheme=sl.MoreauJean(), h=1e-3, save=100_000)  # compile first
+    sent = interrupt_after(0.4)
+    sol = sl.solve(problem, scheme=sl.MoreauJean(), h=1e-3, save=save)
+    assert time.perf_counter() - sent[0] < 1.0
+    assert sol.status is sl.Status.INTERRUPTED
+    assert not sol.success
+    assert "interrupted" in sol.message
+    assert "interrupted" in repr(sol)
+    assert 0.0 < sol.t[-1] < 1e6
+    assert sol.work["steps"] > 0
+    for array in (sol.t, sol.q, sol.v, sol.v_minus, sol.impulse):
+        assert np.all(np.isfinite(array))
+    assert np.all(np.diff(sol.t) > 0.0)
+    np.testing.assert_allclose(sol.impulse_at(sol.t), sol.v + 2.0 * sol.t[:, None], rtol=1e-9, atol=1e-9)
+
+
+def test_an_interrupted_run_ends_at_its_last_step():
+    problem = sl.problems.zeno_ball(t_end=1e6)
+    interrupt_after(0.3)
+    sol = sl.solve(problem, scheme=sl.MoreauJean(), h=1e-3, save=100_000)
+    assert sol.t[-1] == pytest.approx(sol.work["steps"] * 1e-3, rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")
+def test_ctrl_c_inside_of_a_python_function_returns_what_is_there():
+    table = {"gravity": object()}
+
+    def f(t, q, v):
+        time.sleep(1e-4)
+        return -2.0 if table["gravity"] is not None else 0.0
+
+    system = sl.System(M=1.0, f=f)
+    sl.solve(system, (0.0, 0.1), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.01)  # compile first
+    sent = interrupt_after(0.6)
+    sol = sl.solve(system, (0.0, 1e4), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.01)
+    assert time.perf_counter() - sent[0] < 1.0
+    assert sol.status is sl.Status.INTERRUPTED
+    np.testing.assert_allclose(sol.v[:, 0], -2.0 * sol.t, rtol=1e-9, atol=1e-9)
+
+
+# ---- energy, words, counters
+
+
+def test_the_energy_ledger_of_the_ball_closes():
+    sol = bounce()
+    energy = sol.energy
+    assert energy.kinetic.shape == energy.work.shape == energy.defect.shape == (401,)
+    assert energy.dissipation.shape == (401, 1)
+    np.testing.assert_allclose(energy.kinetic, 0.5 * sol.v[:, 0] ** 2, rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(energy.work, -2.0 * (sol.q[:, 0] - 1.0), rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(energy.defect, 0.0, atol=ROUNDING)
+    impacts = sol.events[sol.events["kind"] == "impact"]
+    steps = np.searchsorted(sol.t, impacts["t"]) - 1
+    assert np.all(np.diff(energy.dissipation[:, 0])[steps] > 0.0)
+
+
+def test_the_energy_ledger_splits_dissipation_by_contact_and_counts_friction():
+    sol = sl.solve(sliding_box(), scheme=sl.MoreauJean(theta=0.5), h=0.001)
+    potential = 20.0 * sol.q[:, 0]
+    total = sol.energy.kinetic + potential
+    np.testing.assert_allclose(total[0] - total, sol.energy.dissipation[:, 0], rtol=0.0, atol=1e-10)
+    at_rest = total[0] - potential[-1]
+    assert sol.energy.dissipation[-1, 0] == pytest.approx(at_rest, rel=1e-6)
+
+
+def test_kinetic_energy_uses_the_mass_at_each_node():
+    system = sl.System(M=lambda q: 2.0 + np.cos(q[0]), f=lambda t, q, v: 0.5 * np.sin(q[0]) * v[0] ** 2)
+    sol = sl.solve(system, (0.0, 2.0), 0.0, 1.0, scheme=sl.MoreauJean(theta=0.5), h=0.01)
+    M = 2.0 + np.cos(sol.q[:, 0])
+    np.testing.assert_allclose(sol.energy.kinetic, 0.5 * M * sol.v[:, 0] ** 2, rtol=1e-12)
+
+
+def test_the_representation_says_what_happened():
+    text = repr(bounce())
+    for part in ("zeno_ball", "Moreau-Jean", "t = 0 to 4", "400 steps", "impact", "reached the end"):
+        assert part in text
+    assert "no events" in repr(fall())
+    assert len(text.splitlines()) == 1
+
+
+def test_success_status_and_message_agree():
+    sol = bounce()
+    assert sol.success
+    assert sol.status is sl.Status.OK
+    assert sol.message == sl.Status.OK.sentence
+
+
+def test_counters_count_forces_steps_and_jacobians():
+    sol = fall()
+    assert sol.work["steps"] == 200
+    assert sol.work["f"] == 200
+    assert sol.work["rejected"] == 0
+    assert sol.work["contact_sweeps"] == 0
+    counted = []
+
+    def f(t, q, v):
+        counted.append(t)
+        return -np.sin(q)
+
+    pendulum = sl.solve(sl.System(M=1.0, f=f), (0.0, 1.0), 1.0, 0.0, scheme=sl.MoreauJean(theta=0.5), h=0.01)
+    assert pendulum.work["f"] >= 200  # an implicit step of a nonlinear force looks at least twice
+    assert pendulum.work["jac"] >= 1
+    assert len(counted) < 10  # compiled: the user's function itself is called for checks only
+    ball = bounce()
+    assert 0 < ball.work["contact_sweeps"] <= ball.work["steps"]
+
+
+def test_the_solution_remembers_what_it_was_made_from():
+    problem = sl.problems.zeno_ball()
+    scheme = sl.MoreauJean(theta=1.0)
+    sol = sl.solve(problem, scheme=scheme, h=0.1)
+    assert sol.system is problem.system
+    assert sol.scheme is scheme
+    assert sol.exact is problem.exact
+    assert sol.name == "zeno_ball"
