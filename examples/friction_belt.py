@@ -12,9 +12,7 @@ MU, BELT = 0.4, 0.5  # [-], belt speed [m/s]
 
 def run(h: float = 1e-4) -> sl.Solution:
     """Start on the belt at its speed, spring relaxed: q = (x along the belt, y normal to it)."""
-    belt = sl.Contact(
-        gap=lambda q: q[1], mu=MU, slip=lambda t, q, v: v[0] - BELT, name="belt"
-    )  # the slip is relative to the belt
+    belt = sl.Contact(gap=lambda q: q[1], mu=MU, slip=lambda t, q, v: v[0] - BELT, name="belt")
     system = sl.System(M=MASS, f=lambda q: [-STIFFNESS * q[0], -MASS * GRAVITY], contacts=[belt], name="belt")
     return sl.solve(system, (0.0, 0.6), [0.0, 0.0], [BELT, 0.0], scheme=sl.MoreauJean(), h=h)
 

@@ -299,7 +299,7 @@ SETTINGS = {
     "h below rounding of t": (lambda: run(t_span=(1e17, 1e17 + 100.0), h=1.0), r"h is 1\.0.*larger h"),
     "Lemke with friction": (
         lambda: run(plane(contacts=[floor(**FRICTION)]), scheme=sl.MoreauJean(solver=sl.Lemke())),
-        r"Lemke cannot solve frictional contacts: use NSGS\(\)",
+        r"Lemke solves .* contact 0 is coulomb_planar: take NSGS\(\)",
     ),
     "solver a class": (
         lambda: run(scheme=sl.MoreauJean(solver=sl.Lemke)),
@@ -556,7 +556,7 @@ def test_a_broken_run_before_the_first_requested_time_is_still_an_error_of_the_r
 def test_a_mass_that_becomes_indefinite_during_the_run_is_named_with_its_state():
     system = sl.System(M=lambda q: q[0] - 0.5, f=-9.81)
     with pytest.raises(
-        sl.RunError, match=r"M.* not positive definite.* t = 0\.\d+.*q = \[0\.5.*v = \[-"
+        sl.RunError, match=r"M is not positive definite at t = 0\.\d+, q = \[0\.4.*eigenvalue"
     ) as caught:
         run(system)
     check_partial(caught.value, run(system, t_span=(0.0, caught.value.solution.t[-1])))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 import warnings
 import weakref
 
@@ -98,7 +99,8 @@ def _checking(unit, names: list[str], functions: list[UserFunction], nv: int):
         given = dict(zip(names, arguments, strict=True))
         for function in functions:
             state = given.get("t", 0.0), given["q"], given.get("v", np.zeros(nv))
-            function.fill(*state, np.empty(function.size))
+            if all(np.all(np.isfinite(part)) for part in state):  # else another function failed before
+                function.fill(*state, np.empty(function.size))
         return unit(*arguments)
 
     return run
@@ -125,6 +127,14 @@ class _OpaqueUse:
 
     call: str  # name of its unit in the module
     par: str  # text of its parameters
+
+
+def _level_of_caller() -> int:
+    """Return the stack level of the first frame outside of saltus, where a warning should point."""
+    package, level, frame = __name__.split(".")[0], 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class _Builder:
@@ -164,7 +174,7 @@ class _Builder:
         warnings.warn(
             f"{function.name} is {speed}, with derivatives by differences, because it cannot be traced: {reason}{also}",
             SlowFunctionWarning,
-            stacklevel=6,
+            stacklevel=_level_of_caller(),
         )
         name = f"opaque{len(self.opaque)}"
         self.opaque.append(made)

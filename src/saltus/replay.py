@@ -13,9 +13,6 @@ from saltus.record import COUNTERS, EVENT_COLUMNS, HEADER_SIZE
 from saltus.schemes.plan import SchemePlan
 from saltus.status import Status
 
-# failures that a step in plain Python can explain; a contact solver that stalls would only stall again, slowly
-REPLAYED = (Status.NONFINITE, Status.MASS_INDEFINITE, Status.NEWTON_STALLED, Status.MODEL_FAILED)
-
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
 
@@ -25,8 +22,8 @@ def explain(
 ) -> tuple[str, Exception | None]:
     """Return the message of a failed run and the exception that caused it, if a replay finds one."""
     where = f"step at t = {t:.9g} s with h = {h:.3g} s, q = {_short(state.q)}, v = {_short(state.v)}"
-    cause = _call_functions(model, t, h, state)
-    if cause is None and (error is not None or status in REPLAYED):
+    cause = None if error is not None else _call_functions(model, t, h, state)
+    if cause is None and (error is not None or status is Status.NONFINITE):
         cause = _replay(model, plan, t, h, state) or error
     if cause is not None:
         return f"{cause}\n  in the {where}", cause
@@ -42,6 +39,12 @@ def _call_functions(model: CompiledModel, t: float, h: float, state: State) -> E
         for time, q in ((t, state.q), (t + h, state.q + h * q_dot)):
             for function in model.functions.values():
                 function.fill(time, q, state.v, np.empty(function.size))
+            if "M" in model.functions:
+                M = model.functions["M"](time, q, state.v)
+                smallest = float(np.linalg.eigvalsh(M.reshape(len(state.v), -1))[0])
+                if not smallest > 0.0:
+                    where = f"at t = {time:.9g}, q = {_short(q)}"
+                    return FunctionError(f"M is not positive definite {where}: its smallest eigenvalue is {smallest:.6g}")
     except FunctionError as error:
         return error
     return None

@@ -230,13 +230,16 @@ class Solution:
     def at_times(self, times: np.ndarray) -> Solution:
         """Return the solution with its grid replaced by times inside of kept steps (what `t_eval` gives)."""
         times = times[times <= self.t[-1]]
+        if len(times) == 0:
+            return self
         right, left = self(times), self(times, side="-")
         total = self.impulse_at(times)
-        # what grew within a step is shared in proportion to time
-        sums = np.concatenate([self.joint_impulse, self._ledger[:, None], self._dissipation], axis=1)
-        sums = np.concatenate([np.zeros((1, sums.shape[1])), np.cumsum(sums, axis=0)])
-        grown = np.diff([[np.interp(t, self.t, column) for column in sums.T] for t in times], axis=0)
-        nj = self.joint_impulse.shape[1]
+        energy, kinetic = self.energy, self._kinetic(times, right.q, right.v)
+        joint = np.concatenate([np.zeros((1, self.joint_impulse.shape[1])), np.cumsum(self.joint_impulse, axis=0)])
+        shared = [self._shared(times, column) for column in (joint, energy.defect[:, None])]
+        # what an impact takes is taken at its time, at the end of its step
+        lost = self._shared(times, energy.dissipation, np.any(self._atoms != 0.0, axis=1))
+        work = kinetic - energy.kinetic[0] + lost.sum(axis=1) - shared[1][:, 0]
         ends = np.searchsorted(self.t, times, side="left")
         worst = [
             np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in zip(ends[:-1], ends[1:], strict=True)])
@@ -249,33 +252,43 @@ class Solution:
             v=right.v,
             v_minus=left.v,
             impulse=np.diff(total, axis=0),
-            joint_impulse=grown[:, :nj],
+            joint_impulse=np.diff(shared[0], axis=0),
             residual=worst[0],
             violation=worst[1],
             step_error=worst[2],
             _before=total[0],
-            _ledger=grown[:, nj],
-            _dissipation=grown[:, nj + 1 :],
+            _ledger=np.diff(work),
+            _dissipation=np.diff(lost, axis=0),
             _dense=np.zeros(0),
             _offset=np.zeros(len(times)),
             _follows=np.zeros(len(times), dtype=bool),
         )
         return _read_only(made)
 
+    def _shared(self, times: np.ndarray, sums: np.ndarray, late: np.ndarray | None = None) -> np.ndarray:
+        """Return sums at the nodes, shared within a step in proportion to time; in `late` steps all at the end."""
+        ends = np.clip(np.searchsorted(self.t, times, side="left"), 1, len(self.t) - 1)
+        share = (times - self.t[ends - 1]) / (self.t[ends] - self.t[ends - 1])
+        if late is not None:
+            share = np.where(late[ends - 1] & (share < 1.0), 0.0, share)
+        return sums[ends - 1] + share[:, None] * (sums[ends] - sums[ends - 1])
+
     # ---- energy
 
     @functools.cached_property
     def energy(self) -> Energy:
         """The energy ledger, see `Energy`."""
-        kinetic = np.empty(len(self.t))
-        model = self._model
-        scratch = np.empty(int(model.profile.size))
-        # copies, because kernels take writeable arrays only
-        ready(kinetic_energies)(model.units, self.t.copy(), self.q.flatten(), self.v.flatten(), scratch, kinetic)
+        kinetic = self._kinetic(self.t, self.q, self.v)
         contacts = len(self.system.contacts)
         dissipation = np.concatenate([np.zeros((1, contacts)), np.cumsum(self._dissipation, axis=0)])
         work = np.concatenate([[0.0], np.cumsum(self._ledger)])
         return Energy(kinetic, work, dissipation)
+
+    def _kinetic(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        kinetic, scratch = np.empty(len(t)), np.empty(int(self._model.profile.size))
+        # copies, because kernels take writeable arrays only
+        ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
+        return kinetic
 
     # ---- pictures
 

@@ -130,7 +130,7 @@ def _problem(system, t_span, q0, v0) -> Problem:
 def _check_settings(scheme, h, problem: Problem) -> None:
     if scheme is None or isinstance(scheme, type):
         if scheme is None:
-            raise SettingError("scheme is missing: give one such as scheme=MoreauJean()")
+            raise SettingError("scheme is missing: give scheme=MoreauJean() or another one")
         raise SettingError(f"scheme is the class {scheme.__name__}: give {scheme.__name__}() with brackets")
     if not hasattr(scheme, "plan"):
         raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")

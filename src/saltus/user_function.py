@@ -39,7 +39,8 @@ class UserFunction:
     def probe(cls, function, name, t, q, v, shapes, *, least=1, most=3, rate=False) -> UserFunction:
         """Call the function once; its result must have one of `shapes` (None: any vector) and be finite."""
         allowed = tuple(range(least, most + 1))
-        wanted = "(q, v)" if rate else " or ".join(f"({', '.join(ARGUMENTS[k])})" for k in allowed)
+        listed = [f"({', '.join(ARGUMENTS[k])})" for k in allowed]
+        wanted = "(q, v)" if rate else " or ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
         if not callable(function):
             raise FunctionError(f"{name} must be a function of {wanted}, not {function!r}")
         count = arity(function, name, wanted)
@@ -80,11 +81,12 @@ class UserFunction:
         if result is None:
             raise FunctionError(f"{self.name} returned None: does it lack a return statement?")
         try:
-            if np.iscomplexobj(np.asarray(result)):
-                raise FunctionError(f"{self.name} returned complex numbers {result!r}: it must be real {_at(t, q, v)}")
-            return np.array(result, dtype=float)
+            made = np.array(result)
+            if not np.iscomplexobj(made):
+                return made.astype(float)
         except (TypeError, ValueError) as error:
             raise FunctionError(f"{self.name} returned {result!r}, which is not an array of numbers") from error
+        raise FunctionError(f"{self.name} returned complex numbers {result!r}: it must be real {_at(t, q, v)}")
 
     def fill(self, t, q, v, out) -> None:
         """Call the function and write its result; a non-finite number is an error that names the state."""

@@ -8,6 +8,7 @@ Python. A damaged file is compiled again; an unwritable or foreign directory mea
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 import logging
@@ -80,20 +81,29 @@ def _prune(base: pathlib.Path, days: float = 60.0) -> None:
 
 @functools.cache
 def _imports(path: pathlib.Path) -> frozenset[pathlib.Path]:
-    """Return the files of the saltus modules that one file imports."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
+    """Return the files of the saltus modules that one file imports when it runs (not for type checkers only)."""
+    found: set[pathlib.Path] = set()
+    todo: list[ast.AST] = [ast.parse(path.read_text())]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and getattr(node.test, "id", getattr(node.test, "attr", "")) == "TYPE_CHECKING":
+            todo.extend(node.orelse)
+            continue
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE.name:
-            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+            inside = [_module_file(f"{node.module}.{alias.name}") for alias in node.names]
+            found.update(file or _module_file(node.module) for file in inside)
         elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names if alias.name.split(".")[0] == PACKAGE.name]
-        for name in names:
-            stem = PACKAGE.joinpath(*name.split(".")[1:])
-            for file in (stem.with_suffix(".py"), stem / "__init__.py"):
-                if file.is_file():
-                    found.add(file)
-    return frozenset(found)
+            found.update(_module_file(alias.name) for alias in node.names if alias.name.split(".")[0] == PACKAGE.name)
+        todo.extend(ast.iter_child_nodes(node))
+    return frozenset(file for file in found if file is not None)
+
+
+def _module_file(name: str) -> pathlib.Path | None:
+    stem = PACKAGE.joinpath(*name.split(".")[1:])
+    for file in (stem.with_suffix(".py"), stem / "__init__.py"):
+        if file.is_file():
+            return file
+    return None
 
 
 @functools.cache
@@ -107,9 +117,9 @@ def source_digest(file: str) -> str:
             todo.extend(_imports(path))
     versions = (numba.__version__, llvmlite.__version__, sys.version)
     digest = hashlib.sha256(repr(versions).encode())
-    for path in sorted(seen):
-        name = path.relative_to(PACKAGE) if path.is_relative_to(PACKAGE) else path.name
-        digest.update(str(name).encode() + b"\0" + path.read_bytes() + b"\0")
+    named = {str(p.relative_to(PACKAGE) if p.is_relative_to(PACKAGE) else p.name): p for p in seen}
+    for name in sorted(named):
+        digest.update(name.encode() + b"\0" + named[name].read_bytes() + b"\0")
     return digest.hexdigest()[:20]
 
 
@@ -207,13 +217,19 @@ class UnitCache:
 
     def save_overload(self, signature, result):
         disk = self._open()
-        if disk is not None:
+        if disk is None:
+            return
+        for attempt in (1, 2):
             try:
                 disk.save_overload(signature, result)
+                return
             except OSError as error:
                 log.warning("saltus: compiled kernel not kept on disk: %s", error)
-            except RuntimeError as error:  # an interruption during the compilation leaves no code to keep
-                log.debug("kernel %s not kept: %s", self._function.__qualname__, error)
+                return
+            except Exception as error:  # a damaged index, or code that an interruption left unfinished
+                log.debug("kernel %s not kept (attempt %d): %r", self._function.__qualname__, attempt, error)
+                with contextlib.suppress(OSError):
+                    os.unlink(disk._cache_file._index_path)
 
     def enable(self):
         pass

@@ -7,15 +7,22 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 import types
 
 from saltus.compile import cache
 
 _GENERATOR = __file__
+_making = threading.RLock()
 
 
 def module_from(text: str, prefix: str) -> types.ModuleType:
     """Return the module of a generated source text; the same text gives the same module."""
+    with _making:
+        return _module_from(text, prefix)
+
+
+def _module_from(text: str, prefix: str) -> types.ModuleType:
     name = f"saltus_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
     if name in sys.modules:
         return sys.modules[name]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import threading
 import types as python_types
 
 from numba import config, njit
@@ -19,6 +20,9 @@ from saltus.compile.handle import handle
 from saltus.compile.thin import as_array, ivec, larger, mat, smaller, vec, whole
 
 __all__ = ["as_array", "exposed", "handle", "interpreted", "ivec", "larger", "mat", "ready", "smaller", "unit", "vec", "whole"]
+
+
+_compiling = threading.RLock()
 
 
 def unit(*signatures, entry: bool = False, allocates: bool = False, inline: str = "never", nogil: bool = True):
@@ -72,10 +76,11 @@ def ready(dispatcher, signature=None):
     if config.DISABLE_JIT:
         return dispatcher
     signature = getattr(signature, "signature", signature) or dispatcher.unit_signatures[0]
-    if tuple(signature.args) not in dispatcher.overloads:
-        dispatcher._can_compile = True
-        with _lean_optimisation():
-            dispatcher.compile(signature)
+    with _compiling:
+        if tuple(signature.args) not in dispatcher.overloads:
+            dispatcher._can_compile = True
+            with _lean_optimisation():
+                dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
 

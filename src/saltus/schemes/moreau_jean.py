@@ -120,7 +120,7 @@ class MoreauJean:
         for field in ("theta", "gamma"):
             value = getattr(self, field)
             if not isinstance(value, numbers.Real) or not 0.0 <= value <= 1.0:
-                raise SettingError(f"{field} of MoreauJean is {value!r}: it must be a number between 0 and 1")
+                raise SettingError(f"{field} of MoreauJean is {value!r}: it must lie between 0 and 1")
         if self.projection not in (True, False, "active"):
             raise SettingError(f"projection of MoreauJean is {self.projection!r}: it must be True, False or 'active'")
         if self.at not in ("theta", "end"):

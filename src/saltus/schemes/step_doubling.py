@@ -102,11 +102,11 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     at += nr + nc
     # a step may keep what it factored for one h: half and whole steps get workspaces of their own
     room = (work.shape[0] - at) // 2
-    half, whole = vec(work, at, room), vec(work, at + room, room)
+    half_work, whole_work = vec(work, at, room), vec(work, at + room, room)
     middle = handle(State(q, v, kept))
 
     # ---- whole step, only for its position
-    status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, whole, iwork)
+    status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, whole_work, iwork)
     if status != 0:
         return status
     block = record.dense
@@ -118,7 +118,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     first = handle(
         Record(header, v_minus, impulse, dissipation, record.events, vec(block, blocks, dense), record.counters)
     )
-    status = inner.step(model, inner.inner, inner.settings, t, 0.5 * h, state, middle, first, half, iwork)
+    status = inner.step(model, inner.inner, inner.settings, t, 0.5 * h, state, middle, first, half_work, iwork)
     if status != 0:
         return status
     rows = whole(header[EVENTS_USED])
@@ -134,7 +134,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
         )
     )
     status = inner.step(
-        model, inner.inner, inner.settings, t + 0.5 * h, 0.5 * h, middle, state_new, second, half, iwork
+        model, inner.inner, inner.settings, t + 0.5 * h, 0.5 * h, middle, state_new, second, half_work, iwork
     )
     if status != 0:
         return status
