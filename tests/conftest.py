@@ -13,7 +13,7 @@ import pytest
 def reference_run():
     """Return a reader of external reference runs: name -> table, one row per time.
 
-    The runs lie in `../shared/cases` beside the checkout, or where the environment variable SALTUS_CASES points.
+    The runs lie in `../shared/cases` beside the checkout, or where the environment says with SALTUS_CASES.
     """
     folder = Path(os.environ.get("SALTUS_CASES", Path(__file__).parents[2] / "shared" / "cases"))
     if not folder.is_dir():

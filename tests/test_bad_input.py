@@ -223,6 +223,7 @@ MECHANICS = {
         r"q0 violates joint 'b': constraint = -1\.000e\+00",
     ),
     "K beside q_dot": (lambda: run(ball(K=1.0, q_dot=lambda q, v: v)), r"K needs q_dot = v.*into f"),
+    "name not text": (lambda: floor(name=7), r"name of a contact must be text, not 7"),
     "two names": (
         lambda: ball(contacts=[floor(), floor()]),
         r"two contacts or joints are called 'floor'.*differ",
@@ -300,6 +301,13 @@ SETTINGS = {
     "Lemke with friction": (
         lambda: run(plane(contacts=[floor(**FRICTION)]), scheme=sl.MoreauJean(solver=sl.Lemke())),
         r"Lemke solves .* contact 0 is coulomb_planar: take NSGS\(\)",
+    ),
+    "Direct with two": (
+        lambda: run(
+            plane(contacts=[floor(), floor(gap=lambda q: q[1], name="wall")]),
+            scheme=sl.MoreauJean(solver=sl.contact.Direct()),
+        ),
+        r"Direct solves one contact.* 2",
     ),
     "solver a class": (
         lambda: run(scheme=sl.MoreauJean(solver=sl.Lemke)),
@@ -480,8 +488,20 @@ def test_a_force_that_becomes_nan_names_itself_and_keeps_the_run_so_far():
             ),
             r"slip of contact 'floor' returned .*nan.* at t = [\d.]+, q = ",
         ),
+        (
+            lambda: ball(joints=[sl.Joint(lambda t, q: (q[0] - 1.0) * np.sqrt(0.4 - t), name="clamp")]),
+            r"constraint of joint 'clamp' returned .*nan.* at t = 0\.4",
+        ),
+        (
+            lambda: ball(q_dot=lambda q, v: v * np.sqrt(q - 0.5) / np.sqrt(q - 0.5)),
+            r"q_dot returned .*nan.* at t = [\d.]+, q = \[0\.4",
+        ),
+        (
+            lambda: ball(retract=lambda q: q * np.sqrt(q - 0.5) / np.sqrt(q - 0.5)),
+            r"retract returned .*nan.* at t = [\d.]+, q = \[0\.4",
+        ),
     ],
-    ids=["M", "gap", "slip"],
+    ids=["M", "gap", "slip", "joint", "q_dot", "retract"],
 )
 def test_any_function_that_becomes_nan_names_itself(system, match):
     with pytest.raises(sl.RunError, match=match) as caught:
@@ -533,6 +553,57 @@ def test_an_exception_during_the_run_leads_into_the_users_function(function, wor
     assert caught.value.solution.t[-1] == 19 * H
     check_partial(caught.value, run(system, t_span=(0.0, 19 * H)))
     np.testing.assert_allclose(caught.value.solution.v[:, 0], -caught.value.solution.t, atol=1e-12)
+
+
+def outside_of_q(t, q, v):
+    if t > 0.3:
+        return [q[7]]
+    return [-1.0]
+
+
+def growing(t, q, v):
+    return WIND.at(0.0) * np.ones(1 if float(t) < 0.3 else 2)
+
+
+def silent(t, q, v):
+    return WIND.at(0.0) if float(t) < 0.3 else None
+
+
+@pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (outside_of_q, r"f raised IndexError: index 7 is out of bounds .* at t = 0\.30"),
+        (growing, r"f returned 2 numbers, expected 1 at t = 0\.30"),
+        (silent, r"f returned None: does it lack a return"),
+    ],
+    ids=["index", "size", "nothing"],
+)
+def test_a_wrong_result_during_the_run_is_no_silent_damage(function, words):
+    with pytest.raises(sl.RunError, match=words) as caught:
+        run(sl.System(M=1.0, f=function))
+    assert caught.value.solution.t[-1] == 19 * H
+    np.testing.assert_allclose(caught.value.solution.v[:, 0], -caught.value.solution.t, atol=1e-12)
+
+
+def test_a_force_that_writes_into_its_arguments_moves_nothing():
+    def scribbling(t, q, v):
+        q[0], v[0] = 5.0, 3.0
+        return [-2.0]
+
+    sol = run(sl.System(M=1.0, f=scribbling))
+    np.testing.assert_allclose(sol.q[:, 0], 1.0 - sol.t**2, rtol=0.0, atol=1e-12)
+
+
+def test_a_force_may_return_the_same_array_again_and_again():
+    answer = np.zeros(1)
+
+    def reusing(t, q, v):
+        answer[0] = -2.0 * q[0]
+        return answer
+
+    expected = run(sl.System(M=1.0, f=lambda t, q, v: -2.0 * q))
+    np.testing.assert_allclose(run(sl.System(M=1.0, f=reusing)).q, expected.q, rtol=0.0, atol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")

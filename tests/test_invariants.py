@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +15,7 @@ from saltus.system import arity
 
 ROUNDING = 1e-12
 # systems differ in numbers, never in structure: nothing compiles again
-bounded = settings(max_examples=20, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 
 
 def lists(low: float, high: float, size: int):
@@ -34,7 +33,9 @@ class Rows:
     def __init__(self, system: sl.System, t: float, q: np.ndarray, nv: int):
         self.system, self.t, self.q, self.nv = system, t, q, nv
         basis = np.eye(nv)
-        self.directions = [basis[i] if system.q_dot is None else np.array(system.q_dot(q, basis[i])) for i in range(nv)]
+        self.directions = [
+            basis[i] if system.q_dot is None else np.array(system.q_dot(q, basis[i])) for i in range(nv)
+        ]
 
     def of(self, function) -> tuple[np.ndarray, np.ndarray]:
         """Return rows and constants of the rate of a function of (q) or (t, q)."""
@@ -86,10 +87,14 @@ def middle_position(system: sl.System, q, v_theta, h) -> np.ndarray:
     return middle
 
 
-def check_steps(sol: sl.Solution, h: float, *, laws: float = 1e-9, balance: float = 1e-10, every: int = 1) -> int:
-    """Check balance of momentum, Newton's law and Coulomb's law of each step of a theta = 1/2 run; count reactions."""
+LAWS, BALANCE = 1e-9, 1e-10  # relative errors of velocities and of momentum that iterations may leave
+UNDECIDED = 1e-12  # [m] forecasts that rounding may call open or closed
+
+
+def check_steps(sol: sl.Solution, h: float) -> int:
+    """Check momentum, Newton's and Coulomb's law in each step of a run with theta = 1/2; count pushing contacts."""
     system, nv, seen = sol.system, sol.v.shape[1], 0
-    for k in range(0, len(sol.t) - 1, every):
+    for k in range(len(sol.t) - 1):
         q, v, v_new = sol.q[k], sol.v[k], sol.v[k + 1]
         v_theta, t = 0.5 * (v + v_new), sol.t[k] + 0.5 * h
         at = middle_position(system, q, v_theta, h)
@@ -98,7 +103,7 @@ def check_steps(sol: sl.Solution, h: float, *, laws: float = 1e-9, balance: floa
         free = h * total_force(system, t, at, v_theta)
         push, r = np.zeros(nv), 0
         speed = max(np.max(np.abs(x)) for x in (v, v_new, np.linalg.solve(M, free)))
-        for c, contact in enumerate(system.contacts):
+        for contact in system.contacts:
             W, w = rows.contact(contact)
             P = sol.impulse[k, r : r + len(W)]
             r += len(W)
@@ -109,19 +114,19 @@ def check_steps(sol: sl.Solution, h: float, *, laws: float = 1e-9, balance: floa
             assert P[0] >= 0.0
             W_start, w_start = start.contact(contact)
             forecast = gap_of(contact, sol.t[k], q) + 0.5 * h * (W_start[0] @ v + w_start[0])
-            if abs(forecast) > 1e-12:  # else rounding decides
-                assert forecast <= 0.0 or np.all(P == 0.0)
-            if forecast < -1e-12:
-                assert bounce >= -laws * scale
+            if forecast > UNDECIDED:
+                assert np.all(P == 0.0)
+            if forecast < -UNDECIDED:
+                assert bounce >= -LAWS * scale
             if P[0] > 0.0:
                 seen += 1
-                assert abs(bounce) <= laws * scale
+                assert abs(bounce) <= LAWS * scale
             if len(W) > 1:
                 P_T, u_T = P[1:], u_new[1:]
                 assert np.linalg.norm(P_T) <= contact.mu * P[0] * (1.0 + ROUNDING)
                 slip = np.linalg.norm(u_T)
                 off = np.linalg.norm(slip * P_T + contact.mu * P[0] * u_T)
-                assert off <= 2.0 * laws * scale * contact.mu * P[0]
+                assert off <= 2.0 * LAWS * scale * contact.mu * P[0]
         r = 0
         for joint in system.joints:
             W, w = rows.of(joint.constraint)
@@ -129,7 +134,7 @@ def check_steps(sol: sl.Solution, h: float, *, laws: float = 1e-9, balance: floa
             r += len(W)
         scale = np.abs(M) @ (np.abs(v) + np.abs(v_new)) + np.abs(free) + np.abs(push)
         defect = M @ (v_new - v) - free - push
-        assert np.all(np.abs(defect) <= balance * np.max(scale)), f"step {k}: {defect}"
+        assert np.all(np.abs(defect) <= BALANCE * np.max(scale)), f"step {k}: {defect}"
     return seen
 
 
@@ -139,22 +144,22 @@ def gap_of(contact: sl.Contact, t: float, q: np.ndarray) -> float:
 
 # ---- momentum and laws on the problem library
 
-# problem, step [s]
+# problem, number of steps
 RUNS = {
-    "bead_column": (problems.bead_column(n=5), 4e-3),
-    "impact_oscillator": (problems.impact_oscillator(), 0.0531),
-    "zeno_ball": (problems.zeno_ball(), 0.0113),
-    "driven_pendulum": (problems.driven_pendulum(), 0.0531),
-    "impacting_bar": (problems.impacting_bar(n=10), 4e-6),
-    "newtons_cradle": (problems.newtons_cradle(n=5, e=0.7), 0.0127),
-    "rolling_sphere": (problems.rolling_sphere(), 5e-3),
-    "sliding_block": (problems.sliding_block(v0=-2.0), 7e-3),
-    "slider_crank": (problems.slider_crank(t_end=0.04), 2e-4),
-    "rod_pendulum": (problems.rod_pendulum(), 0.02),
-    "double_pendulum": (problems.double_pendulum(), 0.02),
-    "spinning_top": (problems.spinning_top(), 5e-3),
-    "four_bar": (problems.four_bar(t_end=0.1), 5e-4),
-    "tumbling_box": (problems.tumbling_box(), 5e-3),
+    "bead_column": (problems.bead_column(n=5), 500),
+    "impact_oscillator": (problems.impact_oscillator(), 377),
+    "zeno_ball": (problems.zeno_ball(), 353),
+    "driven_pendulum": (problems.driven_pendulum(), 377),
+    "impacting_bar": (problems.impacting_bar(n=10), 375),
+    "newtons_cradle": (problems.newtons_cradle(n=5, e=0.7), 79),
+    "rolling_sphere": (problems.rolling_sphere(), 100),
+    "sliding_block": (problems.sliding_block(v0=-2.0), 143),
+    "slider_crank": (problems.slider_crank(t_end=0.04), 200),
+    "rod_pendulum": (problems.rod_pendulum(), 100),
+    "double_pendulum": (problems.double_pendulum(), 150),
+    "spinning_top": (problems.spinning_top(), 200),
+    "four_bar": (problems.four_bar(t_end=0.1), 200),
+    "tumbling_box": (problems.tumbling_box(), 200),
 }
 
 
@@ -165,8 +170,8 @@ def run():
 
     def solved(name: str) -> sl.Solution:
         if name not in made:
-            problem, h = RUNS[name]
-            made[name] = sl.solve(problem, scheme=sl.MoreauJean(), h=h)
+            problem, steps = RUNS[name]
+            made[name] = sl.solve(problem, scheme=sl.MoreauJean(), h=problem.t_span[1] / steps)
         return made[name]
 
     return solved
@@ -174,18 +179,11 @@ def run():
 
 @pytest.mark.parametrize("name", RUNS)
 def test_every_step_balances_momentum_and_obeys_the_contact_laws(run, name):
-    # every step but the last, which may be shorter
-    sol, h = run(name), RUNS[name][1]
-    whole = np.flatnonzero(np.abs(np.diff(sol.t) - h) > 1e-9 * h)
-    assert len(whole) <= 1
-    h = float(np.median(np.diff(sol.t)))
-    seen = check_steps(sol if not len(whole) else shortened(sol), h)
-    assert seen > 0 or not sol.system.contacts or name == "four_bar"
-
-
-def shortened(sol: sl.Solution) -> sl.Solution:
-    """Return the run without its last, shorter step."""
-    return dataclasses.replace(sol, t=sol.t[:-1], q=sol.q[:-1], v=sol.v[:-1])
+    problem, steps = RUNS[name]
+    sol = run(name)
+    assert len(sol.t) == steps + 1
+    seen = check_steps(sol, problem.t_span[1] / steps)
+    assert (seen > 0) == bool(sol.system.contacts)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -195,7 +193,10 @@ def test_every_step_carries_a_certificate(run, name):
     assert np.max(sol.residual) <= 1e-10
 
 
-@pytest.mark.parametrize("name", [name for name, (p, _) in RUNS.items() if any(c.mu for c in p.system.contacts)])
+FRICTIONAL = [name for name, (problem, _) in RUNS.items() if any(c.mu > 0.0 for c in problem.system.contacts)]
+
+
+@pytest.mark.parametrize("name", FRICTIONAL)
 def test_friction_stays_in_its_cone(run, name):
     sol = run(name)
     for contact_name, contact in zip(sol.system.contact_names, sol.system.contacts, strict=True):
@@ -270,7 +271,10 @@ def test_the_energy_ledger_closes_for_linear_systems(masses, speeds, shares, e, 
 
 
 def test_a_million_elastic_impacts_keep_the_energy():
-    wall = [sl.Contact(lambda q: q[0] + 1.0, e=1.0, name="left"), sl.Contact(lambda q: 1.0 - q[0], e=1.0, name="right")]
+    wall = [
+        sl.Contact(lambda q: q[0] + 1.0, e=1.0, name="left"),
+        sl.Contact(lambda q: 1.0 - q[0], e=1.0, name="right"),
+    ]
     system = sl.System(M=0.7, f=-0.3, contacts=wall, K=1.3)
 
     def energy(q, v):
@@ -279,9 +283,8 @@ def test_a_million_elastic_impacts_keep_the_energy():
     q, v, impacts, started = 0.1, 9.0, 0, energy(0.1, 9.0)
     while impacts < 1_000_000:
         # continued in pieces: a table of a million events is not wanted
-        sol = sl.solve(
-            system, (0.0, 30_000.0), q, v, scheme=sl.MoreauJean(theta=0.5), h=0.1, save="events", start_tolerance=1.0
-        )
+        keeping = {"save": "events", "start_tolerance": 1.0}
+        sol = sl.solve(system, (0.0, 30_000.0), q, v, scheme=sl.MoreauJean(theta=0.5), h=0.1, **keeping)
         impacts += int(np.sum(sol.events["kind"] == "impact"))
         assert np.max(np.abs(energy(sol.q, sol.v) / started - 1.0)) <= 1e-9
         q, v = sol.q[-1], sol.v[-1]
@@ -308,7 +311,8 @@ def test_each_single_impact_loses_what_newtons_law_says(masses, speeds, shares, 
         assert pytest.approx((1.0 + e) * m * -u_minus, rel=1e-9) == P
         expected = 0.5 * (1.0 - e**2) * m * u_minus**2
         assert lost[k - 1, c] == pytest.approx(expected, rel=1e-9, abs=ROUNDING * scale)
-        assert sol.energy.kinetic[k - 1] - sol.energy.kinetic[k] == pytest.approx(expected, rel=1e-6, abs=1e-11 * scale)
+        drop = sol.energy.kinetic[k - 1] - sol.energy.kinetic[k]
+        assert drop == pytest.approx(expected, rel=1e-6, abs=1e-11 * scale)
 
 
 @bounded
@@ -319,14 +323,15 @@ def test_impacts_between_beads_keep_momentum(masses, speeds, shares, e):
     )
     momentum = sol.v @ np.array(masses)
     walls = np.cumsum(sol.impulse[:, 0] - sol.impulse[:, -1])
-    assert np.max(np.abs(momentum[1:] - momentum[0] - walls)) <= 1e-12 * (np.abs(sol.v).max() * sum(masses) + 1e-300)
+    scale = np.max(np.abs(sol.v)) * sum(masses)
+    assert np.max(np.abs(momentum[1:] - momentum[0] - walls)) <= ROUNDING * scale
 
 
 # ---- friction
 
 
 def sledge(mu, *, spatial: bool, stiffness: float, weights) -> sl.System:
-    """Three bodies tied by springs, each pressed on the floor with its own friction: W is constant, D is not diagonal."""
+    """Three bodies tied by springs, each pressed on the floor with its own friction; W is constant."""
     d = 3 if spatial else 2
     ties = np.diff(np.eye(3), axis=0)
 
@@ -344,8 +349,8 @@ def sledge(mu, *, spatial: bool, stiffness: float, weights) -> sl.System:
 @given(st.data())
 def test_friction_does_no_positive_work_and_stays_in_its_cone(spatial, data):
     d = 3 if spatial else 2
-    mu = data.draw(lists(0.05, 1.0, 3))
-    system = sledge(mu, spatial=spatial, stiffness=data.draw(st.floats(1.0, 50.0)), weights=data.draw(lists(1.0, 30.0, 3)))
+    mu, weights = data.draw(lists(0.05, 1.0, 3)), data.draw(lists(1.0, 30.0, 3))
+    system = sledge(mu, spatial=spatial, stiffness=data.draw(st.floats(1.0, 50.0)), weights=weights)
     q0, v0 = np.array(data.draw(lists(0.0, 0.3, 3 * d))), np.array(data.draw(lists(-2.0, 2.0, 3 * d)))
     sol = sl.solve(system, (0.0, 2.0), q0, v0, scheme=sl.MoreauJean(), h=0.01)
     P = sol.impulse.reshape(len(sol.t) - 1, 3, d)
@@ -371,8 +376,9 @@ def test_coupled_friction_balances_momentum_and_obeys_the_laws(spatial):
 # ---- order of contacts
 
 
+# every order is a structure of its own and compiles: a few suffice
 @bounded
-@given(st.permutations(range(N + 1)), MASSES, SPEEDS, SHARES, st.floats(0.0, 1.0))
+@given(st.sampled_from([(4, 3, 2, 1, 0), (2, 0, 4, 1, 3)]), MASSES, SPEEDS, SHARES, st.floats(0.0, 1.0))
 def test_the_order_of_contacts_does_not_matter(order, masses, speeds, shares, e):
     system = beads(masses, e, stiffness=1.0, gravity=1.0)
     shuffled = sl.System(system.M, system.f, [system.contacts[i] for i in order], K=system.K)
@@ -448,7 +454,10 @@ def test_binary_units_change_no_bit(name, length, time, mass):
 @pytest.mark.parametrize(("L", "T", "m"), [(1e3, 1.0, 1e3), (0.3048, 60.0, 0.4536), (1e-6, 1e-3, 1e-9)])
 def test_units_do_not_matter(name, L, T, m):
     one, two, q_unit, P_unit = runs_in_units(name, L, T, m)
-    v_unit = q_unit / T
-    np.testing.assert_allclose(two.q, one.q * q_unit, rtol=0.0, atol=1e-9 * np.abs(one.q).max() * q_unit)
-    np.testing.assert_allclose(two.v, one.v * v_unit, rtol=0.0, atol=1e-9 * np.abs(one.v).max() * v_unit)
-    np.testing.assert_allclose(two.impulse, one.impulse * P_unit, rtol=0.0, atol=1e-8 * np.abs(one.impulse).max() * P_unit)
+    for ours, theirs, unit in (
+        (two.q, one.q, q_unit),
+        (two.v, one.v, q_unit / T),
+        (two.impulse, one.impulse, P_unit),
+    ):
+        scale = np.max(np.abs(theirs)) * unit
+        np.testing.assert_allclose(ours, theirs * unit, rtol=0.0, atol=1e-9 * scale)

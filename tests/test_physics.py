@@ -68,7 +68,7 @@ def test_a_light_ball_on_a_heavy_one_leaves_three_times_as_fast():
 # ---- rolling and sliding
 
 
-@pytest.mark.parametrize(("shape", "share"), [("sphere", 5.0 / 7.0), ("disc", 2.0 / 3.0), ("hoop", 1.0 / 2.0)])
+@pytest.mark.parametrize(("shape", "share"), [("sphere", 5 / 7), ("disc", 2 / 3), ("hoop", 1 / 2)])
 def test_a_sliding_body_ends_up_rolling_with_its_share_of_the_speed(shape, share):
     h, problem = 0.00731, problems.rolling_sphere(shape=shape, v0=1.0, mu=0.2, radius=0.1)
     sol = sl.solve(problem, scheme=sl.MoreauJean(), h=h)
@@ -85,13 +85,12 @@ def test_a_sliding_body_ends_up_rolling_with_its_share_of_the_speed(shape, share
 @pytest.mark.parametrize("margin", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("mu", [0.1, 0.5, 1.3])
 def test_a_block_sticks_on_an_incline_below_the_angle_of_friction_and_slides_above(mu, margin):
-    below, above = (problems.sliding_block(beta=atan(mu) * x, mu=mu, v0=0.0) for x in (1.0 - margin, 1.0 + margin))
-    resting = sl.solve(below, scheme=sl.MoreauJean(), h=0.01)
+    below, above = (atan(mu) * x for x in (1.0 - margin, 1.0 + margin))
+    resting = sl.solve(problems.sliding_block(beta=below, mu=mu, v0=0.0), scheme=sl.MoreauJean(), h=0.01)
     assert np.max(np.abs(resting.v)) <= 1e-15 and np.max(np.abs(resting.q)) <= 1e-15
-    sliding = sl.solve(above, scheme=sl.MoreauJean(), h=0.01)
-    beta = atan(mu) * (1.0 + margin)
-    # the pull is a small difference of large numbers
-    pull = GRAVITY * (sin(beta) - mu * cos(beta))
+    sliding = sl.solve(problems.sliding_block(beta=above, mu=mu, v0=0.0), scheme=sl.MoreauJean(), h=0.01)
+    # a small difference of large numbers
+    pull = GRAVITY * (sin(above) - mu * cos(above))
     assert pull > 0.0
     np.testing.assert_allclose(sliding.v[:, 0], pull * sliding.t, rtol=0.0, atol=1e-12)
     assert "slip" in kinds(sliding) and "stick" in kinds(resting)
@@ -102,7 +101,7 @@ def test_a_block_on_an_incline_decelerates_as_coulomb_says(v0):
     h, problem = 0.00713, problems.sliding_block(v0=v0)
     sol = sl.solve(problem, scheme=sl.MoreauJean(), h=h)
     np.testing.assert_allclose(sol.v, problem.exact.v(sol.t), rtol=0.0, atol=1e-13)
-    np.testing.assert_allclose(np.cumsum(sol.impulse, axis=0), problem.exact.impulse(sol.t[1:]), rtol=0.0, atol=1e-12)
+    np.testing.assert_allclose(sol.impulse_at(sol.t), problem.exact.impulse(sol.t), rtol=0.0, atol=1e-12)
     # exact but for the step in which it stops
     assert np.max(np.abs(sol.q - problem.exact.q(sol.t))) <= GRAVITY * h**2 / 2.0
 
@@ -119,13 +118,12 @@ def test_a_point_thrown_across_an_incline_stops_when_the_hodograph_says():
     steepness, k, speed, phi = 0.3, 2.0, 1.0, 1.2
     expected = speed * (k + cos(phi)) / (GRAVITY * sin(steepness) * (k**2 - 1.0))
     v0 = [speed * cos(phi), speed * sin(phi), 0.0]
-    errors = []
+    system = spatial_incline(steepness, k)
     for h in (4e-3, 2e-3, 1e-3, 5e-4):
-        sol = sl.solve(spatial_incline(steepness, k), (0.0, 0.5), np.zeros(3), v0, scheme=sl.MoreauJean(), h=h)
+        sol = sl.solve(system, (0.0, 0.5), np.zeros(3), v0, scheme=sl.MoreauJean(), h=h)
         (stop,) = sol.events[sol.events["kind"] == "stick"]["t"]
-        errors.append(abs(stop - expected) / h)
+        assert abs(stop - expected) <= 2.0 * h
         assert np.max(np.abs(sol.v[-1])) <= 1e-15
-    assert max(errors) <= 2.0  # of order one: a matter of steps
 
 
 def on_belt(belt) -> sl.System:
@@ -145,13 +143,12 @@ def test_a_belt_drags_a_block_up_to_its_own_speed():
     assert np.max(np.abs(sol.energy.defect)) <= 1e-13
 
 
-def test_a_block_follows_a_belt_that_swings_gently():
-    for h in (0.02, 0.01, 0.005):
-        sol = sl.solve(on_belt(np.sin), (0.0, 3.0), [0.0, 0.0], [0.0, 0.0], scheme=sl.MoreauJean(), h=h)
-        # the belt is felt at the middle of the step
-        np.testing.assert_allclose(sol.v[1:, 0], np.sin(sol.t[1:] - 0.5 * h), rtol=0.0, atol=1e-13)
-    sol = sl.solve(on_belt(np.sin), (0.0, 3.0), [0.0, 0.0], [0.0, 0.0], scheme=sl.MoreauJean(at="end"), h=0.01)
-    np.testing.assert_allclose(sol.v[:, 0], np.sin(sol.t), rtol=0.0, atol=1e-13)
+@pytest.mark.parametrize(("at", "share"), [("theta", 0.5), ("end", 1.0)])
+def test_a_block_follows_a_belt_that_swings_gently(at, share):
+    h = 0.01
+    sol = sl.solve(on_belt(np.sin), (0.0, 3.0), [0.0, 0.0], [0.0, 0.0], scheme=sl.MoreauJean(at=at), h=h)
+    # the belt is felt where the scheme evaluates it
+    np.testing.assert_allclose(sol.v[1:, 0], np.sin(sol.t[:-1] + share * h), rtol=0.0, atol=1e-13)
 
 
 # ---- moving walls
@@ -251,7 +248,7 @@ def test_a_linkage_with_a_loose_pin_keeps_its_joints():
 
 
 def test_a_tumbling_box_comes_to_rest_and_stays():
-    sol = sl.solve(problems.tumbling_box(t_end=2.0), scheme=sl.MoreauJean(projection=True), h=0.002)
+    sol = sl.solve(problems.tumbling_box(t_end=2.0), scheme=TOUCHING, h=0.002)
     end, rest = sol.t > 1.9, sol.t > 1.5
     assert np.max(np.abs(sol.v[end])) <= 1e-9
     assert np.max(np.abs(sol.q[end] - sol.q[-1])) <= 1e-9
@@ -285,7 +282,7 @@ def test_a_flat_box_lands_on_four_corners_and_stays_level(e):
     np.testing.assert_allclose(sol.v[:, [0, 1, 3, 4, 5]], 0.0, rtol=0.0, atol=1e-8)
     np.testing.assert_allclose(sol.impulse[-1, ::3].sum(), GRAVITY * 0.005, rtol=1e-9)
     fallen = np.sqrt(2.0 * 0.02 / GRAVITY)
-    assert abs(sol.events["t"][0] - fallen) <= 0.005
+    assert 0.0 <= sol.events["t"][0] - fallen <= 1.5 * 0.005
     assert abs(sol.q[-1, 2] - 0.03) <= 0.005 * np.sqrt(2.0 * 0.02 * GRAVITY)
 
 
@@ -295,7 +292,8 @@ LEGS = [(-1.0, -0.5), (1.0, -0.5), (1.0, 0.5), (-1.0, 0.5)]
 def four_legged_table(load: float, x: float, y: float) -> sl.System:
     """A rigid table, q = (height, roll, pitch) linearised, with a load at (x, y): one leg too many."""
     legs = [
-        sl.Contact(lambda q, a=a, b=b: q[0] + b * q[1] - a * q[2], e=0.2, name=f"leg {i}") for i, (a, b) in enumerate(LEGS)
+        sl.Contact(lambda q, a=a, b=b: q[0] + b * q[1] - a * q[2], e=0.2, name=f"leg {i}")
+        for i, (a, b) in enumerate(LEGS)
     ]
     return sl.System(M=[10.0, 3.0, 5.0], f=[-10.0 * GRAVITY - load, -load * y, load * x], contacts=legs)
 
@@ -343,7 +341,9 @@ def test_runs_converge_to_the_exact_solution(problem, bounds):
 
 
 @pytest.mark.parametrize(
-    ("problem", "force"), [(problems.zeno_ball(), 2.0), (problems.zeno_oscillator(), 0.5)], ids=lambda x: getattr(x, "name", "")
+    ("problem", "force"),
+    [(problems.zeno_ball(), 2.0), (problems.zeno_oscillator(), 0.5)],
+    ids=["zeno_ball", "zeno_oscillator"],
 )
 def test_after_the_accumulation_the_body_rests_and_the_wall_carries_it(problem, force):
     sol = sl.solve(problem, scheme=sl.MoreauJean(), h=1.0713e-3)
@@ -372,12 +372,14 @@ def test_the_event_table_of_a_ball_tells_its_impacts():
     impacts, exact = sol.events, np.array(problem.exact.jumps)
     assert len(impacts) == len(exact)
     assert set(kinds(sol)) == {"impact"} and set(impacts["contact"].tolist()) == {"floor"}
-    # each flight begins where the scheme put the impact before: the errors add up, a step each
-    assert np.all(np.abs(impacts["t"] - exact) <= h * np.arange(1, len(exact) + 1))
-    assert abs(impacts["t"][0] - exact[0]) <= h
+    # the forecast looks half a step ahead and the impact is booked at the end of the step: 1/2 to 3/2 steps
+    # late; each flight begins where the scheme put the impact before, so that the delays add up
+    delay = (impacts["t"] - exact) / h
+    assert 0.5 <= delay[0] <= 1.5
+    assert np.all(np.abs(delay) <= 1.5 * np.arange(1, len(exact) + 1))
     u_minus, u_plus = impacts["u_minus"][:, 0], impacts["u_plus"][:, 0]
-    first = np.sqrt(2.0 * GRAVITY)
-    assert np.all(np.abs(u_minus + first * e ** np.arange(len(exact))) <= GRAVITY * h * np.arange(1, len(exact) + 1))
+    expected = -np.sqrt(2.0 * GRAVITY) * e ** np.arange(len(exact))
+    assert np.all(np.abs(u_minus - expected) <= 1.5 * GRAVITY * h * np.arange(1, len(exact) + 1))
     np.testing.assert_allclose(u_plus, -e * u_minus, rtol=1e-13)
     # the impulse of the step carries the weight, too
     np.testing.assert_allclose(impacts["impulse"][:, 0], mass * (u_plus - u_minus + GRAVITY * h), rtol=1e-12)
@@ -387,8 +389,9 @@ def test_the_event_table_of_a_ball_tells_its_impacts():
     np.testing.assert_array_equal(sol.v[nodes, 0], u_plus)
 
 
-def test_a_ball_thrown_down_without_bounce_closes_once_and_is_released_by_a_pull():
-    system = sl.System(M=1.0, f=lambda t, q: [-1.0 + 2.0 * t], contacts=[sl.Contact(lambda q: q[0], name="floor")])
+def test_a_pressed_ball_closes_once_and_is_released_by_a_pull():
+    floor = sl.Contact(lambda q: q[0], name="floor")
+    system = sl.System(M=1.0, f=lambda t, q: [-1.0 + 2.0 * t], contacts=[floor])
     sol = sl.solve(system, (0.0, 1.0), 0.0, 0.0, scheme=sl.MoreauJean(), h=0.01)
     assert kinds(sol) == ["closing", "release"]
     assert abs(sol.events["t"][1] - 0.5) <= 0.02  # the force turns at 1/2 s

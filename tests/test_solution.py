@@ -204,6 +204,13 @@ def test_impulse_equals_velocity_plus_two_t_between_the_nodes_too(scheme):
     np.testing.assert_allclose(difference, 0.0, atol=ROUNDING)
 
 
+def test_an_impact_in_the_middle_of_a_doubled_step_counts_from_its_own_time_on():
+    sol = bounce(scheme=sl.StepDoubling(sl.MoreauJean(theta=0.5)), h=2.0 * BINARY)
+    times = np.linspace(0.0, 2.6, 1237)  # three impacts far apart
+    difference = sol.impulse_at(times) - sol(times).v - 2.0 * times[:, None]
+    np.testing.assert_allclose(difference, 0.0, atol=ROUNDING)
+
+
 def test_the_force_of_a_resting_body_is_its_weight():
     sol = sl.solve(sl.problems.zeno_ball(mass=3.0, gravity=9.81, t_end=3.0), scheme=sl.MoreauJean(), h=0.005)
     assert sol.force_at(2.999)[0] == pytest.approx(3.0 * 9.81, rel=1e-10)

@@ -1,13 +1,13 @@
 """The march: the one loop over steps. It knows no scheme; it calls step, asks the control, keeps what is wanted.
 
-A node is a row: t | q | v | v_minus | impulse since the last kept node | dissipation likewise | stored header |
-dense offset | whether the step just before it was kept too. The march returns when the span is done, a table is
-full, its budget of steps is spent (progress, interruption) or a step failed; it can be entered again at the same step.
+A kept node is t, q, v, its ledger (largest violation, work) and, only where a contact or joint reacted since the node
+before, a row of reactions: number of the node, residual, v_minus, impulse, dissipation. `extra` (error, degree, offset
+of the dense block, whether the step before was kept) is stored only for schemes and runs that need it. The march
+returns when the span is done, a table is full, its budget of steps is spent (progress, interruption) or a step failed;
+it can be entered again at the same step.
 """
 
 from __future__ import annotations
-
-import dataclasses
 
 import numpy as np
 
@@ -16,72 +16,73 @@ from saltus.compile.types import (
     CONTROL,
     MODEL_RECORD,
     NODES,
+    NODES_RECORD,
     RECORD_RECORD,
+    STATE,
     STATE_RECORD,
     A,
+    F,
     I,
     J,
     Nodes,
     scheme_record,
 )
 from saltus.layout import NC, NQ, NR, NV
-from saltus.record import DENSE_USED, ERROR, EVENT_COLUMNS, EVENTS_USED, FORCE_WORK, H_USED, STORED, VIOLATION
+from saltus.record import (
+    DEGREE,
+    DENSE_USED,
+    DRIVE_WORK,
+    ERROR,
+    EVENT_COLUMNS,
+    EVENTS_USED,
+    FORCE_WORK,
+    H_USED,
+    REACTED,
+    RESIDUAL,
+    VIOLATION,
+)
 from saltus.status import Status
 
 OK, FULL, CHUNK = int(Status.OK), int(Status.FULL), int(Status.CHUNK)
 NONFINITE, STEP_TOO_SMALL = int(Status.NONFINITE), int(Status.STEP_TOO_SMALL)
 
-# clock: begin, end and step size of the segment, time now, exact times to report at its ends
-BEGIN, END, H, NOW, NAME_BEGIN, NAME_END = range(6)
-CLOCK = 6
+# clock: begin, end and step size of the segment, time now, exact times to report at its ends, time of the last node
+BEGIN, END, H, NOW, NAME_BEGIN, NAME_END, LAST_TIME = range(7)
+CLOCK = 7
 # tally: integers that survive from one entry to the next
-STEP, STEPS, COUNT, EVENTS, DENSE, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST = range(11)
-TALLY = 11
+STEP, STEPS, COUNT, EVENTS, DENSE, REACTIONS, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST, EXTRA = range(13)
+TALLY = 13
 KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
+# sums since the last kept node; then impulse and dissipation, then v_minus of the last step
+SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_IMPULSE = range(7)
+LEDGER, EXTRAS = 2, 4
 
 
-@dataclasses.dataclass(frozen=True)
-class NodeColumns:
-    """Where the parts of a node lie in its row."""
+def sums_size(nv: int, nr: int, nc: int) -> int:
+    """Return the floats that the march keeps between two nodes."""
+    return SUM_IMPULSE + nr + nc + nv
 
-    nq: int
-    nv: int
-    nr: int
-    nc: int
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """How many numbers each part of a node has, in the order of `Nodes`."""
-        return 1, self.nq, self.nv, self.nv, self.nr, self.nc, STORED, 1, 1
-
-    @property
-    def width(self) -> int:
-        return sum(self.sizes)
-
-    def split(self, row: np.ndarray) -> Nodes:
-        """Return the parts of one row."""
-        return Nodes(*np.split(row, np.cumsum(self.sizes)[:-1]))
+def reaction_width(nv: int, nr: int, nc: int) -> int:
+    """Return the columns of the reaction table."""
+    return 2 + nv + nr + nc
 
 
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
-    return I(MODEL_RECORD, scheme_record(depth), CONTROL, A, J, STATE_RECORD, STATE_RECORD, RECORD_RECORD, NODES, A, A, A, A, A, J, I)
+    states = STATE_RECORD, STATE_RECORD, RECORD_RECORD
+    return I(MODEL_RECORD, scheme_record(depth), CONTROL, A, J, *states, NODES_RECORD, A, A, A, A, A, J, I)
 
 
 @unit(*(march_signature(depth) for depth in range(4)), entry=True)
 def march(
-    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, row, work, iwork, budget
+    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, work, iwork, budget
 ):  # fmt: skip
-    model, now, new, record = handle(model), handle(state), handle(state_new), handle(record)
+    model, now, new, record, nodes = handle(model), handle(state), handle(state_new), handle(record), handle(nodes)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    v_at, minus_at = 1 + nq, 1 + nq + nv
-    impulse_at = minus_at + nv
-    dissipation_at = impulse_at + nr
-    header_at = dissipation_at + nc
-    width = row.shape[0] // 2
-    last, decision = vec(row, width, width), vec(work, 0, 1)
-    step_work = vec(work, 1, work.shape[0] - 1)
+    minus = vec(sums, SUM_IMPULSE + nr + nc, nv)
+    decision, step_work = vec(work, 0, 1), vec(work, 1, work.shape[0] - 1)
     inner, settings = handle(scheme.inner), scheme.settings
     header = record.header
 
@@ -90,6 +91,7 @@ def march(
             return OK
         if (
             tally[COUNT] + 2 > nodes.t.shape[0]
+            or (tally[REACTIONS] + 2) * (2 + nv + nr + nc) > nodes.reactions.shape[0]
             or tally[EVENTS] * EVENT_COLUMNS + record.events.shape[0] > events.shape[0]
             or tally[DENSE] + record.dense.shape[0] > dense.shape[0]
         ):
@@ -132,56 +134,43 @@ def march(
         if tally[STEPS] < 0:
             clock[H] = decision[0]
 
-        # ---- keep: the row sums impulses and work since the last kept node
+        # ---- keep
         happened = whole(header[EVENTS_USED])
-        before = tally[LAST]
-        keep = tally[KEEP] > 0 and ((tally[ACCEPTED] + 1) % tally[KEEP] == 0)
+        keep = tally[KEEP] > 0 and (tally[ACCEPTED] + 1) % tally[KEEP] == 0
         if tally[KEEP] == KEEP_EVENTS:
             keep = happened > 0
         if tally[KEEP] == KEEP_TIMES and tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
             keep = True
             while tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
                 tally[NEXT_TIME] += 1
-            if before == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
-                last[width - 1] = 0.0  # the interval before it has no dense block
-                keep_row(layout, nodes, tally[COUNT], last)
-                for i in range(width):
-                    row[i] = 0.0
-                tally[COUNT] += 1
-                tally[SINCE] = 0
+            if tally[LAST] == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
+                tally[SINCE] = 2  # the interval before it has no dense block
+                keep_node(layout, tally, nodes, clock[LAST_TIME], now, sums)
         keep = keep or (final and clock[NAME_END] == times[times.shape[0] - 1])
-        row[0] = t_new
-        for i in range(nq):
-            row[1 + i] = new.q[i]
-        for i in range(nv):
-            row[v_at + i], row[minus_at + i] = new.v[i], record.v_minus[i]
-        for r in range(nr):
-            row[impulse_at + r] += record.impulse[r]
-        for c in range(nc):
-            row[dissipation_at + c] += record.dissipation[c]
-        row[header_at] = header[0]
-        row[header_at + 1] = header[1]
-        for i in range(VIOLATION, FORCE_WORK):
-            row[header_at + i] = larger(row[header_at + i], header[i])
-        for i in range(FORCE_WORK, STORED):
-            row[header_at + i] += header[i]
-        row[width - 2] = tally[DENSE]
-        row[width - 1] = 1.0 if tally[SINCE] == 0 and tally[COUNT] > 0 else 0.0
         tally[SINCE] += 1
+        sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header[VIOLATION])
+        sums[SUM_WORK] += header[FORCE_WORK] + header[DRIVE_WORK]
+        sums[SUM_ERROR], sums[SUM_DEGREE] = larger(sums[SUM_ERROR], header[ERROR]), header[DEGREE]
+        if header[REACTED] == 1.0:
+            sums[SUM_REACTED] = 1.0
+            sums[SUM_RESIDUAL] = larger(sums[SUM_RESIDUAL], header[RESIDUAL])
+            for r in range(nr):
+                sums[SUM_IMPULSE + r] += record.impulse[r]
+            for c in range(nc):
+                sums[SUM_IMPULSE + nr + c] += record.dissipation[c]
+            for i in range(nv):
+                minus[i] = record.v_minus[i]
+        elif sums[SUM_REACTED] == 1.0:
+            for i in range(nv):
+                minus[i] = new.v[i]
         if keep:
-            keep_row(layout, nodes, tally[COUNT], row)
-            for i in range(width):
-                row[i] = 0.0
-            tally[COUNT] += 1
-            tally[SINCE] = 0
+            keep_node(layout, tally, nodes, t_new, new, sums)
             used = whole(header[DENSE_USED])
             for i in range(used):
                 dense[tally[DENSE] + i] = record.dense[i]
             tally[DENSE] += used
-        else:
-            for i in range(width):
-                last[i] = row[i]
         tally[LAST] = 1 if keep else 0
+        clock[LAST_TIME] = t_new
         first = tally[EVENTS] * EVENT_COLUMNS
         for i in range(happened * EVENT_COLUMNS):
             events[first + i] = record.events[i]
@@ -202,57 +191,70 @@ def march(
     return CHUNK if tally[STEPS] < 0 or tally[STEP] < tally[STEPS] else OK
 
 
-@unit(I(J, NODES, I, A))
-def keep_row(layout, nodes, k, row):
-    """Copy a row into the tables as node k."""
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    nodes.t[k] = row[0]
-    at = 1
+@unit(I(J, J, NODES, F, STATE, A))
+def keep_node(layout, tally, nodes, t, state, sums):
+    """Append a node with what was summed since the last one, and start new sums."""
+    nq, nv, rest = layout[NQ], layout[NV], layout[NR] + layout[NC]
+    k = tally[COUNT]
+    nodes.t[k] = t
     for i in range(nq):
-        nodes.q[k * nq + i] = row[at + i]
-    at += nq
+        nodes.q[k * nq + i] = state.q[i]
     for i in range(nv):
-        nodes.v[k * nv + i] = row[at + i]
-        nodes.v_minus[k * nv + i] = row[at + nv + i]
-    at += 2 * nv
-    for r in range(nr):
-        nodes.impulse[k * nr + r] = row[at + r]
-    at += nr
-    for c in range(nc):
-        nodes.dissipation[k * nc + c] = row[at + c]
-    at += nc
-    for i in range(STORED):
-        nodes.header[k * STORED + i] = row[at + i]
-    nodes.offset[k] = row[at + STORED]
-    nodes.follows[k] = row[at + STORED + 1]
+        nodes.v[k * nv + i] = state.v[i]
+    nodes.ledger[LEDGER * k], nodes.ledger[LEDGER * k + 1] = sums[SUM_VIOLATION], sums[SUM_WORK]
+    if tally[EXTRA] == 1:
+        extra = vec(nodes.extra, EXTRAS * k, EXTRAS)
+        extra[0], extra[1], extra[2] = sums[SUM_ERROR], sums[SUM_DEGREE], tally[DENSE]
+        extra[3] = 1.0 if tally[SINCE] == 1 else 0.0
+    if sums[SUM_REACTED] == 1.0:
+        reaction = vec(nodes.reactions, tally[REACTIONS] * (2 + nv + rest), 2 + nv + rest)
+        reaction[0], reaction[1] = k, sums[SUM_RESIDUAL]
+        for i in range(nv):
+            reaction[2 + i] = sums[SUM_IMPULSE + rest + i]
+        for i in range(rest):
+            reaction[2 + nv + i] = sums[SUM_IMPULSE + i]
+        tally[REACTIONS] += 1
+        for i in range(SUM_IMPULSE + rest):
+            sums[i] = 0.0
+    sums[SUM_VIOLATION], sums[SUM_WORK], sums[SUM_ERROR] = 0.0, 0.0, 0.0
+    tally[COUNT] += 1
+    tally[SINCE] = 0
     return 0
 
 
 class Tables:
     """The growing tables of a run."""
 
-    def __init__(self, columns: NodeColumns, rows: int, events: int, dense: int):
-        self.columns = columns
+    def __init__(self, sizes: tuple[int, int, int, int], rows: int, events: int, dense: int, *, extra: bool):
+        nq, nv, nr, nc = sizes
+        self.width = reaction_width(nv, nr, nc)
+        self.columns = (1, nq, nv, LEDGER, EXTRAS if extra else 0)
         self.per_step = (events * EVENT_COLUMNS, dense)
         # pages of a large table cost nothing before they are written
-        self.nodes = Nodes(*(np.empty(rows * size) for size in columns.sizes))
+        parts = (np.empty(rows * size) for size in self.columns)
+        self.nodes = Nodes(*parts, np.empty(64 * self.width))
         self.events, self.dense = np.empty(64 * EVENT_COLUMNS + self.per_step[0]), np.empty(64 + dense)
 
     def grow(self, tally: np.ndarray) -> None:
         """Double every table that has no room for one more step."""
-        if tally[COUNT] + 2 > len(self.nodes.t):
-            rows = 2 * len(self.nodes.t)
-            sizes = self.columns.sizes
-            self.nodes = Nodes(*(_grown(old, rows * size) for old, size in zip(self.nodes, sizes, strict=True)))
+        nodes = self.nodes
+        if tally[COUNT] + 2 > len(nodes.t):
+            rows = 2 * len(nodes.t)
+            parts = (_grown(old, rows * size) for old, size in zip(nodes, self.columns, strict=False))
+            nodes = Nodes(*parts, nodes.reactions)
+        if (tally[REACTIONS] + 2) * self.width > len(nodes.reactions):
+            nodes = nodes._replace(reactions=_grown(nodes.reactions, 2 * len(nodes.reactions)))
+        self.nodes = nodes
         if tally[EVENTS] * EVENT_COLUMNS + self.per_step[0] > len(self.events):
             self.events = _grown(self.events, 2 * len(self.events))
         if tally[DENSE] + self.per_step[1] > len(self.dense):
             self.dense = _grown(self.dense, 2 * len(self.dense))
 
     def kept(self, tally: np.ndarray) -> Nodes:
-        """Return the nodes as (count, size) arrays; no copy."""
-        n, sizes = int(tally[COUNT]), self.columns.sizes
-        return Nodes(*(a[: n * size].reshape(n, size) for a, size in zip(self.nodes, sizes, strict=True)))
+        """Return the tables as two-dimensional arrays without copying."""
+        n, rows = int(tally[COUNT]), int(tally[REACTIONS])
+        parts = (a[: n * size].reshape(n, size) for a, size in zip(self.nodes, self.columns, strict=False))
+        return Nodes(*parts, self.nodes.reactions[: rows * self.width].reshape(rows, self.width))
 
 
 def _grown(table: np.ndarray, size: int) -> np.ndarray:

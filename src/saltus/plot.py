@@ -213,7 +213,7 @@ def _draw_impulses(axes: Axes, solution: Solution, columns: dict[int, str | None
 
 def _line(axes: Axes, solution: Solution, t, y, colour, label: str, style="-") -> None:
     """Draw a curve; few points whose steps in between were not kept stay points."""
-    if len(solution.t) < FEW_POINTS and not solution._follows[1:].all():
+    if len(solution.t) < FEW_POINTS and not solution.every_step:
         axes.plot(t, y, color=colour, linestyle="none", marker=".", markersize=5.0, label=label)
     else:
         axes.plot(t, y, color=colour, linewidth=1.3, linestyle=style, label=label)

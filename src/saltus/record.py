@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-# header of a step record
-H_USED, ERROR, VIOLATION, RESIDUAL, DEGREE, FORCE_WORK, DRIVE_WORK, DENSE_USED, EVENTS_USED = range(9)
-HEADER_SIZE = 9
-STORED = 7  # the first ones are kept with every saved node
+# header of a step record; REACTED is 1 when impulses, dissipation or v_minus say anything
+H_USED, ERROR, VIOLATION, RESIDUAL, DEGREE, FORCE_WORK, DRIVE_WORK, DENSE_USED, EVENTS_USED, REACTED = range(10)
+HEADER_SIZE = 10
 
 # counters of a run
 FORCE_CALLS, JACOBIAN_CALLS, ITERATIONS, SWEEPS = range(4)

@@ -14,7 +14,7 @@ from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import SettingError
 from saltus.layout import NQ, NV
 from saltus.profile import quadratic
-from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_IMPULSE, KIND_NAMES, RESIDUAL, STORED, VIOLATION
+from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_IMPULSE, KIND_NAMES
 from saltus.status import Status
 from saltus.system import System
 
@@ -67,19 +67,9 @@ class Solution:
         Kept times [s], shape (n + 1,).
     q, v
         Positions (n + 1, nq) and velocities (n + 1, nv), right limits.
-    v_minus
-        Left limits of the velocities (n + 1, nv).
-    impulse
-        Reaction over each (t_k, t_k+1] (n, rows): per contact N | N, T | N, T1, T2 [N s].
-    joint_impulse
-        The same for the joints (n, joint rows).
     events
         Structured table: t, contact, kind ("impact", "closing", "release", "stick", "slip"), u_minus, u_plus,
         impulse, each with (N, T1, T2).
-    residual
-        Certificate of the contact law per kept step (n,): scaled natural map, largest since the last kept time.
-    violation
-        Largest penetration or joint error per kept step (n,) [m].
     work
         Counts: "f" force evaluations, "jac" Jacobians, "steps", "rejected", "iterations", "contact_sweeps".
     status, message
@@ -89,13 +79,7 @@ class Solution:
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    v_minus: np.ndarray
-    impulse: np.ndarray
-    joint_impulse: np.ndarray
     events: np.ndarray
-    residual: np.ndarray
-    violation: np.ndarray
-    step_error: np.ndarray
     work: dict[str, int]
     status: Status
     message: str
@@ -105,12 +89,11 @@ class Solution:
     exact: Exact | None
     name: str | None
     _model: CompiledModel = dataclasses.field(repr=False)
-    _before: np.ndarray = dataclasses.field(repr=False)
     _ledger: np.ndarray = dataclasses.field(repr=False)
-    _dissipation: np.ndarray = dataclasses.field(repr=False)
+    _extra: np.ndarray | None = dataclasses.field(repr=False)
+    _reactions: np.ndarray = dataclasses.field(repr=False)
     _dense: np.ndarray = dataclasses.field(repr=False)
-    _offset: np.ndarray = dataclasses.field(repr=False)
-    _follows: np.ndarray = dataclasses.field(repr=False)
+    _before: np.ndarray = dataclasses.field(repr=False)
 
     @property
     def success(self) -> bool:
@@ -124,6 +107,62 @@ class Solution:
             f"Solution({self.name or self.system.name or 'system'} by {self.scheme.name}: t = {self.t[0]:g} to "
             f"{self.t[-1]:g}, {self.work['steps']} steps, {seen}; {self.message})"
         )
+
+    # ---- what is stored sparsely, as full arrays
+
+    @functools.cached_property
+    def v_minus(self) -> np.ndarray:
+        """Left limits of the velocities (n + 1, nv)."""
+        made = self.v.copy()
+        made[self._reactions[:, 0].astype(int)] = self._reactions[:, 2 : 2 + self.v.shape[1]]
+        return _frozen(made)
+
+    @functools.cached_property
+    def impulse(self) -> np.ndarray:
+        """Reaction over each (t_k, t_k+1] (n, rows): per contact N | N, T | N, T1, T2 [N s]."""
+        return self._filled(0, len(self.rows))
+
+    @functools.cached_property
+    def joint_impulse(self) -> np.ndarray:
+        """Reaction of the joints over each (t_k, t_k+1] (n, joint rows) [N s or N m s]."""
+        return self._filled(len(self.rows), self._all_rows)
+
+    @functools.cached_property
+    def residual(self) -> np.ndarray:
+        """Certificate of the contact law (n,): scaled natural map, largest since the kept time before."""
+        made = np.zeros(len(self.t) - 1)
+        made[self._reactions[:, 0].astype(int) - 1] = self._reactions[:, 1]
+        return _frozen(made)
+
+    @property
+    def violation(self) -> np.ndarray:
+        """Largest penetration or joint error since the kept time before (n,) [m]."""
+        return self._ledger[1:, 0]
+
+    @property
+    def step_error(self) -> np.ndarray:
+        """Error estimate of schemes that have one (n,), zero otherwise."""
+        return np.zeros(len(self.t) - 1) if self._extra is None else self._extra[1:, 0]
+
+    @property
+    def every_step(self) -> bool:
+        """Whether every step was kept, so that `sol(t)` answers everywhere."""
+        return self._extra is None or bool(np.all(self._extra[1:, 3] > 0.0))
+
+    @property
+    def _all_rows(self) -> int:
+        return self._reactions.shape[1] - 2 - self.v.shape[1] - len(self.system.contacts)
+
+    @property
+    def _dissipation(self) -> np.ndarray:
+        return self._filled(self._all_rows, self._all_rows + len(self.system.contacts))
+
+    def _filled(self, begin: int, end: int) -> np.ndarray:
+        """Return columns of the reaction table for every step, zero where nothing reacted."""
+        made = np.zeros((len(self.t) - 1, end - begin))
+        first = 2 + self.v.shape[1]
+        made[self._reactions[:, 0].astype(int) - 1] = self._reactions[:, first + begin : first + end]
+        return _frozen(made)
 
     # ---- dense output
 
@@ -154,13 +193,15 @@ class Solution:
             return self.q[end - 1], self.v[end - 1]
         if end < len(self.t) and side == "-" and self.t[end] == time:
             return self.q[end], self.v_minus[end]
-        if not self._follows[end]:
+        if self._extra is not None and self._extra[end, 3] == 0.0:
             raise SettingError(
                 f"the run kept no step around t = {time}: run with save='steps', or list the times in t_eval"
             )
         start, h = self._node(end - 1), self.t[end] - self.t[end - 1]
-        stop = int(self._offset[end + 1]) if end + 1 < len(self.t) else len(self._dense)
-        block = self._dense[int(self._offset[end]) : stop]
+        block = self._dense
+        if self._extra is not None:
+            stop = int(self._extra[end + 1, 2]) if end + 1 < len(self.t) else len(self._dense)
+            block = self._dense[int(self._extra[end, 2]) : stop]
         return self.scheme.interpolate((time - self.t[end - 1]) / h, h, start, self._node(end), block, side)
 
     def _node(self, k: int) -> SimpleNamespace:
@@ -245,23 +286,22 @@ class Solution:
             np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in zip(ends[:-1], ends[1:], strict=True)])
             for column in (self.residual, self.violation, self.step_error)
         ]
+        n = len(times)
+        grown = np.diff(np.concatenate([total, shared[0], lost], axis=1), axis=0)
+        reactions = np.concatenate([np.arange(n)[:, None], np.zeros((n, 1)), left.v, np.zeros((n, grown.shape[1]))], axis=1)
+        reactions[1:, 1], reactions[1:, 2 + left.v.shape[1] :] = worst[0], grown
+        ledger, extra = np.zeros((n, 2)), np.zeros((n, 4))
+        ledger[1:, 0], ledger[1:, 1], extra[1:, 0] = worst[1], np.diff(work), worst[2]
         made = dataclasses.replace(
             self,
             t=times,
             q=right.q,
             v=right.v,
-            v_minus=left.v,
-            impulse=np.diff(total, axis=0),
-            joint_impulse=np.diff(shared[0], axis=0),
-            residual=worst[0],
-            violation=worst[1],
-            step_error=worst[2],
             _before=total[0],
-            _ledger=np.diff(work),
-            _dissipation=np.diff(lost, axis=0),
+            _ledger=ledger,
+            _extra=extra,
+            _reactions=reactions[1:] if n > 1 else reactions[:0],
             _dense=np.zeros(0),
-            _offset=np.zeros(len(times)),
-            _follows=np.zeros(len(times), dtype=bool),
         )
         return _read_only(made)
 
@@ -281,7 +321,7 @@ class Solution:
         kinetic = self._kinetic(self.t, self.q, self.v)
         contacts = len(self.system.contacts)
         dissipation = np.concatenate([np.zeros((1, contacts)), np.cumsum(self._dissipation, axis=0)])
-        work = np.concatenate([[0.0], np.cumsum(self._ledger)])
+        work = np.cumsum(self._ledger[:, 1])
         return Energy(kinetic, work, dissipation)
 
     def _kinetic(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -321,7 +361,6 @@ def kinetic_energies(model, t, q, v, M, out):
 def build_solution(model: CompiledModel, scheme, nodes: Nodes, events, dense, counts, status, message, problem) -> Solution:
     """Make a Solution from the tables of a march."""
     system = model.system
-    nr, header = len(model.rows), nodes.header
     table = np.zeros(len(events), dtype=event_type(system.contact_names))
     names = np.array(system.contact_names or ("",))
     table["t"] = events[:, 0]
@@ -333,13 +372,7 @@ def build_solution(model: CompiledModel, scheme, nodes: Nodes, events, dense, co
         t=nodes.t[:, 0],
         q=nodes.q,
         v=nodes.v,
-        v_minus=nodes.v_minus,
-        impulse=nodes.impulse[1:, :nr],
-        joint_impulse=nodes.impulse[1:, nr:],
         events=table,
-        residual=header[1:, RESIDUAL],
-        violation=header[1:, VIOLATION],
-        step_error=header[1:, 1],
         work=counts,
         status=status,
         message=message,
@@ -349,14 +382,18 @@ def build_solution(model: CompiledModel, scheme, nodes: Nodes, events, dense, co
         exact=problem.exact,
         name=problem.name,
         _model=model,
-        _before=np.zeros(nr),
-        _ledger=header[1:, STORED - 2 : STORED].sum(axis=1),
-        _dissipation=nodes.dissipation[1:],
+        _ledger=nodes.ledger,
+        _extra=nodes.extra if nodes.extra.shape[1] else None,
+        _reactions=nodes.reactions,
         _dense=dense,
-        _offset=nodes.offset[:, 0],
-        _follows=nodes.follows[:, 0] > 0.0,
+        _before=np.zeros(len(model.rows)),
     )
     return _read_only(made)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
 
 
 def _read_only(solution: Solution) -> Solution:

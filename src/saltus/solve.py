@@ -11,7 +11,8 @@ import numpy as np
 
 from saltus import march as marching
 from saltus.compile.worker import ready_all
-from saltus.compile.types import Control, Nodes, Record, State
+from saltus.compile import seam
+from saltus.compile.types import Control, Record, State
 from saltus.control import Fixed
 from saltus.errors import RunError, SettingError
 from saltus.march import Tables, march, march_signature
@@ -214,12 +215,10 @@ class _Run:
         self.problem, self.model, self.plan, self.control = problem, model, plan, control
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[4])
-        self.columns = marching.NodeColumns(nq, nv, nr, nc)
         decide = control.kernel
         ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
         self.scheme = plan.link()
         self.decider = Control(decide, control.settings(), np.zeros(max(1, control.kernel_memory)))
-        width = self.columns.width
         self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
         self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
         self.record = Record(
@@ -229,23 +228,23 @@ class _Run:
         rows = FIRST_ROWS
         if keep > 0:
             rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, MOST_ROWS)
-        self.tables = Tables(self.columns, max(rows, FIRST_ROWS), plan.events, plan.dense)
+        extra = keep != 1 or plan.dense > 0 or not isinstance(control, Fixed)
+        self.tables = Tables((nq, nv, nr, nc), max(rows, FIRST_ROWS), plan.events, plan.dense, extra=extra)
         self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
-        self.row = np.zeros(2 * width)
+        self.sums = np.zeros(marching.sums_size(nv, nr, nc))
         self.work, self.iwork = np.zeros(1 + plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
         self.times = times
-        self.tally[marching.KEEP] = keep
+        self.tally[marching.KEEP], self.tally[marching.EXTRA] = keep, int(extra)
         self.status, self.error = Status.OK, None
         self._keep_start()
 
     def _keep_start(self) -> None:
         """The start is the first node, whatever is kept later; its left limit is v0 itself."""
-        row = np.zeros(self.columns.width)
-        part = self.columns.split(row)
-        part.t[:], part.q[:] = self.problem.t_span[0], self.problem.q0
-        part.v[:], part.v_minus[:] = self.problem.v0, self.problem.v0
-        for table, values in zip(self.tables.nodes, part, strict=True):
-            table[: len(values)] = values
+        nodes = self.tables.nodes
+        nodes.t[0] = self.clock[marching.LAST_TIME] = self.problem.t_span[0]
+        nodes.q[: len(self.problem.q0)], nodes.v[: len(self.problem.v0)] = self.problem.q0, self.problem.v0
+        nodes.ledger[: marching.LEDGER] = 0.0
+        nodes.extra[: marching.EXTRAS] = 0.0
         self.tally[marching.COUNT] = self.tally[marching.LAST] = 1
         while (
             self.tally[marching.NEXT_TIME] < len(self.times)
@@ -258,7 +257,8 @@ class _Run:
         try:
             with progress:
                 for segment in segments:
-                    self.clock[:] = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
+                    times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
+                    self.clock[: len(times)] = times
                     self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
                     self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
                     self.status = self._march_segment(progress)
@@ -276,7 +276,7 @@ class _Run:
             status = Status(
                 march(
                     self.model.units, self.scheme, self.decider, self.clock, self.tally, self.state, self.state_new,
-                    self.record, self.tables.nodes, self.tables.events, self.tables.dense, self.times, self.row,
+                    self.record, self.tables.nodes, self.tables.events, self.tables.dense, self.times, self.sums,
                     self.work, self.iwork, budget,
                 )
             )  # fmt: skip
@@ -306,6 +306,13 @@ class _Run:
             t = float(self.clock[marching.BEGIN] + self.tally[marching.STEP] * h)
         return t, min(h, float(self.clock[marching.END]) - t)
 
+    def _keep_end(self) -> None:
+        """Keep the last finished step, with what was summed since the node before."""
+        self.tables.grow(self.tally)
+        keep = seam.interpreted(marching.keep_node)
+        keep(self.model.layout, self.tally, self.tables.nodes, self.clock[marching.LAST_TIME], self.state, self.sums)
+        self.tally[marching.LAST] = 1
+
     def _solution(self, status: Status, message: str) -> Solution:
         tally, tables = self.tally, self.tables
         counters = self.record.counters
@@ -317,11 +324,9 @@ class _Run:
             "iterations": int(counters[ITERATIONS]),
             "contact_sweeps": int(counters[SWEEPS]),
         }
-        nodes = tables.kept(tally)
         if status is not Status.OK and tally[marching.LAST] == 0:
-            # what the thinning left out at the end of a broken run
-            last = self.columns.split(self.row[self.columns.width :])
-            nodes = Nodes(*(np.concatenate([kept, row[None]]) for kept, row in zip(nodes, last, strict=True)))
+            self._keep_end()  # what the thinning left out at the end of a broken run
+        nodes = tables.kept(tally)
         events = tables.events[: tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         made = build_solution(
             self.model, self.plan.scheme, nodes, events, tables.dense[: tally[marching.DENSE]].copy(), counts, status,

@@ -73,8 +73,9 @@ Record = namedtuple("Record", "header v_minus impulse dissipation events dense c
 RECORD_RECORD = types.NamedTuple([A, A, A, A, A, A, J], Record)
 RECORD = handle_type(RECORD_RECORD, "Record")
 
-Nodes = namedtuple("Nodes", "t q v v_minus impulse dissipation header offset follows")  # kept states, flat
-NODES = types.NamedUniTuple(A, 9, Nodes)
+Nodes = namedtuple("Nodes", "t q v ledger extra reactions")  # kept states, each part flat
+NODES_RECORD = types.NamedUniTuple(A, 6, Nodes)
+NODES = handle_type(NODES_RECORD, "Nodes")
 Scheme = namedtuple("Scheme", "step inner settings")
 Control = namedtuple("Control", "decide settings memory")
 DECIDE = types.FunctionType(I(A, A, F, F, A, A))  # settings header t h memory -> decision
@@ -106,6 +107,6 @@ typeof_impl.register(Solver)(lambda value, context: SOLVER_RECORD)
 typeof_impl.register(Reaction)(lambda value, context: REACTION_RECORD)
 typeof_impl.register(State)(lambda value, context: STATE_RECORD)
 typeof_impl.register(Record)(lambda value, context: RECORD_RECORD)
-typeof_impl.register(Nodes)(lambda value, context: NODES)
+typeof_impl.register(Nodes)(lambda value, context: NODES_RECORD)
 typeof_impl.register(Control)(lambda value, context: CONTROL)
 typeof_impl.register(Scheme)(lambda value, context: scheme_record(_depth(value)))

@@ -15,7 +15,7 @@ import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J, step_type
-from saltus.contact import NSGS, Direct, Lemke
+from saltus.contact import Direct, Lemke, Portfolio
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -60,6 +60,7 @@ from saltus.record import (
     IMPACT,
     ITERATIONS,
     JACOBIAN_CALLS,
+    REACTED,
     RELEASE,
     RESIDUAL,
     SLIP,
@@ -94,7 +95,7 @@ class MoreauJean:
     closed_tolerance
         Gap [m] up to which the forecast counts as closed.
     solver
-        Contact solver; None takes Direct for a single contact, NSGS with friction, Lemke otherwise.
+        Contact solver; None takes Direct for a single contact, Portfolio with friction, Lemke otherwise.
     projection_tolerance
         Largest |constraint| and penetration [m] left by the projection; nominal 1e-14 ... 1e-6.
     newton_tolerance
@@ -140,7 +141,7 @@ class MoreauJean:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = self.solver
         if contact_solver is None:
-            contact_solver = Direct() if layout[NC] < 2 else NSGS() if _frictional(layout) else Lemke()
+            contact_solver = Direct() if layout[NC] < 2 else Portfolio() if _frictional(layout) else Lemke()
         settings = [
             self.theta,
             self.gamma,
@@ -319,6 +320,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     header = record.header
     header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE], header[DENSE_USED] = h, 0.0, info[0], 0.0, 0.0
     header[EVENTS_USED], header[DRIVE_WORK], header[FORCE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
+    header[REACTED] = 1.0 if reacting else 0.0
     for i in range(nv):
         rhs[i], change[i] = 0.0, v[i] - v_k[i]
         record.v_minus[i] = v[i]

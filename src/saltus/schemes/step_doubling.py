@@ -21,6 +21,7 @@ from saltus.record import (
     FORCE_WORK,
     H_USED,
     HEADER_SIZE,
+    REACTED,
     RESIDUAL,
     VIOLATION,
 )
@@ -153,6 +154,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     out[FORCE_WORK] += header[FORCE_WORK]
     out[DRIVE_WORK] += header[DRIVE_WORK]
     out[EVENTS_USED] += rows
+    out[REACTED] = larger(out[REACTED], header[REACTED])
     for r in range(nr):
         record.impulse[r] += impulse[r]
     for c in range(nc):
