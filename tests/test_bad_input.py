@@ -595,6 +595,7 @@ def test_a_force_that_writes_into_its_arguments_moves_nothing():
     np.testing.assert_allclose(sol.q[:, 0], 1.0 - sol.t**2, rtol=0.0, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")
 def test_a_force_may_return_the_same_array_again_and_again():
     answer = np.zeros(1)
 

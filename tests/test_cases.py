@@ -24,20 +24,25 @@ def ball(scheme: sl.MoreauJean) -> sl.Solution:
     return sl.solve(problem, scheme=scheme, h=0.005)
 
 
-@pytest.mark.parametrize(
-    ("run", "scheme"),
-    [
-        ("BouncingBallTS", sl.MoreauJean()),
-        ("BouncingBallTS-MoreauJeanDirectProjectionOSI", sl.MoreauJean(projection=True)),
-    ],
-)
-def test_the_bouncing_ball_agrees_in_every_row(reference_run, run, scheme):
-    theirs, ours = reference_run(f"bouncing_ball/{run}.ref"), ball(scheme)
+def test_the_bouncing_ball_agrees_in_every_row(reference_run):
+    theirs, ours = reference_run("bouncing_ball/BouncingBallTS.ref"), ball(sl.MoreauJean())
     assert len(ours.t) == 2001
     assert deviation(ours.t, theirs[:, 0]) <= STEADY
     assert deviation(ours.q[:, 0], theirs[:, 1]) <= STEADY
     assert deviation(ours.v[:, 0], theirs[:, 2]) <= STEADY
     assert deviation(ours.impulse[:, 0], theirs[1:, 3]) <= STEADY
+
+
+def test_the_projected_ball_agrees_until_the_reference_leaves_a_penetration(reference_run):
+    theirs = reference_run("bouncing_ball/BouncingBallTS-MoreauJeanDirectProjectionOSI.ref")
+    ours = ball(sl.MoreauJean(projection=True))
+    # the reference projects only what its index set holds, we project every penetration
+    left = int(np.argmax(theirs[:, 1] < -1e-8))
+    assert left > 400  # after three impacts
+    assert deviation(ours.q[:left, 0], theirs[:left, 1]) <= STEADY
+    assert deviation(ours.v[:left, 0], theirs[:left, 2]) <= STEADY
+    assert deviation(ours.v[left], theirs[left, 2:3]) <= STEADY
+    assert np.min(ours.q) >= -1e-12 and np.max(ours.violation) <= 1e-12
 
 
 # ---- column of beads
@@ -121,7 +126,7 @@ def test_the_slider_crank_hits_its_guides_in_the_same_steps(reference_run, crank
     np.testing.assert_array_equal(ours > 0.0, theirs > 0.0)
     impacts = np.flatnonzero(theirs.sum(axis=1))[:3]
     np.testing.assert_array_equal(impacts + 1, [29, 64, 90])
-    np.testing.assert_allclose(ours[impacts, :2], theirs[impacts, :2], rtol=0.01)
+    np.testing.assert_allclose(ours[impacts, :2], theirs[impacts, :2], rtol=0.005)
 
 
 def test_the_slider_crank_keeps_the_speed_of_the_reference(reference_run, crank):
@@ -138,9 +143,9 @@ def test_the_slider_crank_follows_the_combined_projection_within_a_percent(refer
     np.testing.assert_allclose(crank.impulse[ours - 1, :3:2], theirs[first, 21:23], rtol=0.05)
 
 
-def test_the_projection_leaves_no_penetration_where_the_slider_hits(crank):
-    hit = crank.impulse[:, ::2].any(axis=1)
-    assert np.min(crank.gaps()[1:][hit]) >= -1e-10
+def test_the_projection_leaves_no_penetration(crank):
+    assert np.min(crank.gaps()) >= -1e-10
+    assert np.max(crank.violation) <= 1e-10
 
 
 def test_the_other_place_of_evaluation_gives_the_same_impacts_at_order_one(reference_run, crank):

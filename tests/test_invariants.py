@@ -92,7 +92,7 @@ UNDECIDED = 1e-12  # [m] forecasts that rounding may call open or closed
 
 
 def check_steps(sol: sl.Solution, h: float) -> int:
-    """Check momentum, Newton's and Coulomb's law in each step of a run with theta = 1/2; count pushing contacts."""
+    """Check momentum, Newton's and Coulomb's law in each step of a theta = 1/2 run; count what pushes."""
     system, nv, seen = sol.system, sol.v.shape[1], 0
     for k in range(len(sol.t) - 1):
         q, v, v_new = sol.q[k], sol.v[k], sol.v[k + 1]

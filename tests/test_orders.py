@@ -199,7 +199,7 @@ def test_the_estimate_of_step_doubling_is_the_error_of_one_step():
     scheme = sl.StepDoubling(sl.MoreauJean(theta=0.5), order=2, rtol=0.0, atol=1.0)
     sol = sl.solve(PENDULUM, (0.0, t_end), scheme=scheme, h=t_end)
     error = np.max(np.abs(sol.q[-1] - PENDULUM.exact.q(t_end)))
-    # one step from rest errs by C h^2 (1 + O(h^2)), two halves by a quarter of it: the estimate is 1/3 of the difference
+    # a step from rest errs by C h^4, two halves by a quarter of it: a third of the difference is the error
     assert sol.step_error[0] == pytest.approx(error, rel=0.01)
 
 

@@ -199,7 +199,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     f, f_k, rhs, v_theta = vec(work, at, nv), vec(work, at + nv, nv), vec(work, at + 2 * nv, nv), vec(work, at + 3 * nv, nv)
     v_new, change = vec(work, at + 4 * nv, nv), vec(work, at + 5 * nv, nv)
     at += 6 * nv
-    q_at, q_dot, info = vec(work, at, nq), vec(work, at + nq, nq), vec(work, at + 2 * nq, 2)
+    identity = (flags & RATE_IDENTITY) != 0
+    q_dot = v_theta if identity else vec(work, at + nq, nq)  # without kinematics of its own, q_dot is v itself
+    q_at, info = vec(work, at, nq), vec(work, at + 2 * nq, 2)
     at += 2 * nq + 2
     rest, active = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc)
     irest = ivec(iwork, nc, iwork.shape[0] - nc)
@@ -213,7 +215,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         model.gap(t, q_k, par, g)
     reacting = nj > 0
     if nc > 0:
-        model.kinematics(t, q_k, par, W, w)
+        if not ((flags & W_CONSTANT) != 0 and work[0] == h):
+            model.kinematics(t, q_k, par, W, w)
         for c in range(nc):
             row = layout[layout[CONTACT_ROW] + c]
             for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
@@ -224,7 +227,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         P[r] = memory[acceleration - nr + r] if reacting else 0.0
     # ---- free motion and contact, repeated while the equations are nonlinear
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
-    linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and (flags & RATE_IDENTITY) != 0
+    linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and identity
     single = theta == 0.0 or (linear and ((flags & W_CONSTANT) != 0 or not reacting))
     t_at, share = (t + h, 1.0) if at_end else (t + theta * h, theta)
     info[0], info[1] = 0.0, 0.0
@@ -240,7 +243,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         record.counters[ITERATIONS] += 1
         for i in range(nv):
             v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
-        model.rate(q_at, v_theta, par, q_dot)
+        if not identity:
+            model.rate(q_at, v_theta, par, q_dot)
         q_moved, q_scale = 0.0, 0.0
         for i in range(nq):
             q_next = q_k[i] + share * h * q_dot[i]
@@ -263,7 +267,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         for i in range(nv):
             change[i] = v_k[i] - v[i]
             rhs[i] = h * f[i]
-        multiply(layout, M, change, rhs)
+        if not single:  # else v is still v_k
+            multiply(layout, M, change, rhs)
         solve(layout, S, rhs, change, rest)
         for i in range(nv):
             v_new[i] = v[i] + change[i]
@@ -299,7 +304,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         # a contraction known from two iterations tells what the next one would still change
         ratio = moved / moved_before if moved_before > 0.0 else 1.0
         ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
-        settled = (flags & RATE_IDENTITY) != 0 or q_moved <= tolerance * (q_scale + h * scale)
+        settled = identity or q_moved <= tolerance * (q_scale + h * scale)
         if settled and smaller(moved, ahead) <= tolerance * scale:
             converged = True
             break
@@ -310,7 +315,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     # ---- update
     for i in range(nv):
         v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
-    model.rate(q_at, v_theta, par, q_dot)
+    if not identity:
+        model.rate(q_at, v_theta, par, q_dot)
     for i in range(nq):
         q[i] = q_k[i] + h * q_dot[i]
     if (flags & HAS_RETRACT) != 0:
@@ -322,10 +328,13 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     header[EVENTS_USED], header[DRIVE_WORK], header[FORCE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
     header[REACTED] = 1.0 if reacting else 0.0
     for i in range(nv):
-        rhs[i], change[i] = 0.0, v[i] - v_k[i]
+        rhs[i], change[i] = h * f[i], v[i] - v_k[i]
         record.v_minus[i] = v[i]
-    # h f = M (v - v_k) - W P is what the forces really gave; reactions are taken off in `report`
-    multiply(layout, M, change, rhs)
+    if (flags & F_FREE) == 0:
+        # M (v - v_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
+        for i in range(nv):
+            rhs[i] = 0.0
+        multiply(layout, M, change, rhs)
     for i in range(nv):
         header[FORCE_WORK] += 0.5 * rhs[i] * (v_k[i] + v[i])
     for c in range(nc):
@@ -341,8 +350,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         status = reaction.drift(model, reaction.solver, vec(settings, 6, 2), t + h, q, v, P, rest, irest)
         if status != 0:
             return status
-    for i in range(nv):
-        memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
+    if not single:
+        for i in range(nv):
+            memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
     for r in range(nr):
         memory_new[acceleration - nr + r] = P[r]
     memory_new[0] = 1.0
@@ -396,7 +406,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
     P, header = record.impulse, record.header
     for r in range(nr):
         given = 0.5 * P[r] * (row_dot(layout, W, r, v_k) + row_dot(layout, W, r, v))
-        header[FORCE_WORK] -= given
+        header[FORCE_WORK] -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
         header[DRIVE_WORK] += given if r >= nr - nj else 0.0
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
