@@ -351,7 +351,8 @@ class _Builder:
         try:
             array = np.array(value, dtype=float)
         except (TypeError, ValueError) as error:
-            raise ModelError(f"{name} must be numbers or a function, not {value!r}") from error
+            either = "numbers or a function" if name in ("M", "f") else "numbers"
+            raise ModelError(f"{name} must be {either}, not {value!r}") from error
         if not np.all(np.isfinite(array)):
             place = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
             entry = f"{name}[{', '.join(map(str, place))}]" if place else name

@@ -105,7 +105,7 @@ class Solution:
         seen = ", ".join(f"{n} {kind}" for kind, n in zip(kinds, counts, strict=True)) or "no events"
         return (
             f"Solution({self.name or self.system.name or 'system'} by {self.scheme.name}: t = {self.t[0]:g} to "
-            f"{self.t[-1]:g}, {self.work['steps']} steps, {seen}; {self.message})"
+            f"{self.t[-1]:g}, {self.work['steps']} steps, {seen}; {self.message.splitlines()[0]})"
         )
 
     # ---- what is stored sparsely, as full arrays

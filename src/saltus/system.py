@@ -45,6 +45,7 @@ class Contact:
     W: Callable | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
+        _text(self.name, "a contact")
         who = f"contact {self.name!r}" if self.name else "a contact"
         if not callable(self.gap):
             raise ModelError(f"gap of {who} must be a function of (q) or (t, q), not {self.gap!r}")
@@ -66,6 +67,7 @@ class Joint:
     name: str | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
+        _text(self.name, "a joint")
         if not callable(self.constraint):
             who = f"joint {self.name!r}" if self.name else "a joint"
             raise ModelError(f"constraint of {who} must be a function of (q) or (t, q), not {self.constraint!r}")
@@ -104,6 +106,7 @@ class System:
     name: str | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
+        _text(self.name, "a system")
         for kind, field in ((Contact, "contacts"), (Joint, "joints")):
             given = getattr(self, field)
             if isinstance(given, kind):
@@ -143,6 +146,11 @@ def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)"
     if count not in ARGUMENTS:
         raise ModelError(f"{who} takes {count} arguments: it must take {wanted}")
     return count
+
+
+def _text(name, who: str) -> None:
+    if name is not None and not isinstance(name, str):
+        raise ModelError(f"name of {who} must be text, not {name!r}")
 
 
 def _number(value, who: str) -> None:

@@ -59,6 +59,11 @@ class UserFunction:
             shape = fitting[0]
         if not np.all(np.isfinite(value)):
             raise FunctionError(f"{name} returned {value} {_at(t, q, v)}: it must be finite there")
+        again = made(t, q, v)
+        if not np.array_equal(value, again):
+            raise FunctionError(
+                f"{name} gave {value} and then {again} {_at(t, q, v)}: it must depend on its arguments alone"
+            )
         return dataclasses.replace(made, shape=shape)
 
     @property

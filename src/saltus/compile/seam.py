@@ -17,6 +17,7 @@ from numba.core.caching import NullCache
 
 from saltus.compile.cache import UnitCache
 from saltus.compile.handle import handle
+from saltus.compile.pipeline import LeanCompiler
 from saltus.compile.thin import as_array, ivec, larger, mat, smaller, vec, whole
 
 __all__ = ["as_array", "exposed", "handle", "interpreted", "ivec", "larger", "mat", "ready", "smaller", "unit", "vec", "whole"]
@@ -51,6 +52,7 @@ def unit(*signatures, entry: bool = False, allocates: bool = False, inline: str 
             _nrt=allocates,
             no_cpython_wrapper=not entry,
             no_cfunc_wrapper=not (entry or pointer),
+            **({} if allocates else {"pipeline_class": LeanCompiler}),
         )(function)
         if not config.DISABLE_JIT:
             dispatcher._cache = UnitCache(function, _prepare_callees)

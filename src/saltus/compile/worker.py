@@ -53,7 +53,8 @@ def _start(units: list[tuple]) -> subprocess.Popen | None:
             [sys.executable, "-m", "saltus.compile.worker", *names],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            # the current directory stays out of the path: what lies there is the user's
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONSAFEPATH": "1"},
         )
     except OSError:
         return None

@@ -58,6 +58,8 @@ class Direct:
     def iwork_size(self, n: int, nb: int, nv: int) -> int:
         return 0
 
+    most_contacts = 1
+
     def supports(self, kind: int) -> bool:
         return True
 

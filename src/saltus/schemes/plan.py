@@ -11,6 +11,7 @@ from saltus.compile import seam
 from saltus.compile.types import Reaction, Scheme, Solver, step_type
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
+from saltus.errors import SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.layout import KIND, NC, NJ
 from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_joints, react
@@ -87,6 +88,11 @@ def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reactio
     """Choose the units that a system needs, so that a ball compiles little."""
     kinds = [int(layout[layout[KIND] + c]) for c in range(layout[NC])]
     check_support(contact_solver, kinds)
+    most = getattr(contact_solver, "most_contacts", None)
+    if most is not None and len(kinds) > most:
+        raise SettingError(
+            f"{contact_solver.name} solves {most} contact, but the system has {len(kinds)}: take NSGS() or Lemke()"
+        )
     frictional = any(kind > 1 for kind in kinds)
     solver = Solver(
         contact_solver.kernel,
