@@ -10,9 +10,10 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-from saltus.compile.seam import exposed, interpreted, ready
+from saltus.compile.seam import ready
 from saltus.contact import NSGS, ContactProblem, ContactResult, Lemke
 from saltus.contact.lemke import enumerate_bases
+from saltus.contact.problem import enter_residual, enter_solve
 from saltus.contact.residual import residual, residual_work
 from saltus.errors import ModelError, SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone
@@ -117,8 +118,9 @@ def test_frictionless_and_frictional_bundle_judge_alike():
     problem = ContactProblem.from_global(M, W, f)
     P, u = np.random.default_rng(4).standard_normal(6), np.zeros(6)
     work = np.zeros(residual_work(6, 6, problem.kernel.nv))
-    small = exposed(residual)(problem.kernel, ready(frictionless_cone), P, u, work)
-    large = exposed(residual)(problem.kernel, ready(frictional_cone), P, u, work)
+    judge = ready(enter_residual)
+    small = judge(ready(residual), problem.kernel, ready(frictionless_cone), P, u, work)
+    large = judge(ready(residual), problem.kernel, ready(frictional_cone), P, u, work)
     assert small == large
 
 
@@ -419,7 +421,8 @@ def test_workspace_sizes_are_enough_whatever_it_contained():
         iwork = np.full(solver.iwork_size(*sizes) + 8, -7, dtype=np.int64)
         P, u, info = np.zeros(6), np.zeros(6), np.zeros(2)
         laws = ready(problem.local), ready(problem.cone)
-        assert exposed(solver.kernel)(problem.kernel, *laws, solver.settings(), P, u, info, work, iwork) == 0
+        kernel = ready(solver.kernel)
+        assert ready(enter_solve)(kernel, problem.kernel, *laws, solver.settings(), P, u, info, work, iwork) == 0
         assert np.all(np.isnan(work[-8:]))
         assert np.all(iwork[-8:] == -7)
         assert np.array_equal(P, solver.solve(problem).P)

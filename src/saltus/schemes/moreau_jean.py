@@ -278,11 +278,13 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         for i in range(nv):
             scale = larger(larger(scale, abs(v_k[i])), abs(v_new[i]))
         if reacting:
-            model.kinematics(t_at, q_at, par, W, w)
+            if (flags & W_CONSTANT) == 0 or nj > 0:
+                model.kinematics(t_at, q_at, par, W, w)
             for c in range(nc):
                 row = layout[layout[CONTACT_ROW] + c]
                 for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
-                    u_minus[r] = u_start[r] if at_end else row_dot(layout, W, r, v_k) + w[r]
+                    kept = at_end or (flags & W_CONSTANT) != 0
+                    u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, v_k) + w[r]
                     target[r] = w[r]
                 target[row] += model.constants[LAW_FLOATS * c] * u_minus[row]
             if nj > 0:
@@ -342,7 +344,10 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     for c in range(nc):
         record.dissipation[c] = 0.0
     if reacting:
-        report(model, t + h, v_k, v, W, w, u_minus, target, active, vec(rest, 0, layout[NX]), memory_new, record)
+        report(
+            model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), memory_new,
+            record,
+        )  # fmt: skip
     elif nc > 0:
         released(t + h, nc, memory_new, 1 + nc + nj, record)
     if (flags & M_CONSTANT) == 0:
@@ -396,9 +401,9 @@ def inertia_work(model, t, h, q_k, q, v_k, v, M, v_mean):
     return 0.5 * (after - quadratic(model.layout, M, v_mean))
 
 
-@unit(I(MODEL, F, A, A, A, A, A, A, J, A, A, RECORD))
-def report(model, t, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
-    """Write energy, left limit and events of a step with reactions.
+@unit(I(MODEL, F, A, A, A, A, A, A, A, A, J, A, A, RECORD))
+def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, memory, record):
+    """Write energy, left limit and events of a step with reactions; before, after: room for W^T v at both ends.
 
     A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
     """
@@ -407,11 +412,12 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
     status, slip = 1 + nc + nj, 1 + 2 * nc + nj
     P, header = record.impulse, record.header
     for r in range(nr):
-        given = 0.5 * P[r] * (row_dot(layout, W, r, v_k) + row_dot(layout, W, r, v))
+        before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
+        given = 0.5 * P[r] * (before[r] + after[r])
         header[FORCE_WORK] -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
-        header[DRIVE_WORK] += given if r >= nr - nj else 0.0
+        header[DRIVE_WORK] += given  # what contacts dissipate is taken off below
     # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
-    found = nc > 0
+    found, struck = nc > 0, False
     while found:
         found = False
         for c in range(nc):
@@ -419,11 +425,11 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
             if active[c] != 1 or P[row] <= 0.0:
                 continue
             fall = abs(u_free[row] - (1.0 + model.constants[LAW_FLOATS * c]) * u_minus[row])
-            brought = row_dot(layout, W, row, v) - row_dot(layout, W, row, record.v_minus)
+            brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
             if -(u_minus[row] + brought) > fall * (1.0 + 1e-9):
                 for r in range(row, end):
                     row_add(layout, X, r, -P[r], record.v_minus)
-                active[c], found = HIT, True
+                active[c], found, struck = HIT, nc > 1, True
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if active[c] == 0 or P[row] <= 0.0:
@@ -431,29 +437,26 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, active, X, memory, record):
                 new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
             memory[status + c], memory[slip + c] = OPEN, OPEN
             continue
-        mu = model.constants[LAW_FLOATS * c + 1]
         friction = 0.0
         for r in range(row, end):
-            # u_free of a row is not needed any more: it makes room for u_plus
-            u_free[r] = row_dot(layout, W, r, v) + w[r]
-            record.dissipation[c] -= 0.5 * P[r] * (u_minus[r] + u_free[r])
-            moved = row_dot(layout, W, r, v_k) + row_dot(layout, W, r, v)
-            header[DRIVE_WORK] += 0.5 * P[r] * (moved - u_minus[r] - u_free[r])
+            after[r] += w[r]
+            lost = -0.5 * P[r] * (u_minus[r] + after[r])
+            record.dissipation[c] += lost
+            header[DRIVE_WORK] += lost
             friction += P[r] * P[r] if r > row else 0.0
         if active[c] == HIT:
-            new_event(t, c, IMPACT, row, end, u_minus, u_free, P, record)
+            new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
             memory[status + c] = STRUCK
             continue
         if memory[status + c] == OPEN:
-            new_event(t, c, CLOSING, row, end, u_minus, u_free, P, record)
+            new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
         memory[status + c] = CLOSED
         if end - row > 1:
-            sticks = sqrt(friction) < STICKING * mu * P[row]
-            if sticks and memory[slip + c] != STICK:
-                new_event(t, c, STICK, row, end, u_minus, u_free, P, record)
-            if not sticks and memory[slip + c] != SLIP:
-                new_event(t, c, SLIP, row, end, u_minus, u_free, P, record)
-            memory[slip + c] = STICK if sticks else SLIP
+            sticks = sqrt(friction) < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
+            kind = STICK if sticks else SLIP
+            if memory[slip + c] != kind:
+                new_event(t, c, kind, row, end, u_minus, after, P, record)
+            memory[slip + c] = kind
     return 0
 
 

@@ -91,7 +91,7 @@ def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reactio
     most = getattr(contact_solver, "most_contacts", None)
     if most is not None and len(kinds) > most:
         raise SettingError(
-            f"{contact_solver.name} solves {most} contact, but the system has {len(kinds)}: take NSGS() or Lemke()"
+            f"{contact_solver.name} solves one contact, but the system has {len(kinds)}: take NSGS() or Lemke()"
         )
     frictional = any(kind > 1 for kind in kinds)
     solver = Solver(
