@@ -13,9 +13,7 @@ from rows import Row
 
 import saltus as sl
 
-SICONOS_PYTHON = os.environ.get(
-    "SALTUS_SICONOS_PYTHON", "/usr/bin/python3"
-)  # an interpreter that has siconos
+SICONOS_PYTHON = os.environ.get("SALTUS_SICONOS_PYTHON", "/usr/bin/python3")  # an interpreter that has siconos
 SIDE_SCRIPT = Path(__file__).with_name("siconos_ball.py")
 STEPS, SICONOS_STEPS, CALLBACK_STEPS = 1_000_000, 50_000, 20_000
 REPEATS = 3
@@ -83,16 +81,12 @@ def measure() -> list[Row]:
             callback.append(siconos("callback", CALLBACK_STEPS)["seconds"] / CALLBACK_STEPS)
     us = 1e6
     own = f"{us * min(mine):.3f} us per step"
-    missing = (
-        f"no siconos in {SICONOS_PYTHON} (Debian: apt install python3-siconos, or set SALTUS_SICONOS_PYTHON)"
-    )
+    missing = f"no siconos in {SICONOS_PYTHON} (Debian: apt install python3-siconos, or set SALTUS_SICONOS_PYTHON)"
     rows = []
     for what, target, times in (("its own force", 20.0, plain), ("a Python force", 150.0, callback)):
         ratio = min(times) / min(mine) if there else None
         note = f"{own}, Siconos {us * min(times):.1f} us" if there else f"{own}; {missing}"
         rows.append(Row(f"ball, speed over Siconos with {what}", ratio, "at least", target, note=note))
     crank_us = us * min(friction)
-    rows.append(
-        Row("slider-crank with friction", crank_us, "at most", 2.0, "us per step", "3 dof, 4 contacts")
-    )
+    rows.append(Row("slider-crank with friction", crank_us, "at most", 2.0, "us per step", "3 dof, 4 contacts"))
     return rows

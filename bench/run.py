@@ -34,14 +34,10 @@ def main(names: list[str]) -> None:
             table.add_row(row.what, f"{sign} {row.target:g} {row.unit}", measured, verdict, row.note)
         table.add_section()
     console.print(table)
-    console.print(
-        "Ratios were measured inside this one run; on a busy machine repeat it before believing a miss."
-    )
+    console.print("Ratios were measured inside this one run; on a busy machine repeat it before believing a miss.")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", choices=[*BENCHMARKS, []], metavar="name", help=", ".join(BENCHMARKS)
-    )
+    parser.add_argument("names", nargs="*", choices=[*BENCHMARKS, []], metavar="name", help=", ".join(BENCHMARKS))
     main(parser.parse_args().names or list(BENCHMARKS))

@@ -1,7 +1,4 @@
-"""What a user waits for: import, a second process, the first run ever; as ratios to `import numba`.
-
-CPU time of the whole process: on an idle machine that is the wait, on a busy one it is what can be compared.
-"""
+"""What a user waits for: import, a second process, the first run ever; as ratios of wall times to `import numba`."""
 
 from __future__ import annotations
 
@@ -26,15 +23,13 @@ assert sol.success
 
 
 def seconds(program: str, cache: str | None = None) -> float:
-    """Return the CPU time of a whole Python process [s] (wall time where the system does not tell)."""
+    """Return the wall time of a whole Python process [s]."""
     environment = dict(os.environ)
     if cache is not None:
         environment["SALTUS_CACHE"] = cache
-    began, before = time.perf_counter(), os.times()
+    began = time.perf_counter()
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, env=environment)  # noqa: S603
-    wall, after = time.perf_counter() - began, os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return cpu or wall
+    return time.perf_counter() - began
 
 
 def measure() -> list[Row]:

@@ -8,8 +8,6 @@ sol = sl.solve(ball, t_span=(0.0, 3.0), q0=1.0, v0=0.0, scheme=sl.MoreauJean(the
 for event in sol.events[:3]:
     before, after = event["u_minus"][0], event["u_plus"][0]
     print(f"t = {event['t']:.3f} s  {event['contact']}  {event['kind']}  {before:+.3f} -> {after:+.3f} m/s")
-print(
-    f"largest contact residual {sol.residual.max():.1e}, energy defect {abs(sol.energy.defect).max():.1e} J"
-)
+print(f"largest contact residual {sol.residual.max():.1e}, energy defect {abs(sol.energy.defect).max():.1e} J")
 
 assert abs(sol.events["t"][0] - (2.0 / 9.81) ** 0.5) < 2e-3  # free fall from 1 m, to within two steps

@@ -33,9 +33,7 @@ def fitted_order(step_sizes: Sequence[float], errors: Sequence[float]) -> float:
     return float(np.polyfit(np.log(step_sizes), np.log(errors), 1)[0])
 
 
-def against_exact(
-    problem: sl.Problem, step_sizes: Sequence[float] = STEP_SIZES
-) -> list[tuple[float, float, float]]:
+def against_exact(problem: sl.Problem, step_sizes: Sequence[float] = STEP_SIZES) -> list[tuple[float, float, float]]:
     """Return (h, error of q, error of v) for each step size."""
     rows = []
     for h in step_sizes:
@@ -45,9 +43,7 @@ def against_exact(
     return rows
 
 
-def against_itself(
-    problem: sl.Problem, step_sizes: Sequence[float] = CRANK_STEP_SIZES
-) -> list[tuple[float, ...]]:
+def against_itself(problem: sl.Problem, step_sizes: Sequence[float] = CRANK_STEP_SIZES) -> list[tuple[float, ...]]:
     """Return (h, distances of q and v to the run with h/8, largest contact residual and energy defect)."""
     rows = []
     for h in step_sizes:
@@ -145,9 +141,7 @@ def main(output: Path) -> None:
 
     sl.solve(ball, scheme=SCHEME, h=1e-3).plot(path=output / "ball.png")
     sl.solve(oscillator, scheme=SCHEME, h=1e-3).plot(path=output / "oscillator.png")
-    draw_slider_crank(
-        sl.solve(sl.problems.slider_crank(), scheme=SCHEME, h=1e-5), output / "slider_crank.png"
-    )
+    draw_slider_crank(sl.solve(sl.problems.slider_crank(), scheme=SCHEME, h=1e-5), output / "slider_crank.png")
     for name in ("ball.png", "oscillator.png", "slider_crank.png"):
         console.print(f"picture: {output / name}", soft_wrap=True)
 

@@ -210,16 +210,12 @@ MECHANICS = {
     ),
     "joints contradict in velocity": (
         lambda: run(
-            plane(
-                joints=[sl.Joint(lambda q: q[0] - 1, name="a"), sl.Joint(lambda t, q: q[0] - 1 - t, name="b")]
-            )
+            plane(joints=[sl.Joint(lambda q: q[0] - 1, name="a"), sl.Joint(lambda t, q: q[0] - 1 - t, name="b")])
         ),
         r"joints 'a', 'b' contradict each other: no velocity",
     ),
     "joints contradict in position": (
-        lambda: run(
-            plane(joints=[sl.Joint(lambda q: q[0] - 1, name="a"), sl.Joint(lambda q: q[0] - 2, name="b")])
-        ),
+        lambda: run(plane(joints=[sl.Joint(lambda q: q[0] - 1, name="a"), sl.Joint(lambda q: q[0] - 2, name="b")])),
         r"q0 violates joint 'b': constraint = -1\.000e\+00",
     ),
     "K beside q_dot": (lambda: run(ball(K=1.0, q_dot=lambda q, v: v)), r"K needs q_dot = v.*into f"),
@@ -397,9 +393,7 @@ def frames(error: BaseException) -> list[str]:
 
 
 def test_an_exception_at_the_start_leads_into_the_users_function():
-    with pytest.raises(
-        sl.FunctionError, match=r"f raised KeyError: 1 at t = 0, q = \[1\.\], v = \[0\.\]"
-    ) as caught:
+    with pytest.raises(sl.FunctionError, match=r"f raised KeyError: 1 at t = 0, q = \[1\.\], v = \[0\.\]") as caught:
         run(ball(f=table_force))
     assert isinstance(caught.value.__cause__, KeyError)
     assert frames(caught.value)[-1] == "table_force"
@@ -459,9 +453,7 @@ def check_partial(error: sl.RunError, reference: sl.Solution) -> None:
 def test_a_force_that_becomes_nan_names_itself_and_keeps_the_run_so_far():
     # q'' = -2 sqrt(q) passes zero with a velocity: the root of a negative number
     system = sl.System(M=1.0, f=lambda t, q, v: -2.0 * np.sqrt(q))
-    with pytest.raises(
-        sl.RunError, match=r"f returned \[nan\] at t = [\d.]+, q = \[-.*\], v = \[-.*\]"
-    ) as caught:
+    with pytest.raises(sl.RunError, match=r"f returned \[nan\] at t = [\d.]+, q = \[-.*\], v = \[-.*\]") as caught:
         run(system, t_span=(0.0, 4.0))
     last = caught.value.solution.t[-1]
     assert caught.value.solution.q[-2, 0] > 0.0
@@ -482,9 +474,7 @@ def test_a_force_that_becomes_nan_names_itself_and_keeps_the_run_so_far():
         ),
         (
             lambda: ball(
-                contacts=[
-                    floor(gap=lambda q: q[0] - 0.5, mu=0.1, slip=lambda t, q, v: v[0] * np.sqrt(0.4 - t))
-                ]
+                contacts=[floor(gap=lambda q: q[0] - 0.5, mu=0.1, slip=lambda t, q, v: v[0] * np.sqrt(0.4 - t))]
             ),
             r"slip of contact 'floor' returned .*nan.* at t = [\d.]+, q = ",
         ),
@@ -543,9 +533,7 @@ def late(t, q, v):
 )
 def test_an_exception_during_the_run_leads_into_the_users_function(function, words, inner):
     system = sl.System(M=1.0, f=function)
-    with pytest.raises(
-        sl.RunError, match=rf"f raised {words}.* at t = 0\.30\d+, q = \[.*\], v = \[-0\.3"
-    ) as caught:
+    with pytest.raises(sl.RunError, match=rf"f raised {words}.* at t = 0\.30\d+, q = \[.*\], v = \[-0\.3") as caught:
         run(system)
     assert isinstance(caught.value.__cause__, sl.FunctionError)
     assert frames(caught.value)[-1] == inner

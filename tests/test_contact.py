@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-from saltus.compile.seam import ready
+from saltus.compile.seam import interpreted, ready
 from saltus.contact import NSGS, ContactProblem, ContactResult, Lemke
 from saltus.contact.lemke import enumerate_bases
 from saltus.contact.problem import enter_residual, enter_solve
@@ -18,9 +18,7 @@ from saltus.contact.residual import residual, residual_work
 from saltus.errors import ModelError, SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone
 
-FCLIB = pathlib.Path(
-    os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib")
-)
+FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
 EXACT = 1e-12  # scaled residual of a problem solved to rounding
 
 # complementarity problems that have solutions and that pivoting or enumeration must find
@@ -67,9 +65,7 @@ def velocity(problem_data, P):
 def test_reduced_and_global_form_are_the_same_problem():
     M, W, f = bodies(0, contacts=5, count=3, dim=3)
     w, mu = np.linspace(-1.0, 1.0, 15), np.linspace(0.0, 1.0, 5)
-    rows = ContactProblem.from_global(
-        scipy.sparse.csr_array(M), scipy.sparse.csr_array(W), f, w, mu=mu, dim=3
-    )
+    rows = ContactProblem.from_global(scipy.sparse.csr_array(M), scipy.sparse.csr_array(W), f, w, mu=mu, dim=3)
     D, b = W.T @ np.linalg.solve(M, W), W.T @ np.linalg.solve(M, f) + w
     dense, sparse = (
         ContactProblem(D, b, mu=mu, dim=3),

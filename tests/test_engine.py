@@ -152,9 +152,7 @@ def branching_without_source():
 
 
 def with_foreign_object():
-    sine = interpolate.UnivariateSpline(
-        np.linspace(-2.0, 2.0, 2000), np.sin(np.linspace(-2.0, 2.0, 2000)), k=5, s=0
-    )
+    sine = interpolate.UnivariateSpline(np.linspace(-2.0, 2.0, 2000), np.sin(np.linspace(-2.0, 2.0, 2000)), k=5, s=0)
     return lambda t, q, v: [-2.3 * float(sine(float(q[0]))) - 0.1 * v[0]]
 
 
@@ -309,11 +307,7 @@ print(json.dumps({"misses": len(misses), "v": sol.v[:, 0].tolist(), "root": str(
 
 
 def environment(**changes: str) -> dict[str, str]:
-    kept = {
-        k: v
-        for k, v in os.environ.items()
-        if k not in ("SALTUS_CACHE", "XDG_CACHE_HOME", "NUMBA_DISABLE_JIT")
-    }
+    kept = {k: v for k, v in os.environ.items() if k not in ("SALTUS_CACHE", "XDG_CACHE_HOME", "NUMBA_DISABLE_JIT")}
     return {**kept, "PYTHONPATH": str(PACKAGE.parent), **changes}
 
 
@@ -342,9 +336,7 @@ def warm(tmp_path, ball) -> pathlib.Path:
     if root is None:
         pytest.skip("no writable cache directory")
     files = [
-        m.__file__
-        for name, m in sys.modules.items()
-        if name.startswith("saltus") and getattr(m, "__file__", None)
+        m.__file__ for name, m in sys.modules.items() if name.startswith("saltus") and getattr(m, "__file__", None)
     ]
     target = tmp_path / "cache"
     target.mkdir(mode=0o700)
@@ -438,9 +430,7 @@ def test_a_directory_that_others_may_write_is_closed_to_them(monkeypatch, tmp_pa
     assert shared.stat().st_mode & 0o022 == 0
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a directory away"
-)
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a directory away")
 def test_a_directory_of_somebody_else_is_not_used(monkeypatch, tmp_path):
     foreign, own = tmp_path / "foreign", tmp_path / "own"
     foreign.mkdir()

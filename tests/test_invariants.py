@@ -33,9 +33,7 @@ class Rows:
     def __init__(self, system: sl.System, t: float, q: np.ndarray, nv: int):
         self.system, self.t, self.q, self.nv = system, t, q, nv
         basis = np.eye(nv)
-        self.directions = [
-            basis[i] if system.q_dot is None else np.array(system.q_dot(q, basis[i])) for i in range(nv)
-        ]
+        self.directions = [basis[i] if system.q_dot is None else np.array(system.q_dot(q, basis[i])) for i in range(nv)]
 
     def of(self, function) -> tuple[np.ndarray, np.ndarray]:
         """Return rows and constants of the rate of a function of (q) or (t, q)."""
@@ -318,9 +316,7 @@ def test_each_single_impact_loses_what_newtons_law_says(masses, speeds, shares, 
 @bounded
 @given(MASSES, SPEEDS, SHARES, st.floats(0.0, 1.0))
 def test_impacts_between_beads_keep_momentum(masses, speeds, shares, e):
-    sol = sl.solve(
-        beads(masses, e, width=3.0), (0.0, 3.0), spread(shares), speeds, scheme=sl.MoreauJean(), h=0.02
-    )
+    sol = sl.solve(beads(masses, e, width=3.0), (0.0, 3.0), spread(shares), speeds, scheme=sl.MoreauJean(), h=0.02)
     momentum = sol.v @ np.array(masses)
     walls = np.cumsum(sol.impulse[:, 0] - sol.impulse[:, -1])
     scale = np.max(np.abs(sol.v)) * sum(masses)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saltus.compile.seam import exposed, ready
+from saltus.compile.seam import exposed
 from saltus.laws import (
     BILATERAL,
     COULOMB_PLANAR,

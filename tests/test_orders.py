@@ -116,9 +116,7 @@ def test_dense_output_of_free_fall_is_exact():
 # ---- through impacts
 
 
-GRIDS = (
-    8  # per level, incommensurate with the impacts: errors scatter with the place of an impact in its step
-)
+GRIDS = 8  # per level, incommensurate with the impacts: errors scatter with the place of an impact in its step
 
 
 def impact_errors(problem: sl.Problem, scheme, sizes) -> list[tuple[float, float]]:

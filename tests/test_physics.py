@@ -108,9 +108,7 @@ def test_a_block_on_an_incline_decelerates_as_coulomb_says(v0):
 
 def spatial_incline(steepness: float, k: float) -> sl.System:
     """A point on a plane tilted along x with mu = k tan(steepness): 2D slip, third coordinate normal."""
-    floor = sl.Contact(
-        lambda q: q[2], mu=k * np.tan(steepness), slip=lambda t, q, v: [v[0], v[1]], name="incline"
-    )
+    floor = sl.Contact(lambda q: q[2], mu=k * np.tan(steepness), slip=lambda t, q, v: [v[0], v[1]], name="incline")
     return sl.System(M=1.0, f=[GRAVITY * sin(steepness), 0.0, -GRAVITY * cos(steepness)], contacts=[floor])
 
 

@@ -15,9 +15,7 @@ from saltus.contact import NSGS, ContactProblem, Portfolio, SemismoothNewton
 from saltus.contact.nsgs import sweep
 from saltus.errors import SettingError
 
-FCLIB = pathlib.Path(
-    os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib")
-)
+FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
 SOLVERS = [SemismoothNewton(), Portfolio()]
 STALLING = (43, 76, 121, 123, 226, 248)  # redundant problems that 20 000 sweeps alone do not solve
 

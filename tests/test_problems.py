@@ -90,10 +90,7 @@ def normals(system, t, q):
     """Gradients of the gaps as rows, by central differences (nq = nv)."""
     step = 1e-6
     columns = [
-        [
-            (value(c.gap, t, q + move, None) - value(c.gap, t, q - move, None)) / (2 * step)
-            for c in system.contacts
-        ]
+        [(value(c.gap, t, q + move, None) - value(c.gap, t, q - move, None)) / (2 * step) for c in system.contacts]
         for move in step * np.eye(q.size)
     ]
     return np.array(columns).T.reshape(-1, q.size)
@@ -223,9 +220,7 @@ def test_oscillator_has_the_quoted_values():
     exact = problems.impact_oscillator().exact
     quoted = [2.0943951023932, 6.4862552608091, 11.0958069396882, 15.9280325701232]
     np.testing.assert_allclose(exact.jumps, quoted, rtol=0, atol=6e-14)
-    np.testing.assert_allclose(
-        exact.v(exact.jumps)[:, 0], 0.8 ** np.arange(1, 5) * math.sqrt(3) / 2, rtol=1e-14
-    )
+    np.testing.assert_allclose(exact.v(exact.jumps)[:, 0], 0.8 ** np.arange(1, 5) * math.sqrt(3) / 2, rtol=1e-14)
     assert exact.q(20.0)[0] == pytest.approx(0.0143334624905, abs=6e-14)
     assert exact.v(20.0)[0] == pytest.approx(-0.6128814500807, abs=6e-14)
     assert exact.impulse(20.0)[0] == pytest.approx(4.601712585549, abs=6e-13)
@@ -388,9 +383,7 @@ def test_slider_crank_has_the_gaps_of_the_reference_run():
         pytest.skip(f"no reference run at {path}; set SALTUS_CASES")
     table = np.loadtxt(path, skiprows=1)[::50]
     q = table[:, 1:4] * [2 * np.pi, 1.0, 1.0]
-    gaps = np.array(
-        [[contact.gap(point) for contact in problems.slider_crank().system.contacts] for point in q]
-    )
+    gaps = np.array([[contact.gap(point) for contact in problems.slider_crank().system.contacts] for point in q])
     np.testing.assert_allclose(gaps, table[:, 13:17], atol=2e-15)
 
 

@@ -313,9 +313,7 @@ def test_joint_impulses_between_requested_times_belong_to_these_times():
     rod = sl.Joint(lambda q: np.sqrt(q[0] ** 2 + q[1] ** 2) - 1.0, name="rod")
     system = sl.System(M=1.0, f=[0.0, -8.0], joints=[rod])
     times = [0.0, 0.01, 0.02, 0.5]
-    sol = sl.solve(
-        system, (0.0, 0.5), [0.0, -1.0], [0.0, 0.0], scheme=sl.MoreauJean(), h=BINARY, t_eval=times
-    )
+    sol = sl.solve(system, (0.0, 0.5), [0.0, -1.0], [0.0, 0.0], scheme=sl.MoreauJean(), h=BINARY, t_eval=times)
     np.testing.assert_allclose(sol.joint_impulse[:, 0], -8.0 * np.diff(times), rtol=0.0, atol=1e-10)
 
 

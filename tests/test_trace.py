@@ -145,9 +145,7 @@ FUNCTIONS = {
     "one-sided clip": lambda q: [np.clip(q, 0.1, None), np.clip(q[0], None, 0.1) + np.zeros(4)],
     "where": lambda q: np.where(q > 0.4, q * q, -q),
     "where of both": lambda q: np.where((q[0] > 0) & ~(q[1] > 0) | (q[2] == 1.0), np.log(q[0]), 0.5),
-    "logical": lambda q: np.where(
-        np.logical_or(np.logical_not(q > 0), np.logical_and(q < 0.4, q != 0.3)), 1.5, q
-    ),
+    "logical": lambda q: np.where(np.logical_or(np.logical_not(q > 0), np.logical_and(q < 0.4, q != 0.3)), 1.5, q),
     "conditions as numbers": lambda q: (q > 0) * 2.5 + (q[0] <= q[1]) * q,
     "select": lambda q: np.select([q < 0, q < 0.4], [-q, 2.5 * q], 0.25),
     "array": lambda q: np.array([q[0], 2.5, [q[1]][0]]),
@@ -259,11 +257,7 @@ B_SPLINE = make_interp_spline(KNOTS, VALUES, k=3)
 
 
 def flat(value):
-    return (
-        np.concatenate([np.ravel(np.asarray(item, dtype=float)) for item in value])
-        if type(value) is list
-        else value
-    )
+    return np.concatenate([np.ravel(np.asarray(item, dtype=float)) for item in value]) if type(value) is list else value
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -305,14 +299,11 @@ def test_derivatives_agree_with_central_differences(name):
     trace = Trace()
     q = trace.variables("q", 4)
     result = trace.call(FUNCTIONS[name], q)
-    exprs = np.concatenate(
-        [trace.as_array(part).ravel() for part in (result if type(result) is list else [result])]
-    )
+    exprs = np.concatenate([trace.as_array(part).ravel() for part in (result if type(result) is list else [result])])
     h = 1e-6
     for at in (Q, np.array([0.31, 0.52, 1.2, 0.83])):
         plus, minus = (
-            np.stack([np.ravel(flat(FUNCTIONS[name](at + s * h * row))) for row in np.eye(4)], axis=1)
-            for s in (1, -1)
+            np.stack([np.ravel(flat(FUNCTIONS[name](at + s * h * row))) for row in np.eye(4)], axis=1) for s in (1, -1)
         )
         numeric = (plus - minus) / (2 * h)
         defined = np.isfinite(numeric).all(axis=1)
@@ -326,9 +317,7 @@ EXPRESSION = st.recursive(
     lambda inner: st.one_of(
         st.tuples(inner, st.sampled_from("+-*"), inner).map(lambda x: f"({x[0]} {x[1]} {x[2]})"),
         st.tuples(inner, inner).map(lambda x: f"({x[0]} / (2.5 + {x[1]}**2))"),
-        st.tuples(st.sampled_from(["sin", "cos", "tanh", "arctan"]), inner).map(
-            lambda x: f"np.{x[0]}({x[1]})"
-        ),
+        st.tuples(st.sampled_from(["sin", "cos", "tanh", "arctan"]), inner).map(lambda x: f"np.{x[0]}({x[1]})"),
         inner.map(lambda x: f"np.sqrt(1.5 + {x}**2)"),
         inner.map(lambda x: f"np.exp(-{x}**2)"),
         st.tuples(inner, inner).map(lambda x: f"np.arctan2({x[0]}, 3.5 + np.cos({x[1]}))"),
@@ -356,9 +345,7 @@ def test_random_expressions_have_exact_values_and_all_kinds_of_derivatives_agree
 
 
 def test_derivatives_at_kinks_are_one_sided_and_finite():
-    trace, q, exprs = record(
-        lambda q: [abs(q[0]), np.maximum(q[0], 0.0) ** 0.5, np.sign(q[0]), np.floor(q[0])], 1
-    )
+    trace, q, exprs = record(lambda q: [abs(q[0]), np.maximum(q[0], 0.0) ** 0.5, np.sign(q[0]), np.floor(q[0])], 1)
     J = jacobian(exprs, q)[:, 0]
     np.testing.assert_array_equal(evaluate(trace, J, [-0.25]), [-1.0, 0.0, 0.0, 0.0])
     np.testing.assert_array_equal(evaluate(trace, J, [0.25]), [1.0, 1.0, 0.0, 0.0])
@@ -459,9 +446,7 @@ def test_parameters_give_the_values_of_the_direct_call(name):
 
 def test_the_same_float_object_keeps_its_slot_and_special_numbers_are_literal():
     k = float("2.5")
-    trace, _, _ = record(
-        lambda q: [k * q[0], q[1] / k, 1.0 * q[0], 0.0 + q[1], -1.0 * q[2], 2 * q[0], q[0] ** 0.5]
-    )
+    trace, _, _ = record(lambda q: [k * q[0], q[1] / k, 1.0 * q[0], 0.0 + q[1], -1.0 * q[2], 2 * q[0], q[0] ** 0.5])
     assert trace.constants == [2.5]
 
 
@@ -559,9 +544,7 @@ def test_a_sparse_constant_matrix_emits_only_its_nonzeros():
 def test_guarded_branches_are_not_evaluated_outside_their_domain():
     def function(q):
         root = np.sqrt(q[0])
-        return np.where(
-            q[0] > 0, root * np.log(q[0]) + root, np.where(q[1] > 0, 1 / q[1] + np.sqrt(q[1]), 2.5)
-        )
+        return np.where(q[0] > 0, root * np.log(q[0]) + root, np.where(q[1] > 0, 1 / q[1] + np.sqrt(q[1]), 2.5))
 
     trace, q, f = record(function, 2)
     values = evaluate(trace, np.append(jacobian(f, q).ravel(), f), [-1.0, -1.0])
@@ -598,14 +581,8 @@ def test_texts_do_not_depend_on_the_process():
 def every_operation(q):
     x = np.abs(q[0]) / 2.5
     return [
-        *[
-            getattr(np, name)(x)
-            for name in "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arctanh".split()
-        ],
-        *[
-            getattr(np, name)(x)
-            for name in "exp expm1 log log10 log2 log1p sqrt floor ceil trunc sign abs".split()
-        ],
+        *[getattr(np, name)(x) for name in "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arctanh".split()],
+        *[getattr(np, name)(x) for name in "exp expm1 log log10 log2 log1p sqrt floor ceil trunc sign abs".split()],
         *[
             np.arccosh(1 + x),
             special.erf(x),

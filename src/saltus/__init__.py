@@ -1,6 +1,8 @@
 """saltus: mechanical systems with impacts, contact, joints and Coulomb friction, integrated with a certificate."""
 
-from saltus import contact, problems
+import importlib
+
+from saltus import contact
 from saltus.contact import NSGS, ContactProblem, Lemke
 from saltus.errors import FunctionError, ModelError, RunError, SaltusError, SettingError, SlowFunctionWarning
 from saltus.problem import Exact, Problem
@@ -11,6 +13,14 @@ from saltus.status import Status
 from saltus.system import Contact, Joint, System
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str):
+    """Load the problem library and the studies when they are first asked for: most programs need neither."""
+    if name in ("problems", "study"):
+        return importlib.import_module(f"saltus.{name}")
+    raise AttributeError(f"module 'saltus' has no attribute {name!r}")
+
 
 __all__ = [
     "NSGS",
@@ -34,4 +44,5 @@ __all__ = [
     "contact",
     "problems",
     "solve",
+    "study",
 ]

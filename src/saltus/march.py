@@ -9,6 +9,8 @@ it can be entered again at the same step.
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 
 from saltus.compile.seam import handle, larger, unit, vec, whole
@@ -56,6 +58,7 @@ KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
 # sums since the last kept node; then impulse and dissipation, then v_minus of the last step
 SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_IMPULSE = range(7)
 LEDGER, EXTRAS = 2, 4
+POPULATED = (1 << 20, 1 << 30)  # bytes of a table whose pages are fetched at once
 
 
 def sums_size(nv: int, nr: int, nc: int) -> int:
@@ -76,7 +79,8 @@ def march_signature(depth: int):
 
 @unit(*(march_signature(depth) for depth in range(4)), entry=True)
 def march(
-    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, work, iwork, budget
+    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, work, iwork,
+    budget,
 ):  # fmt: skip
     model, now, new, record, nodes = handle(model), handle(state), handle(state_new), handle(record), handle(nodes)
     layout = model.layout
@@ -86,16 +90,19 @@ def march(
     inner, settings = handle(scheme.inner), scheme.settings
     header = record.header
 
+    result = CHUNK
     for _ in range(budget):
         if tally[STEPS] >= 0 and tally[STEP] >= tally[STEPS]:
-            return OK
+            result = OK
+            break
         if (
             tally[COUNT] + 2 > nodes.t.shape[0]
             or (tally[REACTIONS] + 2) * (2 + nv + nr + nc) > nodes.reactions.shape[0]
             or tally[EVENTS] * EVENT_COLUMNS + record.events.shape[0] > events.shape[0]
             or tally[DENSE] + record.dense.shape[0] > dense.shape[0]
         ):
-            return FULL
+            result = FULL
+            break
         # ---- step; the time grid is counted, not summed
         t, h = clock[NOW], clock[H]
         if tally[STEPS] >= 0:
@@ -105,25 +112,24 @@ def march(
             h = clock[END] - t
         header[ERROR] = 0.0
         status = scheme.step(model, inner, settings, t, h, now, new, record, step_work, iwork)
-        if status != 0:
-            return status
-        if not header[VIOLATION] < 1e300:
-            return NONFINITE
+        finite = header[VIOLATION] < 1e300
         for i in range(nv):
-            if not abs(new.v[i]) < 1e300:
-                return NONFINITE
+            finite = finite and abs(new.v[i]) < 1e300
             if abs(new.v[i]) < 1e-200:
                 new.v[i] = 0.0  # a velocity that decays into subnormals would slow every step twentyfold
         for i in range(nq):
-            if not abs(new.q[i]) < 1e300:
-                return NONFINITE
+            finite = finite and abs(new.q[i]) < 1e300
+        if status != 0 or not finite:
+            result = status if status != 0 else NONFINITE
+            break
 
-        # ---- control
-        if control.decide(control.settings, header, t, h, control.memory, decision) != 0:
+        # ---- control; a counted grid leaves nothing to decide
+        if tally[STEPS] < 0 and control.decide(control.settings, header, t, h, control.memory, decision) != 0:
             tally[REJECTED] += 1
             clock[H] = decision[0]
             if not decision[0] > 1e-14 * (abs(t) + abs(clock[END] - clock[BEGIN])):
-                return STEP_TOO_SMALL
+                result = STEP_TOO_SMALL
+                break
             continue
         clock[NOW] = t + header[H_USED]
         t_new = clock[NOW]
@@ -136,7 +142,7 @@ def march(
 
         # ---- keep
         happened = whole(header[EVENTS_USED])
-        keep = tally[KEEP] > 0 and (tally[ACCEPTED] + 1) % tally[KEEP] == 0
+        keep = tally[SINCE] + 1 == tally[KEEP]
         if tally[KEEP] == KEEP_EVENTS:
             keep = happened > 0
         if tally[KEEP] == KEEP_TIMES and tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
@@ -178,17 +184,22 @@ def march(
             if events[first + j * EVENT_COLUMNS] == clock[NOW]:
                 events[first + j * EVENT_COLUMNS] = t_new
         tally[EVENTS] += happened
-        for i in range(nq):
-            now.q[i] = new.q[i]
-        for i in range(nv):
-            now.v[i] = new.v[i]
-        for i in range(now.memory.shape[0]):
-            now.memory[i] = new.memory[i]
+        now, new = new, now
         tally[STEP] += 1
         tally[ACCEPTED] += 1
         if final and tally[STEPS] < 0 and header[H_USED] == h:
-            return OK
-    return CHUNK if tally[STEPS] < 0 or tally[STEP] < tally[STEPS] else OK
+            result = OK
+            break
+    if tally[STEPS] >= 0 and tally[STEP] == tally[STEPS] and result == CHUNK:
+        result = OK
+    # the caller finds the state where it gave it, whichever of the two it is in
+    for i in range(nq):
+        state.q[i] = now.q[i]
+    for i in range(nv):
+        state.v[i] = now.v[i]
+    for i in range(state.memory.shape[0]):
+        state.memory[i] = now.memory[i]
+    return result
 
 
 @unit(I(J, J, NODES, F, STATE, A))
@@ -230,8 +241,7 @@ class Tables:
         self.width = reaction_width(nv, nr, nc)
         self.columns = (1, nq, nv, LEDGER, EXTRAS if extra else 0)
         self.per_step = (events * EVENT_COLUMNS, dense)
-        # pages of a large table cost nothing before they are written
-        parts = (np.empty(rows * size) for size in self.columns)
+        parts = (_reserved(rows * size) for size in self.columns)
         self.nodes = Nodes(*parts, np.empty(64 * self.width))
         self.events, self.dense = np.empty(64 * EVENT_COLUMNS + self.per_step[0]), np.empty(64 + dense)
 
@@ -257,7 +267,16 @@ class Tables:
         return Nodes(*parts, self.nodes.reactions[: rows * self.width].reshape(rows, self.width))
 
 
+def _reserved(size: int) -> np.ndarray:
+    """Return room for floats that will be written soon; its pages are fetched in one call, not one by one."""
+    populate = getattr(mmap, "MAP_POPULATE", 0)
+    if not populate or not POPULATED[0] <= 8 * size <= POPULATED[1]:
+        return np.empty(size)
+    pages = mmap.mmap(-1, 8 * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | populate)
+    return np.frombuffer(pages, dtype=np.float64)
+
+
 def _grown(table: np.ndarray, size: int) -> np.ndarray:
-    grown = np.empty(size)
+    grown = _reserved(size)
     grown[: len(table)] = table
     return grown

@@ -11,6 +11,7 @@ import re
 import sys
 import warnings
 import weakref
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,8 @@ SIGNATURES = {
 
 # which of the user's functions, by the first word of their names, stand behind a unit
 CALLED_BY = {
-    "mass": ("M",), "force": ("f",), "jacobian": ("f",), "gap": ("gap", "constraint"), "kinematics": ("gap", "slip", "W"),
-    "curvature": ("slip",), "rate": ("q_dot",), "retract": ("retract",),
+    "mass": ("M",), "force": ("f",), "jacobian": ("f",), "gap": ("gap", "constraint"),
+    "kinematics": ("gap", "slip", "W"), "curvature": ("slip",), "rate": ("q_dot",), "retract": ("retract",),
 }  # fmt: skip
 
 
@@ -183,6 +184,7 @@ class _Builder:
     # ---- the model, part by part
 
     def build(self) -> CompiledModel:
+        self.rate: Any
         self.rate, self.B = self.kinematic_map()
         mass, M_pattern, M_constant = self.mass()
         force, jacobian, f_pattern, f_flags = self.force()
@@ -286,7 +288,7 @@ class _Builder:
             worst = np.unravel_index(np.argmax(np.abs(value - value.T)), value.shape)
             i, j = (int(k) for k in worst)
             raise ModelError(
-                f"M is not symmetric: M[{i}, {j}] = {value[i, j]} but M[{j}, {i}] = {value[j, i]}; give a symmetric matrix"
+                f"M is not symmetric: M[{i}, {j}] = {value[i, j]} but M[{j}, {i}] = {value[j, i]}; make it symmetric"
             )
         smallest = float(np.linalg.eigvalsh(value)[0])
         if not smallest > 1e-14 * scale:
@@ -398,7 +400,9 @@ class _Builder:
                 gaps.append((x, 1))
                 row = self.row_of(x, function)
                 if not row.columns:
-                    raise ModelError(f"constraint of joint {name!r} does not depend on q: a joint must hold some coordinate")
+                    raise ModelError(
+                        f"constraint of joint {name!r} does not depend on q: a joint must hold some coordinate"
+                    )
                 rows.append(row)
         return gaps, rows
 
@@ -421,7 +425,9 @@ class _Builder:
         function = self.probe(W, f"W of contact {name!r}", [(self.nv,)], most=2)
         made = self.expressions(function)
         if isinstance(made, _OpaqueUse) or isinstance(gap, _OpaqueUse):
-            raise ModelError(f"W of contact {name!r} cannot be traced together with its gap: leave W out, it is derived")
+            raise ModelError(
+                f"W of contact {name!r} cannot be traced together with its gap: leave W out, it is derived"
+            )
         for q in (self.q0, self.q0 + 0.01 * np.sin(np.arange(1.0, self.nq + 1.0))):
             given, derived = function(self.t0, q, self.v0), self.difference_row(gap_function, q)
             if not np.allclose(given, derived, rtol=1e-5, atol=1e-6 * (1.0 + np.max(np.abs(derived)))):
@@ -465,8 +471,9 @@ class _Builder:
         columns = [j for j, x in enumerate(full) if x is not self.trace.zero]
         entries = [full[j] for j in columns]
         u = w + self.dot(entries, [self.v[j] for j in columns])
-        q_dot = self.v if self.rate is None else self.rate
-        seeds = {self.t: self.trace.one, **dict(zip(self.q, q_dot, strict=True))}
+        q_dot = list(self.v) if self.rate is None else list(self.rate)
+        seeds = {self.t: self.trace.one}
+        seeds.update(zip(self.q, q_dot, strict=True))
         return _Row(columns, entries, w, directional(u, seeds))
 
     def dot(self, left, right) -> Expr:
@@ -484,12 +491,12 @@ class _Builder:
         island = self.islands(profile, rows[nr - nj :])
         members: dict[int, list[int]] = {}
         for p in range(nv):
-            members.setdefault(island[p], []).append(p)
+            members.setdefault(int(island[p]), []).append(p)
         w_ptr, w_col, x_ptr, x_pos = [0], [], [0], []
         for row in rows:
             w_col += row.columns
             w_ptr.append(len(w_col))
-            touched = {island[position[j]] for j in row.columns}
+            touched = {int(island[position[j]]) for j in row.columns}
             x_pos += sorted(p for number in touched for p in members[number])
             x_ptr.append(len(x_pos))
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
@@ -565,7 +572,9 @@ class _Builder:
     def emit_jacobian(self, entries, profile: Profile, force, K, C) -> str:
         if entries is None:
             function = force if isinstance(force, _OpaqueUse) else _OpaqueUse("force", "par")
-            text = f"    difference_jacobian({function.call}, {function.par}, rate, par, t, q, v, out_q, out_v, SCRATCH)\n"
+            text = (
+                f"    difference_jacobian({function.call}, {function.par}, rate, par, t, q, v, out_q, out_v, SCRATCH)\n"
+            )
         else:
             zero = f"    for i in range({profile.size}):\n        out_q[i] = 0.0\n        out_v[i] = 0.0\n"
             targets = [
@@ -617,10 +626,8 @@ class _Builder:
         text = ""
         for made, size, r, _ in self.opaque_rows(rows, gaps, joint_gaps):
             out = f"vec(out, {r}, {abs(size)})"
-            slip = int(size < 0)
-            text += (
-                f"    difference_curvature({made.call}, {made.par}, rate, par, {slip}, t, q, v, {abs(size)}, {out}, SCRATCH)\n"
-            )
+            state = f"{int(size < 0)}, t, q, v, {abs(size)}"
+            text += f"    difference_curvature({made.call}, {made.par}, rate, par, {state}, {out}, SCRATCH)\n"
         return emit(targets) + text
 
     def opaque_rows(self, rows, gaps, joint_gaps):

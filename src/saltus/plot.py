@@ -121,9 +121,7 @@ def _checked(axes: Sequence[Axes | None], panels: int) -> Sequence[Axes | None]:
     if isinstance(axes, Axes):
         raise SettingError("axes is a single one: give a list, positions first, e.g. axes=[axes]")
     if len(axes) == 0 or len(axes) > 4 or all(place is None for place in axes):
-        raise SettingError(
-            "axes is empty or too long: give one to four (positions, velocities, gaps, impulses)"
-        )
+        raise SettingError("axes is empty or too long: give one to four (positions, velocities, gaps, impulses)")
     if any(place is not None for place in axes[panels:]):
         raise SettingError("axes has places for gaps and impulses, but the system has no contacts: give two")
     return axes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from saltus.errors import ModelError
 from saltus.system import System
@@ -39,8 +39,8 @@ class Problem:
 
     system: System
     t_span: tuple[float, float]
-    q0: ArrayLike
-    v0: ArrayLike
+    q0: Any  # numbers in, a read-only vector afterwards
+    v0: Any
     exact: Exact | None = dataclasses.field(default=None, kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
 

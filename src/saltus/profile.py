@@ -20,6 +20,7 @@ from saltus.status import Status
 
 INDEFINITE = int(Status.MASS_INDEFINITE)
 
+
 @dataclasses.dataclass(frozen=True)
 class Profile:
     """The pattern of a profile matrix.
@@ -49,7 +50,7 @@ class Profile:
 
         nv = pattern.shape[0]
         graph = sparse.csr_matrix(pattern, dtype=np.int8)
-        graph = sparse.csr_matrix(graph + graph.T + sparse.identity(nv, dtype=np.int8, format="csr"))
+        graph = sparse.csr_matrix(graph + graph.T + sparse.identity(nv, format="csr"))
         if graph.nnz in (nv, nv * nv):  # diagonal or full: nothing to gain
             perm = np.arange(nv)
         else:
@@ -151,7 +152,7 @@ def factor(layout, m):
     return 0
 
 
-@unit(I(J, A, A, A, A))
+@unit(I(J, A, A, A, A), small=True)
 def solve(layout, lu, b, x, work):
     """Solve with the factors: b, x by degrees of freedom (may be the same array), work of nv floats."""
     nv = layout[NV]

@@ -29,7 +29,7 @@ class Progress:
         """Move the bar to simulated time t [s]."""
         if not self._wanted or time.perf_counter() - self._began < PATIENCE:
             return
-        if self._bar is None:
+        if self._bar is None or self._task is None:
             from rich.console import Console
             from rich.progress import Progress as Bar
 

@@ -19,7 +19,7 @@ CONTRADICT, DRIFT_STALLED = int(Status.JOINTS_CONTRADICT), int(Status.DRIFT_STAL
 UNILATERAL = 1
 
 
-@unit(F(J, A, I, A))
+@unit(F(J, A, I, A), small=True)
 def row_dot(layout, W, row, v):
     """Return (row of W) . v."""
     total = 0.0
@@ -29,7 +29,7 @@ def row_dot(layout, W, row, v):
     return total
 
 
-@unit(I(J, A, I, F, A))
+@unit(I(J, A, I, F, A), small=True)
 def row_add(layout, X, row, P, v):
     """Add (row of X) P to v."""
     columns = layout[X_COL]
@@ -56,8 +56,11 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
     nv, nj = layout[NV], layout[NJ]
     first = layout[NR] - nj
     n = origin.shape[0]
-    D, order, rhs, column = vec(work, 0, nj * nj), vec(work, nj * nj, nj), vec(work, nj * nj + nj, nj), vec(
-        work, nj * nj + 2 * nj, nv
+    D, order, rhs, column = (
+        vec(work, 0, nj * nj),
+        vec(work, nj * nj, nj),
+        vec(work, nj * nj + nj, nj),
+        vec(work, nj * nj + 2 * nj, nv),
     )
     scale = 0.0
     for j in range(nj):
@@ -144,7 +147,12 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
     X = vec(work, 0, layout[NX])
     at = layout[NX]
-    b, P_active, u, mu = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr), vec(work, at + 3 * nr, nc)
+    b, P_active, u, mu = (
+        vec(work, at, nr),
+        vec(work, at + nr, nr),
+        vec(work, at + 2 * nr, nr),
+        vec(work, at + 3 * nr, nc),
+    )
     at += 3 * nr + nc
     blocks, rows, origin = ivec(iwork, 0, 3 * nc), ivec(iwork, 3 * nc, 4 * nr), ivec(iwork, 3 * nc + 4 * nr, nr)
     n, nb = 0, 0
@@ -185,17 +193,19 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
         target[r] += row_dot(layout, W, r, v)
         b[i] = target[r]
         P_active[i] = P[r]
-    contacts = handle(Contacts(
-        nv,
-        ivec(blocks, 0, 3 * nb),
-        ivec(rows, 0, 4 * n),
-        ivec(layout, layout[W_COL], layout[NW]),
-        W,
-        ivec(layout, layout[X_COL], layout[NX]),
-        X,
-        vec(b, 0, n),
-        vec(mu, 0, nb),
-    ))
+    contacts = handle(
+        Contacts(
+            nv,
+            ivec(blocks, 0, 3 * nb),
+            ivec(rows, 0, 4 * n),
+            ivec(layout, layout[W_COL], layout[NW]),
+            W,
+            ivec(layout, layout[X_COL], layout[NX]),
+            X,
+            vec(b, 0, n),
+            vec(mu, 0, nb),
+        )
+    )
     used = 3 * nc + 5 * nr
     status = solver.solve(
         contacts,
@@ -209,7 +219,9 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
         ivec(iwork, used, iwork.shape[0] - used),
     )
     # the certificate: computed here, whatever the solver claims
-    info[0] = solver.residual(contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), vec(work, at, work.shape[0] - at))
+    info[0] = solver.residual(
+        contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), vec(work, at, work.shape[0] - at)
+    )
     for i in range(n):
         P[origin[i]] = P_active[i]
         row_add(layout, X, origin[i], P_active[i], v)
@@ -221,9 +233,7 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
 def react_work(layout, contact_solver) -> int:
     """Return the floats that `react` needs."""
     nv, nc, nj, nr, nx = (int(layout[k]) for k in (NV, NC, NJ, NR, NX))
-    inner = max(
-        contact_solver.work_size(nr, nc, nv), residual_work(nr, nc, nv), nj * nj + 2 * nj + nv, nv
-    )
+    inner = max(contact_solver.work_size(nr, nc, nv), residual_work(nr, nc, nv), nj * nj + 2 * nj + nv, nv)
     return nx + 3 * nr + nc + nj * nr + inner
 
 

@@ -44,7 +44,9 @@ def _call_functions(model: CompiledModel, t: float, h: float, state: State) -> E
                 smallest = float(np.linalg.eigvalsh(M.reshape(len(state.v), -1))[0])
                 if not smallest > 0.0:
                     where = f"at t = {time:.9g}, q = {_short(q)}"
-                    return FunctionError(f"M is not positive definite {where}: its smallest eigenvalue is {smallest:.6g}")
+                    return FunctionError(
+                        f"M is not positive definite {where}: its smallest eigenvalue is {smallest:.6g}"
+                    )
     except FunctionError as error:
         return error
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -283,12 +284,14 @@ class Solution:
         work = kinetic - energy.kinetic[0] + lost.sum(axis=1) - shared[1][:, 0]
         ends = np.searchsorted(self.t, times, side="left")
         worst = [
-            np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in zip(ends[:-1], ends[1:], strict=True)])
+            np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in itertools.pairwise(ends)])
             for column in (self.residual, self.violation, self.step_error)
         ]
         n = len(times)
         grown = np.diff(np.concatenate([total, shared[0], lost], axis=1), axis=0)
-        reactions = np.concatenate([np.arange(n)[:, None], np.zeros((n, 1)), left.v, np.zeros((n, grown.shape[1]))], axis=1)
+        reactions = np.concatenate(
+            [np.arange(n)[:, None], np.zeros((n, 1)), left.v, np.zeros((n, grown.shape[1]))], axis=1
+        )
         reactions[1:, 1], reactions[1:, 2 + left.v.shape[1] :] = worst[0], grown
         ledger, extra = np.zeros((n, 2)), np.zeros((n, 4))
         ledger[1:, 0], ledger[1:, 1], extra[1:, 0] = worst[1], np.diff(work), worst[2]
@@ -358,7 +361,9 @@ def kinetic_energies(model, t, q, v, M, out):
     return 0
 
 
-def build_solution(model: CompiledModel, scheme, nodes: Nodes, events, dense, counts, status, message, problem) -> Solution:
+def build_solution(
+    model: CompiledModel, scheme, nodes: Nodes, events, dense, counts, status, message, problem
+) -> Solution:
     """Make a Solution from the tables of a march."""
     system = model.system
     table = np.zeros(len(events), dtype=event_type(system.contact_names))

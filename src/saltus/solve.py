@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from saltus import march as marching
-from saltus.compile.worker import ready_all
 from saltus.compile import seam
 from saltus.compile.types import Control, Record, State
+from saltus.compile.worker import ready_all
 from saltus.control import Fixed
 from saltus.errors import RunError, SettingError
 from saltus.march import Tables, march, march_signature
@@ -50,7 +51,7 @@ def solve(
     q0=None,
     v0=None,
     *,
-    scheme=None,
+    scheme: Any = None,
     h: float | None = None,
     control=None,
     breaks: Sequence[float] = (),
@@ -147,7 +148,9 @@ def _check_settings(scheme, h, problem: Problem) -> None:
     if h > span * (1.0 + ON_GRID):
         raise SettingError(f"h is {h}, larger than the span of {span} s: take a smaller h")
     if h < FINEST * max(abs(t) for t in problem.t_span):
-        raise SettingError(f"h is {h}: steps that small cannot be told apart at t = {problem.t_span[1]}; take a larger h")
+        raise SettingError(
+            f"h is {h}: steps that small cannot be told apart at t = {problem.t_span[1]}; take a larger h"
+        )
 
 
 def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
@@ -170,7 +173,9 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
     times = vector(save, "t_eval").copy()
     if np.any(np.diff(times) <= 0.0):
         k = int(np.argmax(np.diff(times) <= 0.0))
-        raise SettingError(f"t_eval[{k + 1}] = {times[k + 1]} is not larger than t_eval[{k}] = {times[k]}: sort the times")
+        raise SettingError(
+            f"t_eval[{k + 1}] = {times[k + 1]} is not larger than t_eval[{k}] = {times[k]}: sort the times"
+        )
     if times[0] < t_span[0] or times[-1] > t_span[1]:
         raise SettingError(f"t_eval runs from {times[0]} to {times[-1]}, outside of t_span {t_span}")
     return marching.KEEP_TIMES, times
@@ -194,7 +199,7 @@ def _segments(t_span, breaks, h, control) -> list[_Segment]:
         raise SettingError(f"breaks must increase and lie inside of t_span {t_span}, not {breaks}")
     marks = [t_span[0], *inside, t_span[1]]
     segments = []
-    for k, (left, right) in enumerate(zip(marks[:-1], marks[1:], strict=True)):
+    for k, (left, right) in enumerate(itertools.pairwise(marks)):
         begin = left if k == 0 else np.nextafter(left, np.inf)
         end = right if k == len(marks) - 2 else np.nextafter(right, -np.inf)
         ratio = (right - left) / h
@@ -211,7 +216,9 @@ def _segments(t_span, breaks, h, control) -> list[_Segment]:
 class _Run:
     """The buffers of one run and the loop around the march."""
 
-    def __init__(self, problem: Problem, model: CompiledModel, plan: SchemePlan, control, keep: int, times: np.ndarray, segments):
+    def __init__(
+        self, problem: Problem, model: CompiledModel, plan: SchemePlan, control, keep: int, times: np.ndarray, segments
+    ):
         self.problem, self.model, self.plan, self.control = problem, model, plan, control
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[4])
@@ -272,14 +279,21 @@ class _Run:
     def _march_segment(self, progress: Progress) -> Status:
         budget = 64
         while True:
-            began = time.perf_counter()
-            status = Status(
-                march(
-                    self.model.units, self.scheme, self.decider, self.clock, self.tally, self.state, self.state_new,
-                    self.record, self.tables.nodes, self.tables.events, self.tables.dense, self.times, self.sums,
-                    self.work, self.iwork, budget,
-                )
-            )  # fmt: skip
+            began, accepted = time.perf_counter(), self.tally[marching.ACCEPTED]
+            try:
+                status = Status(
+                    march(
+                        self.model.units, self.scheme, self.decider, self.clock, self.tally, self.state,
+                        self.state_new, self.record, self.tables.nodes, self.tables.events, self.tables.dense,
+                        self.times, self.sums, self.work, self.iwork, budget,
+                    )
+                )  # fmt: skip
+            except BaseException:
+                # the march changes places of the two states with every step and had no chance to put them back
+                if (self.tally[marching.ACCEPTED] - accepted) % 2 == 1:
+                    for kept, current in zip(self.state, self.state_new, strict=True):
+                        kept[:] = current
+                raise
             spent = time.perf_counter() - began
             if status is Status.FULL:
                 self.tables.grow(self.tally)
@@ -335,4 +349,3 @@ class _Run:
         if tally[marching.KEEP] == marching.KEEP_TIMES:
             made = made.at_times(self.times)
         return made
-

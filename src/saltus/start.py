@@ -25,7 +25,9 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     interpreted(units.gap)(t, q, units.par, g)
     for name, gap in zip(problem.system.contact_names, g, strict=False):
         if gap < -tolerance:
-            raise ModelError(f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact")
+            raise ModelError(
+                f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact"
+            )
     if nj == 0:
         return
     W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
@@ -44,9 +46,13 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     _check_consistent(G / np.where(scale > 0.0, scale, 1.0), w / np.where(scale[:, 0] > 0.0, scale[:, 0], 1.0), names)
     for name, value, u in zip(names, g[nc:], G @ v + w, strict=True):
         if abs(value) > tolerance:
-            raise ModelError(f"q0 violates joint {name!r}: constraint = {value:.3e} at t = {t:g}, not 0; move q0 onto the joint")
+            raise ModelError(
+                f"q0 violates joint {name!r}: constraint = {value:.3e} at t = {t:g}, not 0; move q0 onto the joint"
+            )
         if abs(u) > tolerance * max(1.0, float(np.max(np.abs(v)))):
-            raise ModelError(f"v0 violates joint {name!r}: it moves at {u:.3e} at t = {t:g}, not 0; choose v0 along the joints")
+            raise ModelError(
+                f"v0 violates joint {name!r}: it moves at {u:.3e} at t = {t:g}, not 0; choose v0 along the joints"
+            )
 
 
 def _check_consistent(G: np.ndarray, w: np.ndarray, names: list[str]) -> None:

@@ -35,7 +35,7 @@ _SENTENCES = {
     Status.INTERRUPTED: "The run was interrupted; it holds everything up to the last finished step.",
     Status.REJECTED: "The step was rejected.",
     Status.NONFINITE: "A state became infinite or not a number.",
-    Status.MASS_INDEFINITE: "The mass matrix M, or the iteration matrix of the implicit step, is not positive definite.",
+    Status.MASS_INDEFINITE: "The mass matrix M, or the iteration matrix of an implicit step, is not positive definite.",
     Status.NEWTON_STALLED: "The implicit equations of a step did not converge; take a smaller h.",
     Status.CONTACT_STALLED: "The contact solver did not reach its tolerance.",
     Status.CONTACT_UNSOLVABLE: "The contact problem of a step has no solution that the solver could find.",

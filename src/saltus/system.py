@@ -138,7 +138,9 @@ def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)"
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
-        raise ModelError(f"{who} has no readable signature: wrap it in lambda q: ..., its arguments {wanted}") from error
+        raise ModelError(
+            f"{who} has no readable signature: wrap it in lambda q: ..., its arguments {wanted}"
+        ) from error
     if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
         raise ModelError(f"{who} takes *args: write its arguments out, {wanted}")
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -104,5 +104,5 @@ class UserFunction:
 
 
 def _at(t, q, v) -> str:
-    show = {"precision": 6, "threshold": 12}
-    return f"at t = {float(t):.9g}, q = {np.array2string(np.asarray(q), **show)}, v = {np.array2string(np.asarray(v), **show)}"
+    q, v = (np.array2string(np.asarray(x), precision=6, threshold=12) for x in (q, v))
+    return f"at t = {float(t):.9g}, q = {q}, v = {v}"

@@ -34,7 +34,9 @@ def root() -> pathlib.Path | None:
     choices = [os.environ.get("SALTUS_CACHE"), os.environ.get("XDG_CACHE_HOME"), "~/.cache"]
     candidates = [pathlib.Path(choices[0]).expanduser()] if choices[0] else []
     candidates += [pathlib.Path(c).expanduser() / "saltus" for c in choices[1:] if c]
-    candidates.append(pathlib.Path(tempfile.gettempdir()) / f"saltus-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    candidates.append(
+        pathlib.Path(tempfile.gettempdir()) / f"saltus-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+    )
     for path in candidates:
         if _usable(path):
             return path

@@ -115,9 +115,7 @@ def _tangent(node: Expr, tangents: list[Expr], splits: int = MAX_SPLITS) -> Expr
     if split is not None:
         condition, *branches = split
         moves = [any(d is not graph.zero for d in branch) for branch in branches]
-        a, b = (
-            _tangent(node, d, splits - 1) if m else graph.zero for d, m in zip(branches, moves, strict=True)
-        )
+        a, b = (_tangent(node, d, splits - 1) if m else graph.zero for d, m in zip(branches, moves, strict=True))
         return graph.where(condition, a, b)
     if op == "mul":
         return tangents[0] * args[1] + args[0] * tangents[1]

@@ -79,7 +79,12 @@ def affine_rows(function, par, t, q, nv, n, W, w, scratch):
 def difference_curvature(function, par, rate, rate_par, slip, t, q, v, n, out, scratch):
     """Write zeta: how u = W^T v + w changes along the motion at fixed v (slip = 1: the function is u itself)."""
     nq, nv = q.shape[0], v.shape[0]
-    q_dot, q_at, w, W = vec(scratch, 0, nq), vec(scratch, nq, nq), vec(scratch, 2 * nq, n), vec(scratch, 2 * nq + n, n * nv)
+    q_dot, q_at, w, W = (
+        vec(scratch, 0, nq),
+        vec(scratch, nq, nq),
+        vec(scratch, 2 * nq, n),
+        vec(scratch, 2 * nq + n, n * nv),
+    )
     at = 2 * nq + n + n * nv
     rest = vec(scratch, at, scratch.shape[0] - at)
     rate(q, v, rate_par, q_dot)

@@ -21,8 +21,7 @@ from numba.core.errors import NumbaError
 from saltus.compile import seam
 from saltus.compile.modules import module_from
 from saltus.compile.seam import as_array, unit
-from saltus.compile.store import store
-from saltus.compile.types import FORCE, A, F, I
+from saltus.compile.types import A, F, I
 
 ARGUMENTS = {0: "as_array(q), as_array(v)", 1: "as_array(q)", 2: "t, as_array(q)", 3: "t, as_array(q), as_array(v)"}
 ADAPTER = """
@@ -184,7 +183,7 @@ class _Rename(ast.NodeTransformer):
 def _definition(function: Callable) -> ast.FunctionDef:
     """Return the syntax tree of a function; a lambda becomes a function with one return."""
     try:
-        lines, first = inspect.getsourcelines(function)
+        lines, _ = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
         raise Uncompilable("its source is not available") from error
     try:

@@ -17,16 +17,36 @@ from numba.core.caching import NullCache
 
 from saltus.compile.cache import UnitCache
 from saltus.compile.handle import handle
-from saltus.compile.pipeline import LeanCompiler
+from saltus.compile.pipeline import LeanCompiler, lean_code
 from saltus.compile.thin import as_array, ivec, larger, mat, smaller, vec, whole
 
-__all__ = ["as_array", "exposed", "handle", "interpreted", "ivec", "larger", "mat", "ready", "smaller", "unit", "vec", "whole"]
+__all__ = [
+    "as_array",
+    "exposed",
+    "handle",
+    "interpreted",
+    "ivec",
+    "larger",
+    "mat",
+    "ready",
+    "smaller",
+    "unit",
+    "vec",
+    "whole",
+]
 
 
 _compiling = threading.RLock()
 
 
-def unit(*signatures, entry: bool = False, allocates: bool = False, inline: str = "never", nogil: bool = True):
+def unit(
+    *signatures,
+    entry: bool = False,
+    allocates: bool = False,
+    inline: str = "never",
+    small: bool = False,
+    nogil: bool = True,
+):
     """Declare a kernel with explicit signatures; nothing is compiled before `ready`.
 
     Parameters
@@ -39,6 +59,8 @@ def unit(*signatures, entry: bool = False, allocates: bool = False, inline: str 
         Whether it may allocate (slow paths only); the others do without the runtime of reference counts.
     inline
         "always" puts the source into its callers, for a few lines.
+    small
+        Whether the machine code goes into the callers, for a loop or two.
     nogil
         Whether other Python threads may run meanwhile.
     """
@@ -49,6 +71,7 @@ def unit(*signatures, entry: bool = False, allocates: bool = False, inline: str 
             error_model="numpy",
             nogil=nogil,
             inline=inline,
+            forceinline=small,
             _nrt=allocates,
             no_cpython_wrapper=not entry,
             no_cfunc_wrapper=not (entry or pointer),
@@ -56,7 +79,7 @@ def unit(*signatures, entry: bool = False, allocates: bool = False, inline: str 
         )(function)
         if not config.DISABLE_JIT:
             dispatcher._cache = UnitCache(function, _prepare_callees)
-        dispatcher.inlined = inline != "never"
+        dispatcher.inlined, dispatcher.allocates = inline != "never", allocates
         dispatcher.unit_signatures = [getattr(s, "signature", s) for s in signatures]
         return dispatcher
 
@@ -81,7 +104,7 @@ def ready(dispatcher, signature=None):
     with _compiling:
         if tuple(signature.args) not in dispatcher.overloads:
             dispatcher._can_compile = True
-            with _lean_optimisation():
+            with contextlib.nullcontext() if dispatcher.allocates else lean_code():
                 dispatcher.compile(signature)
         dispatcher.disable_compile()
     return dispatcher
@@ -115,17 +138,6 @@ def source_size(dispatcher) -> int:
                 if hasattr(callee, "unit_signatures"):
                     todo.append(callee.py_func)
     return sum(len(function.__code__.co_code) for function in seen)
-
-
-@contextlib.contextmanager
-def _lean_optimisation():
-    """Compile at level 2 without vectorised loops: most loops of a kernel run over one to six entries."""
-    kept = config.LOOP_VECTORIZE, config.OPT
-    config.LOOP_VECTORIZE, config.OPT = 0, type(config.OPT)(2)
-    try:
-        yield
-    finally:
-        config.LOOP_VECTORIZE, config.OPT = kept
 
 
 def interpreted(dispatcher):

@@ -33,7 +33,7 @@ def _half(missing: list[tuple]) -> list[tuple]:
     total, mine = sum(seam.source_size(unit) for unit, _ in missing), 0
     chosen = []
     for unit, signature in by_size:
-        if mine == 0 or 2 * mine < total and mine + seam.source_size(unit) <= 0.6 * total:
+        if mine == 0 or (2 * mine < total and mine + seam.source_size(unit) <= 0.6 * total):
             mine += seam.source_size(unit)
         else:
             chosen.append((unit, signature))

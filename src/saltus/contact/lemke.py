@@ -276,9 +276,7 @@ class Lemke:
             return result
         P = enumerate_bases(problem, self.tol)
         if P is None:
-            return replace(
-                result, message=f"No complementary basis fits: there is no solution. {result.message}"
-            )
+            return replace(result, message=f"No complementary basis fits: there is no solution. {result.message}")
         certificate = problem.residual(P)
         message = f"Pivoting ended without a solution; enumeration found one (residual {certificate:.1e})."
         name = f"{self.name} (enumeration)"

@@ -176,9 +176,7 @@ class NSGS:
         if not 1 <= self.max_sweeps < 2**53:
             raise SettingError(f"NSGS: max_sweeps = {self.max_sweeps} must be at least 1")
         if not 0.0 < self.relaxation <= 1.0:
-            raise SettingError(
-                f"NSGS: relaxation = {self.relaxation} must lie in (0, 1] to stay in the cones"
-            )
+            raise SettingError(f"NSGS: relaxation = {self.relaxation} must lie in (0, 1] to stay in the cones")
         if not 0.0 <= self.rounding < 1e-6:
             raise SettingError(f"NSGS: rounding = {self.rounding} must lie in [0, 1e-6)")
 

@@ -258,9 +258,7 @@ class SemismoothNewton:
             raise SettingError(f"SemismoothNewton: rounding = {self.rounding} must lie in [0, 1e-6)")
         for name, least in (("max_iterations", 4), ("max_rows", 1), ("paths", 0)):
             if not least <= getattr(self, name) < 2**31:
-                raise SettingError(
-                    f"SemismoothNewton: {name} = {getattr(self, name)} must be at least {least}"
-                )
+                raise SettingError(f"SemismoothNewton: {name} = {getattr(self, name)} must be at least {least}")
 
     @property
     def name(self) -> str:

@@ -111,9 +111,7 @@ def solve(mu, D, b, P):
             break
         rate = new
     s_1, s_2 = s_1 / length, s_2 / length
-    for _ in range(
-        2
-    ):  # turn s until it is parallel to the slip: repairs cancellation where C is nearly singular
+    for _ in range(2):  # turn s until it is parallel to the slip: repairs cancellation where C is nearly singular
         left_1, left_2 = drive_1 - C_11 * s_1 - C_12 * s_2, drive_2 - C_21 * s_1 - C_22 * s_2
         stiffness = C_11 * s_2 * s_2 - (C_12 + C_21) * s_1 * s_2 + C_22 * s_1 * s_1
         turn = (s_1 * left_2 - s_2 * left_1) / (stiffness + s_1 * left_1 + s_2 * left_2)

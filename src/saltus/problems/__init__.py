@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from .bead_column import bead_column
+from .belt import belt
+from .coulomb_oscillator import coulomb_oscillator
 from .double_pendulum import double_pendulum
 from .driven_pendulum import driven_pendulum
 from .four_bar import four_bar
 from .free_flight import free_flight
 from .impact_oscillator import impact_oscillator
 from .impacting_bar import impacting_bar
+from .incline_3d import incline_3d
 from .newtons_cradle import newtons_cradle
 from .rest_phase import rest_phase
 from .rod_pendulum import rod_pendulum
@@ -22,12 +25,15 @@ from .zeno_oscillator import zeno_oscillator
 
 __all__ = [
     "bead_column",
+    "belt",
+    "coulomb_oscillator",
     "double_pendulum",
     "driven_pendulum",
     "four_bar",
     "free_flight",
     "impact_oscillator",
     "impacting_bar",
+    "incline_3d",
     "newtons_cradle",
     "rest_phase",
     "rod_pendulum",

@@ -33,9 +33,7 @@ class Bounces:
         return np.concatenate(([0.0], np.cumsum(jumps)))
 
 
-def bounces(
-    first: float, speed: float, e: float, duration: Callable[[float], float], t_end: float
-) -> Bounces:
+def bounces(first: float, speed: float, e: float, duration: Callable[[float], float], t_end: float) -> Bounces:
     """Impacts up to t_end; a flight shorter than the spacing of the floats at t ends a Zeno sequence.
 
     first: time of the first impact [s]; speed: its approach speed [m/s]; duration: flight time [s] of a

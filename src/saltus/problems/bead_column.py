@@ -26,8 +26,7 @@ def bead_column(
     """
     floor = Contact(lambda q: q[0] - radius, e=e, name="floor")
     pairs = [
-        Contact(lambda q, i=i: q[i] - q[i - 1] - 2.0 * radius, e=e, name=f"beads {i - 1}-{i}")
-        for i in range(1, n)
+        Contact(lambda q, i=i: q[i] - q[i - 1] - 2.0 * radius, e=e, name=f"beads {i - 1}-{i}") for i in range(1, n)
     ]
     system = System(M=mass, f=np.full(n, -mass * gravity), contacts=[floor, *pairs], name="bead_column")
     q0 = height + spacing * np.arange(n)

@@ -36,9 +36,7 @@ def driven_pendulum(
     The reference is computed when it is first asked for.
     """
     if q0 < wall:
-        raise ModelError(
-            f"driven_pendulum starts inside the wall: q0 = {q0} < wall = {wall}; choose q0 >= wall"
-        )
+        raise ModelError(f"driven_pendulum starts inside the wall: q0 = {q0} < wall = {wall}; choose q0 >= wall")
     system = System(
         M=1.0,
         f=lambda t, q, v: [-np.sin(q[0]) - damping * v[0] + amplitude * np.cos(frequency * t)],

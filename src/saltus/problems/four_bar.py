@@ -108,9 +108,7 @@ def _ideal_linkage(
     reach = np.hypot(*span)
     along = (reach**2 + lengths[1] ** 2 - lengths[2] ** 2) / (2.0 * reach)
     if abs(along) >= lengths[1]:
-        raise ModelError(
-            f"four_bar does not close at angle = {angle}: pins {reach:.4g} m apart; change the lengths"
-        )
+        raise ModelError(f"four_bar does not close at angle = {angle}: pins {reach:.4g} m apart; change the lengths")
     across = np.sqrt(lengths[1] ** 2 - along**2)
     joint = pin + (along * span + across * np.array([-span[1], span[0]])) / reach
     starts, ends = np.array([[0.0, 0.0], pin, pivot]), np.array([pin, joint, joint])

@@ -24,16 +24,12 @@ def impact_oscillator(
     mass [kg], stiffness [N/m], wall [m], e [-], q0 [m] >= wall, v0 [m/s], t_end [s].
     """
     if q0 < wall:
-        raise ModelError(
-            f"impact_oscillator starts inside the wall: q0 = {q0} < wall = {wall}; choose q0 >= wall"
-        )
+        raise ModelError(f"impact_oscillator starts inside the wall: q0 = {q0} < wall = {wall}; choose q0 >= wall")
     system = System(
         M=mass,
         f=lambda q: [-stiffness * q[0]],
         contacts=[Contact(lambda q: q[0] - wall, e=e, name="wall")],
         name="impact_oscillator",
     )
-    exact = oscillator_exact(
-        mass=mass, stiffness=stiffness, centre=0.0, wall=wall, e=e, q0=q0, v0=v0, t_end=t_end
-    )
+    exact = oscillator_exact(mass=mass, stiffness=stiffness, centre=0.0, wall=wall, e=e, q0=q0, v0=v0, t_end=t_end)
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="impact_oscillator")

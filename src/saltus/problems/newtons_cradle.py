@@ -49,8 +49,7 @@ def newtons_cradle(
         return positions[k] + velocities[k] * (np.asarray(t, float) - times[k])[..., None]
 
     contacts = [
-        Contact(lambda q, i=i: q[i + 1] - q[i] - 2.0 * radius, e=e, name=f"beads {i}-{i + 1}")
-        for i in range(n - 1)
+        Contact(lambda q, i=i: q[i + 1] - q[i] - 2.0 * radius, e=e, name=f"beads {i}-{i + 1}") for i in range(n - 1)
     ]
     system = System(M=mass, f=np.zeros(n), contacts=contacts, name="newtons_cradle")
     exact = Exact(position, lambda t: velocities[piece(t)], lambda t: impulses[piece(t)], jumps=times[1:])

@@ -28,9 +28,7 @@ def sliding_block(
     block stops.
     """
     if cos(beta) <= 0.0:
-        raise ModelError(
-            f"sliding_block needs an incline, not an overhang: beta = {beta}; choose |beta| < pi/2"
-        )
+        raise ModelError(f"sliding_block needs an incline, not an overhang: beta = {beta}; choose |beta| < pi/2")
     pull, grip = gravity * sin(beta), gravity * mu * cos(beta)
     a_first = pull - grip * np.sign(v0)
     t_stop = -v0 / a_first if v0 * a_first < 0.0 else (0.0 if v0 == 0.0 else inf)
@@ -49,9 +47,7 @@ def sliding_block(
 
     def impulse(t):
         t = np.asarray(t, float)
-        return np.stack(
-            [mass * gravity * cos(beta) * t, mass * (velocity(t)[..., 0] - v0 - pull * t)], axis=-1
-        )
+        return np.stack([mass * gravity * cos(beta) * t, mass * (velocity(t)[..., 0] - v0 - pull * t)], axis=-1)
 
     system = System(
         M=mass,

@@ -70,7 +70,5 @@ def tumbling_box(
     q0 = np.array([*position, *normalised(orientation)])
     lowest = min(contact.gap(q0) for contact in system.contacts)
     if lowest < 0.0:
-        raise ModelError(
-            f"tumbling_box starts in the floor: lowest corner at {lowest:.3e} m; raise position[2]"
-        )
+        raise ModelError(f"tumbling_box starts in the floor: lowest corner at {lowest:.3e} m; raise position[2]")
     return Problem(system, (0.0, t_end), q0, [*velocity, *spin], name="tumbling_box")

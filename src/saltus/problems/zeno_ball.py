@@ -27,9 +27,7 @@ def zeno_ball(
     mass [kg], gravity [m/s^2] > 0, e [-] in [0, 1], q0 [m] >= 0, v0 [m/s], t_end [s].
     """
     if gravity <= 0.0 or q0 < 0.0:
-        raise ModelError(
-            f"zeno_ball needs gravity > 0 and q0 >= 0: gravity = {gravity}, q0 = {q0}; change the sign"
-        )
+        raise ModelError(f"zeno_ball needs gravity > 0 and q0 >= 0: gravity = {gravity}, q0 = {q0}; change the sign")
     speed = sqrt(v0**2 + 2.0 * gravity * q0)
     impacts = bounces((v0 + speed) / gravity, speed, e, lambda launch: 2.0 * launch / gravity, t_end)
     starts = impacts.starts()

@@ -32,7 +32,5 @@ def zeno_oscillator(
         contacts=[Contact(lambda q: q[0], e=e, name="wall")],
         name="zeno_oscillator",
     )
-    exact = oscillator_exact(
-        mass=mass, stiffness=stiffness, centre=-preload, wall=0.0, e=e, q0=q0, v0=v0, t_end=t_end
-    )
+    exact = oscillator_exact(mass=mass, stiffness=stiffness, centre=-preload, wall=0.0, e=e, q0=q0, v0=v0, t_end=t_end)
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="zeno_oscillator")

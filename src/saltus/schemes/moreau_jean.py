@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-from math import sqrt
 from typing import Literal
 
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, J, step_type
+from saltus.compile.types import MODEL, RECORD, A, F, I, step_type
 from saltus.contact import Direct, Lemke, Portfolio
 from saltus.errors import SettingError
 from saltus.layout import (
@@ -38,43 +37,29 @@ from saltus.layout import (
     W_CONSTANT,
 )
 from saltus.profile import factor, multiply, quadratic, solve
-from saltus.reaction import drift_iwork, drift_work, react_iwork, react_work, row_add, row_dot
+from saltus.reaction import drift_iwork, drift_work, react_iwork, react_work, row_dot
 from saltus.record import (
-    CLOSING,
     DEGREE,
     DENSE_USED,
     DRIVE_WORK,
     ERROR,
-    EVENT_AFTER,
-    EVENT_BEFORE,
-    EVENT_COLUMNS,
-    EVENT_CONTACT,
-    EVENT_IMPULSE,
-    EVENT_KIND,
-    EVENT_T,
     EVENTS_PER_CONTACT,
     EVENTS_USED,
     FORCE_CALLS,
     FORCE_WORK,
     H_USED,
-    IMPACT,
     ITERATIONS,
     JACOBIAN_CALLS,
     REACTED,
-    RELEASE,
     RESIDUAL,
-    SLIP,
-    STICK,
     SWEEPS,
     VIOLATION,
 )
+from saltus.reporting import released, report
 from saltus.schemes.plan import SchemePlan, reaction_plan
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
-OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact in the memory: never met, just hit, in lasting contact
-HIT = 2  # mark of an active contact that an impact strikes
-STICKING = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +107,7 @@ class MoreauJean:
     def __post_init__(self):
         for field in ("theta", "gamma"):
             value = getattr(self, field)
-            if not isinstance(value, numbers.Real) or not 0.0 <= value <= 1.0:
+            if not isinstance(value, numbers.Real) or not 0.0 <= float(value) <= 1.0:
                 raise SettingError(f"{field} of MoreauJean is {value!r}: it must lie between 0 and 1")
         if self.projection not in (True, False, "active"):
             raise SettingError(f"projection of MoreauJean is {self.projection!r}: it must be True, False or 'active'")
@@ -199,7 +184,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     u_minus, u_start = vec(work, at + 3 * nr, nr), vec(work, at + 4 * nr, nr)
     at += 5 * nr
     f, f_k, rhs, v_theta = vec(work, at, nv), vec(work, at + nv, nv), vec(work, at + 2 * nv, nv), vec(work, at + 3 * nv, nv)
-    v_new, change = vec(work, at + 4 * nv, nv), vec(work, at + 5 * nv, nv)
+    iterate, change = vec(work, at + 4 * nv, nv), vec(work, at + 5 * nv, nv)
     at += 6 * nv
     identity = (flags & RATE_IDENTITY) != 0
     q_dot = v_theta if identity else vec(work, at + nq, nq)  # without kinematics of its own, q_dot is v itself
@@ -212,7 +197,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     # ---- predict: gaps and index set at the start
     for i in range(memory.shape[0]):
         memory_new[i] = memory[i]
-    g = vec(memory_new, 1, nc + nj)
+    g, marks = vec(memory_new, 1, nc + nj), vec(memory_new, 1 + nc + nj, 2 * nc)
     if memory[0] == 0.0:
         model.gap(t, q_k, par, g)
     reacting = nj > 0
@@ -231,6 +216,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and identity
     single = theta == 0.0 or (linear and ((flags & W_CONSTANT) != 0 or not reacting))
+    v_new = v if single else iterate  # the guess is compared with the result only in iterations
     t_at, share = (t + h, 1.0) if at_end else (t + theta * h, theta)
     info[0], info[1] = 0.0, 0.0
     for i in range(nv):
@@ -247,11 +233,12 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
             v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
         if not identity:
             model.rate(q_at, v_theta, par, q_dot)
-        q_moved, q_scale = 0.0, 0.0
+        q_moved, q_scale, scale, moved = 0.0, 0.0, 0.0, 0.0
         for i in range(nq):
             q_next = q_k[i] + share * h * q_dot[i]
-            q_moved = larger(q_moved, abs(q_next - q_at[i]))
-            q_scale = larger(q_scale, abs(q_next))
+            if not identity:
+                q_moved = larger(q_moved, abs(q_next - q_at[i]))
+                q_scale = larger(q_scale, abs(q_next))
             q_at[i] = q_next
         v_at = v if at_end else v_theta
         model.force(t_at, q_at, v_at, par, f)
@@ -274,8 +261,6 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         solve(layout, S, rhs, change, rest)
         for i in range(nv):
             v_new[i] = v[i] + change[i]
-        scale = 0.0
-        for i in range(nv):
             scale = larger(larger(scale, abs(v_k[i])), abs(v_new[i]))
         if reacting:
             if (flags & W_CONSTANT) == 0 or nj > 0:
@@ -298,13 +283,12 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
             if status != 0:
                 return status
             record.counters[SWEEPS] += whole(info[1])
-        moved = 0.0
-        for i in range(nv):
-            moved = larger(moved, abs(v_new[i] - v[i]))
-            v[i] = v_new[i]
         if single:
             converged = True
             break
+        for i in range(nv):
+            moved = larger(moved, abs(v_new[i] - v[i]))
+            v[i] = v_new[i]
         # a contraction known from two iterations tells what the next one would still change
         ratio = moved / moved_before if moved_before > 0.0 else 1.0
         ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
@@ -329,27 +313,27 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     # ---- record
     header = record.header
     header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE], header[DENSE_USED] = h, 0.0, info[0], 0.0, 0.0
-    header[EVENTS_USED], header[DRIVE_WORK], header[FORCE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
+    header[EVENTS_USED], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0
     header[REACTED] = 1.0 if reacting else 0.0
-    for i in range(nv):
-        rhs[i], change[i] = h * f[i], v[i] - v_k[i]
-        record.v_minus[i] = v[i]
     if (flags & F_FREE) == 0:
         # M (v - v_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
         for i in range(nv):
-            rhs[i] = 0.0
+            rhs[i], change[i] = 0.0, v[i] - v_k[i]
         multiply(layout, M, change, rhs)
+    force_work = 0.0
     for i in range(nv):
-        header[FORCE_WORK] += 0.5 * rhs[i] * (v_k[i] + v[i])
+        given = rhs[i] if (flags & F_FREE) == 0 else h * f[i]
+        force_work += 0.5 * given * (v_k[i] + v[i])
+        record.v_minus[i] = v[i]
+    header[FORCE_WORK] = force_work
     for c in range(nc):
         record.dissipation[c] = 0.0
     if reacting:
         report(
-            model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), memory_new,
-            record,
+            model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), marks, record,
         )  # fmt: skip
     elif nc > 0:
-        released(t + h, nc, memory_new, 1 + nc + nj, record)
+        released(t + h, nc, marks, record)
     if (flags & M_CONSTANT) == 0:
         header[DRIVE_WORK] += inertia_work(model, t, h, q_k, q, v_k, v, vec(work, 1, size), change)
         work[0] = 0.0
@@ -399,87 +383,3 @@ def inertia_work(model, t, h, q_k, q, v_k, v, M, v_mean):
     after = quadratic(model.layout, M, v_mean)
     model.mass(t, q_k, model.par, M)
     return 0.5 * (after - quadratic(model.layout, M, v_mean))
-
-
-@unit(I(MODEL, F, A, A, A, A, A, A, A, A, J, A, A, RECORD))
-def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, memory, record):
-    """Write energy, left limit and events of a step with reactions; before, after: room for W^T v at both ends.
-
-    A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
-    """
-    layout = model.layout
-    nc, nj, nr = layout[NC], layout[NJ], layout[NR]
-    status, slip = 1 + nc + nj, 1 + 2 * nc + nj
-    P, header = record.impulse, record.header
-    for r in range(nr):
-        before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
-        given = 0.5 * P[r] * (before[r] + after[r])
-        header[FORCE_WORK] -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
-        header[DRIVE_WORK] += given  # what contacts dissipate is taken off below
-    # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
-    found, struck = nc > 0, False
-    while found:
-        found = False
-        for c in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-            if active[c] != 1 or P[row] <= 0.0:
-                continue
-            fall = abs(u_free[row] - (1.0 + model.constants[LAW_FLOATS * c]) * u_minus[row])
-            brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
-            if -(u_minus[row] + brought) > fall * (1.0 + 1e-9):
-                for r in range(row, end):
-                    row_add(layout, X, r, -P[r], record.v_minus)
-                active[c], found, struck = HIT, nc > 1, True
-    for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if active[c] == 0 or P[row] <= 0.0:
-            if memory[status + c] == CLOSED:
-                new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
-            memory[status + c], memory[slip + c] = OPEN, OPEN
-            continue
-        friction = 0.0
-        for r in range(row, end):
-            after[r] += w[r]
-            lost = -0.5 * P[r] * (u_minus[r] + after[r])
-            record.dissipation[c] += lost
-            header[DRIVE_WORK] += lost
-            friction += P[r] * P[r] if r > row else 0.0
-        if active[c] == HIT:
-            new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
-            memory[status + c] = STRUCK
-            continue
-        if memory[status + c] == OPEN:
-            new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
-        memory[status + c] = CLOSED
-        if end - row > 1:
-            sticks = sqrt(friction) < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
-            kind = STICK if sticks else SLIP
-            if memory[slip + c] != kind:
-                new_event(t, c, kind, row, end, u_minus, after, P, record)
-            memory[slip + c] = kind
-    return 0
-
-
-@unit(I(F, I, A, I, RECORD))
-def released(t, nc, memory, status, record):
-    """Write the release of contacts that the forecast no longer holds closed."""
-    for c in range(nc):
-        if memory[status + c] == CLOSED:
-            new_event(t, c, RELEASE, 0, 0, record.impulse, record.impulse, record.impulse, record)
-        memory[status + c], memory[status + nc + c] = OPEN, OPEN
-    return 0
-
-
-@unit(I(F, I, I, I, I, A, A, A, RECORD))
-def new_event(t, contact, kind, row, end, before, after, P, record):
-    """Append one row to the events of a step."""
-    event = vec(record.events, whole(record.header[EVENTS_USED]) * EVENT_COLUMNS, EVENT_COLUMNS)
-    record.header[EVENTS_USED] += 1.0
-    event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
-    for column in range(EVENT_BEFORE, EVENT_COLUMNS):
-        event[column] = 0.0
-    for r in range(row, end):
-        event[EVENT_BEFORE + r - row] = before[r]
-        event[EVENT_AFTER + r - row] = after[r]
-        event[EVENT_IMPULSE + r - row] = P[r]
-    return 0

@@ -1,0 +1,125 @@
+"""What a step with reactions reports: energy, left limit and events, from its velocities and impulses alone."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR
+from saltus.profile import quadratic
+from saltus.reaction import row_add, row_dot
+from saltus.record import (
+    CLOSING,
+    DRIVE_WORK,
+    EVENT_AFTER,
+    EVENT_BEFORE,
+    EVENT_COLUMNS,
+    EVENT_CONTACT,
+    EVENT_IMPULSE,
+    EVENT_KIND,
+    EVENT_T,
+    EVENTS_USED,
+    FORCE_WORK,
+    IMPACT,
+    RELEASE,
+    SLIP,
+    STICK,
+)
+
+OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact among its marks: never met, just hit, in lasting contact
+HIT = 2  # mark of an active contact that an impact strikes
+STICKING = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
+
+
+@unit(I(MODEL, F, A, A, A, A, A, A, A, A, J, A, A, RECORD))
+def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, marks, record):
+    """Write energy, left limit and events of a step with reactions; before, after: room for W^T v at both ends.
+
+    A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
+    """
+    layout = model.layout
+    nc, nr = layout[NC], layout[NR]
+    slip = nc
+    P, header = record.impulse, record.header
+    for r in range(nr):
+        before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
+        given = 0.5 * P[r] * (before[r] + after[r])
+        header[FORCE_WORK] -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
+        header[DRIVE_WORK] += given  # what contacts dissipate is taken off below
+    # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
+    found, struck = nc > 0, False
+    while found:
+        found = False
+        for c in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            if active[c] != 1 or P[row] <= 0.0:
+                continue
+            fall = abs(u_free[row] - (1.0 + model.constants[LAW_FLOATS * c]) * u_minus[row])
+            brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
+            if -(u_minus[row] + brought) > fall * (1.0 + 1e-9):
+                for r in range(row, end):
+                    row_add(layout, X, r, -P[r], record.v_minus)
+                active[c], found, struck = HIT, nc > 1, True
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if active[c] == 0 or P[row] <= 0.0:
+            if marks[c] == CLOSED:
+                new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
+            marks[c], marks[slip + c] = OPEN, OPEN
+            continue
+        friction = 0.0
+        for r in range(row, end):
+            after[r] += w[r]
+            lost = -0.5 * P[r] * (u_minus[r] + after[r])
+            record.dissipation[c] += lost
+            header[DRIVE_WORK] += lost
+            friction += P[r] * P[r] if r > row else 0.0
+        if active[c] == HIT:
+            new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
+            marks[c] = STRUCK
+            continue
+        if marks[c] == OPEN:
+            new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
+        marks[c] = CLOSED
+        if end - row > 1:
+            sticks = sqrt(friction) < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
+            kind = STICK if sticks else SLIP
+            if marks[slip + c] != kind:
+                new_event(t, c, kind, row, end, u_minus, after, P, record)
+            marks[slip + c] = kind
+    return 0
+
+
+@unit(I(F, I, A, RECORD))
+def released(t, nc, marks, record):
+    """Write the release of contacts that the forecast no longer holds closed."""
+    for c in range(nc):
+        if marks[c] == CLOSED:
+            new_event(t, c, RELEASE, 0, 0, record.impulse, record.impulse, record.impulse, record)
+        marks[c], marks[nc + c] = OPEN, OPEN
+    return 0
+
+
+@unit(I(F, I, I, I, I, A, A, A, RECORD))
+def new_event(t, contact, kind, row, end, before, after, P, record):
+    """Append one row to the events of a step."""
+    event = vec(record.events, whole(record.header[EVENTS_USED]) * EVENT_COLUMNS, EVENT_COLUMNS)
+    record.header[EVENTS_USED] += 1.0
+    event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
+    for column in range(EVENT_BEFORE, EVENT_COLUMNS):
+        event[column] = 0.0
+    for r in range(row, end):
+        event[EVENT_BEFORE + r - row] = before[r]
+        event[EVENT_AFTER + r - row] = after[r]
+        event[EVENT_IMPULSE + r - row] = P[r]
+    return 0
+
+
+@unit(F(MODEL, F, F, A, A, A, A))
+def inertia_gain(model, t, h, q_k, q, v_k, M):
+    """Return 1/2 v_k^T (M_new - M_k) v_k: what a changing M adds to the kinetic energy when M_new is that of the step."""
+    model.mass(t + h, q, model.par, M)
+    after = quadratic(model.layout, M, v_k)
+    model.mass(t, q_k, model.par, M)
+    return 0.5 * (after - quadratic(model.layout, M, v_k))
