@@ -6,7 +6,7 @@ from saltus import contact
 from saltus.contact import NSGS, ContactProblem, Lemke
 from saltus.errors import FunctionError, ModelError, RunError, SaltusError, SettingError, SlowFunctionWarning
 from saltus.problem import Exact, Problem
-from saltus.schemes import MoreauJean, StepDoubling
+from saltus.schemes import MoreauJean, PaoliVelocity, SchatzmanPaoli, StepDoubling
 from saltus.solution import Solution
 from saltus.solve import solve
 from saltus.status import Status
@@ -32,9 +32,11 @@ __all__ = [
     "Lemke",
     "ModelError",
     "MoreauJean",
+    "PaoliVelocity",
     "Problem",
     "RunError",
     "SaltusError",
+    "SchatzmanPaoli",
     "SettingError",
     "SlowFunctionWarning",
     "Solution",

@@ -5,8 +5,12 @@ SaltusError
 │   └── FunctionError   a user's function raised, or returned the wrong shape or a non-finite number
 ├── SettingError        an argument of solve, a scheme or a solver is wrong (also a ValueError)
 ├── RunError            a run stopped before its end; `.solution` holds what was computed
+├── FileError           a file cannot be read or written (also an OSError)
+│   ├── FileFormatError    it is no file of saltus, or of another kind or version
+│   └── DamagedFileError   its checksum does not fit
 └── MissingExtraError   an optional library is not installed
 SlowFunctionWarning     a function of the model is slower than it could be
+CheckpointWarning       a checkpoint could not be written; the run goes on
 """
 
 from __future__ import annotations
@@ -45,6 +49,22 @@ class RunError(SaltusError, RuntimeError):
     def __init__(self, message: str, solution: Solution | None = None):
         super().__init__(message)
         self.solution = solution
+
+
+class FileError(SaltusError, OSError):
+    """A file cannot be read or written."""
+
+
+class FileFormatError(FileError):
+    """A file is not one of saltus, or of another kind or version."""
+
+
+class DamagedFileError(FileError):
+    """A file was changed or cut off after it was written."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint could not be written; the run goes on and the last one stays."""
 
 
 class SlowFunctionWarning(UserWarning):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from saltus.errors import ModelError
 from saltus.system import System
+
+if TYPE_CHECKING:
+    from saltus.diagnose import Diagnosis
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -50,6 +53,19 @@ class Problem:
         object.__setattr__(self, "t_span", check_span(self.t_span))
         object.__setattr__(self, "q0", vector(self.q0, "q0"))
         object.__setattr__(self, "v0", vector(self.v0, "v0"))
+
+    def diagnose(self, q: Any = None, *, t: float | None = None, closed_tolerance: float = 1e-8) -> Diagnosis:
+        """Say whether the motion depends continuously on the data at q (Paoli's conditions on the closed contacts).
+
+        q and t [s] default to the start; contacts with gaps up to closed_tolerance [m] count as closed.
+        """
+        from saltus.diagnose import diagnose  # here, because it compiles the model, which a problem alone does not need
+
+        place = self.q0 if q is None else vector(q, "q")
+        if place.shape != self.q0.shape:
+            raise ModelError(f"q has {place.size} entries, but the problem has {self.q0.size} coordinates")
+        time = self.t_span[0] if t is None else float(t)
+        return diagnose(self.system, time, place.copy(), self.v0.copy(), closed_tolerance)
 
 
 def check_span(t_span) -> tuple[float, float]:

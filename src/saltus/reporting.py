@@ -37,10 +37,11 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
     """Write energy, left limit and events of a step with reactions; before, after: room for W^T v at both ends.
 
     A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
+    active: 1 per contact that takes part; u_free: W^T v_free + w + e u_minus; X: rows of lu^-1 W;
+    marks: status of every contact, then whether it sticks or slips, kept by the scheme from step to step.
     """
     layout = model.layout
     nc, nr = layout[NC], layout[NR]
-    slip = nc
     P, header = record.impulse, record.header
     for r in range(nr):
         before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
@@ -66,7 +67,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         if active[c] == 0 or P[row] <= 0.0:
             if marks[c] == CLOSED:
                 new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
-            marks[c], marks[slip + c] = OPEN, OPEN
+            marks[c], marks[nc + c] = OPEN, OPEN
             continue
         friction = 0.0
         for r in range(row, end):
@@ -85,9 +86,9 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         if end - row > 1:
             sticks = sqrt(friction) < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
             kind = STICK if sticks else SLIP
-            if marks[slip + c] != kind:
+            if marks[nc + c] != kind:
                 new_event(t, c, kind, row, end, u_minus, after, P, record)
-            marks[slip + c] = kind
+            marks[nc + c] = kind
     return 0
 
 
@@ -118,7 +119,7 @@ def new_event(t, contact, kind, row, end, before, after, P, record):
 
 @unit(F(MODEL, F, F, A, A, A, A))
 def inertia_gain(model, t, h, q_k, q, v_k, M):
-    """Return 1/2 v_k^T (M_new - M_k) v_k: what a changing M adds to the kinetic energy when M_new is that of the step."""
+    """Return 1/2 v_k^T (M_new - M_k) v_k: what a changing M adds to the kinetic energy of a step made with M_new."""
     model.mass(t + h, q, model.par, M)
     after = quadratic(model.layout, M, v_k)
     model.mass(t, q_k, model.par, M)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import os
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,13 +14,15 @@ import numpy as np
 from saltus.compile.seam import ready, unit, vec
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import SettingError
-from saltus.layout import NQ, NV
+from saltus.layout import NC, NJ, NQ, NV
 from saltus.profile import quadratic
 from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_IMPULSE, KIND_NAMES
 from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
+    import xarray
+
     from saltus.model import CompiledModel
     from saltus.problem import Exact
 
@@ -59,6 +62,43 @@ class Energy:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class NodeValues:
+    """What a loaded solution has in place of its model: values at the kept times, and q_dot wherever it was needed.
+
+    Attributes
+    ----------
+    t, kinetic, gaps
+        Kept times [s], kinetic energy [J], gaps [m] (None when a gap could not be evaluated).
+    states, rates
+        Rows (q, v) and their q_dot, for coordinates with their own q_dot.
+    """
+
+    t: np.ndarray
+    kinetic: np.ndarray
+    gaps: np.ndarray | None
+    states: np.ndarray
+    rates: np.ndarray
+
+    def rows(self, t: np.ndarray) -> np.ndarray:
+        """Return the numbers of the nodes at times t."""
+        places = np.searchsorted(self.t, t).clip(max=len(self.t) - 1)
+        if not np.array_equal(self.t[places], t):
+            raise SettingError(f"a loaded solution has no model to evaluate between its times: solve with t_eval={t}")
+        return places
+
+    def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the stored q_dot of a state that dense output needs."""
+        try:
+            return self._known[q.tobytes() + v.tobytes()]
+        except KeyError as error:
+            raise SettingError(f"a loaded solution has no q_dot at q = {q}, v = {v}: solve again") from error
+
+    @functools.cached_property
+    def _known(self) -> dict[bytes, np.ndarray]:
+        return {state.tobytes(): q_dot for state, q_dot in zip(self.states, self.rates, strict=True)}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Solution:
     """The result of `solve`.
 
@@ -89,7 +129,7 @@ class Solution:
     rows: tuple[tuple[str, str], ...]
     exact: Exact | None
     name: str | None
-    _model: CompiledModel = dataclasses.field(repr=False)
+    _model: CompiledModel | NodeValues = dataclasses.field(repr=False)
     _ledger: np.ndarray = dataclasses.field(repr=False)
     _extra: np.ndarray | None = dataclasses.field(repr=False)
     _reactions: np.ndarray = dataclasses.field(repr=False)
@@ -213,6 +253,8 @@ class Solution:
     def _rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         if self.system.q_dot is None:
             return v
+        if isinstance(self._model, NodeValues):
+            return self._model.rate(q, v)
         return self._model.functions["q_dot"](0.0, q, v)
 
     def impulse_at(self, t) -> np.ndarray:
@@ -306,7 +348,7 @@ class Solution:
             _reactions=reactions[1:] if n > 1 else reactions[:0],
             _dense=np.zeros(0),
         )
-        return _read_only(made)
+        return read_only(made)
 
     def _shared(self, times: np.ndarray, sums: np.ndarray, late: np.ndarray | None = None) -> np.ndarray:
         """Return sums at the nodes, shared within a step in proportion to time; in `late` steps all at the end."""
@@ -328,6 +370,8 @@ class Solution:
         return Energy(kinetic, work, dissipation)
 
     def _kinetic(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        if isinstance(self._model, NodeValues):
+            return self._model.kinetic[self._model.rows(t)]
         kinetic, scratch = np.empty(len(t)), np.empty(int(self._model.profile.size))
         # copies, because kernels take writeable arrays only
         ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
@@ -343,12 +387,31 @@ class Solution:
 
     def gaps(self) -> np.ndarray:
         """Return the gaps of all contacts at the kept times (n + 1, contacts) [m]."""
-        names = [f"gap of contact {name!r}" for name in self.system.contact_names]
-        made = np.empty((len(self.t), len(names)))
-        for k, t in enumerate(self.t):
-            for c, name in enumerate(names):
-                made[k, c] = self._model.functions[name](t, self.q[k], self.v[k]).item()
+        if isinstance(self._model, NodeValues):
+            if self._model.gaps is None:
+                raise SettingError("the file holds no gaps, because one of them could not be evaluated when it was saved")
+            return self._model.gaps[self._model.rows(self.t)]
+        made = np.empty((len(self.t), len(self.system.contacts)))
+        scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
+        ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
         return made
+
+    # ---- files
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write everything but the model and the exact solution to an HDF5 file; `saltus.load` reads it back.
+
+        The file appears as a whole or not at all, carries a checksum, and is valid netCDF-4.
+        """
+        from saltus.io.results import save
+
+        save(self, path)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the run as an xarray Dataset over t, with units, names of contacts and the events."""
+        from saltus.io.dataset import to_dataset
+
+        return to_dataset(self)
 
 
 @unit(I(MODEL_RECORD, A, A, A, A, A), entry=True)
@@ -358,6 +421,17 @@ def kinetic_energies(model, t, q, v, M, out):
     for k in range(t.shape[0]):
         model.mass(t[k], vec(q, k * nq, nq), model.par, M)
         out[k] = 0.5 * quadratic(model.layout, M, vec(v, k * nv, nv))
+    return 0
+
+
+@unit(I(MODEL_RECORD, A, A, A, A), entry=True)
+def node_gaps(model, t, q, g, out):
+    """Write the gaps of all contacts at every node; q and out are flat, g has room for contacts and joints."""
+    nq, nc = model.layout[NQ], model.layout[NC]
+    for k in range(t.shape[0]):
+        model.gap(t[k], vec(q, k * nq, nq), model.par, g)
+        for c in range(nc):
+            out[k * nc + c] = g[c]
     return 0
 
 
@@ -393,7 +467,7 @@ def build_solution(
         _dense=dense,
         _before=np.zeros(len(model.rows)),
     )
-    return _read_only(made)
+    return read_only(made)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:
@@ -401,7 +475,8 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _read_only(solution: Solution) -> Solution:
+def read_only(solution: Solution) -> Solution:
+    """Protect the arrays of a new solution and return it."""
     for field in dataclasses.fields(solution):
         value = getattr(solution, field.name)
         if isinstance(value, np.ndarray):

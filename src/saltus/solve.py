@@ -101,7 +101,7 @@ def solve(
         When a step fails; its `.solution` holds the run up to there.
     """
     problem = _problem(system, t_span, q0, v0)
-    _check_settings(scheme, h, problem)
+    _check_settings(scheme, h, problem, control, breaks)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
     if not start_tolerance >= 0.0:
@@ -129,7 +129,7 @@ def _problem(system, t_span, q0, v0) -> Problem:
     return Problem(system, check_span(t_span), vector(q0, "q0"), vector(v0, "v0"), name=system.name)
 
 
-def _check_settings(scheme, h, problem: Problem) -> None:
+def _check_settings(scheme, h, problem: Problem, control, breaks) -> None:
     if scheme is None or isinstance(scheme, type):
         if scheme is None:
             raise SettingError("scheme is missing: give scheme=MoreauJean() or another one")
@@ -150,6 +150,24 @@ def _check_settings(scheme, h, problem: Problem) -> None:
     if h < FINEST * max(abs(t) for t in problem.t_span):
         raise SettingError(
             f"h is {h}: steps that small cannot be told apart at t = {problem.t_span[1]}; take a larger h"
+        )
+    if getattr(scheme, "fixed_step", False):
+        _check_fixed_step(scheme, float(h), span, control, breaks)
+
+
+def _check_fixed_step(scheme, h: float, span: float, control, breaks) -> None:
+    """Refuse what would change the step of a scheme that remembers the step before."""
+    who = type(scheme).__name__
+    if np.size(breaks):
+        raise SettingError(f"{who} cannot change its step, so it takes no breaks: leave them out or use MoreauJean()")
+    if control is not None and not isinstance(control, Fixed):
+        raise SettingError(f"{who} cannot change its step: leave control out or use Fixed(), not {control!r}")
+    ratio = span / h
+    steps = max(1, round(ratio))
+    if abs(ratio - steps) > ON_GRID * steps:
+        raise SettingError(
+            f"h = {h} does not divide the span of {span} s, and {who} cannot change its step: "
+            f"take h = {span / steps:.12g}"
         )
 
 

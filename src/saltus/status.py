@@ -22,6 +22,7 @@ class Status(enum.IntEnum):
     DRIFT_STALLED = 16
     STEP_TOO_SMALL = 17
     MODEL_FAILED = 18
+    STEP_CHANGED = 19
 
     @property
     def sentence(self) -> str:
@@ -43,4 +44,5 @@ _SENTENCES = {
     Status.DRIFT_STALLED: "The position projection did not reach its tolerance; take a smaller h.",
     Status.STEP_TOO_SMALL: "The step size fell below its floor.",
     Status.MODEL_FAILED: "A model function reported a failure.",
+    Status.STEP_CHANGED: "The step size changed, but the scheme remembers the step before; keep h.",
 }

@@ -13,6 +13,7 @@ from .impact_oscillator import impact_oscillator
 from .impacting_bar import impacting_bar
 from .incline_3d import incline_3d
 from .newtons_cradle import newtons_cradle
+from .paoli_ball import paoli_ball
 from .rest_phase import rest_phase
 from .rod_pendulum import rod_pendulum
 from .rolling_sphere import rolling_sphere
@@ -35,6 +36,7 @@ __all__ = [
     "impacting_bar",
     "incline_3d",
     "newtons_cradle",
+    "paoli_ball",
     "rest_phase",
     "rod_pendulum",
     "rolling_sphere",

@@ -1,4 +1,4 @@
-"""Mass on a spring with dry friction (Coulomb 1785): each half period takes 2 mu N / k off the swing, then it sticks."""
+"""Mass on a spring with dry friction (Coulomb 1785): every half swing loses 2 mu N / k, then it sticks."""
 
 from __future__ import annotations
 

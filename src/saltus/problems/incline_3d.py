@@ -1,4 +1,4 @@
-"""Block sliding across an incline with Coulomb friction (MacMillan 1927): curved path by its hodograph, exact stop."""
+"""Block sliding across an incline with Coulomb friction: curved path by its hodograph, exact time of the stop."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ def incline_3d(
     phi: float = 1.2,
     t_end: float = 1.5,
 ) -> Problem:
-    """q = (x downhill, y across, z normal), mu = k tan(alpha); stops at speed (k + cos phi)/(gravity sin(alpha) (k^2 - 1)).
+    """q = (x downhill, y across, z normal), mu = k tan(alpha): slows down and turns downhill until it stops.
+
+    It stops at t = speed (k + cos(phi)) / (gravity sin(alpha) (k^2 - 1)).
 
     mass [kg], gravity [m/s^2] > 0, alpha [rad] in (0, pi/2), k [-] > 1 so that it stops and stays, e [-] (unused: no
     impact), speed [m/s] > 0 at the angle phi [rad] in (0, pi) from downhill, t_end [s]. No velocity jumps.
     """
     if not (0.0 < alpha < pi / 2 and k > 1.0 and speed > 0.0 and 0.0 < phi < pi and gravity > 0.0):
         raise ModelError(
-            f"incline_3d needs 0 < alpha < pi/2, k > 1, speed > 0, 0 < phi < pi, gravity > 0: alpha = {alpha}, k = {k}, "
-            f"speed = {speed}, phi = {phi}, gravity = {gravity}; for straight slides take sliding_block"
+            f"incline_3d needs 0 < alpha < pi/2, k > 1, speed > 0, 0 < phi < pi, gravity > 0: alpha = {alpha}, "
+            f"k = {k}, speed = {speed}, phi = {phi}, gravity = {gravity}; for straight slides take sliding_block"
         )
     pull, mu, start = gravity * sin(alpha), k * tan(alpha), tan(phi / 2.0)
     # hodograph: |v| = scale tan(phi/2)^k / sin(phi); all below in powers of z = tan(phi/2)

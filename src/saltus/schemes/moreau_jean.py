@@ -330,7 +330,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         record.dissipation[c] = 0.0
     if reacting:
         report(
-            model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), marks, record,
+            model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), marks,
+            record,
         )  # fmt: skip
     elif nc > 0:
         released(t + h, nc, marks, record)

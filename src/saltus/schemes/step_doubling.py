@@ -51,6 +51,10 @@ class StepDoubling:
     def __post_init__(self):
         if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
             raise SettingError(f"StepDoubling needs a scheme such as MoreauJean(), not {self.scheme!r}")
+        if getattr(self.scheme, "fixed_step", False):
+            raise SettingError(
+                f"StepDoubling halves steps, but {type(self.scheme).__name__} cannot change its step: wrap MoreauJean()"
+            )
         if self.order < 1:
             raise SettingError(f"order of StepDoubling is {self.order}: it must be at least 1")
         if not (self.rtol >= 0.0 and self.atol >= 0.0 and self.rtol + self.atol > 0.0):

@@ -1,0 +1,67 @@
+"""The command line `saltus`: run, convergence, list, compile, resume, version; one file per command.
+
+Exit codes: 0 done, 1 a run failed, 2 something typed is wrong, 130 interrupted by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+from saltus.errors import MissingExtraError, ModelError, RunError, SettingError
+
+DONE, FAILED, MISTYPED, INTERRUPTED = 0, 1, 2, 130
+HELP = """Integrate mechanical systems with impacts, contact and friction.
+
+$ saltus list problems                            what can be run
+$ saltus run zeno-ball --h 1e-3 --plot ball.png   run one and draw it
+$ saltus run zeno-ball --help                     its parameters
+"""
+EPILOGUE = "--debug shows the whole traceback of an error. Exit codes: 0 done, 1 run failed, 2 wrong input, 130 Ctrl-C."
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    tokens = [_dashed(token) for token in (sys.argv[1:] if arguments is None else arguments)]
+    debug = "--debug" in tokens
+    tokens = [token for token in tokens if token != "--debug"]
+    try:
+        return _dispatch(tokens)
+    except KeyboardInterrupt:
+        print("saltus: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; Python would complain about it at its end
+        return FAILED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        known = isinstance(error, ModelError | SettingError | MissingExtraError | RunError | OSError)
+        text = _one_line(error) if known else f"unexpected {type(error).__name__}: {_one_line(error)} (--debug says where)"
+        print(f"saltus: {text}", file=sys.stderr)
+        return MISTYPED if isinstance(error, ModelError | SettingError | MissingExtraError) else FAILED
+
+
+def _dispatch(tokens: list[str]) -> int:
+    from cyclopts import CycloptsError
+
+    from saltus.cli.application import application, explain
+
+    app = application(tokens)
+    try:
+        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    except CycloptsError as error:
+        raise SettingError(explain(error, tokens)) from error
+    return DONE if code is None else int(code)
+
+
+def _dashed(token: str) -> str:
+    """Return an option with dashes, however it was typed: --t_end is --t-end."""
+    if not token.startswith("--"):
+        return token
+    name, equals, value = token.partition("=")
+    return name.replace("_", "-") + equals + value
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

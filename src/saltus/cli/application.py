@@ -1,0 +1,65 @@
+"""The commands as one cyclopts application, and its errors in one line each."""
+
+from __future__ import annotations
+
+from inspect import getdoc
+
+from cyclopts import App, CycloptsError, UnknownCommandError, UnknownOptionError
+from cyclopts.exceptions import MissingArgumentError, UnusedCliTokensError
+
+from saltus.cli import EPILOGUE, HELP
+from saltus.cli.catalogue import list_command
+from saltus.cli.convergence import convergence_command
+from saltus.cli.names import scheme_classes, suggestion
+from saltus.cli.options import options_of
+from saltus.cli.resume import resume_command
+from saltus.cli.run import run_command
+from saltus.cli.version import version_command
+from saltus.cli.warm import compile_command
+
+COMMANDS = ("run", "convergence", "list", "compile", "resume", "version")
+
+
+def application(tokens: list[str]) -> App:
+    """Return the application; problem and schemes among the tokens decide about the options of run and convergence."""
+    app = App(name="saltus", help=HELP, help_format="plaintext", help_epilogue=EPILOGUE, version_flags=[])
+    mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in COMMANDS}
+    commands = {
+        "run": (run_command(mine["run"]), "PROBLEM --h NUMBER [OPTIONS]"),
+        "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
+        "list": (list_command, "[problems|schemes|solvers]"),
+        "compile": (compile_command, "[PROBLEM ...]"),
+        "resume": (resume_command, "FILE [OPTIONS]"),
+        "version": (version_command, ""),
+    }
+    for k, name in enumerate(COMMANDS):
+        action, usage = commands[name]
+        # the docstring as it is: a parser of docstrings would drop the examples
+        app.command(action, name=name, help=getdoc(action), usage=f"Usage: saltus {name} {usage}", sort_key=k)
+    return app
+
+
+def explain(error: CycloptsError, tokens: list[str]) -> str:
+    """Return one line about what was typed wrongly, with the nearest thing that would be right."""
+    where = tokens[0] if tokens and tokens[0] in COMMANDS else "saltus"
+    if isinstance(error, UnknownOptionError):
+        typed = (error.token.keyword or error.token.value or "").partition("=")[0]
+        known = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
+        near = suggestion(typed, known) or _elsewhere(typed)
+        return f"{where} has no option {typed} here{near} (saltus {where} --help lists them)"
+    if isinstance(error, UnknownCommandError):
+        typed = tokens[0]
+        return f"no command is called {typed!r}{suggestion(typed, COMMANDS)} (commands: {', '.join(COMMANDS)})"
+    if isinstance(error, UnusedCliTokensError):
+        return f"{where} does not know what to do with {' '.join(error.unused_tokens or [])!r}: options begin with --"
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        return f"{error.argument.name} needs a value"
+    error.verbose = False
+    return str(error)
+
+
+def _elsewhere(flag: str) -> str:
+    """Say which schemes have an option that the chosen one lacks."""
+    field = flag.lstrip("-").replace("-", "_")
+    owners = [name for name, kind in scheme_classes().items() if any(o.field == field for o in options_of(kind, ("scheme",)))]
+    return f": it belongs to --scheme {' or '.join(owners)}" if owners else ""

@@ -1,0 +1,34 @@
+"""saltus resume: go on with a run from its checkpoint."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from saltus.cli import checkpoints, settings
+from saltus.cli.report import finish
+from saltus.errors import SettingError
+
+
+def resume_command(
+    file: Annotated[str | None, Parameter(name="FILE", help="What saltus run --checkpoint FILE wrote.")] = None,
+    /,
+    *,
+    plot: Annotated[str | None, Parameter(metavar="FILE", help="Draw the whole run into .png, .pdf or .svg.")] = None,
+    save: Annotated[
+        str | None, Parameter(metavar="FILE", help="Write the whole solution, to be read by saltus.load().")
+    ] = None,
+) -> int:
+    """Go on with a run that was interrupted, from its last checkpoint to the end of its span.
+
+    The problem is built again as it was for the run; a file FILE.py:NAME that it came from is executed again.
+    """
+    if file is None:
+        raise SettingError("FILE is missing: name what saltus run --checkpoint FILE wrote")
+    problem = checkpoints.problem_of(file)
+    settings.check_files(save)
+    settings.check_picture(plot)
+    from saltus.io import resume
+
+    return finish(lambda: resume(file, problem), save, plot)

@@ -1,0 +1,115 @@
+"""saltus run: integrate one problem with one scheme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cyclopts import Parameter
+
+from saltus.cli import checkpoints, settings
+from saltus.cli.describe import first_line, prose
+from saltus.cli.names import Source, scheme_classes
+from saltus.cli.options import Option, command, family, option_value
+from saltus.cli.report import finish
+from saltus.cli.values import FILE, NAME, NUMBER, Reader, choice, vector
+from saltus.errors import SettingError
+from saltus.problem import Problem
+from saltus.solve import solve
+
+DEFAULT_SCHEME = "moreau-jean"
+PROBLEM = Parameter(
+    name="PROBLEM", help="A problem of the library (saltus list problems), or FILE.py:NAME for your own."
+)
+DOC = """Integrate a problem over its time span and say what happened.
+
+$ saltus run zeno-ball --h 1e-3
+$ saltus run zeno-ball --h 1e-3 --e 0.8 --t-end 6 --plot ball.png
+$ saltus run my_model.py:problem --h 1e-4 --save run.h5
+
+saltus run PROBLEM --help lists the parameters of a problem, with --scheme NAME those of another scheme. In your own FILE.py, NAME is a Problem or a function that returns one, whose parameters become options.
+"""  # noqa: E501  the terminal decides where lines end
+
+
+def keep(text: str) -> str | int:
+    """Read what to keep: a word or a number of steps."""
+    if text in ("steps", "events"):
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError("steps, events, or a number k to keep every k-th step")
+    return int(text)
+
+
+def own_options() -> list[Option]:
+    """Return the options of the command itself."""
+    schemes = ", ".join(scheme_classes())
+    return [
+        Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
+        Option("h", NUMBER, "Step size [s]. Required."),
+        Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
+        Option("keep", Reader("steps|events|K", keep), "Keep every step, only those with events, or every K-th.", "steps"),
+        Option("plot", FILE, "Draw positions, velocities, gaps and impulses into .png, .pdf or .svg."),
+        Option("save", FILE, "Write the whole solution, to be read by saltus.load()."),
+        Option("checkpoint", FILE, "Write the state of the run now and then, for saltus resume."),
+        Option("checkpoint_every", NUMBER, "Time between checkpoints [s of wall clock].", "60"),
+        Option(
+            "progress",
+            choice({"auto": None, "always": True, "never": False}),
+            "Show a bar when it takes more than a second; auto: on terminals.",
+            "auto",
+        ),
+    ]
+
+
+def run_command(tokens: list[str]) -> Callable:
+    """Return the command with the options of the problem and scheme that the tokens name."""
+    source = settings.find_source(tokens)
+    scheme = option_value(tokens, "--scheme") or DEFAULT_SCHEME
+    own = family("run", "Options", own_options())
+    schemes = settings.scheme_families(tokens, [scheme], [own])
+    problem = settings.problem_family(source, [own, *schemes])
+
+    def action(word: str | None, given: dict[str, dict[str, Any]]) -> int:
+        if source is None or word is None:
+            raise SettingError("PROBLEM is missing: name one of saltus list problems, or FILE.py:NAME")
+        made = settings.build_problem(source, problem, given["problem"])
+        method = settings.build_scheme(scheme, given["scheme"], given.get("solver", {}))
+        note = settings.specification(source, given["problem"])
+        return run(made, method, note, given["run"])
+
+    return command(action, document(DOC, source), [own, problem, *schemes], PROBLEM)
+
+
+def document(doc: str, source: Source | None) -> str:
+    """Return the help text, which is that of the problem when there is one."""
+    if source is None:
+        return doc
+    if isinstance(source.found, Problem):
+        return f"Run {source.short}."
+    import sys
+
+    module = sys.modules.get(source.found.__module__)
+    lead = first_line(module) if source.found.__module__.startswith("saltus.") else ""
+    return "\n\n".join(part for part in (lead, prose(source.found)) if part)
+
+
+def run(problem: Problem, scheme, note: str, given: dict[str, Any]) -> int:
+    """Check files, integrate and report."""
+    h = settings.step_size(given.get("h"), problem, "--h", 1000)
+    save, plot = given.get("save"), given.get("plot")
+    settings.check_files(save, given.get("checkpoint"))
+    settings.check_picture(plot)
+    options = checkpoints.solve_options(given.get("checkpoint"), given.get("checkpoint_every"), note)
+
+    def compute():
+        return solve(
+            problem,
+            scheme=scheme,
+            h=h,
+            breaks=given.get("breaks", ()),
+            save=given.get("keep", "steps"),
+            progress=given.get("progress"),
+            **options,
+        )
+
+    return finish(compute, save, plot)

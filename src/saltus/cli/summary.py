@@ -1,0 +1,69 @@
+"""What a run says at its end: steps, events, last state, errors, certificate, energy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saltus.solution import Solution
+from saltus.study import errors
+
+MOST_NUMBERS = 8  # of a vector that is printed whole
+
+
+def summary(solution: Solution, seconds: float) -> str:
+    """Return a few lines about a run that took this long [s]."""
+    rows = [
+        ("events", _events(solution)),
+        ("q at the end", _vector(solution.q[-1])),
+        ("v at the end", _vector(solution.v[-1])),
+    ]
+    if solution.exact is not None and len(solution.t) > 1:
+        rows.append(("errors", _errors(solution)))
+    rows += [("certificate", _certificate(solution)), ("energy", _energy(solution))]
+    steps = solution.work["steps"]
+    head = (
+        f"{solution.name or solution.system.name or 'system'} by {solution.scheme.name}: t = {solution.t[0]:g} to "
+        f"{solution.t[-1]:g} s in {steps:,} step{'' if steps == 1 else 's'}, computed in {seconds:.2g} s"
+    )
+    return "\n".join([head, *(f"  {name:<12} {text}" for name, text in rows)])
+
+
+def _events(solution: Solution) -> str:
+    kinds, counts = np.unique(solution.events["kind"], return_counts=True)
+    return ", ".join(f"{n} {kind}" for kind, n in zip(kinds, counts, strict=True)) or "none"
+
+
+def _vector(values: np.ndarray) -> str:
+    if len(values) == 1:
+        return f"{values[0]:.6g}"
+    shown = [f"{value:.6g}" for value in values[:MOST_NUMBERS]]
+    rest = f", ... {len(values) - MOST_NUMBERS} more" if len(values) > MOST_NUMBERS else ""
+    return f"[{', '.join(shown)}{rest}]"
+
+
+def _errors(solution: Solution) -> str:
+    """Return the errors against the exact solution; v and i jump, so that their largest error says little."""
+    where = "dense" if solution.every_step else "grid"
+    position = errors(solution, None, "q", ("L1", "Linf"), where=where)
+    parts = [f"q: L1 {position['L1']:.2e}, largest {position['Linf']:.2e}"]
+    others = ["v"] if solution.exact is None or solution.exact.impulse is None else ["v", "impulse"]
+    for quantity in others:
+        parts.append(f"{quantity}: L1 {errors(solution, None, quantity, ('L1',), where=where)['L1']:.2e}")
+    return "; ".join(parts)
+
+
+def _certificate(solution: Solution) -> str:
+    residual, violation = (float(np.max(x, initial=0.0)) for x in (solution.residual, solution.violation))
+    return f"contact law kept to {_size(residual)} (relative), largest penetration or joint error {_size(violation)} m"
+
+
+def _size(value: float) -> str:
+    return f"{value:.1e}" if value else "0"
+
+
+def _energy(solution: Solution) -> str:
+    energy = solution.energy
+    defect = float(np.max(np.abs(energy.defect)))
+    lost = float(energy.dissipation[-1].sum())
+    most = float(energy.kinetic.max())
+    return f"{lost:.4g} J lost in contacts; defect of the scheme up to {_size(defect)} J (kinetic up to {most:.3g} J)"

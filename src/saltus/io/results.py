@@ -1,0 +1,191 @@
+"""Results on disk: a Solution without its model, in the layout that docs/results.md describes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saltus.errors import FileFormatError, FunctionError, SettingError
+from saltus.io.format import Content, Variable, read, write
+from saltus.io.settings import describe, rebuild
+from saltus.io.stored import StoredContact, StoredJoint, StoredScheme, StoredSystem
+from saltus.record import KIND_NAMES
+from saltus.solution import NodeValues, Solution, event_type, read_only
+from saltus.status import Status
+
+EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
+
+
+def save(solution: Solution, path: str | os.PathLike) -> None:
+    """Write a solution to a file, see `Solution.save`."""
+    variables = _variables(solution)
+    write(path, "results", variables, _about(solution))
+
+
+def load(path: str | os.PathLike) -> Solution:
+    """Read a solution that `Solution.save` wrote; every byte is checked.
+
+    Arrays, events, energy, gaps, plots and `sol(t)` are those of the saved one. The model's functions and the exact
+    solution are not in a file: `exact` is None.
+
+    Raises
+    ------
+    FileError
+        When there is no such file; FileFormatError when it is not a result of saltus, DamagedFileError when it was
+        changed or cut off.
+    """
+    content = read(path, "results")
+    try:
+        return _solution(content)
+    except (KeyError, ValueError, TypeError) as error:
+        raise FileFormatError(f"{path} was not written by this format of saltus: {error!r}") from error
+
+
+# ---- writing
+
+
+def _variables(solution: Solution) -> dict[str, Variable]:
+    contacts = solution.system.contact_names
+    events = solution.events
+    states, rates = _rates(solution)
+    made = {
+        "t": Variable(solution.t, ("t",), "s"),
+        "q": Variable(solution.q, ("t", "coordinate")),
+        "v": Variable(solution.v, ("t", "velocity")),
+        "kinetic_energy": Variable(solution.energy.kinetic, ("t",), "J"),
+        "violation": Variable(solution._ledger[:, 0], ("t",), "m"),
+        "work_since": Variable(solution._ledger[:, 1], ("t",), "J"),
+        "reactions/table": Variable(solution._reactions, ("reaction", "reaction_column")),
+        "reactions/before": Variable(solution._before, ("row",), "N s"),
+        "dense/block": Variable(solution._dense, ("dense_entry",)),
+        "dense/state": Variable(states, ("state", "state_column")),
+        "dense/q_dot": Variable(rates, ("state", "coordinate")),
+        "events/t": Variable(events["t"], ("event",), "s"),
+        "events/contact": Variable(_places(events["contact"], contacts), ("event",)),
+        "events/kind": Variable(_places(events["kind"], KIND_NAMES), ("event",)),
+    }
+    for name in EVENT_VECTORS:
+        made[f"events/{name}"] = Variable(events[name], ("event", "axis"), "N s" if name == "impulse" else "m s-1")
+    if solution._extra is not None:
+        made["extra/table"] = Variable(solution._extra, ("t", "extra_column"))
+    try:
+        made["gap"] = Variable(solution.gaps(), ("t", "contact"), "m")
+    except (FunctionError, SettingError):
+        pass  # a gap that fails at some state must not cost the run; the loaded solution says that there are none
+    return {name: dataclasses.replace(part, values=np.ascontiguousarray(part.values)) for name, part in made.items()}
+
+
+def _about(solution: Solution) -> dict[str, Any]:
+    system, scheme = solution.system, solution.scheme
+    stored = isinstance(scheme, StoredScheme)
+    return {
+        "name": solution.name,
+        "status": int(solution.status),
+        "message": solution.message,
+        "work": solution.work,
+        "rows": [list(row) for row in solution.rows],
+        "system": {
+            "name": system.name,
+            "contacts": [
+                [name, float(c.e), float(c.mu)] for name, c in zip(system.contact_names, system.contacts, strict=True)
+            ],
+            "joints": list(system.joint_names),
+            "q_dot": system.q_dot is not None,
+        },
+        "scheme": {"name": scheme.name, "description": scheme.description if stored else describe(scheme)},
+    }
+
+
+def _places(names: np.ndarray, family: tuple[str, ...]) -> np.ndarray:
+    """Return the number of each name in its family."""
+    found, inverse = np.unique(names, return_inverse=True)
+    return np.array([family.index(str(name)) for name in found], dtype=np.int64)[inverse]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Recorder(NodeValues):
+    """Node values that ask the true q_dot and remember every state they were asked for."""
+
+    true_rate: Callable
+    seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = dataclasses.field(default_factory=dict)
+
+    def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        made = self.seen.setdefault(q.tobytes() + v.tobytes(), (np.concatenate([q, v]), self.true_rate(q, v)))
+        return made[1]
+
+
+def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
+    """Return the states (q, v) at which dense output needs q_dot, and q_dot there."""
+    nq, nv = solution.q.shape[1], solution.v.shape[1]
+    if solution.system.q_dot is None:
+        return np.zeros((0, nq + nv)), np.zeros((0, nq))
+    if isinstance(solution._model, NodeValues):
+        return solution._model.states, solution._model.rates
+    empty = np.zeros(0)
+    recorder = _Recorder(empty, empty, None, empty, empty, solution._rate)
+    asked = dataclasses.replace(solution, _model=recorder)
+    parts, inner = 1, solution.scheme
+    while hasattr(inner, "scheme"):  # a wrapper splits its steps in two
+        parts, inner = 2 * parts, inner.scheme
+    whole = np.ones(len(solution.t) - 1, dtype=bool) if solution._extra is None else solution._extra[1:, 3] > 0.0
+    for k in np.flatnonzero(whole):
+        h = solution.t[k + 1] - solution.t[k]
+        asked(solution.t[k] + (np.arange(parts) + 0.5) / parts * h)
+    if not recorder.seen:
+        return np.zeros((0, nq + nv)), np.zeros((0, nq))
+    return tuple(np.array(part) for part in zip(*recorder.seen.values(), strict=True))
+
+
+# ---- reading
+
+
+def _solution(content: Content) -> Solution:
+    arrays, about = content.arrays, content.about
+    t, described = arrays["t"], about["system"]
+    values = NodeValues(t, arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"])
+    system = StoredSystem(
+        described["name"],
+        tuple(StoredContact(*contact) for contact in described["contacts"]),
+        tuple(StoredJoint(name) for name in described["joints"]),
+        values.rate if described["q_dot"] else None,
+    )
+    try:
+        scheme = rebuild(about["scheme"]["description"])
+    except SettingError:
+        scheme = StoredScheme(about["scheme"]["name"], about["scheme"]["description"])
+    return read_only(
+        Solution(
+            t=t,
+            q=arrays["q"],
+            v=arrays["v"],
+            events=_events(arrays, system.contact_names),
+            work=about["work"],
+            status=Status(about["status"]),
+            message=about["message"],
+            system=system,
+            scheme=scheme,
+            rows=tuple((name, axis) for name, axis in about["rows"]),
+            exact=None,
+            name=about["name"],
+            _model=values,
+            _ledger=np.column_stack([arrays["violation"], arrays["work_since"]]),
+            _extra=arrays.get("extra/table"),
+            _reactions=arrays["reactions/table"],
+            _dense=arrays["dense/block"],
+            _before=arrays["reactions/before"],
+        )
+    )
+
+
+def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
+    table = np.zeros(len(arrays["events/t"]), dtype=event_type(names))
+    table["t"] = arrays["events/t"]
+    table["contact"] = np.array(names or ("",))[arrays["events/contact"]]
+    table["kind"] = np.array(KIND_NAMES)[arrays["events/kind"]]
+    for name in EVENT_VECTORS:
+        table[name] = arrays[f"events/{name}"]
+    return table

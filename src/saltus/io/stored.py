@@ -1,0 +1,56 @@
+"""What a loaded solution knows of its system and scheme: names and numbers, no functions."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from saltus.errors import SettingError
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredContact:
+    """Name, restitution and friction of a contact."""
+
+    name: str
+    e: float
+    mu: float
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredJoint:
+    """Name of a joint."""
+
+    name: str
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredSystem:
+    """The names of a system; `q_dot` answers only where dense output asks, None when it is v itself."""
+
+    name: str | None
+    contacts: tuple[StoredContact, ...]
+    joints: tuple[StoredJoint, ...]
+    q_dot: Callable | None
+
+    @property
+    def contact_names(self) -> tuple[str, ...]:
+        return tuple(contact.name for contact in self.contacts)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(joint.name for joint in self.joints)
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredScheme:
+    """A scheme that is not part of saltus: its name and settings, without its interpolation."""
+
+    name: str
+    description: Any
+
+    def interpolate(self, s, h, start, end, block, side):
+        raise SettingError(
+            f"the scheme {self.name!r} of the file is not part of saltus: ask for times of the grid, or solve again"
+        )
