@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import traceback
 
-from saltus.errors import MissingExtraError, ModelError, RunError, SettingError
+from saltus.errors import FileFormatError, MissingExtraError, ModelError, RunError, SettingError
 
 DONE, FAILED, MISTYPED, INTERRUPTED = 0, 1, 2, 130
 HELP = """Integrate mechanical systems with impacts, contact and friction.
@@ -22,9 +22,9 @@ EPILOGUE = "--debug shows the whole traceback of an error. Exit codes: 0 done, 1
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    tokens = [_dashed(token) for token in (sys.argv[1:] if arguments is None else arguments)]
-    debug = "--debug" in tokens
-    tokens = [token for token in tokens if token != "--debug"]
+    words = [_dashed(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    debug = "--debug" in words
+    tokens = [word for word in words if word != "--debug"]
     try:
         return _dispatch(tokens)
     except KeyboardInterrupt:
@@ -36,10 +36,12 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        known = isinstance(error, ModelError | SettingError | MissingExtraError | RunError | OSError)
-        text = _one_line(error) if known else f"unexpected {type(error).__name__}: {_one_line(error)} (--debug says where)"
+        mistyped = isinstance(error, ModelError | SettingError | MissingExtraError | FileFormatError)
+        text = " ".join(str(error).split())
+        if not mistyped and not isinstance(error, RunError | OSError):
+            text = f"unexpected {type(error).__name__}: {text} (--debug says where)"
         print(f"saltus: {text}", file=sys.stderr)
-        return MISTYPED if isinstance(error, ModelError | SettingError | MissingExtraError) else FAILED
+        return MISTYPED if mistyped else FAILED
 
 
 def _dispatch(tokens: list[str]) -> int:
@@ -61,7 +63,3 @@ def _dashed(token: str) -> str:
         return token
     name, equals, value = token.partition("=")
     return name.replace("_", "-") + equals + value
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -61,5 +61,6 @@ def explain(error: CycloptsError, tokens: list[str]) -> str:
 def _elsewhere(flag: str) -> str:
     """Say which schemes have an option that the chosen one lacks."""
     field = flag.lstrip("-").replace("-", "_")
-    owners = [name for name, kind in scheme_classes().items() if any(o.field == field for o in options_of(kind, ("scheme",)))]
+    fields = {name: [o.field for o in options_of(kind, ("scheme",))] for name, kind in scheme_classes().items()}
+    owners = [name for name in fields if field in fields[name]]
     return f": it belongs to --scheme {' or '.join(owners)}" if owners else ""

@@ -14,7 +14,9 @@ from saltus.errors import SettingError
 KINDS = ("problems", "schemes", "solvers")
 
 
-def list_command(what: Annotated[str | None, Parameter(name="WHAT", help="problems, schemes or solvers.")] = None, /) -> int:
+def list_command(
+    what: Annotated[str | None, Parameter(name="WHAT", help="problems, schemes or solvers.")] = None, /
+) -> int:
     """List the problems, schemes and contact solvers that there are, one line each."""
     if what is not None and what not in KINDS:
         raise SettingError(f"there is no list of {what!r}: leave it out or take one of {', '.join(KINDS)}")

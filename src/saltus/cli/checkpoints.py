@@ -30,9 +30,7 @@ def problem_of(path: str) -> Problem:
         raise SettingError(f"there is no checkpoint {path}")
     beside = _beside(path)
     if not beside.is_file():
-        raise SettingError(
-            f"{beside} is missing, which says what problem {path} belongs to: use saltus.resume(path, problem) in Python"
-        )
+        raise SettingError(f"{beside} is missing, which names its problem: use saltus.resume(path, problem) in Python")
     return rebuilt(beside.read_text(encoding="utf-8"))
 
 

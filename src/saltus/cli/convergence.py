@@ -41,10 +41,10 @@ def own_options() -> list[Option]:
         Option("h_max", NUMBER, "Largest step size [s]. Required."),
         Option("levels", WHOLE_NUMBER, "How often the step size is halved, plus one; 4 or more.", "5"),
         Option("grids", WHOLE_NUMBER, "Runs per level; 6 or more give orders one can trust.", "6"),
-        Option("quantities", Reader("NAMES", functools.partial(_words, QUANTITIES)), "Of q, v, impulse.", "q,v,impulse"),
-        Option("norms", Reader("NAMES", functools.partial(_words, NORMS)), f"Of {', '.join(NORMS)}.", "L1"),
-        Option("reference_h", NUMBER, "Compare with a run of the first scheme at this step size [s], not with the exact "
-               "solution."),
+        Option("quantities", Reader("NAMES", functools.partial(_words, QUANTITIES)), "Any of q, v, impulse.", "all"),
+        Option("norms", Reader("NAMES", functools.partial(_words, NORMS)), f"Any of {', '.join(NORMS)}.", "L1"),
+        Option("reference_h", NUMBER, "Compare with a run of the first scheme at this step size [s] instead of the "
+               "exact solution."),
         Option("plot", FILE, "Draw the errors over the step size into .png, .pdf or .svg."),
         Option("csv", FILE, "Write all errors, one line per run, quantity and norm."),
     ]  # fmt: skip

@@ -125,7 +125,7 @@ def _from_file(text: str) -> Source:
     public = [name for name in vars(module) if not name.startswith("_")]
     if not hasattr(module, attribute):
         raise SettingError(f"{path.name} defines no {attribute!r}{suggestion(attribute, public)}")
-    found = getattr(module, attribute)
+    found: Any = getattr(module, attribute)
     if isinstance(found, System):
         raise ModelError(f"{text} is a System: wrap it as Problem(system, t_span, q0, v0)")
     if not isinstance(found, Problem) and (isinstance(found, type) or not callable(found)):

@@ -84,7 +84,7 @@ def options_of(made: Callable, leave_out: Iterable[str] = ()) -> list[Option]:
         shown = None if default is None else written(default)
         text = texts.get(p.name, "")
         if reader.read is _solver:
-            text = f"Contact solver: {', '.join(solver_classes())}; chosen by number and kind of the contacts by default."
+            text = f"Contact solver: {', '.join(solver_classes())}; by default the one that suits the contacts."
         elif not text or text.startswith("["):
             text = f"{MEANINGS.get(p.name, '')} {text}".strip()
         found.append(Option(p.name, reader, text, shown, required))
@@ -98,9 +98,7 @@ def _solver(text: str) -> type:
 
 def command(action: Callable, doc: str, families: list[Family], word: Parameter) -> Callable:
     """Return a function with the signature that the families make; it calls action(word, {key: {field: value}})."""
-    places = {
-        f"{group.key}_{option.field}": (group, option) for group in families for option in group.options
-    }
+    places = {f"{group.key}_{option.field}": (group, option) for group in families for option in group.options}
 
     def called(*words: str, **texts: Any):
         given: dict[str, dict[str, Any]] = {group.key: {} for group in families}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +48,7 @@ def own_options() -> list[Option]:
         Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
         Option("h", NUMBER, "Step size [s]. Required."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
-        Option("keep", Reader("steps|events|K", keep), "Keep every step, only those with events, or every K-th.", "steps"),
+        Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
         Option("plot", FILE, "Draw positions, velocities, gaps and impulses into .png, .pdf or .svg."),
         Option("save", FILE, "Write the whole solution, to be read by saltus.load()."),
         Option("checkpoint", FILE, "Write the state of the run now and then, for saltus resume."),
@@ -86,8 +87,6 @@ def document(doc: str, source: Source | None) -> str:
         return doc
     if isinstance(source.found, Problem):
         return f"Run {source.short}."
-    import sys
-
     module = sys.modules.get(source.found.__module__)
     lead = first_line(module) if source.found.__module__.startswith("saltus.") else ""
     return "\n\n".join(part for part in (lead, prose(source.found)) if part)

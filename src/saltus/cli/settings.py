@@ -11,7 +11,8 @@ from typing import Any
 from saltus.cli.names import Source, find_problem, find_schemes, kebab, pick, problem_functions, solver_classes
 from saltus.cli.options import Family, Option, check_required, family, first_word, option_value, options_of
 from saltus.cli.values import NUMBER
-from saltus.errors import MissingExtraError, ModelError, SettingError
+from saltus.errors import FileError, MissingExtraError, ModelError, SettingError
+from saltus.io.format import check_place
 from saltus.problem import Problem
 
 T_END = Option("t_end", NUMBER, "End of the run [s]; that of the problem by default.")
@@ -46,7 +47,9 @@ def scheme_families(tokens: list[str], texts: list[str], others: list[Family]) -
     if solver is not None and "solver" in found:
         known = solver_classes()
         name = pick(solver, known, "solver")
-        options = [dataclasses.replace(o, flag=f"--solver-{o.field.replace('_', '-')}") for o in options_of(known[name])]
+        options = [
+            dataclasses.replace(o, flag="--solver-" + o.field.replace("_", "-")) for o in options_of(known[name])
+        ]
         made.append(Family("solver", f"Parameters of the solver {name}", tuple(options)))
     return made
 
@@ -89,9 +92,7 @@ def step_size(h: float | None, problem: Problem, flag: str, steps: int) -> float
         return h
     start, end = problem.t_span
     proposal = (end - start) / steps
-    raise SettingError(
-        f"{flag} is missing: {flag} {proposal:.3g} makes {steps} steps from t = {start:g} to {end:g} s"
-    )
+    raise SettingError(f"{flag} is missing: {flag} {proposal:.3g} makes {steps} steps from t = {start:g} to {end:g} s")
 
 
 def check_files(*paths: str | None) -> None:
@@ -99,11 +100,10 @@ def check_files(*paths: str | None) -> None:
     for path in paths:
         if path is None:
             continue
-        place = pathlib.Path(path).expanduser()
-        if place.is_dir():
-            raise SettingError(f"{path} is a folder: name a file in it")
-        if not place.resolve().parent.is_dir():
-            raise SettingError(f"{path} cannot be written: the folder {place.resolve().parent} does not exist")
+        try:
+            check_place(path)
+        except FileError as error:
+            raise SettingError(str(error)) from error
 
 
 def check_picture(path: str | None) -> None:

@@ -121,7 +121,9 @@ class MoreauJean:
         if not np.isfinite(self.closed_tolerance):
             raise SettingError(f"closed_tolerance of MoreauJean is {self.closed_tolerance}: it must be finite")
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
-            remedy = f"{self.solver.__name__}() with brackets" if isinstance(self.solver, type) else "one such as NSGS()"
+            remedy = (
+                f"{self.solver.__name__}() with brackets" if isinstance(self.solver, type) else "one such as NSGS()"
+            )
             raise SettingError(f"solver of MoreauJean is {self.solver!r}, not a contact solver: give {remedy}")
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
@@ -183,7 +185,12 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     w, w_end, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
     u_minus, u_start = vec(work, at + 3 * nr, nr), vec(work, at + 4 * nr, nr)
     at += 5 * nr
-    f, f_k, rhs, v_theta = vec(work, at, nv), vec(work, at + nv, nv), vec(work, at + 2 * nv, nv), vec(work, at + 3 * nv, nv)
+    f, f_k, rhs, v_theta = (
+        vec(work, at, nv),
+        vec(work, at + nv, nv),
+        vec(work, at + 2 * nv, nv),
+        vec(work, at + 3 * nv, nv),
+    )
     iterate, change = vec(work, at + 4 * nv, nv), vec(work, at + 5 * nv, nv)
     at += 6 * nv
     identity = (flags & RATE_IDENTITY) != 0

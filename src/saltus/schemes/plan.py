@@ -103,4 +103,3 @@ def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reactio
         contact_solver.settings(),
     )
     return Reaction(solver, react, correct_drift if drift else no_drift)
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -40,13 +41,13 @@ class StepDoubling:
         Order p of the scheme assumed by the estimate |q_h - q_h/2| / (2^p - 1), weighted by
         atol + rtol |q|; the velocity is left out because it jumps.
     rtol, atol
-        Weights of the estimate: an error of 1 is at the tolerance. atol in units of q.
+        Weights of the estimate, scalars or one per coordinate: an error of 1 is at the tolerance. atol in units of q.
     """
 
     scheme: SchemeLike
     order: int = 1
-    rtol: float = dataclasses.field(default=1e-4, kw_only=True)
-    atol: float = dataclasses.field(default=1e-4, kw_only=True)
+    rtol: float | Sequence[float] = dataclasses.field(default=1e-4, kw_only=True)
+    atol: float | Sequence[float] = dataclasses.field(default=1e-4, kw_only=True)
 
     def __post_init__(self):
         if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
@@ -57,8 +58,29 @@ class StepDoubling:
             )
         if self.order < 1:
             raise SettingError(f"order of StepDoubling is {self.order}: it must be at least 1")
-        if not (self.rtol >= 0.0 and self.atol >= 0.0 and self.rtol + self.atol > 0.0):
-            raise SettingError(f"rtol = {self.rtol} and atol = {self.atol} of StepDoubling must be positive")
+        for field in ("rtol", "atol"):
+            try:
+                values = np.atleast_1d(np.array(getattr(self, field), dtype=float))
+            except (TypeError, ValueError) as error:
+                raise SettingError(
+                    f"{field} of StepDoubling is {getattr(self, field)!r}: it must be numbers"
+                ) from error
+            if values.ndim != 1 or not np.all(values >= 0.0):
+                raise SettingError(f"{field} of StepDoubling is {getattr(self, field)!r}: it must not be negative")
+            object.__setattr__(self, field, float(values[0]) if np.ndim(getattr(self, field)) == 0 else tuple(values))
+        if not np.any(np.add(np.max(self.rtol), np.max(self.atol)) > 0.0):
+            raise SettingError(f"rtol = {self.rtol} and atol = {self.atol} of StepDoubling must not both vanish")
+
+    def with_tolerance(self, rtol, atol) -> StepDoubling:
+        """Return the same scheme with other tolerances; None keeps one."""
+        given = {"rtol": rtol, "atol": atol}
+        return dataclasses.replace(self, **{name: value for name, value in given.items() if value is not None})
+
+    def _weights(self, field: str, nq: int) -> np.ndarray:
+        values = np.atleast_1d(np.array(getattr(self, field), dtype=float))
+        if len(values) not in (1, nq):
+            raise SettingError(f"{field} of StepDoubling has {len(values)} entries, but q has {nq}")
+        return np.broadcast_to(values, (nq,))
 
     @property
     def name(self) -> str:
@@ -72,7 +94,13 @@ class StepDoubling:
         return SchemePlan(
             scheme=self,
             step=step_doubling,
-            settings=np.array([2.0**self.order - 1.0, self.rtol, self.atol, inner.memory, inner.dense]),
+            settings=np.concatenate(
+                [
+                    [2.0**self.order - 1.0, inner.memory, inner.dense],
+                    self._weights("rtol", nq),
+                    self._weights("atol", nq),
+                ]
+            ),
             inner=inner,
             memory=inner.memory,
             work=2 * inner.work + own,
@@ -98,7 +126,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     # ---- model / settings / in / out / work
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    memory, dense = whole(settings[3]), whole(settings[4])
+    memory, dense = whole(settings[1]), whole(settings[2])
     q, v, kept = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, memory)
     at = nq + nv + memory
     v_minus, header = vec(work, at, nv), vec(work, at + nv, HEADER_SIZE)
@@ -129,13 +157,13 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     rows = whole(header[EVENTS_USED])
     second = handle(
         Record(
-        record.header,
-        record.v_minus,
-        record.impulse,
-        record.dissipation,
-        vec(record.events, rows * EVENT_COLUMNS, record.events.shape[0] - rows * EVENT_COLUMNS),
-        vec(block, blocks + dense, dense),
-        record.counters,
+            record.header,
+            record.v_minus,
+            record.impulse,
+            record.dissipation,
+            vec(record.events, rows * EVENT_COLUMNS, record.events.shape[0] - rows * EVENT_COLUMNS),
+            vec(block, blocks + dense, dense),
+            record.counters,
         )
     )
     status = inner.step(
@@ -147,7 +175,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     # ---- record
     error = 0.0
     for i in range(nq):
-        weight = settings[2] + settings[1] * larger(abs(state.q[i]), abs(state_new.q[i]))
+        weight = settings[3 + nq + i] + settings[3 + i] * larger(abs(state.q[i]), abs(state_new.q[i]))
         error = larger(error, abs(block[i] - state_new.q[i]) / (settings[0] * weight))
         block[i] = q[i]
     for i in range(nv):
