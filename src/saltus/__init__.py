@@ -4,11 +4,23 @@ import importlib
 
 from saltus import contact
 from saltus.contact import NSGS, ContactProblem, Lemke
-from saltus.errors import FunctionError, ModelError, RunError, SaltusError, SettingError, SlowFunctionWarning
+from saltus.errors import (
+    CheckpointWarning,
+    DamagedFileError,
+    FileError,
+    FileFormatError,
+    FunctionError,
+    ModelError,
+    RunError,
+    SaltusError,
+    SettingError,
+    SlowFunctionWarning,
+)
+from saltus.io import load
 from saltus.problem import Exact, Problem
 from saltus.schemes import MoreauJean, PaoliVelocity, SchatzmanPaoli, StepDoubling
 from saltus.solution import Solution
-from saltus.solve import solve
+from saltus.solve import resume, solve
 from saltus.status import Status
 from saltus.system import Contact, Joint, System
 
@@ -24,9 +36,13 @@ def __getattr__(name: str):
 
 __all__ = [
     "NSGS",
+    "CheckpointWarning",
     "Contact",
     "ContactProblem",
+    "DamagedFileError",
     "Exact",
+    "FileError",
+    "FileFormatError",
     "FunctionError",
     "Joint",
     "Lemke",
@@ -44,7 +60,9 @@ __all__ = [
     "StepDoubling",
     "System",
     "contact",
+    "load",
     "problems",
+    "resume",
     "solve",
     "study",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# header of a step record; REACTED is 1 when impulses, dissipation or v_minus say anything
+# header of a step record; impulse, dissipation and residual are written only where REACTED is 1
 H_USED, ERROR, VIOLATION, RESIDUAL, DEGREE, FORCE_WORK, DRIVE_WORK, DENSE_USED, EVENTS_USED, REACTED = range(10)
 HEADER_SIZE = 10
 

@@ -389,7 +389,9 @@ class Solution:
         """Return the gaps of all contacts at the kept times (n + 1, contacts) [m]."""
         if isinstance(self._model, NodeValues):
             if self._model.gaps is None:
-                raise SettingError("the file holds no gaps, because one of them could not be evaluated when it was saved")
+                raise SettingError(
+                    "the file holds no gaps, because one of them could not be evaluated when it was saved"
+                )
             return self._model.gaps[self._model.rows(self.t)]
         made = np.empty((len(self.t), len(self.system.contacts)))
         scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))

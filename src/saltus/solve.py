@@ -1,10 +1,12 @@
-"""solve(): check -> compile -> march -> Solution."""
+"""solve(): check -> compile -> march -> Solution; resume() goes on from a checkpoint."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import time
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +17,10 @@ from saltus.compile import seam
 from saltus.compile.types import Control, Record, State
 from saltus.compile.worker import ready_all
 from saltus.control import Fixed
-from saltus.errors import RunError, SettingError
+from saltus.errors import CheckpointWarning, FileError, FileFormatError, RunError, SettingError
+from saltus.io.checkpoint import PROBE, Checkpoint, calls_python, check_same, fingerprint, probe, read_checkpoint
+from saltus.io.format import clear_parts
+from saltus.io.settings import describe, rebuild
 from saltus.march import Tables, march, march_signature
 from saltus.problem import Problem, check_span, vector
 from saltus.progress import Progress
@@ -29,7 +34,6 @@ from saltus.record import (
     SWEEPS,
 )
 from saltus.replay import explain
-from saltus.schemes.plan import SchemePlan
 from saltus.solution import Solution, build_solution
 from saltus.start import check_start
 from saltus.status import Status
@@ -38,6 +42,7 @@ from saltus.system import System
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
 
+SHORTEST_CHUNK = 0.01  # with checkpoints in quick succession
 CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
 FIRST_ROWS = 1024
 MOST_ROWS = 20_000_000  # reserved at once; more is reserved by doubling
@@ -59,6 +64,8 @@ def solve(
     save: Literal["steps", "events"] | int | Sequence[float] = "steps",
     start_tolerance: float = 1e-8,
     progress: bool | None = None,
+    checkpoint: str | os.PathLike | None = None,
+    checkpoint_every: float = 60.0,
 ) -> Solution:
     """Integrate a system with contacts over a time span.
 
@@ -87,6 +94,11 @@ def solve(
         Penetration and joint error [m, m/s] that q0 and v0 may have.
     progress
         Show a progress bar; None shows one on a terminal when the run takes more than a second.
+    checkpoint
+        File that `resume` can go on from; written at the start, from time to time, and at the end, also when the run
+        fails or is interrupted.
+    checkpoint_every
+        Wall time between two checkpoints [s]; longer where writing would take more than a tenth of it.
 
     Returns
     -------
@@ -99,6 +111,8 @@ def solve(
         When the model or an argument is wrong.
     RunError
         When a step fails; its `.solution` holds the run up to there.
+    FileError
+        When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
     problem = _problem(system, t_span, q0, v0)
     _check_settings(scheme, h, problem, control, breaks)
@@ -107,15 +121,112 @@ def solve(
     if not start_tolerance >= 0.0:
         raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
     keep, times = _keeping(save, t_eval, problem.t_span)
-    segments = _segments(problem.t_span, breaks, h, control)
+    breaks = _breaks(breaks, problem.t_span).tolist()
+    settings = _Settings(scheme, float(h), control or Fixed(), breaks, keep, times)
+    file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
+    run = _prepare(problem, settings, file, start_tolerance)
+    if file is not None:
+        file.write(run.snapshot())
+    run.march(Progress(problem.t_span, progress))
+    return run.finish()
+
+
+def resume(
+    path: str | os.PathLike,
+    system: System | Problem,
+    t_span: tuple[float, float] | None = None,
+    q0=None,
+    v0=None,
+    *,
+    scheme: Any = None,
+    control=None,
+    progress: bool | None = None,
+    checkpoint_every: float = 60.0,
+) -> Solution:
+    """Go on with a run from its checkpoint, to the same result bit by bit as if it had never stopped.
+
+    Parameters
+    ----------
+    path
+        The checkpoint that `solve(..., checkpoint=path)` wrote; it goes on being written.
+    system, t_span, q0, v0
+        The same as for `solve`: functions are not in the file. With a `System`, the rest may be left out.
+    scheme, control
+        Only needed when their classes are not part of saltus.
+    progress, checkpoint_every
+        As for `solve`.
+
+    Raises
+    ------
+    SettingError
+        When the file belongs to another problem.
+    FileError
+        When the file cannot be read; FileFormatError when it is not a checkpoint of this version of saltus,
+        DamagedFileError when it was changed or cut off.
+    """
+    stored = read_checkpoint(path)
+    known, given = stored.about["problem"], stored.about["settings"]
+    if isinstance(system, System):
+        t_span, q0, v0 = (
+            known[key] if value is None else value for key, value in (("t_span", t_span), ("q0", q0), ("v0", v0))
+        )
+    problem = _problem(system, t_span, q0, v0)
+    settings = _Settings(
+        _stored_setting(path, given, "scheme", scheme),
+        given["h"],
+        _stored_setting(path, given, "control", control),
+        given["breaks"],
+        given["keep"],
+        stored.arrays["march/times"],
+    )
+    file = Checkpoint(path, checkpoint_every)
+    run = _prepare(problem, settings, file, None)
+    check_same(path, file.problem, known)
+    run.restore(path, stored.arrays)
+    clear_parts(path)
+    run.march(Progress(problem.t_span, progress))
+    return run.finish()
+
+
+def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
+    """Return the scheme or control of a checkpoint, or the given one when it is the same."""
+    if value is None:
+        try:
+            return rebuild(given[name])
+        except SettingError as error:
+            raise SettingError(f"{name} of {path} cannot be made again: {error} as {name}=...") from error
+    if describe(value) != given[name]:
+        raise SettingError(f"{name} is {value!r}, but {path} was made with {given[name]}: leave {name} out")
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class _Settings:
+    """The checked arguments of a run; `keep` and `times` say what is kept, see `_keeping`."""
+
+    scheme: Any
+    h: float
+    control: Any
+    breaks: list[float]
+    keep: int
+    times: np.ndarray
+
+
+def _prepare(problem: Problem, settings: _Settings, file: Checkpoint | None, start_tolerance: float | None) -> _Run:
+    """Compile a problem and make its buffers; without a start_tolerance the start was checked before."""
     from saltus.model import compile_model  # here, because tracing is needed only now
 
+    segments = _segments(problem.t_span, settings)
     model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0)
-    check_start(problem, model, start_tolerance)
-    plan = scheme.plan(model.layout)
-    run = _Run(problem, model, plan, control or Fixed(), keep, times, segments)
-    run.march(segments, Progress(problem.t_span, progress))
-    return run.finish()
+    if file is not None:
+        file.problem = fingerprint(problem, model)
+        file.settings = {
+            "scheme": describe(settings.scheme), "control": describe(settings.control), "h": settings.h,
+            "breaks": settings.breaks, "keep": settings.keep,
+        }  # fmt: skip
+    if start_tolerance is not None:
+        check_start(problem, model, start_tolerance)
+    return _Run(problem, model, settings, segments, file)
 
 
 def _problem(system, t_span, q0, v0) -> Problem:
@@ -211,11 +322,16 @@ class _Segment:
     steps: int
 
 
-def _segments(t_span, breaks, h, control) -> list[_Segment]:
+def _breaks(breaks, t_span) -> np.ndarray:
     inside = vector(breaks, "breaks") if np.size(breaks) else np.zeros(0)
     if np.any(np.diff(inside) <= 0.0) or np.any(inside <= t_span[0]) or np.any(inside >= t_span[1]):
         raise SettingError(f"breaks must increase and lie inside of t_span {t_span}, not {breaks}")
-    marks = [t_span[0], *inside, t_span[1]]
+    return inside
+
+
+def _segments(t_span, settings: _Settings) -> list[_Segment]:
+    h = settings.h
+    marks = [t_span[0], *settings.breaks, t_span[1]]
     segments = []
     for k, (left, right) in enumerate(itertools.pairwise(marks)):
         begin = left if k == 0 else np.nextafter(left, np.inf)
@@ -226,7 +342,7 @@ def _segments(t_span, breaks, h, control) -> list[_Segment]:
             steps, size = whole, (right - left) / whole
         else:
             steps, size = int(np.ceil(ratio)), float(h)
-        steps = steps if control is None or isinstance(control, Fixed) else -1
+        steps = steps if isinstance(settings.control, Fixed) else -1
         segments.append(_Segment(left, right, begin, end, min(size, right - left), steps))
     return segments
 
@@ -235,9 +351,13 @@ class _Run:
     """The buffers of one run and the loop around the march."""
 
     def __init__(
-        self, problem: Problem, model: CompiledModel, plan: SchemePlan, control, keep: int, times: np.ndarray, segments
-    ):
-        self.problem, self.model, self.plan, self.control = problem, model, plan, control
+        self, problem: Problem, model: CompiledModel, settings: _Settings, segments: list[_Segment],
+        file: Checkpoint | None,
+    ):  # fmt: skip
+        plan, control, keep = settings.scheme.plan(model.layout), settings.control, settings.keep
+        self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
+        self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
+        self.python = file is not None and calls_python(model)
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[4])
         decide = control.kernel
@@ -258,7 +378,7 @@ class _Run:
         self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
         self.sums = np.zeros(marching.sums_size(nv, nr, nc))
         self.work, self.iwork = np.zeros(1 + plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
-        self.times = times
+        self.times = settings.times
         self.tally[marching.KEEP], self.tally[marching.EXTRA] = keep, int(extra)
         self.status, self.error = Status.OK, None
         self._keep_start()
@@ -277,26 +397,36 @@ class _Run:
         ):
             self.tally[marching.NEXT_TIME] += 1
 
-    def march(self, segments: list[_Segment], progress: Progress) -> None:
-        """March through all segments; a failure leaves `status` and `error` behind."""
+    def march(self, progress: Progress) -> None:
+        """March through the segments that are left; a failure leaves `status` and `error` behind."""
         try:
             with progress:
-                for segment in segments:
-                    times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
-                    self.clock[: len(times)] = times
-                    self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
-                    self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
+                while self.stage < 2 * len(self.segments) and self.status is Status.OK:
+                    if self.stage % 2 == 0:
+                        self._enter(self.segments[self.stage // 2])
+                        self.stage += 1
                     self.status = self._march_segment(progress)
-                    if self.status is not Status.OK:
-                        return
+                    if self.status is Status.OK:
+                        self.stage += 1
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         except Exception as error:
             self.status, self.error = Status.MODEL_FAILED, error
+        if self.file is not None:
+            self._write_checkpoint(self.file)
+
+    def _enter(self, segment: _Segment) -> None:
+        times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
+        self.clock[: len(times)] = times
+        self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
+        self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
 
     def _march_segment(self, progress: Progress) -> Status:
-        budget = 64
-        while True:
+        budget, chunk = 64, CHUNK_SECONDS
+        if self.file is not None:
+            chunk = min(chunk, max(self.file.every, SHORTEST_CHUNK))
+        # an interruption may have come between the last step of a segment and the note that it is done
+        while self.clock[marching.LAST_TIME] != self.clock[marching.NAME_END]:
             began, accepted = time.perf_counter(), self.tally[marching.ACCEPTED]
             try:
                 status = Status(
@@ -311,15 +441,77 @@ class _Run:
                 if (self.tally[marching.ACCEPTED] - accepted) % 2 == 1:
                     for kept, current in zip(self.state, self.state_new, strict=True):
                         kept[:] = current
+                if self.python:
+                    self.work[1:] = 0.0  # the step was left in its middle: what a scheme keeps may be half made
                 raise
             spent = time.perf_counter() - began
             if status is Status.FULL:
                 self.tables.grow(self.tally)
             elif status is Status.CHUNK:
-                budget = int(np.clip(budget * CHUNK_SECONDS / max(spent, 1e-6), 1, 8 * budget))
+                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, 8 * budget))
                 progress.show(float(self.clock[marching.NOW]))
+                if self.file is not None and self.file.due:
+                    self._write_checkpoint(self.file)
             else:
                 return status
+        return Status.OK
+
+    # ---- checkpoints
+
+    def snapshot(self) -> dict[str, np.ndarray]:
+        """Return everything that the run needs to go on, by name."""
+        tables = {f"tables/{name}": part for name, part in self.tables.kept(self.tally)._asdict().items()}
+        tables["tables/events"] = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS]
+        tables["tables/dense"] = self.tables.dense[: self.tally[marching.DENSE]]
+        made = {**self._evolving(), **tables, "march/times": self.times, "march/stage": np.array(self.stage)}
+        if self.python:
+            made[PROBE] = self._probe()
+        return made
+
+    def restore(self, path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> None:
+        """Put the run where a snapshot was taken."""
+        for name, array in self._evolving().items():
+            if arrays[name].shape != array.shape:
+                raise FileFormatError(
+                    f"{path} has {arrays[name].size} numbers in {name!r}, but the run needs {array.size}: start anew"
+                )
+            array[:] = arrays[name]
+        self.stage = int(arrays["march/stage"])
+        if self.python and self._probe().tobytes() != arrays[PROBE].tobytes():
+            raise SettingError(
+                f"{path} belongs to another problem: a function of the system has other values at "
+                f"t = {self.clock[marching.LAST_TIME]:g}; resume with what was given to solve"
+            )
+        room = -1
+        while room != (room := sum(len(table) for table in self._tables().values())):
+            self.tables.grow(self.tally)
+        for name, table in self._tables().items():
+            stored = arrays[f"tables/{name}"].ravel()
+            table[: len(stored)] = stored
+
+    def _evolving(self) -> dict[str, np.ndarray]:
+        state = {f"state/{name}": part for name, part in self.state._asdict().items()}
+        return {
+            **state, "march/clock": self.clock, "march/tally": self.tally, "march/sums": self.sums,
+            "march/counters": self.record.counters, "march/control": self.decider.memory, "march/work": self.work,
+            "march/iwork": self.iwork,
+        }  # fmt: skip
+
+    def _tables(self) -> dict[str, np.ndarray]:
+        return {**self.tables.nodes._asdict(), "events": self.tables.events, "dense": self.tables.dense}
+
+    def _probe(self) -> np.ndarray:
+        return probe(self.model, float(self.clock[marching.LAST_TIME]), self.state.q, self.state.v)
+
+    def _write_checkpoint(self, file: Checkpoint) -> None:
+        """Write a checkpoint; a full disk must not end a run that can go on without."""
+        try:
+            file.write(self.snapshot())
+        except FileError as error:
+            t = self.clock[marching.LAST_TIME]
+            warnings.warn(f"no checkpoint at t = {t:g}: {error}", CheckpointWarning, stacklevel=2)
+
+    # ---- the end
 
     def finish(self) -> Solution:
         """Return the solution, or raise the error that ended the run with the solution inside."""

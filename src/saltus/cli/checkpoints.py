@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 from saltus.cli.settings import rebuilt
@@ -14,14 +16,36 @@ from saltus.problem import Problem
 EVERY = 60.0  # seconds of wall clock between checkpoints
 
 
-def solve_options(path: str | None, every: float | None, note: str) -> dict[str, Any]:
-    """Return what solve() must be told to write checkpoints, and write down the problem they belong to."""
+def solve_options(path: str | None, every: float | None) -> dict[str, Any]:
+    """Return what solve() must be told to write checkpoints."""
+    if path is None and every is not None:
+        raise SettingError("--checkpoint-every needs --checkpoint FILE")
+    return {} if path is None else {"checkpoint": path, "checkpoint_every": EVERY if every is None else every}
+
+
+@contextlib.contextmanager
+def noted(path: str | None, note: str) -> Iterator[None]:
+    """Write down the problem of a checkpoint; a run that ends before its first one leaves everything as it was."""
     if path is None:
-        if every is not None:
-            raise SettingError("--checkpoint-every needs --checkpoint FILE")
-        return {}
-    _write(_beside(path), note)
-    return {"checkpoint": path, "checkpoint_every": EVERY if every is None else every}
+        yield
+        return
+    beside, before = _beside(path), _state(path)
+    old = beside.read_bytes() if beside.is_file() else None
+    _write(beside, f"{note}\n".encode())
+    try:
+        yield
+    finally:
+        if _state(path) == before:
+            beside.unlink() if old is None else _write(beside, old)
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    """Return what changes when a file is replaced."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino
 
 
 def problem_of(path: str) -> Problem:
@@ -38,12 +62,12 @@ def _beside(path: str) -> pathlib.Path:
     return pathlib.Path(path + ".json")
 
 
-def _write(path: pathlib.Path, text: str) -> None:
+def _write(path: pathlib.Path, content: bytes) -> None:
     """Write a file whole or not at all."""
     try:
         handle, part = tempfile.mkstemp(dir=path.resolve().parent, prefix=path.name, suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         os.replace(part, path)
     except OSError as error:
         raise SettingError(f"{path} cannot be written: {error.strerror}") from error

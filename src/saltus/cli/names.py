@@ -23,7 +23,7 @@ class Source:
     """Where a problem comes from: its name or FILE.py:NAME, and the function or finished Problem found there."""
 
     where: str
-    found: Callable[..., Problem] | Problem
+    found: Callable[..., Any] | Problem
 
     @property
     def short(self) -> str:

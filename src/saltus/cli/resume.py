@@ -29,6 +29,6 @@ def resume_command(
     problem = checkpoints.problem_of(file)
     settings.check_files(save)
     settings.check_picture(plot)
-    from saltus.io import resume
+    from saltus.solve import resume
 
     return finish(lambda: resume(file, problem), save, plot)

@@ -98,17 +98,18 @@ def run(problem: Problem, scheme, note: str, given: dict[str, Any]) -> int:
     save, plot = given.get("save"), given.get("plot")
     settings.check_files(save, given.get("checkpoint"))
     settings.check_picture(plot)
-    options = checkpoints.solve_options(given.get("checkpoint"), given.get("checkpoint_every"), note)
+    options = checkpoints.solve_options(given.get("checkpoint"), given.get("checkpoint_every"))
 
     def compute():
-        return solve(
-            problem,
-            scheme=scheme,
-            h=h,
-            breaks=given.get("breaks", ()),
-            save=given.get("keep", "steps"),
-            progress=given.get("progress"),
-            **options,
-        )
+        with checkpoints.noted(given.get("checkpoint"), note):
+            return solve(
+                problem,
+                scheme=scheme,
+                h=h,
+                breaks=given.get("breaks", ()),
+                save=given.get("keep", "steps"),
+                progress=given.get("progress"),
+                **options,
+            )
 
     return finish(compute, save, plot)

@@ -63,6 +63,13 @@ def vector(count: int | None = None, entry: Reader = NUMBER) -> Reader:
     return Reader(shown, read)
 
 
+def _one_or_many(many: Reader | None) -> Reader | None:
+    """Read a number, or several where there are commas."""
+    if many is None or "," not in many.shown:
+        return many
+    return Reader(f"X or {many.shown}", lambda text: (many if "," in text else NUMBER).read(text))
+
+
 def choice(words: dict[str, Any]) -> Reader:
     """Read one of a few words."""
 
@@ -87,6 +94,8 @@ def reader_of(hint: Any, default: Any) -> Reader | None:
         return plain[hint]
     if set(kinds) == {int, float}:
         return EITHER_NUMBER
+    if len(kinds) > 1 and float in kinds:
+        return _one_or_many(reader_of(next(kind for kind in kinds if kind is not float), None))
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple and arguments and all(kind in (int, float) for kind in arguments):
         return vector(len(arguments), WHOLE_NUMBER if set(arguments) == {int} else NUMBER)

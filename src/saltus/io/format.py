@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import glob
 import hashlib
+import importlib
 import io
 import itertools
 import json
@@ -74,6 +75,11 @@ def read(path: str | os.PathLike, kind: str) -> Content:
     return Content(arrays, about)
 
 
+def version() -> str:
+    """Return the version of saltus."""
+    return importlib.import_module("saltus").__version__  # not at the top: the package imports this module
+
+
 def check_place(path: str | os.PathLike) -> None:
     """Raise when no file can be written under a name, before anything is computed."""
     if os.path.isdir(path):
@@ -98,12 +104,11 @@ def clear_parts(path: str | os.PathLike) -> None:
 
 def _image(kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) -> bytes:
     import h5py  # here, because most programs save nothing
-    from saltus import __version__
 
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
         file.attrs["checksum"] = np.bytes_(MARK + BLANK)
-        file.attrs["saltus_format"], file.attrs["saltus_version"] = f"{kind} {FORMAT}", __version__
+        file.attrs["saltus_format"], file.attrs["saltus_version"] = f"{kind} {FORMAT}", version()
         for name, variable in variables.items():
             made = file.create_dataset(name, data=variable.values)
             if variable.units:
@@ -114,7 +119,7 @@ def _image(kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) 
                     file[name].make_scale(dim)
                 else:
                     file[name].dims[axis].attach_scale(_scale(file, dim, variable.values.shape[axis]))
-        text = json.dumps({**about, "version": __version__, "variables": list(variables)})
+        text = json.dumps({**about, "version": version(), "variables": list(variables)})
         file.create_dataset(ABOUT, data=text, dtype=h5py.string_dtype())
     image = buffer.getvalue()
     if image.count(MARK) != 1:

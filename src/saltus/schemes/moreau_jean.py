@@ -217,8 +217,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
                 u_start[r] = row_dot(layout, W, r, v_k) + w[r]
             active[c] = 1 if g[c] + gamma * h * u_start[row] <= closed else 0
             reacting = reacting or active[c] == 1
-    for r in range(nr):
-        P[r] = memory[acceleration - nr + r] if reacting else 0.0
+    if reacting:  # else nobody reads the impulses
+        for r in range(nr):
+            P[r] = memory[acceleration - nr + r]
     # ---- free motion and contact, repeated while the equations are nonlinear
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and identity
@@ -333,9 +334,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         force_work += 0.5 * given * (v_k[i] + v[i])
         record.v_minus[i] = v[i]
     header[FORCE_WORK] = force_work
-    for c in range(nc):
-        record.dissipation[c] = 0.0
     if reacting:
+        for c in range(nc):
+            record.dissipation[c] = 0.0
         report(
             model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), marks,
             record,
@@ -352,8 +353,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     if not single:
         for i in range(nv):
             memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
-    for r in range(nr):
-        memory_new[acceleration - nr + r] = P[r]
+    if reacting:
+        for r in range(nr):
+            memory_new[acceleration - nr + r] = P[r]
     memory_new[0] = 1.0
     if nc + nj > 0:
         model.gap(t + h, q, par, g)

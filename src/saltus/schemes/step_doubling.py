@@ -186,9 +186,10 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     out[FORCE_WORK] += header[FORCE_WORK]
     out[DRIVE_WORK] += header[DRIVE_WORK]
     out[EVENTS_USED] += rows
-    out[REACTED] = larger(out[REACTED], header[REACTED])
+    # impulses of a half without reactions are not written
     for r in range(nr):
-        record.impulse[r] += impulse[r]
+        record.impulse[r] = out[REACTED] * record.impulse[r] + header[REACTED] * impulse[r]
     for c in range(nc):
-        record.dissipation[c] += dissipation[c]
+        record.dissipation[c] = out[REACTED] * record.dissipation[c] + header[REACTED] * dissipation[c]
+    out[REACTED] = larger(out[REACTED], header[REACTED])
     return 0

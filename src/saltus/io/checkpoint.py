@@ -1,0 +1,153 @@
+"""Checkpoints: everything that a run needs to go on, and enough of its problem to refuse another one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saltus.errors import FileFormatError, FunctionError, SettingError
+from saltus.io.format import Content, Variable, check_place, read, version, write
+from saltus.problem import Problem
+
+if TYPE_CHECKING:
+    from saltus.model import CompiledModel
+
+SHARE = 0.1  # most of the wall time that writing may take: large runs are written less often
+PROBE = "model/probe"
+WORDS = {
+    "model": "the functions of the system",
+    "parameters": "the numbers of the system",
+    "t_span": "t_span",
+    "q0": "q0",
+    "v0": "v0",
+}
+
+
+class Checkpoint:
+    """The checkpoint file of a run: when it is due, and writing it.
+
+    Parameters
+    ----------
+    path
+        The file; it is replaced as a whole.
+    every
+        Wall time between two checkpoints [s]; longer where writing would take more than a tenth of it.
+    """
+
+    def __init__(self, path: str | os.PathLike, every: float):
+        if isinstance(every, bool) or not isinstance(every, int | float) or not every > 0.0:
+            raise SettingError(f"checkpoint_every is {every!r}: it must be a positive number of seconds")
+        check_place(path)
+        self.path, self.every = path, float(every)
+        self.problem: dict[str, Any] = {}
+        self.settings: dict[str, Any] = {}
+        self._next = time.perf_counter()
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for the next checkpoint."""
+        return time.perf_counter() >= self._next
+
+    def write(self, arrays: dict[str, np.ndarray]) -> None:
+        """Write the arrays of a run; FileError leaves the file as it was."""
+        began = time.perf_counter()
+        try:
+            variables = {name: Variable(array, ()) for name, array in arrays.items()}
+            write(self.path, "checkpoint", variables, {"problem": self.problem, "settings": self.settings})
+        finally:
+            ended = time.perf_counter()
+            self._next = ended + max(self.every, (ended - began) / SHARE)
+
+
+def read_checkpoint(path: str | os.PathLike) -> Content:
+    """Read a checkpoint of this version of saltus."""
+    content = read(path, "checkpoint")
+    if content.about["version"] != version():
+        raise FileFormatError(
+            f"{path} was written by saltus {content.about['version']}, this is {version()}: "
+            "its results would not be the same; resume it with that version"
+        )
+    return content
+
+
+# ---- is it the same problem?
+
+
+def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
+    """Return what identifies a problem; to be taken before the model runs, because scratch lies in its parameters."""
+    units = model.units
+    digest = hashlib.sha256()
+    for array in (units.layout, units.constants):
+        digest.update(array.tobytes())
+    text = hashlib.sha256(_module(units.force).encode())
+    if calls_python(model):
+        # numbers of callbacks differ from run to run, and functions called as Python are not in the generated text
+        system = problem.system
+        for number in (system.M, system.f, system.K, system.C):
+            if number is not None and not callable(number):
+                number = number.toarray() if hasattr(number, "toarray") else number
+                digest.update(np.array(number, dtype=float).tobytes())
+        digest.update(probe(model, problem.t_span[0], problem.q0, problem.v0).tobytes())
+        for function in model.functions.values():
+            code = getattr(function.function, "__code__", None)
+            text.update(b"" if code is None else _code(code))
+    else:
+        digest.update(units.par.tobytes())
+    return {
+        "model": text.hexdigest(),
+        "parameters": digest.hexdigest(),
+        "t_span": list(problem.t_span),
+        "q0": problem.q0.tolist(),
+        "v0": problem.v0.tolist(),
+    }
+
+
+def check_same(path: str | os.PathLike, found: dict[str, Any], stored: dict[str, Any]) -> None:
+    """Raise SettingError when a checkpoint belongs to another problem."""
+    other = [key for key in WORDS if found[key] != stored[key]]
+    if other:
+        # digests say nothing to a reader, numbers do
+        values = {key: f" ({found[key]} here, {stored[key]} there)" for key in ("t_span", "q0", "v0")}
+        told = [WORDS[key] + values.get(key, "") for key in other]
+        raise SettingError(
+            f"{path} belongs to another problem, it differs in {', '.join(told)}: resume with what was given to solve"
+        )
+
+
+def calls_python(model: CompiledModel) -> bool:
+    """Whether a function of the model is called as plain Python."""
+    unit = model.units.force
+    names = getattr(unit, "py_func", unit).__globals__
+    return any(_module(value).startswith("saltus_callback") for key, value in names.items() if key.startswith("opaque"))
+
+
+def probe(model: CompiledModel, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Return the values of all functions of the model at a state, not a number where one fails."""
+    made = []
+    for function in model.functions.values():
+        try:
+            made.append(np.ravel(function(t, q, v)))
+        except FunctionError:
+            made.append(np.full(function.size, np.nan))
+    return np.concatenate(made) if made else np.zeros(0)
+
+
+def _module(unit) -> str:
+    """Return the name of the generated module of a unit, which holds the digest of its text."""
+    return getattr(unit, "py_func", unit).__module__
+
+
+def _code(code: CodeType) -> bytes:
+    """Return what a function does, without its name and place in a file."""
+    made = code.co_code + repr(code.co_names).encode()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            made += _code(constant)
+        else:
+            made += repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode()
+    return made
