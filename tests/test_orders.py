@@ -206,3 +206,18 @@ def test_the_estimate_of_step_doubling_is_of_order_one_at_an_impact():
     scheme = sl.StepDoubling(sl.MoreauJean(), rtol=0.0, atol=1.0)
     estimates = [sl.solve(problem, scheme=scheme, h=size).step_error.max() for size in h]
     assert abs(fitted_order(h, estimates) - 1.0) <= 0.25
+
+
+def test_tolerances_of_solve_weigh_the_error_estimate_of_each_coordinate():
+    problem = problems.double_pendulum()
+    scheme = sl.StepDoubling(sl.MoreauJean(), 2)
+    runs = [
+        sl.solve(problem, (0.0, 1.0), scheme=scheme, h=0.01, rtol=0.0, atol=atol).step_error
+        for atol in (1e-3, [1e-3, 1e-3], [1e-3, 1e9], [1e9, 1e-3])
+    ]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    np.testing.assert_allclose(np.maximum(runs[2], runs[3]), runs[0], rtol=1e-12)
+    with pytest.raises(sl.SettingError, match=r"rtol of StepDoubling has 3 entries, but q has 2"):
+        sl.solve(problem, scheme=scheme, h=0.01, rtol=[1e-3, 1e-3, 1e-3])
+    with pytest.raises(sl.SettingError, match=r"Moreau-Jean estimates no error.*StepDoubling"):
+        sl.solve(problem, scheme=sl.MoreauJean(), h=0.01, rtol=1e-3)

@@ -23,6 +23,7 @@ from saltus.system import System
 if TYPE_CHECKING:
     import xarray
 
+    from saltus.io.stored import StoredSystem
     from saltus.model import CompiledModel
     from saltus.problem import Exact
 
@@ -124,7 +125,7 @@ class Solution:
     work: dict[str, int]
     status: Status
     message: str
-    system: System
+    system: System | StoredSystem
     scheme: Any
     rows: tuple[tuple[str, str], ...]
     exact: Exact | None

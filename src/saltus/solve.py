@@ -58,6 +58,8 @@ def solve(
     *,
     scheme: Any = None,
     h: float | None = None,
+    rtol: float | Sequence[float] | None = None,
+    atol: float | Sequence[float] | None = None,
     control=None,
     breaks: Sequence[float] = (),
     t_eval: Sequence[float] | None = None,
@@ -81,6 +83,9 @@ def solve(
         Time-stepping scheme, e.g. MoreauJean(theta=0.5). Required.
     h
         Step size [s]. Required for schemes with a fixed step; the last step is shorter when h does not divide the span.
+    rtol, atol
+        Tolerances of schemes that estimate their error, scalars or one per coordinate: an estimate of 1 means an error
+        of atol + rtol |q| (atol in units of q). None leaves those of the scheme.
     control
         What decides about steps; None keeps h.
     breaks
@@ -115,14 +120,20 @@ def solve(
         When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
     problem = _problem(system, t_span, q0, v0)
-    _check_settings(scheme, h, problem, control, breaks)
+    size = _check_settings(scheme, h, problem, control, breaks)
+    if rtol is not None or atol is not None:
+        if not hasattr(scheme, "with_tolerance"):
+            raise SettingError(
+                f"{scheme.name} estimates no error, so rtol and atol mean nothing to it: wrap it in StepDoubling(...)"
+            )
+        scheme = scheme.with_tolerance(rtol, atol)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
     if not start_tolerance >= 0.0:
         raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
     keep, times = _keeping(save, t_eval, problem.t_span)
-    breaks = _breaks(breaks, problem.t_span).tolist()
-    settings = _Settings(scheme, float(h), control or Fixed(), breaks, keep, times)
+    marks = _breaks(breaks, problem.t_span).tolist()
+    settings = _Settings(scheme, size, control or Fixed(), marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     run = _prepare(problem, settings, file, start_tolerance)
     if file is not None:
@@ -240,7 +251,8 @@ def _problem(system, t_span, q0, v0) -> Problem:
     return Problem(system, check_span(t_span), vector(q0, "q0"), vector(v0, "v0"), name=system.name)
 
 
-def _check_settings(scheme, h, problem: Problem, control, breaks) -> None:
+def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
+    """Refuse a scheme or step size that cannot work; return the step size [s]."""
     if scheme is None or isinstance(scheme, type):
         if scheme is None:
             raise SettingError("scheme is missing: give scheme=MoreauJean() or another one")
@@ -264,6 +276,7 @@ def _check_settings(scheme, h, problem: Problem, control, breaks) -> None:
         )
     if getattr(scheme, "fixed_step", False):
         _check_fixed_step(scheme, float(h), span, control, breaks)
+    return float(h)
 
 
 def _check_fixed_step(scheme, h: float, span: float, control, breaks) -> None:

@@ -88,10 +88,10 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
     if calls_python(model):
         # numbers of callbacks differ from run to run, and functions called as Python are not in the generated text
         system = problem.system
-        for number in (system.M, system.f, system.K, system.C):
-            if number is not None and not callable(number):
-                number = number.toarray() if hasattr(number, "toarray") else number
-                digest.update(np.array(number, dtype=float).tobytes())
+        numbers: list[Any] = [x for x in (system.M, system.f, system.K, system.C) if x is not None and not callable(x)]
+        for number in numbers:
+            dense = number.toarray() if hasattr(number, "toarray") else number
+            digest.update(np.array(dense, dtype=float).tobytes())
         digest.update(probe(model, problem.t_span[0], problem.q0, problem.v0).tobytes())
         for function in model.functions.values():
             code = getattr(function.function, "__code__", None)

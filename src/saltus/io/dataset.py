@@ -37,7 +37,7 @@ def to_dataset(solution: Solution) -> xarray.Dataset:
         variables["gap"] = (("t", "contact"), solution.gaps(), {"units": "m"})
     except SettingError:
         pass  # a file may lack them
-    for name in events.dtype.names:
+    for name in events.dtype.names or ():
         dims = ("event", "axis") if events[name].ndim == 2 else ("event",)
         variables[f"event_{name}"] = (dims, events[name], {})
     coords = {

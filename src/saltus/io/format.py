@@ -14,7 +14,6 @@ import io
 import itertools
 import json
 import os
-import posixpath
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,13 +65,19 @@ def read(path: str | os.PathLike, kind: str) -> Content:
     _verify(path, image)
     import h5py
 
-    with h5py.File(io.BytesIO(image), "r") as file:
-        made = str(file.attrs["saltus_format"])
-        if made != f"{kind} {FORMAT}":
-            raise FileFormatError(f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted")
-        about = json.loads(file[ABOUT][()])
-        arrays = {name: _array(path, file[name], len(image)) for name in about["variables"]}
-    return Content(arrays, about)
+    try:
+        with h5py.File(io.BytesIO(image), "r") as file:
+            return _content(path, kind, file, len(image))
+    except (KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        raise FileFormatError(f"{path} is not laid out as a file of saltus: {error}") from error
+
+
+def _content(path, kind: str, file: Any, size: int) -> Content:
+    made = str(file.attrs["saltus_format"])
+    if made != f"{kind} {FORMAT}":
+        raise FileFormatError(f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted")
+    about = json.loads(file[ABOUT][()])
+    return Content({name: _array(path, file[name], size) for name in about["variables"]}, about)
 
 
 def version() -> str:
@@ -109,16 +114,16 @@ def _image(kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) 
     with h5py.File(buffer, "w") as file:
         file.attrs["checksum"] = np.bytes_(MARK + BLANK)
         file.attrs["saltus_format"], file.attrs["saltus_version"] = f"{kind} {FORMAT}", version()
+        made = {name: file.create_dataset(name, data=variable.values) for name, variable in variables.items()}
+        scales = {}
         for name, variable in variables.items():
-            made = file.create_dataset(name, data=variable.values)
             if variable.units:
-                made.attrs["units"] = variable.units
-        for name, variable in variables.items():
+                made[name].attrs["units"] = variable.units
             for axis, dim in enumerate(variable.dims):
-                if dim == name:
-                    file[name].make_scale(dim)
-                else:
-                    file[name].dims[axis].attach_scale(_scale(file, dim, variable.values.shape[axis]))
+                if dim not in scales:
+                    scales[dim] = _scale(file, dim, variable.values.shape[axis], made.get(dim))
+                if dim != name:
+                    made[name].dims[axis].attach_scale(scales[dim])
         text = json.dumps({**about, "version": version(), "variables": list(variables)})
         file.create_dataset(ABOUT, data=text, dtype=h5py.string_dtype())
     image = buffer.getvalue()
@@ -127,13 +132,13 @@ def _image(kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) 
     return image
 
 
-def _scale(file, dim: str, size: int):
-    """Return the dimension of a name: a variable of that name, or a place holder."""
-    if dim not in file:
-        file.create_dataset(dim, shape=(size,), dtype=">f4").make_scale(f"{NO_VARIABLE}{size:10d}")
-    elif not file[dim].is_scale:
-        file[dim].make_scale(posixpath.basename(dim))
-    return file[dim]
+def _scale(file, dim: str, size: int, variable):
+    """Return the dimension of a name: the variable of that name, or a place holder without numbers."""
+    if variable is None:
+        variable = file.create_dataset(dim, shape=(size,), dtype=">f4")
+        dim = f"{NO_VARIABLE}{size:10d}"
+    variable.make_scale(dim)
+    return variable
 
 
 def _array(path, dataset, size: int) -> np.ndarray:

@@ -137,7 +137,8 @@ def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
         asked(solution.t[k] + (np.arange(parts) + 0.5) / parts * h)
     if not recorder.seen:
         return np.zeros((0, nq + nv)), np.zeros((0, nq))
-    return tuple(np.array(part) for part in zip(*recorder.seen.values(), strict=True))
+    states, rates = zip(*recorder.seen.values(), strict=True)
+    return np.array(states), np.array(rates)
 
 
 # ---- reading

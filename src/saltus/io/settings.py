@@ -16,8 +16,8 @@ def describe(thing: Any) -> Any:
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         values = {f.name: describe(getattr(thing, f.name)) for f in dataclasses.fields(thing) if f.init}
         return {"class": type(thing).__name__, "settings": values}
-    if isinstance(thing, np.generic):
-        return thing.item()
+    if isinstance(thing, np.generic | np.ndarray):
+        return thing.tolist()
     if isinstance(thing, list | tuple):
         return [describe(item) for item in thing]
     return thing if thing is None or isinstance(thing, bool | int | float | str) else {"repr": repr(thing)}
@@ -29,7 +29,7 @@ def rebuild(description: Any) -> Any:
         return tuple(rebuild(item) for item in description)
     if not isinstance(description, dict):
         return description
-    name = description.get("class", description.get("repr"))
+    name = str(description.get("class", description.get("repr")))
     families = [family for family in (schemes, contact, control) if name in family.__all__]
     if not families:
         raise SettingError(f"{name} is not part of saltus: give the object itself")
