@@ -511,8 +511,8 @@ import numpy as np
 import saltus as sl
 
 folder, kills = pathlib.Path(sys.argv[1]), 20
-options = {"scheme": sl.MoreauJean(), "h": 4e-6}
-problem = sl.problems.zeno_ball(t_end=16.0)
+options = {"scheme": sl.MoreauJean(), "h": 1e-6, "save": 100}
+problem = sl.problems.zeno_ball(t_end=12.0)
 sl.solve(problem, **options).save(folder / "whole.h5")  # compiles, so that children begin at once
 random = np.random.default_rng(4)
 path, done = folder / "checkpoint.h5", folder / "resumed.h5"
@@ -534,8 +534,8 @@ for k in range(kills + 1):
         work()
         os._exit(0)
     if k < kills:
-        end = time.perf_counter() + random.uniform(0.0, 0.2)
-        while time.perf_counter() < end and not (k % 2 and parts()):  # every other time in the middle of writing
+        end = time.perf_counter() + random.uniform(0.0, 0.7)
+        while time.perf_counter() < end and not (k % 3 == 2 and parts()):  # every third time in the middle of writing
             time.sleep(1e-4)
         os.kill(child, signal.SIGKILL)
     killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

@@ -357,9 +357,7 @@ def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray]:
         raise ModelError("there are blocks with friction, but no mu: give mu=")
     mu = _vector(0.0 if mu is None else mu, "mu")
     if mu.size not in (1, numbers.size):
-        raise ModelError(
-            f"mu has {mu.size} entries for {numbers.size} blocks: give one number or one per block"
-        )
+        raise ModelError(f"mu has {mu.size} entries for {numbers.size} blocks: give one number or one per block")
     if np.any(mu < 0.0):
         raise ModelError(f"mu = {mu.min()} is negative; friction coefficients are >= 0")
     return numbers, np.array(np.broadcast_to(mu, numbers.size))

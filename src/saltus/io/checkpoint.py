@@ -46,7 +46,7 @@ class Checkpoint:
         self.path, self.every = path, float(every)
         self.problem: dict[str, Any] = {}
         self.settings: dict[str, Any] = {}
-        self._next = time.perf_counter()
+        self._next = time.perf_counter() + self.every
 
     @property
     def due(self) -> bool:
