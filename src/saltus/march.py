@@ -242,7 +242,7 @@ class Tables:
         self.columns = (1, nq, nv, LEDGER, EXTRAS if extra else 0)
         self.per_step = (events * EVENT_COLUMNS, dense)
         parts = (_reserved(rows * size) for size in self.columns)
-        self.nodes = Nodes(*parts, np.empty(64 * self.width))
+        self.nodes = Nodes(*parts, _reserved((64 + rows // 4) * self.width))
         self.events, self.dense = np.empty(64 * EVENT_COLUMNS + self.per_step[0]), np.empty(64 + dense)
 
     def grow(self, tally: np.ndarray) -> None:

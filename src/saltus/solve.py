@@ -435,7 +435,7 @@ class _Run:
         self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
 
     def _march_segment(self, progress: Progress) -> Status:
-        budget, chunk = 64, CHUNK_SECONDS
+        budget, chunk = 256, CHUNK_SECONDS
         if self.file is not None:
             chunk = min(chunk, max(self.file.every, SHORTEST_CHUNK))
         # an interruption may have come between the last step of a segment and the note that it is done
@@ -461,7 +461,7 @@ class _Run:
             if status is Status.FULL:
                 self.tables.grow(self.tally)
             elif status is Status.CHUNK:
-                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, 8 * budget))
+                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, 256 * budget))
                 progress.show(float(self.clock[marching.NOW]))
                 if self.file is not None and self.file.due:
                     self._write_checkpoint(self.file)
