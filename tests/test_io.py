@@ -16,13 +16,11 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus import solve as solve_function  # the module of that name is hidden behind the function
+from saltus import run as running
 from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE
 from saltus.errors import MissingExtraError
 from saltus.record import ERROR
-
-solving = sys.modules[solve_function.__module__]
 
 BALL = {"scheme": sl.MoreauJean(), "h": 1e-3}
 
@@ -371,9 +369,9 @@ class Cut:
 
 def cut_run(problem, options, path, monkeypatch, steps: int, **resumed) -> sl.Solution:
     """Run in many pieces, each in a new `resume`."""
-    cut = Cut(solving.march, steps)
+    cut = Cut(running.march, steps)
     with monkeypatch.context() as patch:
-        patch.setattr(solving, "march", cut)
+        patch.setattr(running, "march", cut)
         sol, parts = sl.solve(problem, **options, checkpoint=path), 1
         while sol.status is sl.Status.INTERRUPTED:
             sol, parts = sl.resume(path, problem, **resumed), parts + 1
@@ -445,8 +443,8 @@ def interpreted_ball(weight: float, late: float = 0.0, second: bool = False) -> 
 def test_functions_called_as_python_go_on_and_are_told_apart(tmp_path, monkeypatch):
     path, options = tmp_path / "run.h5", {"scheme": sl.MoreauJean(), "h": 0.01}
     expected = sl.solve(interpreted_ball(2.0), **options)
-    cut = Cut(solving.march, 200)
-    monkeypatch.setattr(solving, "march", cut)
+    cut = Cut(running.march, 200)
+    monkeypatch.setattr(running, "march", cut)
     sol = sl.solve(interpreted_ball(2.0), **options, checkpoint=path)
     while sol.status is sl.Status.INTERRUPTED:
         sol = sl.resume(path, interpreted_ball(2.0))

@@ -3,51 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
-import time
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from saltus import march as marching
-from saltus.compile import seam
-from saltus.compile.types import Control, Record, State
-from saltus.compile.worker import ready_all
 from saltus.control import Fixed
-from saltus.errors import CheckpointWarning, FileError, FileFormatError, RunError, SettingError
-from saltus.io.checkpoint import PROBE, Checkpoint, calls_python, check_same, fingerprint, probe, read_checkpoint
+from saltus.errors import SettingError
+from saltus.io.checkpoint import Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
-from saltus.march import Tables, march, march_signature
 from saltus.problem import Problem, check_span, vector
 from saltus.progress import Progress
-from saltus.record import (
-    COUNTERS,
-    EVENT_COLUMNS,
-    FORCE_CALLS,
-    HEADER_SIZE,
-    ITERATIONS,
-    JACOBIAN_CALLS,
-    SWEEPS,
-)
-from saltus.replay import explain
-from saltus.solution import Solution, build_solution
+from saltus.run import ON_GRID, Run, Settings, segments_of
+from saltus.solution import Solution
 from saltus.start import check_start
-from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
-    from saltus.model import CompiledModel
+    pass
 
-SHORTEST_CHUNK = 0.01  # with checkpoints in quick succession
-CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
-FIRST_ROWS = 1024
-MOST_ROWS = 20_000_000  # reserved at once; more is reserved by doubling
 FINEST = 1e-14  # smallest step relative to the times it leads through
-ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
 
 def solve(
@@ -133,7 +111,7 @@ def solve(
         raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
     keep, times = _keeping(save, t_eval, problem.t_span)
     marks = _breaks(breaks, problem.t_span).tolist()
-    settings = _Settings(scheme, size, control or Fixed(), marks, keep, times)
+    settings = Settings(scheme, size, control or Fixed(), marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     run = _prepare(problem, settings, file, start_tolerance)
     if file is not None:
@@ -182,7 +160,7 @@ def resume(
             known[key] if value is None else value for key, value in (("t_span", t_span), ("q0", q0), ("v0", v0))
         )
     problem = _problem(system, t_span, q0, v0)
-    settings = _Settings(
+    settings = Settings(
         _stored_setting(path, given, "scheme", scheme),
         given["h"],
         _stored_setting(path, given, "control", control),
@@ -211,23 +189,11 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
     return value
 
 
-@dataclasses.dataclass(frozen=True)
-class _Settings:
-    """The checked arguments of a run; `keep` and `times` say what is kept, see `_keeping`."""
-
-    scheme: Any
-    h: float
-    control: Any
-    breaks: list[float]
-    keep: int
-    times: np.ndarray
-
-
-def _prepare(problem: Problem, settings: _Settings, file: Checkpoint | None, start_tolerance: float | None) -> _Run:
+def _prepare(problem: Problem, settings: Settings, file: Checkpoint | None, start_tolerance: float | None) -> Run:
     """Compile a problem and make its buffers; without a start_tolerance the start was checked before."""
     from saltus.model import compile_model  # here, because tracing is needed only now
 
-    segments = _segments(problem.t_span, settings)
+    segments = segments_of(problem.t_span, settings)
     model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0)
     if file is not None:
         file.problem = fingerprint(problem, model)
@@ -237,7 +203,7 @@ def _prepare(problem: Problem, settings: _Settings, file: Checkpoint | None, sta
         }  # fmt: skip
     if start_tolerance is not None:
         check_start(problem, model, start_tolerance)
-    return _Run(problem, model, settings, segments, file)
+    return Run(problem, model, settings, segments, file)
 
 
 def _problem(system, t_span, q0, v0) -> Problem:
@@ -323,252 +289,8 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
     return marching.KEEP_TIMES, times
 
 
-@dataclasses.dataclass(frozen=True)
-class _Segment:
-    """A piece of the span without breaks inside; begin and end lie on its own side of them; steps < 0: free."""
-
-    left: float
-    right: float
-    begin: float
-    end: float
-    h: float
-    steps: int
-
-
 def _breaks(breaks, t_span) -> np.ndarray:
     inside = vector(breaks, "breaks") if np.size(breaks) else np.zeros(0)
     if np.any(np.diff(inside) <= 0.0) or np.any(inside <= t_span[0]) or np.any(inside >= t_span[1]):
         raise SettingError(f"breaks must increase and lie inside of t_span {t_span}, not {breaks}")
     return inside
-
-
-def _segments(t_span, settings: _Settings) -> list[_Segment]:
-    h = settings.h
-    marks = [t_span[0], *settings.breaks, t_span[1]]
-    segments = []
-    for k, (left, right) in enumerate(itertools.pairwise(marks)):
-        begin = left if k == 0 else np.nextafter(left, np.inf)
-        end = right if k == len(marks) - 2 else np.nextafter(right, -np.inf)
-        ratio = (right - left) / h
-        whole = round(ratio)
-        if whole >= 1 and abs(ratio - whole) <= ON_GRID * max(1.0, whole):
-            steps, size = whole, (right - left) / whole
-        else:
-            steps, size = int(np.ceil(ratio)), float(h)
-        steps = steps if isinstance(settings.control, Fixed) else -1
-        segments.append(_Segment(left, right, begin, end, min(size, right - left), steps))
-    return segments
-
-
-class _Run:
-    """The buffers of one run and the loop around the march."""
-
-    def __init__(
-        self, problem: Problem, model: CompiledModel, settings: _Settings, segments: list[_Segment],
-        file: Checkpoint | None,
-    ):  # fmt: skip
-        plan, control, keep = settings.scheme.plan(model.layout), settings.control, settings.keep
-        self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
-        self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
-        self.python = file is not None and calls_python(model)
-        nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
-        nr = int(model.layout[4])
-        decide = control.kernel
-        ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
-        self.scheme = plan.link()
-        self.decider = Control(decide, control.settings(), np.zeros(max(1, control.kernel_memory)))
-        self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
-        self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
-        self.record = Record(
-            np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros(plan.events * EVENT_COLUMNS),
-            np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
-        )  # fmt: skip
-        rows = FIRST_ROWS
-        if keep > 0:
-            rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, MOST_ROWS)
-        extra = keep != 1 or plan.dense > 0 or not isinstance(control, Fixed)
-        self.tables = Tables((nq, nv, nr, nc), max(rows, FIRST_ROWS), plan.events, plan.dense, extra=extra)
-        self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
-        self.sums = np.zeros(marching.sums_size(nv, nr, nc))
-        self.work, self.iwork = np.zeros(1 + plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
-        self.times = settings.times
-        self.tally[marching.KEEP], self.tally[marching.EXTRA] = keep, int(extra)
-        self.status, self.error = Status.OK, None
-        self._keep_start()
-
-    def _keep_start(self) -> None:
-        """The start is the first node, whatever is kept later; its left limit is v0 itself."""
-        nodes = self.tables.nodes
-        nodes.t[0] = self.clock[marching.LAST_TIME] = self.problem.t_span[0]
-        nodes.q[: len(self.problem.q0)], nodes.v[: len(self.problem.v0)] = self.problem.q0, self.problem.v0
-        nodes.ledger[: marching.LEDGER] = 0.0
-        nodes.extra[: marching.EXTRAS] = 0.0
-        self.tally[marching.COUNT] = self.tally[marching.LAST] = 1
-        while (
-            self.tally[marching.NEXT_TIME] < len(self.times)
-            and self.times[self.tally[marching.NEXT_TIME]] <= self.problem.t_span[0]
-        ):
-            self.tally[marching.NEXT_TIME] += 1
-
-    def march(self, progress: Progress) -> None:
-        """March through the segments that are left; a failure leaves `status` and `error` behind."""
-        try:
-            with progress:
-                while self.stage < 2 * len(self.segments) and self.status is Status.OK:
-                    if self.stage % 2 == 0:
-                        self._enter(self.segments[self.stage // 2])
-                        self.stage += 1
-                    self.status = self._march_segment(progress)
-                    if self.status is Status.OK:
-                        self.stage += 1
-        except KeyboardInterrupt:
-            self.status = Status.INTERRUPTED
-        except Exception as error:
-            self.status, self.error = Status.MODEL_FAILED, error
-        if self.file is not None:
-            self._write_checkpoint(self.file)
-
-    def _enter(self, segment: _Segment) -> None:
-        times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
-        self.clock[: len(times)] = times
-        self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
-        self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
-
-    def _march_segment(self, progress: Progress) -> Status:
-        budget, chunk = 256, CHUNK_SECONDS
-        if self.file is not None:
-            chunk = min(chunk, max(self.file.every, SHORTEST_CHUNK))
-        # an interruption may have come between the last step of a segment and the note that it is done
-        while self.clock[marching.LAST_TIME] != self.clock[marching.NAME_END]:
-            began, accepted = time.perf_counter(), self.tally[marching.ACCEPTED]
-            try:
-                status = Status(
-                    march(
-                        self.model.units, self.scheme, self.decider, self.clock, self.tally, self.state,
-                        self.state_new, self.record, self.tables.nodes, self.tables.events, self.tables.dense,
-                        self.times, self.sums, self.work, self.iwork, budget,
-                    )
-                )  # fmt: skip
-            except BaseException:
-                # the march changes places of the two states with every step and had no chance to put them back
-                if (self.tally[marching.ACCEPTED] - accepted) % 2 == 1:
-                    for kept, current in zip(self.state, self.state_new, strict=True):
-                        kept[:] = current
-                if self.python:
-                    self.work[1:] = 0.0  # the step was left in its middle: what a scheme keeps may be half made
-                raise
-            spent = time.perf_counter() - began
-            if status is Status.FULL:
-                self.tables.grow(self.tally)
-            elif status is Status.CHUNK:
-                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, 256 * budget))
-                progress.show(float(self.clock[marching.NOW]))
-                if self.file is not None and self.file.due:
-                    self._write_checkpoint(self.file)
-            else:
-                return status
-        return Status.OK
-
-    # ---- checkpoints
-
-    def snapshot(self) -> dict[str, np.ndarray]:
-        """Return everything that the run needs to go on, by name."""
-        tables = {f"tables/{name}": part for name, part in self.tables.kept(self.tally)._asdict().items()}
-        tables["tables/events"] = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS]
-        tables["tables/dense"] = self.tables.dense[: self.tally[marching.DENSE]]
-        made = {**self._evolving(), **tables, "march/times": self.times, "march/stage": np.array(self.stage)}
-        if self.python:
-            made[PROBE] = self._probe()
-        return made
-
-    def restore(self, path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> None:
-        """Put the run where a snapshot was taken."""
-        for name, array in self._evolving().items():
-            if arrays[name].shape != array.shape:
-                raise FileFormatError(
-                    f"{path} has {arrays[name].size} numbers in {name!r}, but the run needs {array.size}: start anew"
-                )
-            array[:] = arrays[name]
-        self.stage = int(arrays["march/stage"])
-        if self.python and self._probe().tobytes() != arrays[PROBE].tobytes():
-            raise SettingError(
-                f"{path} belongs to another problem: a function of the system has other values at "
-                f"t = {self.clock[marching.LAST_TIME]:g}; resume with what was given to solve"
-            )
-        room = -1
-        while room != (room := sum(len(table) for table in self._tables().values())):
-            self.tables.grow(self.tally)
-        for name, table in self._tables().items():
-            stored = arrays[f"tables/{name}"].ravel()
-            table[: len(stored)] = stored
-
-    def _evolving(self) -> dict[str, np.ndarray]:
-        state = {f"state/{name}": part for name, part in self.state._asdict().items()}
-        return {
-            **state, "march/clock": self.clock, "march/tally": self.tally, "march/sums": self.sums,
-            "march/counters": self.record.counters, "march/control": self.decider.memory, "march/work": self.work,
-            "march/iwork": self.iwork,
-        }  # fmt: skip
-
-    def _tables(self) -> dict[str, np.ndarray]:
-        return {**self.tables.nodes._asdict(), "events": self.tables.events, "dense": self.tables.dense}
-
-    def _probe(self) -> np.ndarray:
-        return probe(self.model, float(self.clock[marching.LAST_TIME]), self.state.q, self.state.v)
-
-    def _write_checkpoint(self, file: Checkpoint) -> None:
-        """Write a checkpoint; a full disk must not end a run that can go on without."""
-        try:
-            file.write(self.snapshot())
-        except FileError as error:
-            t = self.clock[marching.LAST_TIME]
-            warnings.warn(f"no checkpoint at t = {t:g}: {error}", CheckpointWarning, stacklevel=2)
-
-    # ---- the end
-
-    def finish(self) -> Solution:
-        """Return the solution, or raise the error that ended the run with the solution inside."""
-        status = self.status
-        solution = self._solution(status, status.sentence)
-        if status in (Status.OK, Status.INTERRUPTED):
-            return solution
-        t, h = self._step_now()
-        message, cause = explain(self.model, self.plan, status, self.error, t, h, self.state)
-        raise RunError(message, self._solution(status, message)) from cause
-
-    def _step_now(self) -> tuple[float, float]:
-        """Return time and size of the step that was being made."""
-        t, h = float(self.clock[marching.NOW]), float(self.clock[marching.H])
-        if self.tally[marching.STEPS] >= 0:
-            t = float(self.clock[marching.BEGIN] + self.tally[marching.STEP] * h)
-        return t, min(h, float(self.clock[marching.END]) - t)
-
-    def _keep_end(self) -> None:
-        """Keep the last finished step, with what was summed since the node before."""
-        self.tables.grow(self.tally)
-        keep = seam.interpreted(marching.keep_node)
-        keep(self.model.layout, self.tally, self.tables.nodes, self.clock[marching.LAST_TIME], self.state, self.sums)
-        self.tally[marching.LAST] = 1
-
-    def _solution(self, status: Status, message: str) -> Solution:
-        tally, tables = self.tally, self.tables
-        counters = self.record.counters
-        counts = {
-            "f": int(counters[FORCE_CALLS]),
-            "jac": int(counters[JACOBIAN_CALLS]),
-            "steps": int(tally[marching.ACCEPTED]),
-            "rejected": int(tally[marching.REJECTED]),
-            "iterations": int(counters[ITERATIONS]),
-            "contact_sweeps": int(counters[SWEEPS]),
-        }
-        if status is not Status.OK and tally[marching.LAST] == 0:
-            self._keep_end()  # what the thinning left out at the end of a broken run
-        nodes = tables.kept(tally)
-        events = tables.events[: tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
-        made = build_solution(
-            self.model, self.plan.scheme, nodes, events, tables.dense[: tally[marching.DENSE]].copy(), counts, status,
-            message, self.problem,
-        )  # fmt: skip
-        if tally[marching.KEEP] == marching.KEEP_TIMES:
-            made = made.at_times(self.times)
-        return made

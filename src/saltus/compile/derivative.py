@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.compile.expression import CONDITIONS, Expr, reachable
+from saltus.compile.expression import CONDITIONS, Expr, Untraceable, reachable
 from saltus.compile.graph import Graph, rebuild
 
 STEPS = frozenset({"sign", "floor", "ceil", "trunc"}) | CONDITIONS
@@ -141,7 +141,7 @@ def _tangent(node: Expr, tangents: list[Expr], splits: int = MAX_SPLITS) -> Expr
         return graph.sign(a) * graph.copysign(1.0, b) * d_a
     if op == "mod":
         return d_a - graph.unary("floor", a / b) * d_b
-    raise NotImplementedError(f"derivative of {op}")
+    raise Untraceable(f"the derivative of {op} is not known")
 
 
 def _split(tangents: list[Expr], graph: Graph) -> tuple[Expr, list[Expr], list[Expr]] | None:

@@ -14,7 +14,6 @@ import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, step_type
-from saltus.contact import Direct, Lemke, Portfolio
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -56,7 +55,7 @@ from saltus.record import (
     VIOLATION,
 )
 from saltus.reporting import released, report
-from saltus.schemes.plan import SchemePlan, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -128,9 +127,7 @@ class MoreauJean:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        contact_solver = self.solver
-        if contact_solver is None:
-            contact_solver = Direct() if layout[NC] < 2 else Portfolio() if _frictional(layout) else Lemke()
+        contact_solver = chosen_solver(self.solver, layout)
         settings = [
             self.theta,
             self.gamma,
@@ -162,11 +159,6 @@ class MoreauJean:
         """Return q and v inside a step at s in [0, 1]: q quadratic with slope v_k, v linear up to the left limit."""
         q = start.q + s * h * start.q_dot + s * s * (end.q - start.q - h * start.q_dot)
         return q, start.v + s * (end.v_minus - start.v)
-
-
-def _frictional(layout) -> bool:
-    nc, start = int(layout[NC]), int(layout[CONTACT_ROW])
-    return any(layout[start + c + 1] - layout[start + c] > 1 for c in range(nc))
 
 
 @unit(step_type(0))

@@ -13,7 +13,6 @@ import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, step_type
-from saltus.contact import Direct, Lemke, Portfolio
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -22,7 +21,6 @@ from saltus.layout import (
     FLAGS,
     HAS_RETRACT,
     J_CONSTANT,
-    KIND,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -55,7 +53,7 @@ from saltus.record import (
     VIOLATION,
 )
 from saltus.reporting import inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -100,10 +98,7 @@ class PaoliVelocity:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         nq, nv, nc, nr, size = (int(layout[k]) for k in (NQ, NV, NC, NR, SIZE))
-        contact_solver = self.solver
-        if contact_solver is None:
-            frictional = any(layout[layout[KIND] + c] > 1 for c in range(nc))
-            contact_solver = Direct() if nc < 2 else Portfolio() if frictional else Lemke()
+        contact_solver = chosen_solver(self.solver, layout)
         own = 1 + 4 * size + int(layout[NW]) + 5 * nr + 4 * nv + nq + nc + int(layout[NJ]) + 2
         return SchemePlan(
             scheme=self,

@@ -9,6 +9,7 @@ import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.types import Reaction, Scheme, Solver, step_type
+from saltus.contact import Direct, Lemke, Portfolio
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
@@ -82,6 +83,16 @@ class SchemePlan:
             plain = Solver(*(seam.interpreted(unit) for unit in solver[:5]), solver.settings)
             inner = Reaction(plain, seam.interpreted(self.inner.react), seam.interpreted(self.inner.drift))
         return Scheme(seam.interpreted(self.step), inner, self.settings)
+
+
+def chosen_solver(given, layout: np.ndarray):
+    """Return the contact solver of a scheme: the given one, or the one that suits the system."""
+    if given is not None:
+        return given
+    if layout[NC] < 2:
+        return Direct()
+    frictional = any(layout[layout[KIND] + c] > 1 for c in range(layout[NC]))
+    return Portfolio() if frictional else Lemke()
 
 
 def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reaction:

@@ -13,7 +13,6 @@ import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, step_type
-from saltus.contact import Direct, Lemke
 from saltus.errors import SettingError
 from saltus.layout import (
     F_FREE,
@@ -56,7 +55,7 @@ from saltus.record import (
     VIOLATION,
 )
 from saltus.reporting import CLOSED, STRUCK, inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.status import Status
 
 STALLED, STEP_CHANGED = int(Status.NEWTON_STALLED), int(Status.STEP_CHANGED)
@@ -117,9 +116,7 @@ class SchatzmanPaoli:
                 "SchatzmanPaoli cannot do coordinates with q_dot or retract, because it averages positions: "
                 "use MoreauJean() or PaoliVelocity()"
             )
-        contact_solver = self.solver
-        if contact_solver is None:
-            contact_solver = Direct() if nc < 2 else Lemke()
+        contact_solver = chosen_solver(self.solver, layout)
         settings = [self.theta, self.newton_tolerance, float(self.max_iterations), float(self.lagging_velocity)]
         own = 1 + 4 * size + nw + 6 * nr + 5 * nv + nq + nc + nj + 2 + _rows_work(layout)
         return SchemePlan(
