@@ -335,6 +335,11 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         )  # fmt: skip
     elif nc > 0:
         released(t + h, nc, marks, record)
+    if not single:
+        # iterations end with f at the solution itself: then its work does not lean on the momentum balance
+        header[FORCE_WORK] = 0.0
+        for i in range(nv):
+            header[FORCE_WORK] += 0.5 * h * f[i] * (v_k[i] + v[i])
     if (flags & M_CONSTANT) == 0:
         header[DRIVE_WORK] += inertia_work(model, t, h, q_k, q, v_k, v, vec(work, 1, size), change)
         work[0] = 0.0
