@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -181,7 +182,99 @@ def test_an_impact_in_the_middle_of_a_doubled_step_has_both_limits():
         np.testing.assert_allclose(double(impacts, side).v, single(impacts, side).v, rtol=0.0, atol=ROUNDING)
 
 
+SCHEMES = (
+    sl.MoreauJean(),
+    sl.PaoliVelocity(),
+    sl.SchatzmanPaoli(),
+    sl.StepDoubling(sl.MoreauJean()),
+    sl.StepDoubling(sl.StepDoubling(sl.MoreauJean())),
+)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: scheme.name)
+def test_a_hundred_thousand_times_at_once_are_the_same_as_one_after_the_other(scheme):
+    sol = bounce(scheme=scheme, h=4e-4)
+    assert len(sol.t) == 10_001
+    random = np.random.default_rng(2)
+    times = random.uniform(0.0, 4.0, 100_000)
+    times[::50] = random.choice(sol.t, 2000)
+    some = random.choice(len(times), 300, replace=False)
+    some[:100] = some[:100] // 50 * 50  # nodes
+    for side in ("+", "-"):
+        made = sol(times, side), sol.impulse_at(times, side), sol.force_at(times, side)
+        for i in some:
+            state = sol(times[i], side)
+            assert state.q == made[0].q[i]
+            assert state.v == made[0].v[i]
+            assert sol.impulse_at(times[i], side) == made[1][i]
+            assert sol.force_at(times[i], side) == made[2][i]
+
+
+def test_times_may_come_in_any_order_and_none_is_an_answer_too():
+    sol = bounce()
+    times = np.linspace(0.0, 4.0, 501)
+    mixed = np.random.default_rng(3).permutation(501)
+    np.testing.assert_array_equal(sol(times[mixed]).v, sol(times).v[mixed])
+    np.testing.assert_array_equal(sol.impulse_at(times[mixed]), sol.impulse_at(times)[mixed])
+    assert sol([]).q.shape == sol.impulse_at([]).shape == sol.force_at([]).shape == (0, 1)
+
+
+@pytest.mark.parametrize("ask", ["__call__", "impulse_at", "force_at", "joint_force_at"])
+def test_a_table_of_times_an_unknown_side_and_a_time_outside_are_refused(ask):
+    question = getattr(bounce(), ask)
+    with pytest.raises(sl.SettingError, match=r"t has the shape \(2, 2\)"):
+        question([[0.0, 1.0], [2.0, 3.0]])
+    with pytest.raises(sl.SettingError, match="side is 'left'"):
+        question(1.0, side="left")
+    with pytest.raises(sl.SettingError, match=r"t = 4\.5 lies outside of the run, 0\.0 to 4\.0"):
+        question([1.0, 4.5, 5.0])
+    with pytest.raises(sl.SettingError, match="must be a time"):
+        question("noon")
+
+
+def test_positions_between_the_nodes_use_the_rate_of_the_coordinates_themselves():
+    sol = sl.solve(sl.problems.spinning_top(t_end=0.05), scheme=sl.MoreauJean(), h=0.001)
+    middles, h = sol.t[:-1] + 0.5 * np.diff(sol.t), np.diff(sol.t)[:, None]
+    q_dot = np.array([sol.system.q_dot(q, v) for q, v in zip(sol.q[:-1], sol.v[:-1], strict=True)])
+    # the parabola through both ends whose slope at the start is q_dot
+    expected = 0.75 * sol.q[:-1] + 0.25 * sol.q[1:] + 0.25 * h * q_dot
+    np.testing.assert_allclose(sol(middles).q, expected, rtol=0.0, atol=ROUNDING)
+
+
 # ---- impulses and forces
+
+
+def test_the_left_limit_of_the_accumulated_impulse_leaves_out_the_impacts_of_its_own_time():
+    for scheme in (sl.MoreauJean(), sl.StepDoubling(sl.MoreauJean())):
+        sol = bounce(scheme=scheme, h=2.0 * BINARY)
+        impacts = sol.events[sol.events["kind"] == "impact"]
+        jump = sol.impulse_at(impacts["t"], "+") - sol.impulse_at(impacts["t"], "-")
+        np.testing.assert_allclose(jump[:, 0], impacts["impulse"][:, 0], rtol=0.0, atol=ROUNDING)
+        quiet = np.setdiff1d(np.concatenate([sol.t, sol.t[1:] - 0.3 * BINARY]), impacts["t"])
+        np.testing.assert_array_equal(sol.impulse_at(quiet, "+"), sol.impulse_at(quiet, "-"))
+
+
+def test_the_side_of_a_node_chooses_the_step_whose_average_force_is_given():
+    sol = bounce(h=2.0 * BINARY)
+    average = sol._lasting[:, 0] / np.diff(sol.t)
+    np.testing.assert_array_equal(sol.force_at(sol.t)[:, 0], np.append(average, average[-1]))
+    np.testing.assert_array_equal(sol.force_at(sol.t, "-")[:, 0], np.append(average[0], average))
+
+
+def test_impacts_of_two_contacts_in_one_step_are_added_and_kept_apart_from_the_force():
+    # two balls that know nothing of each other; three times the mass takes three times the impulse
+    floors = [sl.Contact(lambda q: q[0], e=0.5, name="one"), sl.Contact(lambda q: q[1], e=0.5, name="two")]
+    system = sl.System(M=[1.0, 3.0], f=[-2.0, -6.0], contacts=floors)
+    sol = sl.solve(system, (0.0, 4.0), [1.0, 1.0], [0.0, 0.0], scheme=sl.MoreauJean(theta=0.5), h=0.01)
+    alone, times = bounce(), np.linspace(0.0, 4.0, 777)
+    for side in ("+", "-"):
+        expected = alone.impulse_at(times, side) * [1.0, 3.0]
+        np.testing.assert_allclose(sol.impulse_at(times, side), expected, rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(sol.force_at(times), alone.force_at(times) * [1.0, 3.0], rtol=0.0, atol=1e-9)
+    thin = sl.solve(
+        system, (0.0, 4.0), [1.0, 1.0], [0.0, 0.0], scheme=sl.MoreauJean(theta=0.5), h=0.01, t_eval=[0.5, 3.25, 4.0]
+    )
+    np.testing.assert_allclose(thin.impulse.sum(axis=0), sol.impulse.sum(axis=0), rtol=0.0, atol=1e-10)
 
 
 def test_the_accumulated_impulse_at_the_nodes_is_the_sum_of_the_steps():
@@ -223,7 +316,185 @@ def test_the_joint_of_a_hanging_pendulum_carries_its_weight():
     system = sl.System(M=2.0, f=[0.0, -2.0 * 9.81], joints=[rod])
     sol = sl.solve(system, (0.0, 1.0), [0.0, -1.0], [0.0, 0.0], scheme=sl.MoreauJean(), h=BINARY)
     np.testing.assert_allclose(sol.joint_impulse[:, 0], -2.0 * 9.81 * BINARY, rtol=1e-10)
+    np.testing.assert_allclose(sol.joint_force_at([0.0, 0.3, 1.0]), [[-2.0 * 9.81]] * 3, rtol=1e-10)
     np.testing.assert_allclose(sol.q, [[0.0, -1.0]] * 65, rtol=0.0, atol=ROUNDING)
+
+
+# ---- schemes that describe their forces inside of a step
+
+
+@dataclasses.dataclass(frozen=True)
+class Described(sl.MoreauJean):
+    """Moreau-Jean with blocks of its forces: coefficients of powers of the time since the start of the step."""
+
+    calls: ClassVar[list[int]] = []  # how many rows each call had
+    name = "described"
+
+    def reaction(self, s, h, block, rows, side):
+        self.calls.append(len(s))
+        powers = block.reshape(len(block), -1, rows)
+        since, force, impulse = s * h, np.zeros((len(s), rows)), np.zeros((len(s), rows))
+        for j in range(powers.shape[1]):
+            force += powers[:, j] * since**j
+            impulse += powers[:, j] * since ** (j + 1) / (j + 1)
+        return force, impulse
+
+
+def landing() -> sl.Solution:
+    """A body that lands on a floor and stays, guided by a wall: floor 2 + 3 t from the impact on, guide 1 + t [N].
+
+    The forces are linear in time, so that the impulses of the steps are exact; the blocks are linear or quadratic.
+    """
+    floor, guide = sl.Contact(lambda q: q[0], name="floor"), sl.Joint(lambda q: q[1], name="guide")
+    system = sl.System(M=1.0, f=lambda t, q, v: np.array([-2.0 - 3.0 * t, -1.0 - t]), contacts=[floor], joints=[guide])
+    sol = sl.solve(system, (0.0, 2.0), [1.5, 0.0], [0.0, 0.0], scheme=sl.MoreauJean(theta=0.5), h=BINARY)
+    impact = sol.events["t"][0]
+    extra, blocks = np.zeros((len(sol.t), 4)), []
+    for k, t in enumerate(sol.t[:-1]):
+        extra[k + 1, 2:] = sum(map(len, blocks)), 1.0
+        lasting = [[2.0 + 3.0 * t, 1.0 + t], [3.0, 1.0]] if t >= impact else [[0.0, 1.0 + t], [0.0, 1.0]]
+        blocks.append(np.ravel(lasting + [[0.0, 0.0]] * (k % 3 == 0)))
+    return dataclasses.replace(sol, scheme=Described(theta=0.5), _dense=np.concatenate(blocks), _extra=extra)
+
+
+def floor_impulse(t: np.ndarray) -> np.ndarray:
+    """What the floor has given to a body that lies on it since its impact: all that the force took, M v = 0."""
+    return 2.0 * t + 1.5 * t**2
+
+
+def test_forces_and_impulses_inside_of_a_step_are_those_that_the_scheme_describes():
+    sol = landing()
+    impact = sol.events["t"][0]
+    assert list(sol.events["kind"][:1]) == ["impact"]
+    assert 0.9 < impact < 1.1
+    times = np.random.default_rng(4).uniform(0.0, 2.0, 1000)
+    closed = times >= impact
+    force = np.where(closed, 2.0 + 3.0 * times, 0.0)
+    np.testing.assert_allclose(sol.force_at(times)[:, 0], force, rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(sol.joint_force_at(times)[:, 0], 1.0 + times, rtol=0.0, atol=ROUNDING)
+    expected = np.where(closed, floor_impulse(times), 0.0)
+    for side in ("+", "-"):
+        np.testing.assert_allclose(sol.impulse_at(times, side)[:, 0], expected, rtol=0.0, atol=ROUNDING)
+    assert sol.impulse_at(impact, "-")[0] == pytest.approx(0.0, abs=ROUNDING)
+    assert sol.impulse_at(impact, "+")[0] == pytest.approx(floor_impulse(impact), abs=ROUNDING)
+    assert sol.force_at(impact, "-")[0] == 0.0
+    assert sol.force_at(impact, "+")[0] == pytest.approx(2.0 + 3.0 * impact, abs=ROUNDING)
+    for name in ("impulse_at", "force_at", "joint_force_at"):
+        assert getattr(sol, name)(1.234).shape == (1,)
+
+
+def test_the_scheme_is_called_once_per_size_of_its_blocks():
+    sol = landing()
+    Described.calls.clear()
+    sol.force_at(np.linspace(0.0, 2.0, 3001))
+    assert len(Described.calls) == 2
+    assert sum(Described.calls) == 3001
+
+
+def test_many_times_are_handed_over_in_parts_that_need_little_memory(monkeypatch):
+    sol, times = landing(), np.linspace(0.0, 2.0, 3001)
+    whole = sol(times).q, sol.force_at(times), sol.impulse_at(times)
+    monkeypatch.setattr("saltus.solution.ROOM", 1000)
+    Described.calls.clear()
+    parts = sol(times).q, sol.force_at(times), sol.impulse_at(times)
+    assert max(Described.calls) <= 100
+    for part, expected in zip(parts, whole, strict=True):
+        np.testing.assert_array_equal(part, expected)
+
+
+class Telling(sl.MoreauJean):
+    """Answers with the place that it was asked for."""
+
+    name = "telling"
+
+    def reaction(self, s, h, block, rows, side):
+        made = np.repeat(s + 10.0 * (side == "+"), rows, axis=1)
+        return made, 0.0 * made
+
+
+def test_a_node_asks_the_step_of_its_side_and_the_last_one_its_own_right_limit():
+    sol = dataclasses.replace(bounce(h=0.5), scheme=Telling())
+    np.testing.assert_array_equal(sol.force_at(sol.t)[:, 0], [10.0] * 8 + [11.0])
+    np.testing.assert_array_equal(sol.force_at(sol.t, "-")[:, 0], [0.0] + [1.0] * 8)
+    np.testing.assert_array_equal(sol.force_at([0.125, 3.75], "-")[:, 0], [0.25, 0.5])
+
+
+def test_a_node_before_a_step_that_was_not_kept_asks_the_step_before_for_its_right_limit():
+    sol = landing()
+    extra = sol._extra.copy()
+    extra[[5, 6], 3] = 0.0
+    thin = dataclasses.replace(sol, scheme=Telling(), _extra=extra)
+    np.testing.assert_array_equal(thin.force_at(sol.t[[3, 4, 6]])[:, 0], [10.0, 11.0, 10.0])
+    np.testing.assert_array_equal(thin.impulse_at(sol.t), sol.impulse_at(sol.t))
+    for ask in (thin, thin.force_at, thin.impulse_at):
+        with pytest.raises(sl.SettingError, match=r"kept no step around t = 0\.07.*save='steps'.*t_eval"):
+            ask(4.7 * BINARY)
+    with pytest.raises(sl.SettingError, match="kept no step"):
+        thin.force_at(sol.t[5])
+
+
+def test_requested_times_have_the_forces_and_impulses_that_the_scheme_describes():
+    sol = landing()
+    impact = sol.events["t"][0]
+    times = np.array([0.0, 0.013, 0.6, impact, 1.3, 1.3001, 1.5, 1.987, 2.0])
+    thin = sol.at_times(times)
+    assert thin.force_at(impact, "-")[0] == 0.0
+    assert thin.force_at(impact, "+")[0] == pytest.approx(2.0 + 3.0 * impact, abs=ROUNDING)
+    np.testing.assert_array_equal(thin.impulse_at(times), sol.impulse_at(times))
+    np.testing.assert_allclose(thin.joint_impulse[:, 0], np.diff(times + 0.5 * times**2), rtol=0.0, atol=ROUNDING)
+    for side in ("+", "-"):
+        np.testing.assert_array_equal(thin.force_at(times, side), sol.force_at(times, side))
+        np.testing.assert_array_equal(thin.joint_force_at(times, side), sol.joint_force_at(times, side))
+    assert thin.force_at(1.3001)[0] == pytest.approx(2.0 + 3.0 * 1.3001, abs=ROUNDING)
+    with pytest.raises(sl.SettingError, match=r"kept no force at t = 0\.7"):
+        thin.force_at([0.6, 0.7])
+    assert not thin._forces.flags.writeable
+
+
+class Rippling(sl.MoreauJean):
+    """A force of 2 with a ripple of one period per step, which takes part in no sum."""
+
+    name = "rippling"
+
+    def reaction(self, s, h, block, rows, side):
+        assert block.shape == (len(s), 0)
+        phase = 2.0 * np.pi * np.repeat(s, rows, axis=1)
+        return 2.0 + np.cos(phase), h * (2.0 * s + np.sin(phase) / (2.0 * np.pi))
+
+
+def test_a_run_for_requested_times_asks_a_scheme_without_blocks_for_its_forces():
+    problem, times = sl.problems.zeno_ball(q0=0.0), [0.1, 0.75, 1.3125, 2.0]
+    full = sl.solve(problem, scheme=Rippling(), h=0.25)
+    thin = sl.solve(problem, scheme=Rippling(), h=0.25, t_eval=times)
+    place = np.mod(times, 0.25) / 0.25
+    np.testing.assert_allclose(thin.force_at(times)[:, 0], 2.0 + np.cos(2.0 * np.pi * place), rtol=0.0, atol=ROUNDING)
+    for side in ("+", "-"):
+        np.testing.assert_allclose(thin.force_at(times, side), full.force_at(times, side), rtol=0.0, atol=ROUNDING)
+    np.testing.assert_allclose(thin.impulse_at(times), full.impulse_at(times), rtol=0.0, atol=ROUNDING)
+    ripple = 2.0 * np.array(times) + 0.25 * np.sin(2.0 * np.pi * place) / (2.0 * np.pi)
+    np.testing.assert_allclose(thin.impulse_at(times)[:, 0], ripple, rtol=0.0, atol=ROUNDING)
+
+
+def test_a_saved_scheme_with_forces_answers_as_before(tmp_path, monkeypatch):
+    sol, times = landing(), np.linspace(0.0, 2.0, 501)
+    thin = sol.at_times(times[::100])
+    sol.save(tmp_path / "run.h5")
+    thin.save(tmp_path / "thin.h5")
+    foreign = sl.load(tmp_path / "run.h5")
+    np.testing.assert_array_equal(foreign.impulse_at(sol.t), sol.impulse_at(sol.t))
+    for ask in (foreign.force_at, foreign.impulse_at, foreign.joint_force_at):
+        with pytest.raises(sl.SettingError, match="'described' of the file is not part of saltus"):
+            ask(1.234)
+    foreign.save(tmp_path / "again.h5")
+    assert (tmp_path / "again.h5").read_bytes() == (tmp_path / "run.h5").read_bytes()
+
+    monkeypatch.setattr(sl.schemes, "Described", Described, raising=False)
+    monkeypatch.setattr(sl.schemes, "__all__", [*sl.schemes.__all__, "Described"])
+    loaded, loaded_thin = sl.load(tmp_path / "run.h5"), sl.load(tmp_path / "thin.h5")
+    for side in ("+", "-"):
+        for name in ("impulse_at", "force_at", "joint_force_at"):
+            assert getattr(loaded, name)(times, side).tobytes() == getattr(sol, name)(times, side).tobytes()
+            assert getattr(loaded_thin, name)(thin.t, side).tobytes() == getattr(thin, name)(thin.t, side).tobytes()
 
 
 # ---- the time grid

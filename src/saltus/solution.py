@@ -6,8 +6,9 @@ import dataclasses
 import functools
 import itertools
 import os
+from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from saltus.io.stored import StoredSystem
     from saltus.model import CompiledModel
     from saltus.problem import Exact
+
+
+ROOM = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
+Side = Literal["+", "-"]
 
 
 def event_type(names: tuple[str, ...]) -> np.dtype:
@@ -88,15 +93,38 @@ class NodeValues:
         return places
 
     def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the stored q_dot of a state that dense output needs."""
-        try:
-            return self._known[q.tobytes() + v.tobytes()]
-        except KeyError as error:
-            raise SettingError(f"a loaded solution has no q_dot at q = {q}, v = {v}: solve again") from error
+        """Return the stored q_dot of states that dense output needs, one per row."""
+        made = np.empty(q.shape)
+        for i, state in enumerate(np.concatenate([q, v], axis=1)):
+            known = self._known.get(state.tobytes())
+            if known is None:
+                raise SettingError(f"a loaded solution has no q_dot at q = {q[i]}, v = {v[i]}: solve again")
+            made[i] = known
+        return made
 
     @functools.cached_property
     def _known(self) -> dict[bytes, np.ndarray]:
         return {state.tobytes(): q_dot for state, q_dot in zip(self.states, self.rates, strict=True)}
+
+
+class Places(NamedTuple):
+    """Times in a run: the node that each of them is (-1 between nodes), and the node that ends its step.
+
+    A node ends its step from the left; from the right it belongs to the step that follows, the last one to its own.
+    """
+
+    t: np.ndarray
+    node: np.ndarray
+    end: np.ndarray
+    side: Side
+
+
+class Impacts(NamedTuple):
+    """Impacts in order of time: time, node that ends the step, impulse per row since the start of that step."""
+
+    t: np.ndarray
+    end: np.ndarray
+    impulse: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,6 +164,7 @@ class Solution:
     _reactions: np.ndarray = dataclasses.field(repr=False)
     _dense: np.ndarray = dataclasses.field(repr=False)
     _before: np.ndarray = dataclasses.field(repr=False)
+    _forces: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (sides + and -, n + 1, rows) of `t_eval`
 
     @property
     def success(self) -> bool:
@@ -208,109 +237,195 @@ class Solution:
 
     # ---- dense output
 
-    def __call__(self, t, side: Literal["+", "-"] = "+") -> StateAt:
-        """Return the state at any time in the span; `side` chooses the limit of v at a jump."""
-        try:
-            times = np.atleast_1d(np.asarray(t, dtype=float))
-        except (TypeError, ValueError) as error:
-            raise SettingError(f"t is {t!r}: it must be a time or an array of times [s]") from error
-        q, v = np.empty((len(times), self.q.shape[1])), np.empty((len(times), self.v.shape[1]))
-        for i, time in enumerate(times):
-            q[i], v[i] = self._at(float(time), side)
+    def __call__(self, t, side: Side = "+") -> StateAt:
+        """Return the state at any time in the span, or at many; `side` chooses the limit of v at a jump."""
+        places = self._places(t, side)
+        q, v = np.empty((len(places.t), self.q.shape[1])), np.empty((len(places.t), self.v.shape[1]))
+        known, between = np.flatnonzero(places.node >= 0), np.flatnonzero(places.node < 0)
+        nodes = places.node[known]
+        q[known], v[known] = self.q[nodes], (self.v if side == "+" else self.v_minus)[nodes]
+        for i, s, h, block in self._steps(places, between):
+            start, end = self._nodes(places.end[i] - 1), self._nodes(places.end[i])
+            q[i], v[i] = self.scheme.interpolate(s, h, start, end, block, side)
         if np.ndim(t) == 0:
             q, v = q[0], v[0]
         return StateAt(np.asarray(t, dtype=float), q, v)
 
-    def _interval(self, time: float, side: str) -> int:
-        """Return the index of the node that ends the step containing a time."""
+    def impulse_at(self, t, side: Side = "+") -> np.ndarray:
+        """Return the measure i(t) accumulated from the start, one column per contact row [N s].
+
+        An impact counts from its own time on, with side "-" after it. A lasting contact force grows as the scheme
+        describes it, linearly within a step when it does not. The first time has no left limit: both sides are equal.
+        """
+        made = self._impulse_at(self._places(t, side))[:, : len(self.rows)]
+        return made[0] if np.ndim(t) == 0 else made
+
+    def force_at(self, t, side: Side = "+") -> np.ndarray:
+        """Return the contact force r(t) of lasting contacts, one column per contact row [N].
+
+        It is the force that the scheme describes, and its average over the step around t when it describes none.
+        `side` chooses the step at a grid point.
+        """
+        made = self._force_at(self._places(t, side))[:, : len(self.rows)]
+        return made[0] if np.ndim(t) == 0 else made
+
+    def joint_force_at(self, t, side: Side = "+") -> np.ndarray:
+        """Return the forces of the joints, one column per joint row [N or N m]; see `force_at`.
+
+        Averages over a step contain what the joints take of an impact in it.
+        """
+        made = self._force_at(self._places(t, side))[:, len(self.rows) :]
+        return made[0] if np.ndim(t) == 0 else made
+
+    def _places(self, t, side: Side) -> Places:
+        """Find the nodes and steps of times, and refuse those outside."""
         if side not in ("+", "-"):
             raise SettingError(f"side is {side!r}: it must be '+' or '-'")
-        if not self.t[0] <= time <= self.t[-1]:
-            raise SettingError(f"t = {time} lies outside of the run, {self.t[0]} to {self.t[-1]}")
-        return int(np.searchsorted(self.t, time, side="right" if side == "+" else "left"))
+        try:
+            times = np.atleast_1d(np.asarray(t, dtype=float))
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"t is {t!r}: it must be a time or an array of times [s]") from error
+        if times.ndim > 1:
+            raise SettingError(f"t has the shape {times.shape}: it must be a time or a list of times [s]")
+        outside = times[~((self.t[0] <= times) & (times <= self.t[-1]))]
+        if len(outside):
+            raise SettingError(f"t = {outside[0]} lies outside of the run, {self.t[0]} to {self.t[-1]}")
+        above = np.searchsorted(self.t, times, side="right" if side == "+" else "left")
+        near = above - 1 if side == "+" else above
+        node = np.where(self.t[near] == times, near, -1)
+        return Places(times, node, np.minimum(np.maximum(above, 1), len(self.t) - 1), side)
 
-    def _at(self, time: float, side: str) -> tuple[np.ndarray, np.ndarray]:
-        end = self._interval(time, side)
-        if end > 0 and side == "+" and self.t[end - 1] == time:
-            return self.q[end - 1], self.v[end - 1]
-        if end < len(self.t) and side == "-" and self.t[end] == time:
-            return self.q[end], self.v_minus[end]
-        if self._extra is not None and self._extra[end, 3] == 0.0:
+    def _whole(self, end: np.ndarray) -> np.ndarray:
+        """Tell which nodes end a step that was kept as a whole."""
+        return end > 0 if self._extra is None else self._extra[end, 3] > 0.0
+
+    def _steps(self, places: Places, chosen: np.ndarray) -> Iterator[tuple]:
+        """Yield the chosen times in parts whose dense blocks have one size: which they are, s, h, blocks by row."""
+        missing = chosen[~self._whole(places.end[chosen])]
+        if len(missing):
             raise SettingError(
-                f"the run kept no step around t = {time}: run with save='steps', or list the times in t_eval"
+                f"the run kept no step around t = {places.t[missing[0]]}: run with save='steps', or list the times "
+                "in t_eval"
             )
-        start, h = self._node(end - 1), self.t[end] - self.t[end - 1]
-        block = self._dense
+        end = places.end[chosen]
+        begin, size = np.zeros((2, len(end)), dtype=int)
+        widths = [0]
         if self._extra is not None:
-            stop = int(self._extra[end + 1, 2]) if end + 1 < len(self.t) else len(self._dense)
-            block = self._dense[int(self._extra[end, 2]) : stop]
-        return self.scheme.interpolate((time - self.t[end - 1]) / h, h, start, self._node(end), block, side)
+            following = self._extra[np.minimum(end + 1, len(self.t) - 1), 2]
+            begin = self._extra[end, 2].astype(int)
+            size = np.where(end + 1 < len(self.t), following, len(self._dense)).astype(int) - begin
+            widths = np.unique(size).tolist()
+        for width in widths:
+            same = np.flatnonzero(size == width)
+            most = max(ROOM // (width + self.q.shape[1] + self.v.shape[1] + self._all_rows), 1)
+            for first in range(0, len(same), most):
+                part = same[first : first + most]
+                i, start = chosen[part], self.t[end[part] - 1]
+                h = self.t[end[part]] - start
+                block = self._dense[begin[part, None] + np.arange(width)]
+                yield i, ((places.t[i] - start) / h)[:, None], h[:, None], block
 
-    def _node(self, k: int) -> SimpleNamespace:
-        return SimpleNamespace(
-            q=self.q[k], v=self.v[k], v_minus=self.v_minus[k], q_dot=self._rate(self.q[k], self.v[k]), rate=self._rate
-        )
+    def _nodes(self, k: np.ndarray) -> SimpleNamespace:
+        q, v = self.q[k], self.v[k]
+        return SimpleNamespace(q=q, v=v, v_minus=self.v_minus[k], q_dot=self._rate(q, v), rate=self._rate)
 
     def _rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return q_dot of states by row."""
         if self.system.q_dot is None:
             return v
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)
-        return self._model.functions["q_dot"](0.0, q, v)
+        made = np.empty(q.shape)
+        ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
+        return made
 
-    def impulse_at(self, t) -> np.ndarray:
-        """Return the measure i(t) accumulated from the start, one column per contact row [N s].
+    # ---- impulses and forces of all rows, contacts first, joints after them
 
-        An impact counts from its own time on; a lasting contact force grows linearly within a step.
-        """
-        times = np.atleast_1d(np.asarray(t, dtype=float))
-        total = np.concatenate([self._before[None], self._before + np.cumsum(self.impulse, axis=0)])
-        made = np.empty((len(times), self.impulse.shape[1]))
-        for i, time in enumerate(times):
-            end = self._interval(time, "+")
-            made[i] = total[end - 1]
-            if end < len(self.t) and self.t[end - 1] != time:
-                share = (time - self.t[end - 1]) / (self.t[end] - self.t[end - 1])
-                made[i] += share * (self.impulse[end - 1] - self._atoms[end - 1])
-                made[i] += self._impacts(self.t[end - 1], time)
-        return made[0] if np.ndim(t) == 0 else made
+    def _impulse_at(self, places: Places) -> np.ndarray:
+        made = np.empty((len(places.t), self._all_rows))
+        known, between = np.flatnonzero(places.node >= 0), np.flatnonzero(places.node < 0)
+        made[known] = self._total[places.node[known]]
+        if places.side == "-":
+            made[known] -= self._struck(places, known, "right") - self._struck(places, known, "left")
+        grown = self._reacted(places, between)[1]
+        made[between] = self._total[places.end[between] - 1] + grown
+        made[between] += self._struck(places, between, "right" if places.side == "+" else "left")
+        return made
 
-    def force_at(self, t) -> np.ndarray:
-        """Return the contact force r(t) of lasting contacts, averaged over the step around t [N]."""
-        times = np.atleast_1d(np.asarray(t, dtype=float))
-        ends = np.array([min(self._interval(time, "+"), len(self.t) - 1) for time in times])
-        smooth = (self.impulse - self._atoms) / np.diff(self.t)[:, None]
-        return smooth[ends[0] - 1] if np.ndim(t) == 0 else smooth[ends - 1]
+    def _force_at(self, places: Places) -> np.ndarray:
+        if self._forces is not None:
+            known = self._forces["+-".index(places.side)][places.node]
+            missing = places.t[(places.node < 0) | np.isnan(known).any(axis=1)]
+            if len(missing):
+                raise SettingError(f"the run kept no force at t = {missing[0]}: run with save='steps'")
+            return known
+        return self._reacted(self._with_right_limits(places), np.arange(len(places.t)))[0]
+
+    def _with_right_limits(self, places: Places) -> Places:
+        """Where the step that follows a node was not kept, the end of the step before has to know the right limit."""
+        if places.side == "-" or self._extra is None or not hasattr(self.scheme, "reaction"):
+            return places
+        alone = (places.node > 0) & ~self._whole(places.end)
+        return places._replace(end=np.where(alone, places.node, places.end))
+
+    def _reacted(self, places: Places, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the force at the chosen times and its impulse since the start of the step, both without impacts."""
+        if hasattr(self.scheme, "reaction"):
+            force, impulse = np.empty((2, len(places.t), self._all_rows))
+            for i, s, h, block in self._steps(places, chosen):
+                force[i], impulse[i] = self.scheme.reaction(s, h, block, self._all_rows, places.side)
+            return force[chosen], impulse[chosen]
+        if len(chosen) and len(self.t) == 1:
+            raise SettingError(f"the run has no step, so that no force is known at t = {places.t[chosen[0]]}")
+        end = places.end[chosen]
+        h, lasting = (self.t[end] - self.t[end - 1])[:, None], self._lasting[end - 1]
+        return lasting / h, (places.t[chosen] - self.t[end - 1])[:, None] / h * lasting
+
+    @functools.cached_property
+    def _total(self) -> np.ndarray:
+        """What all rows accumulated from the start, at the nodes (n + 1, rows)."""
+        before = np.zeros((1, self._all_rows))
+        before[0, : len(self.rows)] = self._before
+        return np.concatenate([before, before + np.cumsum(self._filled(0, self._all_rows), axis=0)])
+
+    @functools.cached_property
+    def _lasting(self) -> np.ndarray:
+        """The reaction of each step without its impacts (n, rows)."""
+        return self._filled(0, self._all_rows) - self._atoms
 
     @functools.cached_property
     def _atoms(self) -> np.ndarray:
-        """The part of `impulse` that impacts make up."""
-        atoms = np.zeros_like(self.impulse)
-        for time, rows, impulse in self._impact_rows:
-            k = int(np.searchsorted(self.t, time, side="left"))
-            if 0 < k < len(self.t):
-                atoms[k - 1, rows] += impulse
-        return atoms
+        """The part of each step's reaction that impacts make up (n, rows)."""
+        atoms = np.zeros((len(self.t) + 1, self._all_rows))
+        end = self._impacts.end
+        holds_sum = np.append(end[1:] != end[:-1], np.ones(min(len(end), 1), dtype=bool))  # the last one of its step
+        atoms[end[holds_sum]] = self._impacts.impulse[holds_sum]
+        return atoms[1:-1]  # impacts before the first and after the last kept time belong to no step
 
-    def _impacts(self, after: float, until: float) -> np.ndarray:
-        """Return the impulses of the impacts in (after, until]."""
-        total = np.zeros(self.impulse.shape[1])
-        begin, end = np.searchsorted([impact[0] for impact in self._impact_rows], (after, until), side="right")
-        for _, rows, impulse in self._impact_rows[begin:end]:
-            total[rows] += impulse
-        return total
+    def _struck(self, places: Places, chosen: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+        """Return the impacts since the start of the step, those exactly at a time only with "right"."""
+        last = np.searchsorted(self._impacts.t, places.t[chosen], side=side) - 1
+        made = np.zeros((len(chosen), self._all_rows))
+        if len(self._impacts.t):
+            found = (last >= 0) & (self._impacts.end[last] == places.end[chosen])
+            made[found] = self._impacts.impulse[last[found]]
+        return made
 
     @functools.cached_property
-    def _impact_rows(self) -> list[tuple[float, slice, np.ndarray]]:
-        """Time, rows and impulse of every impact, in order of time."""
-        names = [name for name, _ in self.rows]
-        place = {name: slice(names.index(name), names.index(name) + names.count(name)) for name in names}
+    def _impacts(self) -> Impacts:
         impacts = self.events[self.events["kind"] == "impact"]
-        made = []
-        for t, contact, impulse in zip(impacts["t"], impacts["contact"], impacts["impulse"], strict=True):
-            rows = place[str(contact)]
-            made.append((float(t), rows, impulse[: rows.stop - rows.start]))
-        return made
+        impacts = impacts[np.argsort(impacts["t"], kind="stable")]
+        impulse = np.zeros((len(impacts), self._all_rows))
+        names = [name for name, _ in self.rows]
+        for contact in set(names):
+            mine, first, count = impacts["contact"] == contact, names.index(contact), names.count(contact)
+            impulse[mine, first : first + count] = impacts["impulse"][mine, :count]
+        end = np.searchsorted(self.t, impacts["t"], side="left")
+        for i in np.flatnonzero(end[1:] == end[:-1]) + 1:
+            impulse[i] += impulse[i - 1]
+        return Impacts(impacts["t"], end, impulse)
+
+    # ---- another grid
 
     def at_times(self, times: np.ndarray) -> Solution:
         """Return the solution with its grid replaced by times inside of kept steps (what `t_eval` gives)."""
@@ -318,20 +433,19 @@ class Solution:
         if len(times) == 0:
             return self
         right, left = self(times), self(times, side="-")
-        total = self.impulse_at(times)
+        total = self._impulse_at(self._places(times, "+"))
         energy, kinetic = self.energy, self._kinetic(times, right.q, right.v)
-        joint = np.concatenate([np.zeros((1, self.joint_impulse.shape[1])), np.cumsum(self.joint_impulse, axis=0)])
-        shared = [self._shared(times, column) for column in (joint, energy.defect[:, None])]
+        defect = self._shared(times, energy.defect[:, None])[:, 0]
         # what an impact takes is taken at its time, at the end of its step
         lost = self._shared(times, energy.dissipation, np.any(self._atoms != 0.0, axis=1))
-        work = kinetic - energy.kinetic[0] + lost.sum(axis=1) - shared[1][:, 0]
+        work = kinetic - energy.kinetic[0] + lost.sum(axis=1) - defect
         ends = np.searchsorted(self.t, times, side="left")
         worst = [
             np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in itertools.pairwise(ends)])
             for column in (self.residual, self.violation, self.step_error)
         ]
         n = len(times)
-        grown = np.diff(np.concatenate([total, shared[0], lost], axis=1), axis=0)
+        grown = np.diff(np.concatenate([total, lost], axis=1), axis=0)
         reactions = np.concatenate(
             [np.arange(n)[:, None], np.zeros((n, 1)), left.v, np.zeros((n, grown.shape[1]))], axis=1
         )
@@ -343,13 +457,23 @@ class Solution:
             t=times,
             q=right.q,
             v=right.v,
-            _before=total[0],
+            _before=total[0, : len(self.rows)],
             _ledger=ledger,
             _extra=extra,
             _reactions=reactions[1:] if n > 1 else reactions[:0],
             _dense=np.zeros(0),
+            _forces=self._forces_of(times) if hasattr(self.scheme, "reaction") else None,
         )
         return read_only(made)
+
+    def _forces_of(self, times: np.ndarray) -> np.ndarray:
+        """Return the forces at times from both sides, nan where no step was kept."""
+        made = np.full((2, len(times), self._all_rows), np.nan)
+        for values, side in zip(made, ("+", "-"), strict=True):
+            places = self._with_right_limits(self._places(times, side))
+            known = np.flatnonzero(self._whole(places.end))
+            values[known] = self._reacted(places, known)[0]
+        return made
 
     def _shared(self, times: np.ndarray, sums: np.ndarray, late: np.ndarray | None = None) -> np.ndarray:
         """Return sums at the nodes, shared within a step in proportion to time; in `late` steps all at the end."""
@@ -424,6 +548,15 @@ def kinetic_energies(model, t, q, v, M, out):
     for k in range(t.shape[0]):
         model.mass(t[k], vec(q, k * nq, nq), model.par, M)
         out[k] = 0.5 * quadratic(model.layout, M, vec(v, k * nv, nv))
+    return 0
+
+
+@unit(I(MODEL_RECORD, A, A, A), entry=True)
+def coordinate_rates(model, q, v, out):
+    """Write q_dot of every state; q, v and out are flat."""
+    nq, nv = model.layout[NQ], model.layout[NV]
+    for k in range(q.shape[0] // nq):
+        model.rate(vec(q, k * nq, nq), vec(v, k * nv, nv), model.par, vec(out, k * nq, nq))
     return 0
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from saltus.errors import FileFormatError, FunctionError, SettingError
 from saltus.io.format import Content, Variable, read, write
 from saltus.io.settings import describe, rebuild
-from saltus.io.stored import StoredContact, StoredJoint, StoredScheme, StoredSystem
+from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.record import KIND_NAMES
 from saltus.solution import NodeValues, Solution, event_type, read_only
 from saltus.status import Status
@@ -72,6 +72,8 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         made[f"events/{name}"] = Variable(events[name], ("event", "axis"), "N s" if name == "impulse" else "m s-1")
     if solution._extra is not None:
         made["extra/table"] = Variable(solution._extra, ("t", "extra_column"))
+    if solution._forces is not None:
+        made["reactions/force"] = Variable(solution._forces, ("side", "t", "reaction_row"), "N")
     try:
         made["gap"] = Variable(solution.gaps(), ("t", "contact"), "m")
     except (FunctionError, SettingError):
@@ -96,7 +98,11 @@ def _about(solution: Solution) -> dict[str, Any]:
             "joints": list(system.joint_names),
             "q_dot": system.q_dot is not None,
         },
-        "scheme": {"name": scheme.name, "description": scheme.description if stored else describe(scheme)},
+        "scheme": {
+            "name": scheme.name,
+            "description": scheme.description if stored else describe(scheme),
+            "reaction": hasattr(scheme, "reaction"),
+        },
     }
 
 
@@ -114,8 +120,10 @@ class _Recorder(NodeValues):
     seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = dataclasses.field(default_factory=dict)
 
     def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        made = self.seen.setdefault(q.tobytes() + v.tobytes(), (np.concatenate([q, v]), self.true_rate(q, v)))
-        return made[1]
+        made = self.true_rate(q, v)
+        for state, q_dot in zip(np.concatenate([q, v], axis=1), made, strict=True):
+            self.seen.setdefault(state.tobytes(), (state, q_dot))
+        return made
 
 
 def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
@@ -131,10 +139,11 @@ def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     parts, inner = 1, solution.scheme
     while hasattr(inner, "scheme"):  # a wrapper splits its steps in two
         parts, inner = 2 * parts, inner.scheme
-    whole = np.ones(len(solution.t) - 1, dtype=bool) if solution._extra is None else solution._extra[1:, 3] > 0.0
-    for k in np.flatnonzero(whole):
-        h = solution.t[k + 1] - solution.t[k]
-        asked(solution.t[k] + (np.arange(parts) + 0.5) / parts * h)
+    start, h = solution.t[:-1], np.diff(solution.t)
+    if solution._extra is not None:
+        kept = solution._extra[1:, 3] > 0.0
+        start, h = start[kept], h[kept]
+    asked((start[:, None] + (np.arange(parts) + 0.5) / parts * h[:, None]).ravel())
     if not recorder.seen:
         return np.zeros((0, nq + nv)), np.zeros((0, nq))
     states, rates = zip(*recorder.seen.values(), strict=True)
@@ -157,7 +166,8 @@ def _solution(content: Content) -> Solution:
     try:
         scheme = rebuild(about["scheme"]["description"])
     except SettingError:
-        scheme = StoredScheme(about["scheme"]["name"], about["scheme"]["description"])
+        kind = StoredForceScheme if about["scheme"].get("reaction") else StoredScheme
+        scheme = kind(about["scheme"]["name"], about["scheme"]["description"])
     return read_only(
         Solution(
             t=t,
@@ -178,6 +188,7 @@ def _solution(content: Content) -> Solution:
             _reactions=arrays["reactions/table"],
             _dense=arrays["dense/block"],
             _before=arrays["reactions/before"],
+            _forces=arrays.get("reactions/force"),
         )
     )
 

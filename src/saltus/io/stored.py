@@ -51,6 +51,18 @@ class StoredScheme:
     description: Any
 
     def interpolate(self, s, h, start, end, block, side):
-        raise SettingError(
+        raise self._unknown
+
+    @property
+    def _unknown(self) -> SettingError:
+        return SettingError(
             f"the scheme {self.name!r} of the file is not part of saltus: ask for times of the grid, or solve again"
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredForceScheme(StoredScheme):
+    """A scheme that is not part of saltus and described its forces inside of steps: averages would not be the same."""
+
+    def reaction(self, s, h, block, rows, side):
+        raise self._unknown

@@ -110,15 +110,22 @@ class StepDoubling:
         )
 
     def interpolate(self, s, h, start, end, block, side):
-        """Return q and v inside a step: each half by the inner scheme around the stored middle state."""
-        nq, nv = len(start.q), len(start.v)
-        middle = SimpleNamespace(q=block[:nq], v=block[nq : nq + nv], v_minus=block[nq + nv : nq + 2 * nv])
-        middle.q_dot, middle.rate = end.rate(middle.q, middle.v), end.rate
-        inner = (len(block) - nq - 2 * nv) // 2
-        first, second = block[nq + 2 * nv :][:inner], block[nq + 2 * nv + inner :]
-        if s < 0.5 or (s == 0.5 and side == "-"):
-            return self.scheme.interpolate(2.0 * s, 0.5 * h, start, middle, first, side)
-        return self.scheme.interpolate(2.0 * s - 1.0, 0.5 * h, middle, end, second, side)
+        """Return q and v inside steps: each half by the inner scheme around the stored middle state."""
+        nq, nv = start.q.shape[1], start.v.shape[1]
+        parts = np.split(block, [nq, nq + nv, nq + 2 * nv, (nq + 2 * nv + block.shape[1]) // 2], axis=1)
+        middle = SimpleNamespace(q=parts[0], v=parts[1], v_minus=parts[2], rate=end.rate)
+        middle.q_dot = end.rate(middle.q, middle.v)
+        early = (s < 0.5) | ((s == 0.5) & (side == "-"))
+        first, last = _chosen(early, start, middle), _chosen(early, middle, end)
+        place = np.where(early, 2.0 * s, 2.0 * s - 1.0)
+        return self.scheme.interpolate(place, 0.5 * h, first, last, np.where(early, parts[3], parts[4]), side)
+
+
+def _chosen(condition: np.ndarray, yes: SimpleNamespace, no: SimpleNamespace) -> SimpleNamespace:
+    """Return the states of one or the other node, row by row."""
+    names = ("q", "v", "v_minus", "q_dot")
+    values = {name: np.where(condition, getattr(yes, name), getattr(no, name)) for name in names}
+    return SimpleNamespace(**values, rate=no.rate)
 
 
 @unit(*(step_type(depth) for depth in (1, 2, 3)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-from typing import Literal
 
 import numpy as np
 
@@ -75,65 +73,11 @@ def _of_solution(solution: Solution, quantity: str) -> Curve:
         marks = np.union1d(solution.t, solution.events["t"])
         return Curve(
             marks[marks <= solution.t[-1]],
-            lambda t: _impulse(solution, t, "right"),
-            lambda t: _impulse(solution, t, "left"),
+            lambda t: solution.impulse_at(t, "+"),
+            lambda t: solution.impulse_at(t, "-"),
         )
     return Curve(
         solution.t,
-        lambda t: getattr(_state(solution, t, "+"), quantity),
-        lambda t: getattr(_state(solution, t, "-"), quantity),
+        lambda t: getattr(solution(t, "+"), quantity),
+        lambda t: getattr(solution(t, "-"), quantity),
     )
-
-
-def _state(solution: Solution, t: np.ndarray, side: Literal["+", "-"]):
-    """Return q and v at many times; without dense blocks the scheme interpolates all steps in one call."""
-    if solution._extra is not None:
-        return solution(t, side=side)
-    end = np.searchsorted(solution.t, t, side="right" if side == "+" else "left")
-    end = np.clip(end, 1, len(solution.t) - 1)
-    t_k, h = solution.t[end - 1], np.diff(solution.t)[end - 1]
-    start, stop = _nodes(solution, end - 1), _nodes(solution, end)
-    s = ((t - t_k) / h)[:, None]
-    q, v = solution.scheme.interpolate(s, h[:, None], start, stop, solution._dense, side)
-    # no step follows the last node, none leads to the first
-    if side == "+":
-        last = (t >= solution.t[-1])[:, None]
-        return SimpleNamespace(q=np.where(last, solution.q[-1], q), v=np.where(last, solution.v[-1], v))
-    first = (t <= solution.t[0])[:, None]
-    return SimpleNamespace(q=q, v=np.where(first, solution.v_minus[0], v))
-
-
-def _nodes(solution: Solution, k: np.ndarray) -> SimpleNamespace:
-    q, v = solution.q[k], solution.v[k]
-
-    def rate(q, v):
-        if solution.system.q_dot is None:
-            return v
-        return np.array([solution._rate(*both) for both in zip(q, v, strict=True)])
-
-    return SimpleNamespace(q=q, v=v, v_minus=solution.v_minus[k], q_dot=rate(q, v), rate=rate)
-
-
-def _impulse(solution: Solution, t: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-    """Return i(t): impacts count from their own time on, the rest of a step grows linearly."""
-    times, sums = _impacts(solution)
-    at_nodes = sums[np.searchsorted(times, solution.t, side="right")]
-    smooth = np.concatenate([solution._before[None], solution._before + np.cumsum(solution.impulse, axis=0)])
-    smooth = smooth - (at_nodes - at_nodes[0])
-    end = np.clip(np.searchsorted(solution.t, t, side="left"), 1, len(solution.t) - 1)
-    share = ((t - solution.t[end - 1]) / (solution.t[end] - solution.t[end - 1]))[:, None]
-    grown = smooth[end - 1] + share * (smooth[end] - smooth[end - 1])
-    return grown + sums[np.searchsorted(times, t, side=side)] - at_nodes[0]
-
-
-def _impacts(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
-    """Return the times of the impacts and the impulse accumulated before and after each of them."""
-    impacts = solution.events[solution.events["kind"] == "impact"]
-    impacts = impacts[np.argsort(impacts["t"], kind="stable")]
-    atoms = np.zeros((len(impacts), len(solution.rows)))
-    names = [name for name, _ in solution.rows]
-    for contact in set(names):
-        mine = impacts["contact"] == contact
-        first, count = names.index(contact), names.count(contact)
-        atoms[mine, first : first + count] = impacts["impulse"][mine, :count]
-    return impacts["t"], np.concatenate([np.zeros((1, len(names))), np.cumsum(atoms, axis=0)])
