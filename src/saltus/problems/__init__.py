@@ -4,46 +4,68 @@ from __future__ import annotations
 
 from .bead_column import bead_column
 from .belt import belt
+from .bowl import bowl
+from .circle_slide import circle_slide
+from .clattering_rod import clattering_rod
 from .coulomb_oscillator import coulomb_oscillator
+from .damped_pendulum import damped_pendulum
 from .double_pendulum import double_pendulum
 from .driven_pendulum import driven_pendulum
+from .forced_double_pendulum import forced_double_pendulum
+from .forced_impact_oscillator import forced_impact_oscillator
 from .four_bar import four_bar
 from .free_flight import free_flight
 from .impact_oscillator import impact_oscillator
 from .impacting_bar import impacting_bar
 from .incline_3d import incline_3d
 from .newtons_cradle import newtons_cradle
+from .painleve_rod import painleve_rod
 from .paoli_ball import paoli_ball
 from .rest_phase import rest_phase
+from .rocking_block import rocking_block
 from .rod_pendulum import rod_pendulum
 from .rolling_sphere import rolling_sphere
+from .slide_off import slide_off
 from .slider_crank import slider_crank
 from .sliding_block import sliding_block
 from .spinning_top import spinning_top
 from .tumbling_box import tumbling_box
+from .two_walls import two_walls
+from .vibrating_table import vibrating_table
 from .zeno_ball import zeno_ball
 from .zeno_oscillator import zeno_oscillator
 
 __all__ = [
     "bead_column",
     "belt",
+    "bowl",
+    "circle_slide",
+    "clattering_rod",
     "coulomb_oscillator",
+    "damped_pendulum",
     "double_pendulum",
     "driven_pendulum",
+    "forced_double_pendulum",
+    "forced_impact_oscillator",
     "four_bar",
     "free_flight",
     "impact_oscillator",
     "impacting_bar",
     "incline_3d",
     "newtons_cradle",
+    "painleve_rod",
     "paoli_ball",
     "rest_phase",
+    "rocking_block",
     "rod_pendulum",
     "rolling_sphere",
+    "slide_off",
     "slider_crank",
     "sliding_block",
     "spinning_top",
     "tumbling_box",
+    "two_walls",
+    "vibrating_table",
     "zeno_ball",
     "zeno_oscillator",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from saltus.errors import RunError
+from saltus.system import arity
 
 if TYPE_CHECKING:
     from scipy.integrate import OdeSolution
@@ -39,10 +40,14 @@ def integrate(rhs: Callable, y0: ArrayLike, t_end: float, max_step: float, event
 
 
 class SmoothReference:
-    """q(t), v(t) of M(q) v' = f(q, v), q' = q_dot(q, v) without contacts, integrated at the first call."""
+    """q(t), v(t) of M(q) v' = f, q' = q_dot(q, v) without contacts, integrated at the first call.
+
+    f is a function of (q, v) or (t, q, v).
+    """
 
     def __init__(self, M, f, q0, v0, t_end: float, max_step: float, q_dot=lambda q, v: v) -> None:
-        self.M, self.f, self.q_dot = M, f, q_dot
+        self.M, self.q_dot = M, q_dot
+        self.f = f if arity(f, "the force of a reference") == 3 else lambda t, q, v: f(q, v)
         self.q0, self.v0 = np.atleast_1d(np.asarray(q0, float)), np.atleast_1d(np.asarray(v0, float))
         self.t_end, self.max_step = t_end, max_step
 
@@ -52,7 +57,7 @@ class SmoothReference:
 
         def rhs(t, y):
             q, v = y[:nq], y[nq:]
-            return np.concatenate([self.q_dot(q, v), np.linalg.solve(self.M(q), self.f(q, v))])
+            return np.concatenate([self.q_dot(q, v), np.linalg.solve(self.M(q), self.f(t, q, v))])
 
         return integrate(rhs, np.concatenate([self.q0, self.v0]), self.t_end, self.max_step).sol
 
