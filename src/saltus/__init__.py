@@ -18,7 +18,7 @@ from saltus.errors import (
 )
 from saltus.io import load
 from saltus.problem import Exact, Problem
-from saltus.schemes import MoreauJean, PaoliVelocity, SchatzmanPaoli, StepDoubling
+from saltus.schemes import MoreauJean, PaoliVelocity, SchatzmanPaoli, StepDoubling, TDGMinus, TDGPlus
 from saltus.solution import Solution
 from saltus.solve import resume, solve
 from saltus.status import Status
@@ -59,6 +59,8 @@ __all__ = [
     "Status",
     "StepDoubling",
     "System",
+    "TDGMinus",
+    "TDGPlus",
     "contact",
     "load",
     "problems",

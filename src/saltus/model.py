@@ -493,12 +493,17 @@ class _Builder:
         for p in range(nv):
             members.setdefault(int(island[p]), []).append(p)
         w_ptr, w_col, x_ptr, x_pos = [0], [], [0], []
-        for row in rows:
-            w_col += row.columns
-            w_ptr.append(len(w_col))
-            touched = {int(island[position[j]]) for j in row.columns}
-            x_pos += sorted(p for number in touched for p in members[number])
-            x_ptr.append(len(x_pos))
+        counts = [*contact_rows, *[1] * nj]
+        for begin, count in zip(np.cumsum(counts) - counts, counts, strict=True):
+            block = rows[begin : begin + count]
+            # normal and tangential rows of a contact share a pattern, so that a sliding friction can be added to X_N
+            touched = {int(island[position[j]]) for row in block for j in row.columns}
+            moved = sorted(p for number in touched for p in members[number])
+            for row in block:
+                w_col += row.columns
+                w_ptr.append(len(w_col))
+                x_pos += moved
+                x_ptr.append(len(x_pos))
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
         numbers = {
             lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,

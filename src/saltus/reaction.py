@@ -17,6 +17,7 @@ from saltus.status import Status
 
 CONTRADICT, DRIFT_STALLED = int(Status.JOINTS_CONTRADICT), int(Status.DRIFT_STALLED)
 UNILATERAL = 1
+SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
 
 
 @unit(F(J, A, I, A), small=True)
@@ -133,12 +134,13 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
 
 
 @unit(REACT)
-def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info, work, iwork):
+def react(model, solver, lu, W, W_contact, W_joint, target, active, normal_only, v, P, info, work, iwork):
     """Solve joints and active contacts for the impulses and apply them.
 
     model / solver
-    in      lu: factors; W: rows (forces); W_joint: rows of the joint condition; target: constant of each row;
-            active: 1 per contact that takes part; normal_only: ignore friction (positions)
+    in      lu: factors; W: rows (forces); W_contact, W_joint: rows of the conditions; target: constant of each row,
+            unit slip in the tangential places of SLIDING contacts; active: 1 (the whole law) or SLIDING per contact
+            that takes part; normal_only: ignore friction (positions)
     in/out  v: free velocity -> velocity; P: warm start -> impulses, rows of inactive contacts 0;
             target: constant -> free value of each active row, target included
     out     info: residual, sweeps;  X at the front of work: rows of lu^-1 W
@@ -158,16 +160,19 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
     n, nb = 0, 0
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if active[c] == 1:
+        if active[c] == 1 or active[c] == SLIDING:
             blocks[3 * nb], blocks[3 * nb + 1] = layout[layout[KIND] + c], n
-            if normal_only == 1:
+            mu[nb] = model.constants[LAW_FLOATS * c + 1]
+            if active[c] == SLIDING:
+                slide(layout, lu, W, c, mu[nb], target, X, vec(work, at, nv))
+            if normal_only == 1 or active[c] == SLIDING:
                 blocks[3 * nb] = UNILATERAL
                 for r in range(row + 1, end):
                     P[r] = 0.0
                 end = row + 1
-            mu[nb] = model.constants[LAW_FLOATS * c + 1]
             for r in range(row, end):
-                solve_row(layout, lu, W, r, X, vec(work, at, nv))
+                if active[c] != SLIDING:
+                    solve_row(layout, lu, W, r, X, vec(work, at, nv))
                 rows[4 * n], rows[4 * n + 1] = layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]
                 rows[4 * n + 2], rows[4 * n + 3] = layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]
                 origin[n] = r
@@ -190,7 +195,7 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
         return 0
     for i in range(n):
         r = origin[i]
-        target[r] += row_dot(layout, W, r, v)
+        target[r] += row_dot(layout, W_contact, r, v)
         b[i] = target[r]
         P_active[i] = P[r]
     contacts = handle(
@@ -199,7 +204,7 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
             ivec(blocks, 0, 3 * nb),
             ivec(rows, 0, 4 * n),
             ivec(layout, layout[W_COL], layout[NW]),
-            W,
+            W_contact,
             ivec(layout, layout[X_COL], layout[NX]),
             X,
             vec(b, 0, n),
@@ -227,7 +232,29 @@ def react(model, solver, lu, W, W_joint, target, active, normal_only, v, P, info
         row_add(layout, X, origin[i], P_active[i], v)
         for j in range(nj):
             P[nr - nj + j] -= Z[j * n + i] * P_active[i]
+    for c in range(nc):
+        if active[c] == SLIDING:
+            row = layout[layout[CONTACT_ROW] + c]
+            for r in range(row + 1, layout[layout[CONTACT_ROW] + c + 1]):
+                P[r] = -model.constants[LAW_FLOATS * c + 1] * target[r] * P[row]
     return status
+
+
+@unit(I(J, A, A, I, F, A, A, A))
+def slide(layout, lu, W, contact, mu, direction, X, work):
+    """Write what a unit normal force of a sliding contact moves, its friction included: lu^-1 (W_N - mu W_T s).
+
+    direction: s in the tangential places of the contact's rows; the result stands in the normal row of X.
+    """
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    for r in range(row, end):
+        solve_row(layout, lu, W, r, X, work)
+    begin, size = layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1] - layout[layout[X_PTR] + row]
+    for r in range(row + 1, end):
+        tangential = layout[layout[X_PTR] + r]
+        for k in range(size):
+            X[begin + k] -= mu * direction[r] * X[tangential + k]
+    return 0
 
 
 def react_work(layout, contact_solver) -> int:
@@ -299,7 +326,7 @@ def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
             target[nr - nj + j] = g[nc + j]
         for i in range(nv):
             move[i] = 0.0
-        status = react(model, solver, lu, W, W, target, active, 1, move, P_move, info, rest, irest)
+        status = react(model, solver, lu, W, W, W, target, active, 1, move, P_move, info, rest, irest)
         if status != 0:
             return status
         model.rate(q, move, model.par, q_dot)
@@ -316,7 +343,7 @@ def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
             active[c] = 0
         for j in range(nj):
             target[nr - nj + j] = w[nr - nj + j]
-        status = react(model, solver, lu, W, W, target, active, 1, v, P_move, info, rest, irest)
+        status = react(model, solver, lu, W, W, W, target, active, 1, v, P_move, info, rest, irest)
         if status != 0:
             return status
         for j in range(nj):

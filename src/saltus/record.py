@@ -13,6 +13,6 @@ COUNTERS = 4
 # columns of an event row: t, contact, kind, then (N, T1, T2) of u_minus, u_plus and impulse
 EVENT_T, EVENT_CONTACT, EVENT_KIND, EVENT_BEFORE, EVENT_AFTER, EVENT_IMPULSE = 0, 1, 2, 3, 6, 9
 EVENT_COLUMNS = 12
-IMPACT, CLOSING, RELEASE, STICK, SLIP = range(5)
-KIND_NAMES = ("impact", "closing", "release", "stick", "slip")
+IMPACT, CLOSING, RELEASE, STICK, SLIP, PAINLEVE = range(6)
+KIND_NAMES = ("impact", "closing", "release", "stick", "slip", "painleve")
 EVENTS_PER_CONTACT = 2  # a step can close a contact and find it sticking

@@ -23,6 +23,8 @@ class Status(enum.IntEnum):
     STEP_TOO_SMALL = 17
     MODEL_FAILED = 18
     STEP_CHANGED = 19
+    JAMMED = 20
+    DEGREES_SPENT = 21
 
     @property
     def sentence(self) -> str:
@@ -45,4 +47,6 @@ _SENTENCES = {
     Status.STEP_TOO_SMALL: "The step size fell below its floor.",
     Status.MODEL_FAILED: "A model function reported a failure.",
     Status.STEP_CHANGED: "The step size changed, but the scheme remembers the step before; keep h.",
+    Status.JAMMED: "A sliding contact jams: no finite contact force keeps it closed (Painleve).",
+    Status.DEGREES_SPENT: "The list of degrees is shorter than the run has intervals; add degrees or give one number.",
 }

@@ -58,7 +58,7 @@ JOINTS = types.FunctionType(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltu
 Solver = namedtuple("Solver", "solve local cone residual joints settings")
 SOLVER_RECORD = types.NamedTuple([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
 SOLVER = handle_type(SOLVER_RECORD, "Solver")
-REACT = types.FunctionType(I(MODEL, SOLVER, A, A, A, A, J, I, A, A, A, A, J))
+REACT = types.FunctionType(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, A, J))  # see saltus/reaction.py
 DRIFT = types.FunctionType(I(MODEL, SOLVER, A, F, A, A, A, A, J))  # settings t q v P work iwork
 
 Reaction = namedtuple("Reaction", "solver react drift")

@@ -4,5 +4,7 @@ from saltus.schemes.moreau_jean import MoreauJean
 from saltus.schemes.paoli_velocity import PaoliVelocity
 from saltus.schemes.schatzman_paoli import SchatzmanPaoli
 from saltus.schemes.step_doubling import StepDoubling
+from saltus.schemes.tdg_minus import TDGMinus
+from saltus.schemes.tdg_plus import TDGPlus
 
-__all__ = ["MoreauJean", "PaoliVelocity", "SchatzmanPaoli", "StepDoubling"]
+__all__ = ["MoreauJean", "PaoliVelocity", "SchatzmanPaoli", "StepDoubling", "TDGMinus", "TDGPlus"]

@@ -279,7 +279,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
                 model.kinematics(t + h, q, par, W_end, w_end)
                 for r in range(nr - nj, nr):
                     target[r] = w_end[r]
-            status = reaction.react(model, reaction.solver, S, W, W_end, target, active, 0, v_new, P, info, rest, irest)
+            status = reaction.react(
+                model, reaction.solver, S, W, W, W_end, target, active, 0, v_new, P, info, rest, irest
+            )
             if status != 0:
                 return status
             record.counters[SWEEPS] += whole(info[1])

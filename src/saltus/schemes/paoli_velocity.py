@@ -200,7 +200,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, wo
                 target[layout[layout[CONTACT_ROW] + c]] += (
                     model.constants[LAW_FLOATS * c] * u_minus[layout[layout[CONTACT_ROW] + c]]
                 )
-            status = reaction.react(model, reaction.solver, S, W, W, target, active, 0, v_new, P, info, rest, irest)
+            status = reaction.react(model, reaction.solver, S, W, W, W, target, active, 0, v_new, P, info, rest, irest)
             if status != 0:
                 return status
             record.counters[SWEEPS] += whole(info[1])

@@ -14,19 +14,46 @@ from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
-from saltus.layout import KIND, NC, NJ
+from saltus.layout import KIND, NC, NJ, NR
 from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_joints, react
+from saltus.stages.galerkin import DENSE_HEADER, EVENTS, MOST_PIECES, galerkin, memory_size, piece_size
+from saltus.stages.settings import GalerkinSettings
 
 
 class SchemeLike(Protocol):
-    """A scheme: frozen settings, a plan for a system, an interpolation inside a step."""
+    """A scheme: frozen settings, a plan for a system, an interpolation inside of its steps.
+
+    `interpolate(s, h, start, end, block, side)` evaluates n steps at once and returns q (n, nq) and v (n, nv):
+
+    s, h
+        Places in the steps, 0 to 1, and sizes of the steps [s], both (n, 1).
+    start, end
+        Nodes around the steps, one row per step: q (n, nq), v (n, nv) right limits, v_minus (n, nv) left limits,
+        q_dot (n, nq), and rate(q, v), which gives q_dot of any other states by row. A loaded solution knows q_dot only
+        of states that were asked for at the middle of every step (of both halves for a wrapper): ask for the same
+        states at every s.
+    block
+        Dense blocks (n, size), all of one size; size 0 for schemes without.
+    side
+        "+" or "-": which limit is wanted at a break point inside of a step. Grid points themselves are never asked for.
+
+    A scheme that knows its contact forces inside of a step may also have `reaction(s, h, block, rows, side)`, which
+    returns the force r at s [N] and its integral since the start of the step [N s], each (n, rows), both without
+    impacts; rows counts all reaction rows, contacts first, joints after them. Here grid points are asked for: s = 0 is
+    the right limit at the start, s = 1 with "-" the left limit at the end, and s = 1 with "+" the right limit at the
+    end, asked for where the step that follows is not known (end of the run, thinned runs). At s = 1 the integral is the
+    impulse of the step without its impacts; what the joints take of an impact counts at the end of the step. Without
+    `reaction` the force is the average over the step.
+    """
 
     @property
     def name(self) -> str: ...
 
     def plan(self, layout: np.ndarray) -> SchemePlan: ...
 
-    def interpolate(self, s: float, h: float, start: Any, end: Any, block: np.ndarray, side: str) -> tuple: ...
+    def interpolate(
+        self, s: np.ndarray, h: np.ndarray, start: Any, end: Any, block: np.ndarray, side: str
+    ) -> tuple: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,3 +141,21 @@ def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reactio
         contact_solver.settings(),
     )
     return Reaction(solver, react, correct_drift if drift else no_drift)
+
+
+def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
+    """Return the plan of a time-discontinuous Galerkin scheme."""
+    contact_solver = chosen_solver(scheme.solver, layout)
+    settings, work, iwork, n = scheme.sizes(layout, contact_solver)
+    pieces = MOST_PIECES if scheme.split and scheme.activation == "interval" and layout[NC] else 1
+    return SchemePlan(
+        scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
+        step=galerkin,
+        settings=settings,
+        inner=reaction_plan(layout, contact_solver, drift=False),
+        memory=memory_size(layout, n),
+        work=work,
+        iwork=iwork,
+        dense=DENSE_HEADER + pieces * piece_size(layout, n) + int(layout[NR]),
+        events=EVENTS * pieces * int(layout[NC]),
+    )

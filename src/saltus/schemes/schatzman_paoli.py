@@ -226,7 +226,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
             u_free[r] = u + w[r] + e * u_minus[r]
             reacting = reacting or not u + target[r] >= 0.0
         if reacting:
-            status = reaction.react(model, reaction.solver, S, W, W, target, active, 0, x_new, P, info, rest, irest)
+            status = reaction.react(model, reaction.solver, S, W, W, W, target, active, 0, x_new, P, info, rest, irest)
             if status != 0:
                 return status
             record.counters[SWEEPS] += whole(info[1])

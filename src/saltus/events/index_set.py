@@ -1,0 +1,132 @@
+"""The index set: which closed contacts push, stick or slip, decided by the contact law on acceleration level.
+
+For contacts that are closed and neither approach nor separate the law between u and P holds between the gap
+acceleration and the force r. Where a contact slips the direction of its friction is known; where it does not,
+Coulomb's law acts on the tangential acceleration (Acary & Brogliato 2008, ch. 8).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NR, NV, NW, NX, SIZE
+from saltus.profile import factor, solve
+from saltus.reaction import SLIDING, react_iwork, react_work, row_add, row_dot, slide
+from saltus.record import FORCE_CALLS, SWEEPS
+from saltus.status import Status
+
+STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
+OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
+CANDIDATE, MUST_SLIP = 1, 2  # who takes part in the decision; the second slips in its given direction
+STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
+
+
+def decide_work(layout, contact_solver) -> int:
+    """Return the floats that `decide` needs."""
+    nv, nr = int(layout[NV]), int(layout[NR])
+    own = 1 + int(layout[SIZE]) + int(layout[NW]) + int(layout[NX]) + 2 * nv + 3 * nr
+    return own + react_work(layout, contact_solver)
+
+
+def decide_iwork(layout, contact_solver) -> int:
+    """Return the integers that `decide` needs."""
+    return int(layout[NC]) + react_iwork(layout, contact_solver)
+
+
+@unit(I(MODEL, REACTION, F, A, A, J, F, J, A, A, A, A, A, J, RECORD))
+def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r, info, work, iwork, record):
+    """Write the index set of the candidates, their slip directions, the accelerations and the forces.
+
+    model / reaction
+    in      candidate: 0, CANDIDATE or MUST_SLIP per contact; rolling: slip speed up to which a contact does not slip
+    in/out  direction: two numbers per contact, given for MUST_SLIP; r: warm start
+    out     index, a, r; info: residual, sweeps
+    A contact for which no force does what the law asks for (Painleve) becomes IMPULSIVE: the law on velocity level
+    will treat it.
+    """
+    layout, par = model.layout, model.par
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
+    at = 1 + size + nw + nx
+    f, column = vec(work, at, nv), vec(work, at + nv, nv)
+    at += 2 * nv
+    w, zeta, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
+    at += 3 * nr
+    rest, active, irest = (
+        vec(work, at, work.shape[0] - at),
+        ivec(iwork, 0, nc),
+        ivec(iwork, nc, iwork.shape[0] - nc),
+    )
+    if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+        model.mass(t, q, par, lu)
+        status = factor(layout, lu)
+        if status != 0:
+            return status
+        work[0] = 1.0
+    model.force(t, q, v, par, f)
+    record.counters[FORCE_CALLS] += 1
+    model.kinematics(t, q, par, W, w)
+    model.curvature(t, q, v, par, zeta)
+    status = 0
+    for attempt in range(2):
+        solve(layout, lu, f, a, column)
+        for i in range(nr):
+            target[i] = zeta[i]
+        for c in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            active[c] = 0
+            if attempt == 0:
+                index[c] = OPEN
+            if candidate[c] == 0 or index[c] == IMPULSIVE:
+                continue
+            active[c] = 1
+            if end - row == 1:
+                continue
+            if attempt == 1:  # the solver found nothing: forces of frictional contacts are left to the impulses
+                index[c], active[c] = IMPULSIVE, 0
+                continue
+            speed = 0.0
+            for i in range(row + 1, end):
+                slip = row_dot(layout, W, i, v) + w[i]
+                speed += slip * slip
+            speed = sqrt(speed)
+            if candidate[c] == MUST_SLIP or speed > rolling:
+                for i in range(row + 1, end):
+                    if candidate[c] != MUST_SLIP:
+                        direction[2 * c + i - row - 1] = (row_dot(layout, W, i, v) + w[i]) / speed
+                    target[i] = direction[2 * c + i - row - 1]
+                active[c] = SLIDING
+                slide(layout, lu, W, c, model.constants[LAW_FLOATS * c + 1], target, X, column)
+                for i in range(nv):
+                    column[i] = 0.0
+                row_add(layout, X, row, 1.0, column)
+                if not row_dot(layout, W, row, column) > 0.0:
+                    # a push would press the contact together: released if it separates anyhow, else impulsive
+                    gap_acceleration = zeta[row] + row_dot(layout, W, row, a)
+                    index[c] = OPEN if gap_acceleration >= 0.0 else IMPULSIVE
+                    active[c] = 0
+        status = reaction.react(model, reaction.solver, lu, W, W, W, target, active, 0, a, r, info, rest, irest)
+        record.counters[SWEEPS] += whole(info[1])
+        if status != STALLED and status != UNSOLVABLE:
+            break
+    if status != 0:
+        return status
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if active[c] == 0 or not r[row] > 0.0:
+            continue
+        index[c] = SLIP
+        if active[c] == 1 and end - row > 1:
+            friction = 0.0
+            for i in range(row + 1, end):
+                friction += r[i] * r[i]
+            friction = sqrt(friction)
+            if friction < STICKING * model.constants[LAW_FLOATS * c + 1] * r[row]:
+                index[c] = STICK
+            else:
+                for i in range(row + 1, end):
+                    direction[2 * c + i - row - 1] = -r[i] / larger(friction, 1e-300)
+    return 0

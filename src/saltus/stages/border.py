@@ -1,0 +1,168 @@
+"""The end of an interval: the impulse of what is closed there, and the way back to what is held."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.events.index_set import SLIP, STICK
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ, NR, NV, NW, NX, SIZE
+from saltus.profile import factor, solve_row
+from saltus.reaction import row_add, row_dot
+from saltus.record import SWEEPS
+from saltus.stages.hold import HOLD_INTEGERS, factor_rows, solve_rows
+from saltus.status import Status
+
+DRIFT_STALLED = int(Status.DRIFT_STALLED)
+BY_REST, BY_PREVIOUS, BY_LEFT = range(3)  # impact laws: which velocity restitution looks at
+NORMAL, WHOLE = 1, 2  # how far a contact is held by `project`
+MOST_PROJECTIONS = 20  # they converge quadratically
+
+
+@unit(I(MODEL, REACTION, F, F, F, I, A, A, A, A, J, J, A, A, A, A, A, A, J, RECORD))
+def border(
+    model, reaction, t, h, rest_speed, law, q, v, a, u_start, index, closed, v_new, P, u_minus, u_plus, info, work,
+    iwork, record,
+):  # fmt: skip
+    """Solve the law on velocity level for the contacts that are closed at the end of an interval, and the joints.
+
+    model / reaction
+    in      h: length of the whole interval, by which the law "rest" tells a hop from a bounce; v: velocity without
+            impulse; a: acceleration there; u_start: row velocities at the beginning (law "previous"); closed: 1 per
+            contact that takes part
+    out     v_new; P; u_minus, u_plus: row velocities before and after
+    """
+    layout, par = model.layout, model.par
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    lu, W = vec(work, 1, size), vec(work, 1 + size, nw)
+    at = 1 + size + nw + nx + 2 * nv
+    w, zeta, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
+    at += 3 * nr
+    rest = vec(work, at, work.shape[0] - at)
+    if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+        model.mass(t, q, par, lu)
+        status = factor(layout, lu)
+        if status != 0:
+            return status
+        work[0] = 1.0
+    model.kinematics(t, q, par, W, w)
+    if law == BY_REST:
+        model.curvature(t, q, v, par, zeta)
+    for i in range(nr):
+        u_minus[i] = row_dot(layout, W, i, v) + w[i]
+        target[i] = w[i]
+        P[i] = 0.0
+    for c in range(nc):
+        row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
+        if closed[c] == 0 or e == 0.0:
+            continue
+        speed = u_start[row] if law == BY_PREVIOUS else u_minus[row]
+        if law == BY_REST:
+            pressed = row_dot(layout, W, row, a) + zeta[row]
+            if pressed < 0.0 and -2.0 * e * u_minus[row] <= -h * pressed:
+                speed = 0.0  # it would be back within the interval: it comes to rest
+        target[row] += e * speed
+    for i in range(nv):
+        v_new[i] = v[i]
+    status = reaction.react(model, reaction.solver, lu, W, W, W, target, closed, 0, v_new, P, info, rest, iwork)
+    record.counters[SWEEPS] += whole(info[1])
+    for i in range(nr):
+        u_plus[i] = row_dot(layout, W, i, v_new) + w[i]
+    return status
+
+
+@unit(I(MODEL, F, F, A, A, J, A, A, A, J))
+def project(model, tolerance, t, q, v, held, P, g, work, iwork):
+    """Move q onto the joints and held contacts by the shortest way in the metric of M, then v.
+
+    in/out  q, v; held: NORMAL or WHOLE (with friction rows) per contact that is held
+    out     P: impulses of the velocity correction are added; g: gaps and constraints at the new q
+    """
+    layout, par = model.layout, model.par
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
+    at = 1 + size + nw + nx
+    move, column = vec(work, at, nv), vec(work, at + nv, nv)
+    at += 2 * nv
+    w, b, x, left, scale = (
+        vec(work, at, nr),
+        vec(work, at + 2 * nr, nr),
+        vec(work, at + 3 * nr, nr),
+        vec(work, at + 4 * nr, nr),
+        vec(work, at + 5 * nr, nr),
+    )
+    at += 7 * nr
+    D, lu_D = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr)
+    at += 2 * nr * nr
+    q_dot = vec(work, at, nq)
+    rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, nr)
+    for attempt in range(MOST_PROJECTIONS + 2):
+        velocities = False
+        model.gap(t, q, par, g)
+        length, worst, joint = 0.0, 0.0, 0.0
+        for i in range(nq):
+            length = larger(length, abs(q[i]))
+        for c in range(nc):
+            if held[c] != 0:
+                worst = larger(worst, abs(g[c]))
+        for j in range(nj):
+            joint = larger(joint, abs(g[nc + j]))
+        worst = larger(worst, joint)
+        if worst <= tolerance * (1.0 + length) or attempt > MOST_PROJECTIONS:
+            if joint > tolerance * (1.0 + length):
+                return DRIFT_STALLED
+            velocities = True
+        if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+            model.mass(t, q, par, lu)
+            status = factor(layout, lu)
+            if status != 0:
+                return status
+            work[0] = 1.0
+        model.kinematics(t, q, par, W, w)
+        n = 0
+        for c in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            if held[c] == 0:
+                continue
+            last = end if velocities and held[c] == WHOLE else row + 1
+            for i in range(row, last):
+                rows[n] = i
+                b[n] = -(row_dot(layout, W, i, v) + w[i]) if velocities else -g[c]
+                n += 1
+        for j in range(nj):
+            i = nr - nj + j
+            rows[n] = i
+            b[n] = -(row_dot(layout, W, i, v) + w[i]) if velocities else -g[nc + j]
+            n += 1
+        for i in range(n):
+            solve_row(layout, lu, W, rows[i], X, column)
+        redundant = factor_rows(layout, W, X, rows, n, D, lu_D, scale, column, pivots)
+        # redundant contacts of a tilted body may disagree while they penetrate: then this is the best compromise
+        solve_rows(n, D, lu_D, scale, pivots, redundant, b, x, left)
+        if velocities:
+            for i in range(n):
+                row_add(layout, X, rows[i], x[i], v)
+                P[rows[i]] += x[i]
+            return 0
+        for i in range(nv):
+            move[i] = 0.0
+        for i in range(n):
+            row_add(layout, X, rows[i], x[i], move)
+        model.rate(q, move, par, q_dot)
+        for i in range(nq):
+            q[i] += q_dot[i]
+        model.retract(q, par)
+    return 0
+
+
+@unit(I(MODEL, J, J, J, J))
+def held_set(model, index, resting, stopped, held):
+    """Write how far every contact is held at a border; return whether anything is, joints included."""
+    nc, anything = model.layout[NC], model.layout[NJ] > 0
+    for c in range(nc):
+        held[c] = 0
+        if index[c] == SLIP or index[c] == STICK or resting[c] == 1:
+            held[c] = WHOLE if index[c] == STICK or stopped[c] == 1 else NORMAL
+            anything = True
+    return 1 if anything else 0

@@ -1,0 +1,103 @@
+"""Dense output of the Galerkin schemes, from the blocks that their steps store (see galerkin.py).
+
+A block: number of pieces and of stages, nq, nv, number of rows, whether q_dot is not v. For every piece its place in
+the step, q and v at its beginning, accelerations and forces of the stages, and the rates q_dot of the stages where
+q_dot is not v. At the end the forces of the right limit.
+The velocity is the integral of the polynomial through all stage accelerations: it ends in the left limit and is one
+order better than the interpolated stage velocities.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from saltus.stages.tableau import Tableau
+
+HEADER = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class _Steps:
+    """Steps of one shape, and for each of them the piece that is asked for."""
+
+    rows: np.ndarray  # which of the steps
+    made: Tableau
+    places: np.ndarray  # (n, pieces, 2) where pieces begin and end
+    q: np.ndarray  # (n, pieces, nq), as the others below
+    v: np.ndarray
+    a: np.ndarray  # (n, pieces, stages, nv)
+    r: np.ndarray
+    q_dot: np.ndarray | None
+    r_end: np.ndarray
+    which: np.ndarray  # the piece
+    x: np.ndarray  # the place in it, 0 to 1
+    length: np.ndarray  # its duration [s], (n, 1)
+
+    def mine(self, parts: np.ndarray) -> np.ndarray:
+        """Return the parts of the pieces that are asked for."""
+        return parts[np.arange(len(self.which)), self.which]
+
+
+def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
+    known = {one.stages: one for one in tableaux}
+    shapes, group = np.unique(block[:, :HEADER].astype(int), axis=0, return_inverse=True)
+    for k, (pieces, stages, nq, nv, nr, own_rate) in enumerate(shapes):
+        rows = np.flatnonzero(group.ravel() == k)
+        widths = [2, nq, nv, stages * nv, stages * nr, stages * nq * own_rate]
+        ends = np.cumsum(widths)
+        body = block[rows, HEADER : HEADER + pieces * ends[-1]].reshape(len(rows), pieces, ends[-1])
+        places, q, v, a, r, q_dot = np.split(body, ends[:-1], axis=2)
+        inner = places[:, :-1, 1]
+        which = np.sum(s[rows] > inner if side == "-" else s[rows] >= inner, axis=1)
+        begin, stop = (places[np.arange(len(rows)), which, i][:, None] for i in (0, 1))
+        shape = len(rows), pieces, stages
+        yield _Steps(
+            rows, known[stages], places, q, v, a.reshape(*shape, nv), r.reshape(*shape, nr),
+            q_dot.reshape(*shape, nq) if own_rate else None, block[rows, HEADER + pieces * ends[-1] :], which,
+            ((s[rows] - begin) / (stop - begin))[:, 0], (stop - begin) * h[rows],
+        )  # fmt: skip
+
+
+def interpolate(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple[np.ndarray, np.ndarray]:
+    """Return q and v at places s (n, 1) in steps of size h (n, 1)."""
+    q, v = np.empty_like(start.q), np.empty_like(start.v)
+    for steps in _steps(tableaux, s, h, block, side):
+        made, x, length = steps.made, steps.x, steps.length
+        q_0, v_0, a = steps.mine(steps.q), steps.mine(steps.v), steps.mine(steps.a)
+        once, twice = made.integrals(x)
+        v[steps.rows] = v_0 + length * _combined(once, a)
+        if steps.q_dot is None:
+            middle = q_0 + length * x[:, None] * v_0 + length**2 * _combined(twice, a)
+            reached = q_0 + length * v_0 + length**2 * _combined(made.integrals(np.ones(1))[1], a)
+        else:
+            q_dot = steps.mine(steps.q_dot)
+            middle, reached = q_0 + length * _combined(once, q_dot), q_0 + length * _combined(made.b[None], q_dot)
+        # the end of a piece is the beginning of the next one, or the node
+        ends = np.concatenate([steps.q[:, 1:], end.q[steps.rows][:, None]], axis=1)
+        # what rounding, superconvergence and projection add is closed by a cubic without slope at both ends
+        q[steps.rows] = middle + (x * x * (3.0 - 2.0 * x))[:, None] * (steps.mine(ends) - reached)
+    return q, v
+
+
+def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarray, np.ndarray]:
+    """Return the forces of all rows at s and their integral since the beginning of the step."""
+    force, impulse = np.zeros((len(s), rows)), np.zeros((len(s), rows))
+    for steps in _steps(tableaux, s, h, block, side):
+        made, mine = steps.made, steps.mine(steps.r)
+        durations = (steps.places[:, :, 1] - steps.places[:, :, 0]) * h[steps.rows]
+        sums = np.cumsum(durations[:, :, None] * np.einsum("k,npkj->npj", made.b, steps.r), axis=1)
+        before = steps.mine(np.concatenate([np.zeros_like(sums[:, :1]), sums], axis=1))
+        force[steps.rows] = _combined(made.interpolation(steps.x), mine)
+        impulse[steps.rows] = before + steps.length * _combined(made.integrals(steps.x)[0], mine)
+        if side == "+":
+            ended = s[steps.rows, 0] >= 1.0
+            force[steps.rows[ended]] = steps.r_end[ended]
+    return force, impulse
+
+
+def _combined(weights: np.ndarray, stages: np.ndarray) -> np.ndarray:
+    """Return stage values (n, stages, size) combined by weights (n or 1, stages)."""
+    return np.einsum("nk,nkj->nj", np.broadcast_to(weights, stages.shape[:2]), stages)

@@ -1,0 +1,722 @@
+"""One step of the time-discontinuous Galerkin families: stages, border, projection, next index set.
+
+A step is one interval, or several where it is split at a release, the stop of a slip or the break of a stick; all of
+them are treated alike. What the next interval begins with (index set, acceleration and forces of the state) is
+decided at the end of this one and kept in the memory of the state.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J, step_type
+from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, OPEN, SLIP, STICK, decide
+from saltus.layout import (
+    CONTACT_ROW,
+    FLAGS,
+    LAW_FLOATS,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    NW,
+    NX,
+    RATE_IDENTITY,
+    SIZE,
+)
+from saltus.profile import quadratic
+from saltus.reaction import row_dot
+from saltus.record import (
+    CLOSING,
+    DENSE_USED,
+    DRIVE_WORK,
+    ERROR,
+    EVENTS_USED,
+    FORCE_WORK,
+    H_USED,
+    IMPACT,
+    PAINLEVE,
+    REACTED,
+    RELEASE,
+    RESIDUAL,
+    VIOLATION,
+)
+from saltus.record import DEGREE as RECORD_DEGREE
+from saltus.record import SLIP as SLIP_EVENT
+from saltus.record import STICK as STICK_EVENT
+from saltus.reporting import new_event
+from saltus.stages.border import BY_PREVIOUS, border, held_set, project
+from saltus.stages.hold import JAM, JAMMED, POWERS, accelerate
+from saltus.stages.interval import (
+    BY_STAGE,
+    CLOSED,
+    HOLD_AT,
+    LARGEST,
+    LAW,
+    PROJECT,
+    PROJECTED,
+    RENEW,
+    REST,
+    SETTINGS,
+    SPLIT,
+    evaluate,
+    solve_interval,
+)
+from saltus.stages.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTORS, WEIGHT
+from saltus.stages.transition import BROKE, NONE, RELEASED, STOPPED, lagrange_weights, transition, watched
+from saltus.status import Status
+
+DEGREES_SPENT, STALLED = int(Status.DEGREES_SPENT), int(Status.NEWTON_STALLED)
+MOST_PIECES = 8  # pieces of one interval; what happens after the last split waits for the border
+FINEST_SHARE = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
+RELEASING, BREAKING = -1, -2  # a contact that this border lets go of, or that begins to slip
+EVENTS = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
+MOST_PASSES = 50  # of the impulse that the stages of D+ feel
+# what the state remembers: whether it is valid, intervals done, stages of the last polynomial (0: none to go by);
+# then index set, slip directions, and a, r, u, powers of the state, and the last stage accelerations
+VALID, INTERVALS, AHEAD, REMEMBERED = range(4)
+DENSE_HEADER, PIECE_HEADER = 6, 2  # see dense.py
+
+
+def memory_size(layout, n: int) -> int:
+    """Return the floats of the memory of a state."""
+    nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
+    return REMEMBERED + 4 * nc + nv + 2 * nr + POWERS + nc + n * nv
+
+
+def piece_size(layout, n: int) -> int:
+    """Return the floats of the dense output of one piece."""
+    nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
+    own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else n * nq
+    return PIECE_HEADER + nq + nv + n * (nv + nr) + own_rate
+
+
+def galerkin_work(layout, n: int) -> int:
+    """Return the floats that the step needs for itself."""
+    nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
+    return 1 + 3 * nq + 4 * nv + 2 * (nc + nj) + 5 * nr + 3 + n + int(layout[SIZE])
+
+
+def galerkin_iwork(layout) -> int:
+    """Return the integers that the step needs for itself."""
+    return 6 * int(layout[NC]) + 2
+
+
+@unit(step_type(0))
+def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+    # ---- model / settings / in / out / work
+    layout, par = model.layout, model.par
+    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
+    memory, header, width = state_new.memory, record.header, POWERS + nc
+    largest, by_stage = whole(settings[LARGEST]), settings[BY_STAGE] == 1.0
+    for i in range(memory.shape[0]):
+        memory[i] = state.memory[i]
+    # one degree for all intervals, or one for each
+    listed = whole(settings[SETTINGS])
+    interval = whole(memory[INTERVALS]) if listed > 1 else 0
+    if interval >= listed:
+        return DEGREES_SPENT
+    start = whole(settings[SETTINGS + 1 + interval])
+    tab = vec(settings, start, settings.shape[0] - start)
+    degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
+    b, P_share = vec(tab, VECTORS + WEIGHT * n, n), vec(tab, VECTORS + SHARE * n, n)
+    direction = vec(memory, REMEMBERED + nc, 3 * nc)
+    at = REMEMBERED + 4 * nc
+    a_0, r_0, u_0, powers_0, a_last = (
+        vec(memory, at, nv),
+        vec(memory, at + nv, nr),
+        vec(memory, at + nv + nr, nr),
+        vec(memory, at + nv + 2 * nr, width),
+        vec(memory, at + nv + 2 * nr + width, largest * nv),
+    )
+    q_0, v_0, v, v_end, push = (
+        vec(work, 1, nq),
+        vec(work, 1 + nq, nv),
+        vec(work, 1 + nq + nv, nv),
+        vec(work, 1 + nq + 2 * nv, nv),
+        vec(work, 1 + nq + 3 * nv, nv),
+    )
+    at = 1 + nq + 4 * nv
+    q, shifted = vec(work, at, nq), vec(work, at + nq, nq)
+    at += 2 * nq
+    g, g_0 = vec(work, at, nc + nj), vec(work, at + nc + nj, nc + nj)
+    at += 2 * (nc + nj)
+    P, u_minus, u_plus, u_start, corrected = (
+        vec(work, at, nr),
+        vec(work, at + nr, nr),
+        vec(work, at + 2 * nr, nr),
+        vec(work, at + 3 * nr, nr),
+        vec(work, at + 4 * nr, nr),
+    )
+    at += 5 * nr
+    info, speed, weights = vec(work, at, 2), vec(work, at + 2, 1), vec(work, at + 3, n)
+    at += 3 + largest
+    M = vec(work, at, layout[SIZE])
+    at += layout[SIZE]
+    span = largest * (2 * nq + 2 * nv + 2 * nr + width)
+    stages, inner = vec(work, at, span), vec(work, at + span, work.shape[0] - at - span)
+    room = vec(inner, whole(settings[HOLD_AT]), inner.shape[0] - whole(settings[HOLD_AT]))
+    index, closed, resting, stopped, held, candidate = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, nc, nc),
+        ivec(iwork, 2 * nc, nc),
+        ivec(iwork, 3 * nc, nc),
+        ivec(iwork, 4 * nc, nc),
+        ivec(iwork, 5 * nc, nc),
+    )
+    found = ivec(iwork, 6 * nc, 2)
+    iinner = ivec(iwork, 6 * nc + 2, iwork.shape[0] - 6 * nc - 2)
+    iroom = ivec(iinner, largest * nv + 2 * nc, iinner.shape[0] - largest * nv - 2 * nc)
+    Q, V, a = vec(stages, 0, n * nq), vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
+    span = n * (2 * nq + 2 * nv)
+    R, U, powers = (
+        vec(stages, span, n * nr),
+        vec(stages, span + n * nr, n * nr),
+        vec(stages, span + 2 * n * nr, n * width),
+    )
+    for i in range(nq):
+        q_0[i] = state.q[i]
+    for i in range(nv):
+        v_0[i] = state.v[i]
+    for k in range(nc):
+        index[k] = whole(memory[REMEMBERED + k])
+    header[H_USED], header[ERROR], header[RESIDUAL], header[RECORD_DEGREE] = h, 0.0, 0.0, degree
+    header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
+    header[REACTED] = 1.0 if nj > 0 else 0.0
+    for i in range(nr):
+        record.impulse[i] = 0.0
+    for k in range(nc):
+        record.dissipation[k] = 0.0
+
+    # ---- the start of a run, or of a segment behind a jump of the force
+    if memory[VALID] == 0.0 or work[0] == 0.0:
+        for k in range(nc):
+            resting[k], stopped[k], candidate[k] = 0, 0, 0
+            if memory[VALID] == 0.0:
+                index[k] = OPEN
+        model.gap(t, q_0, par, g)
+        status = settle(
+            model, reaction, settings, t, q_0, v_0, g, degree, 0.0, index, direction, resting, stopped, candidate,
+            a_0, r_0, u_0, powers_0, info, inner, iinner, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        memory[AHEAD] = 0.0
+        memory[VALID], work[0] = 1.0, 1.0
+
+    done, pieces, jams, share, straight = 0.0, 0, 0, 1.0, False
+    used = DENSE_HEADER
+    while True:
+        # ---- stages
+        size = (h - done) * share
+        for i in range(nv):
+            push[i] = 0.0
+        fill(
+            tab, memory[AHEAD] == n and pieces == 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width
+        )
+        if by_stage or settings[LAW] == BY_PREVIOUS:
+            model.gap(t + done, q_0, par, g_0)
+        status = solve_interval(
+            model, reaction, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
+            inner, iinner,
+        )  # fmt: skip
+        if status == JAMMED and jams < nc:
+            jams += 1
+            jam = iroom[JAM]
+            index[jam] = IMPULSIVE
+            new_event(t + done, jam, PAINLEVE, 0, 0, u_0, u_0, P, record)
+            inner[RENEW] = 1.0
+            status = evaluate(
+                model, reaction, settings, t + done, q_0, v_0, index, direction, g_0, 0, 0, a_0, r_0, u_0, powers_0,
+                vec(inner, whole(settings[HOLD_AT]) - (4 * nc + nr + 2), inner.shape[0] - whole(settings[HOLD_AT])
+                    + 4 * nc + nr + 2),
+                ivec(iinner, largest * nv, iinner.shape[0] - largest * nv), record,
+            )  # fmt: skip
+            memory[AHEAD] = 0.0
+            if status != 0:
+                return status
+            continue
+        if status == STALLED and share > FINEST_SHARE and pieces < MOST_PIECES - 1 and turning(layout, index) == 1:
+            # a slip that stops turns quickly before it does: go as far as it turns slowly, then straight on
+            share *= 0.5
+            if share <= FINEST_SHARE:
+                for k in range(nc):
+                    direction[2 * nc + k] = 1.0
+                share = 1.0
+                if straight:
+                    return status
+                straight = True
+            continue
+        if status != 0:
+            return status
+
+        # ---- split at the first transition of a held contact
+        for k in range(nc):
+            stopped[k], candidate[k] = 0, 0
+        if settings[SPLIT] == 1.0 and pieces < MOST_PIECES - 1 and degree > 0 and not by_stage:
+            speed[0] = 0.0
+            for i in range(n * nv):
+                speed[0] = larger(speed[0], abs(V[i]))
+            s = transition(model, tab, index, direction, R, U, speed, found, weights)
+            if s < NONE and size * s > 1e-9 * h and size * (1.0 - s) > 1e-9 * h:
+                kind, changing = found[1], found[0]
+                row = layout[layout[CONTACT_ROW] + changing]
+                turns = kind == STOPPED and layout[layout[CONTACT_ROW] + changing + 1] - row == 3
+                if turns and pieces < MOST_PIECES - 3 and not straight:
+                    # a slip in space turns the faster the nearer its stop: approach it by shorter and shorter pieces
+                    share *= 0.75 * s
+                    continue
+                if turns:
+                    direction[2 * nc + changing], straight = 1.0, True
+                if kind == STOPPED:
+                    stopped[changing] = 1
+                else:
+                    candidate[changing] = RELEASING if kind == RELEASED else BREAKING
+                lagrange_weights(tab, s + 1e-4, weights)
+                slope = watched(model, changing, kind, weights, direction, R, U, n)
+                lagrange_weights(tab, s - 1e-4, weights)
+                slope = (slope - watched(model, changing, kind, weights, direction, R, U, n)) / (2e-4 * size)
+                size *= s
+                for _ in range(12):
+                    fill(tab, 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
+                    status = solve_interval(
+                        model, reaction, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push,
+                        stages, record, inner, iinner,
+                    )  # fmt: skip
+                    if status != 0:
+                        return status
+                    if kind == STOPPED:
+                        value = end_slip(
+                            model, t + done + size, size, v_0, changing, direction, vec(Q, (n - 1) * nq, nq), a, b, v,
+                            room,
+                        )  # fmt: skip
+                    else:
+                        for k in range(n):
+                            weights[k] = 1.0 if k == n - 1 else 0.0
+                        value = watched(model, changing, kind, weights, direction, R, U, n)
+                    shift = -value / slope
+                    if not abs(shift) > 2e-16 * (abs(t) + h) or not (0.0 < size + shift < h - done):
+                        break
+                    size += shift
+
+                if kind == BROKE:
+                    break_direction(layout, changing, vec(R, (n - 1) * nr, nr), direction)
+
+        # ---- end of the piece: position, velocity, what is closed there
+        last = done + size >= h * (1.0 - 1e-12)
+        t_end = t + h if last else t + done + size
+        for i in range(nq):
+            q[i] = Q[(n - 1) * nq + i]
+        model.retract(q, par)
+        for i in range(nv):
+            v[i] = v_0[i]
+            for k in range(n):
+                v[i] += size * b[k] * a[k * nv + i]
+        model.gap(t_end, q, par, g)
+        status = strike(
+            model, reaction, settings, tab, t_end, t + done, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed,
+            v_end, push, P, u_minus, u_plus, u_start, info, stages, inner, iinner, record,
+        )  # fmt: skip
+        if status < 0:
+            return -status
+        struck = status == 1
+        header[RESIDUAL] = larger(header[RESIDUAL], info[0] if struck else 0.0)
+
+        # ---- record of the piece
+        if degree > 0:
+            difference = 0.0
+            for i in range(nv):
+                difference = larger(difference, abs(v[i] - V[(n - 1) * nv + i] + P_share[n - 1] * push[i]))
+            header[ERROR] = larger(header[ERROR], difference)
+        for k in range(n):
+            header[FORCE_WORK] += size * b[k] * powers[k * width]
+            header[DRIVE_WORK] += size * b[k] * powers[k * width + 1]
+            for j in range(nc):
+                record.dissipation[j] += size * b[k] * powers[k * width + POWERS + j]
+            for i in range(nr):
+                record.impulse[i] += size * b[k] * R[k * nr + i]
+        for k in range(nc):
+            if index[k] != OPEN:
+                header[REACTED] = 1.0
+        if (flags & M_CONSTANT) == 0:
+            header[DRIVE_WORK] += inertia_work(model, tab, t + done, size, stages, shifted, M)
+        if struck:
+            header[REACTED] = 1.0
+        for i in range(nv):
+            record.v_minus[i] = v[i]
+        for k in range(nc):
+            resting[k] = 0
+        if struck:
+            strike_events(model, settings, t_end, degree, closed, resting, P, u_minus, u_plus, u_start, room, record)
+            for i in range(nr):
+                record.impulse[i] += P[i]
+            for i in range(nv):
+                v[i] = v_end[i]
+        record.dense[used], record.dense[used + 1] = done / h, 1.0 if last else (done + size) / h
+        used += PIECE_HEADER
+        for i in range(nq):
+            record.dense[used + i] = q_0[i]
+        for i in range(nv):
+            record.dense[used + nq + i] = v_0[i]
+        used += nq + nv
+        for i in range(n * nv):
+            record.dense[used + i] = a[i]
+        for i in range(n * nr):
+            record.dense[used + n * nv + i] = R[i]
+        used += n * (nv + nr)
+        if (flags & RATE_IDENTITY) == 0:
+            for i in range(n * nq):
+                record.dense[used + i] = stages[n * (nq + nv) + i]
+            used += n * nq
+        memory[AHEAD] = 0.0 if struck or not last else n
+        for i in range(n * nv):
+            a_last[i] = a[i]
+
+        # ---- projection
+        if settings[PROJECT] == 1.0 and degree > 0 and held_set(model, index, resting, stopped, held) == 1:
+            for k in range(nc):
+                if candidate[k] == RELEASING:
+                    held[k] = 0
+            for i in range(nr):
+                corrected[i] = 0.0
+            status = project(model, settings[PROJECTED], t_end, q, v, held, corrected, g, room, iroom)
+            if status != 0:
+                return status
+            for i in range(nr):
+                record.impulse[i] += corrected[i]
+            if not struck:
+                for i in range(nv):
+                    record.v_minus[i] = v[i]
+        # ---- what the next interval begins with
+        for k in range(nc):
+            closed[k] = index[k]
+        status = settle(
+            model, reaction, settings, t_end, q, v, g, degree, 1.0 if struck else 0.0, index, direction, resting,
+            stopped, candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        header[RESIDUAL] = larger(header[RESIDUAL], info[0])
+        for k in range(nc):
+            if closed[k] != index[k]:
+                memory[AHEAD], inner[RENEW] = 0.0, 1.0
+                changed_events(model, t_end, k, closed[k], index[k], resting[k], u_0, r_0, record)
+        for i in range(nq):
+            q_0[i] = q[i]
+        for i in range(nv):
+            v_0[i] = v[i]
+        done += size
+        pieces += 1
+        share, straight = 1.0, False
+        for k in range(nc):
+            direction[2 * nc + k] = 0.0
+        if last:
+            break
+
+    # ---- update
+    for i in range(nq):
+        state_new.q[i] = q_0[i]
+    for i in range(nv):
+        state_new.v[i] = v_0[i]
+    for k in range(nc):
+        memory[REMEMBERED + k] = index[k]
+    memory[INTERVALS] += 1.0
+    record.dense[0], record.dense[1], record.dense[2], record.dense[3], record.dense[4] = pieces, n, nq, nv, nr
+    record.dense[5] = 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0
+    for i in range(nr):
+        record.dense[used + i] = r_0[i]
+    header[DENSE_USED] = used + nr
+    for j in range(nc + nj):
+        depth = -g[j] if j < nc else abs(g[j])
+        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
+            header[VIOLATION] = depth
+    return 0
+
+
+@unit(I(A, I, A, A, A, A, A, A, A, A, A, I, I, I, I))
+def fill(tab, ahead, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width):
+    """Write what is known of stage 0 and guesses of the accelerations: constant, or the last interval continued."""
+    E = vec(tab, VECTORS + 3 * n + PREDICTOR * n * n, n * n)
+    for i in range(nr):
+        R[i], U[i] = r_0[i], u_0[i]
+    for i in range(width):
+        powers[i] = powers_0[i]
+    for k in range(n):
+        for i in range(nv):
+            a[k * nv + i] = a_0[i]
+            if ahead != 0:
+                for j in range(n):
+                    a[k * nv + i] += E[k * n + j] * a_last[j * nv + i]
+    return 0
+
+
+@unit(F(MODEL, F, F, A, I, A, A, A, A, A, A))
+def end_slip(model, t, h, v_0, contact, direction, q, a, b, v, work):
+    """Return the slip of a contact in its first direction at the end of an interval."""
+    layout = model.layout
+    nv, nr, size, nw = layout[NV], layout[NR], layout[SIZE], layout[NW]
+    W = vec(work, 1 + size, nw)
+    w = vec(work, work.shape[0] - nr, nr)
+    for i in range(nv):
+        v[i] = v_0[i]
+        for k in range(b.shape[0]):
+            v[i] += h * b[k] * a[k * nv + i]
+    model.kinematics(t, q, model.par, W, w)
+    row, slip = layout[layout[CONTACT_ROW] + contact], 0.0
+    for i in range(row + 1, layout[layout[CONTACT_ROW] + contact + 1]):
+        slip += (row_dot(layout, W, i, v) + w[i]) * direction[2 * contact + i - row - 1]
+    return slip
+
+
+@unit(I(J, J))
+def turning(layout, index):
+    """Return whether a contact slips in space, where the direction of its friction turns."""
+    for c in range(layout[NC]):
+        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c]
+        if index[c] == SLIP and rows == 3:
+            return 1
+    return 0
+
+
+@unit(I(J, I, A, A))
+def break_direction(layout, contact, r, direction):
+    """Write the direction in which a contact begins to slip: against its friction force."""
+    row, end, size = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], 0.0
+    for i in range(row + 1, end):
+        size += r[i] * r[i]
+    for i in range(row + 1, end):
+        direction[2 * contact + i - row - 1] = -r[i] / larger(size**0.5, 1e-300)
+    return 0
+
+
+@unit(F(MODEL, A, F, F, A, A, A))
+def inertia_work(model, tab, t, h, stages, q, M):
+    """Return the integral of 1/2 v^T (dM/dt) v: what a changing M adds to the kinetic energy."""
+    layout = model.layout
+    nq, nv, n = layout[NQ], layout[NV], whole(tab[STAGES])
+    c, b = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n)
+    total, step = 0.0, 1e-3 * h
+    for k in range(n):
+        v = vec(stages, n * nq + k * nv, nv)
+        for sign in range(-1, 2, 2):
+            for i in range(nq):
+                q[i] = stages[k * nq + i] + sign * step * stages[n * (nq + nv) + k * nq + i]
+            model.mass(t + c[k] * h + sign * step, q, model.par, M)
+            total += sign * b[k] * quadratic(layout, M, v)
+    return total * h / (4.0 * step)
+
+
+@unit(
+    I(MODEL, REACTION, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, A, J, RECORD)
+)  # fmt: skip
+def strike(
+    model, reaction, settings, tab, t_end, t, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed, v_end, push, P,
+    u_minus, u_plus, u_start, info, stages, inner, iinner, record,
+):  # fmt: skip
+    """Treat the border of an interval; return 1 when there is an impulse, 0 when not, a negative status on failure.
+
+    In D+ the stages feel the impulse: then stages and impulse are solved in turn, with the closed contacts fixed.
+    """
+    layout, par = model.layout, model.par
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
+    b, P_share = vec(tab, VECTORS + WEIGHT * n, n), vec(tab, VECTORS + SHARE * n, n)
+    by_stage = settings[BY_STAGE] == 1.0
+    Q, a = vec(stages, 0, n * nq), vec(stages, n * (2 * nq + nv), n * nv)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = whole(settings[LARGEST]) * nv + 2 * nc
+    iroom = ivec(iinner, at, iinner.shape[0] - at)
+    W = vec(room, 1 + layout[SIZE], layout[NW])
+    doubtful = degree == 0 and nj > 0
+    for c in range(nc):
+        holding = (index[c] == SLIP or index[c] == STICK) and not by_stage
+        closed[c] = 1 if g[c] <= settings[CLOSED] or holding else 0
+        doubtful = doubtful or (closed[c] == 1 and not holding)
+    if not doubtful:
+        return 0
+    struck = degree == 0
+    if degree > 0:
+        model.kinematics(t_end, q, par, W, u_minus)
+        for c in range(nc):
+            row = layout[layout[CONTACT_ROW] + c]
+            if closed[c] == 1 and (by_stage or (index[c] != SLIP and index[c] != STICK)):
+                floor = 0.0 if by_stage or index[c] == IMPULSIVE else -settings[REST]
+                struck = struck or row_dot(layout, W, row, v) + u_minus[row] < floor
+    if not struck:
+        return 0
+    law = whole(settings[LAW])
+    if law == BY_PREVIOUS or degree == 0:
+        model.kinematics(t, q_0, par, W, u_start)
+        for i in range(nr):
+            u_start[i] += row_dot(layout, W, i, v_0)
+    feels = False
+    for k in range(n):
+        feels = feels or P_share[k] != 0.0
+    for _ in range(MOST_PASSES):
+        status = border(
+            model, reaction, t_end, h, settings[REST], law, q, v, vec(a, (n - 1) * nv, nv), u_start, index, closed,
+            v_end, P, u_minus, u_plus, info, room, iroom, record,
+        )  # fmt: skip
+        if status != 0:
+            return -status
+        change, scale = 0.0, 0.0
+        for i in range(nv):
+            change = larger(change, abs(v_end[i] - v[i] - push[i]))
+            scale = larger(scale, larger(abs(v_end[i]), abs(v[i])))
+            push[i] = v_end[i] - v[i]
+        if not feels or change <= 1e-13 * scale:
+            model.gap(t_end, q, par, g)
+            return 1
+        status = solve_interval(
+            model, reaction, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record, inner,
+            iinner,
+        )  # fmt: skip
+        if status != 0:
+            return -status
+        for i in range(nq):
+            q[i] = Q[(n - 1) * nq + i]
+        model.retract(q, par)
+        for i in range(nv):
+            v[i] = v_0[i]
+            for k in range(n):
+                v[i] += size * b[k] * a[k * nv + i]
+    return -STALLED
+
+
+@unit(I(MODEL, A, F, I, J, J, A, A, A, A, A, RECORD))
+def strike_events(model, settings, t, degree, closed, resting, P, u_minus, u_plus, u_start, work, record):
+    """Write energy and events of the impulse at a border, and which contacts rest after it."""
+    layout = model.layout
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
+    w, most = vec(work, at, nr), 0.0
+    for c in range(nc):
+        most = larger(most, P[layout[layout[CONTACT_ROW] + c]])
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if closed[c] == 0:
+            continue
+        for i in range(row, end):
+            record.dissipation[c] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
+            record.header[DRIVE_WORK] -= P[i] * w[i]
+        resting[c] = 1 if u_plus[row] <= settings[REST] and P[row] > 0.0 else 0
+        # a constant velocity knows no lasting forces: there an impulse is an impact only when it stops an approach
+        # that the forces of one interval do not explain
+        impact = degree > 0 or -u_start[row] > abs(u_minus[row] - u_start[row]) * (1.0 + 1e-9)
+        if P[row] > 1e-12 * most and impact:
+            new_event(t, c, IMPACT, row, end, u_minus, u_plus, P, record)
+    for i in range(nr - nj, nr):
+        record.header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
+    return 0
+
+
+@unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
+def changed_events(model, t, contact, before, after, struck, u, r, record):
+    """Write the events of one contact whose place in the index set changes."""
+    layout = model.layout
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    was, holds = before == SLIP or before == STICK, after == SLIP or after == STICK
+    if was and not holds:
+        new_event(t, contact, RELEASE, row, row, u, u, r, record)
+    if after == IMPULSIVE:
+        new_event(t, contact, PAINLEVE, row, row, u, u, r, record)
+    if holds and not was and struck == 0:
+        new_event(t, contact, CLOSING, row, row, u, u, r, record)
+    if holds and end - row > 1:
+        new_event(t, contact, STICK_EVENT if after == STICK else SLIP_EVENT, row, row, u, u, r, record)
+    return 0
+
+
+@unit(
+    I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD)
+)  # fmt: skip
+def settle(
+    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
+    powers, info, inner, iinner, record,
+):  # fmt: skip
+    """Decide the index set at a border and write acceleration, forces and powers of the state there.
+
+    in      g: gaps; struck: whether an impulse acted; stopped, candidate: transitions that end the interval
+    in/out  index, direction
+    The set of the last interval stays when its forces push and stay in their cones: that is a solution of the law.
+    Otherwise the law is solved over all contacts that are closed and neither approach nor separate.
+    """
+    layout, par = model.layout, model.par
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    first = whole(settings[LARGEST]) * nv
+    iroom = ivec(iinner, first + 2 * nc, iinner.shape[0] - first - 2 * nc)
+    info[0], info[1] = 0.0, 0.0
+    if settings[BY_STAGE] == 1.0:
+        return evaluate(
+            model, reaction, settings, t, q, v, index, direction, g, 0, 0, a, r, u, powers,
+            vec(inner, at - (4 * nc + nr + 2), inner.shape[0] - at + 4 * nc + nr + 2),
+            ivec(iinner, first, iinner.shape[0] - first), record,
+        )  # fmt: skip
+    near, anyone, same = False, False, True
+    for c in range(nc):
+        near = near or ((g[c] <= settings[CLOSED] or index[c] == SLIP or index[c] == STICK) and degree > 0)
+    if near:
+        W = vec(room, 1 + layout[SIZE], layout[NW])
+        model.kinematics(t, q, par, W, u)
+        for i in range(nr):
+            u[i] += row_dot(layout, W, i, v)
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        holds = index[c] == SLIP or index[c] == STICK
+        transition_here = candidate[c]
+        candidate[c] = 0
+        if not near:
+            index[c] = OPEN
+            continue
+        if transition_here == BREAKING:
+            candidate[c] = MUST_SLIP
+        elif transition_here != RELEASING and holds:
+            candidate[c] = CANDIDATE if u[row] <= settings[REST] or struck == 0.0 else 0
+        elif transition_here != RELEASING and g[c] <= settings[CLOSED]:
+            candidate[c] = CANDIDATE if abs(u[row]) <= settings[REST] else 0
+        forward = 0.0
+        for i in range(row + 1, end):
+            forward += u[i] * direction[2 * c + i - row - 1]
+        slows = index[c] == SLIP and end - row > 1 and forward <= settings[REST]
+        same = same and (candidate[c] == CANDIDATE) == holds
+        same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
+        anyone = anyone or candidate[c] != 0
+    if not anyone:
+        for c in range(nc):
+            index[c] = OPEN
+        return accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+    if same:
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+        if status != 0 and status != JAMMED:
+            return status
+        lawful = status == 0
+        for c in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            if not lawful or (index[c] != SLIP and index[c] != STICK):
+                continue
+            friction, speed = 0.0, 0.0
+            for i in range(row + 1, end):
+                friction += r[i] * r[i]
+                speed += u[i] * u[i]
+            cone = model.constants[LAW_FLOATS * c + 1] * r[row]
+            lawful = r[row] > 0.0 and (index[c] == SLIP or friction <= cone * cone)
+            if index[c] == SLIP and end - row == 3:
+                for i in range(row + 1, end):
+                    direction[2 * c + i - row - 1] = u[i] / speed**0.5
+        if lawful:
+            return 0
+    status = decide(
+        model, reaction, t, q, v, candidate, settings[REST], index, direction, a, r, info, room, iroom, record
+    )
+    if status != 0:
+        return status
+    for _ in range(nc + 1):
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+        if status != JAMMED:
+            return status
+        index[iroom[JAM]] = IMPULSIVE
+    return status

@@ -1,0 +1,232 @@
+"""Coefficients of the time-discontinuous Galerkin families D- and D+ of any degree (Schindler, Acary 2014, section 3).
+
+All integrals of Lagrange polynomials are taken by Gauss-Legendre quadrature, exactly and without monomials.
+With stage accelerations a_k, positions q_k and the impulse p at the end of the interval:
+
+    v_l = v_0 + h sum_k Av[l, k] a_k + P[l] M^-1 W p,    q_l = q_0 + h sum_k Aq[l, k] v_k,    q_1 = q_M
+    v_1 = v_0 + h sum_k b[k] a_k + M^-1 W p              in both families
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Literal
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from saltus.errors import SettingError
+
+Family = Literal["-", "+"]
+NODES = ("clenshaw-curtis", "lobatto")
+WEIGHTINGS = ("reduced", "exact")
+HIGHEST = 12
+EXTRAPOLATED = 4  # highest degree that the predictor carries over into the next interval
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tableau:
+    """The coefficients of one degree.
+
+    Attributes
+    ----------
+    degree, family
+        Degree M of the velocity in an interval; "-" jumps at the end of the interval, "+" at its beginning.
+    c, b
+        Nodes in [0, 1] and quadrature weights.
+    Aq, Av
+        Position and velocity matrices of the stages.
+    P
+        Share of the impulse in every stage velocity (zero in the family "-").
+    implicit
+        First and last + 1 of the stages that depend on themselves.
+    """
+
+    degree: int
+    family: Family
+    c: np.ndarray
+    b: np.ndarray
+    Aq: np.ndarray
+    Av: np.ndarray
+    P: np.ndarray
+    implicit: tuple[int, int]
+
+    @property
+    def stages(self) -> int:
+        return len(self.c)
+
+    @property
+    def predictor(self) -> np.ndarray:
+        """Accelerations at the nodes of the next interval minus that at its beginning, from those of this one."""
+        top = min(self.stages - 1, EXTRAPOLATED)
+        coefficients = np.linalg.inv(legendre.legvander(2.0 * self.c - 1.0, self.stages - 1))[: top + 1]
+        ahead = legendre.legvander(1.0 + 2.0 * self.c, top) - legendre.legvander(np.ones(self.stages), top)
+        return ahead @ coefficients
+
+    def interpolation(self, s: np.ndarray) -> np.ndarray:
+        """Values at s of the polynomial through values at the nodes, shape (len(s), stages)."""
+        return lagrange(self.c, s)
+
+    def integrals(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Integral and double integral from 0 to s of that polynomial, each (len(s), stages)."""
+        once = lagrange_integrals(self.c, s)
+        x, weights = _gauss(self.stages // 2 + 2)
+        s = np.asarray(s, float)
+        # int_0^s int_0^x l = int_0^s (s - x) l(x) dx
+        points = s[:, None] * x
+        values = lagrange(self.c, points.ravel()).reshape(len(s), len(x), self.stages)
+        twice = np.einsum("ij,ijk->ik", (s[:, None] - points) * weights * s[:, None], values)
+        return once, twice
+
+
+@functools.cache
+def tableau(
+    degree: int, family: Family, nodes: str = "clenshaw-curtis", weighting: str = "reduced", stiff: bool = False
+) -> Tableau:
+    """Return the coefficients; `stiff` takes the velocity matrix for the positions too."""
+    if degree == 0:
+        return _constant(family)
+    c = node_places(degree, nodes)
+    b = lagrange_integrals(c, np.ones(1))[0]
+    Aq = lagrange_integrals(c, c)
+    Aq[-1] = b
+    if weighting == "exact":
+        Av, P = _exact_weighting(c, b, family)
+    else:
+        Av, P = _reduced_weighting(c, b, family)
+    if family == "-":
+        implicit = (1, degree)
+    else:
+        Av[-1] = b  # equal by the identity of the end velocity, here to the last bit
+        implicit = (0, degree + 1)
+    return Tableau(degree, family, c, b, Av.copy() if stiff else Aq, Av, P, implicit)
+
+
+def _constant(family: Family) -> Tableau:
+    """Return degree 0, Moreau-Jean with theta = 0 ("-") or 1 ("+"), with the other end of the interval as a stage."""
+    c = np.array([0.0, 1.0])
+    if family == "-":
+        b = np.array([1.0, 0.0])
+        A = np.array([[0.0, 0.0], [1.0, 0.0]])
+        return Tableau(0, family, c, b, A, A, np.zeros(2), (1, 1))
+    b = np.array([0.0, 1.0])
+    Aq, Av = np.array([[0.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0], [0.0, 1.0]])
+    return Tableau(0, family, c, b, Aq, Av, np.ones(2), (1, 2))
+
+
+def _reduced_weighting(c: np.ndarray, b: np.ndarray, family: Family) -> tuple[np.ndarray, np.ndarray]:
+    """Return Av and P with the weighting integrals evaluated at the nodes (the paper's 3.2.4)."""
+    M = len(c) - 1
+    Av, P = np.zeros((M + 1, M + 1)), np.zeros(M + 1)
+    if family == "-":
+        Av[:, :M] = lagrange_integrals(c[:M], c)
+        return Av, P
+    inner = lagrange_integrals(c[1:], c)
+    start = lagrange(c[1:], np.zeros(1))[0]
+    Av[:, 0] = b[0]
+    Av[:, 1:] = inner - b[0] * start
+    return Av, Av[:, M] / Av[M, M]  # Av[M, M] is b[M] up to rounding, and P[M] is 1
+
+
+def _exact_weighting(c: np.ndarray, b: np.ndarray, family: Family) -> tuple[np.ndarray, np.ndarray]:
+    """Return Av and P with the matrix K[l, k] = int l_l l_k' of (54) and (55) integrated exactly."""
+    M = len(c) - 1
+    x, weights = _gauss(M + 1)
+    K = lagrange(c, x).T @ (weights[:, None] * lagrange_slopes(c, x))
+    if family == "-":
+        Av = np.zeros((M + 1, M + 1))
+        Av[1:, :M] = np.linalg.solve(K[:M, 1:], np.diag(b[:M]))
+        return Av, np.zeros(M + 1)
+    K[0, 0] += 1.0
+    inverse = np.linalg.inv(K)
+    return inverse * b, inverse[:, M]
+
+
+def node_places(degree: int, nodes: str) -> np.ndarray:
+    """Return the nodes c_0 = 0 ... c_M = 1, degree >= 1."""
+    if nodes == "clenshaw-curtis":
+        return np.sin(0.5 * np.pi * np.arange(degree + 1) / degree) ** 2
+    if nodes != "lobatto":
+        raise SettingError(f"nodes is {nodes!r}: it must be one of {', '.join(map(repr, NODES))}")
+    series = np.zeros(degree + 1)
+    series[-1] = 1.0
+    slope = legendre.legder(series)
+    inner = np.sort(legendre.legroots(slope).real)
+    for _ in range(3):  # the eigenvalues that legroots takes are good to 1e-14 only
+        inner = inner - legendre.legval(inner, slope) / legendre.legval(inner, legendre.legder(slope))
+    inner = 0.5 * (inner - inner[::-1])
+    return np.concatenate([[0.0], 0.5 * (1.0 + inner), [1.0]])
+
+
+def lagrange(c: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Return the Lagrange polynomials of nodes c at s, shape (len(s), len(c))."""
+    difference = np.asarray(s, float)[:, None, None] - c  # (s, 1, j)
+    ratio = difference / np.where(np.eye(len(c), dtype=bool), 1.0, c[:, None] - c)  # (s, k, j)
+    return np.prod(np.where(np.eye(len(c), dtype=bool), 1.0, ratio), axis=2)
+
+
+def lagrange_slopes(c: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Return the derivatives of the Lagrange polynomials at s."""
+    # l_k' has degree M - 1: its values at the nodes, interpolated
+    weights = 1.0 / np.prod(np.where(np.eye(len(c), dtype=bool), 1.0, c[:, None] - c), axis=1)
+    slopes = weights[None, :] / weights[:, None] / np.where(np.eye(len(c), dtype=bool), 1.0, c[:, None] - c)
+    np.fill_diagonal(slopes, 0.0)
+    np.fill_diagonal(slopes, -slopes.sum(axis=1))
+    return lagrange(c, s) @ slopes
+
+
+def lagrange_integrals(c: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Return the integrals of the Lagrange polynomials from 0 to s, shape (len(s), len(c))."""
+    x, weights = _gauss(len(c) // 2 + 1)
+    s = np.asarray(s, float)
+    values = lagrange(c, (s[:, None] * x).ravel()).reshape(len(s), len(x), len(c))
+    return s[:, None] * np.einsum("j,ijk->ik", weights, values)
+
+
+@functools.cache
+def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
+    x, weights = legendre.leggauss(n)
+    return 0.5 * (1.0 + x), 0.5 * weights
+
+
+# ---- the same numbers as kernels see them: four numbers, three vectors of the stages, then square matrices
+DEGREE, STAGES, FIRST, END, VECTORS = range(5)
+NODE, WEIGHT, SHARE = range(3)
+POSITION, VELOCITY, PRODUCT, PREDICTOR, SAMPLES, UPDATE = range(6)
+
+
+def place(stages: int, matrix: int) -> int:
+    """Return where a matrix begins in a packed tableau."""
+    return VECTORS + 3 * stages + matrix * stages * stages
+
+
+def packed(made: Tableau) -> np.ndarray:
+    """Return a tableau as one vector.
+
+    PRODUCT is Aq Av; SAMPLES interpolates at as many places as there are nodes, halfway between them and 0; UPDATE
+    turns errors of the constraint velocities at the stages into corrections of the stage forces.
+    """
+    n, (first, end) = made.stages, made.implicit
+    halfway = np.concatenate([[0.0], 0.5 * (made.c[1:] + made.c[:-1])])
+    matrices = [
+        made.Aq,
+        made.Av,
+        made.Aq @ made.Av,
+        made.predictor,
+        made.interpolation(halfway),
+        _velocity_update(made),
+    ]
+    return np.concatenate([[made.degree, n, first, end], made.c, made.b, made.P, *(m.ravel() for m in matrices)])
+
+
+def _velocity_update(made: Tableau) -> np.ndarray:
+    """Return the inverse of Av between forces and velocities; in D- a force acts on the velocities after it."""
+    n, update = made.stages, np.zeros((made.stages, made.stages))
+    if made.degree == 0:
+        return update
+    if made.family == "-":
+        update[: n - 1, 1:] = np.linalg.inv(made.Av[1:, : n - 1])
+        # the last force closes the velocity at the end of the interval
+        return update
+    return np.linalg.inv(made.Av)

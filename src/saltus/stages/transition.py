@@ -1,0 +1,107 @@
+"""Transitions of held contacts inside an interval: release, stop of a slip, break of a stick, by stage polynomials."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import larger, unit, vec, whole
+from saltus.compile.types import MODEL, A, F, I, J
+from saltus.events.index_set import SLIP, STICK
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
+from saltus.stages.tableau import NODE, SAMPLES, STAGES, VECTORS
+
+RELEASED, STOPPED, BROKE = 1, 2, 3
+NONE = 2.0  # no transition: a place beyond the interval
+BISECTIONS = 60
+
+
+@unit(F(MODEL, I, I, A, A, A, A, I))
+def watched(model, contact, kind, weights, direction, R, U, n):
+    """Return what must stay positive, from stage values combined with weights.
+
+    The normal force (RELEASED), the slip in its first direction (STOPPED), the room left in the cone (BROKE).
+    """
+    layout = model.layout
+    nr = layout[NR]
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    if kind == STOPPED:
+        slip = 0.0
+        for k in range(n):
+            for i in range(row + 1, end):
+                slip += weights[k] * U[k * nr + i] * direction[2 * contact + i - row - 1]
+        return slip
+    normal, square = 0.0, 0.0
+    for k in range(n):
+        normal += weights[k] * R[k * nr + row]
+    if kind == RELEASED:
+        return normal
+    for i in range(row + 1, end):
+        total = 0.0
+        for k in range(n):
+            total += weights[k] * R[k * nr + i]
+        square += total * total
+    return model.constants[LAW_FLOATS * contact + 1] * normal - sqrt(square)
+
+
+@unit(I(A, F, A))
+def lagrange_weights(tab, s, weights):
+    """Write the values of the Lagrange polynomials of the nodes at s."""
+    n = whole(tab[STAGES])
+    c = vec(tab, VECTORS + NODE * n, n)
+    for k in range(n):
+        weights[k] = 1.0
+        for j in range(n):
+            if j != k:
+                weights[k] *= (s - c[j]) / (c[k] - c[j])
+    return 0
+
+
+@unit(F(MODEL, A, J, A, A, A, A, J, A))
+def transition(model, tab, index, direction, R, U, v_scale, found, weights):
+    """Return the place s in (0, 1] of the first transition, or NONE; found: contact and kind.
+
+    v_scale: one number, the speed below whose rounding a slip counts as zero.
+    """
+    layout = model.layout
+    nc, nr, n = layout[NC], layout[NR], whole(tab[STAGES])
+    c, samples = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + 3 * n + SAMPLES * n * n, n * n)
+    best = NONE
+    for contact in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+        if index[contact] != SLIP and index[contact] != STICK:
+            continue
+        force = 0.0
+        for k in range(n):
+            force = larger(force, abs(R[k * nr + row]))
+        for choice in range(2):
+            kind = RELEASED
+            if choice == 1:
+                if end - row == 1:
+                    continue
+                kind = STOPPED if index[contact] == SLIP else BROKE
+            floor = -1e-13 * (v_scale[0] if kind == STOPPED else force)
+            low = 0.0
+            for place in range(2 * (n - 1)):
+                # halfway between two nodes, then the node itself
+                node = place // 2 + 1
+                halfway = place % 2 == 0
+                s = 0.5 * (c[node - 1] + c[node]) if halfway else c[node]
+                if s >= best:
+                    break
+                for k in range(n):
+                    weights[k] = samples[node * n + k] if halfway else (1.0 if k == node else 0.0)
+                if watched(model, contact, kind, weights, direction, R, U, n) >= floor:
+                    low = s
+                    continue
+                high = s
+                for _ in range(BISECTIONS):
+                    middle = 0.5 * (low + high)
+                    lagrange_weights(tab, middle, weights)
+                    if watched(model, contact, kind, weights, direction, R, U, n) >= 0.0:
+                        low = middle
+                    else:
+                        high = middle
+                best = high
+                found[0], found[1] = contact, kind
+                break
+    return best
