@@ -18,7 +18,7 @@ from saltus.errors import (
 )
 from saltus.io import load
 from saltus.problem import Exact, Problem
-from saltus.schemes import MoreauJean, PaoliVelocity, SchatzmanPaoli, StepDoubling, TDGMinus, TDGPlus
+from saltus.schemes import HalfExplicitTDG, MoreauJean, PaoliVelocity, SchatzmanPaoli, StepDoubling, TDGMinus, TDGPlus
 from saltus.solution import Solution
 from saltus.solve import resume, solve
 from saltus.status import Status
@@ -44,6 +44,7 @@ __all__ = [
     "FileError",
     "FileFormatError",
     "FunctionError",
+    "HalfExplicitTDG",
     "Joint",
     "Lemke",
     "ModelError",

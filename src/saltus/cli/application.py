@@ -12,12 +12,13 @@ from saltus.cli.catalogue import list_command
 from saltus.cli.convergence import convergence_command
 from saltus.cli.names import scheme_classes, suggestion
 from saltus.cli.options import options_of
+from saltus.cli.reproduce import reproduce_command
 from saltus.cli.resume import resume_command
 from saltus.cli.run import run_command
 from saltus.cli.version import version_command
 from saltus.cli.warm import compile_command
 
-COMMANDS = ("run", "convergence", "list", "compile", "resume", "version")
+COMMANDS = ("run", "convergence", "reproduce", "list", "compile", "resume", "version")
 
 
 def application(tokens: list[str]) -> App:
@@ -27,6 +28,7 @@ def application(tokens: list[str]) -> App:
     commands = {
         "run": (run_command(mine["run"]), "PROBLEM --h NUMBER [OPTIONS]"),
         "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
+        "reproduce": (reproduce_command(), "NAME [OPTIONS]"),
         "list": (list_command, "[problems|schemes|solvers]"),
         "compile": (compile_command, "[PROBLEM ...]"),
         "resume": (resume_command, "FILE [OPTIONS]"),

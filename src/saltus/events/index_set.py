@@ -116,15 +116,23 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
         return status
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if active[c] == 0 or not r[row] > 0.0:
+        if active[c] == 0:
             continue
+        if not r[row] > 0.0:
+            # no force and no acceleration apart: held until a derivative decides
+            size = abs(zeta[row])
+            for i in range(nv):
+                size = larger(size, abs(a[i]))
+            if not row_dot(layout, W, row, a) + zeta[row] <= 1e-13 * size:
+                continue
         index[c] = SLIP
         if active[c] == 1 and end - row > 1:
             friction = 0.0
             for i in range(row + 1, end):
                 friction += r[i] * r[i]
             friction = sqrt(friction)
-            if friction < STICKING * model.constants[LAW_FLOATS * c + 1] * r[row]:
+            cone = model.constants[LAW_FLOATS * c + 1] * r[row]
+            if friction < STICKING * cone or (cone == 0.0 and model.constants[LAW_FLOATS * c + 1] > 0.0):
                 index[c] = STICK
             else:
                 for i in range(row + 1, end):

@@ -85,18 +85,17 @@ def project(model, tolerance, t, q, v, held, P, g, work, iwork):
     at = 1 + size + nw + nx
     move, column = vec(work, at, nv), vec(work, at + nv, nv)
     at += 2 * nv
-    w, b, x, left, scale = (
+    w, b, x, scale = (
         vec(work, at, nr),
         vec(work, at + 2 * nr, nr),
         vec(work, at + 3 * nr, nr),
         vec(work, at + 4 * nr, nr),
-        vec(work, at + 5 * nr, nr),
     )
-    at += 7 * nr
-    D, lu_D = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr)
-    at += 2 * nr * nr
+    at += 6 * nr
+    lu_D, left = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr + nr)
+    at += 2 * nr * nr + nr
     q_dot = vec(work, at, nq)
-    rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, nr)
+    rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr)
     for attempt in range(MOST_PROJECTIONS + 2):
         velocities = False
         model.gap(t, q, par, g)
@@ -137,9 +136,9 @@ def project(model, tolerance, t, q, v, held, P, g, work, iwork):
             n += 1
         for i in range(n):
             solve_row(layout, lu, W, rows[i], X, column)
-        redundant = factor_rows(layout, W, X, rows, n, D, lu_D, scale, column, pivots)
+        redundant = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         # redundant contacts of a tilted body may disagree while they penetrate: then this is the best compromise
-        solve_rows(n, D, lu_D, scale, pivots, redundant, b, x, left)
+        solve_rows(n, lu_D, scale, pivots, redundant, b, x, left)
         if velocities:
             for i in range(n):
                 row_add(layout, X, rows[i], x[i], v)

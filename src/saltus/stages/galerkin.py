@@ -25,8 +25,8 @@ from saltus.layout import (
     RATE_IDENTITY,
     SIZE,
 )
-from saltus.profile import quadratic
-from saltus.reaction import row_dot
+from saltus.profile import quadratic, solve_row
+from saltus.reaction import row_add, row_dot
 from saltus.record import (
     CLOSING,
     DENSE_USED,
@@ -46,8 +46,8 @@ from saltus.record import DEGREE as RECORD_DEGREE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.border import BY_PREVIOUS, border, held_set, project
-from saltus.stages.hold import JAM, JAMMED, POWERS, accelerate
+from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, border, held_set, project
+from saltus.stages.hold import JAM, JAMMED, POWERS, REDUNDANT, accelerate
 from saltus.stages.interval import (
     BY_STAGE,
     CLOSED,
@@ -60,6 +60,7 @@ from saltus.stages.interval import (
     REST,
     SETTINGS,
     SPLIT,
+    STAGE_AT,
     evaluate,
     solve_interval,
 )
@@ -68,7 +69,7 @@ from saltus.stages.transition import BROKE, NONE, RELEASED, STOPPED, lagrange_we
 from saltus.status import Status
 
 DEGREES_SPENT, STALLED = int(Status.DEGREES_SPENT), int(Status.NEWTON_STALLED)
-MOST_PIECES = 8  # pieces of one interval; what happens after the last split waits for the border
+MOST_PIECES = 16  # pieces of one interval; what happens after the last split waits for the border
 FINEST_SHARE = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
 RELEASING, BREAKING = -1, -2  # a contact that this border lets go of, or that begins to slip
 EVENTS = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
@@ -167,7 +168,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
     )
     found = ivec(iwork, 6 * nc, 2)
     iinner = ivec(iwork, 6 * nc + 2, iwork.shape[0] - 6 * nc - 2)
-    iroom = ivec(iinner, largest * nv + 2 * nc, iinner.shape[0] - largest * nv - 2 * nc)
+    at = largest * (nv + nc) + nc
+    iroom = ivec(iinner, at, iinner.shape[0] - at)
     Q, V, a = vec(stages, 0, n * nq), vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
     span = n * (2 * nq + 2 * nv)
     R, U, powers = (
@@ -228,25 +230,21 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
             new_event(t + done, jam, PAINLEVE, 0, 0, u_0, u_0, P, record)
             inner[RENEW] = 1.0
             status = evaluate(
-                model, reaction, settings, t + done, q_0, v_0, index, direction, g_0, 0, 0, a_0, r_0, u_0, powers_0,
-                vec(inner, whole(settings[HOLD_AT]) - (4 * nc + nr + 2), inner.shape[0] - whole(settings[HOLD_AT])
-                    + 4 * nc + nr + 2),
+                model, reaction, settings, t + done, q_0, v_0, index, direction, g_0, 0, 0, 0, a_0, r_0, u_0,
+                powers_0, vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
                 ivec(iinner, largest * nv, iinner.shape[0] - largest * nv), record,
             )  # fmt: skip
             memory[AHEAD] = 0.0
             if status != 0:
                 return status
             continue
-        if status == STALLED and share > FINEST_SHARE and pieces < MOST_PIECES - 1 and turning(layout, index) == 1:
-            # a slip that stops turns quickly before it does: go as far as it turns slowly, then straight on
+        if status == STALLED and settings[SPLIT] == 1.0 and pieces < MOST_PIECES - 1 and nc > 0 and not straight:
             share *= 0.5
             if share <= FINEST_SHARE:
+                # a slip that stops turns quickly before it does: from here straight on
                 for k in range(nc):
                     direction[2 * nc + k] = 1.0
-                share = 1.0
-                if straight:
-                    return status
-                straight = True
+                share, straight = 1.0, True
             continue
         if status != 0:
             return status
@@ -258,7 +256,18 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
             speed[0] = 0.0
             for i in range(n * nv):
                 speed[0] = larger(speed[0], abs(V[i]))
-            s = transition(model, tab, index, direction, R, U, speed, found, weights)
+            s = transition(model, tab, index, direction, R, U, speed, iroom[REDUNDANT], found, weights)
+            if s < NONE and size * s <= 1e-9 * h and found[1] == RELEASED:
+                # the next derivative of a force that begins with zero decides: it pulls, so the contact lets go at once
+                index[found[0]] = OPEN
+                changed_events(model, t + done, found[0], SLIP, OPEN, 0, u_0, r_0, record)
+                inner[RENEW] = 1.0
+                status = accelerate(
+                    model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, iroom, record
+                )
+                if status != 0:
+                    return status
+                continue
             if s < NONE and size * s > 1e-9 * h and size * (1.0 - s) > 1e-9 * h:
                 kind, changing = found[1], found[0]
                 row = layout[layout[CONTACT_ROW] + changing]
@@ -316,7 +325,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         model.gap(t_end, q, par, g)
         status = strike(
             model, reaction, settings, tab, t_end, t + done, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed,
-            v_end, push, P, u_minus, u_plus, u_start, info, stages, inner, iinner, record,
+            v_end, push, P, u_minus, u_plus, u_start, info, a_0, stages, inner, iinner, record,
         )  # fmt: skip
         if status < 0:
             return -status
@@ -336,9 +345,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                 record.dissipation[j] += size * b[k] * powers[k * width + POWERS + j]
             for i in range(nr):
                 record.impulse[i] += size * b[k] * R[k * nr + i]
-        for k in range(nc):
-            if index[k] != OPEN:
-                header[REACTED] = 1.0
+                if R[k * nr + i] != 0.0:
+                    header[REACTED] = 1.0
         if (flags & M_CONSTANT) == 0:
             header[DRIVE_WORK] += inertia_work(model, tab, t + done, size, stages, shifted, M)
         if struck:
@@ -348,7 +356,10 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         for k in range(nc):
             resting[k] = 0
         if struck:
-            strike_events(model, settings, t_end, degree, closed, resting, P, u_minus, u_plus, u_start, room, record)
+            strike_events(
+                model, settings, t_end, h, degree, closed, resting, P, vec(a, (n - 1) * nv, nv),
+                vec(R, (n - 1) * nr, nr), u_minus, u_plus, u_start, room, record,
+            )  # fmt: skip
             for i in range(nr):
                 record.impulse[i] += P[i]
             for i in range(nv):
@@ -378,6 +389,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
             for k in range(nc):
                 if candidate[k] == RELEASING:
                     held[k] = 0
+                if struck and held[k] != 0:  # an impact elsewhere may have lifted it, or made it slip
+                    slow = u_plus[layout[layout[CONTACT_ROW] + k]] <= settings[REST]
+                    held[k] = NORMAL if slow or resting[k] == 1 else 0
             for i in range(nr):
                 corrected[i] = 0.0
             status = project(model, settings[PROJECTED], t_end, q, v, held, corrected, g, room, iroom)
@@ -469,16 +483,6 @@ def end_slip(model, t, h, v_0, contact, direction, q, a, b, v, work):
     return slip
 
 
-@unit(I(J, J))
-def turning(layout, index):
-    """Return whether a contact slips in space, where the direction of its friction turns."""
-    for c in range(layout[NC]):
-        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c]
-        if index[c] == SLIP and rows == 3:
-            return 1
-    return 0
-
-
 @unit(I(J, I, A, A))
 def break_direction(layout, contact, r, direction):
     """Write the direction in which a contact begins to slip: against its friction force."""
@@ -508,11 +512,11 @@ def inertia_work(model, tab, t, h, stages, q, M):
 
 
 @unit(
-    I(MODEL, REACTION, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, A, J, RECORD)
+    I(MODEL, REACTION, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, A, A, J, RECORD)
 )  # fmt: skip
 def strike(
     model, reaction, settings, tab, t_end, t, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed, v_end, push, P,
-    u_minus, u_plus, u_start, info, stages, inner, iinner, record,
+    u_minus, u_plus, u_start, info, a_0, stages, inner, iinner, record,
 ):  # fmt: skip
     """Treat the border of an interval; return 1 when there is an impulse, 0 when not, a negative status on failure.
 
@@ -526,7 +530,7 @@ def strike(
     Q, a = vec(stages, 0, n * nq), vec(stages, n * (2 * nq + nv), n * nv)
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
-    at = whole(settings[LARGEST]) * nv + 2 * nc
+    at = whole(settings[LARGEST]) * (nv + nc) + nc
     iroom = ivec(iinner, at, iinner.shape[0] - at)
     W = vec(room, 1 + layout[SIZE], layout[NW])
     doubtful = degree == 0 and nj > 0
@@ -547,14 +551,17 @@ def strike(
     if not struck:
         return 0
     law = whole(settings[LAW])
+    if degree == 0:
+        law = BY_PREVIOUS if law == BY_REST else law  # a constant velocity: the law of Moreau and Jean
     if law == BY_PREVIOUS or degree == 0:
-        model.kinematics(t, q_0, par, W, u_start)
+        # by the rows at the end, so that redundant contacts agree about the motion before
+        model.kinematics(t_end, q, par, W, u_start)
         for i in range(nr):
             u_start[i] += row_dot(layout, W, i, v_0)
     feels = False
     for k in range(n):
         feels = feels or P_share[k] != 0.0
-    for _ in range(MOST_PASSES):
+    for attempt in range(MOST_PASSES + 2):
         status = border(
             model, reaction, t_end, h, settings[REST], law, q, v, vec(a, (n - 1) * nv, nv), u_start, index, closed,
             v_end, P, u_minus, u_plus, info, room, iroom, record,
@@ -566,13 +573,27 @@ def strike(
             change = larger(change, abs(v_end[i] - v[i] - push[i]))
             scale = larger(scale, larger(abs(v_end[i]), abs(v[i])))
             push[i] = v_end[i] - v[i]
-        if not feels or change <= 1e-13 * scale:
+        if not feels or change <= 1e-13 * scale or attempt > MOST_PASSES:
             model.gap(t_end, q, par, g)
             return 1
-        status = solve_interval(
-            model, reaction, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record, inner,
-            iinner,
-        )  # fmt: skip
+        status = STALLED
+        if attempt < MOST_PASSES:
+            status = solve_interval(
+                model, reaction, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
+                inner, iinner,
+            )  # fmt: skip
+        if status == STALLED:
+            # friction that turns with the jump of the stages may have no answer: then they move without the impulse
+            feels = False
+            for i in range(nv):
+                push[i] = 0.0
+            for k in range(n):
+                for i in range(nv):
+                    a[k * nv + i] = a_0[i]
+            status = solve_interval(
+                model, reaction, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
+                inner, iinner,
+            )  # fmt: skip
         if status != 0:
             return -status
         for i in range(nq):
@@ -585,15 +606,33 @@ def strike(
     return -STALLED
 
 
-@unit(I(MODEL, A, F, I, J, J, A, A, A, A, A, RECORD))
-def strike_events(model, settings, t, degree, closed, resting, P, u_minus, u_plus, u_start, work, record):
-    """Write energy and events of the impulse at a border, and which contacts rest after it."""
+@unit(I(MODEL, A, F, F, I, J, J, A, A, A, A, A, A, A, RECORD))
+def strike_events(
+    model, settings, t, h, degree, closed, resting, P, a, r, u_minus, u_plus, u_start, work, record
+):  # fmt: skip
+    """Write energy and events of the impulse at a border, and which contacts rest after it.
+
+    Where all closed contacts hop by less than an interval (a box that rocks) the law "rest" lets all of them rest.
+    """
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
     at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    w, most = vec(work, at, nr), 0.0
+    w, zeta, W = vec(work, at, nr), vec(work, at + nr, nr), vec(work, 1 + layout[SIZE], layout[NW])
+    X, column = vec(work, 1 + layout[SIZE] + layout[NW], layout[NX]), vec(work, at - nv, nv)
+    most, hops = 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0 and degree > 0
     for c in range(nc):
-        most = larger(most, P[layout[layout[CONTACT_ROW] + c]])
+        row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
+        most = larger(most, P[row])
+        if hops and closed[c] == 1:
+            pressed = -h * (row_dot(layout, W, row, a) + zeta[row])
+            if r[row] != 0.0:  # what would press without its own force
+                solve_row(layout, vec(work, 1, layout[SIZE]), W, row, X, column)
+                for i in range(nv):
+                    column[i] = 0.0
+                row_add(layout, X, row, 1.0, column)
+                pressed += h * r[row] * row_dot(layout, W, row, column)
+            hops = larger(2.0 * u_plus[row], -2.0 * e * u_minus[row]) <= pressed or u_plus[row] <= settings[REST]
+            hops = hops and -2.0 * e * u_minus[row] <= larger(pressed, settings[REST])
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if closed[c] == 0:
@@ -601,7 +640,7 @@ def strike_events(model, settings, t, degree, closed, resting, P, u_minus, u_plu
         for i in range(row, end):
             record.dissipation[c] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
             record.header[DRIVE_WORK] -= P[i] * w[i]
-        resting[c] = 1 if u_plus[row] <= settings[REST] and P[row] > 0.0 else 0
+        resting[c] = 1 if hops or (u_plus[row] <= settings[REST] and P[row] > 0.0) else 0
         # a constant velocity knows no lasting forces: there an impulse is an impact only when it stops an approach
         # that the forces of one interval do not explain
         impact = degree > 0 or -u_start[row] > abs(u_minus[row] - u_start[row]) * (1.0 + 1e-9)
@@ -647,14 +686,14 @@ def settle(
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
-    first = whole(settings[LARGEST]) * nv
-    iroom = ivec(iinner, first + 2 * nc, iinner.shape[0] - first - 2 * nc)
+    first = whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iinner, first, iinner.shape[0] - first)
     info[0], info[1] = 0.0, 0.0
     if settings[BY_STAGE] == 1.0:
         return evaluate(
-            model, reaction, settings, t, q, v, index, direction, g, 0, 0, a, r, u, powers,
-            vec(inner, at - (4 * nc + nr + 2), inner.shape[0] - at + 4 * nc + nr + 2),
-            ivec(iinner, first, iinner.shape[0] - first), record,
+            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers,
+            vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
+            ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
     near, anyone, same = False, False, True
     for c in range(nc):

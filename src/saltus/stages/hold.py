@@ -3,7 +3,7 @@
     M a = f + W r,   W_N^T a + zeta_N = 0 for closed contacts and joints, W_T^T a + zeta_T = 0 where a contact sticks,
     r_T = -mu r_N s where it slips in the direction s
 
-Redundant rows are allowed: the accelerations are unique, and of the forces the shortest (scaled by rows) are taken.
+Redundant rows are allowed: the accelerations are unique where nothing slips, and of the forces the shortest are taken.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from saltus.status import Status
 
 CONTRADICT = int(Status.JOINTS_CONTRADICT)
 JAMMED = int(Status.JAMMED)
-POWERS = 2  # power of the forces and of moving constraints; then what each contact dissipates [W]
+# power of the forces and of moving constraints [W], largest acceleration that forces alone would give (against which
+# rounding is judged); then what each contact dissipates [W]
+POWERS = 3
 
-# places in the integers of `hold`: number of held rows, whether they are redundant, the contact that jammed
+REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
+# places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed
 COUNT, REDUNDANT, JAM, HOLD_INTEGERS = range(4)
 
 
@@ -35,14 +38,14 @@ def hold_work(layout) -> int:
 
 def hold_iwork(layout) -> int:
     """Return the integers that `accelerate` needs."""
-    return HOLD_INTEGERS + 2 * int(layout[NR])
+    return HOLD_INTEGERS + 3 * int(layout[NR])
 
 
-@unit(I(J, A, A, J, I, A, A, A, A, J))
-def factor_rows(layout, W, X, rows, n, D, lu, scale, column, pivots):
-    """Write D = W^T X over the held rows and its scaled LU factors; return 1 when the rows are redundant, else 0.
+@unit(I(J, A, A, J, I, A, A, A, J))
+def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
+    """Write the LU factors of D = W^T X over the held rows, scaled, both pivots complete; return what rank is missing.
 
-    Redundant: shifted factors, with which `solve_rows` iterates towards the shortest solution.
+    pivots: order of the rows, then of the columns; see `solve_rows`.
     """
     nv = column.shape[0]
     for j in range(n):
@@ -50,68 +53,98 @@ def factor_rows(layout, W, X, rows, n, D, lu, scale, column, pivots):
             column[i] = 0.0
         row_add(layout, X, rows[j], 1.0, column)
         for i in range(n):
-            D[i * n + j] = row_dot(layout, W, rows[i], column)
+            lu[i * n + j] = row_dot(layout, W, rows[i], column)
     for i in range(n):
-        scale[i] = 1.0 / sqrt(abs(D[i * n + i])) if D[i * n + i] != 0.0 else 1.0
-    for shifted in range(2):
-        for i in range(n):
+        pivots[i], pivots[n + i] = i, i
+        scale[i] = 1.0 / sqrt(abs(lu[i * n + i])) if lu[i * n + i] != 0.0 else 1.0
+    for i in range(n):
+        for j in range(n):
+            lu[i * n + j] *= scale[i] * scale[j]
+    first = 0.0
+    for k in range(n):
+        best, row, column_of = 0.0, k, k
+        for i in range(k, n):
+            for j in range(k, n):
+                # the diagonal is preferred unless it is clearly smaller: it keeps what is symmetric symmetric
+                size = abs(lu[i * n + j]) * (1.0 if i == j else 0.1)
+                if size > best:
+                    best, row, column_of = size, i, j
+        first = best if k == 0 else first
+        if not best > REDUNDANCE * first:
+            return n - k
+        if row != k:
+            pivots[k], pivots[row] = pivots[row], pivots[k]
             for j in range(n):
-                lu[i * n + j] = scale[i] * D[i * n + j] * scale[j]
-            lu[i * n + i] += 1e-6 * shifted
-        smallest = 1e300
-        for k in range(n):
-            best = k
-            for i in range(k + 1, n):
-                if abs(lu[i * n + k]) > abs(lu[best * n + k]):
-                    best = i
-            pivots[k] = best
-            if best != k:
-                for j in range(n):
-                    lu[k * n + j], lu[best * n + j] = lu[best * n + j], lu[k * n + j]
-            pivot = lu[k * n + k]
-            smallest = abs(pivot) if abs(pivot) < smallest else smallest
-            if abs(pivot) <= 1e-11:
-                break
-            for i in range(k + 1, n):
-                lu[i * n + k] /= pivot
-                for j in range(k + 1, n):
-                    lu[i * n + j] -= lu[i * n + k] * lu[k * n + j]
-        if smallest > 1e-11:
-            return shifted
-    return 1
-
-
-@unit(I(I, A, A, A, J, I, A, A, A))
-def solve_rows(n, D, lu, scale, pivots, redundant, b, x, left):
-    """Solve D x = b with the factors of `factor_rows`; CONTRADICT when redundant rows ask for different things."""
-    for i in range(n):
-        x[i] = 0.0
-        left[i] = b[i]
-    for _ in range(4 if redundant == 1 else 1):
-        for i in range(n):
-            left[i] *= scale[i]
-        for k in range(n):
-            p = pivots[k]
-            left[k], left[p] = left[p], left[k]
-            for i in range(k + 1, n):
-                left[i] -= lu[i * n + k] * left[k]
-        for k in range(n - 1, -1, -1):
-            for j in range(k + 1, n):
-                left[k] -= lu[k * n + j] * left[j]
-            left[k] /= lu[k * n + k]
-        for i in range(n):
-            x[i] += scale[i] * left[i]
-        if redundant == 1:
+                lu[k * n + j], lu[row * n + j] = lu[row * n + j], lu[k * n + j]
+        if column_of != k:
+            pivots[n + k], pivots[n + column_of] = pivots[n + column_of], pivots[n + k]
             for i in range(n):
-                left[i] = b[i]
-                for j in range(n):
-                    left[i] -= D[i * n + j] * x[j]
-    if redundant == 1:
-        size, worst = 0.0, 0.0
-        for i in range(n):
-            size, worst = larger(size, abs(scale[i] * b[i])), larger(worst, abs(scale[i] * left[i]))
-        if worst > 1e-8 * size:
-            return CONTRADICT
+                lu[i * n + k], lu[i * n + column_of] = lu[i * n + column_of], lu[i * n + k]
+        for i in range(k + 1, n):
+            lu[i * n + k] /= lu[k * n + k]
+            for j in range(k + 1, n):
+                lu[i * n + j] -= lu[i * n + k] * lu[k * n + j]
+    return 0
+
+
+@unit(I(I, A, A, J, I, A, A, A))
+def solve_rows(n, lu, scale, pivots, missing, b, x, work):
+    """Solve D x = b with the factors of `factor_rows`; of many solutions take the shortest (in scaled forces).
+
+    CONTRADICT when redundant rows ask for different things. work: n (1 + missing) floats.
+    """
+    rank = n - missing
+    y = vec(work, 0, n)
+    size, worst = 0.0, 0.0
+    for i in range(n):
+        y[i] = scale[pivots[i]] * b[pivots[i]]
+        size = larger(size, abs(y[i]))
+    for k in range(rank):
+        for i in range(k + 1, n):
+            y[i] -= lu[i * n + k] * y[k]
+    for k in range(rank, n):
+        worst = larger(worst, abs(y[k]))
+        y[k] = 0.0
+    for k in range(rank - 1, -1, -1):
+        for j in range(k + 1, rank):
+            y[k] -= lu[k * n + j] * y[j]
+        y[k] /= lu[k * n + k]
+    if missing > 0:
+        shorten(n, rank, lu, y, vec(work, n, missing * n))
+    for k in range(n):
+        x[pivots[n + k]] = scale[pivots[n + k]] * y[k]
+    return CONTRADICT if worst > 1e-8 * size else 0
+
+
+@unit(I(I, I, A, A, A))
+def shorten(n, rank, lu, y, work):
+    """Take the part of y away that lies in the null space of the factored matrix."""
+    missing, N = n - rank, vec(work, 0, (n - rank) * n)
+    for m in range(missing):
+        for k in range(n):
+            N[m * n + k] = 0.0
+        N[m * n + rank + m] = 1.0
+        for k in range(rank - 1, -1, -1):
+            total = -lu[k * n + rank + m]
+            for j in range(k + 1, rank):
+                total -= lu[k * n + j] * N[m * n + j]
+            N[m * n + k] = total / lu[k * n + k]
+    # modified Gram-Schmidt, y last
+    for m in range(missing):
+        for other in range(m):
+            dot = 0.0
+            for k in range(n):
+                dot += N[m * n + k] * N[other * n + k]
+            for k in range(n):
+                N[m * n + k] -= dot * N[other * n + k]
+        length, dot = 0.0, 0.0
+        for k in range(n):
+            length += N[m * n + k] * N[m * n + k]
+        for k in range(n):
+            N[m * n + k] /= sqrt(length)
+            dot += N[m * n + k] * y[k]
+        for k in range(n):
+            y[k] -= dot * N[m * n + k]
     return 0
 
 
@@ -131,10 +164,10 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     f, column = vec(work, at, nv), vec(work, at + nv, nv)
     at += 2 * nv
     w, zeta, b, x = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr), vec(work, at + 3 * nr, nr)
-    left, scale, slip = vec(work, at + 4 * nr, nr), vec(work, at + 5 * nr, nr), vec(work, at + 6 * nr, nr)
-    at += 7 * nr
-    D, lu_D = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr)
-    rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, nr)
+    scale, slip = vec(work, at + 4 * nr, nr), vec(work, at + 5 * nr, nr)
+    at += 6 * nr
+    lu_D, left = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr + nr)
+    rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr)
 
     # ---- free motion
     if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
@@ -150,6 +183,9 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         power += f[i] * v[i]
     powers[0], powers[1] = power, 0.0
     solve(layout, lu, f, a, column)
+    powers[2] = 0.0
+    for i in range(nv):
+        powers[2] = larger(powers[2], abs(a[i]))
     acting = nj > 0
     for c in range(nc):
         acting = acting or index[c] == SLIP or index[c] == STICK
@@ -201,11 +237,11 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
 
     # ---- forces
     if given == 0:
-        iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, D, lu_D, scale, column, pivots)
+        iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         for i in range(n):
             b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-        status = solve_rows(n, D, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
-        if status != 0:
+        status = solve_rows(n, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
+        if status != 0 and n == nj:  # redundant contacts may disagree by the drift of coordinates inside an interval
             return status
         for i in range(n):
             r[rows[i]] = x[i]

@@ -6,6 +6,8 @@ held rows leave free, serves many intervals; it is renewed when the contraction 
 
 from __future__ import annotations
 
+from math import sqrt
+
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import CANDIDATE, OPEN, SLIP, STICK, decide, decide_iwork, decide_work
@@ -15,6 +17,7 @@ from saltus.layout import (
     F_LINEAR,
     FLAGS,
     J_CONSTANT,
+    LAW_FLOATS,
     M_CONSTANT,
     NC,
     NJ,
@@ -25,6 +28,8 @@ from saltus.layout import (
     NX,
     RATE_IDENTITY,
     SIZE,
+    W_COL,
+    W_PTR,
 )
 from saltus.profile import multiply, solve
 from saltus.reaction import row_add, row_dot
@@ -58,11 +63,14 @@ from saltus.status import Status
 NEWTON_STALLED = int(Status.NEWTON_STALLED)
 
 # settings of every scheme of stages
-CLOSED, REST, BY_STAGE, PROJECT, LAW, TOLERANCE, MOST, PROJECTED, SPLIT, LEVEL, NEWTON, LARGEST, HOLD_AT = range(13)
-SETTINGS = 13
+CLOSED, REST, BY_STAGE, PROJECT, LAW, TOLERANCE, MOST, PROJECTED, SPLIT, LEVEL, NEWTON, LARGEST, STAGE_AT, HOLD_AT = (
+    range(14)
+)
+SETTINGS = 14
 
 # what the iteration keeps from one interval to the next: step size of its matrix (0: none), whether to renew it
 MATRIX_H, RENEW, KEPT = range(3)
+FREEZE = 4  # sweeps after which stages that decide for themselves keep their index sets
 
 
 def stage_size(layout, n: int) -> int:
@@ -71,7 +79,7 @@ def stage_size(layout, n: int) -> int:
 
 
 def interval_work(layout, n: int, newton: bool) -> int:
-    """Return the floats that `solve_interval` needs before those of the held rows (HOLD_AT)."""
+    """Return the floats that `solve_interval` needs before those of its stages (STAGE_AT)."""
     nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
     unknown = n * nv if newton else 0
     return (
@@ -79,9 +87,15 @@ def interval_work(layout, n: int, newton: bool) -> int:
     )
 
 
+def evaluate_work(layout, n: int) -> int:
+    """Return the floats that `evaluate` needs before those of the held rows (HOLD_AT)."""
+    nc, nr = int(layout[NC]), int(layout[NR])
+    return nc + nr + 3 * nc * n + 2
+
+
 def interval_iwork(layout, n: int) -> int:
     """Return the integers that `solve_interval` needs before those of the held rows."""
-    return n * int(layout[NV]) + 2 * int(layout[NC])
+    return n * (int(layout[NV]) + int(layout[NC])) + int(layout[NC])
 
 
 def room_work(layout, contact_solver) -> int:
@@ -128,19 +142,26 @@ def move(model, tab, h, q_0, Q, V, Q_dot, n):
     return 0
 
 
-@unit(I(MODEL, REACTION, A, F, A, A, J, A, A, I, I, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, REACTION, A, F, A, A, J, A, A, I, I, I, A, A, A, A, A, J, RECORD))
 def evaluate(
-    model, reaction, settings, t, q, v, index, direction, gap_0, stage, given, a, r, u, powers, work, iwork, record
-):
-    """Write the acceleration and the forces of one stage, by the index set of the interval or by one of its own."""
+    model, reaction, settings, t, q, v, index, direction, gap_0, stage, frozen, given, a, r, u, powers, work, iwork,
+    record,
+):  # fmt: skip
+    """Write the acceleration and the forces of one stage, by the index set of the interval or by one of its own.
+
+    frozen: 1 when a stage that decides for itself keeps what it decided, so that an iteration can settle.
+    """
     layout = model.layout
     nc, nr = layout[NC], layout[NR]
-    at = 4 * nc + nr + 2
-    rest, irest = vec(work, at, work.shape[0] - at), ivec(iwork, 2 * nc, iwork.shape[0] - 2 * nc)
+    at, i_at = whole(settings[HOLD_AT] - settings[STAGE_AT]), nc + whole(settings[LARGEST]) * nc
+    rest, irest = vec(work, at, work.shape[0] - at), ivec(iwork, i_at, iwork.shape[0] - i_at)
     if settings[BY_STAGE] == 0.0 or nc == 0:
         return accelerate(model, t, q, v, index, direction, given, a, r, u, powers, rest, irest, record)
-    g, own_direction, info = vec(work, 0, nc + layout[NJ]), vec(work, nc + nr, 3 * nc), vec(work, 4 * nc + nr, 2)
-    candidate, own_index = ivec(iwork, 0, nc), ivec(iwork, nc, nc)
+    g, info = vec(work, 0, nc + layout[NJ]), vec(work, at - 2, 2)
+    own_direction = vec(work, nc + nr + 3 * nc * stage, 3 * nc)
+    candidate, own_index = ivec(iwork, 0, nc), ivec(iwork, nc + nc * stage, nc)
+    if frozen == 1:
+        return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, rest, irest, record)
     model.gap(t, q, model.par, g)
     W, w = vec(rest, 1 + layout[SIZE], layout[NW]), u
     anyone = False
@@ -191,18 +212,21 @@ def solve_interval(
     room = largest * nv if settings[NEWTON] == 1.0 else 0
     new = vec(work, KEPT + room * room, largest * nv)
     at = whole(settings[HOLD_AT])
-    rest = vec(work, at - (4 * nc + nr + 2), work.shape[0] - at + 4 * nc + nr + 2)
-    hold, ihold = vec(work, at, work.shape[0] - at), ivec(iwork, largest * nv + 2 * nc, HOLD_INTEGERS + 2 * nr)
+    hold, ihold = vec(work, at, work.shape[0] - at), ivec(iwork, largest * (nv + nc) + nc, HOLD_INTEGERS + 3 * nr)
+    at = whole(settings[STAGE_AT])
+    rest = vec(work, at, work.shape[0] - at)
     pivots, irest = ivec(iwork, 0, largest * nv), ivec(iwork, largest * nv, iwork.shape[0] - largest * nv)
 
     # ---- what kind of equations these are
-    acting = nj > 0
+    acting, turning = nj > 0, False
     for k in range(nc):
+        rows = layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k]
+        turning = turning or (index[k] == SLIP and rows == 3)
         acting = acting or index[k] == SLIP or index[k] == STICK
     given = 1 if settings[LEVEL] == 1.0 and acting and degree > 0 else 0
     if given == 1:
         first, end = 0, n
-    newton = settings[NEWTON] == 1.0 and end > first
+    newton = settings[NEWTON] == 1.0 and end > first and (turning or (flags & F_FREE) == 0)
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0
     # with forces of contacts or joints one more sweep gives them at the solution
     linear = linear and not acting and (settings[BY_STAGE] == 0.0 or nc == 0)
@@ -224,7 +248,7 @@ def solve_interval(
         V[i] = v_0[i]
     if (known == 0 and first > 0) or given == 1:
         status = evaluate(
-            model, reaction, settings, t, q_0, v_0, index, direction, gap_0, 0, 0, vec(new, 0, nv), vec(R, 0, nr),
+            model, reaction, settings, t, q_0, v_0, index, direction, gap_0, 0, 0, 0, vec(new, 0, nv), vec(R, 0, nr),
             vec(U, 0, nr), vec(powers, 0, width), rest, irest, record,
         )  # fmt: skip
         if status != 0:
@@ -256,11 +280,12 @@ def solve_interval(
         for k in range(first, end):
             status = evaluate(
                 model, reaction, settings, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction,
-                gap_0, k, given, vec(new, k * nv, nv), vec(R, k * nr, nr), vec(U, k * nr, nr),
-                vec(powers, k * width, width), rest, irest, record,
+                gap_0, k, 1 if sweep > FREEZE else 0, given, vec(new, k * nv, nv), vec(R, k * nr, nr),
+                vec(U, k * nr, nr), vec(powers, k * width, width), rest, irest, record,
             )  # fmt: skip
             if status != 0:
                 return status
+            scale = larger(scale, h * powers[k * width + 2])
             for i in range(nv):
                 scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
                 new[k * nv + i] -= a[k * nv + i]
@@ -332,8 +357,8 @@ def solve_interval(
             continue
         status = evaluate(
             model, reaction, settings, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, gap_0, k,
-            0, vec(a, k * nv, nv), vec(R, k * nr, nr), vec(U, k * nr, nr), vec(powers, k * width, width), rest, irest,
-            record,
+            0, 0, vec(a, k * nv, nv), vec(R, k * nr, nr), vec(U, k * nr, nr), vec(powers, k * width, width), rest,
+            irest, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -348,15 +373,16 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
     size = layout[SIZE]
     Av, AA = vec(tab, VECTORS + 3 * n + VELOCITY * n * n, n * n), vec(tab, VECTORS + 3 * n + PRODUCT * n * n, n * n)
     scratch = vec(work, room * room, nv)
-    at = work.shape[0] - (4 * nc + nr + 2) - (2 * nr + POWERS + nc) - 2 * size - 2 * nv * nv
+    at = work.shape[0] - (2 * nr + POWERS + nc) - 2 * size - 2 * nv * nv
     J_q, J_v = vec(work, at, nv * nv), vec(work, at + nv * nv, nv * nv)
     at += 2 * nv * nv
     f_q, f_v = vec(work, at, size), vec(work, at + size, size)
     at += 2 * size
     # the held rows at the start of the interval; forces and powers of this call are of no interest
+    r, u = vec(work, at, nr), vec(work, at + nr, nr)
     status = accelerate(
-        model, t, q_0, v_0, index, direction, 0, scratch, vec(work, at, nr), vec(work, at + nr, nr),
-        vec(work, at + 2 * nr, POWERS + nc), hold, iwork, record,
+        model, t, q_0, v_0, index, direction, 0, scratch, r, u, vec(work, at + 2 * nr, POWERS + nc), hold, iwork,
+        record,
     )  # fmt: skip
     if status != 0:
         return status
@@ -367,14 +393,9 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
     at = 1 + size + layout[NW] + layout[NX]
     unit_vector, column = vec(hold, at, nv), vec(hold, at + nv, nv)
     at += 2 * nv
-    b, x, left, scale = (
-        vec(hold, at + 2 * nr, nr),
-        vec(hold, at + 3 * nr, nr),
-        vec(hold, at + 4 * nr, nr),
-        vec(hold, at + 5 * nr, nr),
-    )
-    at += 7 * nr
-    D, lu_D = vec(hold, at, nr * nr), vec(hold, at + nr * nr, nr * nr)
+    b, x, scale = vec(hold, at + 2 * nr, nr), vec(hold, at + 3 * nr, nr), vec(hold, at + 4 * nr, nr)
+    at += 6 * nr
+    lu_D, left = vec(hold, at, nr * nr), vec(hold, at + nr * nr, nr * nr + nr)
     held, rows = iwork[COUNT], ivec(iwork, HOLD_INTEGERS, nr)
     for j in range(nv):
         for part in range(2):
@@ -382,11 +403,13 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
                 unit_vector[i], scratch[i] = 0.0, 0.0
             unit_vector[j] = 1.0
             multiply(layout, f_q if part == 0 else f_v, unit_vector, scratch)
+            if part == 1:
+                turn_friction(model, index, direction, W, r, u, unit_vector, scratch)
             solve(layout, lu, scratch, scratch, column)
             if held > 0:
                 for i in range(held):
                     b[i] = -row_dot(layout, W, rows[i], scratch)
-                solve_rows(held, D, lu_D, scale, ivec(iwork, HOLD_INTEGERS + nr, nr), iwork[REDUNDANT], b, x, left)
+                solve_rows(held, lu_D, scale, ivec(iwork, HOLD_INTEGERS + nr, 2 * nr), iwork[REDUNDANT], b, x, left)
                 for i in range(held):
                     row_add(layout, X, rows[i], x[i], scratch)
             for i in range(nv):
@@ -404,6 +427,29 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
                     value += 1.0 if k == other and i == j else 0.0
                     G[((k - first) * nv + i) * m + (other - first) * nv + j] = value
     return factor_dense(G, m, pivots)
+
+
+@unit(I(MODEL, J, A, A, A, A, A, A))
+def turn_friction(model, index, direction, W, r, u, v, f):
+    """Add to f what a change v of the velocity does to friction forces that slip in space: they turn with the slip."""
+    layout = model.layout
+    for c in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + c]
+        straight = direction[2 * layout[NC] + c] == 1.0
+        if index[c] != SLIP or layout[layout[CONTACT_ROW] + c + 1] - row != 3 or straight:
+            continue
+        speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
+        if not speed > 0.0:
+            continue
+        s_1, s_2 = u[row + 1] / speed, u[row + 2] / speed
+        across = s_1 * row_dot(layout, W, row + 2, v) - s_2 * row_dot(layout, W, row + 1, v)
+        stiffness = model.constants[LAW_FLOATS * c + 1] * r[row] / speed * across
+        for i in range(1, 3):
+            force = stiffness * s_2 if i == 1 else -stiffness * s_1
+            columns = layout[W_COL]
+            for k in range(layout[layout[W_PTR] + row + i], layout[layout[W_PTR] + row + i + 1]):
+                f[layout[columns + k]] += W[k] * force
+    return 0
 
 
 @unit(I(A, I, J))
@@ -464,16 +510,15 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, hold, iwork):
     at = 1 + size + nw + nx
     column = vec(hold, at + nv, nv)
     at += 2 * nv
-    w, b, x, left, scale = (
+    w, b, x, scale = (
         vec(hold, at, nr),
         vec(hold, at + 2 * nr, nr),
         vec(hold, at + 3 * nr, nr),
         vec(hold, at + 4 * nr, nr),
-        vec(hold, at + 5 * nr, nr),
     )
-    at += 7 * nr
-    D, lu_D = vec(hold, at, nr * nr), vec(hold, at + nr * nr, nr * nr)
-    rows, pivots, held = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, nr), iwork[COUNT]
+    at += 6 * nr
+    lu_D, left = vec(hold, at, nr * nr), vec(hold, at + nr * nr, nr * nr + nr)
+    rows, pivots, held = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr), iwork[COUNT]
     explicit_end = Av[n * n - 1] == 0.0  # D-: the last force moves only the end velocity
     for k in range(n):
         for i in range(held):
@@ -488,7 +533,7 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, hold, iwork):
                     column[i] += h * b_n[j] * (a[j * nv + i] + change[j * nv + i])
             for i in range(held):
                 b[i] = -(row_dot(layout, W, rows[i], column) + w[rows[i]]) / (h * b_n[n - 1])
-        solve_rows(held, D, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
+        solve_rows(held, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
         for i in range(held):
             R[k * nr + rows[i]] += x[i]
             row_add(layout, X, rows[i], x[i], vec(change, k * nv, nv))

@@ -10,11 +10,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from saltus.errors import SettingError
-from saltus.layout import F_FREE, FLAGS, NV
+from saltus.laws import coulomb_spatial
+from saltus.layout import F_FREE, FLAGS, KIND, NC, NV
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST
 from saltus.stages.dense import interpolate, reaction
 from saltus.stages.galerkin import galerkin_iwork, galerkin_work
-from saltus.stages.interval import SETTINGS, interval_iwork, interval_work, room_iwork, room_work, stage_size
+from saltus.stages.interval import (
+    SETTINGS,
+    evaluate_work,
+    interval_iwork,
+    interval_work,
+    room_iwork,
+    room_work,
+    stage_size,
+)
 from saltus.stages.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
 
 LARGEST_NEWTON = 1024  # unknown stage accelerations up to which a full matrix pays; beyond, plain iteration
@@ -38,7 +47,7 @@ PARAMETERS = """
     impact
         Newton's law at the end of an interval, 0 <= u_plus + e u: "left" with u = u_minus, "rest" the same but plastic
         where a body would be back within the interval, so that it comes to rest, "previous" with u at the
-        beginning of the interval.
+        beginning of the interval. Degree 0 takes "previous" for "rest".
     activation
         "interval": the index set is decided at the borders by the contact law on acceleration level and frozen
         between them. "stage": every stage decides for itself, g <= closed_tolerance and u_N <= rest_tolerance.
@@ -54,8 +63,9 @@ PARAMETERS = """
     level
         "acceleration": contacts and joints are held at the stages on acceleration level. "velocity": on velocity level.
     weighting
-        "reduced" evaluates the weighting integrals at the nodes, as the source recommends, "exact" integrates them.
-        Equal for Lobatto nodes, and for degrees up to 2.
+        "reduced" evaluates the weighting integrals at the nodes, as the source recommends; "exact" integrates those of
+        velocities and positions, "galerkin" those of the accelerations too. "exact" equals "reduced" for Lobatto
+        nodes and for degrees up to 2; for Clenshaw-Curtis nodes of higher degree it costs an order or more.
     rest_tolerance
         Normal and slip velocities [m/s] up to which a contact counts as resting, or as not slipping.
     projection_tolerance
@@ -118,6 +128,9 @@ class GalerkinSettings:
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
             raise SettingError(f"solver of {kind} is {self.solver!r}, not a contact solver: give one such as NSGS()")
 
+        if self.level == "velocity" and self.weighting == "galerkin":
+            raise SettingError(f"level='velocity' of {kind} needs weighting='reduced' or 'exact', not 'galerkin'")
+
     @property
     def name(self) -> str:
         degree = self.degree if isinstance(self.degree, int) else "M"
@@ -140,8 +153,11 @@ class GalerkinSettings:
         """Return the numbers of the kernel, its floats and integers, and the largest number of stages."""
         made = self.tableaux()
         n = max(one.stages for one in made)
-        newton = not int(layout[FLAGS]) & F_FREE and n * int(layout[NV]) <= LARGEST_NEWTON
-        hold_at = interval_work(layout, n, newton)
+        # friction in space turns with the slip: an implicit force even where all others are given
+        spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
+        newton = (spatial or not int(layout[FLAGS]) & F_FREE) and n * int(layout[NV]) <= LARGEST_NEWTON
+        stage_at = interval_work(layout, n, newton)
+        hold_at = stage_at + evaluate_work(layout, n)
         numbers_ = np.array(
             [
                 self.closed_tolerance,
@@ -156,6 +172,7 @@ class GalerkinSettings:
                 self.level == "velocity",
                 newton,
                 n,
+                stage_at,
                 hold_at,
             ],
             dtype=float,

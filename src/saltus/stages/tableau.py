@@ -20,7 +20,7 @@ from saltus.errors import SettingError
 
 Family = Literal["-", "+"]
 NODES = ("clenshaw-curtis", "lobatto")
-WEIGHTINGS = ("reduced", "exact")
+WEIGHTINGS = ("reduced", "exact", "galerkin")
 HIGHEST = 12
 EXTRAPOLATED = 4  # highest degree that the predictor carries over into the next interval
 
@@ -91,12 +91,12 @@ def tableau(
     b = lagrange_integrals(c, np.ones(1))[0]
     Aq = lagrange_integrals(c, c)
     Aq[-1] = b
-    if weighting == "exact":
-        Av, P = _exact_weighting(c, b, family)
-    else:
+    if weighting == "reduced":
         Av, P = _reduced_weighting(c, b, family)
+    else:
+        Av, P = _exact_weighting(c, b, family, forces=weighting == "galerkin")
     if family == "-":
-        implicit = (1, degree)
+        implicit = (1, degree + 1 if weighting == "galerkin" else degree)
     else:
         Av[-1] = b  # equal by the identity of the end velocity, here to the last bit
         implicit = (0, degree + 1)
@@ -129,18 +129,22 @@ def _reduced_weighting(c: np.ndarray, b: np.ndarray, family: Family) -> tuple[np
     return Av, Av[:, M] / Av[M, M]  # Av[M, M] is b[M] up to rounding, and P[M] is 1
 
 
-def _exact_weighting(c: np.ndarray, b: np.ndarray, family: Family) -> tuple[np.ndarray, np.ndarray]:
-    """Return Av and P with the matrix K[l, k] = int l_l l_k' of (54) and (55) integrated exactly."""
+def _exact_weighting(c: np.ndarray, b: np.ndarray, family: Family, *, forces: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return Av and P with the matrix K[l, k] = int l_l l_k' of (54) and (55) integrated exactly.
+
+    The accelerations are weighted by the quadrature, or, with `forces`, by int l_l l_k as well.
+    """
     M = len(c) - 1
     x, weights = _gauss(M + 1)
-    K = lagrange(c, x).T @ (weights[:, None] * lagrange_slopes(c, x))
+    values = lagrange(c, x)
+    K = values.T @ (weights[:, None] * lagrange_slopes(c, x))
+    right = values.T @ (weights[:, None] * values) if forces else np.diag(b)
     if family == "-":
         Av = np.zeros((M + 1, M + 1))
-        Av[1:, :M] = np.linalg.solve(K[:M, 1:], np.diag(b[:M]))
+        Av[1:] = np.linalg.solve(K[:M, 1:], right[:M])
         return Av, np.zeros(M + 1)
     K[0, 0] += 1.0
-    inverse = np.linalg.inv(K)
-    return inverse * b, inverse[:, M]
+    return np.linalg.solve(K, right), np.linalg.solve(K, np.eye(M + 1)[M])
 
 
 def node_places(degree: int, nodes: str) -> np.ndarray:

@@ -56,11 +56,12 @@ def lagrange_weights(tab, s, weights):
     return 0
 
 
-@unit(F(MODEL, A, J, A, A, A, A, J, A))
-def transition(model, tab, index, direction, R, U, v_scale, found, weights):
+@unit(F(MODEL, A, J, A, A, A, A, I, J, A))
+def transition(model, tab, index, direction, R, U, v_scale, redundant, found, weights):
     """Return the place s in (0, 1] of the first transition, or NONE; found: contact and kind.
 
-    v_scale: one number, the speed below whose rounding a slip counts as zero.
+    v_scale: one number, the speed below whose rounding a slip counts as zero. Forces of redundant contacts are not
+    unique, so that their signs mean nothing: only the borders decide about them.
     """
     layout = model.layout
     nc, nr, n = layout[NC], layout[NR], whole(tab[STAGES])
@@ -75,6 +76,8 @@ def transition(model, tab, index, direction, R, U, v_scale, found, weights):
             force = larger(force, abs(R[k * nr + row]))
         for choice in range(2):
             kind = RELEASED
+            if redundant > 0 and (choice == 0 or index[contact] == STICK):
+                continue
             if choice == 1:
                 if end - row == 1:
                     continue

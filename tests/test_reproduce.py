@@ -1,0 +1,191 @@
+"""Published experiments run anew: their orders, what is exact, the table, the picture and the command."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import saltus as sl
+from saltus.cli import main
+from saltus.study.reproductions import Experiment, Reproduction
+from saltus.study.reproductions.figures_5_7 import clenshaw_curtis_order, experiments, exponential_flight
+
+DEGREES = (1, 2, 3)
+LABELS = ["MJ", *(f"D{degree}{side}" for degree in DEGREES for side in "-+")]
+
+
+@pytest.fixture(scope="module")
+def made() -> Reproduction:
+    return sl.study.figures_5_7(quick=True, degrees=DEGREES, progress=False)
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command line; returns exit code, output and errors."""
+
+    def run(line: str):
+        code = main(line.split())
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+# ---- what the source found
+
+
+@pytest.mark.parametrize(
+    "experiment, quantity", [("free flight", "q"), ("free flight", "v"), ("rest phase", "impulse")]
+)
+def test_degree_one_is_of_order_two_and_moreau_jean_of_order_one_without_impacts(made, experiment, quantity):
+    assert made.orders[experiment, "MJ", quantity] == pytest.approx(1.0, abs=0.1)
+    for label in ("D1-", "D1+"):
+        assert made.orders[experiment, label, quantity] == pytest.approx(2.0, abs=0.1)
+
+
+def test_free_flight_is_exact_from_degree_two_on_and_has_no_impulse(made):
+    for label in LABELS:
+        assert made.orders["free flight", label, "impulse"] == math.inf
+        assert (made.orders["free flight", label, "v"] == math.inf) == (label not in ("MJ", "D1-", "D1+"))
+
+
+def test_the_resting_ball_stays_where_it_is_and_its_impulse_is_exact_from_degree_two_on(made):
+    for label in LABELS:
+        assert made.orders["rest phase", label, "q"] == math.inf
+        assert made.orders["rest phase", label, "v"] == math.inf
+        assert (made.orders["rest phase", label, "impulse"] == math.inf) == (label not in ("MJ", "D1-", "D1+"))
+
+
+def test_order_drops_to_one_through_impacts_whatever_the_degree(made):
+    for quantity in ("q", "v", "impulse"):
+        orders = [made.orders["combined", label, quantity] for label in LABELS]
+        assert all(0.7 < order < 1.2 for order in orders), (quantity, orders)
+
+
+def test_under_constant_load_all_degrees_see_the_same_impacts(made):
+    table = made.tables["combined"]
+    for label in LABELS[2:]:
+        assert table.mean(label, "v") == pytest.approx(table.mean("D1-", "v"), rel=1e-9)
+
+
+# ---- beyond the source
+
+
+@pytest.mark.parametrize(
+    "experiment, quantity", [("exponential flight", "q"), ("exponential flight", "v"), ("exponential rest", "impulse")]
+)
+def test_exponential_loads_show_the_order_of_every_degree(made, experiment, quantity):
+    for label, order in {"D1": 2.0, "D2": 4.0, "D3": 4.0}.items():
+        for side in "-+":
+            assert made.orders[experiment, label + side, quantity] == pytest.approx(order, abs=0.15)
+
+
+def test_the_expected_orders_are_those_of_clenshaw_curtis_quadrature():
+    assert [clenshaw_curtis_order(f"D{degree}-") for degree in range(1, 7)] == [2, 4, 4, 6, 6, 8]
+
+
+def test_the_exponential_flight_is_its_own_derivative_and_stays_above_the_floor():
+    problem = exponential_flight()
+    t, step = np.linspace(0.1, 3.9, 20), 1e-4
+    exact = problem.exact
+    for function, rate in ((exact.q, exact.v), (exact.v, lambda t: -0.01 * np.exp(2.0 * t)[:, None])):
+        assert (function(t + step) - function(t - step)) / (2.0 * step) == pytest.approx(rate(t), rel=1e-7)
+    assert exact.q(np.array([0.0, 4.0]))[:, 0].min() > 0.0
+
+
+# ---- fits, table, picture
+
+
+def invented(errors: list[float]) -> Reproduction:
+    """One experiment whose errors are given."""
+    h = 0.5 ** np.arange(len(errors))
+    experiment = Experiment("invented", sl.problems.zeno_ball(), tuple(h), 1, "grid", lambda label, quantity: 8.0)
+    found = {("MJ", quantity, "L1"): np.array(errors)[:, None] for quantity in ("q", "v", "impulse")}
+    table = sl.study.Convergence("invented", {"MJ": None}, h[:, None], found)
+    return Reproduction("invented", {"one": experiment}, {"one": table}, lambda made: None)
+
+
+def test_levels_at_rounding_are_left_out_of_the_fit():
+    clean = [1e-6 * 0.5 ** (8 * k) for k in range(3)]
+    order, constant = invented([*clean, 1e-16, 3e-16]).fit("one", "MJ", "v")
+    assert order == pytest.approx(8.0, abs=1e-9)
+    assert constant == pytest.approx(1e-6, rel=1e-9)
+
+
+def test_one_level_above_rounding_makes_no_order():
+    made = invented([1e-6, 1e-17, 1e-17])
+    assert math.isnan(made.orders["one", "MJ", "v"])
+    assert "  -  " in str(made)
+
+
+def test_an_error_of_rounding_is_called_exact():
+    made = invented([0.0, 2e-16, 1e-16])
+    assert made.orders["one", "MJ", "q"] == math.inf
+    assert "exact" in str(made)
+
+
+def test_an_unknown_experiment_is_named_with_those_there_are():
+    with pytest.raises(sl.SettingError, match="no experiment is called 'two': there are one"):
+        invented([1.0, 0.5]).fit("two", "MJ", "q")
+
+
+def test_the_table_gathers_schemes_that_read_the_same(made):
+    lines = [line.split() for line in str(made).splitlines()]
+    assert ["free", "flight", "all", "7", "schemes", "impulse", "exact", "0.0e+00", "exact"] in lines
+    assert len(made.rows()) == 5 * 3 * len(LABELS)
+    assert set(made.rows()[0]) == {"experiment", "scheme", "quantity", "order", "error", "expected"}
+
+
+def test_the_picture_has_a_panel_per_figure_and_quantity_with_units_and_orders(made, tmp_path):
+    figure = made.plot(path=tmp_path / "figures.png")
+    assert (tmp_path / "figures.png").stat().st_size > 10_000
+    assert len(figure.axes) == 12
+    assert all(axes.get_xlabel().endswith("[s]") and "[" in axes.get_title(loc="left") for axes in figure.axes)
+    shown = " ".join(text.get_text() for text in figure.axes[0].get_legend().get_texts())
+    assert f"{made.orders['free flight', 'MJ', 'q']:.2f}" in shown
+    assert "exact" in shown
+
+
+def test_every_experiment_of_the_full_run_has_enough_levels_and_grids():
+    full, quick = experiments(), experiments(quick=True)
+    assert full["combined"].grids >= 6
+    assert all(len(experiment.h) >= 4 for experiment in (*full.values(), *quick.values()))
+    assert all(len(full[name].h) > len(quick[name].h) for name in full)
+
+
+@pytest.mark.parametrize("degrees", [(0,), (13,), (1.5,), (True,), ()])
+def test_wrong_degrees_are_refused(degrees):
+    with pytest.raises(sl.SettingError, match="degree"):
+        sl.study.figures_5_7(degrees=degrees)
+
+
+# ---- the command
+
+
+def test_the_command_prints_the_table_and_draws_the_picture(call, tmp_path):
+    code, out, err = call(f"reproduce Figures_5_7 --quick --degrees 1 --out {tmp_path}/figures.svg")
+    assert (code, err) == (0, "")
+    for word in ("free flight", "rest phase", "combined", "exponential rest", "expected", "written"):
+        assert word in out
+    assert (tmp_path / "figures.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("reproduce", "NAME is missing: write saltus reproduce figures-5-7"),
+        ("reproduce figure-5-6", "no reproduction is called 'figure-5-6': did you mean figures-5-7?"),
+        ("reproduce figures-5-7 --degrees 1,x", "--degrees is '1,x': it must be whole numbers"),
+        ("reproduce figures-5-7 --degrees 0", "degrees contains 0: degrees are whole numbers, 1 to 12"),
+        ("reproduce figures-5-7 --degree 2", "did you mean --degrees?"),
+        ("reproduce figures-5-7 --out errors.txz", "use .png, .pdf or .svg"),
+        ("reproduce figures-5-7 --out /no/such/folder/errors.png", "/no/such/folder"),
+    ],
+)
+def test_a_wrong_word_is_answered_in_one_line_before_anything_runs(call, line, message):
+    code, out, err = call(line)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
