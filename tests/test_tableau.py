@@ -182,7 +182,7 @@ def test_with_exact_weighting_it_ends_there_too(degree, nodes):
     made = tableau(degree, "+", nodes, "exact")
     K = weighting_matrix(degree, nodes) + np.outer(np.eye(degree + 1)[0], np.eye(degree + 1)[0])
     close(K @ made.Av, b, 1e-13)
-    close(K @ made.P, np.eye(degree + 1)[-1], 1e-12)
+    close(K @ made.P, np.eye(degree + 1)[-1], 1e-13)
 
 
 @pytest.mark.parametrize("weighting", ["reduced", "exact"])
@@ -191,9 +191,9 @@ def test_with_exact_weighting_it_ends_there_too(degree, nodes):
 def test_the_impulse_of_D_plus_moves_its_end_but_not_its_positions(degree, nodes, weighting):
     made = tableau(degree, "+", nodes, weighting)
     np.testing.assert_array_equal(made.Av[-1], made.b)
-    close(made.P[-1], 1.0, 1e-12)
+    close(made.P[-1], 1.0, 1e-13)
     close(made.b @ made.P, 0.0, 1e-13)
-    close(made.P[0], (-1.0) ** degree, 1e-12)
+    close(made.P[0], (-1.0) ** degree, 1e-13)
     assert made.implicit == (0, degree + 1)
 
 
@@ -202,7 +202,7 @@ def test_the_impulse_of_D_plus_moves_its_end_but_not_its_positions(degree, nodes
 def test_both_weightings_agree_where_the_quadrature_is_exact(degree, family):
     reduced, exact = (tableau(degree, family, "lobatto", weighting) for weighting in ("reduced", "exact"))
     close(exact.Av, reduced.Av, 1e-13)
-    close(exact.P, reduced.P, 1e-12)
+    close(exact.P, reduced.P, 1e-13)
     reduced, exact = (tableau(degree, family, "clenshaw-curtis", weighting) for weighting in ("reduced", "exact"))
     np.testing.assert_array_equal(exact.b, reduced.b)
     if degree <= 2:

@@ -60,6 +60,7 @@ from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.stages.border import NORMAL, project
 from saltus.stages.dense import HEADER, interpolate, reaction
 from saltus.stages.hold import hold_iwork, hold_work
+from saltus.stages.settings import check_numbers
 from saltus.stages.tableau import tableau
 from saltus.status import Status
 
@@ -112,22 +113,7 @@ class HalfExplicitTDG:
     def __post_init__(self):
         if self.impact not in ("rest", "left"):
             raise SettingError(f"impact of HalfExplicitTDG is {self.impact!r}: it must be 'rest' or 'left'")
-        if self.projection not in (True, False):
-            raise SettingError(f"projection of HalfExplicitTDG is {self.projection!r}: it must be True or False")
-        for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
-            if not getattr(self, field) > 0:
-                raise SettingError(f"{field} of HalfExplicitTDG is {getattr(self, field)}: it must be positive")
-        if self.max_iterations != int(self.max_iterations):
-            raise SettingError(f"max_iterations of HalfExplicitTDG is {self.max_iterations}: it must be a whole number")
-        for field in ("closed_tolerance", "rest_tolerance"):
-            if not np.isfinite(getattr(self, field)) or getattr(self, field) < 0.0:
-                raise SettingError(
-                    f"{field} of HalfExplicitTDG is {getattr(self, field)}: it must be zero or a little more"
-                )
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
-            raise SettingError(
-                f"solver of HalfExplicitTDG is {self.solver!r}, not a contact solver: give one such as NSGS()"
-            )
+        check_numbers(self)
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
@@ -156,7 +142,7 @@ class HalfExplicitTDG:
             memory=1 + nc + nr,
             work=own + room,
             iwork=3 * nc + max(react_iwork(layout, contact_solver), hold_iwork(layout)),
-            dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + nr,
+            dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + 2 * nr,
             events=3 * nc,
         )
 
@@ -396,8 +382,9 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     # ---- projection, dense output
     dense = record.dense
     dense[0], dense[1], dense[2], dense[3], dense[4], dense[5] = 1.0, 2.0, nq, nv, nr, 0.0 if identity else 1.0
-    dense[HEADER], dense[HEADER + 1] = 0.0, 1.0
-    used = HEADER + 2
+    used = HEADER + nr
+    dense[used], dense[used + 1] = 0.0, 1.0
+    used += 2
     for i in range(nq):
         dense[used + i] = q_0[i]
     used += nq
@@ -406,6 +393,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     used += 3 * nv
     for i in range(nr):
         dense[used + i] = P_0[i] / h if reacting else 0.0
+        dense[HEADER + i] = dense[used + i]
         dense[used + nr + i] = 2.0 * P_1[i] / h
     for c in range(nc):
         if lasting[c] == 0:

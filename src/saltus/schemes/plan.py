@@ -156,6 +156,6 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         memory=memory_size(layout, n),
         work=work,
         iwork=iwork,
-        dense=DENSE_HEADER + pieces * piece_size(layout, n) + int(layout[NR]),
+        dense=DENSE_HEADER + pieces * piece_size(layout, n) + 2 * int(layout[NR]),
         events=EVENTS * pieces * int(layout[NC]),
     )

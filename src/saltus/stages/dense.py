@@ -1,8 +1,8 @@
 """Dense output of the Galerkin schemes, from the blocks that their steps store (see galerkin.py).
 
-A block: number of pieces and of stages, nq, nv, number of rows, whether q_dot is not v. For every piece its place in
-the step, q and v at its beginning, accelerations and forces of the stages, and the rates q_dot of the stages where
-q_dot is not v. At the end the forces of the right limit.
+A block: number of pieces and of stages, nq, nv, number of rows, whether q_dot is not v; the forces of the state at the
+start. For every piece its place in the step, q and v at its beginning, accelerations and forces of the stages, and the
+rates q_dot of the stages where q_dot is not v. At the end the forces of the state there, its right limit.
 The velocity is the integral of the polynomial through all stage accelerations: it ends in the left limit and is one
 order better than the interpolated stage velocities.
 """
@@ -31,6 +31,7 @@ class _Steps:
     a: np.ndarray  # (n, pieces, stages, nv)
     r: np.ndarray
     q_dot: np.ndarray | None
+    r_start: np.ndarray  # (n, rows)
     r_end: np.ndarray
     which: np.ndarray  # the piece
     x: np.ndarray  # the place in it, 0 to 1
@@ -48,7 +49,8 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
         rows = np.flatnonzero(group.ravel() == k)
         widths = [2, nq, nv, stages * nv, stages * nr, stages * nq * own_rate]
         ends = np.cumsum(widths)
-        body = block[rows, HEADER : HEADER + pieces * ends[-1]].reshape(len(rows), pieces, ends[-1])
+        first, last = HEADER + nr, HEADER + nr + pieces * ends[-1]
+        body = block[rows, first:last].reshape(len(rows), pieces, ends[-1])
         places, q, v, a, r, q_dot = np.split(body, ends[:-1], axis=2)
         inner = places[:, :-1, 1]
         which = np.sum(s[rows] > inner if side == "-" else s[rows] >= inner, axis=1)
@@ -56,7 +58,8 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
         shape = len(rows), pieces, stages
         yield _Steps(
             rows, known[stages], places, q, v, a.reshape(*shape, nv), r.reshape(*shape, nr),
-            q_dot.reshape(*shape, nq) if own_rate else None, block[rows, HEADER + pieces * ends[-1] :], which,
+            q_dot.reshape(*shape, nq) if own_rate else None, block[rows, HEADER:first],
+            block[rows, last:], which,
             ((s[rows] - begin) / (stop - begin))[:, 0], (stop - begin) * h[rows],
         )  # fmt: skip
 
@@ -92,9 +95,10 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
         before = steps.mine(np.concatenate([np.zeros_like(sums[:, :1]), sums], axis=1))
         force[steps.rows] = _combined(made.interpolation(steps.x), mine)
         impulse[steps.rows] = before + steps.length * _combined(made.integrals(steps.x)[0], mine)
-        if side == "+":
-            ended = s[steps.rows, 0] >= 1.0
-            force[steps.rows[ended]] = steps.r_end[ended]
+        if side == "+":  # stages at the ends of an interval may be less accurate than the states there
+            for place, known in ((0.0, steps.r_start), (1.0, steps.r_end)):
+                there = s[steps.rows, 0] == place
+                force[steps.rows[there]] = known[there]
     return force, impulse
 
 

@@ -208,7 +208,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         memory[VALID], work[0] = 1.0, 1.0
 
     done, pieces, jams, share, straight = 0.0, 0, 0, 1.0, False
-    used = DENSE_HEADER
+    for i in range(nr):
+        record.dense[DENSE_HEADER + i] = r_0[i]
+    used = DENSE_HEADER + nr
     while True:
         # ---- stages
         size = (h - done) * share
@@ -356,7 +358,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         for k in range(nc):
             resting[k] = 0
         if struck:
-            strike_events(
+            impacts = strike_events(
                 model, settings, t_end, h, degree, closed, resting, P, vec(a, (n - 1) * nv, nv),
                 vec(R, (n - 1) * nr, nr), u_minus, u_plus, u_start, room, record,
             )  # fmt: skip
@@ -364,6 +366,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                 record.impulse[i] += P[i]
             for i in range(nv):
                 v[i] = v_end[i]
+                if impacts == 0:  # a lasting force at degree 0: nothing jumps
+                    record.v_minus[i] = v[i]
         record.dense[used], record.dense[used + 1] = done / h, 1.0 if last else (done + size) / h
         used += PIECE_HEADER
         for i in range(nq):
@@ -558,6 +562,8 @@ def strike(
         model.kinematics(t_end, q, par, W, u_start)
         for i in range(nr):
             u_start[i] += row_dot(layout, W, i, v_0)
+            if degree > 0 and u_start[i] > 0.0:
+                u_start[i] = 0.0  # it still rose when the interval began: nothing to restitute
     feels = False
     for k in range(n):
         feels = feels or P_share[k] != 0.0
@@ -610,7 +616,7 @@ def strike(
 def strike_events(
     model, settings, t, h, degree, closed, resting, P, a, r, u_minus, u_plus, u_start, work, record
 ):  # fmt: skip
-    """Write energy and events of the impulse at a border, and which contacts rest after it.
+    """Write energy and events of the impulse at a border, and which contacts rest after it; return the impacts.
 
     Where all closed contacts hop by less than an interval (a box that rocks) the law "rest" lets all of them rest.
     """
@@ -619,7 +625,7 @@ def strike_events(
     at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
     w, zeta, W = vec(work, at, nr), vec(work, at + nr, nr), vec(work, 1 + layout[SIZE], layout[NW])
     X, column = vec(work, 1 + layout[SIZE] + layout[NW], layout[NX]), vec(work, at - nv, nv)
-    most, hops = 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0 and degree > 0
+    impacts, most, hops = 0, 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0 and degree > 0
     for c in range(nc):
         row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
         most = larger(most, P[row])
@@ -646,9 +652,10 @@ def strike_events(
         impact = degree > 0 or -u_start[row] > abs(u_minus[row] - u_start[row]) * (1.0 + 1e-9)
         if P[row] > 1e-12 * most and impact:
             new_event(t, c, IMPACT, row, end, u_minus, u_plus, P, record)
+            impacts += 1
     for i in range(nr - nj, nr):
         record.header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
-    return 0
+    return impacts
 
 
 @unit(I(MODEL, F, I, I, I, I, A, A, RECORD))

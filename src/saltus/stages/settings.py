@@ -77,6 +77,28 @@ PARAMETERS = """
     """
 
 
+def check_numbers(scheme) -> None:
+    """Raise SettingError for switches, tolerances, counts and solvers that are none."""
+    kind = type(scheme).__name__
+    for field in ("projection", "split"):
+        if not isinstance(getattr(scheme, field, True), bool | np.bool_):
+            raise SettingError(f"{field} of {kind} is {getattr(scheme, field)!r}: it must be True or False")
+    for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
+        value = getattr(scheme, field)
+        if not isinstance(value, numbers.Real) or not 0.0 < float(value) < np.inf:
+            raise SettingError(f"{field} of {kind} is {value!r}: it must be positive")
+    if scheme.max_iterations != int(scheme.max_iterations):
+        raise SettingError(f"max_iterations of {kind} is {scheme.max_iterations}: it must be a whole number")
+    for field in ("closed_tolerance", "rest_tolerance"):
+        value = getattr(scheme, field)
+        if not isinstance(value, numbers.Real) or not 0.0 <= float(value) < np.inf:
+            raise SettingError(f"{field} of {kind} is {value!r}: it must be zero or a little more")
+    solver = scheme.solver
+    if solver is not None and (isinstance(solver, type) or not hasattr(solver, "work_size")):
+        remedy = f"{solver.__name__}() with brackets" if isinstance(solver, type) else "one such as NSGS()"
+        raise SettingError(f"solver of {kind} is {solver!r}, not a contact solver: give {remedy}")
+
+
 @dataclasses.dataclass(frozen=True)
 class GalerkinSettings:
     """Settings of the time-discontinuous Galerkin schemes; their meaning is in PARAMETERS."""
@@ -101,12 +123,13 @@ class GalerkinSettings:
 
     def __post_init__(self):
         kind = type(self).__name__
-        single = isinstance(self.degree, numbers.Integral)
+        single = isinstance(self.degree, numbers.Integral) and not isinstance(self.degree, bool)
         degrees: Any = [self.degree] if single else self.degree
         if isinstance(degrees, str | numbers.Number) or np.ndim(degrees) != 1 or len(degrees) == 0:
             raise SettingError(f"degree of {kind} is {self.degree!r}: it must be a whole number or a list of them")
         for k, degree in enumerate(degrees):
-            if not isinstance(degree, numbers.Integral) or not 0 <= int(degree) <= HIGHEST:
+            whole = isinstance(degree, numbers.Integral) and not isinstance(degree, bool)
+            if not whole or not 0 <= int(degree) <= HIGHEST:
                 which = "degree" if single else f"degree[{k}]"
                 raise SettingError(f"{which} of {kind} is {degree!r}: it must be a whole number, 0 to {HIGHEST}")
         object.__setattr__(self, "degree", int(degrees[0]) if single else tuple(int(degree) for degree in degrees))
@@ -114,20 +137,7 @@ class GalerkinSettings:
             if getattr(self, field) not in choices:
                 one = ", ".join(map(repr, choices))
                 raise SettingError(f"{field} of {kind} is {getattr(self, field)!r}: it must be one of {one}")
-        for field in ("projection", "split"):
-            if getattr(self, field) not in (True, False):
-                raise SettingError(f"{field} of {kind} is {getattr(self, field)!r}: it must be True or False")
-        for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
-            if not getattr(self, field) > 0:
-                raise SettingError(f"{field} of {kind} is {getattr(self, field)}: it must be positive")
-        if self.max_iterations != int(self.max_iterations):
-            raise SettingError(f"max_iterations of {kind} is {self.max_iterations}: it must be a whole number")
-        for field in ("closed_tolerance", "rest_tolerance"):
-            if not np.isfinite(getattr(self, field)) or getattr(self, field) < 0.0:
-                raise SettingError(f"{field} of {kind} is {getattr(self, field)}: it must be zero or a little more")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
-            raise SettingError(f"solver of {kind} is {self.solver!r}, not a contact solver: give one such as NSGS()")
-
+        check_numbers(self)
         if self.level == "velocity" and self.weighting == "galerkin":
             raise SettingError(f"level='velocity' of {kind} needs weighting='reduced' or 'exact', not 'galerkin'")
 
