@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J, step_type
-from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, OPEN, SLIP, STICK, decide
+from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.events.polynomial import NONE, lagrange_weights
+from saltus.events.transition import BROKE, RELEASED, STOPPED, transition, watched
 from saltus.layout import (
     CONTACT_ROW,
     FLAGS,
@@ -27,8 +29,8 @@ from saltus.layout import (
 )
 from saltus.profile import quadratic, solve_row
 from saltus.reaction import row_add, row_dot
+from saltus.record import DEGREE as RECORD_DEGREE
 from saltus.record import (
-    CLOSING,
     DENSE_USED,
     DRIVE_WORK,
     ERROR,
@@ -38,13 +40,9 @@ from saltus.record import (
     IMPACT,
     PAINLEVE,
     REACTED,
-    RELEASE,
     RESIDUAL,
     VIOLATION,
 )
-from saltus.record import DEGREE as RECORD_DEGREE
-from saltus.record import SLIP as SLIP_EVENT
-from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
 from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, border, held_set, project
 from saltus.stages.hold import JAM, JAMMED, POWERS, REDUNDANT, accelerate
@@ -64,14 +62,13 @@ from saltus.stages.interval import (
     evaluate,
     solve_interval,
 )
+from saltus.stages.settle import BREAKING, RELEASING, changed_events, settle
 from saltus.stages.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTORS, WEIGHT
-from saltus.stages.transition import BROKE, NONE, RELEASED, STOPPED, lagrange_weights, transition, watched
 from saltus.status import Status
 
 DEGREES_SPENT, STALLED = int(Status.DEGREES_SPENT), int(Status.NEWTON_STALLED)
 MOST_PIECES = 16  # pieces of one interval; what happens after the last split waits for the border
 FINEST_SHARE = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
-RELEASING, BREAKING = -1, -2  # a contact that this border lets go of, or that begins to slip
 EVENTS = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
 MOST_PASSES = 50  # of the impulse that the stages of D+ feel
 # what the state remembers: whether it is valid, intervals done, stages of the last polynomial (0: none to go by);
@@ -121,7 +118,11 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
     start = whole(settings[SETTINGS + 1 + interval])
     tab = vec(settings, start, settings.shape[0] - start)
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
-    b, P_share = vec(tab, VECTORS + WEIGHT * n, n), vec(tab, VECTORS + SHARE * n, n)
+    c, b, P_share = (
+        vec(tab, VECTORS + NODE * n, n),
+        vec(tab, VECTORS + WEIGHT * n, n),
+        vec(tab, VECTORS + SHARE * n, n),
+    )
     direction = vec(memory, REMEMBERED + nc, 3 * nc)
     at = REMEMBERED + 4 * nc
     a_0, r_0, u_0, powers_0, a_last = (
@@ -258,7 +259,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
             speed[0] = 0.0
             for i in range(n * nv):
                 speed[0] = larger(speed[0], abs(V[i]))
-            s = transition(model, tab, index, direction, R, U, speed, iroom[REDUNDANT], found, weights)
+            s = transition(model, c, index, direction, R, U, speed, iroom[REDUNDANT], found, weights)
             if s < NONE and size * s <= 1e-9 * h and found[1] == RELEASED:
                 # the next derivative of a force that begins with zero decides: it pulls, so the contact lets go at once
                 index[found[0]] = OPEN
@@ -284,9 +285,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                     stopped[changing] = 1
                 else:
                     candidate[changing] = RELEASING if kind == RELEASED else BREAKING
-                lagrange_weights(tab, s + 1e-4, weights)
+                lagrange_weights(c, s + 1e-4, weights)
                 slope = watched(model, changing, kind, weights, direction, R, U, n)
-                lagrange_weights(tab, s - 1e-4, weights)
+                lagrange_weights(c, s - 1e-4, weights)
                 slope = (slope - watched(model, changing, kind, weights, direction, R, U, n)) / (2e-4 * size)
                 size *= s
                 for _ in range(12):
@@ -656,113 +657,3 @@ def strike_events(
     for i in range(nr - nj, nr):
         record.header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
     return impacts
-
-
-@unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
-def changed_events(model, t, contact, before, after, struck, u, r, record):
-    """Write the events of one contact whose place in the index set changes."""
-    layout = model.layout
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
-    was, holds = before == SLIP or before == STICK, after == SLIP or after == STICK
-    if was and not holds:
-        new_event(t, contact, RELEASE, row, row, u, u, r, record)
-    if after == IMPULSIVE:
-        new_event(t, contact, PAINLEVE, row, row, u, u, r, record)
-    if holds and not was and struck == 0:
-        new_event(t, contact, CLOSING, row, row, u, u, r, record)
-    if holds and end - row > 1:
-        new_event(t, contact, STICK_EVENT if after == STICK else SLIP_EVENT, row, row, u, u, r, record)
-    return 0
-
-
-@unit(
-    I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD)
-)  # fmt: skip
-def settle(
-    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
-    powers, info, inner, iinner, record,
-):  # fmt: skip
-    """Decide the index set at a border and write acceleration, forces and powers of the state there.
-
-    in      g: gaps; struck: whether an impulse acted; stopped, candidate: transitions that end the interval
-    in/out  index, direction
-    The set of the last interval stays when its forces push and stay in their cones: that is a solution of the law.
-    Otherwise the law is solved over all contacts that are closed and neither approach nor separate.
-    """
-    layout, par = model.layout, model.par
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    first = whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iinner, first, iinner.shape[0] - first)
-    info[0], info[1] = 0.0, 0.0
-    if settings[BY_STAGE] == 1.0:
-        return evaluate(
-            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers,
-            vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
-            ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
-        )  # fmt: skip
-    near, anyone, same = False, False, True
-    for c in range(nc):
-        near = near or ((g[c] <= settings[CLOSED] or index[c] == SLIP or index[c] == STICK) and degree > 0)
-    if near:
-        W = vec(room, 1 + layout[SIZE], layout[NW])
-        model.kinematics(t, q, par, W, u)
-        for i in range(nr):
-            u[i] += row_dot(layout, W, i, v)
-    for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        holds = index[c] == SLIP or index[c] == STICK
-        transition_here = candidate[c]
-        candidate[c] = 0
-        if not near:
-            index[c] = OPEN
-            continue
-        if transition_here == BREAKING:
-            candidate[c] = MUST_SLIP
-        elif transition_here != RELEASING and holds:
-            candidate[c] = CANDIDATE if u[row] <= settings[REST] or struck == 0.0 else 0
-        elif transition_here != RELEASING and g[c] <= settings[CLOSED]:
-            candidate[c] = CANDIDATE if abs(u[row]) <= settings[REST] else 0
-        forward = 0.0
-        for i in range(row + 1, end):
-            forward += u[i] * direction[2 * c + i - row - 1]
-        slows = index[c] == SLIP and end - row > 1 and forward <= settings[REST]
-        same = same and (candidate[c] == CANDIDATE) == holds
-        same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
-        anyone = anyone or candidate[c] != 0
-    if not anyone:
-        for c in range(nc):
-            index[c] = OPEN
-        return accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
-    if same:
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
-        if status != 0 and status != JAMMED:
-            return status
-        lawful = status == 0
-        for c in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-            if not lawful or (index[c] != SLIP and index[c] != STICK):
-                continue
-            friction, speed = 0.0, 0.0
-            for i in range(row + 1, end):
-                friction += r[i] * r[i]
-                speed += u[i] * u[i]
-            cone = model.constants[LAW_FLOATS * c + 1] * r[row]
-            lawful = r[row] > 0.0 and (index[c] == SLIP or friction <= cone * cone)
-            if index[c] == SLIP and end - row == 3:
-                for i in range(row + 1, end):
-                    direction[2 * c + i - row - 1] = u[i] / speed**0.5
-        if lawful:
-            return 0
-    status = decide(
-        model, reaction, t, q, v, candidate, settings[REST], index, direction, a, r, info, room, iroom, record
-    )
-    if status != 0:
-        return status
-    for _ in range(nc + 1):
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
-        if status != JAMMED:
-            return status
-        index[iroom[JAM]] = IMPULSIVE
-    return status

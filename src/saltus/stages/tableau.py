@@ -197,7 +197,7 @@ def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
 # ---- the same numbers as kernels see them: four numbers, three vectors of the stages, then square matrices
 DEGREE, STAGES, FIRST, END, VECTORS = range(5)
 NODE, WEIGHT, SHARE = range(3)
-POSITION, VELOCITY, PRODUCT, PREDICTOR, SAMPLES, UPDATE = range(6)
+POSITION, VELOCITY, PRODUCT, PREDICTOR, UPDATE = range(5)
 
 
 def place(stages: int, matrix: int) -> int:
@@ -208,8 +208,8 @@ def place(stages: int, matrix: int) -> int:
 def packed(made: Tableau) -> np.ndarray:
     """Return a tableau as one vector.
 
-    PRODUCT is Aq Av; SAMPLES interpolates at as many places as there are nodes, halfway between them and 0; UPDATE
-    turns errors of the constraint velocities at the stages into corrections of the stage forces.
+    PRODUCT is Aq Av; UPDATE turns errors of the constraint velocities at the stages into corrections of the
+    stage forces.
     """
     n, (first, end) = made.stages, made.implicit
     halfway = np.concatenate([[0.0], 0.5 * (made.c[1:] + made.c[:-1])])

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, unit, vec, whole
+from saltus.compile.seam import larger, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
+from saltus.events.polynomial import NONE, lagrange_weights
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
-from saltus.stages.tableau import NODE, SAMPLES, STAGES, VECTORS
 
 RELEASED, STOPPED, BROKE = 1, 2, 3
-NONE = 2.0  # no transition: a place beyond the interval
 BISECTIONS = 60
 
 
@@ -43,29 +42,15 @@ def watched(model, contact, kind, weights, direction, R, U, n):
     return model.constants[LAW_FLOATS * contact + 1] * normal - sqrt(square)
 
 
-@unit(I(A, F, A))
-def lagrange_weights(tab, s, weights):
-    """Write the values of the Lagrange polynomials of the nodes at s."""
-    n = whole(tab[STAGES])
-    c = vec(tab, VECTORS + NODE * n, n)
-    for k in range(n):
-        weights[k] = 1.0
-        for j in range(n):
-            if j != k:
-                weights[k] *= (s - c[j]) / (c[k] - c[j])
-    return 0
-
-
 @unit(F(MODEL, A, J, A, A, A, A, I, J, A))
-def transition(model, tab, index, direction, R, U, v_scale, redundant, found, weights):
+def transition(model, c, index, direction, R, U, v_scale, redundant, found, weights):
     """Return the place s in (0, 1] of the first transition, or NONE; found: contact and kind.
 
     v_scale: one number, the speed below whose rounding a slip counts as zero. Forces of redundant contacts are not
     unique, so that their signs mean nothing: only the borders decide about them.
     """
     layout = model.layout
-    nc, nr, n = layout[NC], layout[NR], whole(tab[STAGES])
-    c, samples = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + 3 * n + SAMPLES * n * n, n * n)
+    nc, nr, n = layout[NC], layout[NR], c.shape[0]
     best = NONE
     for contact in range(nc):
         row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
@@ -91,15 +76,14 @@ def transition(model, tab, index, direction, R, U, v_scale, redundant, found, we
                 s = 0.5 * (c[node - 1] + c[node]) if halfway else c[node]
                 if s >= best:
                     break
-                for k in range(n):
-                    weights[k] = samples[node * n + k] if halfway else (1.0 if k == node else 0.0)
+                lagrange_weights(c, s, weights)
                 if watched(model, contact, kind, weights, direction, R, U, n) >= floor:
                     low = s
                     continue
                 high = s
                 for _ in range(BISECTIONS):
                     middle = 0.5 * (low + high)
-                    lagrange_weights(tab, middle, weights)
+                    lagrange_weights(c, middle, weights)
                     if watched(model, contact, kind, weights, direction, R, U, n) >= 0.0:
                         low = middle
                     else:

@@ -1,0 +1,32 @@
+"""Polynomials through values at nodes: what every scanner of dense output evaluates."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import unit
+from saltus.compile.types import A, F, I
+
+NONE = 2.0  # a place beyond the interval: nothing happens in it
+
+
+@unit(I(A, F, A))
+def lagrange_weights(c, s, weights):
+    """Write the values of the Lagrange polynomials of the nodes c at s."""
+    n = c.shape[0]
+    for k in range(n):
+        weights[k] = 1.0
+        for j in range(n):
+            if j != k:
+                weights[k] *= (s - c[j]) / (c[k] - c[j])
+    return 0
+
+
+@unit(I(A, A, A))
+def combine(weights, values, out):
+    """Write the combination of node values, one block of out's size per node."""
+    m = out.shape[0]
+    for i in range(m):
+        total = 0.0
+        for k in range(weights.shape[0]):
+            total += weights[k] * values[k * m + i]
+        out[i] = total
+    return 0
