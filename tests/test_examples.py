@@ -65,6 +65,28 @@ def test_angular_momentum_in_flight_is_kept_with_the_square_of_h():
     assert coarse / fine == pytest.approx(16.0, rel=0.2)
 
 
+def test_the_bead_in_the_bowl_has_the_orders_of_the_degrees_and_obeys_coulomb():
+    example = load("bead_in_bowl")
+    assert [example.order(degree) for degree in (1, 2, 4)] == pytest.approx([2.0, 4.0, 6.0], abs=0.15)
+    solution = example.run(4, 16)
+    assert max(example.errors(solution)) < 1e-11
+    t = np.linspace(0.0, 1.0, 41)
+    N, T = solution.force_at(t).T
+    q, v = example.BOWL.exact.q(t), example.BOWL.exact.v(t)
+    np.testing.assert_allclose(N, np.sum(v * v, axis=1) - q[:, 1], rtol=1e-7)
+    np.testing.assert_allclose(T, -example.MU * N, rtol=1e-12)
+
+
+def test_the_soft_floor_strikes_as_a_half_oscillation_does_and_bounces_as_the_rigid_one():
+    example = load("compliant_contact")
+    found, wanted = example.strike(example.soft(0.0), 0.0), example.exact()
+    assert found == pytest.approx(wanted, rel=1e-4)
+    assert found[0] == pytest.approx(np.pi / example.OMEGA, rel=2e-3)  # gravity makes it a little longer
+    e = example.restitution(0.1)
+    heights = [solution.q[solution.t > 0.47].max() for solution in (example.soft(0.1), example.rigid(e))]
+    assert heights == pytest.approx([e**2, e**2], rel=5e-3)
+
+
 def test_the_demo_measures_first_order_through_impacts():
     demo = load("demo")
     rows = demo.against_exact(sl.problems.impact_oscillator())

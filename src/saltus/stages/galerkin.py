@@ -44,7 +44,7 @@ from saltus.record import (
     VIOLATION,
 )
 from saltus.reporting import new_event
-from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, border, held_set, project
+from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set, project
 from saltus.stages.hold import JAM, JAMMED, POWERS, REDUNDANT, accelerate
 from saltus.stages.interval import (
     BY_STAGE,
@@ -205,6 +205,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         )  # fmt: skip
         if status != 0:
             return status
+        for k in range(nc):
+            if index[k] == IMPULSIVE and memory[VALID] == 0.0:
+                changed_events(model, t, k, OPEN, IMPULSIVE, 0, u_0, r_0, record)
         memory[AHEAD] = 0.0
         memory[VALID], work[0] = 1.0, 1.0
 
@@ -395,8 +398,12 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                 if candidate[k] == RELEASING:
                     held[k] = 0
                 if struck and held[k] != 0:  # an impact elsewhere may have lifted it, or made it slip
-                    slow = u_plus[layout[layout[CONTACT_ROW] + k]] <= settings[REST]
-                    held[k] = NORMAL if slow or resting[k] == 1 else 0
+                    row, slips = layout[layout[CONTACT_ROW] + k], False
+                    for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                        slips = slips or abs(u_plus[i]) > settings[REST]
+                    held[k] = NORMAL if slips else WHOLE
+                    if u_plus[row] > settings[REST] and resting[k] == 0:
+                        held[k] = 0
             for i in range(nr):
                 corrected[i] = 0.0
             status = project(model, settings[PROJECTED], t_end, q, v, held, corrected, g, room, iroom)
