@@ -16,9 +16,19 @@ from saltus.errors import (
     SettingError,
     SlowFunctionWarning,
 )
+from saltus.event import Event
 from saltus.io import load
 from saltus.problem import Exact, Problem
-from saltus.schemes import HalfExplicitTDG, MoreauJean, PaoliVelocity, SchatzmanPaoli, StepDoubling, TDGMinus, TDGPlus
+from saltus.schemes import (
+    EventDriven,
+    HalfExplicitTDG,
+    MoreauJean,
+    PaoliVelocity,
+    SchatzmanPaoli,
+    StepDoubling,
+    TDGMinus,
+    TDGPlus,
+)
 from saltus.solution import Solution
 from saltus.solve import resume, solve
 from saltus.status import Status
@@ -40,6 +50,8 @@ __all__ = [
     "Contact",
     "ContactProblem",
     "DamagedFileError",
+    "Event",
+    "EventDriven",
     "Exact",
     "FileError",
     "FileFormatError",

@@ -6,15 +6,16 @@ CONTACT_ROW           first row of each contact, then of the joints, then the en
 KIND                  kind of each contact (laws/)
 W_PTR, W_COL          sparse rows of W: contacts' rows (N | N, T | N, T1, T2), then joint rows
 X_PTR, X_COL, X_POS   sparse rows of M^-1 W: all degrees of freedom that a row can move, and their profile positions
+EVENT_TABLE           direction (-1, 0, 1), terminal (0, 1) and has_reset (0, 1) of each of the NE user events
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX = range(9)
-PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS = range(9, 19)
-HEADER = 19
+NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE = range(10)
+PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE = range(10, 21)
+HEADER = 21
 
 # flags: what a kernel may skip
 M_CONSTANT = 1  # M depends on nothing

@@ -3,8 +3,11 @@
 A kept node is t, q, v, its ledger (largest violation, work) and, only where a contact or joint reacted since the node
 before, a row of reactions: number of the node, residual, v_minus, impulse, dissipation. `extra` (error, degree, offset
 of the dense block, whether the step before was kept) is stored only for schemes and runs that need it. The march
-returns when the span is done, a table is full, its budget of steps is spent (progress, interruption) or a step failed;
-it can be entered again at the same step.
+returns when the span is done, a terminal event ended the run, a table is full, its budget of steps is spent (progress,
+interruption) or a step failed; it can be entered again at the same step.
+
+A segment with a number of steps has a counted grid. Without one (steps < 0) the march runs freely: the control says how
+long the next step is, a step may end before its h (the next one begins there), the last one ends at the end exactly.
 """
 
 from __future__ import annotations
@@ -41,23 +44,28 @@ from saltus.record import (
     H_USED,
     REACTED,
     RESIDUAL,
+    TERMINAL,
     VIOLATION,
 )
 from saltus.status import Status
 
 OK, FULL, CHUNK = int(Status.OK), int(Status.FULL), int(Status.CHUNK)
 NONFINITE, STEP_TOO_SMALL = int(Status.NONFINITE), int(Status.STEP_TOO_SMALL)
+TERMINATED, CROWDED = int(Status.TERMINATED), int(Status.EVENTS_CROWDED)
 
 # clock: begin, end and step size of the segment, time now, exact times to report at its ends, time of the last node
 BEGIN, END, H, NOW, NAME_BEGIN, NAME_END, LAST_TIME = range(7)
 CLOCK = 7
 # tally: integers that survive from one entry to the next
 STEP, STEPS, COUNT, EVENTS, DENSE, REACTIONS, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST, EXTRA = range(13)
-TALLY = 13
+ENDED, SHORT = 13, 14  # 1 once a terminal event ended the run; how many steps without duration came last
+TALLY = 15
 KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
 # sums since the last kept node; then impulse and dissipation, then v_minus of the last step
 SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_IMPULSE = range(7)
 LEDGER, EXTRAS = 2, 4
+SMALLEST = 1e-14  # a step relative to its time and span: shorter ones are refused, shorter rests count as none
+MOST_SHORT = 1000  # steps without duration, one after the other: events that never end
 POPULATED = (1 << 20, 1 << 30)  # bytes of a table whose pages are fetched at once
 
 
@@ -105,12 +113,15 @@ def march(
             break
         # ---- step; the time grid is counted, not summed
         t, h = clock[NOW], clock[H]
+        floor = SMALLEST * (abs(t) + abs(clock[END] - clock[BEGIN]))
         if tally[STEPS] >= 0:
             t = clock[BEGIN] + tally[STEP] * h
-        final = t + h * (1.0 + 1e-9) >= clock[END] if tally[STEPS] < 0 else tally[STEP] + 1 == tally[STEPS]
+        final = tally[STEP] + 1 == tally[STEPS]
+        if tally[STEPS] < 0:
+            final = t + h * (1.0 + 1e-9) + floor >= clock[END]
         if final:
             h = clock[END] - t
-        header[ERROR] = 0.0
+        header[ERROR], header[TERMINAL] = 0.0, 0.0
         status = scheme.step(model, inner, settings, t, h, now, new, record, step_work, iwork)
         finite = header[VIOLATION] < 1e300
         for i in range(nv):
@@ -127,14 +138,15 @@ def march(
         if tally[STEPS] < 0 and control.decide(control.settings, header, t, h, control.memory, decision) != 0:
             tally[REJECTED] += 1
             clock[H] = decision[0]
-            if not decision[0] > 1e-14 * (abs(t) + abs(clock[END] - clock[BEGIN])):
+            if not decision[0] > floor:
                 result = STEP_TOO_SMALL
                 break
             continue
-        clock[NOW] = t + header[H_USED]
-        t_new = clock[NOW]
-        if header[H_USED] == h and final:
-            t_new = clock[NAME_END]
+        reached = t + header[H_USED]
+        clock[NOW] = t_new = reached
+        final = final and clock[END] - reached <= floor  # a step that ended early is not the last one
+        if final:
+            clock[NOW], t_new = clock[END], clock[NAME_END]
         elif header[H_USED] == h and tally[STEPS] >= 0:
             t_new = clock[NAME_BEGIN] + (tally[STEP] + 1) * clock[H]
         if tally[STEPS] < 0:
@@ -152,7 +164,8 @@ def march(
             if tally[LAST] == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
                 tally[SINCE] = 2  # the interval before it has no dense block
                 keep_node(layout, tally, nodes, clock[LAST_TIME], now, sums)
-        keep = keep or (final and clock[NAME_END] == times[times.shape[0] - 1])
+        terminal = header[TERMINAL] == 1.0
+        keep = keep or terminal or (final and clock[NAME_END] == times[times.shape[0] - 1])
         tally[SINCE] += 1
         sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header[VIOLATION])
         sums[SUM_WORK] += header[FORCE_WORK] + header[DRIVE_WORK]
@@ -181,14 +194,22 @@ def march(
         for i in range(happened * EVENT_COLUMNS):
             events[first + i] = record.events[i]
         for j in range(happened):
-            if events[first + j * EVENT_COLUMNS] == clock[NOW]:
+            if events[first + j * EVENT_COLUMNS] == reached:
                 events[first + j * EVENT_COLUMNS] = t_new
         tally[EVENTS] += happened
         now, new = new, now
         tally[STEP] += 1
         tally[ACCEPTED] += 1
-        if final and tally[STEPS] < 0 and header[H_USED] == h:
+        if terminal:
+            tally[ENDED] = 1
+            result = TERMINATED
+            break
+        if final and tally[STEPS] < 0:
             result = OK
+            break
+        tally[SHORT] = tally[SHORT] + 1 if header[H_USED] <= floor else 0
+        if tally[SHORT] > MOST_SHORT:
+            result = CROWDED
             break
     if tally[STEPS] >= 0 and tally[STEP] == tally[STEPS] and result == CHUNK:
         result = OK

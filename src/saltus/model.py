@@ -34,6 +34,7 @@ from saltus.compile.trace import (
 )
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
+from saltus.event import Event, event_names, joined_reset, no_reset, no_switch
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
 from saltus.profile import Profile
 from saltus.system import System
@@ -41,7 +42,8 @@ from saltus.user_function import UserFunction
 
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
-UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract")
+UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "reset")
+ABSENT = {"switch": no_switch, "reset": no_reset}  # units of a model without events, the same for all of them
 SIGNATURES = {
     "mass": "t, q, par, out",
     "force": "t, q, v, par, out",
@@ -51,6 +53,8 @@ SIGNATURES = {
     "curvature": "t, q, v, par, out",
     "rate": "q, v, par, out",
     "retract": "q, par",
+    "switch": "t, q, v, par, out",
+    "reset": "number, t, q, v, par",
 }
 
 
@@ -58,6 +62,7 @@ SIGNATURES = {
 CALLED_BY = {
     "mass": ("M",), "force": ("f",), "jacobian": ("f",), "gap": ("gap", "constraint"),
     "kinematics": ("gap", "slip", "W"), "curvature": ("slip",), "rate": ("q_dot",), "retract": ("retract",),
+    "switch": ("function",), "reset": ("reset",),
 }  # fmt: skip
 
 
@@ -71,6 +76,10 @@ class CompiledModel:
         The `Model` record of compiled units and arrays that kernels take.
     functions
         The user's functions by name, for messages and replay.
+    rows
+        Contact and axis of each row of the contacts.
+    events
+        The events of the run, in the order of their numbers.
     """
 
     system: System
@@ -78,6 +87,11 @@ class CompiledModel:
     profile: Profile
     functions: dict[str, UserFunction]
     rows: tuple[tuple[str, str], ...]
+    events: tuple[Event, ...] = ()
+
+    @property
+    def event_names(self) -> tuple[str, ...]:
+        return event_names(self.events)
 
     @property
     def layout(self) -> np.ndarray:
@@ -87,18 +101,23 @@ class CompiledModel:
         """Return the same model as plain Python that calls the user's own functions before the generated ones."""
         plain = {name: seam.interpreted(getattr(self.units, name)) for name in UNITS}
         for name, unit in plain.items():
-            checked = [f for key, f in self.functions.items() if key.split(" ")[0] in CALLED_BY[name]]
+            checked = {key: f for key, f in self.functions.items() if key.split(" ")[0] in CALLED_BY[name]}
             if checked:
-                plain[name] = _checking(unit, SIGNATURES[name].split(", "), checked, int(self.layout[lay.NV]))
+                plain[name] = _checking(
+                    unit, SIGNATURES[name].split(", "), checked, int(self.layout[lay.NV]), self.event_names
+                )
         return Model(**plain, par=self.units.par, constants=self.units.constants, layout=self.layout)
 
 
-def _checking(unit, names: list[str], functions: list[UserFunction], nv: int):
+def _checking(unit, names: list[str], functions: dict[str, UserFunction], nv: int, events: tuple[str, ...]):
     """Return a unit that first calls the user's functions, so that a failure names them and their arguments."""
 
     def run(*arguments):
         given = dict(zip(names, arguments, strict=True))
-        for function in functions:
+        called = list(functions.values())
+        if "number" in given:  # of all resets only that of its event
+            called = [f for key, f in functions.items() if key == _reset_of(events[given["number"]])]
+        for function in called:
             state = given.get("t", 0.0), given["q"], given.get("v", np.zeros(nv))
             if all(np.all(np.isfinite(part)) for part in state):  # else another function failed before
                 function.fill(*state, np.empty(function.size))
@@ -107,9 +126,15 @@ def _checking(unit, names: list[str], functions: list[UserFunction], nv: int):
     return run
 
 
-def compile_model(system: System, t: float, q: np.ndarray, v: np.ndarray) -> CompiledModel:
-    """Check, trace and compile a system for states like (t, q, v)."""
-    return _Builder(system, t, q, v).build()
+def _reset_of(event: str) -> str:
+    return f"reset of event {event!r}"
+
+
+def compile_model(
+    system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = ()
+) -> CompiledModel:
+    """Check, trace and compile a system and the events of its run for states like (t, q, v)."""
+    return _Builder(system, t, q, v, events).build()
 
 
 @dataclasses.dataclass
@@ -139,8 +164,8 @@ def _level_of_caller() -> int:
 
 
 class _Builder:
-    def __init__(self, system: System, t: float, q: np.ndarray, v: np.ndarray):
-        self.system, self.t0, self.q0, self.v0 = system, t, q, v
+    def __init__(self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = ()):
+        self.system, self.t0, self.q0, self.v0, self.events = system, t, q, v, events
         self.nq, self.nv = len(q), len(v)
         self.trace = Trace()
         self.t = self.trace.variable("t")
@@ -215,12 +240,17 @@ class _Builder:
             "rate": self.emit_rate(),
             "retract": self.emit_retract(),
         }
+        if self.events:
+            body["switch"] = self.emit_switch()
+        if any(event.reset is not None for event in self.events):
+            body["reset"] = self.emit_reset()
         text, par = self.module_text(body)
         module = module_from(text, "model")
         laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu))]
-        units = Model(*(seam.ready(getattr(module, name)) for name in UNITS), par, np.array(laws), layout)
+        made = (getattr(module, name) if name in body else ABSENT[name] for name in UNITS)
+        units = Model(*map(seam.ready, made), par, np.array(laws), layout)
         labels = self.row_labels(contact_rows)
-        model = CompiledModel(self.system, units, profile, self.functions, labels)
+        model = CompiledModel(self.system, units, profile, self.functions, labels, self.events)
         for made in self.opaque:
             if made.interpreted:
                 weakref.finalize(model, opaque.release, int(made.values[0]))
@@ -507,13 +537,14 @@ class _Builder:
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
         numbers = {
             lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
-            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
+            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos), lay.NE: len(self.events),
         }  # fmt: skip
         tables = {
             lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
             lay.CONTACT_ROW: first_row, lay.KIND: [KINDS[n] for n in contact_rows],
             lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr,
             lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
+            lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)],
         }  # fmt: skip
         return lay.pack(numbers, tables)
 
@@ -665,6 +696,46 @@ class _Builder:
             return f"    y = vec(SCRATCH, 0, {self.nq})\n    {made.call}(0.0, q, q, {made.par}, y)\n" + copy
         return emit([(f"y{i}", x) for i, x in enumerate(made)]) + copy
 
+    def emit_switch(self) -> str:
+        """Write the value of every event's function."""
+        text, targets = "", []
+        for k, (name, event) in enumerate(zip(event_names(self.events), self.events, strict=True)):
+            function = self.probe(event.function, f"function of event {name!r}", [()])
+            made = self.expressions(function)
+            if isinstance(made, _OpaqueUse):
+                text += f"    {made.call}(t, q, v, {made.par}, vec(out, {k}, 1))\n"
+                continue
+            value = made.reshape(-1)[0]
+            if not depends_on(value, [self.t, *self.q, *self.v]):
+                raise ModelError(f"function of event {name!r} is constant: it must depend on t, q or v to cross zero")
+            targets.append((f"out[{k}]", value))
+        return emit(targets) + text
+
+    def emit_reset(self) -> str:
+        """Write the state after each event that has a reset, chosen by its number."""
+        text, nq, nv = "", self.nq, self.nv
+        for k, (name, event) in enumerate(zip(event_names(self.events), self.events, strict=True)):
+            if event.reset is None:
+                continue
+            called = _reset_of(name)
+            joined = joined_reset(event.reset, called, self.t0, self.q0, self.v0)
+            function = self.probe(joined, called, [(nq + nv,)], least=3)
+            made = self.expressions(function)
+            text += f"    if number == {k}:\n"
+            if isinstance(made, _OpaqueUse):
+                y = f"vec(SCRATCH, 0, {nq + nv})"
+                text += (
+                    f"        {made.call}(t, q, v, {made.par}, {y})\n"
+                    f"        for i in range({nq}):\n            q[i] = {y}[i]\n"
+                    f"        for i in range({nv}):\n            v[i] = {y}[{nq} + i]\n"
+                )
+                continue
+            # all of the new state is known before any of the old one is lost
+            text += emit([(f"y{i}", x) for i, x in enumerate(made)], indent=8)
+            text += "".join(f"        q[{i}] = y{i}\n" for i in range(nq))
+            text += "".join(f"        v[{i}] = y{nq + i}\n" for i in range(nv))
+        return text
+
     def module_text(self, body: dict[str, str]) -> tuple[str, np.ndarray]:
         """Return the source of the module and its parameter values."""
         values = [np.array(self.trace.constants, dtype=float)]
@@ -693,13 +764,13 @@ class _Builder:
             )
         text = f'"""Model functions, generated by saltus."""\n\n{helpers}'
         text += "from saltus.compile.seam import unit, vec\nfrom saltus.compile.types import " + ", ".join(
-            name.upper() for name in UNITS
+            name.upper() for name in UNITS if name in body
         )
         text += f"\n{imports}"
         if "piecewise(" in "".join(body.values()):
             signature = "F(F, A, I, I, I, I)"
             text += f"from saltus.compile.types import A, F, I\n\n\n@unit({signature})\n{PIECEWISE_SOURCE}"
-        for name in sorted(UNITS, key=lambda unit: unit != "rate"):  # others take the rate as an argument
+        for name in sorted(body, key=lambda unit: unit != "rate"):  # others take the rate as an argument
             lines = body[name] if body[name].strip() else ""
             text += f"\n\n@unit({name.upper()})\ndef {name}({SIGNATURES[name]}):\n{lines}    return 0\n"
         for name, place in names.items():

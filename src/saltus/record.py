@@ -4,15 +4,17 @@ from __future__ import annotations
 
 # header of a step record; impulse, dissipation and residual are written only where REACTED is 1
 H_USED, ERROR, VIOLATION, RESIDUAL, DEGREE, FORCE_WORK, DRIVE_WORK, DENSE_USED, EVENTS_USED, REACTED = range(10)
-HEADER_SIZE = 10
+TERMINAL = 10  # a step sets it to 1 to end the run; the march clears it before each step
+HEADER_SIZE = 11
 
 # counters of a run
 FORCE_CALLS, JACOBIAN_CALLS, ITERATIONS, SWEEPS = range(4)
 COUNTERS = 4
 
-# columns of an event row: t, contact, kind, then (N, T1, T2) of u_minus, u_plus and impulse
-EVENT_T, EVENT_CONTACT, EVENT_KIND, EVENT_BEFORE, EVENT_AFTER, EVENT_IMPULSE = 0, 1, 2, 3, 6, 9
-EVENT_COLUMNS = 12
-IMPACT, CLOSING, RELEASE, STICK, SLIP, PAINLEVE = range(6)
-KIND_NAMES = ("impact", "closing", "release", "stick", "slip", "painleve")
+# columns of an event row: t, contact (user event k: contacts + k), kind, then (N, T1, T2) of u_minus, u_plus and
+# impulse, then the number of impacts that the row stands for
+EVENT_T, EVENT_CONTACT, EVENT_KIND, EVENT_BEFORE, EVENT_AFTER, EVENT_IMPULSE, EVENT_COUNT = 0, 1, 2, 3, 6, 9, 12
+EVENT_COLUMNS = 13
+IMPACT, CLOSING, RELEASE, STICK, SLIP, PAINLEVE, EVENT, ACCUMULATION, REVERSAL = range(9)
+KIND_NAMES = ("impact", "closing", "release", "stick", "slip", "painleve", "event", "zeno", "reversal")
 EVENTS_PER_CONTACT = 2  # a step can close a contact and find it sticking

@@ -37,8 +37,9 @@ def _call_functions(model: CompiledModel, t: float, h: float, state: State) -> E
     try:
         q_dot = state.v if rate is None else rate(t, state.q, state.v)
         for time, q in ((t, state.q), (t + h, state.q + h * q_dot)):
-            for function in model.functions.values():
-                function.fill(time, q, state.v, np.empty(function.size))
+            for key, function in model.functions.items():
+                if not key.startswith("reset "):  # called only at its event, which this state is not
+                    function.fill(time, q, state.v, np.empty(function.size))
             if "M" in model.functions:
                 M = model.functions["M"](time, q, state.v)
                 smallest = float(np.linalg.eigvalsh(M.reshape(len(state.v), -1))[0])

@@ -16,6 +16,7 @@ from saltus.record import (
     EVENT_BEFORE,
     EVENT_COLUMNS,
     EVENT_CONTACT,
+    EVENT_COUNT,
     EVENT_IMPULSE,
     EVENT_KIND,
     EVENT_T,
@@ -110,6 +111,7 @@ def new_event(t, contact, kind, row, end, before, after, P, record):
     event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
     for column in range(EVENT_BEFORE, EVENT_COLUMNS):
         event[column] = 0.0
+    event[EVENT_COUNT] = 1.0
     for r in range(row, end):
         event[EVENT_BEFORE + r - row] = before[r]
         event[EVENT_AFTER + r - row] = after[r]

@@ -17,13 +17,19 @@ from saltus.compile.types import Control, Record, State
 from saltus.compile.worker import ready_all
 from saltus.control import Fixed
 from saltus.errors import CheckpointWarning, FileError, FileFormatError, RunError, SettingError
+from saltus.event import EVENT_INTEGERS
 from saltus.io.checkpoint import PROBE, Checkpoint, calls_python, probe
+from saltus.layout import EVENT_TABLE, NC, NR
 from saltus.march import Tables, march, march_signature
 from saltus.problem import Problem
 from saltus.progress import Progress
 from saltus.record import (
     COUNTERS,
+    EVENT,
     EVENT_COLUMNS,
+    EVENT_CONTACT,
+    EVENT_KIND,
+    EVENT_T,
     FORCE_CALLS,
     HEADER_SIZE,
     ITERATIONS,
@@ -81,7 +87,8 @@ def segments_of(t_span, settings: Settings) -> list[Segment]:
             steps, size = whole, (right - left) / whole
         else:
             steps, size = int(np.ceil(ratio)), float(h)
-        steps = steps if isinstance(settings.control, Fixed) else -1
+        counted = isinstance(settings.control, Fixed) and not getattr(settings.scheme, "adaptive", False)
+        steps = steps if counted else -1
         segments.append(Segment(left, right, begin, end, min(size, right - left), steps))
     return segments
 
@@ -98,7 +105,7 @@ class Run:
         self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
         self.python = file is not None and calls_python(model)
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
-        nr = int(model.layout[4])
+        nr = int(model.layout[NR])
         decide = control.kernel
         ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
         self.scheme = plan.link()
@@ -161,6 +168,8 @@ class Run:
         self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
 
     def _march_segment(self, progress: Progress) -> Status:
+        if self.tally[marching.ENDED]:
+            return Status.TERMINATED  # the checkpoint of a run that a terminal event ended
         budget, chunk = 256, CHUNK_SECONDS
         if self.file is not None:
             chunk = min(chunk, max(self.file.every, SHORTEST_CHUNK))
@@ -255,12 +264,24 @@ class Run:
     def finish(self) -> Solution:
         """Return the solution, or raise the error that ended the run with the solution inside."""
         status = self.status
-        solution = self._solution(status, status.sentence)
-        if status in (Status.OK, Status.INTERRUPTED):
+        solution = self._solution(status, self._terminal_sentence() or status.sentence)
+        if status in (Status.OK, Status.TERMINATED, Status.INTERRUPTED):
             return solution
         t, h = self._step_now()
         message, cause = explain(self.model, self.plan, status, self.error, t, h, self.state)
         raise RunError(message, self._solution(status, message)) from cause
+
+    def _terminal_sentence(self) -> str:
+        """Return how a terminal event ended the run, with its name; nothing when none did."""
+        if self.status is not Status.TERMINATED:
+            return ""
+        events = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
+        layout, names = self.model.layout, self.model.event_names
+        for row in events[::-1]:
+            k = int(row[EVENT_CONTACT]) - int(layout[NC])
+            if row[EVENT_KIND] == EVENT and k >= 0 and layout[layout[EVENT_TABLE] + EVENT_INTEGERS * k + 1]:
+                return f"{Status.TERMINATED.sentence[:-1]}: {names[k]!r} at t = {row[EVENT_T]:.9g} s."
+        return ""
 
     def _step_now(self) -> tuple[float, float]:
         """Return time and size of the step that was being made."""

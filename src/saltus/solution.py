@@ -17,7 +17,7 @@ from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import SettingError
 from saltus.layout import NC, NJ, NQ, NV
 from saltus.profile import quadratic
-from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_IMPULSE, KIND_NAMES
+from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_IMPULSE, KIND_NAMES
 from saltus.status import Status
 from saltus.system import System
 
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from saltus.problem import Exact
 
 
+ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
 ROOM = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
 Side = Literal["+", "-"]
 
 
 def event_type(names: tuple[str, ...]) -> np.dtype:
-    """Return the type of the event table for contacts of these names."""
+    """Return the type of the event table for contacts and user events of these names."""
     longest = max((len(name) for name in names), default=1)
     vectors = [(name, float, 3) for name in ("u_minus", "u_plus", "impulse")]
-    return np.dtype([("t", float), ("contact", f"U{longest}"), ("kind", "U8"), *vectors])
+    return np.dtype([("t", float), ("contact", f"U{longest}"), ("kind", "U8"), *vectors, ("count", int)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,12 +139,15 @@ class Solution:
     q, v
         Positions (n + 1, nq) and velocities (n + 1, nv), right limits.
     events
-        Structured table: t, contact, kind ("impact", "closing", "release", "stick", "slip"), u_minus, u_plus,
-        impulse, each with (N, T1, T2).
+        Structured table: t, contact, kind ("impact", "closing", "release", "stick", "slip", "reversal", "painleve",
+        "zeno", "event"), u_minus, u_plus, impulse, each with (N, T1, T2), and count, the number of impacts that the row
+        stands for. An "event" is one of the user's; its contact is the name of the `Event`.
     work
         Counts: "f" force evaluations, "jac" Jacobians, "steps", "rejected", "iterations", "contact_sweeps".
     status, message
-        How it ended; `success` is True only when the end of the span was reached.
+        How it ended; `success` is True only when the end of the span was reached or a terminal event ended the run.
+    event_names
+        Names of the user's events.
     """
 
     t: np.ndarray
@@ -165,11 +169,12 @@ class Solution:
     _dense: np.ndarray = dataclasses.field(repr=False)
     _before: np.ndarray = dataclasses.field(repr=False)
     _forces: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (sides + and -, n + 1, rows) of `t_eval`
+    event_names: tuple[str, ...] = ()
 
     @property
     def success(self) -> bool:
-        """Whether the run reached the end of its span."""
-        return self.status is Status.OK
+        """Whether the run reached the end of its span or a terminal event."""
+        return self.status in (Status.OK, Status.TERMINATED)
 
     def __repr__(self) -> str:
         kinds, counts = np.unique(self.events["kind"], return_counts=True)
@@ -413,7 +418,7 @@ class Solution:
 
     @functools.cached_property
     def _impacts(self) -> Impacts:
-        impacts = self.events[self.events["kind"] == "impact"]
+        impacts = self.events[np.isin(self.events["kind"], ATOMS)]
         impacts = impacts[np.argsort(impacts["t"], kind="stable")]
         impulse = np.zeros((len(impacts), self._all_rows))
         names = [name for name, _ in self.rows]
@@ -576,13 +581,14 @@ def build_solution(
 ) -> Solution:
     """Make a Solution from the tables of a march."""
     system = model.system
-    table = np.zeros(len(events), dtype=event_type(system.contact_names))
-    names = np.array(system.contact_names or ("",))
+    names = (*system.contact_names, *model.event_names)
+    table = np.zeros(len(events), dtype=event_type(names))
     table["t"] = events[:, 0]
-    table["contact"] = names[events[:, 1].astype(int)]
+    table["contact"] = np.array(names or ("",))[events[:, 1].astype(int)]
     table["kind"] = np.array(KIND_NAMES)[events[:, 2].astype(int)]
     for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
         table[name] = events[:, place : place + 3]
+    table["count"] = events[:, EVENT_COUNT]
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -602,6 +608,7 @@ def build_solution(
         _reactions=nodes.reactions,
         _dense=dense,
         _before=np.zeros(len(model.rows)),
+        event_names=model.event_names,
     )
     return read_only(made)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ import numpy as np
 from saltus import march as marching
 from saltus.control import Fixed
 from saltus.errors import SettingError
+from saltus.event import Event, checked_events
 from saltus.io.checkpoint import Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
@@ -25,6 +27,7 @@ from saltus.system import System
 if TYPE_CHECKING:
     pass
 
+FIRST_SHARE = 0.01  # of the span: the first step to try where none is given
 FINEST = 1e-14  # smallest step relative to the times it leads through
 
 
@@ -38,7 +41,9 @@ def solve(
     h: float | None = None,
     rtol: float | Sequence[float] | None = None,
     atol: float | Sequence[float] | None = None,
+    tol: float | None = None,
     control=None,
+    events: Event | Sequence[Event] = (),
     breaks: Sequence[float] = (),
     t_eval: Sequence[float] | None = None,
     save: Literal["steps", "events"] | int | Sequence[float] = "steps",
@@ -61,11 +66,16 @@ def solve(
         Time-stepping scheme, e.g. MoreauJean(theta=0.5). Required.
     h
         Step size [s]. Required for schemes with a fixed step; the last step is shorter when h does not divide the span.
+        Schemes that choose their steps take it as the first one to try; None: 1 % of the span.
     rtol, atol
         Tolerances of schemes that estimate their error, scalars or one per coordinate: an estimate of 1 means an error
         of atol + rtol |q| (atol in units of q). None leaves those of the scheme.
+    tol
+        Short for rtol = atol = tol; where rtol or atol is given too, that one counts.
     control
-        What decides about steps; None keeps h.
+        What decides about steps; None keeps h, or takes the control of a scheme that chooses its steps.
+    events
+        `Event`s to find; only for schemes that locate events, such as EventDriven().
     breaks
         Times at which the force jumps [s]: steps end there, and f is evaluated on both sides.
     t_eval
@@ -86,7 +96,7 @@ def solve(
     Returns
     -------
     Solution
-        With `status`, `success` and `message`; Ctrl-C returns what is there.
+        With `status`, `success` and `message`; a terminal event is a success, and Ctrl-C returns what is there.
 
     Raises
     ------
@@ -99,21 +109,19 @@ def solve(
     """
     problem = _problem(system, t_span, q0, v0)
     size = _check_settings(scheme, h, problem, control, breaks)
-    if rtol is not None or atol is not None:
-        if not hasattr(scheme, "with_tolerance"):
-            raise SettingError(
-                f"{scheme.name} estimates no error, so rtol and atol mean nothing to it: wrap it in StepDoubling(...)"
-            )
-        scheme = scheme.with_tolerance(rtol, atol)
+    scheme = _with_tolerance(scheme, rtol, atol, tol)
+    events = _locatable(events, scheme, problem.system)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
     if not start_tolerance >= 0.0:
         raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
     keep, times = _keeping(save, t_eval, problem.t_span)
     marks = _breaks(breaks, problem.t_span).tolist()
-    settings = Settings(scheme, size, control or Fixed(), marks, keep, times)
+    if control is None:
+        control = scheme.control() if getattr(scheme, "adaptive", False) else Fixed()
+    settings = Settings(scheme, size, control, marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    run = _prepare(problem, settings, file, start_tolerance)
+    run = _prepare(problem, events, settings, file, start_tolerance)
     if file is not None:
         file.write(run.snapshot())
     run.march(Progress(problem.t_span, progress))
@@ -129,6 +137,7 @@ def resume(
     *,
     scheme: Any = None,
     control=None,
+    events: Event | Sequence[Event] = (),
     progress: bool | None = None,
     checkpoint_every: float = 60.0,
 ) -> Solution:
@@ -142,6 +151,8 @@ def resume(
         The same as for `solve`: functions are not in the file. With a `System`, the rest may be left out.
     scheme, control
         Only needed when their classes are not part of saltus.
+    events
+        The same as for `solve`.
     progress, checkpoint_every
         As for `solve`.
 
@@ -169,7 +180,7 @@ def resume(
         stored.arrays["march/times"],
     )
     file = Checkpoint(path, checkpoint_every)
-    run = _prepare(problem, settings, file, None)
+    run = _prepare(problem, _locatable(events, settings.scheme, problem.system), settings, file, None)
     check_same(path, file.problem, known)
     run.restore(path, stored.arrays)
     clear_parts(path)
@@ -189,12 +200,15 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
     return value
 
 
-def _prepare(problem: Problem, settings: Settings, file: Checkpoint | None, start_tolerance: float | None) -> Run:
+def _prepare(
+    problem: Problem, events: tuple[Event, ...], settings: Settings, file: Checkpoint | None,
+    start_tolerance: float | None,
+) -> Run:  # fmt: skip
     """Compile a problem and make its buffers; without a start_tolerance the start was checked before."""
     from saltus.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
-    model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0)
+    model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0, events)
     if file is not None:
         file.problem = fingerprint(problem, model)
         file.settings = {
@@ -204,6 +218,28 @@ def _prepare(problem: Problem, settings: Settings, file: Checkpoint | None, star
     if start_tolerance is not None:
         check_start(problem, model, start_tolerance)
     return Run(problem, model, settings, segments, file)
+
+
+def _with_tolerance(scheme, rtol, atol, tol):
+    """Return the scheme with the tolerances that were given."""
+    if tol is not None:
+        if isinstance(tol, bool) or not isinstance(tol, numbers.Real) or not 0.0 < float(tol) < np.inf:
+            raise SettingError(f"tol is {tol!r}: a tolerance must be a positive number, like 1e-8")
+        rtol, atol = (float(tol) if given is None else given for given in (rtol, atol))
+    if rtol is None and atol is None:
+        return scheme
+    if not hasattr(scheme, "with_tolerance"):
+        names = "tol means" if tol is not None else "rtol and atol mean"
+        raise SettingError(f"{scheme.name} estimates no error, so {names} nothing to it: wrap it in StepDoubling(...)")
+    return scheme.with_tolerance(rtol, atol)
+
+
+def _locatable(events, scheme, system: System) -> tuple[Event, ...]:
+    """Return the events of a run, and refuse those that the scheme would step over."""
+    made = checked_events(events, system)
+    if made and not getattr(scheme, "locates_events", False):
+        raise SettingError(f"{scheme.name} does not locate events: leave events out or take scheme=EventDriven()")
+    return made
 
 
 def _problem(system, t_span, q0, v0) -> Problem:
@@ -225,9 +261,11 @@ def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
         raise SettingError(f"scheme is the class {scheme.__name__}: give {scheme.__name__}() with brackets")
     if not hasattr(scheme, "plan"):
         raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")
+    span = problem.t_span[1] - problem.t_span[0]
+    if h is None and getattr(scheme, "adaptive", False):
+        return FIRST_SHARE * span
     if h is None:
         raise SettingError(f"h is missing: {scheme.name} needs a step size in seconds")
-    span = problem.t_span[1] - problem.t_span[0]
     try:
         valid = not isinstance(h, bool) and float(h) > 0.0 and np.isfinite(float(h))
     except (TypeError, ValueError):

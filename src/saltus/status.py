@@ -13,6 +13,7 @@ class Status(enum.IntEnum):
     CHUNK = 2
     INTERRUPTED = 3
     REJECTED = 4
+    TERMINATED = 5
     NONFINITE = 10
     MASS_INDEFINITE = 11
     NEWTON_STALLED = 12
@@ -25,6 +26,8 @@ class Status(enum.IntEnum):
     STEP_CHANGED = 19
     JAMMED = 20
     DEGREES_SPENT = 21
+    DRIFT_TOO_LARGE = 22
+    EVENTS_CROWDED = 23
 
     @property
     def sentence(self) -> str:
@@ -37,6 +40,7 @@ _SENTENCES = {
     Status.CHUNK: "The run has more steps to do.",
     Status.INTERRUPTED: "The run was interrupted; it holds everything up to the last finished step.",
     Status.REJECTED: "The step was rejected.",
+    Status.TERMINATED: "The run was ended by a terminal event.",
     Status.NONFINITE: "A state became infinite or not a number.",
     Status.MASS_INDEFINITE: "The mass matrix M, or the iteration matrix of an implicit step, is not positive definite.",
     Status.NEWTON_STALLED: "The implicit equations of a step did not converge; take a smaller h.",
@@ -49,4 +53,6 @@ _SENTENCES = {
     Status.STEP_CHANGED: "The step size changed, but the scheme remembers the step before; keep h.",
     Status.JAMMED: "A sliding contact jams: no finite contact force keeps it closed (Painleve).",
     Status.DEGREES_SPENT: "The list of degrees is shorter than the run has intervals; add degrees or give one number.",
+    Status.DRIFT_TOO_LARGE: "A closed contact or a joint has drifted away from its place; take a smaller tol.",
+    Status.EVENTS_CROWDED: "Events follow each other without end at one time; check their functions and resets.",
 }

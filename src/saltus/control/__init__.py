@@ -1,5 +1,6 @@
 """Controls: what decides from a finished step whether it counts and how long the next one is."""
 
+from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
 
-__all__ = ["Fixed"]
+__all__ = ["Adaptive", "Fixed"]

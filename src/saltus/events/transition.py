@@ -12,6 +12,7 @@ from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 
 RELEASED, STOPPED, BROKE = 1, 2, 3
 BISECTIONS = 60
+TURNS = 0.05  # of its first speed: a slip that still has more when it has turned by a right angle does not stop
 
 
 @unit(F(MODEL, I, I, A, A, A, A, I))
@@ -92,3 +93,22 @@ def transition(model, c, index, direction, R, U, v_scale, redundant, found, weig
                 found[0], found[1] = contact, kind
                 break
     return best
+
+
+@unit(I(J, A, F, F, I, A, A))
+def stops(layout, c, s, rest, contact, U, weights):
+    """Return whether a slip that has no part left in its first direction at s stops there, or only turns away.
+
+    rest: slip speed [m/s] that counts as none.
+    """
+    row, end, nr = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], layout[NR]
+    if end - row < 3:
+        return 1
+    start, now = 0.0, 0.0
+    lagrange_weights(c, s, weights)
+    for i in range(row + 1, end):
+        slip = 0.0
+        for k in range(c.shape[0]):
+            slip += weights[k] * U[k * nr + i]
+        start, now = start + U[i] * U[i], now + slip * slip
+    return 1 if now <= larger(TURNS * TURNS * start, rest * rest) else 0

@@ -25,6 +25,7 @@ WORDS = {
     "t_span": "t_span",
     "q0": "q0",
     "v0": "v0",
+    "events": "events",
 }
 
 
@@ -104,15 +105,17 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
         "t_span": list(problem.t_span),
         "q0": problem.q0.tolist(),
         "v0": problem.v0.tolist(),
+        "events": list(model.event_names),
     }
 
 
 def check_same(path: str | os.PathLike, found: dict[str, Any], stored: dict[str, Any]) -> None:
     """Raise SettingError when a checkpoint belongs to another problem."""
+    stored = {"events": [], **stored}
     other = [key for key in WORDS if found[key] != stored[key]]
     if other:
         # digests say nothing to a reader, numbers do
-        values = {key: f" ({found[key]} here, {stored[key]} there)" for key in ("t_span", "q0", "v0")}
+        values = {key: f" ({found[key]} here, {stored[key]} there)" for key in ("t_span", "q0", "v0", "events")}
         told = [WORDS[key] + values.get(key, "") for key in other]
         raise SettingError(
             f"{path} belongs to another problem, it differs in {', '.join(told)}: resume with what was given to solve"

@@ -49,7 +49,7 @@ def load(path: str | os.PathLike) -> Solution:
 
 
 def _variables(solution: Solution) -> dict[str, Variable]:
-    contacts = solution.system.contact_names
+    names = (*solution.system.contact_names, *solution.event_names)
     events = solution.events
     states, rates = _rates(solution)
     made = {
@@ -65,8 +65,9 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         "dense/state": Variable(states, ("state", "state_column")),
         "dense/q_dot": Variable(rates, ("state", "coordinate")),
         "events/t": Variable(events["t"], ("event",), "s"),
-        "events/contact": Variable(_places(events["contact"], contacts), ("event",)),
+        "events/contact": Variable(_places(events["contact"], names), ("event",)),
         "events/kind": Variable(_places(events["kind"], KIND_NAMES), ("event",)),
+        "events/count": Variable(events["count"].astype(np.int64), ("event",)),
     }
     for name in EVENT_VECTORS:
         made[f"events/{name}"] = Variable(events[name], ("event", "axis"), "N s" if name == "impulse" else "m s-1")
@@ -90,6 +91,7 @@ def _about(solution: Solution) -> dict[str, Any]:
         "message": solution.message,
         "work": solution.work,
         "rows": [list(row) for row in solution.rows],
+        "events": list(solution.event_names),
         "system": {
             "name": system.name,
             "contacts": [
@@ -155,7 +157,7 @@ def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
 
 def _solution(content: Content) -> Solution:
     arrays, about = content.arrays, content.about
-    t, described = arrays["t"], about["system"]
+    t, described, event_names = arrays["t"], about["system"], tuple(about.get("events", ()))
     values = NodeValues(t, arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"])
     system = StoredSystem(
         described["name"],
@@ -173,7 +175,7 @@ def _solution(content: Content) -> Solution:
             t=t,
             q=arrays["q"],
             v=arrays["v"],
-            events=_events(arrays, system.contact_names),
+            events=_events(arrays, (*system.contact_names, *event_names)),
             work=about["work"],
             status=Status(about["status"]),
             message=about["message"],
@@ -189,6 +191,7 @@ def _solution(content: Content) -> Solution:
             _dense=arrays["dense/block"],
             _before=arrays["reactions/before"],
             _forces=arrays.get("reactions/force"),
+            event_names=event_names,
         )
     )
 
@@ -200,4 +203,5 @@ def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray
     table["kind"] = np.array(KIND_NAMES)[arrays["events/kind"]]
     for name in EVENT_VECTORS:
         table[name] = arrays[f"events/{name}"]
+    table["count"] = arrays.get("events/count", 1)  # older files have one row per impact
     return table

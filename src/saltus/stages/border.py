@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ, NR, NV, NW, NX, SIZE
@@ -56,7 +56,8 @@ def border(
         row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
         if closed[c] == 0 or e == 0.0:
             continue
-        speed = u_start[row] if law == BY_PREVIOUS else u_minus[row]
+        # what separates already has nothing to restitute
+        speed = u_start[row] if law == BY_PREVIOUS else smaller(u_minus[row], 0.0)
         if law == BY_REST:
             pressed = row_dot(layout, W, row, a) + zeta[row]
             if pressed < 0.0 and -2.0 * e * u_minus[row] <= -h * pressed:

@@ -11,7 +11,7 @@ from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J, step_type
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.polynomial import NONE, lagrange_weights
-from saltus.events.transition import BROKE, RELEASED, STOPPED, transition, watched
+from saltus.events.transition import BROKE, RELEASED, STOPPED, stops, transition, watched
 from saltus.layout import (
     CONTACT_ROW,
     FLAGS,
@@ -278,6 +278,10 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                 kind, changing = found[1], found[0]
                 row = layout[layout[CONTACT_ROW] + changing]
                 turns = kind == STOPPED and layout[layout[CONTACT_ROW] + changing + 1] - row == 3
+                if turns and stops(layout, c, s, settings[REST], changing, U, weights) == 0:
+                    # no stop: the piece ends here, the next one goes on in the new direction
+                    share *= 0.9 * s
+                    continue
                 if turns and pieces < MOST_PIECES - 3 and not straight:
                     # a slip in space turns the faster the nearer its stop: approach it by shorter and shorter pieces
                     share *= 0.75 * s

@@ -1,0 +1,142 @@
+"""Accumulations of impacts: infinitely many of them in a finite time, followed with frozen coefficients.
+
+Once all bounces of some contacts are slow and low, M, W and the laws hardly change until they end: the bounces are
+followed in gap space, the acceleration linear in time, every impact by the contact law of all that is closed, so that
+coupled contacts and friction keep their own ratios. No force is evaluated but one at the predicted end. The error is
+of second order in the speed at which this begins.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.events.index_set import SLIP, STICK
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, NX, SIZE
+from saltus.reaction import row_dot
+from saltus.record import SWEEPS
+
+MOST_IMPACTS = 20_000
+NOT_CLOSED, CLOSED = 0, 1
+DURATION, COUNT, SUMMARY = range(3)
+
+
+def zeno_work(layout) -> int:
+    """Return the floats that `accumulate` needs beside those of the held rows."""
+    nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
+    return nv + 5 * nc + 3 * nr
+
+
+@unit(I(MODEL, REACTION, J, J, A, A, A, F, F, F, A, A, A, A, A, A, A, J, RECORD))
+def accumulate(
+    model, reaction, index, member, a, slope, g, eps, end_speed, longest, v, moved, P, summary, info, work, room_work,
+    iwork, record,
+):  # fmt: skip
+    """Follow the bounces of the member contacts to their end; return CLOSED, NOT_CLOSED or a negative status.
+
+    in      index: held contacts take part in every impact; a, slope: acceleration and its rate; g: gaps now;
+            eps: speed that bounds the bounces; end_speed: speed at which they are over; longest: duration allowed
+    in/out  v
+    out     moved: integral of v; P: sum of the impulses of all rows; summary: DURATION, COUNT
+    room    lu, W, w, zeta of the state, as `border` leaves them
+    """
+    layout = model.layout
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    lu, W = vec(room_work, 1, size), vec(room_work, 1 + size, nw)
+    at = 1 + size + nw + nx + 2 * nv
+    w, zeta, target = vec(room_work, at, nr), vec(room_work, at + nr, nr), vec(room_work, at + 2 * nr, nr)
+    at += 3 * nr
+    rest = vec(room_work, at, room_work.shape[0] - at)
+    gap, u, rate, jerk = vec(work, 0, nc), vec(work, nc, nc), vec(work, 2 * nc, nc), vec(work, 3 * nc, nc)
+    v_before, P_now = vec(work, 5 * nc, nv), vec(work, 5 * nc + nv, nr)
+    active, irest = ivec(iwork, 0, nc), ivec(iwork, nc, iwork.shape[0] - nc)
+    for i in range(nv):
+        moved[i] = 0.0
+    for i in range(nr):
+        P[i] = 0.0
+    for c in range(nc):
+        row = layout[layout[CONTACT_ROW] + c]
+        if member[c] == 1:
+            gap[c] = larger(g[c], 0.0)
+            u[c] = row_dot(layout, W, row, v) + w[row]
+            rate[c], jerk[c] = row_dot(layout, W, row, a) + zeta[row], row_dot(layout, W, row, slope)
+            if not rate[c] < 0.0:
+                return NOT_CLOSED
+    time, count = 0.0, 0.0
+    while count < MOST_IMPACTS:
+        # ---- the next landing
+        step = 1e300
+        for c in range(nc):
+            if member[c] == 1:
+                now = rate[c] + jerk[c] * time
+                if not now < 0.0:
+                    return NOT_CLOSED
+                x = (u[c] + sqrt(larger(u[c] * u[c] - 2.0 * now * gap[c], 0.0))) / -now
+                for _ in range(20):
+                    value = gap[c] + x * (u[c] + x * (0.5 * now + x * jerk[c] / 6.0))
+                    fall = u[c] + x * (now + 0.5 * x * jerk[c])
+                    if fall == 0.0:
+                        break
+                    change = value / fall
+                    x -= change
+                    if abs(change) <= 2e-16 * abs(x):
+                        break
+                step = x if x < step else step
+        step = larger(step, 0.0)
+        for i in range(nv):
+            now = a[i] + slope[i] * time
+            moved[i] += step * (v[i] + step * (0.5 * now + step * slope[i] / 6.0))
+            v[i] += step * (now + 0.5 * step * slope[i])
+        for c in range(nc):
+            if member[c] == 1:
+                now = rate[c] + jerk[c] * time
+                gap[c] = larger(gap[c] + step * (u[c] + step * (0.5 * now + step * jerk[c] / 6.0)), 0.0)
+                u[c] += step * (now + 0.5 * step * jerk[c])
+                if gap[c] > 100.0 * eps * eps / -rate[c]:
+                    return NOT_CLOSED
+        time += step
+        if time > longest:
+            return NOT_CLOSED
+        # ---- impacts of what is closed, restitution where it approaches
+        scale = 0.0
+        for c in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            active[c] = 0
+            if index[c] == SLIP or index[c] == STICK:
+                active[c] = 1
+                target[row] = -row_dot(layout, W, row, v)
+            elif member[c] == 1 and gap[c] <= 1e-12 * eps * eps / -rate[c] and u[c] <= 0.0:
+                active[c] = 1
+                target[row] = (1.0 + model.constants[LAW_FLOATS * c]) * u[c] - row_dot(layout, W, row, v)
+                gap[c] = 0.0
+                count += 1.0
+            for i in range(row + 1, end):
+                target[i] = w[i]
+        for i in range(nr):
+            P_now[i] = 0.0
+            if i >= layout[layout[CONTACT_ROW] + nc]:
+                target[i] = -row_dot(layout, W, i, v)
+        for i in range(nv):
+            v_before[i] = v[i]
+        status = reaction.react(model, reaction.solver, lu, W, W, W, target, active, 0, v, P_now, info, rest, irest)
+        record.counters[SWEEPS] += whole(info[1])
+        if status != 0:
+            return -status
+        for i in range(nv):
+            v_before[i] = v[i] - v_before[i]
+        for i in range(nr):
+            P[i] += P_now[i]
+        over = True
+        for c in range(nc):
+            if member[c] == 1:
+                u[c] += row_dot(layout, W, layout[layout[CONTACT_ROW] + c], v_before)
+                scale = larger(scale, abs(u[c]))
+                over = over and abs(u[c]) <= end_speed and gap[c] <= end_speed * end_speed / -rate[c]
+        if scale > 10.0 * eps:
+            return NOT_CLOSED
+        if over:
+            summary[DURATION], summary[COUNT] = time, count
+            return CLOSED
+    return NOT_CLOSED

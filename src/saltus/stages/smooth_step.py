@@ -1,0 +1,173 @@
+"""One step of a smooth phase by a Runge-Kutta pair, with its dense output at the nodes of a polynomial.
+
+The state is (q, v) under a frozen index set; forces and powers are integrated with the same weights, so that impulse
+and energy are as accurate as the motion.
+"""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+from math import sqrt
+
+import numpy as np
+
+from saltus.compile.seam import larger, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.layout import FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
+from saltus.stages.hold import POWERS, accelerate
+from saltus.stages.runge_kutta import rational, table
+from saltus.stages.tableau import node_places
+
+NODES = 8  # Lobatto points: polynomials of degree 7, that of the dense output
+STAGES, STEP_STAGES, ERROR_ORDER, HEAD = range(4)
+
+
+@functools.cache
+def packed_pair(name: str) -> np.ndarray:
+    """Return an explicit pair as kernels see it.
+
+    Numbers: all stages, those of the step, order of the error estimate. Then per stage: node; matrix A; two error
+    estimates; for every node of the polynomial the weights of the dense output and of its slope.
+    """
+    exact, rounded = rational(name), table(name)
+    total = len(exact.c) + len(exact.c_extra)
+    step = len(exact.c)
+    c = np.concatenate([rounded.c, rounded.c_extra])
+    A = np.zeros((total, total))
+    A[:step, :step] = rounded.A
+    A[step:] = rounded.A_extra
+    errors = np.zeros((2, total))
+    errors[: len(rounded.error), :step] = rounded.error[:2]
+    weights, slopes = np.zeros((NODES, total)), np.zeros((NODES, total))
+    for j, place in enumerate(node_places(NODES - 1, "lobatto")):
+        s = Fraction(float(place))
+        for k in range(total):
+            row = exact.dense[k]
+            weights[j, k] = float(sum(x * s ** (i + 1) for i, x in enumerate(row)))
+            slopes[j, k] = float(sum((i + 1) * x * s**i for i, x in enumerate(row)))
+    return np.concatenate([[total, step, min(rounded.error_order[0], rounded.order) + 1], c, A.ravel(), errors.ravel(),
+                           weights.ravel(), slopes.ravel()])  # fmt: skip
+
+
+def smooth_size(layout, total: int) -> int:
+    """Return the floats of the stages of a step: rates, accelerations, forces, powers, and a state."""
+    nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
+    return total * (nq + nv + nr + POWERS + nc) + nq + nv + nr
+
+
+@unit(I(MODEL, A, F, F, A, A, J, A, A, A, A, I, I, A, A, J, RECORD))
+def stages_of_step(
+    model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, iroom, record
+):
+    """Evaluate the stages begin ... end - 1 (stage 0 is the state itself)."""
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    total, width = whole(pair[STAGES]), POWERS + nc
+    c, A_matrix = vec(pair, HEAD, total), vec(pair, HEAD + total, total * total)
+    K_q, K_v = vec(stages, 0, total * nq), vec(stages, total * nq, total * nv)
+    at = total * (nq + nv)
+    K_r, K_p = vec(stages, at, total * nr), vec(stages, at + total * nr, total * width)
+    at += total * (nr + width)
+    q, v, u = vec(stages, at, nq), vec(stages, at + nq, nv), vec(stages, at + nq + nv, nr)
+    if begin == 0:
+        model.rate(q_0, v_0, model.par, vec(K_q, 0, nq))
+        for i in range(nv):
+            K_v[i] = a_0[i]
+        for i in range(nr):
+            K_r[i] = r_0[i]
+        for i in range(width):
+            K_p[i] = powers_0[i]
+        begin = 1
+    for k in range(begin, end):
+        for i in range(nv):
+            total_v = 0.0
+            for j in range(k):
+                total_v += A_matrix[k * total + j] * K_v[j * nv + i]
+            v[i] = v_0[i] + h * total_v
+        for i in range(nq):
+            total_q = 0.0
+            for j in range(k):
+                total_q += A_matrix[k * total + j] * K_q[j * nq + i]
+            q[i] = q_0[i] + h * total_q
+        if (layout[FLAGS] & RATE_IDENTITY) != 0:
+            for i in range(nv):
+                K_q[k * nq + i] = v[i]
+        else:
+            model.rate(q, v, model.par, vec(K_q, k * nq, nq))
+        status = accelerate(
+            model, t + c[k] * h, q, v, index, direction, 0, vec(K_v, k * nv, nv), vec(K_r, k * nr, nr), u,
+            vec(K_p, k * width, width), room, iroom, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+    return 0
+
+
+@unit(F(MODEL, A, F, A, A, F, F, A))
+def step_error(model, pair, h, q_0, v_0, rtol, atol, stages):
+    """Return the estimated error of the step over the tolerance, mean square of all coordinates and velocities.
+
+    The last stage of the step is at its end: its state is at the end of `stages`.
+    """
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    total = whole(pair[STAGES])
+    errors = vec(pair, HEAD + total + total * total, 2 * total)
+    at = total * (nq + nv + nr + POWERS + nc)
+    high, low = 0.0, 0.0
+    for i in range(nq + nv):
+        first, second = 0.0, 0.0
+        for k in range(total):
+            slope = stages[k * nq + i] if i < nq else stages[total * nq + k * nv + i - nq]
+            first += errors[k] * slope
+            second += errors[total + k] * slope
+        start = q_0[i] if i < nq else v_0[i - nq]
+        scale = atol + rtol * larger(abs(start), abs(stages[at + i]))
+        high += (h * first / scale) ** 2
+        low += (h * second / scale) ** 2
+    count = 1.0 / (nq + nv)
+    if high == 0.0:
+        return 0.0
+    # the pair of estimates of Hairer, Norsett and Wanner II.10: of order 5 and 3, combined to order 7
+    if low > 0.0:
+        return sqrt(count) * high / sqrt(high + 0.01 * low)
+    return sqrt(count * high)
+
+
+@unit(I(MODEL, A, F, A, A, A, A, A, A, A, A, A, A))
+def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sums_r, sums_p):
+    """Write states, rates, accelerations, forces, and impulses and work up to them, at the nodes of the polynomial."""
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    total, width = whole(pair[STAGES]), POWERS + nc
+    at = HEAD + 3 * total + total * total
+    weights, slopes = vec(pair, at, NODES * total), vec(pair, at + NODES * total, NODES * total)
+    K_q, K_v = vec(stages, 0, total * nq), vec(stages, total * nq, total * nv)
+    at = total * (nq + nv)
+    K_r, K_p = vec(stages, at, total * nr), vec(stages, at + total * nr, total * width)
+    for j in range(NODES):
+        for i in range(nq):
+            value, slope = 0.0, 0.0
+            for k in range(total):
+                value += weights[j * total + k] * K_q[k * nq + i]
+                slope += slopes[j * total + k] * K_q[k * nq + i]
+            Q[j * nq + i], Q_dot[j * nq + i] = q_0[i] + h * value, slope
+        for i in range(nv):
+            value, slope = 0.0, 0.0
+            for k in range(total):
+                value += weights[j * total + k] * K_v[k * nv + i]
+                slope += slopes[j * total + k] * K_v[k * nv + i]
+            V[j * nv + i], a[j * nv + i] = v_0[i] + h * value, slope
+        for i in range(nr):
+            value, slope = 0.0, 0.0
+            for k in range(total):
+                value += weights[j * total + k] * K_r[k * nr + i]
+                slope += slopes[j * total + k] * K_r[k * nr + i]
+            sums_r[j * nr + i], r[j * nr + i] = h * value, slope
+        for i in range(width):
+            value = 0.0
+            for k in range(total):
+                value += weights[j * total + k] * K_p[k * width + i]
+            sums_p[j * width + i] = h * value
+    return 0
