@@ -106,6 +106,37 @@ def test_a_scheme_is_made_of_another_one_with_a_colon(call):
     assert "StepDoubling of Moreau-Jean" in out
 
 
+def test_a_scheme_that_chooses_its_steps_needs_no_step_size(call, tmp_path):
+    code, out, err = call(f"run zeno-ball --scheme event-driven --tol 1e-8 --save {tmp_path}/run.h5")
+    assert (code, err) == (0, "")
+    sol, stored = sl.solve(sl.problems.zeno_ball(), scheme=sl.EventDriven(), tol=1e-8), sl.load(tmp_path / "run.h5")
+    assert f"zeno_ball by event-driven: t = 0 to 4 s in {sol.work['steps']} steps" in out
+    assert "1 zeno" in out
+    assert (stored.t == sol.t).all()
+    assert (stored.q == sol.q).all()
+
+
+def test_h_is_the_first_step_of_a_scheme_that_chooses_its_steps(call, tmp_path):
+    assert call(f"run zeno-ball --scheme event-driven --h 1e-3 --save {tmp_path}/run.h5")[0] == 0
+    assert sl.load(tmp_path / "run.h5").t[1] == pytest.approx(1e-3, rel=1e-12)
+
+
+def test_a_single_tolerance_counts_before_tol(call, tmp_path):
+    line = "run impact-oscillator --scheme event-driven --tol 1e-4 --atol 1e-9 --t-end 1"
+    assert call(f"{line} --save {tmp_path}/run.h5")[0] == 0
+    problem = sl.problems.impact_oscillator(t_end=1.0)
+    sol = sl.solve(problem, scheme=sl.EventDriven(), rtol=1e-4, atol=1e-9)
+    assert (sl.load(tmp_path / "run.h5").t == sol.t).all()
+
+
+def test_tol_is_the_tolerance_of_step_doubling_too(call, tmp_path):
+    line = "run zeno-ball --h 1e-2 --scheme step-doubling:moreau-jean --theta 1 --tol 1e-3 --t-end 0.5"
+    assert call(f"{line} --save {tmp_path}/run.h5")[0] == 0
+    scheme = sl.StepDoubling(sl.MoreauJean(theta=1.0), rtol=1e-3, atol=1e-3)
+    sol = sl.solve(sl.problems.zeno_ball(t_end=0.5), scheme=scheme, h=1e-2)
+    assert (sl.load(tmp_path / "run.h5").step_error == sol.step_error).all()
+
+
 def test_run_writes_the_solution_and_a_picture(call, tmp_path):
     code, out, _ = call(f"run zeno-ball --h 1e-2 --save {tmp_path}/run.h5 --plot {tmp_path}/run.svg")
     assert code == 0
@@ -135,7 +166,7 @@ def test_every_setting_of_schemes_and_solvers_is_an_option_with_a_description(ki
 
 
 def test_no_parameter_of_the_library_needs_a_prefix():
-    own = {"scheme", "h", "breaks", "keep", "plot", "save", "checkpoint", "progress"}
+    own = {"scheme", "h", "tol", "breaks", "keep", "plot", "save", "checkpoint", "progress"}
     schemes = {option.field for kind in scheme_classes().values() for option in options_of(kind, ("scheme",))}
     for function in problem_functions().values():
         assert not (own | schemes) & set(inspect.signature(function).parameters)
@@ -219,6 +250,13 @@ def test_resume_of_a_finished_run_gives_it_again(call, tmp_path):
     assert (a.v == b.v).all()
 
 
+def test_a_run_with_steps_of_its_own_choice_goes_on_from_its_checkpoint(call, tmp_path):
+    line = f"run zeno-ball --scheme event-driven --tol 1e-6 --checkpoint {tmp_path}/run.ckpt"
+    assert call(f"{line} --save {tmp_path}/a.h5")[0] == 0
+    assert call(f"resume {tmp_path}/run.ckpt --save {tmp_path}/b.h5")[0] == 0
+    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+
+
 def test_a_refused_run_leaves_the_checkpoint_of_another_one_alone(call, tmp_path):
     file = tmp_path / "run.ckpt"
     assert call(f"run zeno-ball --t-end 1 --h 1e-2 --checkpoint {file}")[0] == 0
@@ -250,6 +288,11 @@ def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
         ("run zeno-ball --h 1 --scheme paoli-velocity --theta 1", "belongs to --scheme moreau-jean"),
         ("run bead-column --h 1e-3 --solver lemk", "did you mean lemke?"),
         ("run zeno-ball", "--h is missing: --h 0.004 makes 1000 steps"),
+        ("run zeno-ball --tol 1e-8", "--h is missing"),
+        ("run zeno-ball --h 1e-2 --tol 1e-8", "Moreau-Jean estimates no error, so tol means nothing to it"),
+        ("run zeno-ball --scheme event-driven --tol 0", "tol is 0.0: a tolerance must be a positive number"),
+        ("run zeno-ball --scheme event-driven --tol tight", "--tol is 'tight': it must be a number"),
+        ("run zeno-ball --scheme event-driven --method euler", "it must be 'dop853' or 'dopri5'"),
         ("run zeno-ball --h", "--h needs a value"),
         ("run zeno-ball --h 1_0", "must be a number"),
         ("run zeno-ball --h nan", "must be a number"),
@@ -271,6 +314,7 @@ def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
         ("list problem", "take one of problems, schemes, solvers"),
         ("convergence zeno-ball", "--h-max is missing: --h-max 0.04 makes 100 steps"),
         ("convergence bead-column --h-max 0.01", "give --reference-h"),
+        ("convergence zeno-ball --scheme event-driven --h-max 0.01", "event-driven chooses its own steps"),
         ("convergence zeno-ball --h-max 0.1 --norms L7", "one or more of L1, L2"),
         ("resume nothing.ckpt", "there is no checkpoint nothing.ckpt"),
     ],

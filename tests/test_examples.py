@@ -87,6 +87,29 @@ def test_the_soft_floor_strikes_as_a_half_oscillation_does_and_bounces_as_the_ri
     assert heights == pytest.approx([e**2, e**2], rel=5e-3)
 
 
+def test_ball_and_bead_come_to_rest_at_the_exact_time_up_to_the_tolerance():
+    example = load("zeno_event_driven")
+    assert example.rest_time(example.run(example.BALL, 1e-4)) == pytest.approx(3.0, abs=1e-12)
+    for tol in (1e-4, 1e-7, 1e-10):
+        solution = example.run(example.BOWL, tol)
+        assert max(example.errors(solution)) < 20.0 * tol
+        assert solution.events["count"].sum() >= len(example.BOWL.exact.jumps)
+
+
+def test_the_dribbled_ball_is_pushed_and_lost_as_it_should_be():
+    example = load("dribbled_ball")
+    solution = example.run(1e-10)
+    pushes, t_lost, height = example.exact()
+    assert solution.status is sl.Status.TERMINATED
+    assert solution.success
+    assert np.sum(solution.events["contact"] == "hand") == pushes == 4
+    assert solution.t[-1] == pytest.approx(t_lost, abs=1e-9)
+    assert solution.q[-1, 0] == pytest.approx(height, abs=1e-9)
+    t = solution.events["t"][solution.events["contact"] == "hand"]
+    np.testing.assert_allclose(solution(t).v, -example.PUSH * solution(t, side="-").v, rtol=1e-12)
+    np.testing.assert_allclose(solution(t).q, example.HAND, rtol=1e-12)
+
+
 def test_the_demo_measures_first_order_through_impacts():
     demo = load("demo")
     rows = demo.against_exact(sl.problems.impact_oscillator())

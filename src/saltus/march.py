@@ -66,6 +66,7 @@ SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_I
 LEDGER, EXTRAS = 2, 4
 SMALLEST = 1e-14  # a step relative to its time and span: shorter ones are refused, shorter rests count as none
 MOST_SHORT = 1000  # steps without duration, one after the other: events that never end
+FIRST_STEPS, FIRST_FLOATS = 256, 1 << 17  # steps, and floats of dense output, that have room before tables grow
 POPULATED = (1 << 20, 1 << 30)  # bytes of a table whose pages are fetched at once
 
 
@@ -264,7 +265,10 @@ class Tables:
         self.per_step = (events * EVENT_COLUMNS, dense)
         parts = (_reserved(rows * size) for size in self.columns)
         self.nodes = Nodes(*parts, _reserved((64 + rows // 4) * self.width))
-        self.events, self.dense = np.empty(64 * EVENT_COLUMNS + self.per_step[0]), np.empty(64 + dense)
+        # room for some hundred steps at once, because every return from the march costs as much as some of them
+        first = min(FIRST_STEPS, FIRST_FLOATS // max(1, dense))
+        self.events = np.empty(64 * EVENT_COLUMNS + self.per_step[0] * max(1, min(first, 16)))
+        self.dense = np.empty(64 + dense * max(1, first))
 
     def grow(self, tally: np.ndarray) -> None:
         """Double every table that has no room for one more step."""

@@ -19,6 +19,7 @@ from saltus.layout import FIRST, NV, PERM, START, W_COL, W_PTR, X_COL, X_POS, X_
 from saltus.status import Status
 
 INDEFINITE = int(Status.MASS_INDEFINITE)
+SMALL = 200  # degrees of freedom up to which diagonal and full patterns are recognised without a graph
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +46,19 @@ class Profile:
     @classmethod
     def of(cls, pattern: np.ndarray) -> Profile:
         """Build the profile of a boolean (nv, nv) pattern or of its list of nonzero pairs."""
+        nv = pattern.shape[0]
+        if isinstance(pattern, np.ndarray) and nv < SMALL:
+            joined = pattern | pattern.T
+            np.fill_diagonal(joined, False)
+            if not joined.any():
+                every = np.arange(nv)
+                return cls(every, every, np.zeros(nv + 1, dtype=np.int64), every)
+            if joined.sum() == nv * (nv - 1):
+                start = np.concatenate([[0], np.cumsum(np.arange(nv))])
+                return cls(np.arange(nv), np.zeros(nv, dtype=np.int64), start, np.zeros(nv, dtype=np.int64))
         from scipy import sparse
         from scipy.sparse import csgraph
 
-        nv = pattern.shape[0]
         graph = sparse.csr_matrix(pattern, dtype=np.int8)
         graph = sparse.csr_matrix(graph + graph.T + sparse.identity(nv, format="csr"))
         if graph.nnz in (nv, nv * nv):  # diagonal or full: nothing to gain

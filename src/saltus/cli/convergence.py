@@ -72,6 +72,12 @@ def convergence(problem: Problem, schemes: list, given: dict[str, Any]) -> int:
     """Check files, run the study, print and write its table."""
     from saltus import study  # here, because it is needed by this command only
 
+    for scheme in schemes:
+        if getattr(scheme, "adaptive", False):
+            raise SettingError(
+                f"{scheme.name} chooses its own steps, so that there is no order in h: compare saltus run with "
+                f"several --tol"
+            )
     h = settings.step_size(given.get("h_max"), problem, "--h-max", 100)
     settings.check_files(given.get("csv"))
     settings.check_picture(given.get("plot"))

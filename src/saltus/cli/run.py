@@ -26,6 +26,7 @@ DOC = """Integrate a problem over its time span and say what happened.
 
 $ saltus run zeno-ball --h 1e-3
 $ saltus run zeno-ball --h 1e-3 --e 0.8 --t-end 6 --plot ball.png
+$ saltus run zeno-ball --scheme event-driven --tol 1e-8
 $ saltus run my_model.py:problem --h 1e-4 --save run.h5
 
 saltus run PROBLEM --help lists the parameters of a problem, with --scheme NAME those of another scheme. In your own FILE.py, NAME is a Problem or a function that returns one, whose parameters become options.
@@ -46,7 +47,8 @@ def own_options() -> list[Option]:
     schemes = ", ".join(scheme_classes())
     return [
         Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
-        Option("h", NUMBER, "Step size [s]. Required."),
+        Option("h", NUMBER, "Step size [s]; for schemes that choose their steps the first one to try. Else required."),
+        Option("tol", NUMBER, "Tolerance of schemes that estimate their error: short for --rtol and --atol."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
         Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
         Option("plot", FILE, "Draw positions, velocities, gaps and impulses into .png, .pdf or .svg."),
@@ -76,7 +78,8 @@ def run_command(tokens: list[str]) -> Callable:
         made = settings.build_problem(source, problem, given["problem"])
         method = settings.build_scheme(scheme, given["scheme"], given.get("solver", {}))
         note = settings.specification(source, given["problem"])
-        return run(made, method, note, given["run"])
+        tolerances = {name: given["scheme"][name] for name in ("rtol", "atol") if name in given["scheme"]}
+        return run(made, method, note, given["run"], tolerances)
 
     return command(action, document(DOC, source), [own, problem, *schemes], PROBLEM)
 
@@ -92,9 +95,11 @@ def document(doc: str, source: Source | None) -> str:
     return "\n\n".join(part for part in (lead, prose(source.found)) if part)
 
 
-def run(problem: Problem, scheme, note: str, given: dict[str, Any]) -> int:
-    """Check files, integrate and report."""
-    h = settings.step_size(given.get("h"), problem, "--h", 1000)
+def run(problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: dict[str, float]) -> int:
+    """Check files, integrate and report; tolerances: rtol and atol where they were given, which count before tol."""
+    h = given.get("h")
+    if not getattr(scheme, "adaptive", False):
+        h = settings.step_size(h, problem, "--h", 1000)
     save, plot = given.get("save"), given.get("plot")
     settings.check_files(save, given.get("checkpoint"))
     settings.check_picture(plot)
@@ -106,6 +111,8 @@ def run(problem: Problem, scheme, note: str, given: dict[str, Any]) -> int:
                 problem,
                 scheme=scheme,
                 h=h,
+                tol=given.get("tol"),
+                **tolerances,
                 breaks=given.get("breaks", ()),
                 save=given.get("keep", "steps"),
                 progress=given.get("progress"),

@@ -15,6 +15,7 @@ import types as python_types
 from numba import config, njit
 from numba.core.caching import NullCache
 
+from saltus.compile import pointers  # noqa: F401  addresses are looked up once from here on
 from saltus.compile.cache import UnitCache
 from saltus.compile.handle import handle
 from saltus.compile.pipeline import LeanCompiler, lean_code
@@ -79,7 +80,7 @@ def unit(
         )(function)
         if not config.DISABLE_JIT:
             dispatcher._cache = UnitCache(function, _prepare_callees)
-        dispatcher.inlined, dispatcher.allocates = inline != "never", allocates
+        dispatcher.inlined, dispatcher.allocates, dispatcher.made = inline != "never", allocates, {}
         dispatcher.unit_signatures = [getattr(s, "signature", s) for s in signatures]
         return dispatcher
 
@@ -101,12 +102,15 @@ def ready(dispatcher, signature=None):
     if config.DISABLE_JIT:
         return dispatcher
     signature = getattr(signature, "signature", signature) or dispatcher.unit_signatures[0]
+    if id(signature) in dispatcher.made:
+        return dispatcher
     with _compiling:
         if tuple(signature.args) not in dispatcher.overloads:
             dispatcher._can_compile = True
             with contextlib.nullcontext() if dispatcher.allocates else lean_code():
                 dispatcher.compile(signature)
         dispatcher.disable_compile()
+        dispatcher.made[id(signature)] = signature  # kept: while it lives, nothing else has its id
     return dispatcher
 
 
@@ -121,7 +125,7 @@ def _prepare_callees(function) -> None:
 
 def on_disk(dispatcher, signature) -> bool:
     """Return whether a version of a unit need not be compiled (or cannot be kept, so that asking is moot)."""
-    if config.DISABLE_JIT or tuple(signature.args) in dispatcher.overloads:
+    if config.DISABLE_JIT or id(signature) in dispatcher.made or tuple(signature.args) in dispatcher.overloads:
         return True
     return dispatcher._cache.exists()
 

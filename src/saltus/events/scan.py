@@ -76,16 +76,16 @@ def root(model, c, t, h, low, high, Q, V, which, kind, work):
     return high
 
 
-@unit(F(MODEL, A, F, F, A, A, J, F, J, A))
-def first_closing(model, c, t, h, Q, V, index, slack, found, work):
+@unit(F(MODEL, A, A, F, F, A, A, J, F, J, A))
+def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     """Return the first place at which the gap of a contact that is not held falls through zero, or NONE.
 
-    slack: depth [m] up to which a gap is not yet an event; found[0]: the contact. 0.0 is returned for a contact that
-    never opens: it closes again where the step begins.
+    samples: weights of the nodes at SAMPLES + 1 places from 0 to 1; slack: depth [m] up to which a gap is not yet an
+    event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes again where the step begins.
     """
     layout = model.layout
     nq, nv, nc, nj, nr, n = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], c.shape[0]
-    weights, q, v = vec(work, 0, n), vec(work, n, nq), vec(work, n + nq, nv)
+    q, v = vec(work, n, nq), vec(work, n + nq, nv)
     at = n + nq + nv
     g, W, w = (
         vec(work, at, nc + nj),
@@ -97,7 +97,7 @@ def first_closing(model, c, t, h, Q, V, index, slack, found, work):
     best = NONE
     for sample in range(SAMPLES + 1):
         s = sample / SAMPLES
-        lagrange_weights(c, s, weights)
+        weights = vec(samples, sample * n, n)
         combine(weights, Q, q)
         combine(weights, V, v)
         model.gap(t + s * h, q, model.par, g)
@@ -117,7 +117,9 @@ def first_closing(model, c, t, h, Q, V, index, slack, found, work):
                     if g_last[k] + u_last[k] * meet < 0.0:
                         high = root(model, c, t, h, before, s, Q, V, k, 1, work)
                         value = watched_at(model, c, t, h, high, Q, V, k, 0, work)
-                        model.gap(t + s * h, q, model.par, g)  # the sample again: work is shared
+                        combine(weights, Q, q)
+                        combine(weights, V, v)
+                        model.gap(t + s * h, q, model.par, g)
                 if value >= -slack:
                     continue
                 place = 0.0
@@ -132,8 +134,7 @@ def first_closing(model, c, t, h, Q, V, index, slack, found, work):
                         if watched_at(model, c, t, h, low, Q, V, k, 0, work) > 0.0:
                             place = root(model, c, t, h, low, 2.0 * low, Q, V, k, 0, work)
                             break
-                lagrange_weights(c, s, weights)
-                combine(weights, Q, q)
+                combine(weights, Q, q)  # the sample again: work is shared
                 combine(weights, V, v)
                 model.gap(t + s * h, q, model.par, g)
                 if place < best:
@@ -146,15 +147,15 @@ def first_closing(model, c, t, h, Q, V, index, slack, found, work):
     return best
 
 
-@unit(F(MODEL, A, F, F, A, A, A, F, J, A))
-def first_switch(model, c, t, h, Q, V, fired, limit, found, work):
+@unit(F(MODEL, A, A, F, F, A, A, A, F, J, A))
+def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
     """Return the first place up to `limit` at which a user's event function crosses zero in its direction, or NONE.
 
     fired: 1 per event that happened where the step begins; its sign is read a little later.
     """
     layout = model.layout
     nq, nv, ne, n = layout[NQ], layout[NV], layout[NE], c.shape[0]
-    weights, q, v = vec(work, 0, n), vec(work, n, nq), vec(work, n + nq, nv)
+    q, v = vec(work, n, nq), vec(work, n + nq, nv)
     at = work.shape[0] - 3 * ne
     last, places, values = vec(work, at, ne), vec(work, at + ne, ne), vec(work, at + 2 * ne, ne)
     best = NONE
@@ -165,7 +166,7 @@ def first_switch(model, c, t, h, Q, V, fired, limit, found, work):
                 places[k] = 1e-6 / SAMPLES if fired[k] == 1.0 else 0.0
                 last[k] = watched_at(model, c, t, h, places[k], Q, V, k, 2, work)
             continue
-        lagrange_weights(c, s, weights)
+        weights = vec(samples, sample * n, n)
         combine(weights, Q, q)
         combine(weights, V, v)
         model.switch(t + s * h, q, v, model.par, values)
@@ -177,6 +178,8 @@ def first_switch(model, c, t, h, Q, V, fired, limit, found, work):
             )
             if crosses:
                 place = s if value == 0.0 else root(model, c, t, h, places[k], s, Q, V, k, 2, work)
+                combine(weights, Q, q)
+                combine(weights, V, v)
                 model.switch(t + s * h, q, v, model.par, values)
                 if place < best:
                     best = place

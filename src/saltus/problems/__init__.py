@@ -25,6 +25,7 @@ from .rest_phase import rest_phase
 from .rocking_block import rocking_block
 from .rod_pendulum import rod_pendulum
 from .rolling_sphere import rolling_sphere
+from .simplest_walker import simplest_walker
 from .slide_off import slide_off
 from .slider_crank import slider_crank
 from .sliding_block import sliding_block
@@ -59,6 +60,7 @@ __all__ = [
     "rocking_block",
     "rod_pendulum",
     "rolling_sphere",
+    "simplest_walker",
     "slide_off",
     "slider_crank",
     "sliding_block",

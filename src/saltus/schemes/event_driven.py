@@ -9,6 +9,7 @@ the next index set. For a single contact these are the cases 1.1 to 2.2.3 of the
 from __future__ import annotations
 
 import dataclasses
+import functools
 import numbers
 
 import numpy as np
@@ -18,8 +19,8 @@ from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J, step_type
 from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
-from saltus.events.polynomial import NONE, combine, lagrange_weights
-from saltus.events.scan import first_closing, first_switch, scan_work
+from saltus.events.polynomial import NONE
+from saltus.events.scan import SAMPLES, first_closing, first_switch, scan_work
 from saltus.events.transition import BROKE, RELEASED, STOPPED, stops, transition
 from saltus.events.zeno import CLOSED as ENDED
 from saltus.events.zeno import COUNT, DURATION, accumulate, zeno_work
@@ -92,8 +93,8 @@ from saltus.status import Status
 DRIFTED, JAMMED = int(Status.DRIFT_TOO_LARGE), int(Status.JAMMED)
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # beside RELEASED, STOPPED, BROKE
 # behind the settings that all schemes with stages share
-RTOL, ATOL, ZENO, DRIFT, NODE_AT, PAIR_AT = range(SETTINGS, SETTINGS + 6)
-OWN = SETTINGS + 6
+RTOL, ATOL, ZENO, DRIFT, NODE_AT, SAMPLES_AT, PAIR_AT = range(SETTINGS, SETTINGS + 7)
+OWN = SETTINGS + 7
 PIECES = 2  # the smooth part of a step, and an accumulation behind it
 EVENTS = 5  # most events of a contact at one end of a step
 VALID, REMEMBERED = 0, 1
@@ -169,17 +170,18 @@ class EventDriven:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
-        pair, polynomial = packed_pair(self.method), packed(tableau(NODES - 1, "-", "lobatto"))
+        pair, (polynomial, samples) = packed_pair(self.method), packed_polynomial()
         closed = max(1e-3 * self.atol, 1e-13) if self.closed_tolerance is None else self.closed_tolerance
         rest = max(10.0 * self.atol, 1e-12) if self.rest_tolerance is None else self.rest_tolerance
         zeno = float(np.sqrt(self.atol)) if self.zeno_speed is None else self.zeno_speed
         shared = np.zeros(SETTINGS)
         shared[CLOSED], shared[REST], shared[PROJECTED] = closed, rest, self.projection_tolerance
-        own = [self.rtol, self.atol, zeno, 1e3, OWN, OWN + len(polynomial)]
+        at = OWN + len(polynomial)
+        own = [self.rtol, self.atol, zeno, 1e3, OWN, at, at + len(samples)]
         nq, nv, nc, nj, nr, ne = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, NE))
         total, width = int(pair[0]), POWERS + nc
         nodes = NODES * (2 * nq + 2 * nv + 3 * nr + width)
-        work = 1 + 3 * nq + 8 * nv + nc + nj + 7 * nr + 2 * width + 5 + NODES + 2 * nodes
+        work = 1 + 3 * nq + 8 * nv + nc + nj + 7 * nr + 2 * width + 5 + NODES + nodes
         work += smooth_size(layout, total)
         work += int(layout[SIZE]) + scan_work(layout, NODES) + zeno_work(layout) + room_work(layout, contact_solver)
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else NODES * nq
@@ -187,7 +189,7 @@ class EventDriven:
         return SchemePlan(
             scheme=self,
             step=event_driven,
-            settings=np.concatenate([shared, own, polynomial, pair]),
+            settings=np.concatenate([shared, own, polynomial, samples, pair]),
             inner=reaction_plan(layout, contact_solver, drift=False),
             memory=REMEMBERED + 4 * nc + nv + 2 * nr + width + ne,
             work=work,
@@ -205,6 +207,13 @@ class EventDriven:
         return reaction([tableau(NODES - 1, "-", "lobatto")], s, h, block, rows, side)
 
 
+@functools.cache
+def packed_polynomial() -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes of the dense output as kernels see them, and their weights at the samples of the scanners."""
+    made = tableau(NODES - 1, "-", "lobatto")
+    return packed(made), made.interpolation(np.arange(SAMPLES + 1) / SAMPLES).ravel()
+
+
 @unit(step_type(0))
 def event_driven(model, reaction, settings, t, h, state, state_new, record, work, iwork):
     # ---- model / settings / in / out / work
@@ -213,7 +222,8 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     flags, width, n = layout[FLAGS], POWERS + nc, NODES
     memory, header = state_new.memory, record.header
     at = whole(settings[PAIR_AT])
-    tab = vec(settings, whole(settings[NODE_AT]), at - whole(settings[NODE_AT]))
+    tab = vec(settings, whole(settings[NODE_AT]), whole(settings[SAMPLES_AT] - settings[NODE_AT]))
+    samples = vec(settings, whole(settings[SAMPLES_AT]), (SAMPLES + 1) * n)
     pair, c = vec(settings, at, settings.shape[0] - at), vec(tab, VECTORS + NODE * n, n)
     total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
     for i in range(memory.shape[0]):
@@ -257,8 +267,8 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     info, summary, weights = vec(work, at, 3), vec(work, at + 3, 2), vec(work, at + 5, n)
     at += 5 + n
     span = n * (2 * nq + 2 * nv + 3 * nr + width)
-    nodes, old = vec(work, at, span), vec(work, at + span, span)
-    at += 2 * span
+    nodes = vec(work, at, span)
+    at += span
     Q, V, Q_dot, a = (
         vec(nodes, 0, n * nq),
         vec(nodes, n * nq, n * nv),
@@ -383,7 +393,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             return 0
         dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, R, sums_r, sums_p)
         if nc > 0 and not jammed:
-            place = first_closing(model, c, t, h, Q, V, index, settings[CLOSED], found, scan)
+            place = first_closing(model, c, samples, t, h, Q, V, index, settings[CLOSED], found, scan)
             if place < NONE:
                 kind, which, s = STRIKES, found[0], place
         if holding and nc > 0:
@@ -396,7 +406,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             if place < s:
                 kind, which, s = found[1], found[0], place
         if ne > 0:
-            place = first_switch(model, c, t, h, Q, V, fired, s, found, scan)
+            place = first_switch(model, c, samples, t, h, Q, V, fired, s, found, scan)
             if place <= s:
                 kind, which, s = CROSSES, found[0], place
         if jammed and kind == NOTHING:
@@ -405,31 +415,47 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
                     kind, which = STRIKES, k
         s = larger(s, larger(4e-16 * abs(t) / h, 1e-15))
     size = h * s
+    if s < 1.0 and pending < 0:
+        # the step up to the event once more: its end is more accurate than the polynomial that located it
+        for attempt in range(4):
+            status = stages_of_step(
+                model, pair, t, size, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, iroom,
+                record,
+            )  # fmt: skip
+            if status != 0:
+                return status
+            at = total * (nq + nv + nr + width)
+            for i in range(nq):
+                q[i] = stages[at + i]
+            for i in range(nv):
+                v[i] = stages[at + nq + i]
+            if kind != STRIKES or attempt == 3:
+                break
+            W, row = vec(room, 1 + layout[SIZE], layout[NW]), layout[layout[CONTACT_ROW] + which]
+            model.gap(t + size, q, par, g)
+            model.kinematics(t + size, q, par, W, u_minus)
+            fall = row_dot(layout, W, row, v) + u_minus[row]
+            if not fall < 0.0 or abs(g[which]) <= 4e-16 * (abs(t) + size) * -fall:
+                break
+            if not abs(g[which]) < -0.1 * size * fall:
+                break  # a grazing that one step of Newton would leave
+            size -= g[which] / fall
+        status = stages_of_step(
+            model, pair, t, size, q_0, v_0, index, direction, a_0, r_0, powers_0, step, total, stages, room, iroom,
+            record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        dense_nodes(model, pair, size, q_0, v_0, stages, Q, V, Q_dot, a, R, sums_r, sums_p)
     if s < 1.0:
         header[H_USED] = size
     t_end = t + size
 
-    # ---- the state there, impulses and work up to there, the polynomial cut to the part that counts
+    # ---- the state there, impulses and work up to there
     for i in range(nr):
         r_end[i] = sums_r[(n - 1) * nr + i]
     for i in range(width):
         powers[i] = sums_p[(n - 1) * width + i]
-    if s < 1.0:
-        lagrange_weights(c, s, weights)
-        combine(weights, Q, q)
-        combine(weights, V, v)
-        combine(weights, sums_r, r_end)
-        combine(weights, sums_p, powers)
-        span = n * (2 * nq + 2 * nv + nr)
-        for i in range(span):
-            old[i] = nodes[i]
-        for j in range(n):
-            lagrange_weights(c, s * c[j], weights)
-            combine(weights, vec(old, 0, n * nq), vec(Q, j * nq, nq))
-            combine(weights, vec(old, n * nq, n * nv), vec(V, j * nv, nv))
-            combine(weights, vec(old, n * (nq + nv), n * nq), vec(Q_dot, j * nq, nq))
-            combine(weights, vec(old, n * (2 * nq + nv), n * nv), vec(a, j * nv, nv))
-            combine(weights, vec(old, n * (2 * nq + 2 * nv), n * nr), vec(R, j * nr, nr))
     model.retract(q, par)
     for i in range(nr):
         record.impulse[i] += r_end[i]
