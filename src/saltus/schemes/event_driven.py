@@ -24,10 +24,13 @@ from saltus.events.scan import SAMPLES, first_closing, first_switch, scan_work
 from saltus.events.transition import BROKE, RELEASED, STOPPED, stops, transition
 from saltus.events.zeno import CLOSED as ENDED
 from saltus.events.zeno import COUNT, DURATION, accumulate, zeno_work
+from saltus.laws import coulomb_spatial
 from saltus.layout import (
     CONTACT_ROW,
     EVENT_TABLE,
+    F_FREE,
     FLAGS,
+    KIND,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -69,11 +72,22 @@ from saltus.stages.galerkin import break_direction, inertia_work, strike_events
 from saltus.stages.hold import CONTRADICT, POWERS, REDUNDANT, accelerate
 from saltus.stages.interval import (
     CLOSED,
+    HOLD_AT,
+    LARGEST,
+    MOST,
+    NEWTON,
     PROJECTED,
+    RENEW,
     REST,
     SETTINGS,
+    STAGE_AT,
+    TOLERANCE,
+    evaluate_work,
+    interval_iwork,
+    interval_work,
     room_iwork,
     room_work,
+    stage_size,
 )
 from saltus.stages.settle import BREAKING, RELEASING, changed_events, settle
 from saltus.stages.smooth_step import (
@@ -83,6 +97,9 @@ from saltus.stages.smooth_step import (
     STEP_STAGES,
     dense_nodes,
     packed_pair,
+    packed_radau,
+    radau_error,
+    radau_step,
     smooth_size,
     stages_of_step,
     step_error,
@@ -91,10 +108,12 @@ from saltus.stages.tableau import NODE, VECTORS, packed, tableau
 from saltus.status import Status
 
 DRIFTED, JAMMED = int(Status.DRIFT_TOO_LARGE), int(Status.JAMMED)
+STALLED = int(Status.NEWTON_STALLED)
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # beside RELEASED, STOPPED, BROKE
 # behind the settings that all schemes with stages share
-RTOL, ATOL, ZENO, DRIFT, NODE_AT, SAMPLES_AT, PAIR_AT = range(SETTINGS, SETTINGS + 7)
-OWN = SETTINGS + 7
+RTOL, ATOL, ZENO, DRIFT, IMPLICIT, NODE_AT, SAMPLES_AT, RADAU_AT, PAIR_AT = range(SETTINGS, SETTINGS + 9)
+OWN = SETTINGS + 9
+METHODS = ("dop853", "dopri5", "radau5")
 PIECES = 2  # the smooth part of a step, and an accumulation behind it
 EVENTS = 5  # most events of a contact at one end of a step
 VALID, REMEMBERED = 0, 1
@@ -109,7 +128,8 @@ class EventDriven:
     rtol, atol
         Tolerance of a step, relative to the coordinates and velocities and absolute (in their units).
     method
-        Runge-Kutta pair of the smooth phases: "dop853" (order 8) or "dopri5" (order 5).
+        Runge-Kutta method of the smooth phases: "dop853" (order 8) or "dopri5" (order 5), explicit, or "radau5" (order
+        5), implicit, for stiff forces.
     closed_tolerance
         Gap [m] up to which contacts are closed together; None takes a thousandth of atol, 1e-13 at least.
     rest_tolerance
@@ -143,8 +163,9 @@ class EventDriven:
                 raise SettingError(f"{field} of EventDriven is {value!r}: it must be a positive number")
         if self.rtol < 1e-15:
             raise SettingError(f"rtol of EventDriven is {self.rtol}: below rounding, take 1e-14 or more")
-        if self.method not in ("dop853", "dopri5"):
-            raise SettingError(f"method of EventDriven is {self.method!r}: it must be 'dop853' or 'dopri5'")
+        if self.method not in METHODS:
+            one = ", ".join(map(repr, METHODS))
+            raise SettingError(f"method of EventDriven is {self.method!r}: it must be one of {one}")
         for field in ("closed_tolerance", "rest_tolerance", "zeno_speed"):
             value = getattr(self, field)
             if value is not None and (not isinstance(value, numbers.Real) or not 0.0 <= float(value) < np.inf):
@@ -176,27 +197,42 @@ class EventDriven:
         zeno = float(np.sqrt(self.atol)) if self.zeno_speed is None else self.zeno_speed
         shared = np.zeros(SETTINGS)
         shared[CLOSED], shared[REST], shared[PROJECTED] = closed, rest, self.projection_tolerance
+        implicit, radau = self.method == "radau5", packed_radau() if self.method == "radau5" else np.zeros(0)
         at = OWN + len(polynomial)
-        own = [self.rtol, self.atol, zeno, 1e3, OWN, at, at + len(samples)]
+        places = [OWN, at, at + len(samples), at + len(samples) + len(radau)]
+        own = [self.rtol, self.atol, zeno, 1e3, implicit, *places]
+        stiff_work, stiff_iwork = self._implicit(layout, shared) if implicit else (0, 0)
         nq, nv, nc, nj, nr, ne = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, NE))
         total, width = int(pair[0]), POWERS + nc
         nodes = NODES * (2 * nq + 2 * nv + 3 * nr + width)
         work = 1 + 3 * nq + 8 * nv + nc + nj + 7 * nr + 2 * width + 5 + NODES + nodes
         work += smooth_size(layout, total)
         work += int(layout[SIZE]) + scan_work(layout, NODES) + zeno_work(layout) + room_work(layout, contact_solver)
+        work += stiff_work + nv + nc
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else NODES * nq
         piece = 2 + nq + nv + NODES * (nv + nr) + own_rate
         return SchemePlan(
             scheme=self,
             step=event_driven,
-            settings=np.concatenate([shared, own, polynomial, samples, pair]),
+            settings=np.concatenate([shared, own, polynomial, samples, radau, pair]),
             inner=reaction_plan(layout, contact_solver, drift=False),
             memory=REMEMBERED + 4 * nc + nv + 2 * nr + width + ne,
             work=work,
-            iwork=9 * nc + 4 + room_iwork(layout, contact_solver),
+            iwork=9 * nc + 4 + stiff_iwork + room_iwork(layout, contact_solver),
             dense=HEADER + 2 * nr + PIECES * piece,
             events=EVENTS * nc + ne,
         )
+
+    def _implicit(self, layout: np.ndarray, shared: np.ndarray) -> tuple[int, int]:
+        """Fill in what the stage equations of an implicit method want; return its floats and integers."""
+        stages = 3
+        spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
+        newton = spatial or not int(layout[FLAGS]) & F_FREE
+        shared[TOLERANCE], shared[MOST], shared[NEWTON], shared[LARGEST] = 1e-3 * self.rtol, 30, newton, stages
+        shared[TOLERANCE] = max(shared[TOLERANCE], 1e-14)
+        shared[STAGE_AT] = interval_work(layout, stages, newton) + int(layout[NV]) ** 2
+        shared[HOLD_AT] = shared[STAGE_AT] + evaluate_work(layout, stages)
+        return int(shared[HOLD_AT]) + stage_size(layout, stages), interval_iwork(layout, stages)
 
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps by the dense output of the pair."""
@@ -291,7 +327,19 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     scan = vec(work, at, span)
     at += span
     span = nv + 5 * nc + 3 * nr
-    micro, room = vec(work, at, span), vec(work, at + span, work.shape[0] - at - span)
+    micro = vec(work, at, span)
+    at += span
+    idle = vec(work, at, nv + nc)  # stays zero: no impulse is felt by the stages
+    at += nv + nc
+    implicit, radau = settings[IMPLICIT] == 1.0, vec(settings, whole(settings[RADAU_AT]), 0)
+    own = vec(work, at, 0)
+    if implicit:
+        radau = vec(settings, whole(settings[RADAU_AT]), whole(settings[PAIR_AT] - settings[RADAU_AT]))
+        span = 3 * (2 * nq + 2 * nv + 2 * nr + width)
+        own = vec(work, at, span)
+        at += span
+    inner = vec(work, at, work.shape[0] - at)
+    room = vec(inner, whole(settings[HOLD_AT]), inner.shape[0] - whole(settings[HOLD_AT]))
     index, before, closed, resting, stopped, held, candidate, member = (
         ivec(iwork, 0, nc),
         ivec(iwork, nc, nc),
@@ -304,7 +352,8 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     )
     found = ivec(iwork, 8 * nc, 4)
     iinner = ivec(iwork, 8 * nc + 4, iwork.shape[0] - 8 * nc - 4)
-    iroom = ivec(iinner, nc, iinner.shape[0] - nc)
+    at = whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iinner, at, iinner.shape[0] - at)
     header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE] = h, 0.0, 0.0, pair[ERROR_ORDER]
     header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
     header[DENSE_USED], header[REACTED] = 0.0, 1.0 if nj > 0 else 0.0
@@ -328,7 +377,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             fired[k] = fired[k] if memory[VALID] == 1.0 else 0.0
         status = settle(
             model, reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate, a_0, r_0,
-            u_0, powers_0, info, room, iinner, record,
+            u_0, powers_0, info, inner, iinner, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -366,15 +415,26 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             for i in range(width):
                 sums_p[j * width + i] = 0.0
     else:
-        status = stages_of_step(
-            model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, iroom, record
-        )
-        if status == JAMMED or status == CONTRADICT:
+        if implicit:
+            status = radau_step(
+                model, reaction, settings, radau, t, h, q_0, v_0, index, direction, a_0, stages, own, idle, inner,
+                iinner, record,
+            )  # fmt: skip
+        else:
+            status = stages_of_step(
+                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, iroom, record
+            )
+        if status == JAMMED or status == CONTRADICT or status == STALLED:
             header[ERROR] = 1e10
             return 0
         if status != 0:
             return status
-        header[ERROR] = step_error(model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], stages)
+        if implicit:
+            header[ERROR] = radau_error(
+                model, settings, h, q_0, v_0, a_0, settings[RTOL], settings[ATOL], own, inner, iinner
+            )
+        else:
+            header[ERROR] = step_error(model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], stages)
         if not header[ERROR] <= 1.0:
             header[ERROR] = header[ERROR] if header[ERROR] < 1e10 else 1e10
             if not header[ERROR] > 1.0:
@@ -418,10 +478,19 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     if s < 1.0 and pending < 0:
         # the step up to the event once more: its end is more accurate than the polynomial that located it
         for attempt in range(4):
-            status = stages_of_step(
-                model, pair, t, size, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, iroom,
-                record,
-            )  # fmt: skip
+            if implicit:
+                status = radau_step(
+                    model, reaction, settings, radau, t, size, q_0, v_0, index, direction, a_0, stages, own, idle,
+                    inner, iinner, record,
+                )  # fmt: skip
+            else:
+                status = stages_of_step(
+                    model, pair, t, size, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, iroom,
+                    record,
+                )  # fmt: skip
+            if status == STALLED:
+                header[ERROR] = 1e10  # a slip that stops in space: come nearer first
+                return 0
             if status != 0:
                 return status
             at = total * (nq + nv + nr + width)
@@ -541,7 +610,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     # ---- what stays closed is put in place, then the law decides what is held next
     status = arrange(
         model, reaction, settings, t_end, q, v, g, struck, index, direction, resting, stopped, candidate, held, u_plus,
-        corrected, a_0, r_0, u_0, powers_0, info, 1 if kind != NOTHING or holding or near else 0, stages, pair, room,
+        corrected, a_0, r_0, u_0, powers_0, info, 1 if kind != NOTHING or holding or near else 0, stages, pair, inner,
         iinner, record,
     )  # fmt: skip
     if status != 0:
@@ -650,7 +719,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
                     candidate[k], stopped[k] = 0, 0
                 status = arrange(
                     model, reaction, settings, t_end, q, v, g, 0, index, direction, resting, stopped, candidate, held,
-                    u_plus, corrected, a_0, r_0, u_0, powers_0, info, 1, stages, pair, room, iinner, record,
+                    u_plus, corrected, a_0, r_0, u_0, powers_0, info, 1, stages, pair, inner, iinner, record,
                 )  # fmt: skip
                 if status != 0:
                     return status
@@ -658,6 +727,8 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     # ---- events of the index set, update
     for k in range(nc):
         if before[k] != index[k]:
+            if implicit:
+                inner[RENEW] = 1.0
             changed_events(model, t_end, k, before[k], index[k], resting[k] * struck, u_0, r_0, record)
         elif stopped[k] == 1 and index[k] == SLIP:
             new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
@@ -736,7 +807,7 @@ def frozen(model, t, q, v, work):
 )  # fmt: skip
 def arrange(
     model, reaction, settings, t, q, v, g, struck, index, direction, resting, stopped, candidate, held, u_plus,
-    corrected, a_0, r_0, u_0, powers_0, info, deciding, stages, pair, room, iinner, record,
+    corrected, a_0, r_0, u_0, powers_0, info, deciding, stages, pair, inner, iinner, record,
 ):  # fmt: skip
     """Put held contacts and joints in place and decide the next index set; without need take over the last stage."""
     layout = model.layout
@@ -752,7 +823,10 @@ def arrange(
         for i in range(width):
             powers_0[i] = stages[at + total * nr + last * width + i]
         return 0
-    iroom = ivec(iinner, nc, iinner.shape[0] - nc)
+    at = whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iinner, at, iinner.shape[0] - at)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
     anything = nj > 0
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
@@ -779,5 +853,5 @@ def arrange(
             record.impulse[i] += corrected[i]
     return settle(
         model, reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index, direction, resting, stopped,
-        candidate, a_0, r_0, u_0, powers_0, info, room, iinner, record,
+        candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
     )  # fmt: skip

@@ -1,5 +1,6 @@
-"""One step of a smooth phase by a Runge-Kutta pair, with its dense output at the nodes of a polynomial.
+"""One step of a smooth phase by a Runge-Kutta method, with its dense output at the nodes of a polynomial.
 
+Explicit pairs, and Radau IIA of order 5 for stiff forces (Hairer, Wanner: Solving ODEs II, IV.8).
 The state is (q, v) under a frozen index set; forces and powers are integrated with the same weights, so that impulse
 and energy are as accurate as the motion.
 """
@@ -13,12 +14,14 @@ from math import sqrt
 import numpy as np
 
 from saltus.compile.seam import larger, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.layout import FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
 from saltus.stages.hold import POWERS, accelerate
+from saltus.stages.interval import KEPT, LARGEST, NEWTON, factor_dense, solve_dense, solve_interval
 from saltus.stages.runge_kutta import rational, table
-from saltus.stages.tableau import node_places
+from saltus.stages.tableau import Tableau, lagrange, lagrange_integrals, node_places, packed
 
+IMPLICIT = ("radau5",)
 NODES = 8  # Lobatto points: polynomials of degree 7, that of the dense output
 STAGES, STEP_STAGES, ERROR_ORDER, HEAD = range(4)
 
@@ -30,6 +33,8 @@ def packed_pair(name: str) -> np.ndarray:
     Numbers: all stages, those of the step, order of the error estimate. Then per stage: node; matrix A; two error
     estimates; for every node of the polynomial the weights of the dense output and of its slope.
     """
+    if name in IMPLICIT:
+        return _packed_collocation(table(name))
     exact, rounded = rational(name), table(name)
     total = len(exact.c) + len(exact.c_extra)
     step = len(exact.c)
@@ -48,6 +53,22 @@ def packed_pair(name: str) -> np.ndarray:
             slopes[j, k] = float(sum((i + 1) * x * s**i for i, x in enumerate(row)))
     return np.concatenate([[total, step, min(rounded.error_order[0], rounded.order) + 1], c, A.ravel(), errors.ravel(),
                            weights.ravel(), slopes.ravel()])  # fmt: skip
+
+
+def _packed_collocation(method) -> np.ndarray:
+    """Return an implicit collocation method in the same form; its error estimate is one of its own."""
+    total, places = len(method.c), node_places(NODES - 1, "lobatto")
+    weights, slopes = lagrange_integrals(method.c, places), lagrange(method.c, places)
+    numbers = [total, total, 4]
+    return np.concatenate([numbers, method.c, method.A.ravel(), np.zeros(2 * total), weights.ravel(), slopes.ravel()])
+
+
+@functools.cache
+def packed_radau() -> np.ndarray:
+    """Return Radau IIA of three stages as `solve_interval` sees it."""
+    method = table("radau5")
+    stages = len(method.c)
+    return packed(Tableau(stages - 1, "+", method.c, method.b, method.A, method.A, np.zeros(stages), (0, stages)))
 
 
 def smooth_size(layout, total: int) -> int:
@@ -171,3 +192,86 @@ def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sums_r, sum
                 value += weights[j * total + k] * K_p[k * width + i]
             sums_p[j * width + i] = h * value
     return 0
+
+
+# Radau IIA, three stages: the real eigenvalue of its matrix, and the weights of the embedded formula of order 3
+RADAU_GAMMA = (6.0 + 81.0 ** (1.0 / 3.0) - 9.0 ** (1.0 / 3.0)) / 30.0
+RADAU_1, RADAU_2, RADAU_3 = -(13.0 + 7.0 * sqrt(6.0)) / 3.0, (-13.0 + 7.0 * sqrt(6.0)) / 3.0, -1.0 / 3.0
+
+
+@unit(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, A, A, A, A, J, RECORD))
+def radau_step(
+    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, a_0, stages, own, idle, inner, iinner, record
+):
+    """Solve the stages of an implicit step and write them as `stages_of_step` does.
+
+    own: room for the stages of `solve_interval`; idle: nv floats that are zero.
+    """
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], 3
+    width = POWERS + nc
+    a = vec(own, n * (2 * nq + nv), n * nv)
+    for k in range(n):
+        for i in range(nv):
+            a[k * nv + i] = a_0[i]
+    status = solve_interval(
+        model, reaction, settings, tab, t, h, q_0, v_0, index, direction, idle, 1, idle, own, record, inner, iinner
+    )
+    if status != 0:
+        return status
+    at = n * (2 * nq + 2 * nv)
+    for k in range(n):
+        for i in range(nq):
+            stages[k * nq + i] = own[n * (nq + nv) + k * nq + i]
+        for i in range(nv):
+            stages[n * nq + k * nv + i] = a[k * nv + i]
+        for i in range(nr):
+            stages[n * (nq + nv) + k * nr + i] = own[at + k * nr + i]
+        for i in range(width):
+            stages[n * (nq + nv + nr) + k * width + i] = own[at + 2 * n * nr + k * width + i]
+    last = n * (nq + nv + nr + width)
+    for i in range(nq):
+        stages[last + i] = own[(n - 1) * nq + i]
+    for i in range(nv):
+        stages[last + nq + i] = own[n * nq + (n - 1) * nv + i]
+    return 0
+
+
+@unit(F(MODEL, A, F, A, A, A, F, F, A, A, J))
+def radau_error(model, settings, h, q_0, v_0, a_0, rtol, atol, own, inner, pivots):
+    """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness."""
+    layout = model.layout
+    nq, nv, n = layout[NQ], layout[NV], 3
+    largest = whole(settings[LARGEST])
+    room = largest * nv if settings[NEWTON] == 1.0 else 0
+    at = KEPT + room * room
+    e_v, J_q, J_v = (
+        vec(inner, at, nv),
+        vec(inner, at + largest * nv, nv * nv),
+        vec(inner, at + largest * nv + nv * nv, nv * nv),
+    )
+    G = vec(inner, at + largest * nv + 2 * nv * nv, nv * nv)
+    Q, V = vec(own, 0, n * nq), vec(own, n * nq, n * nv)
+    gamma = RADAU_GAMMA * h
+    implicit = settings[NEWTON] == 1.0 and nq == nv
+    for i in range(nv):
+        z = RADAU_1 * (V[i] - v_0[i]) + RADAU_2 * (V[nv + i] - v_0[i]) + RADAU_3 * (V[2 * nv + i] - v_0[i])
+        e_v[i] = RADAU_GAMMA * (h * a_0[i] + z)
+    total = 0.0
+    if implicit:
+        for i in range(nv):
+            for j in range(nv):
+                z = RADAU_1 * (Q[j] - q_0[j]) + RADAU_2 * (Q[nq + j] - q_0[j]) + RADAU_3 * (Q[2 * nq + j] - q_0[j])
+                e_v[i] += gamma * J_q[i * nv + j] * RADAU_GAMMA * (h * v_0[j] + z)
+                G[i * nv + j] = (1.0 if i == j else 0.0) - gamma * (J_v[i * nv + j] + gamma * J_q[i * nv + j])
+        if factor_dense(G, nv, pivots) != 0:
+            return 1e10
+        solve_dense(G, e_v, pivots)
+    for i in range(nv):
+        total += (e_v[i] / (atol + rtol * larger(abs(v_0[i]), abs(V[2 * nv + i])))) ** 2
+    if implicit:
+        for i in range(nq):
+            z = RADAU_1 * (Q[i] - q_0[i]) + RADAU_2 * (Q[nq + i] - q_0[i]) + RADAU_3 * (Q[2 * nq + i] - q_0[i])
+            e_q = RADAU_GAMMA * (h * v_0[i] + z) + gamma * e_v[i]
+            total += (e_q / (atol + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
+    return sqrt(total / (nq + nv))
