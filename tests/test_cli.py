@@ -292,7 +292,7 @@ def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
         ("run zeno-ball --h 1e-2 --tol 1e-8", "Moreau-Jean estimates no error, so tol means nothing to it"),
         ("run zeno-ball --scheme event-driven --tol 0", "tol is 0.0: a tolerance must be a positive number"),
         ("run zeno-ball --scheme event-driven --tol tight", "--tol is 'tight': it must be a number"),
-        ("run zeno-ball --scheme event-driven --method euler", "it must be 'dop853' or 'dopri5'"),
+        ("run zeno-ball --scheme event-driven --method euler", "it must be one of 'dop853', 'dopri5'"),
         ("run zeno-ball --h", "--h needs a value"),
         ("run zeno-ball --h 1_0", "must be a number"),
         ("run zeno-ball --h nan", "must be a number"),

@@ -3,7 +3,8 @@
 Model      the user's mechanics: functions, parameter values, constant matrices and laws, integer layout
 Solver     how a contact problem is solved: method, laws of one block, elimination of joints
 Reaction   a Solver and the correction of positions
-Scheme     a step over one interval; `inner` is a Reaction (depth 0) or the scheme it wraps (depth n + 1)
+Plain      what a scheme that wraps no other works with: the parts of a Reaction, and the steps of schemes with stages
+Scheme     a step over one interval; `inner` is a Plain (depth 0) or the scheme it wraps (depth n + 1)
 Control    decides from the finished record of a step
 State      what evolves: q, v and the scheme's memory
 Record     what one step reports
@@ -79,6 +80,15 @@ Record = namedtuple("Record", "header v_minus impulse dissipation events dense c
 RECORD_RECORD = types.NamedTuple([A, A, A, A, A, A, J], Record)
 RECORD = handle_type(RECORD_RECORD, "Record")
 
+# the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
+INTERVAL = types.FunctionType(
+    I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J)
+)  # stages/interval.py
+SETTLE = types.FunctionType(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
+Plain = namedtuple("Plain", "solver react drift reaction interval settle")
+PLAIN_RECORD = types.NamedTuple([SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, INTERVAL, SETTLE], Plain)
+PLAIN = handle_type(PLAIN_RECORD, "Plain")
+
 Nodes = namedtuple("Nodes", "t q v ledger extra reactions")  # kept states, each part flat
 NODES_RECORD = types.NamedUniTuple(A, 6, Nodes)
 NODES = handle_type(NODES_RECORD, "Nodes")
@@ -91,19 +101,19 @@ CONTROL = types.NamedTuple([DECIDE, A, A], Control)
 @functools.cache
 def scheme_record(depth: int) -> types.NamedTuple:
     """Return the record type of a scheme that wraps `depth` others (a pointer type cannot contain itself)."""
-    inner = REACTION_RECORD if depth == 0 else scheme_record(depth - 1)
+    inner = PLAIN_RECORD if depth == 0 else scheme_record(depth - 1)
     return types.NamedTuple([step_type(depth), inner, A], Scheme)
 
 
 @functools.cache
 def step_type(depth: int) -> types.FunctionType:
     """Return the type of a step: model inner settings t h state -> state_new record, with work and iwork."""
-    inner = REACTION if depth == 0 else handle_type(scheme_record(depth - 1), f"Scheme{depth - 1}")
+    inner = PLAIN if depth == 0 else handle_type(scheme_record(depth - 1), f"Scheme{depth - 1}")
     return types.FunctionType(I(MODEL, inner, A, F, F, STATE, STATE, RECORD, A, J))
 
 
 def _depth(scheme) -> int:
-    return 0 if isinstance(scheme.inner, Reaction) else 1 + _depth(scheme.inner)
+    return 0 if isinstance(scheme.inner, Plain) else 1 + _depth(scheme.inner)
 
 
 # Without these, numba types the members as dispatchers and finds no matching signature.
@@ -111,6 +121,7 @@ typeof_impl.register(Model)(lambda value, context: MODEL_RECORD)
 typeof_impl.register(Contacts)(lambda value, context: CONTACTS_RECORD)
 typeof_impl.register(Solver)(lambda value, context: SOLVER_RECORD)
 typeof_impl.register(Reaction)(lambda value, context: REACTION_RECORD)
+typeof_impl.register(Plain)(lambda value, context: PLAIN_RECORD)
 typeof_impl.register(State)(lambda value, context: STATE_RECORD)
 typeof_impl.register(Record)(lambda value, context: RECORD_RECORD)
 typeof_impl.register(Nodes)(lambda value, context: NODES_RECORD)

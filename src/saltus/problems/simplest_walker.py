@@ -23,7 +23,9 @@ def simplest_walker(
     periodic gait of gamma = 0.009, whose step takes 3.8824637529; it is stable for gamma < 0.0150884.
     """
     if not theta0 > 0.0 or not w0 < 0.0:
-        raise ModelError(f"simplest_walker walks to the left: theta0 = {theta0} must be positive and w0 = {w0} negative")
+        raise ModelError(
+            f"simplest_walker walks to the left: theta0 = {theta0} must be positive and w0 = {w0} negative"
+        )
 
     def f(t, q, v):
         lean = np.sin(q[0] - gamma)

@@ -15,7 +15,7 @@ import numbers
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J, step_type
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
@@ -87,6 +87,7 @@ from saltus.stages.interval import (
     interval_work,
     room_iwork,
     room_work,
+    solve_interval,
     stage_size,
 )
 from saltus.stages.settle import BREAKING, RELEASING, changed_events, settle
@@ -215,7 +216,9 @@ class EventDriven:
             scheme=self,
             step=event_driven,
             settings=np.concatenate([shared, own, polynomial, samples, radau, pair]),
-            inner=reaction_plan(layout, contact_solver, drift=False),
+            inner=reaction_plan(
+                layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
+            ),
             memory=REMEMBERED + 4 * nc + nv + 2 * nr + width + ne,
             work=work,
             iwork=9 * nc + 4 + stiff_iwork + room_iwork(layout, contact_solver),
@@ -253,7 +256,7 @@ def packed_polynomial() -> tuple[np.ndarray, np.ndarray]:
 @unit(step_type(0))
 def event_driven(model, reaction, settings, t, h, state, state_new, record, work, iwork):
     # ---- model / settings / in / out / work
-    layout, par = model.layout, model.par
+    layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr, ne = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[NE]
     flags, width, n = layout[FLAGS], POWERS + nc, NODES
     memory, header = state_new.memory, record.header
@@ -375,8 +378,8 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
                 index[k] = OPEN
         for k in range(ne):
             fired[k] = fired[k] if memory[VALID] == 1.0 else 0.0
-        status = settle(
-            model, reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate, a_0, r_0,
+        status = reaction.settle(
+            model, core, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate, a_0, r_0,
             u_0, powers_0, info, inner, iinner, record,
         )  # fmt: skip
         if status != 0:
@@ -573,7 +576,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             resting[which] = 1  # it closes without an impact
     if struck == 1:
         status = border(
-            model, reaction, t_end, h, settings[REST], BY_LEFT, q, v, a_0, u_start, index, closed, v_new, P, u_minus,
+            model, core, t_end, h, settings[REST], BY_LEFT, q, v, a_0, u_start, index, closed, v_new, P, u_minus,
             u_plus, info, room, iroom, record,
         )  # fmt: skip
         if status != 0:
@@ -649,7 +652,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
                     v_try[i] = v[i]
                 frozen(model, t_end, q, v, room)
                 status = accumulate(
-                    model, reaction, index, member, a_0, slope, g, settings[ZENO], 1e-15, h - size, v_try, moved,
+                    model, core, index, member, a_0, slope, g, settings[ZENO], 1e-15, h - size, v_try, moved,
                     P_zeno, summary, info, micro, room, iroom, record,
                 )  # fmt: skip
                 if status < 0:
@@ -803,14 +806,14 @@ def frozen(model, t, q, v, work):
 
 
 @unit(
-    I(MODEL, REACTION, A, F, A, A, A, I, J, A, J, J, J, J, A, A, A, A, A, A, A, I, A, A, A, J, RECORD)
+    I(MODEL, PLAIN, A, F, A, A, A, I, J, A, J, J, J, J, A, A, A, A, A, A, A, I, A, A, A, J, RECORD)
 )  # fmt: skip
 def arrange(
     model, reaction, settings, t, q, v, g, struck, index, direction, resting, stopped, candidate, held, u_plus,
     corrected, a_0, r_0, u_0, powers_0, info, deciding, stages, pair, inner, iinner, record,
 ):  # fmt: skip
     """Put held contacts and joints in place and decide the next index set; without need take over the last stage."""
-    layout = model.layout
+    layout, core = model.layout, reaction.reaction
     nv, nc, nj, nr, nq = layout[NV], layout[NC], layout[NJ], layout[NR], layout[NQ]
     info[0] = 0.0
     if deciding == 0:
@@ -851,7 +854,7 @@ def arrange(
             return status
         for i in range(nr):
             record.impulse[i] += corrected[i]
-    return settle(
-        model, reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index, direction, resting, stopped,
+    return reaction.settle(
+        model, core, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index, direction, resting, stopped,
         candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from saltus.compile import seam
-from saltus.compile.types import Reaction, Scheme, Solver, step_type
+from saltus.compile.types import Plain, Reaction, Scheme, Solver, step_type
 from saltus.contact import Direct, Lemke, Portfolio
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
@@ -17,7 +17,9 @@ from saltus.laws import frictional_cone, frictional_local, frictionless_cone, fr
 from saltus.layout import KIND, NC, NJ, NR
 from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_joints, react
 from saltus.stages.galerkin import DENSE_HEADER, EVENTS, MOST_PIECES, galerkin, memory_size, piece_size
+from saltus.stages.interval import no_interval, solve_interval
 from saltus.stages.settings import GalerkinSettings
+from saltus.stages.settle import no_settle, settle
 
 
 class SchemeLike(Protocol):
@@ -65,7 +67,7 @@ class SchemePlan:
     step, settings
         The unit and its numbers.
     inner
-        The plan of a wrapped scheme, or the `Reaction` of a plain one.
+        The plan of a wrapped scheme, or the `Plain` record of one that wraps none.
     memory, work, iwork
         Sizes of the state's memory and of the workspace.
     dense, events
@@ -92,7 +94,8 @@ class SchemePlan:
         if isinstance(self.inner, SchemePlan):
             inner = self.inner.units()
         else:
-            linked = (*self.inner.solver[:5], self.inner.react, self.inner.drift)
+            plain = self.inner
+            linked = (*plain.solver[:5], plain.react, plain.drift, plain.interval, plain.settle)
             inner = [(unit, unit.unit_signatures[0]) for unit in linked]
         return [(self.step, step_type(self.depth).signature), *inner]
 
@@ -108,7 +111,9 @@ class SchemePlan:
         else:
             solver = self.inner.solver
             plain = Solver(*(seam.interpreted(unit) for unit in solver[:5]), solver.settings)
-            inner = Reaction(plain, seam.interpreted(self.inner.react), seam.interpreted(self.inner.drift))
+            react, drift = seam.interpreted(self.inner.react), seam.interpreted(self.inner.drift)
+            larger = seam.interpreted(self.inner.interval), seam.interpreted(self.inner.settle)
+            inner = Plain(plain, react, drift, Reaction(plain, react, drift), *larger)
         return Scheme(seam.interpreted(self.step), inner, self.settings)
 
 
@@ -122,8 +127,8 @@ def chosen_solver(given, layout: np.ndarray):
     return Portfolio() if frictional else Lemke()
 
 
-def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reaction:
-    """Choose the units that a system needs, so that a ball compiles little."""
+def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None) -> Plain:
+    """Choose the units that a system needs, so that a ball compiles little; schemes with stages bring two more."""
     kinds = [int(layout[layout[KIND] + c]) for c in range(layout[NC])]
     check_support(contact_solver, kinds)
     most = getattr(contact_solver, "most_contacts", None)
@@ -140,7 +145,9 @@ def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool) -> Reactio
         eliminate_joints if layout[NJ] else no_joints,
         contact_solver.settings(),
     )
-    return Reaction(solver, react, correct_drift if drift else no_drift)
+    correction = correct_drift if drift else no_drift
+    larger = interval or no_interval, settle or no_settle
+    return Plain(solver, react, correction, Reaction(solver, react, correction), *larger)
 
 
 def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
@@ -152,7 +159,7 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
         step=galerkin,
         settings=settings,
-        inner=reaction_plan(layout, contact_solver, drift=False),
+        inner=reaction_plan(layout, contact_solver, drift=False, interval=solve_interval, settle=settle),
         memory=memory_size(layout, n),
         work=work,
         iwork=iwork,

@@ -8,7 +8,7 @@ decided at the end of this one and kept in the memory of the state.
 from __future__ import annotations
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J, step_type
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.polynomial import NONE, lagrange_weights
 from saltus.events.transition import BROKE, RELEASED, STOPPED, stops, transition, watched
@@ -58,11 +58,8 @@ from saltus.stages.interval import (
     REST,
     SETTINGS,
     SPLIT,
-    STAGE_AT,
-    evaluate,
-    solve_interval,
 )
-from saltus.stages.settle import BREAKING, RELEASING, changed_events, settle
+from saltus.stages.settle import BREAKING, RELEASING, changed_events
 from saltus.stages.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTORS, WEIGHT
 from saltus.status import Status
 
@@ -104,7 +101,7 @@ def galerkin_iwork(layout) -> int:
 @unit(step_type(0))
 def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iwork):
     # ---- model / settings / in / out / work
-    layout, par = model.layout, model.par
+    layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
     memory, header, width = state_new.memory, record.header, POWERS + nc
     largest, by_stage = whole(settings[LARGEST]), settings[BY_STAGE] == 1.0
@@ -199,8 +196,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
             if memory[VALID] == 0.0:
                 index[k] = OPEN
         model.gap(t, q_0, par, g)
-        status = settle(
-            model, reaction, settings, t, q_0, v_0, g, degree, 0.0, index, direction, resting, stopped, candidate,
+        status = reaction.settle(
+            model, core, settings, t, q_0, v_0, g, degree, 0.0, index, direction, resting, stopped, candidate,
             a_0, r_0, u_0, powers_0, info, inner, iinner, record,
         )  # fmt: skip
         if status != 0:
@@ -225,8 +222,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         )
         if by_stage or settings[LAW] == BY_PREVIOUS:
             model.gap(t + done, q_0, par, g_0)
-        status = solve_interval(
-            model, reaction, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
+        status = reaction.interval(
+            model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
             inner, iinner,
         )  # fmt: skip
         if status == JAMMED and jams < nc:
@@ -235,11 +232,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
             index[jam] = IMPULSIVE
             new_event(t + done, jam, PAINLEVE, 0, 0, u_0, u_0, P, record)
             inner[RENEW] = 1.0
-            status = evaluate(
-                model, reaction, settings, t + done, q_0, v_0, index, direction, g_0, 0, 0, 0, a_0, r_0, u_0,
-                powers_0, vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
-                ivec(iinner, largest * nv, iinner.shape[0] - largest * nv), record,
-            )  # fmt: skip
+            status = accelerate(
+                model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, iroom, record
+            )
             memory[AHEAD] = 0.0
             if status != 0:
                 return status
@@ -299,8 +294,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                 size *= s
                 for _ in range(12):
                     fill(tab, 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
-                    status = solve_interval(
-                        model, reaction, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push,
+                    status = reaction.interval(
+                        model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push,
                         stages, record, inner, iinner,
                     )  # fmt: skip
                     if status != 0:
@@ -421,8 +416,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         # ---- what the next interval begins with
         for k in range(nc):
             closed[k] = index[k]
-        status = settle(
-            model, reaction, settings, t_end, q, v, g, degree, 1.0 if struck else 0.0, index, direction, resting,
+        status = reaction.settle(
+            model, core, settings, t_end, q, v, g, degree, 1.0 if struck else 0.0, index, direction, resting,
             stopped, candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
         )  # fmt: skip
         if status != 0:
@@ -528,7 +523,7 @@ def inertia_work(model, tab, t, h, stages, q, M):
 
 
 @unit(
-    I(MODEL, REACTION, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, A, A, J, RECORD)
+    I(MODEL, PLAIN, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, A, A, J, RECORD)
 )  # fmt: skip
 def strike(
     model, reaction, settings, tab, t_end, t, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed, v_end, push, P,
@@ -538,7 +533,7 @@ def strike(
 
     In D+ the stages feel the impulse: then stages and impulse are solved in turn, with the closed contacts fixed.
     """
-    layout, par = model.layout, model.par
+    layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
     b, P_share = vec(tab, VECTORS + WEIGHT * n, n), vec(tab, VECTORS + SHARE * n, n)
@@ -581,7 +576,7 @@ def strike(
         feels = feels or P_share[k] != 0.0
     for attempt in range(MOST_PASSES + 2):
         status = border(
-            model, reaction, t_end, h, settings[REST], law, q, v, vec(a, (n - 1) * nv, nv), u_start, index, closed,
+            model, core, t_end, h, settings[REST], law, q, v, vec(a, (n - 1) * nv, nv), u_start, index, closed,
             v_end, P, u_minus, u_plus, info, room, iroom, record,
         )  # fmt: skip
         if status != 0:
@@ -596,8 +591,8 @@ def strike(
             return 1
         status = STALLED
         if attempt < MOST_PASSES:
-            status = solve_interval(
-                model, reaction, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
+            status = reaction.interval(
+                model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
                 inner, iinner,
             )  # fmt: skip
         if status == STALLED:
@@ -608,8 +603,8 @@ def strike(
             for k in range(n):
                 for i in range(nv):
                     a[k * nv + i] = a_0[i]
-            status = solve_interval(
-                model, reaction, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
+            status = reaction.interval(
+                model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
                 inner, iinner,
             )  # fmt: skip
         if status != 0:

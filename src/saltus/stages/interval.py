@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import CANDIDATE, OPEN, SLIP, STICK, decide, decide_iwork, decide_work
 from saltus.layout import (
     CONTACT_ROW,
@@ -183,7 +183,15 @@ def evaluate(
     return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, rest, irest, record)
 
 
-@unit(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J))
+@unit(INTERVAL)
+def no_interval(
+    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages, record, work, iwork
+):
+    """Stand in for `solve_interval` in schemes without implicit stages."""
+    return 0
+
+
+@unit(INTERVAL)
 def solve_interval(
     model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages, record, work, iwork
 ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from saltus.compile.seam import ivec, unit, vec, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I
 from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, OPEN, SLIP, STICK, decide
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
@@ -34,9 +34,16 @@ def changed_events(model, t, contact, before, after, struck, u, r, record):
     return 0
 
 
-@unit(
-    I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD)
-)  # fmt: skip
+@unit(SETTLE)
+def no_settle(
+    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
+    powers, info, inner, iinner, record,
+):  # fmt: skip
+    """Stand in for `settle` in schemes without index sets."""
+    return 0
+
+
+@unit(SETTLE)
 def settle(
     model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
     powers, info, inner, iinner, record,

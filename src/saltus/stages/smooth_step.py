@@ -14,10 +14,10 @@ from math import sqrt
 import numpy as np
 
 from saltus.compile.seam import larger, unit, vec, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J
 from saltus.layout import FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
 from saltus.stages.hold import POWERS, accelerate
-from saltus.stages.interval import KEPT, LARGEST, NEWTON, factor_dense, solve_dense, solve_interval
+from saltus.stages.interval import KEPT, LARGEST, NEWTON, factor_dense, solve_dense
 from saltus.stages.runge_kutta import rational, table
 from saltus.stages.tableau import Tableau, lagrange, lagrange_integrals, node_places, packed
 
@@ -199,7 +199,7 @@ RADAU_GAMMA = (6.0 + 81.0 ** (1.0 / 3.0) - 9.0 ** (1.0 / 3.0)) / 30.0
 RADAU_1, RADAU_2, RADAU_3 = -(13.0 + 7.0 * sqrt(6.0)) / 3.0, (-13.0 + 7.0 * sqrt(6.0)) / 3.0, -1.0 / 3.0
 
 
-@unit(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, PLAIN, A, A, F, F, A, A, J, A, A, A, A, A, A, J, RECORD))
 def radau_step(
     model, reaction, settings, tab, t, h, q_0, v_0, index, direction, a_0, stages, own, idle, inner, iinner, record
 ):
@@ -207,15 +207,31 @@ def radau_step(
 
     own: room for the stages of `solve_interval`; idle: nv floats that are zero.
     """
-    layout = model.layout
+    layout, core = model.layout, reaction.reaction
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], 3
     width = POWERS + nc
     a = vec(own, n * (2 * nq + nv), n * nv)
     for k in range(n):
         for i in range(nv):
             a[k * nv + i] = a_0[i]
-    status = solve_interval(
-        model, reaction, settings, tab, t, h, q_0, v_0, index, direction, idle, 1, idle, own, record, inner, iinner
+    status = reaction.interval(
+        model,
+        core,
+        settings,
+        tab,
+        t,
+        h,
+        q_0,
+        v_0,
+        index,
+        direction,
+        idle,
+        1,
+        idle,
+        own,
+        record,
+        inner,
+        iinner,
     )
     if status != 0:
         return status
