@@ -132,7 +132,7 @@ def announce() -> None:
         _announced = True
         where = root()
         kept = f"kept in {where} for the next run" if where else "no writable cache directory: set SALTUS_CACHE"
-        log.warning("saltus: compiling kernels for first use, a few seconds (%s)", kept)
+        log.warning("saltus: compiling kernels for first use, up to half a minute (%s)", kept)
 
 
 class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):

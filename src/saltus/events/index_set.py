@@ -19,7 +19,8 @@ from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
-CANDIDATE, MUST_SLIP = 1, 2  # who takes part in the decision; the second slips in its given direction
+# who takes part in the decision: the second slips in its given direction, the third is not held without a force
+CANDIDATE, MUST_SLIP, UNTIED = 1, 2, 3
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 
 
@@ -40,7 +41,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
     """Write the index set of the candidates, their slip directions, the accelerations and the forces.
 
     model / reaction
-    in      candidate: 0, CANDIDATE or MUST_SLIP per contact; rolling: slip speed up to which a contact does not slip
+    in      candidate: 0, CANDIDATE, MUST_SLIP or UNTIED per contact; rolling: slip speed up to which a contact does not slip
     in/out  direction: two numbers per contact, given for MUST_SLIP; r: warm start
     out     index, a, r; info: residual, sweeps
     A contact for which no force does what the law asks for (Painleve) becomes IMPULSIVE: the law on velocity level
@@ -123,7 +124,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
             size = abs(zeta[row])
             for i in range(nv):
                 size = larger(size, abs(a[i]))
-            if not row_dot(layout, W, row, a) + zeta[row] <= 1e-13 * size:
+            if candidate[c] == UNTIED or not row_dot(layout, W, row, a) + zeta[row] <= 1e-13 * size:
                 continue
         index[c] = SLIP
         if active[c] == 1 and end - row > 1:

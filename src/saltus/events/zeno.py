@@ -65,16 +65,16 @@ def accumulate(
             if not rate[c] < 0.0:
                 return NOT_CLOSED
     time, count = 0.0, 0.0
-    while count < MOST_IMPACTS:
+    for _ in range(MOST_IMPACTS):
         # ---- the next landing
-        step = 1e300
+        step, lands = 1e300, -1
         for c in range(nc):
             if member[c] == 1:
                 now = rate[c] + jerk[c] * time
                 if not now < 0.0:
                     return NOT_CLOSED
                 x = (u[c] + sqrt(larger(u[c] * u[c] - 2.0 * now * gap[c], 0.0))) / -now
-                for _ in range(20):
+                for _newton in range(20):
                     value = gap[c] + x * (u[c] + x * (0.5 * now + x * jerk[c] / 6.0))
                     fall = u[c] + x * (now + 0.5 * x * jerk[c])
                     if fall == 0.0:
@@ -83,7 +83,8 @@ def accumulate(
                     x -= change
                     if abs(change) <= 2e-16 * abs(x):
                         break
-                step = x if x < step else step
+                if x < step:
+                    step, lands = x, c
         step = larger(step, 0.0)
         for i in range(nv):
             now = a[i] + slope[i] * time
@@ -96,6 +97,8 @@ def accumulate(
                 u[c] += step * (now + 0.5 * step * jerk[c])
                 if gap[c] > 100.0 * eps * eps / -rate[c]:
                     return NOT_CLOSED
+                if c == lands:
+                    gap[c] = 0.0  # whatever rounding says
         time += step
         if time > longest:
             return NOT_CLOSED
@@ -107,7 +110,7 @@ def accumulate(
             if index[c] == SLIP or index[c] == STICK:
                 active[c] = 1
                 target[row] = -row_dot(layout, W, row, v)
-            elif member[c] == 1 and gap[c] <= 1e-12 * eps * eps / -rate[c] and u[c] <= 0.0:
+            elif member[c] == 1 and (c == lands or (gap[c] <= 1e-12 * eps * eps / -rate[c] and u[c] <= 0.0)):
                 active[c] = 1
                 target[row] = (1.0 + model.constants[LAW_FLOATS * c]) * u[c] - row_dot(layout, W, row, v)
                 gap[c] = 0.0

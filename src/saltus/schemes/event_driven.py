@@ -90,7 +90,7 @@ from saltus.stages.interval import (
     solve_interval,
     stage_size,
 )
-from saltus.stages.settle import BREAKING, RELEASING, changed_events, settle
+from saltus.stages.settle import BREAKING, LET_GO, RELEASING, changed_events, settle
 from saltus.stages.smooth_step import (
     ERROR_ORDER,
     NODES,
@@ -219,7 +219,7 @@ class EventDriven:
             inner=reaction_plan(
                 layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
             ),
-            memory=REMEMBERED + 4 * nc + nv + 2 * nr + width + ne,
+            memory=REMEMBERED + 5 * nc + nv + 2 * nr + width + ne,
             work=work,
             iwork=9 * nc + 4 + stiff_iwork + room_iwork(layout, contact_solver),
             dense=HEADER + 2 * nr + PIECES * piece,
@@ -276,6 +276,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
         vec(memory, at + nv + 2 * nr, width),
     )
     fired = vec(memory, at + nv + 2 * nr + width, ne)
+    let_go = vec(memory, at + nv + 2 * nr + width + ne, nc)  # when a contact was last released
     q_0, q, shifted = vec(work, 1, nq), vec(work, 1 + nq, nq), vec(work, 1 + 2 * nq, nq)
     at = 1 + 3 * nq
     v_0, v, v_new, slope = (
@@ -375,7 +376,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     if memory[VALID] == 0.0 or work[0] == 0.0:
         for k in range(nc):
             if memory[VALID] == 0.0:
-                index[k] = OPEN
+                index[k], let_go[k] = OPEN, -1e300
         for k in range(ne):
             fired[k] = fired[k] if memory[VALID] == 1.0 else 0.0
         status = reaction.settle(
@@ -477,6 +478,14 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
                 if index[k] == IMPULSIVE:
                     kind, which = STRIKES, k
         s = larger(s, larger(4e-16 * abs(t) / h, 1e-15))
+    stopping = 0
+    if kind == STOPPED:
+        stopping = stops(layout, c, s, settings[REST], which, U, weights)
+        row = layout[layout[CONTACT_ROW] + which]
+        if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
+            # a slip in space turns the faster the nearer its stop: approach it before it is reached
+            if U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2] > settings[ZENO] * settings[ZENO]:
+                kind, s = NOTHING, 0.75 * s
     size = h * s
     if s < 1.0 and pending < 0:
         # the step up to the event once more: its end is more accurate than the polynomial that located it
@@ -589,9 +598,12 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             record.impulse[i] += P[i]
         for i in range(nv):
             v[i] = v_new[i]
+    for k in range(nc):
+        if t_end - let_go[k] <= 1e-12 * (abs(t) + h):
+            candidate[k] = LET_GO
     if kind == RELEASED:
-        candidate[which] = RELEASING
-    if kind == STOPPED and stops(layout, c, s, settings[REST], which, U, weights) == 1:
+        candidate[which], let_go[which] = RELEASING, t_end
+    if kind == STOPPED and stopping == 1:
         stopped[which] = 1
     if kind == BROKE:
         candidate[which] = BREAKING
@@ -733,7 +745,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             if implicit:
                 inner[RENEW] = 1.0
             changed_events(model, t_end, k, before[k], index[k], resting[k] * struck, u_0, r_0, record)
-        elif stopped[k] == 1 and index[k] == SLIP:
+        elif stopped[k] == 1 and index[k] == SLIP and kind == STOPPED and k == which:
             new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
         memory[REMEMBERED + k] = index[k]
     for i in range(nq):
@@ -831,11 +843,17 @@ def arrange(
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
     anything = nj > 0
+    W = vec(room, 1 + layout[SIZE], layout[NW])
+    model.kinematics(t, q, model.par, W, corrected)
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
         held[k] = 0
         if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
-            held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 else NORMAL
+            # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever
+            slow = True
+            for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                slow = slow and abs(row_dot(layout, W, i, v) + corrected[i]) <= settings[REST]
+            held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 or slow else NORMAL
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False
                 for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from saltus.compile.seam import ivec, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I
-from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, OPEN, SLIP, STICK, decide
+from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, OPEN, SLIP, STICK, UNTIED, decide
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.record import CLOSING, PAINLEVE, RELEASE
@@ -14,7 +14,8 @@ from saltus.reporting import new_event
 from saltus.stages.hold import JAM, JAMMED, accelerate
 from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
 
-RELEASING, BREAKING = -1, -2  # a contact that this border lets go of, or that begins to slip
+# a contact that this border lets go of, that begins to slip, that was let go of at this very time
+RELEASING, BREAKING, LET_GO = -1, -2, -3
 
 
 @unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
@@ -90,11 +91,13 @@ def settle(
             candidate[c] = CANDIDATE if u[row] <= settings[REST] or struck == 0.0 else 0
         elif transition_here != RELEASING and g[c] <= settings[CLOSED]:
             candidate[c] = CANDIDATE if abs(u[row]) <= settings[REST] else 0
+            if candidate[c] != 0 and transition_here == LET_GO:
+                candidate[c] = UNTIED
         forward = 0.0
         for i in range(row + 1, end):
             forward += u[i] * direction[2 * c + i - row - 1]
         slows = index[c] == SLIP and end - row > 1 and forward <= settings[REST]
-        same = same and (candidate[c] == CANDIDATE) == holds
+        same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
         anyone = anyone or candidate[c] != 0
     if not anyone:
