@@ -172,3 +172,97 @@ def test_the_other_place_of_evaluation_gives_the_same_impacts_at_order_one(refer
     assert np.all(np.abs(strong - impacts) <= 3)
     np.testing.assert_allclose(ours.impulse[strong, :3:2], theirs[impacts, :2], rtol=0.25)
     assert np.max(np.abs(ours.v[:, 0] / crank.v[:, 0] - 1.0)) <= 0.02
+
+
+# ---- event-driven: the reference writes two rows at each impact, before and after
+
+
+FOLDER = "bouncing_ball_event_driven"
+AGREED = 1e-8  # [s, m, m/s]
+
+
+def strikes(table: np.ndarray, velocity: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return time, velocity before and velocity after the impacts of a reference run."""
+    first = np.flatnonzero(
+        (np.diff(table[:, 0]) == 0.0) & (np.diff(np.sign(table[:, velocity])) != 0.0) & (table[1:, velocity] != 0.0)
+    )
+    return table[first, 0], table[first, velocity], table[first + 1, velocity]
+
+
+def event_driven(problem: sl.Problem) -> tuple[sl.Solution, np.ndarray]:
+    sol = sl.solve(problem, scheme=sl.EventDriven(), tol=1e-12)
+    return sol, sol.events[sol.events["kind"] == "impact"]
+
+
+def test_the_event_driven_ball_agrees_in_impacts_and_in_every_row(reference_run):
+    theirs = reference_run(f"{FOLDER}/BouncingBallED.ref")
+    ours, impacts = event_driven(problems.zeno_ball(gravity=9.81, e=0.9, t_end=8.5))
+    times, _, after = strikes(theirs, 2)
+    assert len(times) >= 40
+    assert deviation(impacts["t"][: len(times)], times) <= AGREED
+    assert deviation(impacts["u_plus"][: len(times), 0], after) <= AGREED
+    flying = np.min(np.abs(theirs[:, 0, None] - times), axis=1) > AGREED
+    states = ours(theirs[flying, 0])
+    assert deviation(states.q[:, 0], theirs[flying, 1]) <= AGREED
+    assert deviation(states.v[:, 0], theirs[flying, 2]) <= AGREED
+
+
+def test_the_event_driven_ball_rests_with_its_weight_on_the_floor(reference_run):
+    theirs = reference_run(f"{FOLDER}/BouncingBallED-withRestingContact.ref")
+    ours, impacts = event_driven(problems.zeno_ball(gravity=9.81, e=0.0, t_end=8.5))
+    assert len(impacts) == 1 and abs(impacts["t"][0] - np.sqrt(2.0 / 9.81)) <= 1e-12
+    states, force = ours(theirs[:, 0]), ours.force_at(theirs[:, 0])
+    resting = theirs[:, 0] > impacts["t"][0] + AGREED
+    assert deviation(states.q[:, 0], theirs[:, 1]) <= AGREED
+    assert deviation(states.v[resting, 0], theirs[resting, 2]) <= AGREED
+    assert np.max(np.abs(states.q[resting])) <= 1e-10
+    np.testing.assert_allclose(force[resting, 0], 9.81, rtol=1e-12)
+    assert deviation(force[resting, 0], theirs[resting, 4]) <= AGREED
+
+
+def test_the_event_driven_ball_may_start_with_an_impact(reference_run):
+    theirs = reference_run(f"{FOLDER}/BouncingBallED-initialImpact.ref")
+    ours, impacts = event_driven(problems.zeno_ball(gravity=9.81, e=0.9, q0=0.0, v0=-1.0, t_end=theirs[-1, 0]))
+    first = impacts[0]
+    assert 0.0 <= first["t"] <= 1e-14
+    np.testing.assert_allclose([first["u_plus"][0], first["impulse"][0]], [0.9, 1.9], rtol=1e-13)
+    times, _, after = strikes(theirs, 2)
+    early = times < 1.8  # before the accumulation at 1.835 s
+    assert np.count_nonzero(early) >= 30
+    assert deviation(impacts["t"][: np.count_nonzero(early)], times[early]) <= AGREED
+    assert deviation(impacts["u_plus"][: np.count_nonzero(early), 0], after[early]) <= AGREED
+    rest = ours.events[ours.events["kind"] == "zeno"]
+    assert len(rest) == 1 and abs(rest["t"][0] - 2.0 * 0.9 / (9.81 * 0.1)) <= 1e-10
+    late = theirs[theirs[:, 0] > 1.84, 0]
+    assert np.max(np.abs(ours(late).q)) <= 1e-10
+    np.testing.assert_allclose(ours.force_at(late)[:, 0], 9.81, rtol=1e-12)
+
+
+def test_the_event_driven_ball_between_floor_and_ceiling_agrees(reference_run):
+    theirs = reference_run(f"{FOLDER}/BouncingBallED-TwoContacts.ref")
+    room = [sl.Contact(lambda q: q[0], e=0.8, name="floor"), sl.Contact(lambda q: 1.5 - q[0], e=0.8, name="ceiling")]
+    ours, impacts = event_driven(sl.Problem(sl.System(1.0, -10.0, contacts=room), (0.0, 10.0), 1.0, 10.0))
+    times, _, after = strikes(theirs, 2)
+    count = np.count_nonzero(times < ours.events["t"][ours.events["kind"] == "zeno"][0] - 1e-3)
+    assert count >= 30 and set(impacts["contact"]) == {"floor", "ceiling"}
+    speed = np.where(impacts["contact"] == "floor", 1.0, -1.0) * impacts["u_plus"][:, 0]
+    assert deviation(impacts["t"][:count], times[:count]) <= AGREED
+    assert deviation(speed[:count], after[:count]) <= AGREED
+    assert np.max(np.abs(ours(theirs[-1, 0]).q)) <= 1e-10
+    np.testing.assert_allclose(ours.force_at(9.99), [10.0, 0.0], rtol=1e-12)
+
+
+def test_the_event_driven_stiff_oscillator_agrees(reference_run):
+    theirs = reference_run(f"{FOLDER}/LinearOscillatorED.ref")
+    floor = sl.Contact(lambda q: q[0], e=0.9, name="floor")
+    # mass 1e-3 kg, spring 100 N/m, weight: omega = 316 rad/s
+    system = sl.System(1e-3, lambda q: [-100.0 * q[0] - 9.81e-3, -100.0 * q[1]], contacts=[floor])
+    problem = sl.Problem(system, (0.0, theirs[-1, 0]), [1.0, 1e-3], [0.0, 0.0])
+    _, impacts = event_driven(problem)
+    times, before, after = strikes(theirs, 2)
+    fast = np.abs(after) > 1.0
+    count = np.count_nonzero(fast)
+    assert count >= 20 and np.all(fast[:count])
+    assert deviation(impacts["t"][:count], times[fast]) <= AGREED
+    # velocities in units of the first one, 316 m/s
+    assert deviation(impacts["u_plus"][:count, 0] / before[0], after[fast] / before[0]) <= AGREED

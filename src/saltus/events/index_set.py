@@ -21,6 +21,7 @@ STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE
 OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
 # who takes part in the decision: the second slips in its given direction, the third is not held without a force
 CANDIDATE, MUST_SLIP, UNTIED = 1, 2, 3
+AT_REST = 1e-6  # tangential acceleration relative to the largest that counts as none
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 
 
@@ -41,7 +42,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
     """Write the index set of the candidates, their slip directions, the accelerations and the forces.
 
     model / reaction
-    in      candidate: 0, CANDIDATE, MUST_SLIP or UNTIED per contact; rolling: slip speed up to which a contact does not slip
+    in      candidate: 0, CANDIDATE, MUST_SLIP or UNTIED per contact; rolling: slip speed that counts as none
     in/out  direction: two numbers per contact, given for MUST_SLIP; r: warm start
     out     index, a, r; info: residual, sweeps
     A contact for which no force does what the law asks for (Painleve) becomes IMPULSIVE: the law on velocity level
@@ -133,7 +134,15 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
                 friction += r[i] * r[i]
             friction = sqrt(friction)
             cone = model.constants[LAW_FLOATS * c + 1] * r[row]
-            if friction < STICKING * cone or (cone == 0.0 and model.constants[LAW_FLOATS * c + 1] > 0.0):
+            # forces of redundant contacts may lie on the cone although nothing slips: the acceleration says so
+            slides, size = 0.0, 0.0
+            for i in range(row + 1, end):
+                slides = larger(slides, abs(row_dot(layout, W, i, a) + zeta[i]))
+                size = larger(size, abs(zeta[i]))
+            for i in range(nv):
+                size = larger(size, abs(a[i]))
+            rests = slides <= AT_REST * size and model.constants[LAW_FLOATS * c + 1] > 0.0
+            if friction < STICKING * cone or rests:
                 index[c] = STICK
             else:
                 for i in range(row + 1, end):

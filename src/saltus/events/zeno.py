@@ -18,6 +18,7 @@ from saltus.reaction import row_dot
 from saltus.record import SWEEPS
 
 MOST_IMPACTS = 20_000
+LOOK = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
 NOT_CLOSED, CLOSED = 0, 1
 DURATION, COUNT, SUMMARY = range(3)
 
@@ -64,7 +65,7 @@ def accumulate(
             rate[c], jerk[c] = row_dot(layout, W, row, a) + zeta[row], row_dot(layout, W, row, slope)
             if not rate[c] < 0.0:
                 return NOT_CLOSED
-    time, count = 0.0, 0.0
+    time, count, next_look, fastest = 0.0, 0.0, LOOK, eps
     for _ in range(MOST_IMPACTS):
         # ---- the next landing
         step, lands = 1e300, -1
@@ -137,8 +138,10 @@ def accumulate(
                 u[c] += row_dot(layout, W, layout[layout[CONTACT_ROW] + c], v_before)
                 scale = larger(scale, abs(u[c]))
                 over = over and abs(u[c]) <= end_speed and gap[c] <= end_speed * end_speed / -rate[c]
-        if scale > 10.0 * eps:
-            return NOT_CLOSED
+        if scale > 10.0 * eps or (count > next_look and not scale < 0.5 * fastest):
+            return NOT_CLOSED  # nothing dies away
+        if count > next_look:
+            next_look, fastest = count + LOOK, scale
         if over:
             summary[DURATION], summary[COUNT] = time, count
             return CLOSED

@@ -138,6 +138,8 @@ def project(model, tolerance, t, q, v, held, P, g, work, iwork):
         for i in range(n):
             solve_row(layout, lu, W, rows[i], X, column)
         redundant = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
+        for i in range(n):
+            x[i] = 0.0
         # redundant contacts of a tilted body may disagree while they penetrate: then this is the best compromise
         solve_rows(n, lu_D, scale, pivots, redundant, b, x, left)
         if velocities:

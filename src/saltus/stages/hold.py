@@ -3,7 +3,7 @@
     M a = f + W r,   W_N^T a + zeta_N = 0 for closed contacts and joints, W_T^T a + zeta_T = 0 where a contact sticks,
     r_T = -mu r_N s where it slips in the direction s
 
-Redundant rows are allowed: the accelerations are unique where nothing slips, and of the forces the shortest are taken.
+Redundant rows are allowed: of all forces that hold them, those nearest to given ones are taken.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import sqrt
 from saltus.compile.seam import ivec, larger, unit, vec
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NR, NV, NW, NX, SIZE
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
 from saltus.profile import factor, solve, solve_row
 from saltus.reaction import row_add, row_dot, slide
 from saltus.record import FORCE_CALLS
@@ -25,6 +25,7 @@ JAMMED = int(Status.JAMMED)
 # rounding is judged); then what each contact dissipates [W]
 POWERS = 3
 
+NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
 # places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed
 COUNT, REDUNDANT, JAM, HOLD_INTEGERS = range(4)
@@ -89,9 +90,10 @@ def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
 
 @unit(I(I, A, A, J, I, A, A, A))
 def solve_rows(n, lu, scale, pivots, missing, b, x, work):
-    """Solve D x = b with the factors of `factor_rows`; of many solutions take the shortest (in scaled forces).
+    """Solve D x = b with the factors of `factor_rows`; of many solutions take the one nearest to the x that comes in.
 
-    CONTRADICT when redundant rows ask for different things. work: n (1 + missing) floats.
+    Near in scaled forces; so redundant contacts keep the forces that the contact law gave them. CONTRADICT when
+    redundant rows ask for different things. work: n (1 + missing) floats.
     """
     rank = n - missing
     y = vec(work, 0, n)
@@ -110,7 +112,11 @@ def solve_rows(n, lu, scale, pivots, missing, b, x, work):
             y[k] -= lu[k * n + j] * y[j]
         y[k] /= lu[k * n + k]
     if missing > 0:
+        for k in range(n):
+            y[k] -= x[pivots[n + k]] / scale[pivots[n + k]]
         shorten(n, rank, lu, y, vec(work, n, missing * n))
+        for k in range(n):
+            y[k] += x[pivots[n + k]] / scale[pivots[n + k]]
     for k in range(n):
         x[pivots[n + k]] = scale[pivots[n + k]] * y[k]
     return CONTRADICT if worst > 1e-8 * size else 0
@@ -153,7 +159,8 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     """Write the acceleration a and the forces r of all rows; with `given` = 1 the forces are taken as they come.
 
     in      index: what every contact does; direction: see `slip_direction`
-    out     a, r; u: W^T v + w of the rows that act; powers: see POWERS
+    in/out  r: forces near which those of redundant rows are chosen -> forces
+    out     a; u: W^T v + w of the rows that act; powers: see POWERS
     work    (kept for the caller) lu and, where something acts, W, w, zeta, X and the factors of the held rows
     """
     layout, par = model.layout, model.par
@@ -211,7 +218,10 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         for i in range(row, end):
             u[i] = row_dot(layout, W, i, v) + w[i]
         if index[c] == SLIP:
-            slip_direction(layout, c, u, direction, slip)
+            floor = 0.0
+            for i in range(row + 1, end):
+                floor += NOISE * row_size(layout, W, i, v)
+            slip_direction(layout, c, floor, u, direction, slip)
             slide(layout, lu, W, c, model.constants[LAW_FLOATS * c + 1], slip, X, column)
             rows[n] = row
             n += 1
@@ -240,6 +250,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         for i in range(n):
             b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
+            x[i] = r[rows[i]]
         status = solve_rows(n, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
         if status != 0 and n == nj:  # redundant contacts may disagree by the drift of coordinates inside an interval
             return status
@@ -261,9 +272,18 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     return 0
 
 
-@unit(I(J, I, A, A, A))
-def slip_direction(layout, contact, u, direction, slip):
-    """Write the unit slip of a contact to the tangential places of its rows.
+@unit(F(J, A, I, A))
+def row_size(layout, W, row, v):
+    """Return the sum of the sizes of what makes up (row of W) . v: rounding is measured by it."""
+    total, columns = 0.0, layout[W_COL]
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        total += abs(W[k] * v[layout[columns + k]])
+    return total
+
+
+@unit(I(J, I, F, A, A, A))
+def slip_direction(layout, contact, floor, u, direction, slip):
+    """Write the unit slip of a contact to the tangential places of its rows; below the floor a slip is rounding.
 
     In the plane the sign is frozen, so that the velocity passes smoothly through zero and its root can be found. In
     space the slip turns with the velocity as long as that has a part in the frozen direction, unless a third number
@@ -275,7 +295,7 @@ def slip_direction(layout, contact, u, direction, slip):
             slip[i] = direction[2 * contact]
         return 0
     u_1, u_2, s_1, s_2 = u[row + 1], u[row + 2], direction[2 * contact], direction[2 * contact + 1]
-    if u_1 * s_1 + u_2 * s_2 > 0.0 and direction[2 * layout[NC] + contact] == 0.0:
+    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout[NC] + contact] == 0.0:
         length = sqrt(u_1 * u_1 + u_2 * u_2)
         s_1, s_2 = u_1 / length, u_2 / length
     slip[row + 1], slip[row + 2] = s_1, s_2

@@ -264,10 +264,9 @@ def solve_interval(
         if given == 0:
             for i in range(nv):
                 a[i] = new[i]
-    if given == 1:
-        for k in range(n):
-            for i in range(nr):
-                R[k * nr + i] = R[i]
+    for k in range(1, n):
+        for i in range(nr):
+            R[k * nr + i] = R[i]
     for k in range(1, n):
         for i in range(nq):
             Q[k * nq + i] = q_0[i]
@@ -416,7 +415,7 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
             solve(layout, lu, scratch, scratch, column)
             if held > 0:
                 for i in range(held):
-                    b[i] = -row_dot(layout, W, rows[i], scratch)
+                    b[i], x[i] = -row_dot(layout, W, rows[i], scratch), 0.0
                 solve_rows(held, lu_D, scale, ivec(iwork, HOLD_INTEGERS + nr, 2 * nr), iwork[REDUNDANT], b, x, left)
                 for i in range(held):
                     row_add(layout, X, rows[i], x[i], scratch)
@@ -447,7 +446,7 @@ def turn_friction(model, index, direction, W, r, u, v, f):
         if index[c] != SLIP or layout[layout[CONTACT_ROW] + c + 1] - row != 3 or straight:
             continue
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
-        if not speed > 0.0:
+        if not u[row + 1] * direction[2 * c] + u[row + 2] * direction[2 * c + 1] > 1e-300:
             continue
         s_1, s_2 = u[row + 1] / speed, u[row + 2] / speed
         across = s_1 * row_dot(layout, W, row + 2, v) - s_2 * row_dot(layout, W, row + 1, v)
@@ -541,6 +540,8 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, hold, iwork):
                     column[i] += h * b_n[j] * (a[j * nv + i] + change[j * nv + i])
             for i in range(held):
                 b[i] = -(row_dot(layout, W, rows[i], column) + w[rows[i]]) / (h * b_n[n - 1])
+        for i in range(held):
+            x[i] = 0.0
         solve_rows(held, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
         for i in range(held):
             R[k * nr + rows[i]] += x[i]

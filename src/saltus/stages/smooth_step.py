@@ -116,6 +116,8 @@ def stages_of_step(
                 K_q[k * nq + i] = v[i]
         else:
             model.rate(q, v, model.par, vec(K_q, k * nq, nq))
+        for i in range(nr):
+            K_r[k * nr + i] = r_0[i]
         status = accelerate(
             model, t + c[k] * h, q, v, index, direction, 0, vec(K_v, k * nv, nv), vec(K_r, k * nr, nr), u,
             vec(K_p, k * width, width), room, iroom, record,
