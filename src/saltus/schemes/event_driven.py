@@ -373,6 +373,8 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
 
     # ---- the start of a run, or of a segment behind a jump of the force
     model.gap(t, q_0, par, g)
+    for k in range(nc):
+        before[k] = index[k]
     if memory[VALID] == 0.0 or work[0] == 0.0:
         for k in range(nc):
             if memory[VALID] == 0.0:
@@ -385,6 +387,9 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
         )  # fmt: skip
         if status != 0:
             return status
+        for k in range(nc):
+            if before[k] != index[k] and (memory[VALID] == 1.0 or index[k] == IMPULSIVE):
+                changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
         memory[VALID], work[0] = 1.0, 1.0
     near, holding, jammed = False, nj > 0, False
     for k in range(nc):
@@ -401,6 +406,11 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             if index[k] != SLIP and index[k] != STICK and g[k] <= settings[CLOSED]:
                 if row_dot(layout, W, row, v_0) + u_minus[row] < -settings[REST]:
                     pending = k
+    if holding and pending < 0:
+        limit = slip_begins(model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], direction, room)
+        if h > limit:
+            h = limit
+            header[H_USED] = h
     if jammed and pending < 0:
         h *= 1e-4  # a contact without a finite force: the impulse law acts as soon as it approaches
         header[H_USED] = h
@@ -741,6 +751,8 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
 
     # ---- events of the index set, update
     for k in range(nc):
+        direction[2 * nc + k] = 0.0
+    for k in range(nc):
         if before[k] != index[k]:
             if implicit:
                 inner[RENEW] = 1.0
@@ -800,6 +812,34 @@ def slips(model, c, t, h, Q, V, index, U, work):
             for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
                 U[j * nr + i] = row_dot(layout, W, i, vec(V, j * nv, nv)) + w[i]
     return 0
+
+
+@unit(F(MODEL, F, A, A, A, A, J, F, F, A, A))
+def slip_begins(model, t, q, v, a, u, index, rest, zeno, direction, work):
+    """Return the step allowed while a slip in space begins; until it is fast enough to turn it goes straight on.
+
+    The friction of a slip from rest turns infinitely fast with rounding; in the time that it takes to reach the speed
+    `zeno` the direction in which it begins is good enough.
+    """
+    layout = model.layout
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    W, at, longest = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        direction[2 * nc + c] = 0.0
+        if index[c] != SLIP or end - row != 3:
+            continue
+        if u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2] > rest * rest:
+            continue
+        model.kinematics(t, q, model.par, W, vec(work, at, nr))
+        model.curvature(t, q, v, model.par, vec(work, at + nr, nr))
+        fast = 0.0
+        for i in range(row + 1, end):
+            fast = larger(fast, abs(row_dot(layout, W, i, a) + work[at + nr + i]))
+        direction[2 * nc + c] = 1.0
+        longest = smaller(longest, zeno / larger(fast, 1e-300))
+    return longest
 
 
 @unit(I(MODEL, F, A, A, A))

@@ -17,6 +17,7 @@ import numpy as np
 from saltus.stages.tableau import Tableau
 
 HEADER = 6
+LAST_BITS = 1e-14
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +54,8 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
         body = block[rows, first:last].reshape(len(rows), pieces, ends[-1])
         places, q, v, a, r, q_dot = np.split(body, ends[:-1], axis=2)
         inner = places[:, :-1, 1]
-        which = np.sum(s[rows] > inner if side == "-" else s[rows] >= inner, axis=1)
+        # the place of a border is known to rounding only
+        which = np.sum(s[rows] > inner + LAST_BITS if side == "-" else s[rows] >= inner - LAST_BITS, axis=1)
         begin, stop = (places[np.arange(len(rows)), which, i][:, None] for i in (0, 1))
         shape = len(rows), pieces, stages
         yield _Steps(

@@ -192,7 +192,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
     # ---- the start of a run, or of a segment behind a jump of the force
     if memory[VALID] == 0.0 or work[0] == 0.0:
         for k in range(nc):
-            resting[k], stopped[k], candidate[k] = 0, 0, 0
+            resting[k], stopped[k], candidate[k], closed[k] = 0, 0, 0, index[k]
             if memory[VALID] == 0.0:
                 index[k] = OPEN
         model.gap(t, q_0, par, g)
@@ -203,8 +203,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         if status != 0:
             return status
         for k in range(nc):
-            if index[k] == IMPULSIVE and memory[VALID] == 0.0:
-                changed_events(model, t, k, OPEN, IMPULSIVE, 0, u_0, r_0, record)
+            if closed[k] != index[k] and (memory[VALID] == 1.0 or index[k] == IMPULSIVE):
+                changed_events(model, t, k, closed[k], index[k], 0, u_0, r_0, record)
         memory[AHEAD] = 0.0
         memory[VALID], work[0] = 1.0, 1.0
 
