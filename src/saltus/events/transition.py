@@ -12,7 +12,6 @@ from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 
 RELEASED, STOPPED, BROKE = 1, 2, 3
 BISECTIONS = 60
-TURNS = 0.05  # of its first speed: a slip that still has more when it has turned by a right angle does not stop
 
 
 @unit(F(MODEL, I, I, A, A, A, A, I))
@@ -95,11 +94,12 @@ def transition(model, c, index, direction, R, U, v_scale, redundant, found, weig
     return best
 
 
-@unit(I(J, A, F, F, I, A, A))
-def stops(layout, c, s, rest, contact, U, weights):
+@unit(I(J, A, F, F, F, I, A, A))
+def stops(layout, c, s, rest, turns, contact, U, weights):
     """Return whether a slip that has no part left in its first direction at s stops there, or only turns away.
 
-    rest: slip speed [m/s] that counts as none.
+    rest: slip speed [m/s] that counts as none; turns: share of its first speed that a slip which stops may still have
+    when it has turned by a right angle (the less, the better the polynomial).
     """
     row, end, nr = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], layout[NR]
     if end - row < 3:
@@ -111,4 +111,4 @@ def stops(layout, c, s, rest, contact, U, weights):
         for k in range(c.shape[0]):
             slip += weights[k] * U[k * nr + i]
         start, now = start + U[i] * U[i], now + slip * slip
-    return 1 if now <= larger(TURNS * TURNS * start, rest * rest) else 0
+    return 1 if now <= larger(turns * turns * start, rest * rest) else 0

@@ -78,7 +78,8 @@ def forced_impact_oscillator(
             impulse += hop.rate - hop.rate_minus if hop.jump else 0.0
             if hop.flight is None:
                 motion = resting(hop.start, impulse)
-                impulse = float(motion(np.array([opening(hop.start).begin - hop.start])).impulse[0, 0])
+                if np.isfinite(opening(hop.start).begin):
+                    impulse = float(motion(np.array([opening(hop.start).begin - hop.start])).impulse[0, 0])
             else:
                 motion = flying(hop.flight, impulse)
             yield Piece(hop.start, motion, hop.jump)

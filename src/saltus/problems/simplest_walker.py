@@ -11,16 +11,16 @@ from saltus.system import System
 
 
 def simplest_walker(
-    *, gamma: float = 0.009, theta0: float = 0.2003109005443, w0: float = -0.1998324730050, t_end: float = 4.0
+    *, slope: float = 0.009, theta0: float = 0.2003109005443, w0: float = -0.1998324730050, t_end: float = 4.0
 ) -> Problem:
     """q = (theta, phi): angle of the stance leg from the normal of the slope, angle between the legs; unit leg and g.
 
-    theta'' = sin(theta - gamma), phi'' = theta'' + theta'^2 sin(phi) - cos(theta - gamma) sin(phi), from just after a
+    theta'' = sin(theta - slope), phi'' = theta'' + theta'^2 sin(phi) - cos(theta - slope) sin(phi), from just after a
     heelstrike: phi = 2 theta0, phi' = (1 - cos(2 theta0)) w0. The heelstrikes are `heelstrike()`, to be passed as
     events; without them the walker takes a single step and falls.
 
-    gamma [rad] slope, theta0 [rad] > 0, w0 [sqrt(g/l) rad/s] < 0, t_end [sqrt(l/g) s]. The defaults start on the long
-    periodic gait of gamma = 0.009, whose step takes 3.8824637529; it is stable for gamma < 0.0150884.
+    slope [rad], theta0 [rad] > 0, w0 [sqrt(g/l) rad/s] < 0, t_end [sqrt(l/g) s]. The defaults start on the long
+    periodic gait of slope = 0.009, whose step takes 3.8824637529; it is stable for slope < 0.0150884.
     """
     if not theta0 > 0.0 or not w0 < 0.0:
         raise ModelError(
@@ -28,8 +28,8 @@ def simplest_walker(
         )
 
     def f(t, q, v):
-        lean = np.sin(q[0] - gamma)
-        return [lean, lean + (v[0] ** 2 - np.cos(q[0] - gamma)) * np.sin(q[1])]
+        lean = np.sin(q[0] - slope)
+        return [lean, lean + (v[0] ** 2 - np.cos(q[0] - slope)) * np.sin(q[1])]
 
     system = System(M=1.0, f=f, name="simplest_walker")
     start = [theta0, 2.0 * theta0], [w0, (1.0 - np.cos(2.0 * theta0)) * w0]

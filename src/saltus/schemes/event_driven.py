@@ -219,7 +219,7 @@ class EventDriven:
             inner=reaction_plan(
                 layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
             ),
-            memory=REMEMBERED + 5 * nc + nv + 2 * nr + width + ne,
+            memory=REMEMBERED + 5 * nc + nv + 2 * nr + width + 2 * ne,
             work=work,
             iwork=9 * nc + 4 + stiff_iwork + room_iwork(layout, contact_solver),
             dense=HEADER + 2 * nr + PIECES * piece,
@@ -277,6 +277,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
     )
     fired = vec(memory, at + nv + 2 * nr + width, ne)
     let_go = vec(memory, at + nv + 2 * nr + width + ne, nc)  # when a contact was last released
+    last_values = vec(memory, at + nv + 2 * nr + width + ne + nc, ne)  # of the event functions, at the end of a step
     q_0, q, shifted = vec(work, 1, nq), vec(work, 1 + nq, nq), vec(work, 1 + 2 * nq, nq)
     at = 1 + 3 * nq
     v_0, v, v_new, slope = (
@@ -373,6 +374,7 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
 
     # ---- the start of a run, or of a segment behind a jump of the force
     model.gap(t, q_0, par, g)
+    crossing = -1
     for k in range(nc):
         before[k] = index[k]
     if memory[VALID] == 0.0 or work[0] == 0.0:
@@ -390,6 +392,15 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
         for k in range(nc):
             if before[k] != index[k] and (memory[VALID] == 1.0 or index[k] == IMPULSIVE):
                 changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
+        if ne > 0 and memory[VALID] == 1.0:
+            # an event function may change its sign between the two sides of a break
+            values = vec(scan, 0, ne)
+            model.switch(t, q_0, v_0, par, values)
+            for k in range(ne):
+                way = layout[layout[EVENT_TABLE] + 3 * k]
+                rises, falls = last_values[k] < 0.0 and values[k] >= 0.0, last_values[k] > 0.0 and values[k] <= 0.0
+                if fired[k] == 0.0 and ((rises and way >= 0) or (falls and way <= 0)):
+                    crossing = k
         memory[VALID], work[0] = 1.0, 1.0
     near, holding, jammed = False, nj > 0, False
     for k in range(nc):
@@ -406,19 +417,21 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
             if index[k] != SLIP and index[k] != STICK and g[k] <= settings[CLOSED]:
                 if row_dot(layout, W, row, v_0) + u_minus[row] < -settings[REST]:
                     pending = k
-    if holding and pending < 0:
+    still = pending >= 0 or crossing >= 0
+    if holding and not still:
         limit = slip_begins(model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], direction, room)
         if h > limit:
             h = limit
             header[H_USED] = h
-    if jammed and pending < 0:
+    if jammed and not still:
         h *= 1e-4  # a contact without a finite force: the impulse law acts as soon as it approaches
         header[H_USED] = h
 
     # ---- smooth motion up to the first event
     kind, which, s = NOTHING, -1, 1.0
-    if pending >= 0:
-        kind, which, s = STRIKES, pending, smaller(1.0, larger(4e-16 * abs(t) / h, 1e-15))
+    if still:
+        s = smaller(1.0, larger(4e-16 * abs(t) / h, 1e-15))
+        kind, which = (CROSSES, crossing) if crossing >= 0 else (STRIKES, pending)
         for j in range(n):
             for i in range(nq):
                 Q[j * nq + i], Q_dot[j * nq + i] = q_0[i], 0.0
@@ -490,14 +503,14 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
         s = larger(s, larger(4e-16 * abs(t) / h, 1e-15))
     stopping = 0
     if kind == STOPPED:
-        stopping = stops(layout, c, s, settings[REST], which, U, weights)
+        stopping = stops(layout, c, s, settings[REST], 0.05, which, U, weights)
         row = layout[layout[CONTACT_ROW] + which]
         if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
             # a slip in space turns the faster the nearer its stop: approach it before it is reached
             if U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2] > settings[ZENO] * settings[ZENO]:
                 kind, s = NOTHING, 0.75 * s
     size = h * s
-    if s < 1.0 and pending < 0:
+    if s < 1.0 and not still:
         # the step up to the event once more: its end is more accurate than the polynomial that located it
         for attempt in range(4):
             if implicit:
@@ -760,12 +773,15 @@ def event_driven(model, reaction, settings, t, h, state, state_new, record, work
         elif stopped[k] == 1 and index[k] == SLIP and kind == STOPPED and k == which:
             new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
         memory[REMEMBERED + k] = index[k]
+    if ne > 0:
+        model.switch(t_end, q, v, par, last_values)
     for i in range(nq):
         state_new.q[i] = q[i]
     for i in range(nv):
         state_new.v[i] = v[i]
     record.dense[0], record.dense[1], record.dense[2], record.dense[3] = 1.0 + ends, n, nq, nv
     record.dense[4], record.dense[5] = nr, 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0
+    record.dense[6] = t
     for i in range(nr):
         record.dense[used + i] = r_0[i]
     header[DENSE_USED] = used + nr

@@ -382,6 +382,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     # ---- projection, dense output
     dense = record.dense
     dense[0], dense[1], dense[2], dense[3], dense[4], dense[5] = 1.0, 2.0, nq, nv, nr, 0.0 if identity else 1.0
+    dense[6] = t
     used = HEADER + nr
     dense[used], dense[used + 1] = 0.0, 1.0
     used += 2

@@ -1,8 +1,9 @@
 """Dense output of the Galerkin schemes, from the blocks that their steps store (see galerkin.py).
 
-A block: number of pieces and of stages, nq, nv, number of rows, whether q_dot is not v; the forces of the state at the
-start. For every piece its place in the step, q and v at its beginning, accelerations and forces of the stages, and the
-rates q_dot of the stages where q_dot is not v. At the end the forces of the state there, its right limit.
+A block: number of pieces and of stages, nq, nv, number of rows, whether q_dot is not v, time of the start; the forces
+of the state there. For every piece its place in the step, q and v at its beginning, accelerations and forces of the
+stages, and the rates q_dot of the stages where q_dot is not v. At the end the forces of the state there, its right
+limit.
 The velocity is the integral of the polynomial through all stage accelerations: it ends in the left limit and is one
 order better than the interpolated stage velocities.
 """
@@ -16,8 +17,7 @@ import numpy as np
 
 from saltus.stages.tableau import Tableau
 
-HEADER = 6
-LAST_BITS = 1e-14
+HEADER = 7
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,8 @@ class _Steps:
 
 def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
     known = {one.stages: one for one in tableaux}
-    shapes, group = np.unique(block[:, :HEADER].astype(int), axis=0, return_inverse=True)
+    shapes, group = np.unique(block[:, : HEADER - 1].astype(int), axis=0, return_inverse=True)
+    bits = 4.0 * np.finfo(float).eps * (1.0 + np.abs(block[:, HEADER - 1 : HEADER]) / h)
     for k, (pieces, stages, nq, nv, nr, own_rate) in enumerate(shapes):
         rows = np.flatnonzero(group.ravel() == k)
         widths = [2, nq, nv, stages * nv, stages * nr, stages * nq * own_rate]
@@ -55,7 +56,7 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
         places, q, v, a, r, q_dot = np.split(body, ends[:-1], axis=2)
         inner = places[:, :-1, 1]
         # the place of a border is known to rounding only
-        which = np.sum(s[rows] > inner + LAST_BITS if side == "-" else s[rows] >= inner - LAST_BITS, axis=1)
+        which = np.sum(s[rows] > inner + bits[rows] if side == "-" else s[rows] >= inner - bits[rows], axis=1)
         begin, stop = (places[np.arange(len(rows)), which, i][:, None] for i in (0, 1))
         shape = len(rows), pieces, stages
         yield _Steps(

@@ -71,7 +71,7 @@ MOST_PASSES = 50  # of the impulse that the stages of D+ feel
 # what the state remembers: whether it is valid, intervals done, stages of the last polynomial (0: none to go by);
 # then index set, slip directions, and a, r, u, powers of the state, and the last stage accelerations
 VALID, INTERVALS, AHEAD, REMEMBERED = range(4)
-DENSE_HEADER, PIECE_HEADER = 6, 2  # see dense.py
+DENSE_HEADER, PIECE_HEADER = 7, 2  # see dense.py
 
 
 def memory_size(layout, n: int) -> int:
@@ -273,7 +273,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                 kind, changing = found[1], found[0]
                 row = layout[layout[CONTACT_ROW] + changing]
                 turns = kind == STOPPED and layout[layout[CONTACT_ROW] + changing + 1] - row == 3
-                if turns and stops(layout, c, s, settings[REST], changing, U, weights) == 0:
+                if turns and stops(layout, c, s, settings[REST], 0.9, changing, U, weights) == 0:
                     # no stop: the piece ends here, the next one goes on in the new direction
                     share *= 0.9 * s
                     continue
@@ -448,7 +448,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         memory[REMEMBERED + k] = index[k]
     memory[INTERVALS] += 1.0
     record.dense[0], record.dense[1], record.dense[2], record.dense[3], record.dense[4] = pieces, n, nq, nv, nr
-    record.dense[5] = 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0
+    record.dense[5], record.dense[6] = 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0, t
     for i in range(nr):
         record.dense[used + i] = r_0[i]
     header[DENSE_USED] = used + nr
