@@ -8,7 +8,7 @@ import importlib
 from rich.console import Console
 from rich.table import Table
 
-BENCHMARKS = ("ball_against_siconos", "waiting", "memory")
+BENCHMARKS = ("ball_against_siconos", "waiting", "memory", "tdg", "event_speed", "event_driven")
 COLOURS = {"meets": "green", "misses": "red", "skipped": "yellow"}
 
 

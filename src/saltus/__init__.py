@@ -1,8 +1,9 @@
 """saltus: mechanical systems with impacts, contact, joints and Coulomb friction, integrated with a certificate."""
 
 import importlib
+from typing import TYPE_CHECKING
 
-from saltus import contact
+from saltus import contact, schemes
 from saltus.contact import NSGS, ContactProblem, Lemke
 from saltus.errors import (
     CheckpointWarning,
@@ -19,28 +20,32 @@ from saltus.errors import (
 from saltus.event import Event
 from saltus.io import load
 from saltus.problem import Exact, Problem
-from saltus.schemes import (
-    EventDriven,
-    HalfExplicitTDG,
-    MoreauJean,
-    PaoliVelocity,
-    SchatzmanPaoli,
-    StepDoubling,
-    TDGMinus,
-    TDGPlus,
-)
 from saltus.solution import Solution
 from saltus.solve import resume, solve
 from saltus.status import Status
 from saltus.system import Contact, Joint, System
 
+if TYPE_CHECKING:
+    from saltus.schemes import (
+        EventDriven,
+        HalfExplicitTDG,
+        MoreauJean,
+        PaoliVelocity,
+        SchatzmanPaoli,
+        StepDoubling,
+        TDGMinus,
+        TDGPlus,
+    )
+
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    """Load the problem library and the studies when they are first asked for: most programs need neither."""
+    """Load schemes, the problem library and the studies when they are first asked for: most programs need few."""
     if name in ("problems", "study"):
         return importlib.import_module(f"saltus.{name}")
+    if name in schemes.__all__:
+        return getattr(schemes, name)
     raise AttributeError(f"module 'saltus' has no attribute {name!r}")
 
 

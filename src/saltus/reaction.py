@@ -9,7 +9,7 @@ The same kernels correct positions: then v is a displacement and the target of a
 from __future__ import annotations
 
 from saltus.compile.seam import handle, ivec, larger, unit, vec, whole
-from saltus.compile.types import DRIFT, JOINTS, REACT, A, Contacts, F, I, J
+from saltus.compile.types import DRIFT, INTERVAL, JOINTS, REACT, SETTLE, A, Contacts, F, I, J
 from saltus.contact.residual import residual_work
 from saltus.layout import CONTACT_ROW, KIND, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.profile import factor, solve_row
@@ -361,3 +361,23 @@ def drift_work(layout, contact_solver) -> int:
 def drift_iwork(layout, contact_solver) -> int:
     """Return the integers that `correct_drift` needs."""
     return int(layout[NC]) + react_iwork(layout, contact_solver)
+
+
+# ---- stand-ins for what only schemes with stages have
+
+
+@unit(INTERVAL)
+def no_interval(
+    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages, record, work, iwork
+):
+    """Stand in for `solve_interval` in schemes without implicit stages."""
+    return 0
+
+
+@unit(SETTLE)
+def no_settle(
+    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
+    powers, info, inner, iinner, record,
+):  # fmt: skip
+    """Stand in for `settle` in schemes without index sets."""
+    return 0

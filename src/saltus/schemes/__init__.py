@@ -1,13 +1,33 @@
-"""Schemes: one file each; wrappers are schemes made of schemes."""
+"""Schemes: one file each; wrappers are schemes made of schemes.
 
-from saltus.schemes.event_driven import EventDriven
-from saltus.schemes.half_explicit_tdg import HalfExplicitTDG
-from saltus.schemes.moreau_jean import MoreauJean
-from saltus.schemes.paoli_velocity import PaoliVelocity
-from saltus.schemes.schatzman_paoli import SchatzmanPaoli
-from saltus.schemes.step_doubling import StepDoubling
-from saltus.schemes.tdg_minus import TDGMinus
-from saltus.schemes.tdg_plus import TDGPlus
+They are imported when they are first asked for: a program uses one or two of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from saltus.schemes.event_driven import EventDriven
+    from saltus.schemes.half_explicit_tdg import HalfExplicitTDG
+    from saltus.schemes.moreau_jean import MoreauJean
+    from saltus.schemes.paoli_velocity import PaoliVelocity
+    from saltus.schemes.schatzman_paoli import SchatzmanPaoli
+    from saltus.schemes.step_doubling import StepDoubling
+    from saltus.schemes.tdg_minus import TDGMinus
+    from saltus.schemes.tdg_plus import TDGPlus
+
+HOMES = {
+    "EventDriven": "event_driven",
+    "HalfExplicitTDG": "half_explicit_tdg",
+    "MoreauJean": "moreau_jean",
+    "PaoliVelocity": "paoli_velocity",
+    "SchatzmanPaoli": "schatzman_paoli",
+    "StepDoubling": "step_doubling",
+    "TDGMinus": "tdg_minus",
+    "TDGPlus": "tdg_plus",
+}
 
 __all__ = [
     "EventDriven",
@@ -19,3 +39,10 @@ __all__ = [
     "TDGMinus",
     "TDGPlus",
 ]
+
+
+def __getattr__(name: str):
+    """Import the scheme of that name."""
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"saltus.schemes.{HOMES[name]}"), name)

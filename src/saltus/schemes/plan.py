@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,11 +15,10 @@ from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.layout import KIND, NC, NJ, NR
-from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_joints, react
-from saltus.stages.galerkin import DENSE_HEADER, EVENTS, MOST_PIECES, galerkin, memory_size, piece_size
-from saltus.stages.interval import no_interval, solve_interval
-from saltus.stages.settings import GalerkinSettings
-from saltus.stages.settle import no_settle, settle
+from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_interval, no_joints, no_settle, react
+
+if TYPE_CHECKING:
+    from saltus.stages.settings import GalerkinSettings
 
 
 class SchemeLike(Protocol):
@@ -152,6 +151,11 @@ def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool, interval=N
 
 def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
     """Return the plan of a time-discontinuous Galerkin scheme."""
+    # imported where they are needed: other schemes start without them
+    from saltus.stages.galerkin import DENSE_HEADER, EVENTS, MOST_PIECES, galerkin, memory_size, piece_size
+    from saltus.stages.interval import solve_interval
+    from saltus.stages.settle import settle
+
     contact_solver = chosen_solver(scheme.solver, layout)
     settings, work, iwork, n = scheme.sizes(layout, contact_solver)
     pieces = MOST_PIECES if scheme.split and scheme.activation == "interval" and layout[NC] else 1

@@ -184,14 +184,6 @@ def evaluate(
 
 
 @unit(INTERVAL)
-def no_interval(
-    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages, record, work, iwork
-):
-    """Stand in for `solve_interval` in schemes without implicit stages."""
-    return 0
-
-
-@unit(INTERVAL)
 def solve_interval(
     model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages, record, work, iwork
 ):

@@ -36,15 +36,6 @@ def changed_events(model, t, contact, before, after, struck, u, r, record):
 
 
 @unit(SETTLE)
-def no_settle(
-    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
-    powers, info, inner, iinner, record,
-):  # fmt: skip
-    """Stand in for `settle` in schemes without index sets."""
-    return 0
-
-
-@unit(SETTLE)
 def settle(
     model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
     powers, info, inner, iinner, record,
