@@ -114,11 +114,11 @@ def march(
             break
         # ---- step; the time grid is counted, not summed
         t, h = clock[NOW], clock[H]
-        floor = SMALLEST * (abs(t) + abs(clock[END] - clock[BEGIN]))
         if tally[STEPS] >= 0:
             t = clock[BEGIN] + tally[STEP] * h
-        final = tally[STEP] + 1 == tally[STEPS]
+        floor, final = 0.0, tally[STEP] + 1 == tally[STEPS]
         if tally[STEPS] < 0:
+            floor = SMALLEST * (abs(t) + abs(clock[END] - clock[BEGIN]))
             final = t + h * (1.0 + 1e-9) + floor >= clock[END]
         if final:
             h = clock[END] - t
@@ -145,7 +145,8 @@ def march(
             continue
         reached = t + header[H_USED]
         clock[NOW] = t_new = reached
-        final = final and clock[END] - reached <= floor  # a step that ended early is not the last one
+        # a free step that ended early is not the last one
+        final = final and (tally[STEPS] >= 0 or clock[END] - reached <= floor)
         if final:
             clock[NOW], t_new = clock[END], clock[NAME_END]
         elif header[H_USED] == h and tally[STEPS] >= 0:
@@ -208,10 +209,11 @@ def march(
         if final and tally[STEPS] < 0:
             result = OK
             break
-        tally[SHORT] = tally[SHORT] + 1 if header[H_USED] <= floor else 0
-        if tally[SHORT] > MOST_SHORT:
-            result = CROWDED
-            break
+        if tally[STEPS] < 0:
+            tally[SHORT] = tally[SHORT] + 1 if header[H_USED] <= floor else 0
+            if tally[SHORT] > MOST_SHORT:
+                result = CROWDED
+                break
     if tally[STEPS] >= 0 and tally[STEP] == tally[STEPS] and result == CHUNK:
         result = OK
     # the caller finds the state where it gave it, whichever of the two it is in
