@@ -114,11 +114,16 @@ class Profile:
 
     def pack(self, matrix: np.ndarray) -> np.ndarray:
         """Return a dense or sparse matrix in profile storage."""
-        from scipy import sparse
-
         packed = np.zeros(self.size)
-        coo = sparse.coo_matrix(matrix)
-        for i, j, value in zip(coo.row, coo.col, coo.data, strict=True):
+        if isinstance(matrix, np.ndarray):
+            rows, columns = np.nonzero(matrix)
+            values = matrix[rows, columns]
+        else:
+            from scipy import sparse  # slow to import, and most systems are dense
+
+            coo = sparse.coo_matrix(matrix)
+            rows, columns, values = coo.row, coo.col, coo.data
+        for i, j, value in zip(rows, columns, values, strict=True):
             packed[self.offset(int(i), int(j))] += value
         return packed
 
