@@ -192,3 +192,11 @@ def test_plotting_leaves_pyplot_alone():
     command = [sys.executable, "-c", program]
     made = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own program
     assert made.stdout.strip() == "False"
+
+
+def test_a_run_of_few_long_steps_is_drawn_with_its_motion_between_them():
+    solution = sl.solve(sl.problems.zeno_ball(), scheme=sl.EventDriven(), tol=1e-8)
+    positions = solution.plot().axes[0].lines[0]
+    t, q = positions.get_xdata(), positions.get_ydata()
+    assert len(t) > 10 * len(solution.t)
+    np.testing.assert_allclose(q, solution.exact.q(np.asarray(t))[:, 0], atol=1e-7)

@@ -77,6 +77,7 @@ def plot_solution(
         The figure of the (first) axes.
     """
     columns = _columns(solution, coordinates)
+    solution = _between_nodes(solution)
     panels = [_draw_positions, _draw_velocities]
     panels += [_draw_gaps, _draw_impulses] if solution.system.contacts else []
     with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9.0}):
@@ -90,6 +91,17 @@ def plot_solution(
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
+
+
+def _between_nodes(solution: Solution) -> Solution:
+    """Return a run of few long steps with the dense output between them; straight lines would not show the motion."""
+    steps = len(solution.t) - 1
+    if steps < 1 or not solution.can_refine or steps >= MOST_POINTS // 8:
+        return solution
+    parts = max(2, min(64, MOST_POINTS // (2 * steps)))
+    between = solution.t[:-1, None] + np.arange(1, parts) / parts * np.diff(solution.t)[:, None]
+    times = np.concatenate([solution.t, between.ravel()])
+    return solution.at_times(np.unique(times[times <= solution.t[-1]]))
 
 
 def _new_figure(solution: Solution, panels: int) -> SolutionFigure:

@@ -221,6 +221,11 @@ class Solution:
         return np.zeros(len(self.t) - 1) if self._extra is None else self._extra[1:, 0]
 
     @property
+    def can_refine(self) -> bool:
+        """Whether dense output between the nodes is stored, so that `at_times` shows more than the nodes do."""
+        return len(self._dense) > 0 and self.every_step and not isinstance(self._model, NodeValues)
+
+    @property
     def every_step(self) -> bool:
         """Whether every step was kept, so that `sol(t)` answers everywhere."""
         return self._extra is None or bool(np.all(self._extra[1:, 3] > 0.0))
