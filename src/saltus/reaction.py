@@ -9,7 +9,7 @@ The same kernels correct positions: then v is a displacement and the target of a
 from __future__ import annotations
 
 from saltus.compile.seam import handle, ivec, larger, unit, vec, whole
-from saltus.compile.types import DRIFT, INTERVAL, JOINTS, REACT, SETTLE, A, Contacts, F, I, J
+from saltus.compile.types import DRIFT, INTERVAL, JOINTS, PART, REACT, SETTLE, A, Contacts, F, I, J
 from saltus.contact.residual import residual_work
 from saltus.layout import CONTACT_ROW, KIND, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.profile import factor, solve_row
@@ -380,4 +380,10 @@ def no_settle(
     powers, info, inner, iinner, record,
 ):  # fmt: skip
     """Stand in for `settle` in schemes without index sets."""
+    return 0
+
+
+@unit(PART)
+def no_part(model, staged, settings, task, t, h, frame, iwork, record):
+    """Stand in for the parts of a flight in schemes that do not fly."""
     return 0

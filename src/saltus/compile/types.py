@@ -3,7 +3,8 @@
 Model      the user's mechanics: functions, parameter values, constant matrices and laws, integer layout
 Solver     how a contact problem is solved: method, laws of one block, elimination of joints
 Reaction   a Solver and the correction of positions
-Plain      what a scheme that wraps no other works with: the parts of a Reaction, and the steps of schemes with stages
+Staged     a Reaction and the larger steps of schemes with stages
+Plain      what a scheme that wraps no other works with: the parts of a Reaction, a Staged, and the parts of a flight
 Scheme     a step over one interval; `inner` is a Plain (depth 0) or the scheme it wraps (depth n + 1)
 Control    decides from the finished record of a step
 State      what evolves: q, v and the scheme's memory
@@ -85,8 +86,15 @@ INTERVAL = types.FunctionType(
     I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J)
 )  # stages/interval.py
 SETTLE = types.FunctionType(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
-Plain = namedtuple("Plain", "solver react drift reaction interval settle")
-PLAIN_RECORD = types.NamedTuple([SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, INTERVAL, SETTLE], Plain)
+Staged = namedtuple("Staged", "reaction interval settle")
+STAGED_RECORD = types.NamedTuple([REACTION_RECORD, INTERVAL, SETTLE], Staged)
+STAGED = handle_type(STAGED_RECORD, "Staged")
+# a part of a flight (stages/flight.py): model, staged, settings, task, t, h, frame, iwork, record
+PART = types.FunctionType(I(MODEL, STAGED, A, I, F, F, A, J, RECORD))
+Plain = namedtuple("Plain", "solver react drift reaction staged phase depart find arrive")
+PLAIN_RECORD = types.NamedTuple(
+    [SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, STAGED_RECORD, PART, PART, PART, PART], Plain
+)
 PLAIN = handle_type(PLAIN_RECORD, "Plain")
 
 Nodes = namedtuple("Nodes", "t q v ledger extra reactions")  # kept states, each part flat
@@ -121,6 +129,7 @@ typeof_impl.register(Model)(lambda value, context: MODEL_RECORD)
 typeof_impl.register(Contacts)(lambda value, context: CONTACTS_RECORD)
 typeof_impl.register(Solver)(lambda value, context: SOLVER_RECORD)
 typeof_impl.register(Reaction)(lambda value, context: REACTION_RECORD)
+typeof_impl.register(Staged)(lambda value, context: STAGED_RECORD)
 typeof_impl.register(Plain)(lambda value, context: PLAIN_RECORD)
 typeof_impl.register(State)(lambda value, context: STATE_RECORD)
 typeof_impl.register(Record)(lambda value, context: RECORD_RECORD)

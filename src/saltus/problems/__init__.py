@@ -10,6 +10,7 @@ from .clattering_rod import clattering_rod
 from .coulomb_oscillator import coulomb_oscillator
 from .damped_pendulum import damped_pendulum
 from .double_pendulum import double_pendulum
+from .double_pendulum_wall import double_pendulum_wall
 from .driven_pendulum import driven_pendulum
 from .forced_double_pendulum import forced_double_pendulum
 from .forced_impact_oscillator import forced_impact_oscillator
@@ -32,6 +33,7 @@ from .sliding_block import sliding_block
 from .spinning_top import spinning_top
 from .tumbling_box import tumbling_box
 from .two_walls import two_walls
+from .valve_train import valve_train
 from .vibrating_table import vibrating_table
 from .zeno_ball import zeno_ball
 from .zeno_oscillator import zeno_oscillator
@@ -45,6 +47,7 @@ __all__ = [
     "coulomb_oscillator",
     "damped_pendulum",
     "double_pendulum",
+    "double_pendulum_wall",
     "driven_pendulum",
     "forced_double_pendulum",
     "forced_impact_oscillator",
@@ -67,6 +70,7 @@ __all__ = [
     "spinning_top",
     "tumbling_box",
     "two_walls",
+    "valve_train",
     "vibrating_table",
     "zeno_ball",
     "zeno_oscillator",

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from saltus.compile import seam
-from saltus.compile.types import Plain, Reaction, Scheme, Solver, step_type
+from saltus.compile.types import Plain, Reaction, Scheme, Solver, Staged, step_type
 from saltus.contact import Direct, Lemke, Portfolio
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.layout import KIND, NC, NJ, NR
-from saltus.reaction import correct_drift, eliminate_joints, no_drift, no_interval, no_joints, no_settle, react
+from saltus.reaction import (
+    correct_drift,
+    eliminate_joints,
+    no_drift,
+    no_interval,
+    no_joints,
+    no_part,
+    no_settle,
+    react,
+)
 
 if TYPE_CHECKING:
+    from saltus.stages.flight import Flight
     from saltus.stages.settings import GalerkinSettings
+
+PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
 
 
 class SchemeLike(Protocol):
@@ -94,8 +107,8 @@ class SchemePlan:
             inner = self.inner.units()
         else:
             plain = self.inner
-            linked = (*plain.solver[:5], plain.react, plain.drift, plain.interval, plain.settle)
-            inner = [(unit, unit.unit_signatures[0]) for unit in linked]
+            linked = (*plain.solver[:5], plain.react, plain.drift, *plain.staged[1:], *plain[PARTS:])
+            inner = [(unit, unit.unit_signatures[0]) for unit in dict.fromkeys(linked)]
         return [(self.step, step_type(self.depth).signature), *inner]
 
     def link(self) -> Scheme:
@@ -111,8 +124,9 @@ class SchemePlan:
             solver = self.inner.solver
             plain = Solver(*(seam.interpreted(unit) for unit in solver[:5]), solver.settings)
             react, drift = seam.interpreted(self.inner.react), seam.interpreted(self.inner.drift)
-            larger = seam.interpreted(self.inner.interval), seam.interpreted(self.inner.settle)
-            inner = Plain(plain, react, drift, Reaction(plain, react, drift), *larger)
+            reaction = Reaction(plain, react, drift)
+            staged = Staged(reaction, *(seam.interpreted(unit) for unit in self.inner.staged[1:]))
+            inner = Plain(plain, react, drift, reaction, staged, *(seam.interpreted(u) for u in self.inner[PARTS:]))
         return Scheme(seam.interpreted(self.step), inner, self.settings)
 
 
@@ -126,8 +140,13 @@ def chosen_solver(given, layout: np.ndarray):
     return Portfolio() if frictional else Lemke()
 
 
-def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None) -> Plain:
-    """Choose the units that a system needs, so that a ball compiles little; schemes with stages bring two more."""
+def reaction_plan(
+    layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = ()
+) -> Plain:
+    """Choose the units that a system needs, so that a ball compiles little.
+
+    Schemes with stages bring two more, those that fly from event to event the four parts of a flight as well.
+    """
     kinds = [int(layout[layout[KIND] + c]) for c in range(layout[NC])]
     check_support(contact_solver, kinds)
     most = getattr(contact_solver, "most_contacts", None)
@@ -145,8 +164,9 @@ def reaction_plan(layout: np.ndarray, contact_solver, *, drift: bool, interval=N
         contact_solver.settings(),
     )
     correction = correct_drift if drift else no_drift
-    larger = interval or no_interval, settle or no_settle
-    return Plain(solver, react, correction, Reaction(solver, react, correction), *larger)
+    reaction = Reaction(solver, react, correction)
+    staged = Staged(reaction, interval or no_interval, settle or no_settle)
+    return Plain(solver, react, correction, reaction, staged, *(flight or 4 * (no_part,)))
 
 
 def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
@@ -170,3 +190,35 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         dense=DENSE_HEADER + pieces * piece_size(layout, n) + 2 * int(layout[NR]),
         events=EVENTS * pieces * int(layout[NC]),
     )
+
+
+def flight_plan(scheme, layout: np.ndarray, contact_solver, made: Flight, interval=None) -> SchemePlan:
+    """Return the plan of a scheme whose steps are flights from event to event."""
+    from saltus.stages.flight import flight
+    from saltus.stages.settle import settle
+
+    return SchemePlan(
+        scheme=scheme, step=flight, settings=made.settings,
+        inner=reaction_plan(layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts),
+        memory=made.memory, work=made.work, iwork=made.iwork, dense=made.dense, events=made.events,
+    )  # fmt: skip
+
+
+def runge_kutta_plan(
+    scheme, layout: np.ndarray, method: str, *, estimates: bool, closed: float, rest: float, zeno: float, rtol: float,
+    atol: float, newton_tolerance: float, solver, projection_tolerance: float, window: tuple[float, float] = (0.0, 0.0),
+    anticipates: bool = False,
+) -> SchemePlan:  # fmt: skip
+    """Return the plan of a scheme that flies by a Runge-Kutta method; window: factor and power of the step size."""
+    from saltus.stages.interval import solve_interval
+    from saltus.stages.phase_implicit import implicit_phase
+    from saltus.stages.runge_kutta_flight import runge_kutta_flight
+
+    contact_solver = chosen_solver(solver, layout)
+    made = runge_kutta_flight(
+        layout, contact_solver, method, estimates=estimates, closed=closed, rest=rest, zeno=zeno, rtol=rtol, atol=atol,
+        newton_tolerance=newton_tolerance, projection_tolerance=projection_tolerance, window=window,
+        anticipates=anticipates,
+    )  # fmt: skip
+    implicit = made.parts[0] is implicit_phase
+    return flight_plan(scheme, layout, contact_solver, made, interval=solve_interval if implicit else None)

@@ -196,7 +196,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
             if memory[VALID] == 0.0:
                 index[k] = OPEN
         model.gap(t, q_0, par, g)
-        status = reaction.settle(
+        status = reaction.staged.settle(
             model, core, settings, t, q_0, v_0, g, degree, 0.0, index, direction, resting, stopped, candidate,
             a_0, r_0, u_0, powers_0, info, inner, iinner, record,
         )  # fmt: skip
@@ -222,7 +222,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         )
         if by_stage or settings[LAW] == BY_PREVIOUS:
             model.gap(t + done, q_0, par, g_0)
-        status = reaction.interval(
+        status = reaction.staged.interval(
             model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
             inner, iinner,
         )  # fmt: skip
@@ -294,7 +294,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
                 size *= s
                 for _ in range(12):
                     fill(tab, 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
-                    status = reaction.interval(
+                    status = reaction.staged.interval(
                         model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push,
                         stages, record, inner, iinner,
                     )  # fmt: skip
@@ -416,7 +416,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         # ---- what the next interval begins with
         for k in range(nc):
             closed[k] = index[k]
-        status = reaction.settle(
+        status = reaction.staged.settle(
             model, core, settings, t_end, q, v, g, degree, 1.0 if struck else 0.0, index, direction, resting,
             stopped, candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
         )  # fmt: skip
@@ -591,7 +591,7 @@ def strike(
             return 1
         status = STALLED
         if attempt < MOST_PASSES:
-            status = reaction.interval(
+            status = reaction.staged.interval(
                 model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
                 inner, iinner,
             )  # fmt: skip
@@ -603,7 +603,7 @@ def strike(
             for k in range(n):
                 for i in range(nv):
                     a[k * nv + i] = a_0[i]
-            status = reaction.interval(
+            status = reaction.staged.interval(
                 model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
                 inner, iinner,
             )  # fmt: skip

@@ -14,12 +14,13 @@ from math import sqrt
 import numpy as np
 
 from saltus.compile.seam import larger, unit, vec, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.layout import FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
 from saltus.stages.hold import POWERS, accelerate
 from saltus.stages.interval import KEPT, LARGEST, NEWTON, factor_dense, solve_dense
 from saltus.stages.runge_kutta import rational, table
-from saltus.stages.tableau import Tableau, lagrange, lagrange_integrals, node_places, packed
+from saltus.stages.tableau import STAGES as TABLE_STAGES
+from saltus.stages.tableau import lagrange, lagrange_integrals, node_places
 
 IMPLICIT = ("radau5",)
 NODES = 8  # Lobatto points: polynomials of degree 7, that of the dense output
@@ -61,14 +62,6 @@ def _packed_collocation(method) -> np.ndarray:
     weights, slopes = lagrange_integrals(method.c, places), lagrange(method.c, places)
     numbers = [total, total, 4]
     return np.concatenate([numbers, method.c, method.A.ravel(), np.zeros(2 * total), weights.ravel(), slopes.ravel()])
-
-
-@functools.cache
-def packed_radau() -> np.ndarray:
-    """Return Radau IIA of three stages as `solve_interval` sees it."""
-    method = table("radau5")
-    stages = len(method.c)
-    return packed(Tableau(stages - 1, "+", method.c, method.b, method.A, method.A, np.zeros(stages), (0, stages)))
 
 
 def smooth_size(layout, total: int) -> int:
@@ -159,8 +152,8 @@ def step_error(model, pair, h, q_0, v_0, rtol, atol, stages):
 
 
 @unit(I(MODEL, A, F, A, A, A, A, A, A, A, A, A, A))
-def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sums_r, sums_p):
-    """Write states, rates, accelerations, forces, and impulses and work up to them, at the nodes of the polynomial."""
+def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sum_r, sum_p):
+    """Write states, rates, accelerations and forces at the nodes of the polynomial, impulses and work of the step."""
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     total, width = whole(pair[STAGES]), POWERS + nc
@@ -187,12 +180,12 @@ def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sums_r, sum
             for k in range(total):
                 value += weights[j * total + k] * K_r[k * nr + i]
                 slope += slopes[j * total + k] * K_r[k * nr + i]
-            sums_r[j * nr + i], r[j * nr + i] = h * value, slope
-        for i in range(width):
-            value = 0.0
-            for k in range(total):
-                value += weights[j * total + k] * K_p[k * width + i]
-            sums_p[j * width + i] = h * value
+            sum_r[i], r[j * nr + i] = h * value, slope  # the last node is the end
+    for i in range(width):
+        value = 0.0
+        for k in range(total):
+            value += weights[(NODES - 1) * total + k] * K_p[k * width + i]
+        sum_p[i] = h * value
     return 0
 
 
@@ -201,43 +194,30 @@ RADAU_GAMMA = (6.0 + 81.0 ** (1.0 / 3.0) - 9.0 ** (1.0 / 3.0)) / 30.0
 RADAU_1, RADAU_2, RADAU_3 = -(13.0 + 7.0 * sqrt(6.0)) / 3.0, (-13.0 + 7.0 * sqrt(6.0)) / 3.0, -1.0 / 3.0
 
 
-@unit(I(MODEL, PLAIN, A, A, F, F, A, A, J, A, A, A, A, A, A, J, RECORD))
-def radau_step(
-    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, a_0, stages, own, idle, inner, iinner, record
+@unit(I(MODEL, STAGED, A, A, F, F, A, A, J, A, A, A, A, A, A, A, J, RECORD))
+def implicit_step(
+    model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, inner, iinner, record
 ):
     """Solve the stages of an implicit step and write them as `stages_of_step` does.
 
-    own: room for the stages of `solve_interval`; idle: nv floats that are zero.
+    own: room for the stages of `solve_interval`; idle: nv + nc floats that are zero.
     """
-    layout, core = model.layout, reaction.reaction
-    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], 3
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], whole(tab[TABLE_STAGES])
     width = POWERS + nc
     a = vec(own, n * (2 * nq + nv), n * nv)
     for k in range(n):
         for i in range(nv):
             a[k * nv + i] = a_0[i]
-    status = reaction.interval(
-        model,
-        core,
-        settings,
-        tab,
-        t,
-        h,
-        q_0,
-        v_0,
-        index,
-        direction,
-        idle,
-        1,
-        idle,
-        own,
-        record,
-        inner,
+    at = n * (2 * nq + 2 * nv)
+    for i in range(nr):
+        own[at + i] = r_0[i]  # a first stage that is the state itself keeps its forces
+    status = staged.interval(
+        model, staged.reaction, settings, tab, t, h, q_0, v_0, index, direction, idle, 1, idle, own, record, inner,
         iinner,
-    )
+    )  # fmt: skip
     if status != 0:
         return status
-    at = n * (2 * nq + 2 * nv)
     for k in range(n):
         for i in range(nq):
             stages[k * nq + i] = own[n * (nq + nv) + k * nq + i]

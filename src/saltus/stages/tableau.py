@@ -212,13 +212,11 @@ def packed(made: Tableau) -> np.ndarray:
     stage forces.
     """
     n, (first, end) = made.stages, made.implicit
-    halfway = np.concatenate([[0.0], 0.5 * (made.c[1:] + made.c[:-1])])
     matrices = [
         made.Aq,
         made.Av,
         made.Aq @ made.Av,
         made.predictor,
-        made.interpolation(halfway),
         _velocity_update(made),
     ]
     return np.concatenate([[made.degree, n, first, end], made.c, made.b, made.P, *(m.ravel() for m in matrices)])

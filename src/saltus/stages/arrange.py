@@ -1,0 +1,102 @@
+"""What stays closed at the end of a flight is put in place; then the law decides which index set is next."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.events.index_set import SLIP, STICK
+from saltus.layout import CONTACT_ROW, NC, NJ, NR, NV, NW, SIZE
+from saltus.reaction import row_dot
+from saltus.stages import frame as frames
+from saltus.stages.border import NORMAL, WHOLE, project
+from saltus.stages.frame import FOUND, part, remembered
+from saltus.stages.hold import POWERS
+from saltus.stages.interval import HOLD_AT, LARGEST, PROJECTED, REST
+from saltus.stages.settle import RELEASING
+
+
+@unit(I(MODEL, STAGED, A, F, I, I, A, J, RECORD))
+def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
+    """Project held contacts and joints, decide the next index set; without need take over the end of the phase."""
+    layout = model.layout
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    marks, info, inner = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.INFO),
+        part(settings, frame, frames.INNER),
+    )
+    q, v, g, u_plus, corrected = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.GAPS),
+        part(settings, frame, frames.U_PLUS),
+        part(settings, frame, frames.CORRECTED),
+    )
+    a_0, r_0, u_0, powers_0 = (
+        remembered(settings, frame, frames.A_BEGIN),
+        remembered(settings, frame, frames.R_BEGIN),
+        remembered(settings, frame, frames.U_BEGIN),
+        remembered(settings, frame, frames.POWERS_BEGIN),
+    )
+    index, resting, stopped, held, candidate = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_RESTING * nc, nc),
+        ivec(iwork, frames.I_STOPPED * nc, nc),
+        ivec(iwork, frames.I_HELD * nc, nc),
+        ivec(iwork, frames.I_CANDIDATE * nc, nc),
+    )
+    info[0] = 0.0
+    if deciding == 0 and marks[frames.END_KNOWN] == 1.0:
+        a_last, r_last, powers_last = (
+            part(settings, frame, frames.A_LAST),
+            part(settings, frame, frames.R_LAST),
+            part(settings, frame, frames.POWERS_LAST),
+        )
+        for i in range(nv):
+            a_0[i] = a_last[i]
+        for i in range(nr):
+            r_0[i] = r_last[i]
+        for i in range(POWERS + nc):
+            powers_0[i] = powers_last[i]
+        return 0
+    at = frames.I_VECTORS * nc + FOUND
+    iinner = ivec(iwork, at, iwork.shape[0] - at)
+    at = whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iinner, at, iinner.shape[0] - at)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    anything = nj > 0
+    W = vec(room, 1 + layout[SIZE], layout[NW])
+    model.kinematics(t, q, model.par, W, corrected)
+    for k in range(nc):
+        row = layout[layout[CONTACT_ROW] + k]
+        held[k] = 0
+        if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
+            # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever
+            slow = True
+            for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                slow = slow and abs(row_dot(layout, W, i, v) + corrected[i]) <= settings[REST]
+            held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 or slow else NORMAL
+            if struck == 1:  # an impact may have lifted it, or made it slip or stick
+                slides = False
+                for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                    slides = slides or abs(u_plus[i]) > settings[REST]
+                held[k] = NORMAL if slides else WHOLE
+                if u_plus[row] > settings[REST] and resting[k] == 0:
+                    held[k] = 0
+        if candidate[k] == RELEASING:
+            held[k] = 0
+        anything = anything or held[k] != 0
+    if anything:
+        for i in range(nr):
+            corrected[i] = 0.0
+        status = project(model, settings[PROJECTED], t, q, v, held, corrected, g, room, iroom)
+        if status != 0:
+            return status
+        for i in range(nr):
+            record.impulse[i] += corrected[i]
+    return staged.settle(
+        model, staged.reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index,
+        remembered(settings, frame, frames.DIRECTION), resting, stopped, candidate, a_0, r_0, u_0, powers_0, info,
+        inner, iinner, record,
+    )  # fmt: skip

@@ -1,0 +1,338 @@
+"""The end of a flight: what happens there, what stays closed, which index set is next.
+
+An impact acts at the end itself, or, with a window, in a step of Moreau over it: the impact law at the velocity that
+the window ends with, positions by the mean velocity. Bounces that return within the window come to rest.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, PART, RECORD, A, F, I
+from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.events.transition import BROKE, RELEASED, STOPPED
+from saltus.layout import (
+    CONTACT_ROW,
+    EVENT_TABLE,
+    FLAGS,
+    M_CONSTANT,
+    NC,
+    NE,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    NW,
+    RATE_IDENTITY,
+    SIZE,
+)
+from saltus.profile import multiply
+from saltus.reaction import row_dot
+from saltus.record import (
+    DENSE_USED,
+    DRIVE_WORK,
+    EVENT,
+    FORCE_WORK,
+    H_USED,
+    REACTED,
+    RESIDUAL,
+    REVERSAL,
+    TERMINAL,
+    VIOLATION,
+)
+from saltus.reporting import new_event
+from saltus.stages import frame as frames
+from saltus.stages.arrange import arrange
+from saltus.stages.border import BY_LEFT, BY_REST, border
+from saltus.stages.dense import HEADER
+from saltus.stages.follow import follow
+from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRIKES, ZENO, part, remembered
+from saltus.stages.galerkin import break_direction, inertia_work, strike_events
+from saltus.stages.hold import POWERS
+from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST
+from saltus.stages.piece import put_piece
+from saltus.stages.settle import BREAKING, LET_GO, RELEASING, changed_events
+from saltus.status import Status
+
+DRIFTED = int(Status.DRIFT_TOO_LARGE)
+PIECES = 2  # the smooth part of a step, and a window or an accumulation behind it
+EVENTS = 5  # most events of a contact at one end of a step
+
+
+def dense_size(layout, most_nodes: int) -> int:
+    """Return the most floats of the dense block of one flight."""
+    nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
+    own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else most_nodes * nq
+    return HEADER + 2 * nr + PIECES * (2 + nq + nv + most_nodes * (nv + nr) + own_rate)
+
+
+@unit(PART)
+def arrive(model, staged, settings, task, t, h, frame, iwork, record):
+    # ---- model / settings / in / out / work
+    layout, par = model.layout, model.par
+    nq, nv, nc, nj, nr, ne = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[NE]
+    header, marks = record.header, part(settings, frame, frames.MARKS)
+    kind, which, size = whole(marks[frames.EVENT_KIND]), whole(marks[frames.WHICH]), marks[frames.LENGTH]
+    n, stopping = whole(marks[frames.NODES]), whole(marks[frames.STOPPING])
+    q_0, v_0, q, v, g = (
+        part(settings, frame, frames.Q_START),
+        part(settings, frame, frames.V_START),
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.GAPS),
+    )
+    sum_r, powers, r_0 = (
+        part(settings, frame, frames.SUM_R),
+        part(settings, frame, frames.SUM_POWERS),
+        remembered(settings, frame, frames.R_BEGIN),
+    )
+    nodes, R = part(settings, frame, frames.NODE_STATES), part(settings, frame, frames.NODE_FORCES)
+    Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
+    P, u_minus, u_plus, u_first = (
+        part(settings, frame, frames.IMPULSE),
+        part(settings, frame, frames.U_MINUS),
+        part(settings, frame, frames.U_PLUS),
+        part(settings, frame, frames.U_FIRST),
+    )
+    v_new, shifted, info, inner = (
+        part(settings, frame, frames.V_NEW),
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.INFO),
+        part(settings, frame, frames.INNER),
+    )
+    direction, let_go, fired = (
+        remembered(settings, frame, frames.DIRECTION),
+        remembered(settings, frame, frames.LET_GO),
+        remembered(settings, frame, frames.FIRED),
+    )
+    u_0 = remembered(settings, frame, frames.U_BEGIN)
+    index, before, closed, resting, stopped, candidate = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_BEFORE * nc, nc),
+        ivec(iwork, frames.I_CLOSED * nc, nc),
+        ivec(iwork, frames.I_RESTING * nc, nc),
+        ivec(iwork, frames.I_STOPPED * nc, nc),
+        ivec(iwork, frames.I_CANDIDATE * nc, nc),
+    )
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    t_end = t + size
+
+    # ---- impulses and work of the smooth part
+    model.retract(q, par)
+    for i in range(nr):
+        record.impulse[i] += sum_r[i]
+        P[i] = 0.0
+        if sum_r[i] != 0.0:
+            header[REACTED] = 1.0
+    header[FORCE_WORK] += powers[0]
+    header[DRIVE_WORK] += powers[1]
+    for k in range(nc):
+        record.dissipation[k] += powers[POWERS + k]
+    if (layout[FLAGS] & M_CONSTANT) == 0:
+        at = whole(marks[frames.TABLE_AT])
+        tab = vec(settings, at, settings.shape[0] - at)
+        header[DRIVE_WORK] += inertia_work(model, tab, t, size, nodes, shifted, part(settings, frame, frames.MASS))
+    model.gap(t_end, q, par, g)
+    length = 0.0
+    for i in range(nq):
+        length = larger(length, abs(q[i]))
+    for j in range(nc + nj):
+        if j >= nc or index[j if j < nc else 0] == SLIP or index[j if j < nc else 0] == STICK:
+            # the lecture's case 2.1: what is held has left its place
+            allowed = settings[frames.DRIFT] * (settings[frames.ATOL] + settings[frames.RTOL] * length) + 1e-12
+            if abs(g[j]) > allowed:
+                return DRIFTED
+    used = HEADER + nr
+    for i in range(nr):
+        record.dense[HEADER + i] = r_0[i]
+    used = put_piece(model, 0.0, 1.0, q_0, v_0, n, a, R, Q_dot, used, record.dense)
+    marks[frames.PIECES_USED] = 1.0
+    for i in range(nv):
+        record.v_minus[i] = v[i]
+
+    # ---- what happens there
+    for k in range(nc):
+        before[k] = index[k]
+        closed[k] = 0
+    struck, ahead = 0, marks[frames.WINDOW]
+    if kind == STRIKES:
+        W = vec(room, 1 + layout[SIZE], layout[NW])
+        model.kinematics(t_end, q, par, W, u_minus)
+        for k in range(nc):
+            row = layout[layout[CONTACT_ROW] + k]
+            holds = index[k] == SLIP or index[k] == STICK
+            speed = row_dot(layout, W, row, v) + u_minus[row]
+            closed[k] = 1 if g[k] + ahead * speed <= settings[CLOSED] or holds or k == which else 0
+            if closed[k] == 1 and not holds:
+                floor = 0.0 if index[k] == IMPULSIVE else -settings[REST]
+                if speed < floor:
+                    struck = 1
+        if struck == 0:
+            resting[which] = 1  # it closes without an impact
+    if struck == 1:
+        slope = part(settings, frame, frames.SLOPE)
+        for i in range(nv):
+            slope[i] = a[(n - 1) * nv + i]
+            v_new[i] = v[i]
+        law, span = BY_LEFT, h
+        if ahead > 0.0:
+            # Moreau's step over the window: the velocity with the forces of its beginning, then the law
+            law, span = BY_REST, ahead
+            t_end += ahead
+            begin_window(model, settings, t_end, ahead, frame, record)
+        status = border(
+            model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
+            u_minus, u_plus, info, room, iroom, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        header[RESIDUAL], header[REACTED] = larger(header[RESIDUAL], info[0]), 1.0
+        strike_events(
+            model, settings, t_end, span, 1, closed, resting, P, slope, sum_r, u_minus, u_plus, u_first, room, record
+        )
+        for i in range(nr):
+            record.impulse[i] += P[i]
+        if ahead > 0.0:
+            used = end_window(model, settings, t_end, ahead, used, frame, record)
+        for i in range(nv):
+            v[i] = v_new[i]
+    for k in range(nc):
+        if t_end - let_go[k] <= 1e-12 * (abs(t) + h):
+            candidate[k] = LET_GO
+    if kind == RELEASED:
+        candidate[which], let_go[which] = RELEASING, t_end
+    if kind == STOPPED and stopping == 1:
+        stopped[which] = 1
+    if kind == BROKE:
+        candidate[which] = BREAKING
+        break_direction(layout, which, vec(R, (n - 1) * nr, nr), direction)
+    for k in range(ne):
+        fired[k] = 0.0
+    if kind == CROSSES:
+        fired[which] = 1.0
+        new_event(t_end, nc + which, EVENT, 0, 0, P, P, P, record)
+        if layout[layout[EVENT_TABLE] + 3 * which + 1] == 1:
+            header[TERMINAL] = 1.0
+        if layout[layout[EVENT_TABLE] + 3 * which + 2] == 1:
+            model.reset(which, t_end, q, v, par)
+            model.gap(t_end, q, par, g)
+            header[REACTED] = 1.0  # the velocity jumps: its left limit must be kept
+            for k in range(nc):
+                index[k] = OPEN
+
+    # ---- what stays closed is put in place, then the law decides what is held next
+    deciding = kind != NOTHING or marks[frames.HOLDING] == 1.0 or marks[frames.NEAR] == 1.0
+    status = arrange(model, staged, settings, t_end, struck, 1 if deciding else 0, frame, iwork, record)
+    if status != 0:
+        return status
+    header[RESIDUAL] = larger(header[RESIDUAL], info[0])
+    if kind == NOTHING or kind == RELEASED or kind == BROKE or kind == STOPPED:
+        for i in range(nv):
+            record.v_minus[i] = v[i]
+    marks[frames.STRUCK], marks[frames.USED] = struck, used
+
+    # ---- an accumulation of impacts is followed to its end
+    if struck == 1 and settings[ZENO] > 0.0 and marks[frames.LENGTH] < h:
+        status = follow(model, staged, settings, t, h, frame, iwork, record)
+        if status != 0:
+            return status
+        t_end = t + marks[frames.LENGTH]
+
+    # ---- events of the index set, update
+    memory = remembered(settings, frame, frames.INDEX)
+    for k in range(nc):
+        direction[2 * nc + k] = 0.0
+    for k in range(nc):
+        if before[k] != index[k]:
+            if settings[LARGEST] > 0.0:
+                inner[RENEW] = 1.0  # the matrix of implicit stages belongs to another index set
+            changed_events(model, t_end, k, before[k], index[k], resting[k] * struck, u_0, r_0, record)
+        elif stopped[k] == 1 and index[k] == SLIP and kind == STOPPED and k == which:
+            new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
+        memory[k] = index[k]
+    if ne > 0:
+        model.switch(t_end, q, v, par, remembered(settings, frame, frames.LAST_VALUES))
+    at = whole(marks[frames.USED])
+    record.dense[0], record.dense[1], record.dense[2], record.dense[3] = marks[frames.PIECES_USED], n, nq, nv
+    record.dense[4], record.dense[5] = nr, 0.0 if (layout[FLAGS] & RATE_IDENTITY) != 0 else 1.0
+    record.dense[6] = t
+    for i in range(nr):
+        record.dense[at + i] = r_0[i]
+    header[DENSE_USED] = at + nr
+    for j in range(nc + nj):
+        depth = -g[j] if j < nc else abs(g[j])
+        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
+            header[VIOLATION] = depth
+    return 0
+
+
+@unit(I(MODEL, A, F, F, A, RECORD))
+def begin_window(model, settings, t, window, frame, record):
+    """Move the velocity over the window by the forces at its beginning, and count their work and impulses."""
+    layout = model.layout
+    nv, nr = layout[NV], layout[NR]
+    v, v_start, f = (
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.V_TRY),
+        part(settings, frame, frames.FORCE),
+    )
+    slope, r_last, M = (
+        part(settings, frame, frames.SLOPE),
+        part(settings, frame, frames.R_LAST),
+        part(settings, frame, frames.MASS),
+    )
+    for i in range(nv):
+        v_start[i] = v[i]
+        v[i] += window * slope[i]
+        record.v_minus[i], f[i] = v[i], 0.0
+    model.mass(t, part(settings, frame, frames.Q_END), model.par, M)
+    multiply(layout, M, slope, f)
+    for i in range(nv):
+        record.header[FORCE_WORK] += 0.5 * window * f[i] * (v_start[i] + v[i])
+    for i in range(nr):
+        record.impulse[i] += window * r_last[i]
+    return 0
+
+
+@unit(I(MODEL, A, F, F, I, A, RECORD))
+def end_window(model, settings, t_end, window, used, frame, record):
+    """Move the position over the window by the mean velocity and write its piece; return where the next one begins."""
+    layout = model.layout
+    nq, nv, nr = layout[NQ], layout[NV], layout[NR]
+    marks, nodes, R = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.NODE_FORCES),
+    )
+    n = whole(marks[frames.NODES])
+    Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
+    q, v_start, v_new, mean, shifted = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_TRY),
+        part(settings, frame, frames.V_NEW),
+        part(settings, frame, frames.MOVED),
+        part(settings, frame, frames.Q_SHIFTED),
+    )
+    slope, r_last = part(settings, frame, frames.SLOPE), part(settings, frame, frames.R_LAST)
+    for i in range(nv):
+        mean[i] = 0.5 * (v_start[i] + v_new[i])
+    model.rate(q, mean, model.par, shifted)
+    for j in range(n):
+        for i in range(nv):
+            a[j * nv + i] = slope[i]
+        for i in range(nr):
+            R[j * nr + i] = r_last[i]
+        for i in range(nq):
+            Q_dot[j * nq + i] = shifted[i]
+    first = marks[frames.LENGTH]
+    size = first + window
+    record.dense[HEADER + nr + 1] = first / size
+    used = put_piece(model, first / size, 1.0, q, v_start, n, a, R, Q_dot, used, record.dense)
+    for i in range(nq):
+        q[i] += window * shifted[i]
+    model.retract(q, model.par)
+    model.gap(t_end, q, model.par, part(settings, frame, frames.GAPS))
+    marks[frames.LENGTH], marks[frames.PIECES_USED], record.header[H_USED] = size, 2.0, size
+    return used

@@ -1,0 +1,157 @@
+"""The beginning of a flight: the index set of its start, what strikes or crosses there at once, how far it may go."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, PART, A, F, J
+from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NR, NV, NW, NX, SIZE
+from saltus.reaction import row_dot
+from saltus.stages import frame as frames
+from saltus.stages.frame import ANTICIPATES, FOUND, ZENO, part, remembered
+from saltus.stages.interval import CLOSED, HOLD_AT, REST
+from saltus.stages.settle import changed_events
+
+
+@unit(PART)
+def depart(model, staged, settings, task, t, h, frame, iwork, record):
+    # ---- model / settings / in / out / work
+    layout, par = model.layout, model.par
+    nv, nc, nj, ne = layout[NV], layout[NC], layout[NJ], layout[NE]
+    kept, marks, memory = (
+        part(settings, frame, frames.KEPT),
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.MEMORY),
+    )
+    q_0, v_0, g = (
+        part(settings, frame, frames.Q_START),
+        part(settings, frame, frames.V_START),
+        part(settings, frame, frames.GAPS),
+    )
+    u_minus, inner = part(settings, frame, frames.U_MINUS), part(settings, frame, frames.INNER)
+    direction, fired, let_go, last_values = (
+        remembered(settings, frame, frames.DIRECTION),
+        remembered(settings, frame, frames.FIRED),
+        remembered(settings, frame, frames.LET_GO),
+        remembered(settings, frame, frames.LAST_VALUES),
+    )
+    a_0, r_0, u_0, powers_0 = (
+        remembered(settings, frame, frames.A_BEGIN),
+        remembered(settings, frame, frames.R_BEGIN),
+        remembered(settings, frame, frames.U_BEGIN),
+        remembered(settings, frame, frames.POWERS_BEGIN),
+    )
+    index, before, resting, stopped, candidate = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_BEFORE * nc, nc),
+        ivec(iwork, frames.I_RESTING * nc, nc),
+        ivec(iwork, frames.I_STOPPED * nc, nc),
+        ivec(iwork, frames.I_CANDIDATE * nc, nc),
+    )
+    at = frames.I_VECTORS * nc + FOUND
+    iinner = ivec(iwork, at, iwork.shape[0] - at)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+
+    # ---- the start of a run, or of a segment behind a jump of the force
+    model.gap(t, q_0, par, g)
+    marks[frames.CROSSING], marks[frames.PENDING] = -1.0, -1.0
+    for k in range(nc):
+        before[k] = index[k]
+    known = memory[frames.VALID] == 1.0
+    if not known or kept[0] == 0.0:
+        for k in range(nc):
+            if not known:
+                index[k], let_go[k] = OPEN, -1e300
+        for k in range(ne):
+            fired[k] = fired[k] if known else 0.0
+        status = staged.settle(
+            model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
+            a_0, r_0, u_0, powers_0, part(settings, frame, frames.INFO), inner, iinner, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        for k in range(nc):
+            if before[k] != index[k] and (known or index[k] == IMPULSIVE):
+                changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
+        if ne > 0 and known:
+            # an event function may change its sign between the two sides of a break
+            values = vec(part(settings, frame, frames.SCAN), 0, ne)
+            model.switch(t, q_0, v_0, par, values)
+            for k in range(ne):
+                way = layout[layout[EVENT_TABLE] + 3 * k]
+                rises, falls = last_values[k] < 0.0 and values[k] >= 0.0, last_values[k] > 0.0 and values[k] <= 0.0
+                if fired[k] == 0.0 and ((rises and way >= 0) or (falls and way <= 0)):
+                    marks[frames.CROSSING] = k
+        memory[frames.VALID], kept[0] = 1.0, 1.0
+
+    # ---- an approach that begins closed (the start of a run, a reset) strikes at once
+    near, holding, jammed = False, nj > 0, False
+    for k in range(nc):
+        holds = index[k] == SLIP or index[k] == STICK
+        holding, jammed = holding or holds, jammed or index[k] == IMPULSIVE
+        near = near or (not holds and g[k] <= settings[CLOSED])
+    marks[frames.LIMIT] = h
+    if near or settings[ANTICIPATES] == 1.0:
+        at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
+        W, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at, layout[NR])
+        model.kinematics(t, q_0, par, W, u_minus)
+        if settings[ANTICIPATES] == 1.0:
+            model.curvature(t, q_0, v_0, par, zeta)
+        for k in range(nc):
+            row = layout[layout[CONTACT_ROW] + k]
+            if index[k] == SLIP or index[k] == STICK:
+                continue
+            speed = row_dot(layout, W, row, v_0) + u_minus[row]
+            if g[k] <= settings[CLOSED]:
+                if speed < -settings[REST]:
+                    marks[frames.PENDING] = k
+                continue
+            if settings[ANTICIPATES] == 1.0:
+                # when would it close with the acceleration of now? the step ends there, and the next one looks again
+                slope = row_dot(layout, W, row, a_0) + zeta[row]
+                under = speed * speed - 2.0 * slope * g[k]
+                if under > 0.0 and (speed < 0.0 or slope < 0.0):
+                    time = 2.0 * g[k] / (sqrt(under) - speed) if sqrt(under) > speed else 1e300
+                    if time <= 0.5 * marks[frames.WINDOW] and speed < -settings[REST]:
+                        marks[frames.PENDING] = k
+                    marks[frames.LIMIT] = smaller(marks[frames.LIMIT], time)
+    still = marks[frames.PENDING] >= 0.0 or marks[frames.CROSSING] >= 0.0
+    if holding and not still:
+        limit = slip_begins(model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], direction, room)
+        marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
+    if jammed and not still:
+        marks[frames.LIMIT] = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
+    marks[frames.STILL], marks[frames.HOLDING] = 1.0 if still else 0.0, 1.0 if holding else 0.0
+    marks[frames.NEAR], marks[frames.JAMMED_SET] = 1.0 if near else 0.0, 1.0 if jammed else 0.0
+    return 0
+
+
+@unit(F(MODEL, F, A, A, A, A, J, F, F, A, A))
+def slip_begins(model, t, q, v, a, u, index, rest, zeno, direction, work):
+    """Return the step allowed while a slip in space begins; until it is fast enough to turn it goes straight on.
+
+    The friction of a slip from rest turns infinitely fast with rounding; in the time that it takes to reach the speed
+    `zeno` the direction in which it begins is good enough.
+    """
+    layout = model.layout
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    W, at, longest = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        direction[2 * nc + c] = 0.0
+        if index[c] != SLIP or end - row != 3:
+            continue
+        if u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2] > rest * rest:
+            continue
+        model.kinematics(t, q, model.par, W, vec(work, at, nr))
+        model.curvature(t, q, v, model.par, vec(work, at + nr, nr))
+        fast = 0.0
+        for i in range(row + 1, end):
+            fast = larger(fast, abs(row_dot(layout, W, i, a) + work[at + nr + i]))
+        direction[2 * nc + c] = 1.0
+        longest = smaller(longest, zeno / larger(fast, 1e-300))
+    return longest

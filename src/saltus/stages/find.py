@@ -1,0 +1,96 @@
+"""The first event of a flight: a closing, a transition of a held contact, an event of the user, by its polynomials."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, PART, A, F, I
+from saltus.events.index_set import IMPULSIVE
+from saltus.events.polynomial import NONE
+from saltus.events.scan import SAMPLES, first_closing, first_switch
+from saltus.events.transition import STOPPED, stops, transition
+from saltus.layout import CONTACT_ROW, NC, NE, NQ, NR, NV, NW, SIZE
+from saltus.reaction import row_dot
+from saltus.stages import frame as frames
+from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRIKES, ZENO, part, remembered
+from saltus.stages.hold import REDUNDANT
+from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
+from saltus.stages.tableau import NODE, VECTORS
+
+
+@unit(PART)
+def find(model, staged, settings, task, t, h, frame, iwork, record):
+    """Write kind, contact or event, and place of the first event into the marks."""
+    layout = model.layout
+    nq, nv, nc, ne = layout[NQ], layout[NV], layout[NC], layout[NE]
+    marks, nodes, inner = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.INNER),
+    )
+    n = whole(marks[frames.NODES])
+    Q, V = vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv)
+    R, U, scan, weights = (
+        part(settings, frame, frames.NODE_FORCES),
+        part(settings, frame, frames.NODE_SLIPS),
+        part(settings, frame, frames.SCAN),
+        part(settings, frame, frames.WEIGHTS),
+    )
+    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
+    samples = vec(settings, whole(marks[frames.SAMPLES_AT]), (SAMPLES + 1) * n)
+    index, found = ivec(iwork, 0, nc), ivec(iwork, frames.I_VECTORS * nc, FOUND)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    jammed = marks[frames.JAMMED_SET] == 1.0
+    kind, which, s, stopping = NOTHING, -1, 1.0, 0
+    if nc > 0 and not jammed:
+        place = first_closing(model, c, samples, t, h, Q, V, index, settings[CLOSED], found, scan)
+        if place < NONE:
+            kind, which, s = STRIKES, found[0], place
+    if marks[frames.HOLDING] == 1.0 and nc > 0:
+        slips(model, c, t, h, Q, V, U, room)
+        speed = vec(part(settings, frame, frames.SUMMARY), 0, 1)
+        speed[0] = 0.0
+        for i in range(n * nv):
+            speed[0] = larger(speed[0], abs(V[i]))
+        place = transition(
+            model, c, index, remembered(settings, frame, frames.DIRECTION), R, U, speed, iroom[REDUNDANT], found,
+            weights,
+        )  # fmt: skip
+        if place < s:
+            kind, which, s = found[1], found[0], place
+    if ne > 0:
+        fired = remembered(settings, frame, frames.FIRED)
+        place = first_switch(model, c, samples, t, h, Q, V, fired, s, found, scan)
+        if place <= s:
+            kind, which, s = CROSSES, found[0], place
+    if jammed and kind == NOTHING:
+        for k in range(nc):
+            if index[k] == IMPULSIVE:
+                kind, which = STRIKES, k
+    s = larger(s, larger(4e-16 * abs(t) / h, 1e-15))
+    if kind == STOPPED:
+        stopping = stops(layout, c, s, settings[REST], 0.05, which, U, weights)
+        row = layout[layout[CONTACT_ROW] + which]
+        if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
+            # a slip in space turns the faster the nearer its stop: approach it before it is reached
+            if U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2] > settings[ZENO] * settings[ZENO]:
+                kind, s = NOTHING, 0.75 * s
+    marks[frames.EVENT_KIND], marks[frames.WHICH], marks[frames.PLACE] = kind, which, s
+    marks[frames.STOPPING] = stopping
+    return 0
+
+
+@unit(I(MODEL, A, F, F, A, A, A, A))
+def slips(model, c, t, h, Q, V, U, work):
+    """Write the row velocities of the contacts at the nodes."""
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    W, w = vec(work, 1 + layout[SIZE], layout[NW]), vec(work, work.shape[0] - nr, nr)
+    for j in range(c.shape[0]):
+        model.kinematics(t + c[j] * h, vec(Q, j * nq, nq), model.par, W, w)
+        for k in range(nc):
+            for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
+                U[j * nr + i] = row_dot(layout, W, i, vec(V, j * nv, nv)) + w[i]
+    return 0

@@ -1,0 +1,283 @@
+"""A flight: smooth motion under one index set up to the first event, and what happens there.
+
+The step of all schemes that end their steps at events. Four parts do the work, linked by pointers: `depart` (index set
+of the start), a phase (the smooth motion, the only part that schemes bring along), `find` (the first event on its
+polynomials), `arrive` (impact law, next index set, accumulations). They share a frame (stages/frame.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.layout import CONTACT_ROW, NC, NE, NJ, NQ, NR, NV, NW, SIZE
+from saltus.reaction import row_dot
+from saltus.record import (
+    DEGREE,
+    DENSE_USED,
+    DRIVE_WORK,
+    ERROR,
+    EVENTS_USED,
+    FORCE_WORK,
+    H_USED,
+    REACTED,
+    RESIDUAL,
+    VIOLATION,
+)
+from saltus.stages import frame as frames
+from saltus.stages.arrive import EVENTS, arrive, dense_size
+from saltus.stages.depart import depart
+from saltus.stages.find import find
+from saltus.stages.frame import (
+    AGAIN,
+    CROSSES,
+    FILL,
+    FLIGHT_SETTINGS,
+    FOUND,
+    STRIKES,
+    TRY,
+    WINDOW_FACTOR,
+    WINDOW_POWER,
+    frame_sizes,
+    part,
+    places,
+    remembered,
+)
+from saltus.stages.hold import CONTRADICT, POWERS
+from saltus.stages.interval import HOLD_AT, room_iwork, room_work
+from saltus.stages.tableau import STAGES
+from saltus.status import Status
+
+JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
+REFUSED = 1e10  # an error estimate that no control accepts
+CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
+
+
+@dataclasses.dataclass(frozen=True)
+class Flight:
+    """What a scheme of flights is made of: settings, sizes and parts, for `flight_plan` of schemes/plan.py."""
+
+    settings: np.ndarray
+    memory: int
+    work: int
+    iwork: int
+    dense: int
+    events: int
+    parts: tuple
+
+
+def make_flight(
+    layout: np.ndarray, contact_solver, shared: np.ndarray, own: list[float], numbers, phase, *, most_nodes: int,
+    phase_work: int, phase_memory: int = 0, inner_work: int = 0, inner_iwork: int = 0,
+) -> Flight:  # fmt: skip
+    """Return a flight.
+
+    Parameters
+    ----------
+    shared, own
+        The settings of all schemes with stages, and those of flights up to WINDOW_POWER and ANTICIPATES.
+    numbers
+        Function that returns the numbers of the phase, given where they begin.
+    phase
+        Its unit; `most_nodes` of its polynomials, floats of its work and of its memory.
+    inner_work, inner_iwork
+        Floats and integers of `solve_interval` for implicit phases.
+    """
+    nc, ne = int(layout[NC]), int(layout[NE])
+    inner = inner_work + room_work(layout, contact_solver)
+    sizes = frame_sizes(layout, most_nodes, phase_memory, phase_work, inner)
+    where = places(layout, sizes, phase_memory)
+    at = FLIGHT_SETTINGS + len(where)
+    return Flight(
+        settings=np.concatenate([shared, own, [at, FLIGHT_SETTINGS], where, numbers(at)]),
+        memory=sizes[frames.MEMORY],
+        work=sum(sizes),
+        iwork=frames.I_VECTORS * nc + FOUND + inner_iwork + room_iwork(layout, contact_solver),
+        dense=dense_size(layout, most_nodes),
+        events=EVENTS * nc + ne,
+        parts=(phase, depart, find, arrive),
+    )
+
+
+@unit(step_type(0))
+def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
+    # ---- model / settings / in / out / work
+    layout, staged = model.layout, plain.staged
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    header, frame = record.header, work
+    marks, memory = part(settings, frame, frames.MARKS), part(settings, frame, frames.MEMORY)
+    q_0, v_0, q, v = (
+        part(settings, frame, frames.Q_START),
+        part(settings, frame, frames.V_START),
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+    )
+    u_first = part(settings, frame, frames.U_FIRST)
+    index = ivec(iwork, 0, nc)
+    for i in range(memory.shape[0]):
+        memory[i] = state.memory[i]
+    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE] = h, 0.0, 0.0, 0.0
+    header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
+    header[DENSE_USED], header[REACTED] = 0.0, 1.0 if nj > 0 else 0.0
+    for i in range(nq):
+        q_0[i], q[i], state_new.q[i] = state.q[i], state.q[i], state.q[i]
+    for i in range(nv):
+        v_0[i], v[i], state_new.v[i] = state.v[i], state.v[i], state.v[i]
+    for i in range(nr):
+        record.impulse[i], u_first[i] = 0.0, 0.0
+    kept = remembered(settings, frame, frames.INDEX)
+    for k in range(nc):
+        index[k] = whole(kept[k])
+        record.dissipation[k] = 0.0
+        iwork[frames.I_RESTING * nc + k] = iwork[frames.I_STOPPED * nc + k] = iwork[frames.I_CANDIDATE * nc + k] = 0
+    memory[frames.LONGEST] = larger(h, memory[frames.LONGEST])
+    marks[frames.WINDOW] = 0.0
+    if settings[WINDOW_FACTOR] > 0.0:
+        window = settings[WINDOW_FACTOR] * memory[frames.LONGEST] ** settings[WINDOW_POWER]
+        marks[frames.WINDOW] = larger(window, 8e-16 * (abs(t) + h))
+
+    # ---- smooth motion up to the first event
+    status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
+    if status != 0:
+        return status
+    longest = h
+    h = smaller(h, marks[frames.LIMIT])
+    size = h
+    if marks[frames.STILL] == 1.0:
+        size = stand(model, settings, t, h, frame)
+        header[DEGREE] = 1.0
+    else:
+        status = plain.phase(model, staged, settings, TRY, t, h, frame, iwork, record)
+        if status == JAMMED or status == CONTRADICT or status == STALLED:
+            header[ERROR] = REFUSED
+            return 0
+        if status != 0:
+            return status
+        if not header[ERROR] <= 1.0:
+            header[ERROR] = smaller(header[ERROR], REFUSED)
+            if not header[ERROR] > 1.0:
+                header[ERROR] = REFUSED  # not a number
+            return 0
+        status = plain.phase(model, staged, settings, FILL, t, h, frame, iwork, record)
+        if status != 0:
+            header[ERROR] = REFUSED
+            return 0
+        plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
+        if marks[frames.PLACE] < 1.0 or (marks[frames.EVENT_KIND] == STRIKES and marks[frames.WINDOW] > 0.0):
+            size = h * marks[frames.PLACE]
+            status = snap(model, plain, settings, t, size, frame, iwork, record)
+            if status == STALLED:
+                header[ERROR] = REFUSED  # a slip that stops in space: come nearer first
+                return 0
+            if status != 0:
+                return status
+            size = marks[frames.LENGTH]
+    marks[frames.LENGTH] = size
+    header[H_USED] = size
+
+    # ---- what happens there
+    status = plain.arrive(model, staged, settings, 0, t, longest, frame, iwork, record)
+    if status != 0:
+        return status
+    for i in range(nq):
+        state_new.q[i] = q[i]
+    for i in range(nv):
+        state_new.v[i] = v[i]
+    for i in range(memory.shape[0]):
+        state_new.memory[i] = memory[i]
+    return 0
+
+
+@unit(F(MODEL, A, F, F, A))
+def stand(model, settings, t, h, frame):
+    """Write the nodes of a flight that ends where it begins; return its duration, a rounding of the time."""
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    marks, nodes, R = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.NODE_FORCES),
+    )
+    q_0, v_0, r_0 = (
+        part(settings, frame, frames.Q_START),
+        part(settings, frame, frames.V_START),
+        remembered(settings, frame, frames.R_BEGIN),
+    )
+    sum_r, sum_p, r_last, a_0 = (
+        part(settings, frame, frames.SUM_R),
+        part(settings, frame, frames.SUM_POWERS),
+        part(settings, frame, frames.R_LAST),
+        remembered(settings, frame, frames.A_BEGIN),
+    )
+    width, at = POWERS + nc, whole(settings[whole(settings[frames.PHASE_AT])])
+    marks[frames.TABLE_AT] = at
+    n = whole(settings[at + STAGES])
+    marks[frames.NODES], marks[frames.END_KNOWN], marks[frames.STOPPING] = n, 0.0, 0.0
+    Q, V, Q_dot, a = (
+        vec(nodes, 0, n * nq),
+        vec(nodes, n * nq, n * nv),
+        vec(nodes, n * (nq + nv), n * nq),
+        vec(nodes, n * (2 * nq + nv), n * nv),
+    )
+    for j in range(n):
+        for i in range(nq):
+            Q[j * nq + i], Q_dot[j * nq + i] = q_0[i], 0.0
+        for i in range(nv):
+            V[j * nv + i], a[j * nv + i] = v_0[i], a_0[i]
+        for i in range(nr):
+            R[j * nr + i] = r_0[i]
+    for i in range(nr):
+        sum_r[i], r_last[i] = 0.0, r_0[i]
+    for i in range(width):
+        sum_p[i] = 0.0
+    crossing = marks[frames.CROSSING] >= 0.0
+    marks[frames.EVENT_KIND] = CROSSES if crossing else STRIKES
+    marks[frames.WHICH] = marks[frames.CROSSING] if crossing else marks[frames.PENDING]
+    return smaller(h, larger(4e-16 * abs(t), 1e-15 * h))
+
+
+@unit(I(MODEL, PLAIN, A, F, F, A, J, RECORD))
+def snap(model, plain, settings, t, size, frame, iwork, record):
+    """Make the flight once more up to its event, for an impact so that its gap closes there; write its LENGTH.
+
+    The end of a step is more accurate than the polynomial that located the event. With a window the flight ends half
+    a window before the impact.
+    """
+    layout, staged = model.layout, plain.staged
+    marks, inner = part(settings, frame, frames.MARKS), part(settings, frame, frames.INNER)
+    q, v, g, w = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.GAPS),
+        part(settings, frame, frames.U_MINUS),
+    )
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.EVENT_KIND] == STRIKES
+    window, which = marks[frames.WINDOW], whole(marks[frames.WHICH])
+    precise = larger(0.05 * window, 4e-16 * (abs(t) + size))
+    for attempt in range(CORRECTIONS):
+        status = plain.phase(model, staged, settings, AGAIN, t, size, frame, iwork, record)
+        if status != 0:
+            return status
+        if not strikes or attempt == CORRECTIONS - 1:
+            break
+        row = layout[layout[CONTACT_ROW] + which]
+        model.gap(t + size, q, model.par, g)
+        model.kinematics(t + size, q, model.par, W, w)
+        fall = row_dot(layout, W, row, v) + w[row]
+        if not fall < 0.0 or abs(g[which]) <= precise * -fall:
+            break
+        if not abs(g[which]) < -0.1 * size * fall:
+            break  # a grazing that one step of Newton would leave
+        size -= g[which] / fall
+    if strikes and window > 0.0:
+        size = larger(size - 0.5 * window, 1e-3 * size)
+        status = plain.phase(model, staged, settings, AGAIN, t, size, frame, iwork, record)
+        if status != 0:
+            return status
+    marks[frames.LENGTH] = size
+    return plain.phase(model, staged, settings, FILL, t, size, frame, iwork, record)

@@ -1,0 +1,213 @@
+"""An accumulation of impacts behind a flight: followed to its end with frozen coefficients (events/zeno.py)."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.events.index_set import OPEN
+from saltus.events.zeno import CLOSED as ENDED
+from saltus.events.zeno import COUNT, DURATION, accumulate
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE
+from saltus.profile import factor, multiply, quadratic
+from saltus.reaction import row_dot
+from saltus.record import ACCUMULATION, DRIVE_WORK, EVENT_COLUMNS, EVENT_COUNT, EVENTS_USED, FORCE_WORK, H_USED
+from saltus.reporting import new_event
+from saltus.stages import frame as frames
+from saltus.stages.arrange import arrange
+from saltus.stages.dense import HEADER
+from saltus.stages.frame import FOUND, ZENO, part, remembered
+from saltus.stages.hold import accelerate
+from saltus.stages.interval import HOLD_AT, LARGEST
+from saltus.stages.piece import put_piece
+
+
+@unit(I(MODEL, A, F, A, J))
+def bouncing(model, settings, t, frame, iwork):
+    """Mark the contacts whose bounces are slow and low; return how many, 0 while one still bounces high."""
+    layout = model.layout
+    nc, inner, zeno = layout[NC], part(settings, frame, frames.INNER), settings[ZENO]
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    q, v, g, u_plus, w = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.GAPS),
+        part(settings, frame, frames.U_PLUS),
+        part(settings, frame, frames.U_FIRST),
+    )
+    index, closed, member = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_CLOSED * nc, nc),
+        ivec(iwork, frames.I_MEMBER * nc, nc),
+    )
+    W, members = vec(room, 1 + layout[SIZE], layout[NW]), 0
+    for k in range(nc):
+        row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
+        member[k] = 0
+        if index[k] == OPEN and e < 1.0:
+            bounce = u_plus[row] if closed[k] == 1 else 0.0
+            if closed[k] == 0 and g[k] < 1e3 * zeno * zeno:
+                model.kinematics(t, q, model.par, W, w)
+                bounce = row_dot(layout, W, row, v) + w[row]
+                member[k] = 1 if abs(bounce) < zeno else 0
+            elif closed[k] == 1 and bounce > 0.0:
+                member[k] = 1 if bounce < zeno else 0
+            members += member[k]
+            if closed[k] == 1 and bounce >= zeno:
+                members = -nc  # one of the closed contacts still bounces high
+    return members if members > 0 else 0
+
+
+@unit(I(MODEL, STAGED, A, F, F, A, J, RECORD))
+def follow(model, staged, settings, t, h, frame, iwork, record):
+    """Follow an accumulation that begins at the end of the flight, if there is one; nothing changes if it fails."""
+    layout, par, header = model.layout, model.par, record.header
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    marks, nodes, R = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.NODE_FORCES),
+    )
+    n = whole(marks[frames.NODES])
+    Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
+    q, v, g, shifted, v_try = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.GAPS),
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.V_TRY),
+    )
+    a_try, slope, moved, f = (
+        part(settings, frame, frames.A_TRY),
+        part(settings, frame, frames.SLOPE),
+        part(settings, frame, frames.MOVED),
+        part(settings, frame, frames.FORCE),
+    )
+    P, summary, info, u_plus = (
+        part(settings, frame, frames.P_ZENO),
+        part(settings, frame, frames.SUMMARY),
+        part(settings, frame, frames.INFO),
+        part(settings, frame, frames.U_PLUS),
+    )
+    u_first, M, inner = (
+        part(settings, frame, frames.U_FIRST),
+        part(settings, frame, frames.MASS),
+        part(settings, frame, frames.INNER),
+    )
+    a_0, r_0 = remembered(settings, frame, frames.A_BEGIN), remembered(settings, frame, frames.R_BEGIN)
+    index, before, resting, stopped, candidate, member = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_BEFORE * nc, nc),
+        ivec(iwork, frames.I_RESTING * nc, nc),
+        ivec(iwork, frames.I_STOPPED * nc, nc),
+        ivec(iwork, frames.I_CANDIDATE * nc, nc),
+        ivec(iwork, frames.I_MEMBER * nc, nc),
+    )
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    W, size = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.LENGTH]
+    begin = t + size
+    members = bouncing(model, settings, begin, frame, iwork)
+    if members == 0:
+        return 0
+    for i in range(nv):
+        slope[i] = 0.0
+    status = 0
+    for attempt in range(2):
+        for i in range(nv):
+            v_try[i] = v[i]
+        frozen(model, begin, q, v, room)
+        status = accumulate(
+            model, staged.reaction, index, member, a_0, slope, g, settings[ZENO], 1e-15, h - size, v_try, moved, P,
+            summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
+        )  # fmt: skip
+        if status < 0:
+            return -status
+        if status != ENDED:
+            return 0
+        model.rate(q, moved, par, shifted)
+        for i in range(nq):
+            shifted[i] += q[i]
+        model.retract(shifted, par)
+        if attempt == 0:
+            # the acceleration at the end makes that of the second attempt linear in time
+            status = accelerate(
+                model, begin + summary[DURATION], shifted, v_try, index, remembered(settings, frame, frames.DIRECTION),
+                0, a_try, part(settings, frame, frames.CORRECTED), u_first, part(settings, frame, frames.SPARE), room,
+                iroom, record,
+            )  # fmt: skip
+            if status != 0:
+                return 0
+            for i in range(nv):
+                slope[i] = (a_try[i] - a_0[i]) / larger(summary[DURATION], 1e-300)
+
+    # ---- energy, impulse, dense output
+    duration, pushed = summary[DURATION], 0.0
+    for i in range(nv):
+        f[i] = 0.0
+    model.mass(begin, q, par, M)
+    multiply(layout, M, a_0, f)
+    lost, given = 0.5 * (quadratic(layout, M, v) - quadratic(layout, M, v_try)), 0.0
+    for i in range(nv):
+        given += f[i] * moved[i]
+    frozen(model, begin, q, v, room)
+    for i in range(nr):
+        given -= r_0[i] * row_dot(layout, W, i, moved)  # M a is force and reaction: only the force does work here
+    header[FORCE_WORK] += given
+    lost += given
+    gained = -0.5 * quadratic(layout, M, v_try)
+    model.mass(begin + duration, shifted, par, M)
+    header[DRIVE_WORK] += gained + 0.5 * quadratic(layout, M, v_try)
+    for k in range(nc):
+        pushed += P[layout[layout[CONTACT_ROW] + k]] if member[k] == 1 else 0.0
+    for j in range(n):
+        for i in range(nv):
+            a[j * nv + i] = (v_try[i] - v[i]) / duration
+        for i in range(nr):
+            R[j * nr + i] = r_0[i]
+        for i in range(nq):
+            Q_dot[j * nq + i] = (shifted[i] - q[i]) / duration
+    size += duration
+    header[H_USED], marks[frames.LENGTH] = size, size
+    record.dense[HEADER + nr + 1] = (begin - t) / size
+    used = put_piece(
+        model, (begin - t) / size, 1.0, q, v, n, a, R, Q_dot, whole(marks[frames.USED]), record.dense
+    )  # fmt: skip
+    marks[frames.USED], marks[frames.PIECES_USED] = used, 2.0
+    for k in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        before[k] = index[k]
+        resting[k] = member[k]
+        if member[k] == 1:
+            record.dissipation[k] += lost * P[row] / larger(pushed, 1e-300)
+            new_event(t + size, k, ACCUMULATION, row, end, u_plus, u_first, P, record)
+            place = (whole(header[EVENTS_USED]) - 1) * EVENT_COLUMNS + EVENT_COUNT
+            record.events[place] = summary[COUNT] / members
+    for i in range(nr):
+        record.impulse[i] += P[i] + duration * r_0[i]
+        u_plus[i] = 0.0
+    for i in range(nq):
+        q[i] = shifted[i]
+    for i in range(nv):
+        v[i], record.v_minus[i] = v_try[i], v_try[i]
+    model.gap(t + size, q, par, g)
+    for k in range(nc):
+        candidate[k], stopped[k] = 0, 0
+    return arrange(model, staged, settings, t + size, 0, 1, frame, iwork, record)
+
+
+@unit(I(MODEL, F, A, A, A))
+def frozen(model, t, q, v, work):
+    """Write the factors of M, W, w and zeta of a state where `border` and `accumulate` expect them."""
+    layout = model.layout
+    nv, nr = layout[NV], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    at = 1 + size + nw + nx + 2 * nv
+    model.mass(t, q, model.par, vec(work, 1, size))
+    status = factor(layout, vec(work, 1, size))
+    work[0] = 1.0
+    model.kinematics(t, q, model.par, vec(work, 1 + size, nw), vec(work, at, nr))
+    model.curvature(t, q, v, model.par, vec(work, at + nr, nr))
+    return status

@@ -1,0 +1,115 @@
+"""A smooth phase by an explicit Runge-Kutta method, half-explicit where contacts and joints are held (eq. 79)."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from saltus.compile.seam import ivec, unit, vec, whole
+from saltus.compile.types import MODEL, PART, A, F, I
+from saltus.events.scan import SAMPLES
+from saltus.layout import NC, NQ, NR, NV
+from saltus.record import DEGREE, ERROR
+from saltus.stages import frame as frames
+from saltus.stages.frame import FILL, FOUND, PHASE_AT, TRY, part, remembered
+from saltus.stages.hold import POWERS
+from saltus.stages.interval import HOLD_AT, LARGEST
+from saltus.stages.packed_methods import packed_method
+from saltus.stages.smooth_step import ERROR_ORDER, NODES, STAGES, STEP_STAGES, dense_nodes, stages_of_step, step_error
+from saltus.stages.tableau import packed, tableau
+
+# the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin, whether it
+# estimates its error, and the order of the method where it does not
+TABLE, SAMPLED, METHOD, STAGED_AT, ESTIMATES, ORDER, PHASE_HEAD = range(7)
+
+
+@functools.cache
+def polynomial() -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes of the dense output as kernels see them, and their weights at the samples of the scanners."""
+    made = tableau(NODES - 1, "-", "lobatto")
+    return packed(made), made.interpolation(np.arange(SAMPLES + 1) / SAMPLES).ravel()
+
+
+def phase_numbers(method: str, begin: int, *, estimates: bool, order: int, staged: np.ndarray | None = None):
+    """Return the numbers of a phase that begin at a place of the settings."""
+    table, samples = polynomial()
+    parts = [table, samples, packed_method(method), np.zeros(0) if staged is None else staged]
+    at = begin + PHASE_HEAD + np.cumsum([0, *(len(one) for one in parts)])
+    return np.concatenate([at[:4].astype(float), [float(estimates), float(order)], *parts])
+
+
+@unit(PART)
+def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
+    # ---- model / settings / in / out / work
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    width, first = POWERS + nc, whole(settings[PHASE_AT])
+    at = whole(settings[first + METHOD])
+    pair = vec(settings, at, whole(settings[first + STAGED_AT]) - at)
+    total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
+    stages, inner = part(settings, frame, frames.PHASE), part(settings, frame, frames.INNER)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    index, iroom = ivec(iwork, 0, nc), ivec(iwork, at, iwork.shape[0] - at)
+    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
+    q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
+    direction = remembered(settings, frame, frames.DIRECTION)
+    a_0, r_0, powers_0 = (
+        remembered(settings, frame, frames.A_BEGIN),
+        remembered(settings, frame, frames.R_BEGIN),
+        remembered(settings, frame, frames.POWERS_BEGIN),
+    )
+    begin, end = (step, total) if task == FILL else (0, step)
+    status = stages_of_step(
+        model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, iroom, record
+    )
+    if status != 0:
+        return status
+    if task != FILL:
+        at = total * (nq + nv + nr + width)
+        for i in range(nq):
+            q[i] = stages[at + i]
+        for i in range(nv):
+            v[i] = stages[at + nq + i]
+        if task == TRY:
+            record.header[DEGREE] = pair[ERROR_ORDER]
+            record.header[ERROR] = 0.0
+            if settings[first + ESTIMATES] == 1.0:
+                record.header[ERROR] = step_error(
+                    model, pair, h, q_0, v_0, settings[frames.RTOL], settings[frames.ATOL], stages
+                )
+        return 0
+    return fill_nodes(model, settings, pair, h, stages, frame)
+
+
+@unit(I(MODEL, A, A, F, A, A))
+def fill_nodes(model, settings, pair, h, stages, frame):
+    """Write the nodes of the polynomial, the sums over the step, and what acts on the state at its end."""
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], NODES
+    width, first = POWERS + nc, whole(settings[PHASE_AT])
+    total, last = whole(pair[STAGES]), whole(pair[STEP_STAGES]) - 1
+    marks, nodes = part(settings, frame, frames.MARKS), part(settings, frame, frames.NODE_STATES)
+    a_last, r_last, powers_last = (
+        part(settings, frame, frames.A_LAST),
+        part(settings, frame, frames.R_LAST),
+        part(settings, frame, frames.POWERS_LAST),
+    )
+    dense_nodes(
+        model, pair, h, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START), stages,
+        vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv), vec(nodes, n * (nq + nv), n * nq),
+        vec(nodes, n * (2 * nq + nv), n * nv), part(settings, frame, frames.NODE_FORCES),
+        part(settings, frame, frames.SUM_R), part(settings, frame, frames.SUM_POWERS),
+    )  # fmt: skip
+    marks[frames.NODES], marks[frames.END_KNOWN] = n, 1.0
+    marks[frames.TABLE_AT], marks[frames.SAMPLES_AT] = settings[first + TABLE], settings[first + SAMPLED]
+    at = total * (nq + nv)
+    for i in range(nv):
+        a_last[i] = stages[total * nq + last * nv + i]
+    for i in range(nr):
+        r_last[i] = stages[at + last * nr + i]
+    for i in range(width):
+        powers_last[i] = stages[at + total * nr + last * width + i]
+    return 0

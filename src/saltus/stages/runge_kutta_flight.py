@@ -1,0 +1,63 @@
+"""Flights by Runge-Kutta methods: settings and sizes of EventDriven, AnyOrder and the adaptive Splitting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saltus.laws import coulomb_spatial
+from saltus.layout import F_FREE, FLAGS, KIND, NC, NV
+from saltus.stages.flight import Flight, make_flight
+from saltus.stages.interval import (
+    CLOSED,
+    HOLD_AT,
+    LARGEST,
+    MOST,
+    NEWTON,
+    PROJECT,
+    PROJECTED,
+    REST,
+    SETTINGS,
+    STAGE_AT,
+    TOLERANCE,
+    evaluate_work,
+    interval_iwork,
+    interval_work,
+    stage_size,
+)
+from saltus.stages.packed_methods import IMPLICIT, packed_implicit, packed_method
+from saltus.stages.phase_explicit import explicit_phase, phase_numbers
+from saltus.stages.phase_implicit import implicit_phase
+from saltus.stages.runge_kutta import table
+from saltus.stages.smooth_step import NODES, smooth_size
+
+ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
+
+
+def runge_kutta_flight(
+    layout: np.ndarray, contact_solver, method: str, *, estimates: bool, closed: float, rest: float, zeno: float,
+    rtol: float, atol: float, newton_tolerance: float, projection_tolerance: float, window: tuple[float, float],
+    anticipates: bool,
+) -> Flight:  # fmt: skip
+    """Return a flight by a method of stages/packed_methods.py."""
+    shared = np.zeros(SETTINGS)
+    shared[CLOSED], shared[REST], shared[PROJECTED] = closed, rest, projection_tolerance
+    shared[PROJECT] = window[0] > 0.0
+    implicit, stages = method in IMPLICIT, len(table(method).c)
+    phase_work, inner_work, inner_iwork = smooth_size(layout, int(packed_method(method)[0])), 0, int(layout[NC])
+    if implicit:
+        spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
+        newton = spatial or not int(layout[FLAGS]) & F_FREE
+        shared[TOLERANCE], shared[MOST], shared[NEWTON], shared[LARGEST] = newton_tolerance, 30, newton, stages
+        shared[STAGE_AT] = interval_work(layout, stages, newton) + int(layout[NV]) ** 2
+        shared[HOLD_AT] = shared[STAGE_AT] + evaluate_work(layout, stages)
+        phase_work += stage_size(layout, stages)
+        inner_work, inner_iwork = int(shared[HOLD_AT]), interval_iwork(layout, stages)
+    return make_flight(
+        layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates)],
+        lambda begin: phase_numbers(
+            method, begin, estimates=estimates, order=table(method).order,
+            staged=packed_implicit(method) if implicit else None,
+        ),
+        implicit_phase if implicit else explicit_phase,
+        most_nodes=NODES, phase_work=phase_work, inner_work=inner_work, inner_iwork=inner_iwork,
+    )  # fmt: skip
