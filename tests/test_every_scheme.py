@@ -13,10 +13,13 @@ FIXED = [
     sl.PaoliVelocity(),
     sl.SchatzmanPaoli(),
     sl.StepDoubling(sl.MoreauJean()),
+    sl.Extrapolated(sl.MoreauJean()),
     sl.TDGMinus(1),
     sl.TDGMinus(3, "lobatto"),
     sl.TDGPlus(2),
     sl.HalfExplicitTDG(),
+    sl.Splitting(),
+    sl.Splitting("radau5", contact_forces=False),
 ]
 EVERY = [*FIXED, sl.EventDriven()]
 

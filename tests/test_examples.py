@@ -87,6 +87,13 @@ def test_the_soft_floor_strikes_as_a_half_oscillation_does_and_bounces_as_the_ri
     assert heights == pytest.approx([e**2, e**2], rel=5e-3)
 
 
+def test_each_column_of_an_extrapolation_adds_an_order_and_impacts_do_not_spoil_it():
+    example = load("extrapolated")
+    assert [example.order(columns) for columns in (2, 3, 4)] == pytest.approx([2.0, 3.0, 4.0], abs=0.15)
+    alone, made = (example.run(example.BOWL, scheme, 400) for scheme in (example.ALONE, sl.Extrapolated(example.ALONE)))
+    assert example.error(made) < 0.5 * example.error(alone)
+
+
 def test_ball_and_bead_come_to_rest_at_the_exact_time_up_to_the_tolerance():
     example = load("zeno_event_driven")
     assert example.rest_time(example.run(example.BALL, 1e-4)) == pytest.approx(3.0, abs=1e-12)
@@ -126,3 +133,10 @@ def test_the_demo_writes_its_pictures_and_says_where(tmp_path, capsys, monkeypat
     for name in ("ball.png", "oscillator.png", "slider_crank.png"):
         assert (tmp_path / name).stat().st_size > 10_000
         assert str(tmp_path / name) in out
+
+
+def test_splitting_keeps_the_order_of_its_base_only_between_impacts():
+    example = load("splitting")
+    smooth, through = example.orders("rkf45")
+    assert smooth > 4.75
+    assert 0.75 < through < 1.25

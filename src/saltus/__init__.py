@@ -27,11 +27,14 @@ from saltus.system import Contact, Joint, System
 
 if TYPE_CHECKING:
     from saltus.schemes import (
+        AnyOrder,
         EventDriven,
+        Extrapolated,
         HalfExplicitTDG,
         MoreauJean,
         PaoliVelocity,
         SchatzmanPaoli,
+        Splitting,
         StepDoubling,
         TDGMinus,
         TDGPlus,
@@ -51,6 +54,7 @@ def __getattr__(name: str):
 
 __all__ = [
     "NSGS",
+    "AnyOrder",
     "CheckpointWarning",
     "Contact",
     "ContactProblem",
@@ -58,6 +62,7 @@ __all__ = [
     "Event",
     "EventDriven",
     "Exact",
+    "Extrapolated",
     "FileError",
     "FileFormatError",
     "FunctionError",
@@ -74,6 +79,7 @@ __all__ = [
     "SettingError",
     "SlowFunctionWarning",
     "Solution",
+    "Splitting",
     "Status",
     "StepDoubling",
     "System",

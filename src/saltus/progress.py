@@ -1,39 +1,68 @@
-"""A progress bar for runs that take longer than a second, on terminals only unless asked for."""
+"""Progress bars for runs and studies that take longer than a second, on terminals only unless asked for."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
+from typing import Self
 
 PATIENCE = 1.0  # seconds before anything is shown
 
 
-class Progress:
-    """Show how far a run has come; used as a context manager around the march."""
+class Bar:
+    """A bar with a text before it, made when patience has ended; used as a context manager."""
 
-    def __init__(self, t_span: tuple[float, float], wanted: bool | None):
-        self._span = t_span
+    def __init__(self, wanted: bool | None):
         self._wanted = sys.stderr.isatty() if wanted is None else wanted
         self._began = time.perf_counter()
         self._bar = None
         self._task = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *unused) -> None:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, t: float) -> None:
-        """Move the bar to simulated time t [s]."""
+    def move(self, share: float, text: str) -> None:
+        """Move the bar to a share of its length and change its text."""
         if not self._wanted or time.perf_counter() - self._began < PATIENCE:
             return
         if self._bar is None or self._task is None:
             from rich.console import Console
-            from rich.progress import Progress as Bar
+            from rich.progress import Progress as RichBar
 
-            self._bar = Bar(console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(f"t to {self._span[1]:g} s", total=self._span[1] - self._span[0])
+            self._bar = RichBar(console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(text, total=1.0)
             self._bar.start()
-        self._bar.update(self._task, completed=t - self._span[0])
+        self._bar.update(self._task, completed=share, description=text)
+
+
+class Progress(Bar):
+    """Show how far a run has come in simulated time; used around the march."""
+
+    def __init__(self, t_span: tuple[float, float], wanted: bool | None):
+        super().__init__(wanted)
+        self._span = t_span
+
+    def show(self, t: float) -> None:
+        """Move the bar to simulated time t [s]."""
+        start, end = self._span
+        self.move((t - start) / (end - start), f"t to {end:g} s")
+
+
+class StudyProgress(Bar):
+    """Show which run of a study is under way; costs: what the runs take in proportion, one number for each."""
+
+    def __init__(self, costs: Sequence[float], wanted: bool | None):
+        super().__init__(wanted)
+        self._costs = [float(cost) for cost in costs]
+        self._done = 0
+
+    def next_run(self) -> None:
+        """Say that the next run begins."""
+        share = sum(self._costs[: self._done]) / sum(self._costs)
+        self._done += 1
+        self.move(share, f"run {self._done} of {len(self._costs)}")

@@ -118,7 +118,7 @@ def solve(
     keep, times = _keeping(save, t_eval, problem.t_span)
     marks = _breaks(breaks, problem.t_span).tolist()
     if control is None:
-        control = scheme.control() if getattr(scheme, "adaptive", False) else Fixed()
+        control = scheme.control() if hasattr(scheme, "control") else Fixed()
     settings = Settings(scheme, size, control, marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     run = _prepare(problem, events, settings, file, start_tolerance)

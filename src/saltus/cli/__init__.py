@@ -1,4 +1,4 @@
-"""The command line `saltus`: run, convergence, reproduce, list, compile, resume, version; one file per command.
+"""The command line `saltus`: run, convergence, work-precision, reproduce and others; one file per command.
 
 Exit codes: 0 done, 1 a run failed, 2 something typed is wrong, 130 interrupted by Ctrl-C.
 """

@@ -17,19 +17,21 @@ from saltus.cli.resume import resume_command
 from saltus.cli.run import run_command
 from saltus.cli.version import version_command
 from saltus.cli.warm import compile_command
+from saltus.cli.work_precision import work_precision_command
 
-COMMANDS = ("run", "convergence", "reproduce", "list", "compile", "resume", "version")
+COMMANDS = ("run", "convergence", "work-precision", "reproduce", "list", "compile", "resume", "version")
 
 
 def application(tokens: list[str]) -> App:
-    """Return the application; problem and schemes among the tokens decide about the options of run and convergence."""
+    """Return the application; problem and schemes among the tokens decide about the options of some commands."""
     app = App(name="saltus", help=HELP, help_format="plaintext", help_epilogue=EPILOGUE, version_flags=[])
     mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in COMMANDS}
     commands = {
         "run": (run_command(mine["run"]), "PROBLEM --h NUMBER [OPTIONS]"),
         "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
+        "work-precision": (work_precision_command(mine["work-precision"]), "PROBLEM [OPTIONS]"),
         "reproduce": (reproduce_command(), "NAME [OPTIONS]"),
-        "list": (list_command, "[problems|schemes|solvers]"),
+        "list": (list_command, "[problems|schemes|solvers|reproductions]"),
         "compile": (compile_command, "[PROBLEM ...]"),
         "resume": (resume_command, "FILE [OPTIONS]"),
         "version": (version_command, ""),

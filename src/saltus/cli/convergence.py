@@ -33,6 +33,11 @@ def _words(known: tuple[str, ...], text: str) -> tuple[str, ...]:
     return words
 
 
+def written_words(known: tuple[str, ...]) -> Reader:
+    """Return the reader of some words of a list, with commas between them."""
+    return Reader("NAMES", functools.partial(_words, known))
+
+
 def own_options() -> list[Option]:
     """Return the options of the command itself."""
     schemes = ", ".join(scheme_classes())
@@ -41,8 +46,8 @@ def own_options() -> list[Option]:
         Option("h_max", NUMBER, "Largest step size [s]. Required."),
         Option("levels", WHOLE_NUMBER, "How often the step size is halved, plus one; 4 or more.", "5"),
         Option("grids", WHOLE_NUMBER, "Runs per level; 6 or more give orders one can trust.", "6"),
-        Option("quantities", Reader("NAMES", functools.partial(_words, QUANTITIES)), "Any of q, v, impulse.", "all"),
-        Option("norms", Reader("NAMES", functools.partial(_words, NORMS)), f"Any of {', '.join(NORMS)}.", "L1"),
+        Option("quantities", written_words(QUANTITIES), "Any of q, v, impulse.", "all"),
+        Option("norms", written_words(NORMS), f"Any of {', '.join(NORMS)}.", "L1"),
         Option("reference_h", NUMBER, "Compare with a run of the first scheme at this step size [s] instead of the "
                "exact solution."),
         Option("plot", FILE, "Draw the errors over the step size into .png, .pdf or .svg."),
@@ -75,8 +80,7 @@ def convergence(problem: Problem, schemes: list, given: dict[str, Any]) -> int:
     for scheme in schemes:
         if getattr(scheme, "adaptive", False):
             raise SettingError(
-                f"{scheme.name} chooses its own steps, so that there is no order in h: compare saltus run with "
-                f"several --tol"
+                f"{scheme.name} chooses its own steps, so that there is no order in h: take saltus work-precision"
             )
     h = settings.step_size(given.get("h_max"), problem, "--h-max", 100)
     settings.check_files(given.get("csv"))

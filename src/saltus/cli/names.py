@@ -63,6 +63,13 @@ def solver_classes() -> dict[str, type]:
     return {kebab(name): kind for name, kind in found.items() if hasattr(kind, "work_size")}
 
 
+def reproductions() -> dict[str, Callable[..., Any]]:
+    """Return the published experiments by their names on the command line."""
+    from saltus.study.reproductions import REPRODUCTIONS  # here, because most commands end before they need it
+
+    return dict(REPRODUCTIONS)
+
+
 def wraps(scheme: type) -> bool:
     """Whether a scheme is made of another one."""
     return any(field.name == "scheme" for field in dataclasses.fields(scheme))

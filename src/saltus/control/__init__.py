@@ -2,5 +2,6 @@
 
 from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
+from saltus.control.grid import Grid
 
-__all__ = ["Adaptive", "Fixed"]
+__all__ = ["Adaptive", "Fixed", "Grid"]

@@ -9,32 +9,41 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from saltus.schemes.any_order import AnyOrder
     from saltus.schemes.event_driven import EventDriven
+    from saltus.schemes.extrapolated import Extrapolated
     from saltus.schemes.half_explicit_tdg import HalfExplicitTDG
     from saltus.schemes.moreau_jean import MoreauJean
     from saltus.schemes.paoli_velocity import PaoliVelocity
     from saltus.schemes.schatzman_paoli import SchatzmanPaoli
+    from saltus.schemes.splitting import Splitting
     from saltus.schemes.step_doubling import StepDoubling
     from saltus.schemes.tdg_minus import TDGMinus
     from saltus.schemes.tdg_plus import TDGPlus
 
 HOMES = {
+    "AnyOrder": "any_order",
     "EventDriven": "event_driven",
+    "Extrapolated": "extrapolated",
     "HalfExplicitTDG": "half_explicit_tdg",
     "MoreauJean": "moreau_jean",
     "PaoliVelocity": "paoli_velocity",
     "SchatzmanPaoli": "schatzman_paoli",
+    "Splitting": "splitting",
     "StepDoubling": "step_doubling",
     "TDGMinus": "tdg_minus",
     "TDGPlus": "tdg_plus",
 }
 
 __all__ = [
+    "AnyOrder",
     "EventDriven",
+    "Extrapolated",
     "HalfExplicitTDG",
     "MoreauJean",
     "PaoliVelocity",
     "SchatzmanPaoli",
+    "Splitting",
     "StepDoubling",
     "TDGMinus",
     "TDGPlus",

@@ -102,6 +102,7 @@ class MoreauJean:
 
     name = "Moreau-Jean"
     order = 1  # through impacts; 2 in smooth motion with theta = 1/2
+    known_gaps = 0  # place in the memory that says whether its gaps are those of q
 
     def __post_init__(self):
         for field in ("theta", "gamma"):
@@ -124,6 +125,16 @@ class MoreauJean:
                 f"{self.solver.__name__}() with brackets" if isinstance(self.solver, type) else "one such as NSGS()"
             )
             raise SettingError(f"solver of MoreauJean is {self.solver!r}, not a contact solver: give {remedy}")
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the smooth error is a series in h^2: the midpoint rule, joints included."""
+        return self.theta == 0.5 and self.at == "theta" and self.projection is False
+
+    @property
+    def contact_inside(self) -> bool:
+        """Whether contact velocities are those of directions inside of the step, not at its end."""
+        return self.theta < 1.0 and self.at == "theta"
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""

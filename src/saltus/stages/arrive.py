@@ -6,7 +6,7 @@ the window ends with, positions by the mean velocity. Bounces that return within
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.transition import BROKE, RELEASED, STOPPED
@@ -14,6 +14,7 @@ from saltus.layout import (
     CONTACT_ROW,
     EVENT_TABLE,
     FLAGS,
+    LAW_FLOATS,
     M_CONSTANT,
     NC,
     NE,
@@ -22,6 +23,7 @@ from saltus.layout import (
     NR,
     NV,
     NW,
+    NX,
     RATE_IDENTITY,
     SIZE,
 )
@@ -42,7 +44,7 @@ from saltus.record import (
 from saltus.reporting import new_event
 from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
-from saltus.stages.border import BY_LEFT, BY_REST, border
+from saltus.stages.border import BY_LEFT, BY_PREVIOUS, border
 from saltus.stages.dense import HEADER
 from saltus.stages.follow import follow
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRIKES, ZENO, part, remembered
@@ -179,9 +181,9 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         law, span = BY_LEFT, h
         if ahead > 0.0:
             # Moreau's step over the window: the velocity with the forces of its beginning, then the law
-            law, span = BY_REST, ahead
-            t_end += ahead
+            law, span = BY_PREVIOUS, ahead
             begin_window(model, settings, t_end, ahead, frame, record)
+            t_end += ahead
         status = border(
             model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
             u_minus, u_plus, info, room, iroom, record,
@@ -270,9 +272,16 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
 
 @unit(I(MODEL, A, F, F, A, RECORD))
 def begin_window(model, settings, t, window, frame, record):
-    """Move the velocity over the window by the forces at its beginning, and count their work and impulses."""
-    layout = model.layout
-    nv, nr = layout[NV], layout[NR]
+    """Move the velocity over the window by the forces at its beginning, and count their work and impulses.
+
+    Restitution looks at the velocity at the beginning, as Moreau's law does; a bounce that would be back within the
+    window is none.
+    """
+    layout, inner = model.layout, part(settings, frame, frames.INNER)
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
+    W, zeta = vec(inner, at, layout[NW]), vec(inner, at + layout[NW] + layout[NX] + 2 * nv + nr, nr)
+    u_first, q = part(settings, frame, frames.U_FIRST), part(settings, frame, frames.Q_END)
     v, v_start, f = (
         part(settings, frame, frames.V_END),
         part(settings, frame, frames.V_TRY),
@@ -283,11 +292,19 @@ def begin_window(model, settings, t, window, frame, record):
         part(settings, frame, frames.R_LAST),
         part(settings, frame, frames.MASS),
     )
+    model.kinematics(t, q, model.par, W, u_first)
+    model.curvature(t, q, v, model.par, zeta)
+    for c in range(nc):
+        row = layout[layout[CONTACT_ROW] + c]
+        u_first[row] = smaller(u_first[row] + row_dot(layout, W, row, v), 0.0)
+        pressed = row_dot(layout, W, row, slope) + zeta[row]
+        if -2.0 * model.constants[LAW_FLOATS * c] * u_first[row] <= -window * pressed:
+            u_first[row] = 0.0
     for i in range(nv):
         v_start[i] = v[i]
         v[i] += window * slope[i]
         record.v_minus[i], f[i] = v[i], 0.0
-    model.mass(t, part(settings, frame, frames.Q_END), model.par, M)
+    model.mass(t, q, model.par, M)
     multiply(layout, M, slope, f)
     for i in range(nv):
         record.header[FORCE_WORK] += 0.5 * window * f[i] * (v_start[i] + v[i])

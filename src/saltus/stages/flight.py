@@ -177,6 +177,8 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
             size = marks[frames.LENGTH]
     marks[frames.LENGTH] = size
     header[H_USED] = size
+    if marks[frames.WINDOW] > 0.0:  # the window of an impact does not reach beyond the step
+        marks[frames.WINDOW] = larger(smaller(marks[frames.WINDOW], longest - size), 8e-16 * (abs(t) + h))
 
     # ---- what happens there
     status = plain.arrive(model, staged, settings, 0, t, longest, frame, iwork, record)

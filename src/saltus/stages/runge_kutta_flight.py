@@ -13,7 +13,6 @@ from saltus.stages.interval import (
     LARGEST,
     MOST,
     NEWTON,
-    PROJECT,
     PROJECTED,
     REST,
     SETTINGS,
@@ -41,7 +40,6 @@ def runge_kutta_flight(
     """Return a flight by a method of stages/packed_methods.py."""
     shared = np.zeros(SETTINGS)
     shared[CLOSED], shared[REST], shared[PROJECTED] = closed, rest, projection_tolerance
-    shared[PROJECT] = window[0] > 0.0
     implicit, stages = method in IMPLICIT, len(table(method).c)
     phase_work, inner_work, inner_iwork = smooth_size(layout, int(packed_method(method)[0])), 0, int(layout[NC])
     if implicit:
@@ -51,7 +49,8 @@ def runge_kutta_flight(
         shared[STAGE_AT] = interval_work(layout, stages, newton) + int(layout[NV]) ** 2
         shared[HOLD_AT] = shared[STAGE_AT] + evaluate_work(layout, stages)
         phase_work += stage_size(layout, stages)
-        inner_work, inner_iwork = int(shared[HOLD_AT]), interval_iwork(layout, stages)
+        inner_work = int(shared[HOLD_AT])
+        inner_iwork = interval_iwork(layout, stages) + int(layout[NV])  # pivots of the error estimate at their end
     return make_flight(
         layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates)],
         lambda begin: phase_numbers(

@@ -15,9 +15,9 @@ import numpy as np
 
 from saltus.compile.seam import larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
-from saltus.layout import FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
+from saltus.layout import FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, SIZE
 from saltus.stages.hold import POWERS, accelerate
-from saltus.stages.interval import KEPT, LARGEST, NEWTON, factor_dense, solve_dense
+from saltus.stages.interval import KEPT, LARGEST, NEWTON, STAGE_AT, factor_dense, solve_dense
 from saltus.stages.runge_kutta import rational, table
 from saltus.stages.tableau import STAGES as TABLE_STAGES
 from saltus.stages.tableau import lagrange, lagrange_integrals, node_places
@@ -240,15 +240,12 @@ def radau_error(model, settings, h, q_0, v_0, a_0, rtol, atol, own, inner, pivot
     """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness."""
     layout = model.layout
     nq, nv, n = layout[NQ], layout[NV], 3
-    largest = whole(settings[LARGEST])
-    room = largest * nv if settings[NEWTON] == 1.0 else 0
-    at = KEPT + room * room
-    e_v, J_q, J_v = (
-        vec(inner, at, nv),
-        vec(inner, at + largest * nv, nv * nv),
-        vec(inner, at + largest * nv + nv * nv, nv * nv),
-    )
-    G = vec(inner, at + largest * nv + 2 * nv * nv, nv * nv)
+    nr, size = layout[NR], layout[SIZE]
+    # where `stage_matrix` left the Jacobians of the accelerations, and room for one more matrix before them
+    at = whole(settings[STAGE_AT]) - (2 * nr + POWERS + layout[NC]) - 2 * size - 2 * nv * nv
+    J_q, J_v, G = vec(inner, at, nv * nv), vec(inner, at + nv * nv, nv * nv), vec(inner, at - nv * nv, nv * nv)
+    room = whole(settings[LARGEST]) * nv if settings[NEWTON] == 1.0 else 0
+    e_v = vec(inner, KEPT + room * room, nv)
     Q, V = vec(own, 0, n * nq), vec(own, n * nq, n * nv)
     gamma = RADAU_GAMMA * h
     implicit = settings[NEWTON] == 1.0 and nq == nv

@@ -1,4 +1,4 @@
-"""Studies of runs: errors in norms, filled-in graphs, orders of convergence, local errors, published experiments."""
+"""Studies of runs: errors in norms, filled-in graphs, orders, work against precision, local errors, published runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from .local_error import LocalError, ball_local_error, local_error
 from .norms import error, errors
 from .reproductions import Reproduction, figures_5_7
 from .table import Convergence
+from .work_precision import work_precision
+from .work_table import WorkPoint, WorkPrecision
 
 __all__ = [
     "Convergence",
     "LocalError",
     "Reproduction",
+    "WorkPoint",
+    "WorkPrecision",
     "ball_local_error",
     "convergence",
     "error",
@@ -21,4 +25,5 @@ __all__ = [
     "hausdorff",
     "hausdorff_polylines",
     "local_error",
+    "work_precision",
 ]

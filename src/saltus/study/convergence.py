@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from math import floor
 from typing import Any, Literal
@@ -11,13 +10,14 @@ import numpy as np
 
 from saltus.errors import SettingError
 from saltus.problem import Exact, Problem
-from saltus.progress import Progress
+from saltus.progress import StudyProgress
 from saltus.solution import Solution
 from saltus.solve import solve
+from saltus.status import Status
 
 from .curve import QUANTITIES
-from .hausdorff import hausdorff
-from .norms import NORMS, errors
+from .labels import label_of
+from .measure import check_norms, measure
 from .table import Convergence
 
 GOLDEN = (5.0**0.5 - 1.0) / 2.0  # its multiples modulo 1 fill the unit interval as evenly as can be
@@ -69,31 +69,20 @@ def convergence(
     """
     named = _named(schemes)
     sizes = _sizes(h, levels, grids)
-    for norm in norms:
-        if norm not in (*NORMS, "hausdorff"):
-            raise SettingError(f"norm is {norm!r}: it must be one of {', '.join((*NORMS, 'hausdorff'))}")
+    check_norms(norms)
     if problem.exact is None and reference is None:
         raise SettingError(f"{problem.name or 'the problem'} has no exact solution: give a reference")
     found = {(label, x, norm): np.empty(sizes.shape) for label in named for x in quantities for norm in norms}
-    done, total = 0.0, len(named) * float(np.sum(1.0 / sizes))
-    with Progress((0.0, total), progress) as bar:
+    with StudyProgress([*(1.0 / sizes.ravel())] * len(named), progress) as bar:
         for label, scheme in named.items():
             for place in np.ndindex(sizes.shape):
+                bar.next_run()
                 run = _run(problem, scheme, float(sizes[place]))
                 for quantity in quantities:
-                    made = _measure(run, reference, quantity, norms, where, (columns or {}).get(quantity))
+                    made = measure(run, reference, quantity, norms, where, (columns or {}).get(quantity))
                     for norm, value in made.items():
                         found[label, quantity, norm][place] = value
-                done += 1.0 / sizes[place]
-                bar.show(float(done))
     return Convergence(problem.name or problem.system.name or "problem", named, sizes, found)
-
-
-def _measure(run, reference, quantity, norms, where, columns) -> dict[str, float]:
-    made = errors(run, reference, quantity, [n for n in norms if n in NORMS], where=where, columns=columns)
-    if "hausdorff" in norms:
-        made["hausdorff"] = hausdorff(run, reference, quantity, columns=columns)
-    return made
 
 
 def _run(problem: Problem, scheme, h: float) -> Solution:
@@ -101,7 +90,10 @@ def _run(problem: Problem, scheme, h: float) -> Solution:
     steps = floor((end - start) / h)
     if steps < 1:
         raise SettingError(f"h = {h} is larger than the span {problem.t_span}: take a smaller h")
-    return solve(problem, (start, start + steps * h), scheme=scheme, h=h, progress=False)
+    run = solve(problem, (start, start + steps * h), scheme=scheme, h=h, progress=False)
+    if run.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt  # a part of a run has no error to compare with those of others
+    return run
 
 
 def _sizes(h, levels: int, grids: int) -> np.ndarray:
@@ -117,19 +109,7 @@ def _named(schemes) -> dict[str, Any]:
     if isinstance(schemes, Mapping):
         return dict(schemes)
     made = list(schemes) if isinstance(schemes, Sequence) else [schemes]
-    labels = [_label(scheme) for scheme in made]
+    labels = [label_of(scheme) for scheme in made]
     if len(set(labels)) < len(labels):
         raise SettingError(f"two schemes are called the same among {labels}: give {{label: scheme}}")
     return dict(zip(labels, made, strict=True))
-
-
-def _label(scheme) -> str:
-    """Return the class with the settings that differ from their defaults."""
-    if not dataclasses.is_dataclass(scheme):
-        return str(getattr(scheme, "name", scheme))
-    shown = [
-        f"{field.name}={getattr(scheme, field.name)!r}"
-        for field in dataclasses.fields(scheme)
-        if getattr(scheme, field.name) != field.default
-    ]
-    return f"{type(scheme).__name__}({', '.join(shown)})"

@@ -51,6 +51,13 @@ def _panel(axes: Axes, table: Convergence, quantity: str, norm: str) -> None:
         axes.plot(h, mean, mark, color=colour, ms=5.0, label=f"{label}: {order:.2f}")
         if np.isfinite(order):
             axes.plot(h, table.constant(label, quantity, norm) * h**order, color=colour, linewidth=1.0)
+    log_panel(axes)
+    axes.set_title(f"{NAMES[quantity]}, {NORM_NAMES[norm]}", fontsize=9.0, loc="left")
+    axes.legend(frameon=False, fontsize=7.5, handlelength=1.0, title="scheme: order", title_fontsize=7.5)
+
+
+def log_panel(axes: Axes) -> None:
+    """Make both axes logarithmic, with a grid behind the curves."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     low, high = axes.get_ylim()
@@ -58,7 +65,5 @@ def _panel(axes: Axes, table: Convergence, quantity: str, norm: str) -> None:
         middle = (low * high) ** 0.5
         axes.set_ylim(middle / LEAST_RANGE**0.5, middle * LEAST_RANGE**0.5)
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_title(f"{NAMES[quantity]}, {NORM_NAMES[norm]}", fontsize=9.0, loc="left")
     axes.grid(True, which="major", color="#E4E4E4", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=7.5, handlelength=1.0, title="scheme: order", title_fontsize=7.5)

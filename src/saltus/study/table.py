@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import os
 from typing import Any
 
 import numpy as np
 
-from saltus.errors import MissingExtraError, SettingError
+from saltus.errors import SettingError
+
+from .records import aligned, csv_text, data_frame
+
+FIELDS = ("scheme", "quantity", "norm", "level", "grid", "h", "error")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,11 +69,8 @@ class Convergence:
         rows = [heads]
         for key in self.errors:
             rows.append([*key, *(f"{mean:.2e}" for mean in self.mean(*key)), f"{self.order(*key):.2f}"])
-        widths = [max(len(row[c]) for row in rows) for c in range(len(heads))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        lines.insert(1, "-" * len(lines[0]))
         levels, grids = self.h.shape
-        return "\n".join([f"{self.problem}: mean of {grids} grids on each of {levels} levels", *lines])
+        return "\n".join([f"{self.problem}: mean of {grids} grids on each of {levels} levels", *aligned(rows)])
 
     __repr__ = __str__
 
@@ -86,23 +85,11 @@ class Convergence:
 
     def to_csv(self, path: str | os.PathLike | None = None) -> str:
         """Return all errors as CSV text, one line per run, quantity and norm; write it if a path is given."""
-        text = io.StringIO()
-        rows = self.rows()
-        writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        if path is not None:
-            with open(path, "w", encoding="utf-8", newline="") as file:
-                file.write(text.getvalue())
-        return text.getvalue()
+        return csv_text(FIELDS, self.rows(), path)
 
     def to_pandas(self):
         """Return all errors as a pandas data frame, one row per run, quantity and norm."""
-        try:
-            import pandas as pd
-        except ImportError as missing:
-            raise MissingExtraError("data frames need pandas: pip install pandas, or use rows()") from missing
-        return pd.DataFrame(self.rows())
+        return data_frame(FIELDS, self.rows())
 
     # ---- as a picture
 

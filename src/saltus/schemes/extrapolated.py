@@ -1,0 +1,551 @@
+"""Extrapolated: Aitken-Neville extrapolation of a time stepping in steps without impacts (Studer, Leine, Glocker 2008).
+
+Column j makes n_j steps h/n_j of the scheme. Where all of them agree about the contacts, the columns are combined with
+the weights that cancel the leading powers of h/n_j; elsewhere the step is made of small substeps alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import numbers
+from collections.abc import Sequence
+from math import sqrt
+from types import SimpleNamespace
+
+import numpy as np
+
+from saltus.compile.seam import handle, larger, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, Record, State, step_type
+from saltus.errors import SettingError
+from saltus.layout import (
+    CONTACT_ROW,
+    FLAGS,
+    HAS_RETRACT,
+    KIND,
+    LAW_FLOATS,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    NW,
+    NX,
+    RATE_IDENTITY,
+    SIZE,
+    W_CONSTANT,
+)
+from saltus.profile import factor, solve_row
+from saltus.reaction import row_add, row_dot
+from saltus.record import (
+    CLOSING,
+    DEGREE,
+    DENSE_USED,
+    DRIVE_WORK,
+    ERROR,
+    EVENT_COLUMNS,
+    EVENT_KIND,
+    EVENTS_USED,
+    FORCE_WORK,
+    H_USED,
+    HEADER_SIZE,
+    IMPACT,
+    REACTED,
+    RELEASE,
+    RESIDUAL,
+    SLIP,
+    STICK,
+    VIOLATION,
+)
+from saltus.schemes.plan import SchemeLike, SchemePlan
+
+COLUMNS, MEMORY, DENSE, EVENTS, STALE, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(8)  # places of the settings
+MOST_COLUMNS = 8  # weights of more columns amplify rounding
+OPEN, STICKING, SLIDING, BACKWARDS = 0.0, 1.0, 2.0, 3.0  # how a contact acts in a substep
+GRIP = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
+BURST = 4.0  # a substep with more than this times the mean impulse of the others is an impact
+ROUNDING = 1e-12  # what rounding leaves of gaps [m], and of the friction cone relative to |P_T|
+MOST_MOVES = 4  # Newton steps onto held constraints: they start within the error of a step
+STATES, CUBIC, CUBIC_ALONE = 0.0, 1.0, 2.0  # what a dense block holds
+BLOCK_HEADER = 2  # that number, then how many substeps or where the state inside of the step is
+
+
+@dataclasses.dataclass(frozen=True)
+class Extrapolated:
+    """Aitken-Neville extrapolation of `scheme` in steps without impacts; small substeps of it in the others.
+
+    Parameters
+    ----------
+    scheme
+        A one-step scheme whose smooth error is a series in powers of h: MoreauJean or PaoliVelocity.
+    order
+        Order in smooth motion, 2 to 6: the number of columns. Twice as high where the series has even powers only.
+        MoreauJean(at="theta") takes one column more for curved contacts.
+    sequence
+        Substeps of the columns, increasing whole numbers, at least `order` of them; None: 1, 2, 3, ...
+    symmetric
+        Whether the series has even powers only; None asks the scheme (MoreauJean with theta = 1/2 says yes).
+    impact_substeps
+        Substeps of the scheme, 2 or more, that make a step whose columns disagree.
+    """
+
+    scheme: SchemeLike
+    order: int = 2
+    sequence: Sequence[int] | None = dataclasses.field(default=None, kw_only=True)
+    symmetric: bool | None = dataclasses.field(default=None, kw_only=True)
+    impact_substeps: int = dataclasses.field(default=8, kw_only=True)
+
+    def __post_init__(self):
+        if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
+            raise SettingError(f"Extrapolated needs a scheme such as MoreauJean(), not {self.scheme!r}")
+        kind = type(self.scheme).__name__
+        if hasattr(self.scheme, "scheme"):
+            raise SettingError(f"Extrapolated needs a scheme that wraps no other: give {kind} the extrapolated scheme")
+        if getattr(self.scheme, "adaptive", False) or getattr(self.scheme, "locates_events", False):
+            raise SettingError(f"Extrapolated repeats steps, but {kind} chooses where they end: wrap MoreauJean()")
+        if getattr(self.scheme, "fixed_step", False):
+            raise SettingError(f"Extrapolated divides steps, but {kind} cannot change its step: wrap MoreauJean()")
+        if not _is_whole(self.order) or not 2 <= self.order <= MOST_COLUMNS - 2:
+            raise SettingError(f"order of Extrapolated is {self.order!r}: it must be 2 to {MOST_COLUMNS - 2}")
+        if not _is_whole(self.impact_substeps) or self.impact_substeps < 2:
+            raise SettingError(f"impact_substeps of Extrapolated is {self.impact_substeps!r}: it must be 2 or more")
+        if self.symmetric not in (None, True, False):
+            raise SettingError(f"symmetric of Extrapolated is {self.symmetric!r}: it must be True, False or None")
+        if self.sequence is None:
+            return
+        given = tuple(self.sequence) if isinstance(self.sequence, Sequence | np.ndarray) else (self.sequence,)
+        if not all(_is_whole(n) and n > 0 for n in given) or any(b <= a for a, b in itertools.pairwise(given)):
+            raise SettingError(f"sequence of Extrapolated is {self.sequence!r}: it must be increasing, like (1, 2, 4)")
+        if not self.order <= len(given) <= MOST_COLUMNS:
+            raise SettingError(
+                f"sequence of Extrapolated has {len(given)} columns: order {self.order} needs {self.order} to "
+                f"{MOST_COLUMNS}"
+            )
+        object.__setattr__(self, "sequence", tuple(int(n) for n in given))
+
+    @property
+    def name(self) -> str:
+        return f"Extrapolated {self.scheme.name}"
+
+    def substeps(self, layout: np.ndarray) -> tuple[int, ...]:
+        """Return the substeps of the columns for a system with this layout."""
+        if self.sequence is not None:
+            return tuple(self.sequence)
+        # then the first substep starts along a curved contact, the others a little beside it: that costs a power
+        curved = layout[NC] > 0 and not layout[FLAGS] & W_CONSTANT and getattr(self.scheme, "contact_inside", False)
+        return tuple(range(1, self.order + 1 + bool(curved)))
+
+    def plan(self, layout: np.ndarray) -> SchemePlan:
+        """Return the compiled pieces and sizes for a system with this layout."""
+        inner = self.scheme.plan(layout)
+        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
+        n = self.substeps(layout)
+        even = getattr(self.scheme, "symmetric", False) if self.symmetric is None else self.symmetric
+        planar = all(layout[layout[KIND] + c] < 3 for c in range(nc))
+        even_closed = bool(even and layout[FLAGS] & W_CONSTANT and planar)
+        settings = [len(n), inner.memory, inner.dense, inner.events, getattr(self.scheme, "known_gaps", -1)]
+        own = 2 * (nq + nv + inner.memory) + HEADER_SIZE + 2 * nv + nr + 3 * nc + (len(n) + 2) * (nq + nv + nr + nc + 2)
+        own += inner.events * EVENT_COLUMNS + inner.dense + _combine_work(layout)
+        impact = self.impact_substeps
+        return SchemePlan(
+            scheme=self,
+            step=extrapolated,
+            settings=np.array(
+                [*settings, even, even_closed, *n, impact, *_weights(n, 1), *_weights(n, 2)], dtype=float
+            ),
+            inner=inner,
+            memory=inner.memory,
+            work=own + (len(n) + 1) * inner.work,
+            iwork=inner.iwork,
+            dense=BLOCK_HEADER + max(nv, (impact - 1) * (nq + 2 * nv) + impact * inner.dense),
+            events=max(n[-1], impact) * inner.events,
+        )
+
+    def interpolate(self, s, h, start, end, block, side):
+        """Return q and v inside steps: cubic where extrapolated, else by the inner scheme around the stored states."""
+        q, v = np.empty(start.q.shape), np.empty(start.v.shape)
+        for kind, inside in ((STATES, self._substep), (CUBIC, _cubic), (CUBIC_ALONE, _cubic)):
+            rows = np.flatnonzero(block[:, 0] == kind)
+            if len(rows):
+                ends = _rows(start, rows), _rows(end, rows)
+                q[rows], v[rows] = inside(s[rows], h[rows], *ends, block[rows], side)
+        return q, v
+
+    def _substep(self, s, h, start, end, block, side):
+        """The inner scheme between the stored states of a step with impacts."""
+        nq, nv = start.q.shape[1], start.v.shape[1]
+        n, width, states = int(block[0, 1]), nq + 2 * nv, [start]
+        for k in range(n - 1):
+            at = BLOCK_HEADER + k * width
+            q, v, v_minus = np.split(block[:, at : at + width], [nq, nq + nv], axis=1)
+            states.append(SimpleNamespace(q=q, v=v, v_minus=v_minus, q_dot=end.rate(q, v), rate=end.rate))
+        states.append(end)
+        at = np.floor(s * n) if side == "+" else np.ceil(s * n) - 1.0
+        at = np.clip(at, 0, n - 1).astype(int)[:, 0]
+        first, last = _picked(states, at), _picked(states, at + 1)
+        dense = block[:, BLOCK_HEADER + (n - 1) * width :].reshape(len(block), n, -1)[np.arange(len(at)), at]
+        return self.scheme.interpolate(s * n - at[:, None], h / n, first, last, dense, side)
+
+
+def _is_whole(value) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _weights(n: Sequence[int], power: int) -> np.ndarray:
+    """Return the weights of the columns at h -> 0 (Neville's for powers of h^power): product of x_i/(x_i - x_j)."""
+    x = 1.0 / np.asarray(n, dtype=float) ** power
+    return np.array([np.prod([x[i] / (x[i] - x[j]) for i in range(len(x)) if i != j]) for j in range(len(x))])
+
+
+def _cubic(s, h, start, end, block, side):
+    """Hermite's cubic for q; v is its slope, or a parabola through a stored state where q_dot is not v."""
+    rise, early, late = end.q - start.q, h * start.q_dot, h * end.q_dot
+    bend, twist = 3.0 * rise - 2.0 * early - late, early + late - 2.0 * rise
+    q = start.q + s * (early + s * (bend + s * twist))
+    if block[0, 0] == CUBIC_ALONE:
+        return q, (early + s * (2.0 * bend + 3.0 * s * twist)) / h
+    place, v_inside = block[:, 1:2], block[:, BLOCK_HEADER : BLOCK_HEADER + start.v.shape[1]]
+    line = start.v + s * (end.v - start.v)
+    chord = start.v + place * (end.v - start.v)
+    return q, line + s * (1.0 - s) / (place * (1.0 - place)) * (v_inside - chord)
+
+
+def _rows(node: SimpleNamespace, rows: np.ndarray) -> SimpleNamespace:
+    """Return some rows of a node."""
+    values = {name: getattr(node, name)[rows] for name in ("q", "v", "v_minus", "q_dot")}
+    return SimpleNamespace(**values, rate=node.rate)
+
+
+def _picked(nodes: list[SimpleNamespace], at: np.ndarray) -> SimpleNamespace:
+    """Return for each row the node of that number."""
+    row = np.arange(len(at))
+    values = {
+        name: np.stack([getattr(node, name) for node in nodes])[at, row] for name in ("q", "v", "v_minus", "q_dot")
+    }
+    return SimpleNamespace(**values, rate=nodes[-1].rate)
+
+
+def _combine_work(layout: np.ndarray) -> int:
+    """Return the floats that `combine` needs."""
+    nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
+    return int(layout[SIZE]) + int(layout[NW]) + int(layout[NX]) + nr + 7 * (nc + nj) + 2 * nv + nq
+
+
+@unit(step_type(1))
+def extrapolated(model, inner, settings, t, h, state, state_new, record, work, iwork):
+    # ---- model / settings / in / out / work
+    layout = model.layout
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    columns, memory, dense = whole(settings[COLUMNS]), whole(settings[MEMORY]), whole(settings[DENSE])
+    room, width, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, nq + nv + nr + nc + 2, nq + 2 * nv
+    q, v, kept = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, memory)
+    at = nq + nv + memory
+    q_next, v_next, kept_next = vec(work, at, nq), vec(work, at + nq, nv), vec(work, at + nq + nv, memory)
+    at += nq + nv + memory
+    header, v_minus = vec(work, at, HEADER_SIZE), vec(work, at + HEADER_SIZE, nv)
+    at += HEADER_SIZE + nv
+    v_inside, at = vec(work, at, nv), at + nv
+    P, dissipation = vec(work, at, nr), vec(work, at + nr, nc)
+    acting, peak = vec(work, at + nr + nc, nc), vec(work, at + nr + 2 * nc, nc)
+    at += nr + 3 * nc
+    results, best = vec(work, at, (columns + 1) * width), vec(work, at + (columns + 1) * width, width)
+    at += (columns + 2) * width
+    some_events, some_dense = vec(work, at, room), vec(work, at + room, dense)
+    at += room + dense
+    own = layout[SIZE] + layout[NW] + layout[NX] + nr + 7 * (nc + nj) + 2 * nv + nq
+    combine_work, at = vec(work, at, own), at + own
+    # a step may keep what it factored for one h: every column gets a workspace of its own
+    step_room = (work.shape[0] - at) // (columns + 1)
+    one, two = handle(State(q, v, kept)), handle(State(q_next, v_next, kept_next))
+    block, out = record.dense, record.header
+
+    # ---- columns; once they disagree only the column for impacts is needed
+    smooth, rows, deepest, violation = True, 0, 0.0, -1.0
+    out[REACTED], out[RESIDUAL] = 0.0, 0.0
+    for j in range(columns + 1):
+        impulsive = j == columns
+        if smooth == impulsive:
+            continue
+        n, rows = whole(settings[SUBSTEPS + j]), 0
+        made, step_work = vec(results, j * width, width), vec(work, at + j * step_room, step_room)
+        for i in range(width):
+            made[i] = 0.0
+        for c in range(nc):
+            peak[c] = 0.0
+        if impulsive:
+            out[REACTED], deepest = 0.0, 0.0
+        for k in range(n):
+            begin = state if k == 0 else (one if k % 2 == 1 else two)
+            end = state_new if k == n - 1 else (one if k % 2 == 0 else two)
+            place = BLOCK_HEADER + (n - 1) * stored + k * dense
+            events = vec(record.events, rows * EVENT_COLUMNS, room) if j >= columns - 1 else some_events
+            inside = vec(block, place, dense) if impulsive else some_dense
+            part = handle(Record(header, v_minus, P, dissipation, events, inside, record.counters))
+            status = inner.step(
+                model, inner.inner, inner.settings, t + k * h / n, h / n, begin, end, part, step_work, iwork
+            )
+            if status != 0 and impulsive:
+                return status
+            if status != 0:  # a column that fails cannot agree with the others
+                smooth = False
+                break
+            if smooth and alike(model, part, acting, 1 if j + k == 0 else 0) == 0:
+                smooth = False
+            rows += whole(header[EVENTS_USED])
+            deepest = larger(deepest, header[VIOLATION])
+            if header[REACTED] == 1.0:  # else the impulses are not written
+                out[REACTED], out[RESIDUAL] = 1.0, larger(out[RESIDUAL], header[RESIDUAL])
+                for r in range(nr):
+                    made[nq + nv + r] += P[r]
+                for c in range(nc):
+                    made[nq + nv + nr + c] += dissipation[c]
+                    peak[c] = larger(peak[c], P[layout[layout[CONTACT_ROW] + c]])
+            made[width - 2] += header[FORCE_WORK]
+            made[width - 1] += header[DRIVE_WORK]
+            node = BLOCK_HEADER + k * stored
+            if impulsive and k < n - 1:
+                for i in range(nq):
+                    block[node + i] = end.q[i]
+                for i in range(nv):
+                    block[node + nq + i], block[node + nq + nv + i] = end.v[i], v_minus[i]
+            if k + 1 == n // 2:
+                for i in range(nv):
+                    v_inside[i] = end.v[i]
+        for i in range(nq):
+            made[i] = state_new.q[i]
+        for i in range(nv):
+            made[nq + i] = state_new.v[i]
+        if smooth and j == columns - 1:
+            violation = combine(
+                model, settings, t, h, state.q, acting, peak, deepest, vec(results, 0, columns * width), best,
+                combine_work,
+            )  # fmt: skip
+            smooth = violation >= 0.0
+
+    # ---- record
+    n = whole(settings[SUBSTEPS + columns - 1]) if smooth else whole(settings[SUBSTEPS + columns])
+    chosen = best if smooth else vec(results, columns * width, width)
+    if smooth:
+        found, rows = rows, 0
+        for k in range(found):  # what a scheme takes for impacts on a curved wall is none
+            if record.events[k * EVENT_COLUMNS + EVENT_KIND] != IMPACT:
+                for i in range(EVENT_COLUMNS):
+                    record.events[rows * EVENT_COLUMNS + i] = record.events[k * EVENT_COLUMNS + i]
+                rows += 1
+        block[0], block[1] = CUBIC, (n // 2) / n
+        for i in range(nv):
+            block[BLOCK_HEADER + i] = v_inside[i] + block[1] * (best[nq + i] - state_new.v[i])
+        out[DENSE_USED] = BLOCK_HEADER + nv
+        for i in range(nq):
+            state_new.q[i] = best[i]
+        for i in range(nv):
+            state_new.v[i], v_minus[i] = best[nq + i], best[nq + i]
+        if settings[STALE] >= 0.0:
+            state_new.memory[whole(settings[STALE])] = 0.0  # its gaps are those of the finest column
+    else:
+        block[0], block[1] = STATES, n
+        out[DENSE_USED] = BLOCK_HEADER + (n - 1) * stored + n * dense
+    if smooth and (layout[FLAGS] & RATE_IDENTITY) != 0:
+        block[0], out[DENSE_USED] = CUBIC_ALONE, 1.0
+    for i in range(nv):
+        record.v_minus[i] = v_minus[i]
+    for r in range(nr):
+        record.impulse[r] = chosen[nq + nv + r]
+    for c in range(nc):
+        record.dissipation[c] = chosen[nq + nv + nr + c]
+    out[H_USED], out[ERROR], out[DEGREE], out[VIOLATION] = h, 0.0, 0.0, violation if smooth else deepest
+    out[FORCE_WORK], out[DRIVE_WORK], out[EVENTS_USED] = chosen[width - 2], chosen[width - 1], rows
+    return 0
+
+
+@unit(F(MODEL, A, F, F, A, A, A, F, A, A, A))
+def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, work):
+    """Write the extrapolated step to `best` and return its violation [m], or -1 where it must not be used.
+
+    acting, peak: how each contact acts, its largest impulse of one substep; deepest: violation of the columns.
+    """
+    layout, par = model.layout, model.par
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    columns, width = whole(settings[COLUMNS]), best.shape[0]
+    finest = vec(results, (columns - 1) * width, width)
+    others, even = settings[SUBSTEPS + columns - 1] - 1.0, settings[EVEN_FREE]
+    for c in range(nc):
+        if acting[c] != OPEN:
+            even = settings[EVEN_CLOSED]
+            if others * peak[c] > BURST * (finest[nq + nv + layout[layout[CONTACT_ROW] + c]] - peak[c]):
+                return -1.0
+
+    weights = vec(settings, SUBSTEPS + columns + 1 + (columns if even == 1.0 else 0), columns)
+    for i in range(width):
+        best[i] = 0.0
+        for j in range(columns):
+            best[i] += weights[j] * results[j * width + i]
+    q, v = vec(best, 0, nq), vec(best, nq, nv)
+    if (layout[FLAGS] & HAS_RETRACT) != 0:
+        model.retract(q, par)
+    if nc + nj == 0:
+        return 0.0
+    m = nc + nj
+    held, target, rest = vec(work, 0, m), vec(work, m, m), vec(work, 2 * m, work.shape[0] - 2 * m)
+    model.gap(t, q_k, par, target)
+    for i in range(m):
+        held[i] = 1.0 if i >= nc or acting[i] != OPEN else 0.0
+    P = vec(best, nq + nv, nr)
+    if hold(model, t + h, held, target, q, v, P, rest) != 0:
+        return -1.0
+    if admissible(model, P, vec(finest, nq + nv, nr)) == 0:
+        return -1.0
+    g, violation = vec(rest, 0, m), 0.0
+    model.gap(t + h, q, par, g)
+    for i in range(m):
+        depth, before = (-g[i], -target[i]) if i < nc else (abs(g[i]), abs(target[i]))
+        if not depth <= (larger(before, 0.0) if held[i] == 1.0 else deepest) + ROUNDING:
+            return -1.0
+        violation = larger(violation, depth)
+    return violation
+
+
+@unit(I(MODEL, RECORD, A, I))
+def alike(model, part, acting, first):
+    """Return 1 when a substep meets the contacts as the first one did, which fills `acting`."""
+    layout = model.layout
+    header, P = part.header, part.impulse
+    for k in range(whole(header[EVENTS_USED])):
+        kind = part.events[k * EVENT_COLUMNS + EVENT_KIND]
+        if kind != IMPACT and kind != CLOSING and kind != RELEASE and kind != STICK and kind != SLIP:
+            return 0
+    same = 1
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        mode = OPEN
+        if header[REACTED] == 1.0 and P[row] > 0.0:
+            friction = 0.0
+            for r in range(row + 1, end):
+                friction += P[r] * P[r]
+            mode = STICKING
+            if end > row + 1 and sqrt(friction) >= GRIP * model.constants[LAW_FLOATS * c + 1] * P[row]:
+                mode = BACKWARDS if end == row + 2 and P[row + 1] < 0.0 else SLIDING
+        if first == 1:
+            acting[c] = mode
+        elif acting[c] != mode:
+            same = 0
+    return same
+
+
+@unit(I(MODEL, A, A))
+def admissible(model, P, P_finest):
+    """Return 1 when contacts push and friction stays in its cone; what an error of P takes out of it is taken off."""
+    layout = model.layout
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if not P[row] >= 0.0:
+            return 0
+        friction, change = 0.0, 0.0
+        for r in range(row + 1, end):
+            friction += P[r] * P[r]
+            change += (P[r] - P_finest[r]) * (P[r] - P_finest[r])
+        friction, most = sqrt(friction), model.constants[LAW_FLOATS * c + 1] * P[row]
+        if friction > most:
+            if friction - most > sqrt(change) + ROUNDING * friction:
+                return 0
+            for r in range(row + 1, end):
+                P[r] *= most / friction
+    return 1
+
+
+@unit(I(MODEL, F, A, A, A, A, A, A))
+def hold(model, t, held, target, q, v, P, work):
+    """Move q until held constraints have the gaps `target`, v until they keep them, both by the shortest way in M.
+
+    P receives the impulses that move v. Without it a gap of the size of the error opens after each
+    step, the next forecast finds it open and the contact chatters.
+    """
+    layout, par = model.layout, model.par
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    size, nw, nx, m = layout[SIZE], layout[NW], layout[NX], nc + nj
+    lu, W, w, X = vec(work, 0, size), vec(work, size, nw), vec(work, size + nw, nr), vec(work, size + nw + nr, nx)
+    at = size + nw + nr + nx
+    short, push, rest = vec(work, at, m), vec(work, at + m, m), vec(work, at + 2 * m, 3 * m + nv)
+    move, q_dot = vec(work, at + 5 * m + nv, nv), vec(work, at + 5 * m + 2 * nv, nq)
+    for k in range(MOST_MOVES + 1):
+        model.gap(t, q, par, short)
+        worst = 0.0
+        for i in range(m):
+            # gaps of rounding's size are closed: kept, they would add up from step to step
+            short[i] -= target[i] if abs(target[i]) > ROUNDING else 0.0
+            worst = larger(worst, held[i] * abs(short[i]))
+        done = worst <= 1e-3 * ROUNDING or k == MOST_MOVES
+        if k == 0 or not done:
+            model.mass(t, q, par, lu)
+            status = factor(layout, lu)
+            if status != 0:
+                return status
+            model.kinematics(t, q, par, W, w)
+            for i in range(m):
+                row = layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc
+                if held[i] == 1.0:
+                    solve_row(layout, lu, W, row, X, move)
+        if done:
+            break
+        shortest(model, W, X, held, short, move, push, rest)
+        model.rate(q, move, par, q_dot)
+        for i in range(nq):
+            q[i] += q_dot[i]
+        if (layout[FLAGS] & HAS_RETRACT) != 0:
+            model.retract(q, par)
+    for i in range(m):
+        row = layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc
+        short[i] = row_dot(layout, W, row, v) + w[row]
+    shortest(model, W, X, held, short, move, push, rest)
+    for i in range(nv):
+        v[i] += move[i]
+    for i in range(m):
+        P[layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc] += push[i]
+    return 0
+
+
+@unit(I(MODEL, A, A, A, A, A, A, A))
+def shortest(model, W, X, held, short, move, push, work):
+    """Write the shortest move X push with W^T move = -short in held rows.
+
+    By conjugate gradients: redundant rows do no harm.
+    """
+    layout = model.layout
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    m = nc + nj
+    left, along, answer, y = vec(work, 0, m), vec(work, m, m), vec(work, 2 * m, m), vec(work, 3 * m, nv)
+    for i in range(nv):
+        move[i] = 0.0
+    size, first = 0.0, 0.0
+    for i in range(m):
+        left[i], push[i] = -held[i] * short[i], 0.0
+        along[i] = left[i]
+        size += left[i] * left[i]
+    first = size
+    for _ in range(2 * m):
+        if size <= 1e-32 * first:
+            break
+        for i in range(nv):
+            y[i] = 0.0
+        for i in range(m):
+            if held[i] == 1.0:
+                row_add(layout, X, layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc, along[i], y)
+        curvature = 0.0
+        for i in range(m):
+            answer[i] = 0.0
+            if held[i] == 1.0:
+                answer[i] = row_dot(layout, W, layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc, y)
+            curvature += along[i] * answer[i]
+        if not curvature > 0.0:
+            break
+        length, before = size / curvature, size
+        size = 0.0
+        for i in range(nv):
+            move[i] += length * y[i]
+        for i in range(m):
+            left[i] -= length * answer[i]
+            push[i] += length * along[i]
+            size += left[i] * left[i]
+        for i in range(m):
+            along[i] = left[i] + size / before * along[i]
+    return 0

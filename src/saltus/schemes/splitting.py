@@ -1,0 +1,773 @@
+"""Splitting: smooth motion by a Runge-Kutta method, then impacts at frozen positions (Acary, lecture 2010, 83 to 89).
+
+    M v' = f(t, q, v) + W r,   q' = v            over the step from q_k, v_k to q_1, v_1
+    M (v_new - v_1) = W P,     q_new = q_1       0 <= u_plus + e u_minus,  P >= 0,  one of them zero, where g(q_1) <= 0
+
+Joints are held at the stages. With continuous contact forces r closed contacts are held as well, by an index set that
+is decided at the start of the step and frozen in it; without, P carries what lasting contacts need.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import numbers
+from math import sqrt
+from typing import Literal
+
+import numpy as np
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J, step_type
+from saltus.errors import SettingError
+from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.laws import coulomb_spatial
+from saltus.layout import (
+    CONTACT_ROW,
+    F_FREE,
+    FLAGS,
+    KIND,
+    LAW_FLOATS,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    NW,
+    NX,
+    RATE_IDENTITY,
+    SIZE,
+)
+from saltus.profile import solve_row
+from saltus.reaction import row_add, row_dot
+from saltus.record import (
+    DEGREE,
+    DENSE_USED,
+    DRIVE_WORK,
+    ERROR,
+    EVENTS_USED,
+    FORCE_WORK,
+    H_USED,
+    IMPACT,
+    PAINLEVE,
+    REACTED,
+    RESIDUAL,
+    REVERSAL,
+    VIOLATION,
+)
+from saltus.reporting import STICKING, new_event
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
+from saltus.stages.dense import HEADER, interpolate, reaction
+from saltus.stages.galerkin import inertia_work
+from saltus.stages.hold import JAM, JAMMED, POWERS, accelerate
+from saltus.stages.interval import (
+    CLOSED,
+    HOLD_AT,
+    LARGEST,
+    LAW,
+    MOST,
+    NEWTON,
+    PROJECT,
+    PROJECTED,
+    RENEW,
+    REST,
+    SETTINGS,
+    STAGE_AT,
+    TOLERANCE,
+    evaluate_work,
+    interval_iwork,
+    interval_work,
+    room_iwork,
+    room_work,
+    solve_interval,
+    stage_size,
+)
+from saltus.stages.packed_methods import IMPLICIT as IMPLICIT_METHODS
+from saltus.stages.packed_methods import METHODS, packed_implicit, packed_method
+from saltus.stages.settings import LARGEST_NEWTON, check_numbers
+from saltus.stages.settle import changed_events, settle
+from saltus.stages.smooth_step import (
+    ERROR_ORDER,
+    NODES,
+    STAGES,
+    STEP_STAGES,
+    dense_nodes,
+    implicit_step,
+    smooth_size,
+    stages_of_step,
+    step_error,
+)
+from saltus.stages.tableau import packed, tableau
+from saltus.status import Status
+
+STALLED = int(Status.NEWTON_STALLED)
+ESTIMATED = ("rkf45", "dopri5", "dop853")  # bases with an embedded error estimate
+# behind the settings that all schemes with stages share
+RTOL, ATOL, FORCES, IMPLICIT, NODE_AT, TAB_AT, PAIR_AT = range(SETTINGS, SETTINGS + 7)
+OWN = SETTINGS + 7
+EVENTS = 6  # most events of a contact in one step
+VALID, REMEMBERED = 0, 1
+NOISE = 1e-9  # of an approach: a contact that approached more slowly than this share when the step began did not
+
+
+@dataclasses.dataclass(frozen=True)
+class Splitting:
+    """Smooth motion by a Runge-Kutta method over the whole step, then impacts at its end, at frozen positions.
+
+    Order one through impacts whatever the base, the order of the base in smooth motion and, with contact forces, in
+    lasting contact.
+
+    Parameters
+    ----------
+    base
+        Runge-Kutta method of the smooth motion: "heun", "kutta3", "rk4", "rkf45" (order 5 of the pair), "dopri5",
+        "dop853", or implicit "radau3", "radau5", "lobatto3a", "lobatto3c", "lobatto3c2".
+    contact_forces
+        Whether contacts that stay closed are held at the stages; without, an impulse at the end of every step does it.
+    impact
+        Newton's law with the velocity before the impulse: "left" always, "rest" plastic where the forces of one step
+        explain the approach or a body would be back within the step, so that it comes to rest.
+    rtol, atol
+        Tolerance that scales the error estimate of "rkf45", "dopri5" and "dop853", relative to the coordinates and
+        velocities and absolute (in their units). A fixed step does not look at it.
+    projection
+        Whether positions and velocities are put back onto joints and lasting contacts at the end of a step.
+    closed_tolerance
+        Gap [m] up to which a contact is closed.
+    solver
+        Contact solver; None takes Direct for a single contact, Portfolio with friction, Lemke otherwise.
+    rest_tolerance
+        Normal and slip velocities [m/s] up to which a contact counts as resting, or as not slipping.
+    projection_tolerance
+        Largest gap [m] left by the projection, relative to 1 m plus the largest coordinate.
+    newton_tolerance
+        Relative change of the stage velocities at which the stage equations of an implicit base count as solved.
+    max_iterations
+        Most iterations per step of an implicit base; a step that needs more fails.
+    """
+
+    base: str = "rkf45"
+    contact_forces: bool = True
+    impact: Literal["rest", "left"] = "rest"
+    rtol: float = 1e-6
+    atol: float = 1e-6
+    projection: bool = True
+    closed_tolerance: float = 1e-10
+    solver: object | None = None
+    rest_tolerance: float = 1e-9
+    projection_tolerance: float = 1e-14
+    newton_tolerance: float = 1e-14
+    max_iterations: int = 50
+
+    def __post_init__(self):
+        if self.base not in METHODS:
+            one = ", ".join(map(repr, METHODS))
+            raise SettingError(f"base of Splitting is {self.base!r}: it must be one of {one}")
+        if self.impact not in ("rest", "left"):
+            raise SettingError(f"impact of Splitting is {self.impact!r}: it must be 'rest' or 'left'")
+        if not isinstance(self.contact_forces, bool | np.bool_):
+            raise SettingError(f"contact_forces of Splitting is {self.contact_forces!r}: it must be True or False")
+        for field in ("rtol", "atol"):
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0.0 < float(value) < np.inf:
+                raise SettingError(f"{field} of Splitting is {value!r}: it must be a positive number")
+        check_numbers(self)
+
+    @property
+    def name(self) -> str:
+        return f"splitting {self.base}" + ("" if self.contact_forces else " (impulses only)")
+
+    def with_tolerance(self, rtol, atol) -> Splitting:
+        """Return the same scheme with other tolerances; None keeps one."""
+        if self.base not in ESTIMATED:
+            one = ", ".join(map(repr, ESTIMATED))
+            raise SettingError(f"{self.base} estimates no error: take base = {one}, or StepDoubling(Splitting(...))")
+        given = {"rtol": rtol, "atol": atol}
+        return dataclasses.replace(self, **{name: value for name, value in given.items() if value is not None})
+
+    def plan(self, layout: np.ndarray) -> SchemePlan:
+        """Return the compiled pieces and sizes for a system with this layout."""
+        contact_solver = chosen_solver(self.solver, layout)
+        implicit = self.base in IMPLICIT_METHODS
+        pair, polynomial = packed_method(self.base), packed_polynomial()
+        tab = packed_implicit(self.base) if implicit else np.zeros(0)
+        shared = np.zeros(SETTINGS)
+        shared[CLOSED], shared[REST], shared[PROJECTED] = (
+            self.closed_tolerance,
+            self.rest_tolerance,
+            self.projection_tolerance,
+        )
+        shared[PROJECT], shared[LAW] = self.projection, BY_REST if self.impact == "rest" else BY_LEFT
+        nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
+        total, width = int(pair[STAGES]), POWERS + nc
+        stage_work, stage_iwork = 0, 0
+        if implicit:
+            spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(nc))
+            newton = (spatial or not int(layout[FLAGS]) & F_FREE) and total * nv <= LARGEST_NEWTON
+            shared[TOLERANCE], shared[MOST] = self.newton_tolerance, self.max_iterations
+            shared[NEWTON], shared[LARGEST] = newton, total
+            shared[STAGE_AT] = interval_work(layout, total, newton)
+            shared[HOLD_AT] = shared[STAGE_AT] + evaluate_work(layout, total)
+            stage_work, stage_iwork = stage_size(layout, total), interval_iwork(layout, total)
+        at = OWN + len(polynomial)
+        own = [self.rtol, self.atol, self.contact_forces, implicit, OWN, at, at + len(tab)]
+        work = 1 + 2 * nq + 4 * nv + 2 * nc + nj + 9 * nr + 2 + NODES * (2 * nq + 2 * nv + nr) + nr + width
+        work += smooth_size(layout, total) + int(layout[SIZE]) + nv + nc
+        work += stage_work + int(shared[HOLD_AT]) + room_work(layout, contact_solver)
+        own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else NODES * nq
+        return SchemePlan(
+            scheme=self,
+            step=splitting,
+            settings=np.concatenate([shared, own, polynomial, tab, pair]),
+            inner=reaction_plan(
+                layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
+            ),
+            memory=REMEMBERED + 4 * nc + nv + 2 * nr + width,
+            work=work,
+            iwork=9 * nc + stage_iwork + room_iwork(layout, contact_solver),
+            dense=HEADER + 2 * nr + 2 + nq + nv + NODES * (nv + nr) + own_rate,
+            events=EVENTS * nc,
+        )
+
+    def interpolate(self, s, h, start, end, block, side):
+        """Return q and v inside of steps by the dense output of the base."""
+        return interpolate([tableau(NODES - 1, "-", "lobatto")], s, h, start, end, block, side)
+
+    def reaction(self, s, h, block, rows, side):
+        """Return the contact forces and their integral inside of steps."""
+        return reaction([tableau(NODES - 1, "-", "lobatto")], s, h, block, rows, side)
+
+
+@functools.cache
+def packed_polynomial() -> np.ndarray:
+    """Return the nodes of the dense output as kernels see them."""
+    return packed(tableau(NODES - 1, "-", "lobatto"))
+
+
+@unit(step_type(0))
+def splitting(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+    # ---- model / settings / in / out / work
+    layout, par, core, staged = model.layout, model.par, reaction.reaction, reaction.staged
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    flags, width, n = layout[FLAGS], POWERS + nc, NODES
+    q, v, memory, header = state_new.q, state_new.v, state_new.memory, record.header
+    forces, implicit = settings[FORCES] == 1.0, settings[IMPLICIT] == 1.0
+    at = whole(settings[PAIR_AT])
+    pair = vec(settings, at, settings.shape[0] - at)
+    nodes_tab = vec(settings, whole(settings[NODE_AT]), whole(settings[TAB_AT] - settings[NODE_AT]))
+    tab = vec(settings, whole(settings[TAB_AT]), whole(settings[PAIR_AT] - settings[TAB_AT]))
+    total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
+    for i in range(memory.shape[0]):
+        memory[i] = state.memory[i]
+    direction = vec(memory, REMEMBERED + nc, 3 * nc)
+    at = REMEMBERED + 4 * nc
+    a_0, r_0, u_0, powers_0 = (
+        vec(memory, at, nv),
+        vec(memory, at + nv, nr),
+        vec(memory, at + nv + nr, nr),
+        vec(memory, at + nv + 2 * nr, width),
+    )
+    q_0, shifted = vec(work, 1, nq), vec(work, 1 + nq, nq)
+    at = 1 + 2 * nq
+    v_0, v_1, v_new, v_last = (
+        vec(work, at, nv),
+        vec(work, at + nv, nv),
+        vec(work, at + 2 * nv, nv),
+        vec(work, at + 3 * nv, nv),
+    )
+    at += 4 * nv
+    g = vec(work, at, nc + nj)
+    at += nc + nj
+    P, u_minus, u_plus, speed = (
+        vec(work, at, nr),
+        vec(work, at + nr, nr),
+        vec(work, at + 2 * nr, nr),
+        vec(work, at + 3 * nr, nr),
+    )
+    corrected, spread, w_end, zeta = (
+        vec(work, at + 4 * nr, nr),
+        vec(work, at + 5 * nr, nr),
+        vec(work, at + 6 * nr, nr),
+        vec(work, at + 7 * nr, nr),
+    )
+    u_start, late = vec(work, at + 8 * nr, nr), vec(work, at + 9 * nr, nc)
+    at += 9 * nr + nc
+    info = vec(work, at, 2)
+    at += 2
+    span = n * (2 * nq + 2 * nv + nr)
+    nodes = vec(work, at, span)
+    at += span
+    Q, V, Q_dot, a = (
+        vec(nodes, 0, n * nq),
+        vec(nodes, n * nq, n * nv),
+        vec(nodes, n * (nq + nv), n * nq),
+        vec(nodes, n * (2 * nq + nv), n * nv),
+    )
+    R = vec(nodes, n * (2 * nq + 2 * nv), n * nr)
+    sum_r, sum_p = vec(work, at, nr), vec(work, at + nr, width)
+    at += nr + width
+    span = total * (nq + nv + nr + width) + nq + nv + nr
+    stages = vec(work, at, span)
+    at += span
+    M = vec(work, at, layout[SIZE])
+    at += layout[SIZE]
+    idle = vec(work, at, nv + nc)  # stays zero: no impulse is felt by the stages
+    at += nv + nc
+    span = total * (2 * nq + 2 * nv + 2 * nr + width) if implicit else 0
+    own, inner = vec(work, at, span), vec(work, at + span, work.shape[0] - at - span)
+    room = vec(inner, whole(settings[HOLD_AT]), inner.shape[0] - whole(settings[HOLD_AT]))
+    W = vec(room, 1 + layout[SIZE], layout[NW])
+    index, before, closed, resting = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, nc, nc),
+        ivec(iwork, 2 * nc, nc),
+        ivec(iwork, 3 * nc, nc),
+    )
+    stopped, held, candidate, hit = (
+        ivec(iwork, 4 * nc, nc),
+        ivec(iwork, 5 * nc, nc),
+        ivec(iwork, 6 * nc, nc),
+        ivec(iwork, 7 * nc, nc),
+    )
+    iinner = ivec(iwork, 8 * nc, iwork.shape[0] - 8 * nc)
+    at = whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iinner, at, iinner.shape[0] - at)
+    t_end = t + h
+    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE] = h, 0.0, 0.0, pair[ERROR_ORDER]
+    header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
+    header[REACTED] = 1.0 if nj > 0 else 0.0
+    for i in range(nq):
+        q_0[i] = state.q[i]
+    for i in range(nv):
+        v_0[i] = state.v[i]
+    for k in range(nc):
+        before[k] = whole(memory[REMEMBERED + k])
+        index[k] = before[k] if forces else OPEN
+        record.dissipation[k], resting[k], stopped[k], candidate[k], hit[k] = 0.0, 0, 0, 0, 0
+    for i in range(nr):
+        P[i], spread[i], u_minus[i], u_plus[i] = 0.0, 0.0, 0.0, 0.0
+
+    # ---- the start of a run, or of a segment behind a jump of the force
+    if memory[VALID] == 0.0 or work[0] == 0.0:
+        if memory[VALID] == 0.0:
+            for k in range(nc):
+                index[k], before[k] = OPEN, OPEN
+        model.gap(t, q_0, par, g)
+        status = decided(
+            model, staged, settings, t, q_0, v_0, g, 0.0, index, direction, resting, stopped, candidate, a_0, r_0,
+            u_0, powers_0, info, inner, iinner, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        for k in range(nc):
+            if forces and before[k] != index[k] and (memory[VALID] == 1.0 or index[k] == IMPULSIVE):
+                changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
+            if forces:
+                before[k] = index[k]
+        memory[VALID], work[0] = 1.0, 1.0
+
+    # ---- smooth motion under the frozen index set
+    for attempt in range(nc + 2):
+        if implicit:
+            for i in range(width):
+                own[total * (2 * nq + 2 * nv + 2 * nr) + i] = powers_0[i]  # of a first stage that is the state itself
+            status = implicit_step(
+                model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, inner,
+                iinner, record,
+            )  # fmt: skip
+        else:
+            status = stages_of_step(
+                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, iroom, record
+            )
+        if status == 0:
+            at = total * (nq + nv + nr + width)
+            for i in range(nq):
+                q[i] = stages[at + i]
+            for i in range(nv):
+                v_1[i] = stages[at + nq + i]
+            if not implicit:
+                header[ERROR] = step_error(model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], stages)
+            status = stages_of_step(
+                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, step, total, stages, room, iroom,
+                record,
+            )  # fmt: skip
+        if status == JAMMED and attempt < nc:
+            # no finite force holds this contact (Painleve): it is left to the impulse at the end of the step
+            jam = iroom[JAM]
+            index[jam] = IMPULSIVE
+            new_event(t, jam, PAINLEVE, 0, 0, P, P, P, record)
+            before[jam] = IMPULSIVE
+            status = accelerate(
+                model, t, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, iroom, record
+            )  # fmt: skip
+            if implicit:
+                inner[RENEW] = 1.0
+            if status != 0:
+                return status
+            continue
+        if status == STALLED and attempt <= nc and nc > 0:
+            # a slip that stops in space turns too quickly for the iteration: straight on from here
+            for k in range(nc):
+                direction[2 * nc + k] = 1.0
+            inner[RENEW] = 1.0
+            continue
+        if status != 0:
+            return status
+        break
+    dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, R, sum_r, sum_p)
+    model.retract(q, par)
+    for i in range(nr):
+        record.impulse[i] = sum_r[i]
+        if record.impulse[i] != 0.0:
+            header[REACTED] = 1.0
+    header[FORCE_WORK] += sum_p[0]
+    header[DRIVE_WORK] += sum_p[1]
+    for k in range(nc):
+        record.dissipation[k] += sum_p[POWERS + k]
+    if (flags & M_CONSTANT) == 0:
+        header[DRIVE_WORK] += inertia_work(model, nodes_tab, t, h, nodes, shifted, M)
+    for i in range(nv):
+        v[i], record.v_minus[i] = v_1[i], v_1[i]
+
+    # ---- what is closed at the end
+    model.gap(t_end, q, par, g)
+    holding, near, struck = nj > 0, False, False
+    for k in range(nc):
+        holds = index[k] == SLIP or index[k] == STICK
+        closed[k] = 1 if holds or g[k] <= settings[CLOSED] else 0
+        holding, near = holding or holds, near or (closed[k] == 1 and not holds)
+    if nc > 0 and (near or holding):
+        model.kinematics(t_end, q, par, W, u_minus)
+        for i in range(nr):
+            u_minus[i] += row_dot(layout, W, i, v)
+        for k in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            if index[k] == SLIP and end - row > 1:
+                forward, began = 0.0, 0.0
+                for i in range(row + 1, end):
+                    forward += u_minus[i] * direction[2 * k + i - row - 1]
+                    began += u_0[i] * direction[2 * k + i - row - 1]
+                # a slip that reversed has stopped in between: friction would not have pushed it back
+                stopped[k] = 1 if forward <= settings[REST] else 0
+                late[k] = abs(forward) / larger(larger(began, 0.0) + abs(forward), 1e-300)
+            if closed[k] == 1 and index[k] != SLIP and index[k] != STICK:
+                floor = 0.0 if index[k] == IMPULSIVE or not forces else -settings[REST]
+                struck = struck or u_minus[row] < floor
+
+    # ---- impact at frozen positions
+    if struck:
+        a_end = vec(stages, total * nq + (step - 1) * nv, nv)
+        r_end = vec(stages, total * (nq + nv) + (step - 1) * nr, nr)
+        model.curvature(t_end, q, v, par, zeta)
+        for k in range(nc):
+            row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
+            speed[row] = 0.0
+            if closed[k] == 1 and index[k] != SLIP and index[k] != STICK and u_minus[row] < 0.0:
+                speed[row] = u_minus[row]
+                pressed = -h * (row_dot(layout, W, row, a_end) + zeta[row])
+                if settings[LAW] == BY_REST and pressed > 0.0 and -2.0 * e * u_minus[row] <= pressed:
+                    speed[row] = 0.0  # it would be back within the step: it comes to rest
+        model.kinematics(t, q_0, par, W, u_start)
+        for k in range(nc):
+            row = layout[layout[CONTACT_ROW] + k]
+            u_start[row] += row_dot(layout, W, row, v_0)
+            if settings[LAW] == BY_REST and u_start[row] >= NOISE * u_minus[row] - settings[REST]:
+                speed[row] = 0.0  # it did not approach when the step began: what the forces of one step bring
+        status = border(
+            model, core, t_end, h, settings[REST], BY_PREVIOUS, q, v, a_end, speed, index, closed, v_new, P, u_minus,
+            u_plus, info, room, iroom, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        header[RESIDUAL], header[REACTED] = larger(header[RESIDUAL], info[0]), 1.0
+        struck_by(
+            model, settings, t_end, h, closed, a_end, r_end, v_new, P, u_start, u_minus, u_plus, zeta, hit, resting,
+            spread, room, record,
+        )  # fmt: skip
+        for i in range(nr):
+            record.impulse[i] += P[i]
+        for i in range(nv):
+            v[i] = v_new[i]
+            # impulses of lasting contacts are forces of the whole step
+            share = (record.v_minus[i] - v_1[i]) / h
+            for j in range(n):
+                a[j * nv + i] += share
+        for i in range(nr):
+            for j in range(n):
+                R[j * nr + i] += spread[i] / h
+    for i in range(nr):
+        record.dense[HEADER + i] = r_0[i] + spread[i] / h
+
+    # ---- what stays closed is put in place
+    used = put_motion(model, q_0, v_0, a, R, Q_dot, record.dense)
+    anything = nj > 0
+    for k in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        held[k] = 0
+        if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
+            slides = False
+            for i in range(row + 1, end):
+                slides = slides or abs(u_plus[i] if struck else u_minus[i]) > settings[REST]
+            held[k] = NORMAL if slides and (struck or (index[k] != STICK and stopped[k] == 0)) else WHOLE
+            if struck and u_plus[row] > settings[REST] and resting[k] == 0:
+                held[k] = 0  # the impact lifts it
+        anything = anything or held[k] != 0
+    if anything and settings[PROJECT] == 1.0:
+        for i in range(nv):
+            v_last[i] = v[i]
+        status = put_back(
+            model, settings, t_end, q, v, shifted, v_last, held, stopped, 0 if struck else 1, late, u_minus, corrected,
+            g, room, iroom, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        model.kinematics(t_end, q, par, W, w_end)
+        for i in range(nv):
+            record.v_minus[i] += v[i] - v_last[i]
+        for k in range(nc):
+            for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
+                through = 0.5 * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v)) + w_end[i]
+                record.dissipation[k] -= corrected[i] * through
+                header[DRIVE_WORK] -= corrected[i] * w_end[i]
+        for i in range(nr - nj, nr):
+            header[DRIVE_WORK] += 0.5 * corrected[i] * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v))
+        for i in range(nr):
+            record.impulse[i] += corrected[i]
+
+    # ---- what the next step begins with
+    if near or holding or struck:
+        status = decided(
+            model, staged, settings, t_end, q, v, g, 1.0 if struck else 0.0, index, direction, resting, stopped,
+            candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        header[RESIDUAL] = larger(header[RESIDUAL], info[0] if forces else 0.0)
+    else:
+        for i in range(nv):
+            a_0[i] = stages[total * nq + (step - 1) * nv + i]
+        for i in range(nr):
+            r_0[i] = 0.0
+        for i in range(width):
+            powers_0[i] = stages[total * (nq + nv + nr) + (step - 1) * width + i]
+        for k in range(nc):
+            index[k] = OPEN
+    for k in range(nc):
+        direction[2 * nc + k] = 0.0
+        mark = index[k]
+        if not forces:
+            mark = lasting_mark(model, k, resting[k], P)
+        if before[k] != mark:
+            if implicit and forces:
+                inner[RENEW] = 1.0
+            changed_events(model, t_end, k, before[k], mark, hit[k], u_0, r_0, record)
+        elif stopped[k] == 1 and mark == SLIP:
+            new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
+        memory[REMEMBERED + k] = mark
+    for i in range(nr):
+        record.dense[used + i] = r_0[i] + spread[i] / h
+    record.dense[0], record.dense[1], record.dense[2], record.dense[3] = 1.0, n, nq, nv
+    record.dense[4], record.dense[5] = nr, 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0
+    record.dense[6] = t
+    header[DENSE_USED] = used + nr
+    for j in range(nc + nj):
+        depth = -g[j] if j < nc else abs(g[j])
+        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
+            header[VIOLATION] = depth
+    return 0
+
+
+@unit(I(MODEL, STAGED, A, F, A, A, A, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
+def decided(
+    model, staged, settings, t, q, v, g, struck, index, direction, resting, stopped, candidate, a, r, u, powers, info,
+    inner, iinner, record,
+):  # fmt: skip
+    """Decide the index set and write acceleration, forces and powers of the state; impulses alone hold nothing."""
+    if settings[FORCES] == 1.0:
+        return staged.settle(
+            model, staged.reaction, settings, t, q, v, g, 1, struck, index, direction, resting, stopped, candidate,
+            a, r, u, powers, info, inner, iinner, record,
+        )  # fmt: skip
+    layout = model.layout
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = whole(settings[LARGEST]) * (layout[NV] + layout[NC]) + layout[NC]
+    iroom = ivec(iinner, at, iinner.shape[0] - at)
+    return accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+
+
+@unit(I(MODEL, A, F, F, J, A, A, A, A, A, A, A, A, J, J, A, A, RECORD))
+def struck_by(
+    model, settings, t, h, closed, a, r, v_new, P, u_start, u_minus, u_plus, zeta, hit, resting, spread, work, record,
+):  # fmt: skip
+    """Write energy, events and left limit of the impulse at the end of a step, and which contacts rest after it.
+
+    a, r: acceleration and forces at the end of the smooth motion; zeta: curvature there; u_start: gap velocities
+    at the beginning of the step
+    out     hit: 1 per contact that an impact strikes; spread: impulses of the others, which are lasting
+    Without contact forces a contact that did not approach when the step began is a lasting one, unless an impact
+    elsewhere reaches it. Where all closed contacts hop by less than a step (a box that rocks) all of them rest.
+    """
+    layout, header, v_minus = model.layout, record.header, record.v_minus
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
+    at = 1 + size + nw + nx
+    column, w = vec(work, at + nv, nv), vec(work, at + 2 * nv, nr)
+    forces, most, hops = settings[FORCES] == 1.0, 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0
+    for i in range(nr):
+        solve_row(layout, lu, W, i, X, column)
+    for k in range(nc):
+        row = layout[layout[CONTACT_ROW] + k]
+        most = larger(most, P[row])
+        if closed[k] == 0:
+            continue
+        for i in range(nv):
+            column[i] = 0.0
+        row_add(layout, X, row, 1.0, column)
+        # what would press without its own force
+        pressed = h * (r[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, a) - zeta[row])
+        hops = hops and (2.0 * u_plus[row] <= pressed or u_plus[row] <= settings[REST])
+        explained = u_start[row] >= NOISE * u_minus[row] - settings[REST]
+        if P[row] > 0.0 and (forces or not explained):
+            hit[k] = 1
+    for i in range(nv):
+        v_minus[i] = v_new[i]
+    found, anyone = True, False
+    for k in range(nc):
+        if hit[k] == 1 and P[layout[layout[CONTACT_ROW] + k]] > 1e-12 * most:
+            anyone = True
+            for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
+                row_add(layout, X, i, -P[i], v_minus)
+        else:
+            hit[k] = 0
+    while found and anyone and not forces:
+        # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
+        found = False
+        for k in range(nc):
+            row = layout[layout[CONTACT_ROW] + k]
+            if closed[k] == 0 or hit[k] == 1 or not P[row] > 1e-12 * most:
+                continue
+            brought = u_plus[row] - w[row] - row_dot(layout, W, row, v_minus)
+            if u_start[row] + brought < NOISE * u_minus[row] - settings[REST]:
+                hit[k], found = 1, True
+                for i in range(row, layout[layout[CONTACT_ROW] + k + 1]):
+                    row_add(layout, X, i, -P[i], v_minus)
+    for k in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        if closed[k] == 0:
+            continue
+        for i in range(row, end):
+            record.dissipation[k] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
+            header[DRIVE_WORK] -= P[i] * w[i]
+            spread[i] = 0.0 if hit[k] == 1 else P[i]
+        resting[k] = 1 if hops or (u_plus[row] <= settings[REST] and P[row] > 0.0) else 0
+        if hit[k] == 1:
+            new_event(t, k, IMPACT, row, end, u_minus, u_plus, P, record)
+    for i in range(nr - nj, nr):
+        header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
+        if anyone:
+            row_add(layout, X, i, -P[i], v_minus)
+        else:
+            spread[i] = P[i]
+    return 0
+
+
+@unit(I(MODEL, A, F, A, A, A, A, J, J, I, A, A, A, A, A, J, RECORD))
+def put_back(
+    model, settings, t, q, v, q_last, v_last, held, stopped, stopping, late, u, P, g, work, iwork, record
+):  # fmt: skip
+    """Move q and v onto the joints and held contacts, and stop the slips that reversed, as far as friction can.
+
+    in      v_last: v as it comes; stopping: whether slips are stopped; late: share of the step behind the stop;
+            u: row velocities
+    in/out  q, v; held: a slip that friction cannot stop becomes NORMAL
+    out     P: impulses; g: gaps and constraints at the new q
+    Behind the stop friction acts the other way: its impulse is that of the frozen direction plus 2 mu P_N late at most.
+    """
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
+    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
+    at = 1 + size + nw + nx
+    column, w = vec(work, at + nv, nv), vec(work, at + 2 * nv, nr)
+    for i in range(nq):
+        q_last[i] = q[i]
+    for i in range(nr):
+        P[i] = 0.0
+    for _ in range(nc + 1):
+        status = project(model, settings[PROJECTED], t, q, v, held, P, g, work, iwork)
+        if status != 0:
+            return status
+        again = False
+        for k in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            if stopping == 0 or stopped[k] == 0 or held[k] != WHOLE:
+                continue
+            needed, most = 0.0, 2.0 * late[k] * model.constants[LAW_FLOATS * k + 1] * record.impulse[row]
+            for i in range(row + 1, end):
+                needed += P[i] * P[i]
+            if sqrt(needed) > larger(most, 0.0) * (1.0 + NOISE):
+                held[k], again = NORMAL, True
+        if not again:
+            return 0
+        for i in range(nq):
+            q[i] = q_last[i]
+        for i in range(nv):
+            v[i] = v_last[i]
+        for i in range(nr):
+            P[i] = 0.0
+        model.kinematics(t, q, model.par, W, w)
+        for k in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            if stopped[k] == 0 or held[k] != NORMAL:
+                continue
+            most, speed = 2.0 * late[k] * model.constants[LAW_FLOATS * k + 1] * larger(record.impulse[row], 0.0), 0.0
+            for i in range(row + 1, end):
+                speed += u[i] * u[i]
+            for i in range(row + 1, end):
+                P[i] = -most * u[i] / larger(sqrt(speed), 1e-300)
+                solve_row(layout, lu, W, i, X, column)
+                row_add(layout, X, i, P[i], v)
+    return 0
+
+
+@unit(I(MODEL, I, I, A))
+def lasting_mark(model, contact, resting, P):
+    """Return what a contact that impulses hold does: nothing, slip or stick."""
+    layout = model.layout
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    if resting == 0:
+        return OPEN
+    friction = 0.0
+    for i in range(row + 1, end):
+        friction += P[i] * P[i]
+    cone = model.constants[LAW_FLOATS * contact + 1] * P[row]
+    return STICK if end - row > 1 and sqrt(friction) < STICKING * cone else SLIP
+
+
+@unit(I(MODEL, A, A, A, A, A, A))
+def put_motion(model, q, v, a, r, q_dot, dense):
+    """Write the only piece of dense output of a step (see stages/dense.py); return its end."""
+    layout = model.layout
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], NODES
+    at = HEADER + nr
+    dense[at], dense[at + 1] = 0.0, 1.0
+    at += 2
+    for i in range(nq):
+        dense[at + i] = q[i]
+    for i in range(nv):
+        dense[at + nq + i] = v[i]
+    at += nq + nv
+    for i in range(n * nv):
+        dense[at + i] = a[i]
+    for i in range(n * nr):
+        dense[at + n * nv + i] = r[i]
+    at += n * (nv + nr)
+    if (layout[FLAGS] & RATE_IDENTITY) == 0:
+        for i in range(n * nq):
+            dense[at + i] = q_dot[i]
+        at += n * nq
+    return at
