@@ -125,10 +125,10 @@ def evaluations(solution: sl.Solution) -> int:
     return solution.work["f"] + solution.v.shape[1] * solution.work["jac"]
 
 
-def l1(grid: np.ndarray, found: Curve, wanted: Curve) -> tuple[float, float]:
+def l1(grid: np.ndarray, found: Curve, wanted: Curve, parts: int = PARTS) -> tuple[float, float]:
     """Return int |found - wanted| dt and max |wanted| over the span of the grid."""
     marks = partition(grid, found, wanted)
-    shares = np.arange(PARTS) / PARTS
+    shares = np.arange(parts) / parts
     marks = np.append((marks[:-1, None] + np.diff(marks)[:, None] * shares).ravel(), marks[-1])
     points, weights = np.polynomial.legendre.leggauss(POINTS)
     length = np.diff(marks)

@@ -8,7 +8,17 @@ import importlib
 from rich.console import Console
 from rich.table import Table
 
-BENCHMARKS = ("ball_against_siconos", "waiting", "memory", "tdg", "event_speed", "event_driven")
+BENCHMARKS = (
+    "ball_against_siconos",
+    "waiting",
+    "memory",
+    "tdg",
+    "event_speed",
+    "event_driven",
+    "contract",
+    "contract_evaluations",
+    "contract_random",
+)
 COLOURS = {"meets": "green", "misses": "red", "skipped": "yellow"}
 
 

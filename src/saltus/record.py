@@ -5,7 +5,11 @@ from __future__ import annotations
 # header of a step record; impulse, dissipation and residual are written only where REACTED is 1
 H_USED, ERROR, VIOLATION, RESIDUAL, DEGREE, FORCE_WORK, DRIVE_WORK, DENSE_USED, EVENTS_USED, REACTED = range(10)
 TERMINAL = 10  # a step sets it to 1 to end the run; the march clears it before each step
-HEADER_SIZE = 11
+# of doubled steps, in units of the tolerance (1 is as large as it), 0 where there is none: depth that a contact gained;
+# and what it means that an impact lies anywhere in its step, for the position and for the velocity
+PENETRATION, MISPLACED, DELAYED = 11, 12, 13
+NEXT_H = 14  # length that a scheme proposes for its next step, also for one that is rejected
+HEADER_SIZE = 15
 
 # counters of a run
 FORCE_CALLS, JACOBIAN_CALLS, ITERATIONS, SWEEPS = range(4)

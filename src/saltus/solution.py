@@ -221,6 +221,11 @@ class Solution:
         return np.zeros(len(self.t) - 1) if self._extra is None else self._extra[1:, 0]
 
     @property
+    def step_degree(self) -> np.ndarray:
+        """Degree of the interval (n,) of schemes that choose it, order of the error estimate of others, or zero."""
+        return np.zeros(len(self.t) - 1) if self._extra is None else self._extra[1:, 1]
+
+    @property
     def can_refine(self) -> bool:
         """Whether dense output between the nodes is stored, so that `at_times` shows more than the nodes do."""
         return len(self._dense) > 0 and self.every_step and not isinstance(self._model, NodeValues)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from saltus import march as marching
-from saltus.control import Fixed
+from saltus.control import Fixed, Richardson, VariableOrder
 from saltus.errors import SettingError
 from saltus.event import Event, checked_events
 from saltus.io.checkpoint import Checkpoint, check_same, fingerprint, read_checkpoint
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     pass
 
 FIRST_SHARE = 0.01  # of the span: the first step to try where none is given
+SAFE_SHARE = 1e-4  # the same for doubled steps: small enough to see the motion, and soon six times as long
 FINEST = 1e-14  # smallest step relative to the times it leads through
 
 
@@ -66,14 +67,15 @@ def solve(
         Time-stepping scheme, e.g. MoreauJean(theta=0.5). Required.
     h
         Step size [s]. Required for schemes with a fixed step; the last step is shorter when h does not divide the span.
-        Schemes that choose their steps take it as the first one to try; None: 1 % of the span.
+        Schemes and controls that choose their steps take it as the first one to try; None: a small share of the span.
     rtol, atol
         Tolerances of schemes that estimate their error, scalars or one per coordinate: an estimate of 1 means an error
         of atol + rtol |q| (atol in units of q). None leaves those of the scheme.
     tol
         Short for rtol = atol = tol; where rtol or atol is given too, that one counts.
     control
-        What decides about steps; None keeps h, or takes the control of a scheme that chooses its steps.
+        What decides about steps, e.g. Richardson(order=1). None keeps h; without h it takes the control of a scheme
+        that chooses its steps, and VariableOrder() for others where a tolerance is given.
     events
         `Event`s to find; only for schemes that locate events, such as EventDriven().
     breaks
@@ -108,17 +110,25 @@ def solve(
         When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
     problem = _problem(system, t_span, q0, v0)
-    size = _check_settings(scheme, h, problem, control, breaks)
-    scheme = _with_tolerance(scheme, rtol, atol, tol)
-    events = _locatable(events, scheme, problem.system)
+    _check_scheme(scheme)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
+    if control is None and not hasattr(scheme, "control"):
+        tolerant = any(given is not None for given in (rtol, atol, tol))
+        chooses = h is None and tolerant and not getattr(scheme, "fixed_step", False)
+        control = VariableOrder() if chooses else Fixed()
+    given, scheme = scheme, _with_tolerance(_doubled(scheme, control), rtol, atol, tol)
+    doubled = isinstance(control, Richardson | VariableOrder)
+    size = _check_settings(given if doubled else scheme, h, problem, control, breaks)
+    events = _locatable(events, scheme, problem.system)
     if not start_tolerance >= 0.0:
         raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
     keep, times = _keeping(save, t_eval, problem.t_span)
     marks = _breaks(breaks, problem.t_span).tolist()
     if control is None:
-        control = scheme.control() if hasattr(scheme, "control") else Fixed()
+        control = scheme.control()  # it may depend on the tolerances
+    if isinstance(control, Richardson | VariableOrder):
+        control = control.over(problem.t_span[1] - problem.t_span[0])
     settings = Settings(scheme, size, control, marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     run = _prepare(problem, events, settings, file, start_tolerance)
@@ -230,7 +240,10 @@ def _with_tolerance(scheme, rtol, atol, tol):
         return scheme
     if not hasattr(scheme, "with_tolerance"):
         names = "tol means" if tol is not None else "rtol and atol mean"
-        raise SettingError(f"{scheme.name} estimates no error, so {names} nothing to it: wrap it in StepDoubling(...)")
+        remedy = "leave h out to let the steps follow the tolerance, or wrap it in StepDoubling(...) to see estimates"
+        if getattr(scheme, "fixed_step", False):
+            remedy = "it cannot change its step; take MoreauJean() or StepDoubling(MoreauJean())"
+        raise SettingError(f"{scheme.name} estimates no error, so {names} nothing to it: {remedy}")
     return scheme.with_tolerance(rtol, atol)
 
 
@@ -253,17 +266,44 @@ def _problem(system, t_span, q0, v0) -> Problem:
     return Problem(system, check_span(t_span), vector(q0, "q0"), vector(v0, "v0"), name=system.name)
 
 
-def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
-    """Refuse a scheme or step size that cannot work; return the step size [s]."""
+def _check_scheme(scheme) -> None:
     if scheme is None or isinstance(scheme, type):
         if scheme is None:
             raise SettingError("scheme is missing: give scheme=MoreauJean() or another one")
         raise SettingError(f"scheme is the class {scheme.__name__}: give {scheme.__name__}() with brackets")
     if not hasattr(scheme, "plan"):
         raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")
+
+
+def _doubled(scheme, control):
+    """Return the scheme with the estimates that the control decides from."""
+    if not isinstance(control, Richardson | VariableOrder):
+        return scheme
+    from saltus.schemes.step_doubling import StepDoubling  # here, because few runs need it
+
+    who = type(control).__name__
+    if getattr(scheme, "adaptive", False):
+        raise SettingError(
+            f"{scheme.name} estimates its error itself, so {who} has nothing to compare: leave control out"
+        )
+    if not isinstance(scheme, StepDoubling):
+        return StepDoubling(scheme, norm=control.norm, velocity=control.velocity)
+    for field in ("norm", "velocity"):
+        if getattr(scheme, field) != getattr(control, field):
+            raise SettingError(
+                f"{field} of StepDoubling is {getattr(scheme, field)!r}, but that of {who} is "
+                f"{getattr(control, field)!r}: give both the same, or leave StepDoubling out"
+            )
+    return scheme
+
+
+def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
+    """Refuse a step size or control that cannot work; return the step size [s]."""
     span = problem.t_span[1] - problem.t_span[0]
     if h is None and getattr(scheme, "adaptive", False):
-        return FIRST_SHARE * span
+        return getattr(scheme, "first_share", FIRST_SHARE) * span
+    if h is None and isinstance(control, Richardson | VariableOrder) and not getattr(scheme, "fixed_step", False):
+        return SAFE_SHARE * span
     if h is None:
         raise SettingError(f"h is missing: {scheme.name} needs a step size in seconds")
     try:

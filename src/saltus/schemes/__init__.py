@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from saltus.schemes.event_driven import EventDriven
     from saltus.schemes.extrapolated import Extrapolated
     from saltus.schemes.half_explicit_tdg import HalfExplicitTDG
+    from saltus.schemes.hp_tdg import HpTDG
     from saltus.schemes.moreau_jean import MoreauJean
     from saltus.schemes.paoli_velocity import PaoliVelocity
     from saltus.schemes.schatzman_paoli import SchatzmanPaoli
@@ -26,6 +27,7 @@ HOMES = {
     "EventDriven": "event_driven",
     "Extrapolated": "extrapolated",
     "HalfExplicitTDG": "half_explicit_tdg",
+    "HpTDG": "hp_tdg",
     "MoreauJean": "moreau_jean",
     "PaoliVelocity": "paoli_velocity",
     "SchatzmanPaoli": "schatzman_paoli",
@@ -40,6 +42,7 @@ __all__ = [
     "EventDriven",
     "Extrapolated",
     "HalfExplicitTDG",
+    "HpTDG",
     "MoreauJean",
     "PaoliVelocity",
     "SchatzmanPaoli",

@@ -4,34 +4,48 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from math import sqrt
 from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
 
 from saltus.compile.seam import handle, larger, unit, vec, whole
-from saltus.compile.types import Record, State, step_type
+from saltus.compile.types import MODEL, A, F, I, Record, State, step_type
 from saltus.errors import SettingError
-from saltus.layout import NC, NQ, NR, NV
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NJ, NQ, NR, NV, NW, RATE_IDENTITY, W_COL, W_PTR
 from saltus.record import (
+    CLOSING,
     DEGREE,
+    DELAYED,
     DENSE_USED,
     DRIVE_WORK,
     ERROR,
     EVENT_COLUMNS,
+    EVENT_KIND,
     EVENTS_USED,
     FORCE_WORK,
     H_USED,
     HEADER_SIZE,
+    IMPACT,
+    MISPLACED,
+    PENETRATION,
     REACTED,
     RESIDUAL,
     VIOLATION,
 )
 from saltus.schemes.plan import SchemeLike, SchemePlan
 
+NORMS = ("max", "rms", "mean")
+DIVISOR, DEGREE_USED, MEMORY, DENSE, NORM, VELOCITY, WEIGHTS = range(7)  # settings; rtol and atol of q, then of v
+
 
 @dataclasses.dataclass(frozen=True)
 class StepDoubling:
     """Advance by two half steps of `scheme` and estimate the error of the position from one whole step.
+
+    It also reports what its differences cannot see, for controls to decide on: by how much contacts went deeper, and
+    how far an impact may be off its place, which is the length of the half step times the jump of the velocity.
 
     Parameters
     ----------
@@ -39,25 +53,41 @@ class StepDoubling:
         Any one-step scheme.
     order
         Order p of the scheme assumed by the estimate |q_h - q_h/2| / (2^p - 1), weighted by
-        atol + rtol |q|; the velocity is left out because it jumps.
+        atol + rtol |q|; the velocity is left out because it jumps. Controls such as Richardson() bring their own order.
     rtol, atol
         Weights of the estimate, scalars or one per coordinate: an error of 1 is at the tolerance. atol in units of q.
+    norm
+        How the coordinates make one number: "max", "rms" (Euclidean, root of the mean square) or "mean" (of absolute
+        values).
+    velocity
+        Whether v counts too, with the same rtol and atol (in units of v), in steps without impacts.
     """
 
     scheme: SchemeLike
     order: int = 1
     rtol: float | Sequence[float] = dataclasses.field(default=1e-4, kw_only=True)
     atol: float | Sequence[float] = dataclasses.field(default=1e-4, kw_only=True)
+    norm: Literal["max", "rms", "mean"] = dataclasses.field(default="max", kw_only=True)
+    velocity: bool = dataclasses.field(default=False, kw_only=True)
 
     def __post_init__(self):
         if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
             raise SettingError(f"StepDoubling needs a scheme such as MoreauJean(), not {self.scheme!r}")
+        who = type(self.scheme).__name__
         if getattr(self.scheme, "fixed_step", False):
+            raise SettingError(f"StepDoubling halves steps, but {who} cannot change its step: wrap MoreauJean()")
+        if getattr(self.scheme, "adaptive", False) or getattr(self.scheme, "locates_events", False):
             raise SettingError(
-                f"StepDoubling halves steps, but {type(self.scheme).__name__} cannot change its step: wrap MoreauJean()"
+                f"StepDoubling halves steps, but {who} ends them where it likes: give it tol=... and no wrapper"
             )
         if self.order < 1:
             raise SettingError(f"order of StepDoubling is {self.order}: it must be at least 1")
+        if self.norm not in NORMS:
+            raise SettingError(
+                f"norm of StepDoubling is {self.norm!r}: it must be one of {', '.join(map(repr, NORMS))}"
+            )
+        if not isinstance(self.velocity, bool):
+            raise SettingError(f"velocity of StepDoubling is {self.velocity!r}: it must be True or False")
         for field in ("rtol", "atol"):
             try:
                 values = np.atleast_1d(np.array(getattr(self, field), dtype=float))
@@ -76,11 +106,14 @@ class StepDoubling:
         given = {"rtol": rtol, "atol": atol}
         return dataclasses.replace(self, **{name: value for name, value in given.items() if value is not None})
 
-    def _weights(self, field: str, nq: int) -> np.ndarray:
+    def _weights(self, field: str, nq: int, nv: int) -> list[np.ndarray]:
+        """Return a tolerance for each coordinate and for each velocity."""
         values = np.atleast_1d(np.array(getattr(self, field), dtype=float))
         if len(values) not in (1, nq):
             raise SettingError(f"{field} of StepDoubling has {len(values)} entries, but q has {nq}")
-        return np.broadcast_to(values, (nq,))
+        # where v has other entries than q, nothing says which belong together
+        own = values if len(values) in (1, nv) else np.max(values)
+        return [np.broadcast_to(values, (nq,)), np.broadcast_to(own, (nv,))]
 
     @property
     def name(self) -> str:
@@ -90,17 +123,14 @@ class StepDoubling:
         """Return the compiled pieces and sizes for a system with this layout."""
         inner = self.scheme.plan(layout)
         nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
-        own = nq + 2 * nv + inner.memory + HEADER_SIZE + nr + nc
+        own = nq + 2 * nv + inner.memory + HEADER_SIZE + nr + nc + judge_work(layout)
+        relative, absolute = self._weights("rtol", nq, nv), self._weights("atol", nq, nv)
+        own_settings = [2.0**self.order - 1.0, self.order + 1, inner.memory, inner.dense, NORMS.index(self.norm)]
+        own_settings.append(float(self.velocity))
         return SchemePlan(
             scheme=self,
             step=step_doubling,
-            settings=np.concatenate(
-                [
-                    [2.0**self.order - 1.0, inner.memory, inner.dense],
-                    self._weights("rtol", nq),
-                    self._weights("atol", nq),
-                ]
-            ),
+            settings=np.concatenate([own_settings, relative[0], absolute[0], relative[1], absolute[1]]),
             inner=inner,
             memory=inner.memory,
             work=2 * inner.work + own,
@@ -128,30 +158,42 @@ def _chosen(condition: np.ndarray, yes: SimpleNamespace, no: SimpleNamespace) ->
     return SimpleNamespace(**values, rate=no.rate)
 
 
+def judge_work(layout: np.ndarray) -> int:
+    """Return the floats that the estimates need."""
+    nq, nc, nj, nr, nw = (int(layout[k]) for k in (NQ, NC, NJ, NR, NW))
+    return 2 * nq + int(layout[NV]) + 2 * (nc + nj) + nw + nr + 2
+
+
 @unit(*(step_type(depth) for depth in (1, 2, 3)))
 def step_doubling(model, inner, settings, t, h, state, state_new, record, work, iwork):
     # ---- model / settings / in / out / work
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    memory, dense = whole(settings[1]), whole(settings[2])
+    nq, nv, nc, nj, nr, nw = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[NW]
+    memory, dense = whole(settings[MEMORY]), whole(settings[DENSE])
     q, v, kept = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, memory)
     at = nq + nv + memory
     v_minus, header = vec(work, at, nv), vec(work, at + nv, HEADER_SIZE)
     at += nv + HEADER_SIZE
     impulse, dissipation = vec(work, at, nr), vec(work, at + nr, nc)
     at += nr + nc
+    judged = 2 * nq + nv + 2 * (nc + nj) + nw + nr + 2
+    judge, weight = vec(work, at, judged), vec(work, at, nq)
+    at += judged
     # a step may keep what it factored for one h: half and whole steps get workspaces of their own
     room = (work.shape[0] - at) // 2
     half_work, whole_work = vec(work, at, room), vec(work, at + room, room)
     middle = handle(State(q, v, kept))
 
-    # ---- whole step, only for its position
+    # ---- whole step, only for its state
     status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, whole_work, iwork)
     if status != 0:
         return status
-    block = record.dense
+    block, out = record.dense, record.header
+    struck_whole = struck(record.events, out[EVENTS_USED])
     for i in range(nq):
         block[i] = state_new.q[i]
+    for i in range(nv):
+        block[nq + i], block[nq + nv + i] = state_new.v[i], record.v_minus[i]
 
     # ---- two halves
     blocks = nq + 2 * nv
@@ -162,13 +204,15 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     if status != 0:
         return status
     rows = whole(header[EVENTS_USED])
+    struck_first = struck(record.events, header[EVENTS_USED])
+    events = vec(record.events, rows * EVENT_COLUMNS, record.events.shape[0] - rows * EVENT_COLUMNS)
     second = handle(
         Record(
-            record.header,
+            out,
             record.v_minus,
             record.impulse,
             record.dissipation,
-            vec(record.events, rows * EVENT_COLUMNS, record.events.shape[0] - rows * EVENT_COLUMNS),
+            events,
             vec(block, blocks + dense, dense),
             record.counters,
         )
@@ -178,17 +222,51 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
     )
     if status != 0:
         return status
+    struck_second = struck(events, out[EVENTS_USED])
+
+    # ---- estimates: the difference; impacts at a wrong place; depth
+    for i in range(nq):
+        weight[i] = settings[WEIGHTS + nq + i]
+        weight[i] += settings[WEIGHTS + i] * larger(abs(state.q[i]), abs(state_new.q[i]))
+    q_whole, v_whole, v_minus_whole = vec(block, 0, nq), vec(block, nq, nv), vec(block, nq + nv, nv)
+    off = vec(judge, judged - 2, 2)
+    off[0], off[1] = 0.0, 0.0
+    if struck_first > 0:
+        impact_off(model, settings, struck_first, h, state.v, v_minus, v, q, judge, off)
+    if struck_second > 0:
+        impact_off(model, settings, struck_second, h, v, record.v_minus, state_new.v, state_new.q, judge, off)
+    if struck_whole > 0 and off[0] == 0.0:
+        impact_off(model, settings, struck_whole, h, state.v, v_minus_whole, v_whole, q_whole, judge, off)
+    out[MISPLACED], out[DELAYED] = off[0], off[1]
+    largest, squares, absolute, count = 0.0, 0.0, 0.0, nq
+    for i in range(nq):
+        one = abs(q_whole[i] - state_new.q[i]) / weight[i]
+        largest, squares, absolute = larger(largest, one), squares + one * one, absolute + one
+    if settings[VELOCITY] == 1.0 and off[0] == 0.0:
+        count += nv
+        at = WEIGHTS + 2 * nq
+        for i in range(nv):
+            one = settings[at + nv + i] + settings[at + i] * larger(abs(state.v[i]), abs(state_new.v[i]))
+            one = abs(v_whole[i] - state_new.v[i]) / one
+            largest, squares, absolute = larger(largest, one), squares + one * one, absolute + one
+    error = largest
+    if settings[NORM] == 1.0:
+        error = sqrt(squares / count)
+    if settings[NORM] == 2.0:
+        error = absolute / count
+    out[PENETRATION] = deeper(model, t, h, state.q, state_new.q, judge) if nc > 0 else 0.0
 
     # ---- record
-    error = 0.0
     for i in range(nq):
-        weight = settings[3 + nq + i] + settings[3 + i] * larger(abs(state.q[i]), abs(state_new.q[i]))
-        error = larger(error, abs(block[i] - state_new.q[i]) / (settings[0] * weight))
         block[i] = q[i]
     for i in range(nv):
         block[nq + i], block[nq + nv + i] = v[i], v_minus[i]
-    out = record.header
-    out[H_USED], out[ERROR], out[DEGREE], out[DENSE_USED] = h, error, 0.0, blocks + 2 * dense
+    out[H_USED], out[ERROR], out[DEGREE], out[DENSE_USED] = (
+        h,
+        error / settings[DIVISOR],
+        settings[DEGREE_USED],
+        blocks + 2 * dense,
+    )
     out[RESIDUAL], out[VIOLATION] = larger(out[RESIDUAL], header[RESIDUAL]), larger(out[VIOLATION], header[VIOLATION])
     out[FORCE_WORK] += header[FORCE_WORK]
     out[DRIVE_WORK] += header[DRIVE_WORK]
@@ -200,3 +278,77 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
         record.dissipation[c] = out[REACTED] * record.dissipation[c] + header[REACTED] * dissipation[c]
     out[REACTED] = larger(out[REACTED], header[REACTED])
     return 0
+
+
+@unit(I(A, F))
+def struck(events, used):
+    """Return 2 when impacts are among the events of a step, 1 when contacts close without, else 0."""
+    found = 0
+    for k in range(whole(used)):
+        kind = events[k * EVENT_COLUMNS + EVENT_KIND]
+        if kind == IMPACT:
+            found = 2
+        if kind == CLOSING and found == 0:
+            found = 1
+    return found
+
+
+@unit(I(MODEL, A, I, F, A, A, A, A, A, A))
+def impact_off(model, settings, hit, h, v_k, v_minus, v, q, work, off):
+    """Raise `off` to what an impact in this half step leaves open, in units of the tolerances.
+
+    It lies anywhere in the half: q is off by its length times the jump of q_dot, v by what the forces do in its length.
+    """
+    nq, nv = model.layout[NQ], model.layout[NV]
+    weight, q_dot, change = vec(work, 0, nq), vec(work, nq, nq), vec(work, 2 * nq, nv)
+    at = WEIGHTS + 2 * nq
+    at_end = hit == 1
+    for i in range(nv):
+        at_end = at_end or v[i] != v_minus[i]
+    for i in range(nv):
+        jump, total = v[i] - v_minus[i], v[i] - v_k[i]
+        change[i] = jump if abs(jump) > abs(total) else total
+        allowed = settings[at + nv + i] + settings[at + i] * larger(abs(v_k[i]), abs(v[i]))
+        if at_end:  # an impact inside of the step leaves no left limit to compare with
+            off[1] = larger(off[1], abs(v_minus[i] - v_k[i]) / allowed)
+    rate = change
+    if (model.layout[FLAGS] & RATE_IDENTITY) == 0:
+        model.rate(q, change, model.par, q_dot)
+        rate = q_dot
+    for i in range(nq):
+        off[0] = larger(off[0], 0.5 * h * abs(rate[i]) / weight[i])
+    return 0
+
+
+@unit(F(MODEL, F, F, A, A, A))
+def deeper(model, t, h, q_k, q, work):
+    """Return by how much a contact penetrates deeper than at the start, in units of what the tolerances allow a gap.
+
+    A gap may err by the sum of |W| times the tolerances of the coordinates that move it.
+    """
+    layout = model.layout
+    nq, nv, nc, nj = layout[NQ], layout[NV], layout[NC], layout[NJ]
+    at = 2 * nq + nv
+    weight, g_k, g = vec(work, 0, nq), vec(work, at, nc + nj), vec(work, at + nc + nj, nc + nj)
+    at += 2 * (nc + nj)
+    W, w = vec(work, at, layout[NW]), vec(work, at + layout[NW], layout[NR])
+    model.gap(t + h, q, model.par, g)
+    below = False
+    for c in range(nc):
+        below = below or g[c] < 0.0
+    if not below:
+        return 0.0
+    model.gap(t, q_k, model.par, g_k)
+    model.kinematics(t + h, q, model.par, W, w)
+    most, largest = 0.0, 0.0
+    for i in range(nq):
+        most = larger(most, weight[i])
+    for c in range(nc):
+        depth = -g[c] - larger(-g_k[c], 0.0)
+        if depth <= 0.0:
+            continue
+        row, allowed = layout[layout[CONTACT_ROW] + c], 0.0
+        for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+            allowed += abs(W[k]) * (weight[layout[layout[W_COL] + k]] if nq == nv else most)
+        largest = larger(largest, depth / allowed)
+    return largest

@@ -60,6 +60,12 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
         )  # fmt: skip
         if place < s:
             kind, which, s = found[1], found[0], place
+    if kind == NOTHING and marks[frames.FORESEEN] >= 0.0:
+        # a closing that was foreseen for the end may come a little later
+        k = whole(marks[frames.FORESEEN])
+        late = lateness(model, settings, t + h, k, frame)
+        if late >= 0.0 and late < 0.1 * h:
+            kind, which, s = STRIKES, k, 1.0 + late / h
     if ne > 0:
         fired = remembered(settings, frame, frames.FIRED)
         place = first_switch(model, c, samples, t, h, Q, V, fired, s, found, scan)
@@ -80,6 +86,19 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
     marks[frames.EVENT_KIND], marks[frames.WHICH], marks[frames.PLACE] = kind, which, s
     marks[frames.STOPPING] = stopping
     return 0
+
+
+@unit(F(MODEL, A, F, I, A))
+def lateness(model, settings, t, contact, frame):
+    """Return the time in which a contact that approaches will close, with the velocity of now; -1 if it does not."""
+    layout, inner = model.layout, part(settings, frame, frames.INNER)
+    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
+    W, w, g = vec(inner, at, layout[NW]), part(settings, frame, frames.U_MINUS), part(settings, frame, frames.GAPS)
+    q, row = part(settings, frame, frames.Q_END), layout[layout[CONTACT_ROW] + contact]
+    model.gap(t, q, model.par, g)
+    model.kinematics(t, q, model.par, W, w)
+    fall = row_dot(layout, W, row, part(settings, frame, frames.V_END)) + w[row]
+    return larger(g[contact], 0.0) / -fall if fall < 0.0 else -1.0
 
 
 @unit(I(MODEL, A, F, F, A, A, A, A))

@@ -13,6 +13,7 @@ import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.events.polynomial import lagrange_weights
 from saltus.layout import CONTACT_ROW, NC, NE, NJ, NQ, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.record import (
@@ -37,6 +38,7 @@ from saltus.stages.frame import (
     FILL,
     FLIGHT_SETTINGS,
     FOUND,
+    NOTHING,
     STRIKES,
     TRY,
     WINDOW_FACTOR,
@@ -48,11 +50,12 @@ from saltus.stages.frame import (
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.interval import HOLD_AT, room_iwork, room_work
-from saltus.stages.tableau import STAGES
+from saltus.stages.tableau import NODE, STAGES, VECTORS
 from saltus.status import Status
 
 JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
 REFUSED = 1e10  # an error estimate that no control accepts
+TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -138,6 +141,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
     if settings[WINDOW_FACTOR] > 0.0:
         window = settings[WINDOW_FACTOR] * memory[frames.LONGEST] ** settings[WINDOW_POWER]
         marks[frames.WINDOW] = larger(window, 8e-16 * (abs(t) + h))
+    marks[frames.FORESEEN] = -1.0
 
     # ---- smooth motion up to the first event
     status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
@@ -156,6 +160,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
             return 0
         if status != 0:
             return status
+        h = size = smaller(h, marks[frames.LIMIT])  # a phase may foresee an event
         if not header[ERROR] <= 1.0:
             header[ERROR] = smaller(header[ERROR], REFUSED)
             if not header[ERROR] > 1.0:
@@ -166,9 +171,9 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
             header[ERROR] = REFUSED
             return 0
         plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
-        if marks[frames.PLACE] < 1.0 or (marks[frames.EVENT_KIND] == STRIKES and marks[frames.WINDOW] > 0.0):
+        if marks[frames.PLACE] != 1.0 or (marks[frames.EVENT_KIND] == STRIKES and marks[frames.WINDOW] > 0.0):
             size = h * marks[frames.PLACE]
-            status = snap(model, plain, settings, t, size, frame, iwork, record)
+            status = snap(model, plain, settings, t, h, size, frame, iwork, record)
             if status == STALLED:
                 header[ERROR] = REFUSED  # a slip that stops in space: come nearer first
                 return 0
@@ -181,6 +186,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
         marks[frames.WINDOW] = larger(smaller(marks[frames.WINDOW], longest - size), 8e-16 * (abs(t) + h))
 
     # ---- what happens there
+    memory[frames.CHANGED] = 1.0 if marks[frames.EVENT_KIND] != NOTHING else 0.0
     status = plain.arrive(model, staged, settings, 0, t, longest, frame, iwork, record)
     if status != 0:
         return status
@@ -241,9 +247,9 @@ def stand(model, settings, t, h, frame):
     return smaller(h, larger(4e-16 * abs(t), 1e-15 * h))
 
 
-@unit(I(MODEL, PLAIN, A, F, F, A, J, RECORD))
-def snap(model, plain, settings, t, size, frame, iwork, record):
-    """Make the flight once more up to its event, for an impact so that its gap closes there; write its LENGTH.
+@unit(I(MODEL, PLAIN, A, F, F, F, A, J, RECORD))
+def snap(model, plain, settings, t, h, size, frame, iwork, record):
+    """Make the flight of length h once more up to its event, an impact so that its gap closes there; write its LENGTH.
 
     The end of a step is more accurate than the polynomial that located the event. With a window the flight ends half
     a window before the impact.
@@ -261,21 +267,38 @@ def snap(model, plain, settings, t, size, frame, iwork, record):
     W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.EVENT_KIND] == STRIKES
     window, which = marks[frames.WINDOW], whole(marks[frames.WHICH])
     precise = larger(0.05 * window, 4e-16 * (abs(t) + size))
+    near = TAYLOR * settings[frames.RTOL] * size * size
+    made = strikes and window == 0.0 and (size - h) * (size - h) <= near
+    if made:
+        size = h  # the flight that is there ends so near to the impact that its end can be moved
     for attempt in range(CORRECTIONS):
-        status = plain.phase(model, staged, settings, AGAIN, t, size, frame, iwork, record)
-        if status != 0:
-            return status
+        if not made:
+            status = plain.phase(model, staged, settings, AGAIN, t, size, frame, iwork, record)
+            if status != 0:
+                return status
         if not strikes or attempt == CORRECTIONS - 1:
             break
         row = layout[layout[CONTACT_ROW] + which]
         model.gap(t + size, q, model.par, g)
         model.kinematics(t + size, q, model.par, W, w)
         fall = row_dot(layout, W, row, v) + w[row]
-        if not fall < 0.0 or abs(g[which]) <= precise * -fall:
+        if not fall < 0.0 or (abs(g[which]) <= precise * -fall and not made):
             break
-        if not abs(g[which]) < -0.1 * size * fall:
+        late = -g[which] / fall
+        if not abs(late) < 0.1 * size:
             break  # a grazing that one step of Newton would leave
-        size -= g[which] / fall
+        if late * late <= near and window == 0.0:
+            # the forces do not change in so short a time: the end is moved without making the flight again
+            if not made:
+                status = plain.phase(model, staged, settings, FILL, t, size, frame, iwork, record)
+                if status != 0:
+                    return status
+            move_end(model, settings, late, frame)
+            stretch(model, settings, 1.0 + late / size, frame)
+            marks[frames.LENGTH] = size + late
+            return 0
+        size += late
+        made = False
     if strikes and window > 0.0:
         size = larger(size - 0.5 * window, 1e-3 * size)
         status = plain.phase(model, staged, settings, AGAIN, t, size, frame, iwork, record)
@@ -283,3 +306,54 @@ def snap(model, plain, settings, t, size, frame, iwork, record):
             return status
     marks[frames.LENGTH] = size
     return plain.phase(model, staged, settings, FILL, t, size, frame, iwork, record)
+
+
+@unit(I(MODEL, A, F, A))
+def move_end(model, settings, time, frame):
+    """Move the end of a flight by a very short time, with its velocity and acceleration."""
+    layout = model.layout
+    nq, nv = layout[NQ], layout[NV]
+    q, v, q_dot, mean, a = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.MOVED),
+        part(settings, frame, frames.A_LAST),
+    )
+    for i in range(nv):
+        mean[i] = v[i] + 0.5 * time * a[i]
+        v[i] += time * a[i]
+    model.rate(q, mean, model.par, q_dot)
+    for i in range(nq):
+        q[i] += time * q_dot[i]
+    return 0
+
+
+@unit(I(MODEL, A, F, A))
+def stretch(model, settings, ratio, frame):
+    """Write the nodes of the same polynomials for a flight that is longer by a ratio."""
+    layout, marks = model.layout, part(settings, frame, frames.MARKS)
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(marks[frames.NODES])
+    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
+    work, nodes, R = (
+        part(settings, frame, frames.STRETCH),
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.NODE_FORCES),
+    )
+    for k in range(n):
+        lagrange_weights(c, ratio * c[k], vec(work, k * n, n))
+    column, at = vec(work, n * n, n), 0
+    for block in range(5):
+        size = nq if block == 0 or block == 2 else nv
+        values = vec(nodes, at, n * size)
+        if block == 4:
+            size, values = nr, R
+        at += n * size
+        for i in range(size):
+            for k in range(n):
+                column[k] = 0.0
+                for j in range(n):
+                    column[k] += work[k * n + j] * values[j * size + i]
+            for k in range(n):
+                values[k * size + i] = column[k]
+    return 0

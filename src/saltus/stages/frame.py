@@ -25,19 +25,19 @@ FLIGHT_SETTINGS = SETTINGS + 9
 (
     KEPT, MARKS, MEMORY, Q_START, V_START, Q_END, V_END, V_NEW, Q_SHIFTED, V_TRY, A_TRY, SLOPE, MOVED, FORCE, A_LAST,
     R_LAST, POWERS_LAST, SUM_R, SUM_POWERS, GAPS, IMPULSE, U_MINUS, U_PLUS, U_FIRST, CORRECTED, P_ZENO, SPARE, INFO,
-    SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, PHASE, INNER, FRAME,
-) = range(40)  # fmt: skip
+    SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, STRETCH, PHASE, INNER, FRAME,
+) = range(41)  # fmt: skip
 
 # ---- marks: numbers that the parts hand to each other
 (
     NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
-    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED,
-) = range(20)  # fmt: skip
-MARK_COUNT = 20
+    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN,
+) = range(21)  # fmt: skip
+MARK_COUNT = 21
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside RELEASED, STOPPED, BROKE of events/transition.py
 
-# ---- memory of a state: whether it is valid, the longest step so far; then vectors, see `memory_places`
-VALID, LONGEST, REMEMBERED = range(3)
+# ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event; then vectors
+VALID, LONGEST, CHANGED, REMEMBERED = range(4)
 INDEX, DIRECTION, A_BEGIN, R_BEGIN, U_BEGIN, POWERS_BEGIN, FIRED, LET_GO, LAST_VALUES, PHASE_MEMORY = range(10)
 
 # ---- integers: nc of each, then what the scanners found, then those of the inner parts
@@ -56,7 +56,7 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
         1, MARK_COUNT, REMEMBERED + sum(memory_sizes(layout, memory)), nq, nv, nq, nv, nv, nq, nv, nv, nv, nv, nv, nv,
         nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
         2, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
-        scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, phase, inner,
+        scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), phase, inner,
     ]  # fmt: skip
 
 

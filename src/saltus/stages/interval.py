@@ -31,7 +31,7 @@ from saltus.layout import (
     W_COL,
     W_PTR,
 )
-from saltus.profile import multiply, solve
+from saltus.profile import factor, multiply, solve
 from saltus.reaction import row_add, row_dot
 from saltus.record import ITERATIONS, JACOBIAN_CALLS
 from saltus.stages.hold import (
@@ -368,26 +368,57 @@ def solve_interval(
 def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, room, hold, pivots, iwork, record):
     """Write the LU factors of the iteration matrix of the stages first ... end - 1 to the front of work."""
     layout = model.layout
-    nv, nc, nr, n = layout[NV], layout[NC], layout[NR], whole(tab[STAGES])
-    size = layout[SIZE]
-    Av, AA = vec(tab, VECTORS + 3 * n + VELOCITY * n * n, n * n), vec(tab, VECTORS + 3 * n + PRODUCT * n * n, n * n)
-    scratch = vec(work, room * room, nv)
-    at = work.shape[0] - (2 * nr + POWERS + nc) - 2 * size - 2 * nv * nv
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    at = work.shape[0] - (2 * nr + POWERS + nc) - 2 * layout[SIZE] - 2 * nv * nv
     J_q, J_v = vec(work, at, nv * nv), vec(work, at + nv * nv, nv * nv)
     at += 2 * nv * nv
-    f_q, f_v = vec(work, at, size), vec(work, at + size, size)
-    at += 2 * size
-    # the held rows at the start of the interval; forces and powers of this call are of no interest
-    r, u = vec(work, at, nr), vec(work, at + nr, nr)
-    status = accelerate(
-        model, t, q_0, v_0, index, direction, 0, scratch, r, u, vec(work, at + 2 * nr, POWERS + nc), hold, iwork,
-        record,
-    )  # fmt: skip
+    scratch = vec(work, room * room, nv)
+    status = jacobians(
+        model, t, q_0, v_0, index, direction, J_q, J_v, scratch, vec(work, at, work.shape[0] - at), hold, iwork, record
+    )
     if status != 0:
         return status
-    model.jacobian(t, q_0, v_0, model.par, f_q, f_v)
+    m = (end - first) * nv
+    G = vec(work, 0, m * m)
+    assemble(tab, h, first, end, nv, J_q, J_v, G)
+    return factor_dense(G, m, pivots)
+
+
+def jacobians_work(layout) -> int:
+    """Return the floats of the last workspace of `jacobians`."""
+    return 2 * int(layout[SIZE]) + 2 * int(layout[NR]) + POWERS + int(layout[NC])
+
+
+@unit(I(MODEL, F, A, A, J, A, A, A, A, A, A, J, RECORD))
+def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, hold, iwork, record):
+    """Write how accelerations under the index set change with positions and velocities, each nv x nv."""
+    layout = model.layout
+    nv, nc, nr, size = layout[NV], layout[NC], layout[NR], layout[SIZE]
+    f_q, f_v = vec(work, 0, size), vec(work, size, size)
+    # the held rows at the start of the interval; forces and powers of this call are of no interest
+    r, u = vec(work, 2 * size, nr), vec(work, 2 * size + nr, nr)
+    acting = layout[NJ] > 0
+    for c in range(nc):
+        acting = acting or index[c] == SLIP or index[c] == STICK
+    lu = vec(hold, 1, size)
+    if acting:
+        status = accelerate(
+            model, t, q, v, index, direction, 0, scratch, r, u, vec(work, 2 * size + 2 * nr, POWERS + nc), hold, iwork,
+            record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+    else:
+        iwork[COUNT], iwork[REDUNDANT] = 0, 0
+        if hold[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+            model.mass(t, q, model.par, lu)
+            status = factor(layout, lu)
+            if status != 0:
+                return status
+            hold[0] = 1.0
+    model.jacobian(t, q, v, model.par, f_q, f_v)
     record.counters[JACOBIAN_CALLS] += 1
-    lu, W = vec(hold, 1, size), vec(hold, 1 + size, layout[NW])
+    W = vec(hold, 1 + size, layout[NW])
     X = vec(hold, 1 + size + layout[NW], layout[NX])
     at = 1 + size + layout[NW] + layout[NX]
     unit_vector, column = vec(hold, at, nv), vec(hold, at + nv, nv)
@@ -402,7 +433,7 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
                 unit_vector[i], scratch[i] = 0.0, 0.0
             unit_vector[j] = 1.0
             multiply(layout, f_q if part == 0 else f_v, unit_vector, scratch)
-            if part == 1:
+            if part == 1 and acting:
                 turn_friction(model, index, direction, W, r, u, unit_vector, scratch)
             solve(layout, lu, scratch, scratch, column)
             if held > 0:
@@ -416,8 +447,14 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
                     J_q[i * nv + j] = scratch[i]
                 else:
                     J_v[i * nv + j] = scratch[i]
-    m = (end - first) * nv
-    G = vec(work, 0, m * m)
+    return 0
+
+
+@unit(I(A, F, I, I, I, A, A, A))
+def assemble(tab, h, first, end, nv, J_q, J_v, G):
+    """Write the iteration matrix I - h Av (x) J_v - h^2 Aq Av (x) J_q of the stages first ... end - 1."""
+    n, m = whole(tab[STAGES]), (end - first) * nv
+    Av, AA = vec(tab, VECTORS + 3 * n + VELOCITY * n * n, n * n), vec(tab, VECTORS + 3 * n + PRODUCT * n * n, n * n)
     for k in range(first, end):
         for other in range(first, end):
             for i in range(nv):
@@ -425,7 +462,7 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
                     value = -h * (Av[k * n + other] * J_v[i * nv + j] + h * AA[k * n + other] * J_q[i * nv + j])
                     value += 1.0 if k == other and i == j else 0.0
                     G[((k - first) * nv + i) * m + (other - first) * nv + j] = value
-    return factor_dense(G, m, pivots)
+    return 0
 
 
 @unit(I(MODEL, J, A, A, A, A, A, A))

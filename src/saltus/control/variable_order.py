@@ -1,0 +1,40 @@
+"""VariableOrder: the order of every step is guessed, the estimate adapted (Acary, Lecture 2, "variable order")."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+
+import numpy as np
+
+from saltus.control.doubling import GUESS, DoublingControl
+from saltus.errors import SettingError
+
+
+@dataclasses.dataclass(frozen=True)
+class VariableOrder(DoublingControl):
+    """Judge steps with impacts as of order 0, and smooth ones by the order that their estimates show.
+
+    The order of smooth steps follows from how the difference between h and h/2 changes with h; it is guessed again
+    whenever the step changes by more than a quarter. Nothing has to be known about the scheme.
+
+    Parameters
+    ----------
+    highest
+        Largest order to believe in.
+    """
+
+    highest: int = 8
+
+    name = "variable order"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if isinstance(self.highest, bool) or not isinstance(self.highest, numbers.Integral) or not self.highest >= 1:
+            raise SettingError(f"highest of VariableOrder is {self.highest!r}: it must be a whole number from 1 on")
+
+    def settings(self) -> np.ndarray:
+        return self._settings(GUESS, self.highest)
+
+
+VariableOrder.__doc__ = (VariableOrder.__doc__ or "").rstrip() + DoublingControl.PARAMETERS

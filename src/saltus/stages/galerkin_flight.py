@@ -1,0 +1,34 @@
+"""Flights by Galerkin intervals: settings and sizes of HpTDG."""
+
+from __future__ import annotations
+
+from math import log10
+
+import numpy as np
+
+from saltus.layout import NC, NV
+from saltus.stages.flight import Flight, make_flight
+from saltus.stages.interval import CLOSED, MOST, PROJECTED, REST, SETTINGS
+from saltus.stages.phase_galerkin import RAISED, galerkin_numbers, galerkin_phase, own_sizes
+
+ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
+MOST_SWEEPS = 12  # of an interval; one that needs more is made shorter
+
+
+def galerkin_flight(
+    layout: np.ndarray, contact_solver, *, tol: float, nodes: str, degree: int | None, top: int, closed: float,
+    rest: float, zeno: float, projection_tolerance: float,
+) -> Flight:  # fmt: skip
+    """Return a flight by intervals of one degree, or of degrees up to `top`."""
+    shared = np.zeros(SETTINGS)
+    shared[CLOSED], shared[REST], shared[PROJECTED], shared[MOST] = closed, rest, projection_tolerance, MOST_SWEEPS
+    # degrees grow with the digits that are asked for; after the first interval its polynomial decides
+    first = degree or min(top, max(2, round(1.0 - 0.7 * log10(tol))))
+    highest = degree or top
+    return make_flight(
+        layout, contact_solver, shared, [tol, tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0],
+        lambda begin: galerkin_numbers(layout, nodes, highest, first, degree is not None, begin),
+        galerkin_phase,
+        most_nodes=highest + RAISED + 1, phase_work=sum(own_sizes(layout, highest)),
+        inner_iwork=int(layout[NC]) + (highest + 1) * int(layout[NV]),
+    )  # fmt: skip

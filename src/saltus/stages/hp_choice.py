@@ -1,0 +1,105 @@
+"""Degree and length of the next interval, from how fast the stage polynomial of this one decays.
+
+The Legendre coefficients s_k of the stage accelerations, in units of the tolerance, fall like B r^k. On an interval x
+times as long they are B x (r x)^k, so that the error estimate of degree m is kappa_m B r^(m + 1) x^(m + 2), kappa_m
+being what the estimator makes of the last polynomial. Of all degrees the one is taken that costs the fewest force
+evaluations per unit of time.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+
+from saltus.compile.seam import larger, smaller, unit
+from saltus.compile.types import A, F, I
+
+# what is kept of a fit: length of its interval, log of B, log of r, whether there is one (2: nothing but a constant)
+FIT_H, FIT_LEVEL, FIT_RATE, FIT_KNOWN, FIT_SIZE = range(5)
+NOISE = 1e-13  # of the largest coefficient: what is smaller is rounding
+SLOWEST, FASTEST = -0.05, -9.0  # bounds of log r: nothing is known outside of them
+AIM = -1.2  # log of the error estimate that intervals aim at
+LARGEST_RATE = -0.5  # log of r x: beyond, a fit says nothing
+LONGEST = 7.0  # log of the longest interval over the last one
+RELUCTANCE = 0.95  # another degree must be cheaper than this
+
+
+@unit(I(A, I, A, F))
+def fit_decay(levels, degree, fit, h):
+    """Fit the decay of the coefficients 0 ... degree, by pairs, because odd or even ones may vanish."""
+
+    top = 0.0
+    for k in range(degree + 1):
+        top = larger(top, levels[k])
+    fit[FIT_H], fit[FIT_KNOWN] = h, 1.0
+    floor = NOISE * top
+    last = 0
+    for k in range(1, degree + 1):
+        if levels[k] > floor:
+            last = k
+    if last == 0 or not top > 0.0:
+        fit[FIT_KNOWN] = 2.0
+        return 0
+    rate = SLOWEST
+    if last >= 3:
+        upper, lower = levels[last] + levels[last - 1], levels[last - 2] + levels[last - 3]
+        rate = 0.5 * log(larger(upper, 1e-300) / larger(lower, 1e-300))
+        level = log(upper) - log(1.0 + exp(-rate))
+    elif last == 2:
+        rate = 0.5 * log(larger(levels[2] + levels[1], 1e-300) / larger(levels[0] + levels[1], 1e-300))
+        level = log(larger(levels[2], 0.1 * levels[1]))
+    else:
+        rate = log(larger(levels[1], 1e-300) / larger(levels[0], 1e-300))
+        level = log(levels[1])
+    rate = larger(smaller(rate, SLOWEST), FASTEST)
+    fit[FIT_RATE], fit[FIT_LEVEL] = rate, level - rate * last
+    return 0
+
+
+@unit(F(A, A, F, I))
+def expected_error(fit, kappa, h, degree):
+    """Return the log of the error estimate that a degree would have on an interval of length h."""
+
+    x = log(h / fit[FIT_H])
+    return log(kappa[degree]) + fit[FIT_LEVEL] + (degree + 1) * fit[FIT_RATE] + (degree + 2) * x
+
+
+@unit(F(A, A, F, I))
+def longest_step(fit, kappa, aim, degree):
+    """Return the longest interval on which a degree keeps its error estimate below exp(aim)."""
+
+    if fit[FIT_KNOWN] == 2.0:
+        return fit[FIT_H] * exp(LONGEST)
+    x = (aim - log(kappa[degree]) - fit[FIT_LEVEL] - (degree + 1) * fit[FIT_RATE]) / (degree + 2)
+    x = smaller(x, LARGEST_RATE - fit[FIT_RATE])
+    return fit[FIT_H] * exp(smaller(x, LONGEST))
+
+
+@unit(I(A, A, I, I, F, F))
+def best_degree(fit, kappa, degree, top, sweeps, extra):
+    """Return the degree with the fewest evaluations per unit of time; `extra` ones come with every interval."""
+    if fit[FIT_KNOWN] == 2.0:
+        return 1
+    best, cheapest = degree, 1e300
+    for m in range(1, top + 1):
+        if m > degree + 3:
+            break
+        cost = (1.0 + extra + sweeps * (m - 1)) / longest_step(fit, kappa, AIM, m)
+        if m == degree:
+            cost *= RELUCTANCE
+        if cost < cheapest:
+            best, cheapest = m, cost
+    return best
+
+
+@unit(I(A, A, F, I))
+def least_degree(fit, kappa, h, degree):
+    """Return the lowest degree up to `degree` that suffices on an interval of length h."""
+
+    if fit[FIT_KNOWN] == 2.0:
+        return 1
+    if log(h / fit[FIT_H]) + fit[FIT_RATE] > LARGEST_RATE:
+        return degree
+    for m in range(1, degree):
+        if expected_error(fit, kappa, h, m) <= AIM:
+            return m
+    return degree
