@@ -43,7 +43,7 @@ class HpTDG:
         Speed [m/s] below which an approach is no impact; None takes tol, 1e-12 at least.
     zeno_speed
         Bounces slower than this [m/s] are followed to their accumulation with frozen coefficients; None takes
-        sqrt(tol). 0 never does.
+        sqrt(tol)/2. 0 never does.
     solver
         Contact solver; None takes Direct for a single contact, Portfolio with friction, Lemke otherwise.
     projection_tolerance
@@ -112,7 +112,7 @@ class HpTDG:
             layout, contact_solver, tol=self.tol, nodes=self.nodes, degree=self.degree, top=self.max_degree,
             closed=max(1e-3 * self.tol, 1e-13) if self.closed_tolerance is None else self.closed_tolerance,
             rest=max(self.tol, 1e-12) if self.rest_tolerance is None else self.rest_tolerance,
-            zeno=float(np.sqrt(self.tol)) if self.zeno_speed is None else self.zeno_speed,
+            zeno=0.5 * float(np.sqrt(self.tol)) if self.zeno_speed is None else self.zeno_speed,
             projection_tolerance=self.projection_tolerance,
         )  # fmt: skip
         return flight_plan(self, layout, contact_solver, made)

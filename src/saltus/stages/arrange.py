@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, unit, vec, whole
+from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
-from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, NC, NJ, NR, NV, NW, SIZE
+from saltus.events.index_set import OPEN, SLIP, STICK
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NR, NV, NW, SIZE
+from saltus.profile import multiply
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.border import NORMAL, WHOLE, project
 from saltus.stages.frame import FOUND, part, remembered
 from saltus.stages.hold import POWERS
-from saltus.stages.interval import HOLD_AT, LARGEST, PROJECTED, REST
+from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, PROJECTED, REST
 from saltus.stages.settle import RELEASING
 
 
@@ -95,8 +96,54 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
             return status
         for i in range(nr):
             record.impulse[i] += corrected[i]
+    if struck == 1 and not anything and unchanged(model, settings, t, frame, iwork) == 1:
+        return 0
     return staged.settle(
         model, staged.reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index,
         remembered(settings, frame, frames.DIRECTION), resting, stopped, candidate, a_0, r_0, u_0, powers_0, info,
         inner, iinner, record,
     )  # fmt: skip
+
+
+@unit(I(MODEL, A, F, A, J))
+def unchanged(model, settings, t, frame, iwork):
+    """Return whether the forces behind an impact are those before it: they know no position and no velocity.
+
+    Then the acceleration is known as well, and no force has to be evaluated.
+    """
+    layout = model.layout
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    marks, g, u_plus = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.GAPS),
+        part(settings, frame, frames.U_PLUS),
+    )
+    given = (layout[FLAGS] & F_FREE) != 0 and (layout[FLAGS] & M_CONSTANT) != 0 and layout[NJ] == 0
+    if not given or marks[frames.END_KNOWN] == 0.0 or abs(marks[frames.LATE]) > 1e-14 * (abs(t) + marks[frames.LENGTH]):
+        return 0
+    for k in range(nc):
+        row = layout[layout[CONTACT_ROW] + k]
+        closed = g[k] <= settings[CLOSED] or iwork[frames.I_CLOSED * nc + k] == 1
+        if iwork[k] != OPEN or iwork[frames.I_CANDIDATE * nc + k] != 0 or (closed and not u_plus[row] > settings[REST]):
+            return 0
+    a_0, r_0, powers_0, a_last, v, M, f = (
+        remembered(settings, frame, frames.A_BEGIN),
+        remembered(settings, frame, frames.R_BEGIN),
+        remembered(settings, frame, frames.POWERS_BEGIN),
+        part(settings, frame, frames.A_LAST),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.MASS),
+        part(settings, frame, frames.FORCE),
+    )
+    for i in range(nv):
+        a_0[i], f[i] = a_last[i], 0.0
+    model.mass(t, part(settings, frame, frames.Q_END), model.par, M)
+    multiply(layout, M, a_0, f)
+    for i in range(nr):
+        r_0[i] = 0.0
+    for i in range(POWERS + nc):
+        powers_0[i] = 0.0
+    for i in range(nv):
+        powers_0[0] += f[i] * v[i]
+        powers_0[2] = larger(powers_0[2], abs(a_0[i]))
+    return 1

@@ -7,7 +7,7 @@ the window ends with, positions by the mean velocity. Bounces that return within
 from __future__ import annotations
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, PART, RECORD, A, F, I
+from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.transition import BROKE, RELEASED, STOPPED
 from saltus.layout import (
@@ -27,8 +27,8 @@ from saltus.layout import (
     RATE_IDENTITY,
     SIZE,
 )
-from saltus.profile import multiply
-from saltus.reaction import row_dot
+from saltus.profile import multiply, solve_row
+from saltus.reaction import row_add, row_dot
 from saltus.record import (
     DENSE_USED,
     DRIVE_WORK,
@@ -197,6 +197,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         for i in range(nr):
             record.impulse[i] += P[i]
         if ahead > 0.0:
+            hops_end(model, settings, ahead, closed, resting, frame)
             used = end_window(model, settings, t_end, ahead, used, frame, record)
         for i in range(nv):
             v[i] = v_new[i]
@@ -275,7 +276,8 @@ def begin_window(model, settings, t, window, frame, record):
     """Move the velocity over the window by the forces at its beginning, and count their work and impulses.
 
     Restitution looks at the velocity at the beginning, as Moreau's law does; a bounce that would be back within the
-    window is none.
+    window is none. The law acts where the body would be at the end: the rows turn over the window, which counts as much
+    as the forces do, and with rows of the beginning bodies would not come to rest on what is curved.
     """
     layout, inner = model.layout, part(settings, frame, frames.INNER)
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
@@ -310,6 +312,49 @@ def begin_window(model, settings, t, window, frame, record):
         record.header[FORCE_WORK] += 0.5 * window * f[i] * (v_start[i] + v[i])
     for i in range(nr):
         record.impulse[i] += window * r_last[i]
+    # the nodes of the smooth part are written: there is room for the position
+    first, shifted = part(settings, frame, frames.NODE_STATES), part(settings, frame, frames.Q_SHIFTED)
+    model.rate(q, v_start, model.par, shifted)
+    for i in range(layout[NQ]):
+        first[i] = q[i]
+        q[i] += window * shifted[i]
+    model.retract(q, model.par)
+    return 0
+
+
+@unit(I(MODEL, A, F, J, J, A))
+def hops_end(model, settings, window, closed, resting, frame):
+    """Let all closed contacts rest where none of them hops for longer than a window, as a box that rocks does."""
+    layout, inner = model.layout, part(settings, frame, frames.INNER)
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    slope, r_last, u_plus = (
+        part(settings, frame, frames.SLOPE),
+        part(settings, frame, frames.R_LAST),
+        part(settings, frame, frames.U_PLUS),
+    )
+    at = whole(settings[HOLD_AT]) + 1
+    lu, W, X = (
+        vec(inner, at, layout[SIZE]),
+        vec(inner, at + layout[SIZE], layout[NW]),
+        vec(inner, at + layout[SIZE] + layout[NW], layout[NX]),
+    )
+    at += layout[SIZE] + layout[NW] + layout[NX]
+    column, zeta = vec(inner, at + nv, nv), vec(inner, at + 2 * nv + nr, nr)
+    for c in range(nc):
+        if closed[c] == 0:
+            continue
+        row = layout[layout[CONTACT_ROW] + c]
+        solve_row(layout, lu, W, row, X, column)
+        for i in range(nv):
+            column[i] = 0.0
+        row_add(layout, X, row, 1.0, column)
+        # what would press without its own force
+        pressed = r_last[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, slope) - zeta[row]
+        if 2.0 * u_plus[row] > window * pressed and u_plus[row] > settings[REST]:
+            return 0
+    for c in range(nc):
+        if closed[c] == 1:
+            resting[c] = 1
     return 0
 
 
@@ -335,6 +380,8 @@ def end_window(model, settings, t_end, window, used, frame, record):
     slope, r_last = part(settings, frame, frames.SLOPE), part(settings, frame, frames.R_LAST)
     for i in range(nv):
         mean[i] = 0.5 * (v_start[i] + v_new[i])
+    for i in range(nq):
+        q[i] = nodes[i]  # the one of its beginning
     model.rate(q, mean, model.par, shifted)
     for j in range(n):
         for i in range(nv):

@@ -61,7 +61,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
     for k in range(nc):
         before[k] = index[k]
     known = memory[frames.VALID] == 1.0
-    if not known or kept[0] == 0.0:
+    if not known or kept[0] == 0.0 or kept[1] == t:  # also when its first step is tried once more
         for k in range(nc):
             if not known:
                 index[k], let_go[k] = OPEN, -1e300
@@ -85,7 +85,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                 rises, falls = last_values[k] < 0.0 and values[k] >= 0.0, last_values[k] > 0.0 and values[k] <= 0.0
                 if fired[k] == 0.0 and ((rises and way >= 0) or (falls and way <= 0)):
                     marks[frames.CROSSING] = k
-        memory[frames.VALID], kept[0] = 1.0, 1.0
+        memory[frames.VALID], kept[0], kept[1] = 1.0, 1.0, t
 
     # ---- an approach that begins closed (the start of a run, a reset) strikes at once
     near, holding, jammed = False, nj > 0, False
@@ -120,7 +120,9 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                     marks[frames.LIMIT] = smaller(marks[frames.LIMIT], time)
     still = marks[frames.PENDING] >= 0.0 or marks[frames.CROSSING] >= 0.0
     if holding and not still:
-        limit = slip_begins(model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], direction, room)
+        limit = slip_begins(
+            model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], marks[frames.WINDOW], direction, room
+        )
         marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
     if jammed and not still:
         marks[frames.LIMIT] = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
@@ -129,29 +131,35 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
     return 0
 
 
-@unit(F(MODEL, F, A, A, A, A, J, F, F, A, A))
-def slip_begins(model, t, q, v, a, u, index, rest, zeno, direction, work):
-    """Return the step allowed while a slip in space begins; until it is fast enough to turn it goes straight on.
+@unit(F(MODEL, F, A, A, A, A, J, F, F, F, A, A))
+def slip_begins(model, t, q, v, a, u, index, rest, zeno, window, direction, work):
+    """Return the step allowed while a slip in space begins or, with windows, comes to its end.
 
-    The friction of a slip from rest turns infinitely fast with rounding; in the time that it takes to reach the speed
-    `zeno` the direction in which it begins is good enough.
+    The friction of a slip from rest turns infinitely fast with rounding: until it is fast enough to turn it goes
+    straight on; in the time that it takes to reach the speed `zeno` the direction in which it begins is good enough. It
+    turns as fast before it stops; steps that estimate no error would pass the stop, so they halve the way to it.
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    W, at, longest = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300
+    W, at, longest, slow = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300, larger(zeno, sqrt(rest))
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         direction[2 * nc + c] = 0.0
         if index[c] != SLIP or end - row != 3:
             continue
-        if u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2] > rest * rest:
+        speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
+        if speed > rest and (window == 0.0 or speed <= slow):
             continue
         model.kinematics(t, q, model.par, W, vec(work, at, nr))
         model.curvature(t, q, v, model.par, vec(work, at + nr, nr))
-        fast = 0.0
+        fast, slowing = 0.0, 0.0
         for i in range(row + 1, end):
-            fast = larger(fast, abs(row_dot(layout, W, i, a) + work[at + nr + i]))
-        direction[2 * nc + c] = 1.0
-        longest = smaller(longest, zeno / larger(fast, 1e-300))
+            change = row_dot(layout, W, i, a) + work[at + nr + i]
+            fast, slowing = larger(fast, abs(change)), slowing - change * u[i]
+        if speed <= rest:
+            direction[2 * nc + c] = 1.0
+            longest = smaller(longest, (slow if window > 0.0 else zeno) / larger(fast, 1e-300))
+        elif slowing > 0.0:
+            longest = smaller(longest, 0.5 * speed * speed / slowing)
     return longest

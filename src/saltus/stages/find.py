@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.events.index_set import IMPULSIVE
@@ -81,7 +83,8 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
         row = layout[layout[CONTACT_ROW] + which]
         if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
             # a slip in space turns the faster the nearer its stop: approach it before it is reached
-            if U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2] > settings[ZENO] * settings[ZENO]:
+            slow = settings[ZENO] if marks[frames.WINDOW] == 0.0 else larger(settings[ZENO], sqrt(settings[REST]))
+            if U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2] > slow * slow:
                 kind, s = NOTHING, 0.75 * s
     marks[frames.EVENT_KIND], marks[frames.WHICH], marks[frames.PLACE] = kind, which, s
     marks[frames.STOPPING] = stopping

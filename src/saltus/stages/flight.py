@@ -141,7 +141,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
     if settings[WINDOW_FACTOR] > 0.0:
         window = settings[WINDOW_FACTOR] * memory[frames.LONGEST] ** settings[WINDOW_POWER]
         marks[frames.WINDOW] = larger(window, 8e-16 * (abs(t) + h))
-    marks[frames.FORESEEN] = -1.0
+    marks[frames.FORESEEN], marks[frames.LATE] = -1.0, 0.0
 
     # ---- smooth motion up to the first event
     status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
@@ -295,7 +295,7 @@ def snap(model, plain, settings, t, h, size, frame, iwork, record):
                     return status
             move_end(model, settings, late, frame)
             stretch(model, settings, 1.0 + late / size, frame)
-            marks[frames.LENGTH] = size + late
+            marks[frames.LENGTH], marks[frames.LATE] = size + late, late
             return 0
         size += late
         made = False

@@ -31,9 +31,9 @@ FLIGHT_SETTINGS = SETTINGS + 9
 # ---- marks: numbers that the parts hand to each other
 (
     NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
-    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN,
-) = range(21)  # fmt: skip
-MARK_COUNT = 21
+    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE,
+) = range(22)  # fmt: skip
+MARK_COUNT = 22
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside RELEASED, STOPPED, BROKE of events/transition.py
 
 # ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event; then vectors
@@ -53,7 +53,7 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
     nq, nv, nc, nj, nr, ne = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, NE))
     width = POWERS + nc
     return [
-        1, MARK_COUNT, REMEMBERED + sum(memory_sizes(layout, memory)), nq, nv, nq, nv, nv, nq, nv, nv, nv, nv, nv, nv,
+        2, MARK_COUNT, REMEMBERED + sum(memory_sizes(layout, memory)), nq, nv, nq, nv, nv, nq, nv, nv, nv, nv, nv, nv,
         nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
         2, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
         scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), phase, inner,

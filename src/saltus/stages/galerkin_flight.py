@@ -23,7 +23,7 @@ def galerkin_flight(
     shared = np.zeros(SETTINGS)
     shared[CLOSED], shared[REST], shared[PROJECTED], shared[MOST] = closed, rest, projection_tolerance, MOST_SWEEPS
     # degrees grow with the digits that are asked for; after the first interval its polynomial decides
-    first = degree or min(top, max(2, round(1.0 - 0.7 * log10(tol))))
+    first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
     highest = degree or top
     return make_flight(
         layout, contact_solver, shared, [tol, tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0],

@@ -20,6 +20,8 @@ SLOWEST, FASTEST = -0.05, -9.0  # bounds of log r: nothing is known outside of t
 AIM = -1.2  # log of the error estimate that intervals aim at
 LARGEST_RATE = -0.5  # log of r x: beyond, a fit says nothing
 LONGEST = 7.0  # log of the longest interval over the last one
+LEAST_SHIFT = -2.0  # by accident an estimate may be small
+LEAST = 3  # degree of motion that is not uniformly accelerated: lower ones show no decay to go by
 RELUCTANCE = 0.95  # another degree must be cheaper than this
 
 
@@ -63,6 +65,19 @@ def expected_error(fit, kappa, h, degree):
     return log(kappa[degree]) + fit[FIT_LEVEL] + (degree + 1) * fit[FIT_RATE] + (degree + 2) * x
 
 
+@unit(I(A, A, F, I, F, I))
+def calibrate(fit, kappa, h, degree, error, fresh):
+    """Shift the level of a fit so that it gives the estimate that was found; one that is not fresh only upwards."""
+    if fit[FIT_KNOWN] != 1.0:
+        return 0
+    shift = log(larger(error, 1e-30)) - expected_error(fit, kappa, h, degree)
+    if fresh == 1:
+        fit[FIT_LEVEL] += larger(shift, LEAST_SHIFT)
+    elif shift > 0.0:
+        fit[FIT_LEVEL] += shift
+    return 0
+
+
 @unit(F(A, A, F, I))
 def longest_step(fit, kappa, aim, degree):
     """Return the longest interval on which a degree keeps its error estimate below exp(aim)."""
@@ -80,7 +95,7 @@ def best_degree(fit, kappa, degree, top, sweeps, extra):
     if fit[FIT_KNOWN] == 2.0:
         return 1
     best, cheapest = degree, 1e300
-    for m in range(1, top + 1):
+    for m in range(LEAST if top > LEAST else top, top + 1):
         if m > degree + 3:
             break
         cost = (1.0 + extra + sweeps * (m - 1)) / longest_step(fit, kappa, AIM, m)
@@ -99,7 +114,7 @@ def least_degree(fit, kappa, h, degree):
         return 1
     if log(h / fit[FIT_H]) + fit[FIT_RATE] > LARGEST_RATE:
         return degree
-    for m in range(1, degree):
+    for m in range(2, degree):
         if expected_error(fit, kappa, h, m) <= AIM:
             return m
     return degree

@@ -27,7 +27,9 @@ from saltus.stages.hp_choice import (
     AIM,
     FIT_KNOWN,
     FIT_SIZE,
+    LEAST,
     best_degree,
+    calibrate,
     fit_decay,
     least_degree,
     longest_step,
@@ -585,6 +587,9 @@ def judge(model, settings, task, degree, t, h, frame, record):
         decay = larger(decay, 0.05)
     elif degree >= 2:
         decay = larger(0.1, smaller(1.0, larger(levels[degree], levels[degree - 1]) / larger(levels[0], 1e-300)))
+    # by symmetry the last coefficient may vanish, and with it the jump: then the one before says how large it could be
+    if degree >= 2:
+        error = larger(error, kappa[degree] * larger(levels[degree], levels[degree - 1] * decay))
     header[ERROR], header[DEGREE] = error * decay, degree
     if settings[at + FIXED] == 1.0:
         header[ERROR], header[NEXT_H] = 0.0, h
@@ -592,8 +597,11 @@ def judge(model, settings, task, degree, t, h, frame, record):
     if task != TRY:
         return 0
     top = whole(settings[at + TOP])
-    if fit[FIT_KNOWN] == 0.0 or degree >= 4 or degree >= whole(numbers[NEXT_DEGREE]) or header[ERROR] > 1.0:
+    if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers[NEXT_DEGREE]):
         fit_decay(levels, degree, fit, h)
+        calibrate(fit, kappa, h, degree, header[ERROR], 1)
+    else:  # too few coefficients for a fit, but enough to see that the last one promised too much
+        calibrate(fit, kappa, h, degree, header[ERROR], 0)
     # a Jacobian comes with most intervals
     extra = 0.0 if (layout[FLAGS] & J_CONSTANT) != 0 else 1.0 * nv
     best = best_degree(fit, kappa, degree, top, numbers[SWEEPS_MEAN], extra)
