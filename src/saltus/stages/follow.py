@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.events.index_set import OPEN
 from saltus.events.zeno import CLOSED as ENDED
 from saltus.events.zeno import COUNT, DURATION, accumulate
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE
-from saltus.profile import factor, multiply, quadratic
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
+from saltus.profile import factor, multiply, quadratic, solve
 from saltus.reaction import row_dot
 from saltus.record import ACCUMULATION, DRIVE_WORK, EVENT_COLUMNS, EVENT_COUNT, EVENTS_USED, FORCE_WORK, H_USED
 from saltus.reporting import new_event
 from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
 from saltus.stages.dense import HEADER
-from saltus.stages.frame import FOUND, ZENO, part, remembered
+from saltus.stages.frame import ATOL, FOUND, RTOL, ZENO, part, remembered
 from saltus.stages.hold import accelerate
-from saltus.stages.interval import HOLD_AT, LARGEST
+from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST
 from saltus.stages.piece import put_piece
 
+VISIBLE = 200.0  # bounces lower than a hundred times the gap that counts as closed
+FROZEN = 0.2  # of the tolerance: what the turning of frozen rows may cost
 
-@unit(I(MODEL, A, F, A, J))
-def bouncing(model, settings, t, frame, iwork):
-    """Mark the contacts whose bounces are slow and low; return how many, 0 while one still bounces high."""
+
+@unit(I(MODEL, A, F, A, J, A))
+def bouncing(model, settings, t, frame, iwork, fastest):
+    """Mark the contacts whose bounces are slow and low; return how many, 0 while one still bounces high.
+
+    fastest: one number, the speed below which a bounce is slow: the setting, or that of bounces which are so low that
+    they could hardly be told from lasting contact.
+    """
     layout = model.layout
-    nc, inner, zeno = layout[NC], part(settings, frame, frames.INNER), settings[ZENO]
+    nv, nc, nr, inner = layout[NV], layout[NC], layout[NR], part(settings, frame, frames.INNER)
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
     q, v, g, u_plus, w = (
@@ -40,7 +49,17 @@ def bouncing(model, settings, t, frame, iwork):
         ivec(iwork, frames.I_CLOSED * nc, nc),
         ivec(iwork, frames.I_MEMBER * nc, nc),
     )
-    W, members = vec(room, 1 + layout[SIZE], layout[NW]), 0
+    a_0, members = remembered(settings, frame, frames.A_BEGIN), 0
+    W, at = vec(room, 1 + layout[SIZE], layout[NW]), 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
+    zeta = vec(room, at + nr, nr)
+    frozen(model, t, q, v, room)
+    zeno = settings[ZENO]
+    for k in range(nc):
+        if closed[k] == 1 and index[k] == OPEN:
+            row = layout[layout[CONTACT_ROW] + k]
+            pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
+            zeno = larger(zeno, sqrt(VISIBLE * settings[CLOSED] * larger(pressed, 0.0)))
+    fastest[0] = zeno
     for k in range(nc):
         row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
         member[k] = 0
@@ -109,9 +128,11 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
     room = vec(inner, at, inner.shape[0] - at)
     W, size = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.LENGTH]
     begin = t + size
-    members = bouncing(model, settings, begin, frame, iwork)
+    fastest = vec(part(settings, frame, frames.WEIGHTS), 0, 1)
+    members = bouncing(model, settings, begin, frame, iwork, fastest)
     if members == 0:
         return 0
+    visible = fastest[0] <= settings[ZENO]
     for i in range(nv):
         slope[i] = 0.0
     status = 0
@@ -120,7 +141,7 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             v_try[i] = v[i]
         frozen(model, begin, q, v, room)
         status = accumulate(
-            model, staged.reaction, index, member, a_0, slope, g, settings[ZENO], 1e-15, h - size, v_try, moved, P,
+            model, staged.reaction, index, member, a_0, slope, g, fastest[0], 1e-15, h - size, v_try, moved, P,
             summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
         )  # fmt: skip
         if status < 0:
@@ -142,6 +163,9 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
                 return 0
             for i in range(nv):
                 slope[i] = (a_try[i] - a_0[i]) / larger(summary[DURATION], 1e-300)
+
+    if visible and turned(model, settings, begin + summary[DURATION], frame, iwork) > FROZEN:
+        return 0
 
     # ---- energy, impulse, dense output
     duration, pushed = summary[DURATION], 0.0
@@ -211,3 +235,34 @@ def frozen(model, t, q, v, work):
     model.kinematics(t, q, model.par, vec(work, 1 + size, nw), vec(work, at, nr))
     model.curvature(t, q, v, model.par, vec(work, at + nr, nr))
     return status
+
+
+@unit(F(MODEL, A, F, A, J))
+def turned(model, settings, t, frame, iwork):
+    """Return what it means for the velocity, over the tolerance, that the rows were frozen while they turned."""
+    layout, inner = model.layout, part(settings, frame, frames.INNER)
+    nv, nc, nw = layout[NV], layout[NC], layout[NW]
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    lu, W, column = vec(room, 1, layout[SIZE]), vec(room, 1 + layout[SIZE], nw), part(settings, frame, frames.V_NEW)
+    W_end, w_end = vec(part(settings, frame, frames.SCAN), 0, nw), part(settings, frame, frames.CORRECTED)
+    P, push, v = (
+        part(settings, frame, frames.P_ZENO),
+        part(settings, frame, frames.FORCE),
+        part(settings, frame, frames.V_END),
+    )
+    model.kinematics(t, part(settings, frame, frames.Q_SHIFTED), model.par, W_end, w_end)
+    for i in range(nv):
+        push[i] = 0.0
+    columns = layout[W_COL]
+    for c in range(nc):
+        if iwork[frames.I_MEMBER * nc + c] == 0:
+            continue
+        for row in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
+            for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+                push[layout[columns + k]] += 0.5 * (W_end[k] - W[k]) * P[row]
+    solve(layout, lu, push, push, column)
+    worst, speed = 0.0, 0.0
+    for i in range(nv):
+        worst, speed = larger(worst, abs(push[i])), larger(speed, abs(v[i]))
+    return worst / (settings[ATOL] + settings[RTOL] * speed)

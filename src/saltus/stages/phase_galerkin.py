@@ -67,6 +67,7 @@ NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JAC
     NEXT_DEGREE, CONTRACTION, J_KNOWN, SERIES_T, SERIES_H, SERIES_N, STIFF, SWEEPS_MEAN, FORESEEN, DEGREE_NOW, H_NOW,
     STIFF_COUNT, NUMBER_COUNT,
 ) = range(13)  # fmt: skip
+MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
 STIFF_FROM, STIFF_TO = 6.0, 3.0  # h times the largest rate of the forces at which D+ takes over, and gives back
 
@@ -409,6 +410,27 @@ def refine(model, settings, degree, h, frame):
     return 0
 
 
+@unit(I(MODEL, A, A, F, A, A, A, A, I, A))
+def place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, before):
+    """Write the stage positions of stage velocities; where q_dot = B(q) v they are found by iteration."""
+    layout = model.layout
+    nq = layout[NQ]
+    if (layout[FLAGS] & RATE_IDENTITY) != 0:
+        return move(model, tab, h, q_0, Q, V, Q_dot, n)
+    for _ in range(MOST_PLACINGS):
+        for i in range(n * nq):
+            before[i] = Q[i]
+        move(model, tab, h, q_0, Q, V, Q_dot, n)
+        moved, size = 0.0, 0.0
+        for i in range(n * nq):
+            moved, size = larger(moved, abs(Q[i] - before[i])), larger(size, abs(Q[i]))
+        if not moved < 1e300:
+            return STALLED
+        if moved <= PLACED * (settings[ATOL] + settings[RTOL] * size) + 1e-16 * size:
+            return 0
+    return STALLED
+
+
 @unit(I(MODEL, A, I, F, F, A, J, RECORD))
 def solve_stages(model, settings, degree, t, h, frame, iwork, record):
     """Solve the stages of the interval from their guesses; write its end state."""
@@ -427,7 +449,11 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
     )
     at = n * (2 * nq + 2 * nv)
     R, U, powers = vec(stages, at, n * nr), vec(stages, at + n * nr, n * nr), vec(stages, at + 2 * n * nr, n * width)
-    change, G = own(settings, frame, CHANGE), own(settings, frame, MATRIX)
+    change, G, nodes = (
+        own(settings, frame, CHANGE),
+        own(settings, frame, MATRIX),
+        part(settings, frame, frames.NODE_STATES),
+    )
     q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
     q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
     r_0, powers_0 = remembered(settings, frame, frames.R_BEGIN), remembered(settings, frame, frames.POWERS_BEGIN)
@@ -477,7 +503,9 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         sweep += 1
         record.counters[ITERATIONS] += 1
         propagate(tab, h, v_0, idle, V, a, n, nv)
-        move(model, tab, h, q_0, Q, V, Q_dot, n)
+        status = place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, nodes)
+        if status != 0:
+            return status
         for k in range(first, end):
             status = accelerate(
                 model, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, 0,
@@ -509,7 +537,7 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
         left = moved * trusted / (1.0 - trusted)
         if smaller(moved, left) <= SOLVED or moved <= 1e-15 / settings[RTOL]:
-            converged = (flags & RATE_IDENTITY) != 0 or sweep > 1 or moved <= SOLVED
+            converged = True
         moved_before = moved
     if not converged:
         return STALLED
@@ -520,7 +548,9 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
 
     # ---- the stages of the solution, the one at the end, and the end itself
     propagate(tab, h, v_0, idle, V, a, n, nv)
-    move(model, tab, h, q_0, Q, V, Q_dot, n)
+    status = place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, nodes)
+    if status != 0:
+        return status
     if linear and not free:
         # the only sweep saw the forces of the guess: their power at the solution is v . M a
         f = part(settings, frame, frames.FORCE)
@@ -563,7 +593,11 @@ def judge(model, settings, task, degree, t, h, frame, record):
     stiff, kappa = whole(numbers[STIFF]), kappa_of(settings, whole(numbers[STIFF]))
     V, a = vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
     transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
-    v_0, v = part(settings, frame, frames.V_START), part(settings, frame, frames.V_END)
+    v_0, v, q_0 = (
+        part(settings, frame, frames.V_START),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.Q_START),
+    )
     header, error = record.header, 0.0
     for k in range(n):
         levels[k] = 0.0
@@ -574,6 +608,12 @@ def judge(model, settings, task, degree, t, h, frame, record):
             series[k * nv + i] = total
             scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(v[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
+        if (layout[FLAGS] & RATE_IDENTITY) == 0:  # what q_dot = B(q) v lacks is no less an error
+            for i in range(nq):
+                total = 0.0
+                for j in range(n):
+                    total += transform[k * n + j] * stages[n * (nq + nv) + j * nq + i]
+                levels[k] = larger(levels[k], h * abs(total) / (settings[ATOL] + settings[RTOL] * abs(q_0[i])))
     numbers[SERIES_T], numbers[SERIES_H], numbers[SERIES_N] = t, h, n
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
