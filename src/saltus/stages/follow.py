@@ -22,7 +22,7 @@ from saltus.stages.hold import accelerate
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST
 from saltus.stages.piece import put_piece
 
-VISIBLE = 200.0  # bounces lower than a hundred times the gap that counts as closed
+VISIBLE = 40.0  # bounces lower than twenty times the gap that counts as closed
 FROZEN = 0.2  # of the tolerance: what the turning of frozen rows may cost
 
 

@@ -583,7 +583,7 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
 def judge(model, settings, task, degree, t, h, frame, record):
     """Keep the polynomial, estimate the error, choose degree and length of the next interval."""
     layout, at = model.layout, whole(settings[PHASE_AT])
-    nq, nv, n = layout[NQ], layout[NV], degree + 1
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], degree + 1
     numbers, fit, levels = (
         own(settings, frame, NUMBERS),
         own(settings, frame, FIT),
@@ -592,6 +592,7 @@ def judge(model, settings, task, degree, t, h, frame, record):
     stages, series = own(settings, frame, STAGE), own(settings, frame, SERIES)
     stiff, kappa = whole(numbers[STIFF]), kappa_of(settings, whole(numbers[STIFF]))
     V, a = vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
+    R = vec(stages, n * (2 * nq + 2 * nv), n * nr)
     transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
     v_0, v, q_0 = (
         part(settings, frame, frames.V_START),
@@ -614,6 +615,11 @@ def judge(model, settings, task, degree, t, h, frame, record):
                 for j in range(n):
                     total += transform[k * n + j] * stages[n * (nq + nv) + j * nq + i]
                 levels[k] = larger(levels[k], h * abs(total) / (settings[ATOL] + settings[RTOL] * abs(q_0[i])))
+        for i in range(nr - layout[NJ]):  # neither are impulses of lasting forces, which the motion need not show
+            total = 0.0
+            for j in range(n):
+                total += transform[k * n + j] * R[j * nr + i]
+            levels[k] = larger(levels[k], h * abs(total) / (settings[ATOL] + settings[RTOL] * h * abs(R[i])))
     numbers[SERIES_T], numbers[SERIES_H], numbers[SERIES_N] = t, h, n
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
