@@ -9,8 +9,9 @@ import pytest
 
 import saltus as sl
 from saltus.cli import main
-from saltus.study.reproductions import Experiment, Reproduction
+from saltus.study.reproductions import Experiment, Lecture, Reproduction, lecture
 from saltus.study.reproductions.figures_5_7 import clenshaw_curtis_order, experiments, exponential_flight
+from saltus.study.reproductions.lecture import all_families, floor
 
 DEGREES = (1, 2, 3)
 LABELS = ["MJ", *(f"D{degree}{side}" for degree in DEGREES for side in "-+")]
@@ -19,6 +20,11 @@ LABELS = ["MJ", *(f"D{degree}{side}" for degree in DEGREES for side in "-+")]
 @pytest.fixture(scope="module")
 def made() -> Reproduction:
     return sl.study.figures_5_7(quick=True, degrees=DEGREES, progress=False)
+
+
+@pytest.fixture(scope="module")
+def shown() -> Lecture:
+    return lecture(quick=True, progress=False)
 
 
 @pytest.fixture
@@ -161,6 +167,99 @@ def test_wrong_degrees_are_refused(degrees):
         sl.study.figures_5_7(degrees=degrees)
 
 
+# ---- the lecture
+
+ESTIMATES = ("order 0", "order 1", "order 2")
+PROBLEMS = ("ball", "oscillator")
+
+
+@pytest.mark.parametrize("family, labels", [("orders", ESTIMATES), ("variable-order", ("variable",))])
+def test_differences_alone_ignore_the_tolerance_on_the_ball_with_theta_one_half(shown, family, labels):
+    table = shown.tables[family, "ball"]
+    for label in labels:
+        assert table.error(f"{label}, θ = 1/2", "q").min() > 1e-2
+        assert abs(shown.slope(family, "ball", f"{label}, θ = 1/2", "v")) < 0.2
+
+
+def test_with_the_violation_the_ball_follows_the_tolerance(shown):
+    for label in ESTIMATES:
+        assert shown.slope("violation", "ball", f"{label}, θ = 1/2", "q") > 0.9
+        assert shown.slope("violation", "ball", f"{label}, θ = 1/2", "v") > 0.8
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_located_impacts_make_the_error_fall_with_the_tolerance(shown, problem):
+    for theta in ("1/2", "1"):
+        for quantity in ("q", "v"):
+            assert shown.slope("variable-order", problem, f"located, θ = {theta}", quantity) > 0.8
+
+
+@pytest.mark.parametrize("family", ["orders", "violation"])
+def test_theta_one_costs_as_much_work_as_precision_whatever_the_order_of_the_estimate(shown, family):
+    for label in ESTIMATES:
+        slope = shown.slope(family, "ball", f"{label}, θ = 1", "q", against="evaluations")
+        assert slope == pytest.approx(-1.0, abs=0.15)
+
+
+@pytest.mark.parametrize("family", ["implicit", "half-explicit"])
+def test_any_order_reaches_the_order_of_its_base_and_one_more_where_flight_is_exact(shown, family):
+    for base, order in all_families()[family].promised.items():
+        for quantity in ("q", "v"):
+            assert shown.slope(family, "oscillator", base, quantity) > order - 0.25
+            assert shown.slope(family, "ball", base, quantity) == pytest.approx(order + 1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_splitting_is_of_order_one(shown, problem):
+    for label in ("constant", "impulses only"):
+        assert shown.slope("splitting", problem, label, "q") == pytest.approx(1.0, abs=0.25)  # errors scatter
+
+
+def test_no_run_of_the_lecture_fails(shown):
+    assert not any(table.failures for table in shown.tables.values())
+    assert "failed" not in str(shown)
+
+
+def test_slopes_of_the_lecture_end_where_rounding_begins(shown):
+    table = shown.tables["half-explicit", "ball"]
+    error, h = table.error("dop853", "q"), table.setting("dop853")
+    above = error > floor("ball", "q")
+    assert 3 <= np.count_nonzero(above) < len(error)
+    fitted = np.polyfit(np.log(h[above]), np.log(error[above]), 1)[0]
+    assert shown.slope("half-explicit", "ball", "dop853", "q") == pytest.approx(fitted, rel=1e-12)
+
+
+def test_an_unknown_family_of_the_lecture_is_named_with_those_there_are(shown):
+    with pytest.raises(sl.SettingError, match="families contains 'order': families are orders, violation"):
+        lecture(families=["order"])
+    with pytest.raises(sl.SettingError, match="no runs of orders, rod: there are orders, ball"):
+        shown.slope("orders", "rod", "order 0, θ = 1", "q")
+
+
+def test_the_picture_of_the_lecture_has_two_panels_and_slopes_for_each_family_and_problem(shown, tmp_path):
+    families = {name: shown.families[name] for name in ("orders", "implicit")}
+    tables = {key: table for key, table in shown.tables.items() if key[0] in families}
+    figure = Lecture(families, tables).plot(path=tmp_path / "lecture.png")
+    assert (tmp_path / "lecture.png").stat().st_size > 10_000
+    panels = [axes for axes in figure.axes if axes.axison]
+    assert len(panels) == 2 * 2 * 2
+    assert all(axes.get_xlabel() == "work [evaluations]" and "[m" in axes.get_title(loc="left") for axes in panels)
+    texts = [text.get_text() for axes in figure.axes if axes.get_legend() for text in axes.get_legend().get_texts()]
+    assert len(texts) == 2 * sum(len(family.runs) for family in families.values())
+    slope = shown.slope("implicit", "oscillator", "radau5", "q")
+    assert any(text.startswith("radau5") and f"{slope:.2f}" in text for text in texts)
+
+
+def test_the_full_lecture_has_more_tolerances_and_finer_steps():
+    full, quick = all_families(), all_families(quick=True)
+    for name, family in full.items():
+        for label, run in family.of("ball").items():
+            few = quick[name].of("ball")[label]
+            setting = "tol" if "tol" in run else "h"
+            assert len(run[setting]) > len(few[setting])
+            assert min(run[setting]) <= min(few[setting])
+
+
 # ---- the command
 
 
@@ -172,13 +271,28 @@ def test_the_command_prints_the_table_and_draws_the_picture(call, tmp_path):
     assert (tmp_path / "figures.svg").read_text().startswith("<?xml")
 
 
+def test_the_command_writes_every_run_of_the_lecture(call, tmp_path):
+    code, out, err = call(f"reproduce lecture --quick --families implicit --csv {tmp_path}/runs.csv")
+    assert (code, err) == (0, "")
+    for word in ("radau3", "lobatto3c", "oscillator", "promised", "written"):
+        assert word in out
+    head, *lines = (tmp_path / "runs.csv").read_text().splitlines()
+    assert head.startswith("family,problem,run,setting,value,quantity,norm,error,evaluations")
+    assert len(lines) == 2 * 2 * sum(
+        len(run["h"]["ball"]) for run in all_families(quick=True)["implicit"].runs.values()
+    )
+
+
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("reproduce", "NAME is missing: write saltus reproduce figures-5-7"),
+        ("reproduce", "NAME is missing: write saltus reproduce figures-5-7 or lecture"),
         ("reproduce figure-5-6", "no reproduction is called 'figure-5-6': did you mean figures-5-7?"),
         ("reproduce figures-5-7 --degrees 1,x", "--degrees is '1,x': it must be whole numbers"),
         ("reproduce figures-5-7 --degrees 0", "degrees contains 0: degrees are whole numbers, 1 to 12"),
+        ("reproduce figures-5-7 --families implicit", "figures-5-7 has no --families: leave it out"),
+        ("reproduce lecture --degrees 1", "lecture has no --degrees: leave it out"),
+        ("reproduce lecture --csv /no/such/folder/runs.csv", "/no/such/folder"),
         ("reproduce figures-5-7 --degree 2", "did you mean --degrees?"),
         ("reproduce figures-5-7 --out errors.txz", "use .png, .pdf or .svg"),
         ("reproduce figures-5-7 --out /no/such/folder/errors.png", "/no/such/folder"),

@@ -1,26 +1,34 @@
-"""saltus reproduce: published experiments run anew, measured orders beside the expected ones."""
+"""saltus reproduce: published experiments run anew, measured orders and slopes beside the expected ones."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from cyclopts import Parameter
 
 from saltus.cli import settings
+from saltus.cli.convergence import written_words
 from saltus.cli.names import suggestion
 from saltus.cli.options import Option, command, family
+from saltus.cli.report import DONE, INTERRUPTED
 from saltus.cli.values import FILE, SWITCH, WHOLE, Reader
 from saltus.errors import SettingError
 
-NAME = Parameter(name="NAME", help="What to reproduce: figures-5-7.")
+FAMILIES = ("orders", "violation", "variable-order", "implicit", "half-explicit", "splitting")
+TAKES = {"figures-5-7": "half a minute", "lecture": "a minute"}
+NAME = Parameter(name="NAME", help="What to reproduce: figures-5-7 or lecture.")
 DOC = """Run published experiments anew and print measured orders beside the expected ones.
 
 $ saltus reproduce figures-5-7 --out figures.png
 $ saltus reproduce figures-5-7 --quick --degrees 1,2
+$ saltus reproduce lecture --out lecture.png --csv lecture.csv
 
 figures-5-7: bouncing ball in free flight, at rest, and with impacts that accumulate (Schindler, Acary 2014), by D-, D+ and Moreau-Jean with theta = 1. Errors are averaged over runs with slightly different steps; an error that is nothing but rounding is called exact.
+
+lecture: errors against work for the bouncing ball and a linear oscillator (Acary, Lecture 2, Aussois 2010): Moreau-Jean with steps by Richardson's estimates of order 0, 1 and 2, with the violation of the constraint and with variable order, schemes of any order by implicit and half-explicit methods, splitting with constant and adaptive steps.
 """  # noqa: E501  the terminal decides where lines end
 
 
@@ -34,9 +42,11 @@ def _degrees(text: str) -> tuple[int, ...]:
 def own_options() -> list[Option]:
     """Return the options of the command."""
     return [
-        Option("out", FILE, "Draw the errors over the step size into .png, .pdf or .svg."),
-        Option("quick", SWITCH, "Fewer and larger step sizes: seconds instead of half a minute.", "false"),
-        Option("degrees", Reader("M,M,...", _degrees), "Degrees of D- and D+, 1 to 12.", "1,2,3,4,5,6"),
+        Option("out", FILE, "Draw the errors over the step size or the work into .png, .pdf or .svg."),
+        Option("csv", FILE, "Write the table; of lecture all runs, one line per run and quantity."),
+        Option("quick", SWITCH, "Fewer and larger step sizes: seconds instead of a minute.", "false"),
+        Option("degrees", Reader("M,M,...", _degrees), "figures-5-7: degrees of D- and D+, 1 to 12.", "1,2,3,4,5,6"),
+        Option("families", written_words(FAMILIES), f"lecture: any of {', '.join(FAMILIES)}.", "all"),
     ]
 
 
@@ -47,8 +57,9 @@ def reproduce_command() -> Callable:
 
 
 def reproduce(word: str | None, given: dict[str, Any]) -> int:
-    """Check name and file, run, print the table and draw it."""
-    from saltus.study.reproductions import REPRODUCTIONS  # here, because it is needed by this command only
+    """Check name and file, run, print the table, write and draw it."""
+    from saltus.study.records import csv_text  # here, because they are needed by this command only
+    from saltus.study.reproductions import REPRODUCTIONS
 
     if word is None:
         raise SettingError(f"NAME is missing: write saltus reproduce {' or '.join(REPRODUCTIONS)}")
@@ -58,17 +69,24 @@ def reproduce(word: str | None, given: dict[str, Any]) -> int:
         raise SettingError(f"no reproduction is called {word!r}{near} (reproductions: {known})")
     name = names[_plain(word)]
     run = REPRODUCTIONS[name]
-    chosen = {field: value for field, value in given.items() if field != "out"}
+    chosen = {field: value for field, value in given.items() if field not in ("out", "csv")}
     for field in chosen:
         if field not in inspect.signature(run).parameters:
             raise SettingError(f"{name} has no --{field}: leave it out")
+    settings.check_files(given.get("csv"))
     settings.check_picture(given.get("out"))
+    if sys.stderr.isatty() and "quick" not in chosen:
+        print(f"saltus: {name} takes about {TAKES[name]}, and more where kernels are compiled first", file=sys.stderr)
     made = run(**chosen)
     print(made)
+    if "csv" in given:
+        rows = made.rows()
+        csv_text(list(rows[0]) if rows else [], rows, given["csv"])
+        print(f"written {given['csv']}")
     if "out" in given:
         made.plot(path=given["out"])
         print(f"written {given['out']}")
-    return 0
+    return INTERRUPTED if getattr(made, "interrupted", False) else DONE
 
 
 def _plain(name: str) -> str:

@@ -11,6 +11,7 @@ from saltus.stages.flight import Flight, make_flight
 from saltus.stages.interval import CLOSED, MOST, PROJECTED, REST, SETTINGS
 from saltus.stages.phase_galerkin import RAISED, galerkin_numbers, galerkin_phase, own_sizes
 
+SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
 MOST_SWEEPS = 12  # of an interval; one that needs more is made shorter
 
@@ -26,7 +27,7 @@ def galerkin_flight(
     first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
     highest = degree or top
     return make_flight(
-        layout, contact_solver, shared, [tol, tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0],
+        layout, contact_solver, shared, [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0],
         lambda begin: galerkin_numbers(layout, nodes, highest, first, degree is not None, begin),
         galerkin_phase,
         most_nodes=highest + RAISED + 1, phase_work=sum(own_sizes(layout, highest)),

@@ -17,7 +17,7 @@ from saltus.compile.types import A, F, I
 FIT_H, FIT_LEVEL, FIT_RATE, FIT_KNOWN, FIT_SIZE = range(5)
 NOISE = 1e-13  # of the largest coefficient: what is smaller is rounding
 SLOWEST, FASTEST = -0.05, -9.0  # bounds of log r: nothing is known outside of them
-AIM = -1.2  # log of the error estimate that intervals aim at
+AIM = -1.7  # log of the error estimate that intervals aim at
 LARGEST_RATE = -0.5  # log of r x: beyond, a fit says nothing
 LONGEST = 7.0  # log of the longest interval over the last one
 LEAST_SHIFT = -2.0  # by accident an estimate may be small

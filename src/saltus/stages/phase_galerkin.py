@@ -480,7 +480,9 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
 
     # ---- the matrix, from Jacobians in the middle of the predicted motion
     if end > first and not free:
-        stale = numbers[J_KNOWN] == 0.0 or numbers[CONTRACTION] * (degree - 1) > 0.1 * nv
+        # a Jacobian costs nv evaluations, a sweep one per stage: it pays soon
+        stale = numbers[CONTRACTION] * (degree - 1) > 0.1 * nv
+        stale = stale or (2 * nv < degree and numbers[CONTRACTION] > 1e-5)
         if linear:
             stale = numbers[J_KNOWN] == 0.0
         if (stale and numbers[SERIES_N] > 0.0) or numbers[J_KNOWN] == 0.0:
