@@ -21,7 +21,8 @@ FIXED = [
     sl.Splitting(),
     sl.Splitting("radau5", contact_forces=False),
 ]
-EVERY = [*FIXED, sl.EventDriven()]
+LOCATED = [sl.AnyOrder("rk4"), sl.AnyOrder("radau3")]  # a grid too, but impacts are located between its points
+EVERY = [*FIXED, *LOCATED, sl.EventDriven()]
 
 
 def run(problem: sl.Problem, scheme, steps: int = 400) -> sl.Solution:
@@ -45,6 +46,14 @@ def test_impacts_are_passed_with_order_one(scheme):
         errors.append(np.mean([np.mean(np.abs(sol.q - problem.exact.q(sol.t))) for sol in runs]))
     order = -np.polyfit(np.log(sizes), np.log(errors), 1)[0]
     assert 0.7 <= order <= 1.3
+
+
+@pytest.mark.parametrize("scheme", LOCATED, ids=named)
+def test_located_impacts_are_passed_with_the_order_of_the_base(scheme):
+    problem, grids = problems.impact_oscillator(t_end=8.0), [size + 17 * k for size in (83, 211) for k in range(6)]
+    runs = [run(problem, scheme, n) for n in grids]
+    errors = [np.mean(np.abs(sol.q - problem.exact.q(sol.t))) for sol in runs]
+    assert -np.polyfit(np.log(grids), np.log(errors), 1)[0] >= scheme.order - 0.25
 
 
 @pytest.mark.parametrize("scheme", EVERY, ids=named)

@@ -140,3 +140,10 @@ def test_splitting_keeps_the_order_of_its_base_only_between_impacts():
     smooth, through = example.orders("rkf45")
     assert smooth > 4.75
     assert 0.75 < through < 1.25
+
+
+def test_located_impacts_leave_every_base_its_order():
+    example = load("any_order")
+    for base, order, largest in (("kutta3", 3, 2e-4), ("rk4", 4, 2e-6), ("dopri5", 5, 2e-8)):
+        assert example.order(sl.AnyOrder(base)) > order - 0.25
+        assert example.error(sl.AnyOrder(base), 331) < largest

@@ -1,13 +1,15 @@
-"""Splitting: packed Runge-Kutta methods, orders, impacts at frozen positions, records."""
+"""Splitting: packed Runge-Kutta methods, orders, impacts at frozen positions, tolerances, records."""
 
 from __future__ import annotations
+
+import functools
 
 import numpy as np
 import pytest
 
 import saltus as sl
-from saltus import problems
-from saltus.control import Adaptive
+from saltus import problems, study
+from saltus.control import Adaptive, Fixed
 from saltus.errors import SettingError
 from saltus.stages.packed_methods import EXPLICIT, IMPLICIT, METHODS, packed_implicit, packed_method
 from saltus.stages.runge_kutta import table
@@ -269,7 +271,7 @@ def test_painleve_is_left_to_the_impulse():
     assert kinds.count("impact") == 1
 
 
-# ---- record, tolerances, settings
+# ---- record
 
 
 @pytest.mark.parametrize("contact_forces", [True, False])
@@ -280,21 +282,137 @@ def test_velocity_and_impulse_agree_on_both_sides_of_every_node(contact_forces):
     assert np.abs(sol.energy.defect).max() < 1e-13
 
 
+# ---- tolerances
+
+TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+STRUCK = {
+    "zeno_ball": problems.zeno_ball(),
+    "impact_oscillator": problems.impact_oscillator(),
+    "zeno_oscillator": problems.zeno_oscillator(),
+    "slider_crank": problems.slider_crank(t_end=0.02),
+}
+
+
+@functools.cache
+def reference(name: str) -> sl.Solution | None:
+    """Return what is known of a motion: None where it is exact."""
+    return sl.solve(STRUCK[name], scheme=sl.EventDriven(), tol=1e-12) if STRUCK[name].exact is None else None
+
+
+@functools.cache
+def followed(name: str, scheme: sl.Splitting) -> tuple[np.ndarray, np.ndarray]:
+    """Return the L1 errors of q and v over the dense output (tolerances, 2), and the evaluations of the force."""
+    runs = [sl.solve(STRUCK[name], scheme=scheme, tol=tol) for tol in TOLERANCES]
+    errors = [[study.error(run, reference(name), quantity) for quantity in "qv"] for run in runs]
+    return np.array(errors), np.array([run.work["f"] for run in runs])
+
+
+def slopes(table: np.ndarray) -> np.ndarray:
+    return np.polyfit(np.log(TOLERANCES), np.log(table), 1)[0]
+
+
 @pytest.mark.parametrize("base", ["rkf45", "dopri5", "dop853"])
-def test_an_adaptive_control_meets_the_tolerance_in_smooth_motion(base):
+@pytest.mark.parametrize("name", STRUCK)
+def test_the_error_falls_with_the_tolerance_through_located_impacts(name, base):
+    errors, _ = followed(name, sl.Splitting(base))
+    assert np.all(slopes(errors) > 0.8)
+    scale = STRUCK[name].t_span[1] * np.array([1.0, 150.0 if name == "slider_crank" else 2.0])
+    assert np.all(errors <= 30.0 * np.array(TOLERANCES)[:, None] * scale)
+
+
+@pytest.mark.parametrize("name", STRUCK)
+def test_the_work_of_located_impacts_stays_bounded(name):
+    _, evaluations = followed(name, sl.Splitting())
+    assert np.all(evaluations < 1000)  # four decades, accumulations of impacts and lasting contact among them
+    assert evaluations[-1] < 10 * evaluations[0]
+
+
+def test_a_rocking_box_comes_to_rest_with_bounded_work():
+    sol = sl.solve(problems.tumbling_box(), scheme=sl.Splitting(), tol=1e-6)
+    assert sol.work["f"] < 10_000
+    assert np.abs(sol.v[-1]).max() < 1e-9
+    assert sol.violation.max() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["zeno_ball", "impact_oscillator", "zeno_oscillator"])
+def test_impacts_met_by_penetration_follow_the_tolerance_too(name):
+    errors, evaluations = followed(name, sl.Splitting(location="penetration"))
+    assert np.all(slopes(errors) > 0.8)
+    assert np.all(evaluations < 2000)
+    assert np.all(evaluations > followed(name, sl.Splitting())[1])  # halving costs more than locating
+
+
+@pytest.mark.parametrize("name", ["zeno_ball", "zeno_oscillator"])
+def test_without_contact_forces_the_work_of_rest_explodes_with_the_root_of_the_tolerance(name):
+    # every step at rest falls freely by h^2 a / 2, which must not be more than the tolerance
+    tols, evaluations = (1e-6, 1e-7, 1e-8), []
+    for tol in tols:
+        evaluations.append(sl.solve(STRUCK[name], scheme=sl.Splitting(contact_forces=False), tol=tol).work["f"])
+    assert np.polyfit(np.log(tols), np.log(evaluations), 1)[0] == pytest.approx(-0.5, abs=0.05)
+    assert evaluations[0] > 10 * followed(name, sl.Splitting())[1][-1]
+
+
+def test_a_step_with_penetration_is_no_deeper_than_the_tolerance():
+    for tol in (1e-3, 1e-5):
+        sol = sl.solve(STRUCK["impact_oscillator"], scheme=sl.Splitting(location="penetration"), tol=tol)
+        impacts = np.isin(sol.t, sol.events["t"][sol.events["kind"] == "impact"])
+        assert impacts.any()
+        assert sol.gaps()[impacts].min() > -tol * (1.0 + np.abs(sol.q).max())
+        assert np.all(sol.gaps()[impacts] <= 1e-10)  # never early
+
+
+@pytest.mark.parametrize("base", ["rkf45", "dopri5", "dop853", "radau5"])
+def test_tolerances_are_met_in_smooth_motion(base):
     problem, steps = problems.double_pendulum(t_end=2.0), []
     for tol in (1e-5, 1e-7, 1e-9):
-        sol = sl.solve(problem, scheme=sl.Splitting(base), h=1e-3, tol=tol, control=Adaptive())
-        assert np.abs(sol.q[-1] - problem.exact.q(2.0)).max() < 30.0 * tol
+        sol = sl.solve(problem, scheme=sl.Splitting(base), tol=tol)
+        assert np.abs(sol.q[-1] - problem.exact.q(2.0)).max() < 3.0 * tol
         assert sol.step_error.max() <= 1.0
         steps.append(len(sol.t))
     assert steps[0] < steps[1] < steps[2]
 
 
-def test_an_adaptive_control_runs_through_impacts():
-    problem = problems.impact_oscillator(t_end=8.0)
-    sol = sl.solve(problem, scheme=sl.Splitting(), h=1e-3, tol=1e-6, control=Adaptive(h_max=0.01, order=5))
-    assert np.mean(np.abs(sol.q - problem.exact.q(sol.t))) < 0.05
+@pytest.mark.parametrize("contact_forces", [True, False])
+def test_a_force_that_jumps_at_a_break_is_seen_at_once(contact_forces):
+    def force(t, q, v):
+        return [np.where(t < 1.0, -q[0], 500.0 - 900.0 * q[0])]
+
+    def exact(t):
+        q, v, rest = np.cos(1.0), -np.sin(1.0), 500.0 / 900.0
+        return rest + (q - rest) * np.cos(30.0 * (t - 1.0)) + v / 30.0 * np.sin(30.0 * (t - 1.0))
+
+    scheme = sl.Splitting("dopri5", contact_forces=contact_forces)
+    sol = sl.solve(sl.System(M=1.0, f=force), (0.0, 3.0), 1.0, 0.0, scheme=scheme, tol=1e-7, breaks=[1.0])
+    assert sol.q[-1, 0] == pytest.approx(exact(3.0), abs=1e-6)
+    after = sol.t[1:][sol.t[:-1] >= 1.0]
+    assert after[0] - 1.0 > 1e-3  # the first step is refused, but not for what was before the break
+
+
+def test_located_impacts_come_with_events_of_the_user():
+    problem = STRUCK["impact_oscillator"]
+    half = sl.Event(lambda t, q, v: q[0] - 0.5, name="half")
+    sol = sl.solve(problem, scheme=sl.Splitting(), tol=1e-8, events=half)
+    times = sol.events["t"][sol.events["kind"] == "event"]
+    assert len(times) > 5
+    np.testing.assert_allclose(problem.exact.q(times)[:, 0], 0.5, atol=1e-6)
+    for scheme, options in ((sl.Splitting(), {"h": 0.01}), (sl.Splitting(location="penetration"), {"tol": 1e-6})):
+        with pytest.raises(SettingError, match="does not locate events"):
+            sl.solve(problem, scheme=scheme, events=half, **options)
+
+
+def test_one_tolerance_brings_the_other_along():
+    assert sl.Splitting().with_tolerance(1e-5, None) == sl.Splitting(rtol=1e-5, atol=1e-5)
+    assert sl.Splitting(rtol=1e-3, atol=1e-4).with_tolerance(1e-5, None) == sl.Splitting(rtol=1e-5, atol=1e-4)
+    assert sl.Splitting().with_tolerance(None, 1e-6).control() == Adaptive()
+    assert sl.Splitting().control() == Fixed()
+
+
+def test_without_tolerance_the_step_size_is_asked_for():
+    with pytest.raises(SettingError, match="h is missing: splitting rkf45 needs a step size"):
+        sl.solve(problems.zeno_ball(), scheme=sl.Splitting())
+
+
+# ---- settings
 
 
 def test_step_doubling_wraps_a_base_without_estimate():
@@ -308,8 +426,14 @@ def test_step_doubling_wraps_a_base_without_estimate():
         ({"base": "rk45"}, "base of Splitting is 'rk45'"),
         ({"impact": "previous"}, "impact of Splitting is 'previous'"),
         ({"contact_forces": 1}, "contact_forces of Splitting is 1"),
-        ({"rtol": 0.0}, "rtol of Splitting is 0.0"),
-        ({"atol": True}, "atol of Splitting is True"),
+        ({"rtol": 0.0, "atol": 1e-6}, "rtol of Splitting is 0.0"),
+        ({"atol": True, "rtol": 1e-6}, "atol of Splitting is True"),
+        ({"rtol": 1e-6}, "atol of Splitting is missing: give both"),
+        ({"location": "gap"}, "location of Splitting is 'gap': it must be 'time' or 'penetration'"),
+        ({"location": "time", "contact_forces": False}, "take contact_forces=True or location='penetration'"),
+        ({"rtol": 1e-6, "atol": 1e-6, "impact": "left"}, "impact of Splitting is 'left', which .* location='penetrat"),
+        ({"rtol": 1e-6, "atol": 1e-6, "projection": False}, "projection of Splitting is False, which"),
+        ({"base": "radau5", "rtol": 1e-6, "atol": 1e-6, "location": "penetration"}, "radau5 estimates no error"),
         ({"projection": 2}, "projection of Splitting is 2"),
         ({"closed_tolerance": -1.0}, "closed_tolerance of Splitting is -1.0"),
         ({"solver": sl.Lemke}, "with brackets"),
@@ -321,5 +445,11 @@ def test_wrong_settings_are_named(settings, message):
 
 
 def test_a_tolerance_for_a_base_without_estimate_is_refused():
-    with pytest.raises(SettingError, match="rk4 estimates no error"):
+    with pytest.raises(SettingError, match=r"rk4 estimates no error: take base = 'rkf45', .*StepDoubling"):
         sl.solve(problems.zeno_ball(), scheme=sl.Splitting("rk4"), h=0.01, tol=1e-6)
+
+
+@pytest.mark.parametrize("wrapper", [sl.StepDoubling, sl.Extrapolated])
+def test_a_scheme_that_chooses_its_steps_is_wrapped_by_none(wrapper):
+    with pytest.raises(SettingError, match="Splitting"):
+        wrapper(sl.Splitting(rtol=1e-6, atol=1e-6))

@@ -4,7 +4,8 @@
     M (v_new - v_1) = W P,     q_new = q_1       0 <= u_plus + e u_minus,  P >= 0,  one of them zero, where g(q_1) <= 0
 
 Joints are held at the stages. With continuous contact forces r closed contacts are held as well, by an index set that
-is decided at the start of the step and frozen in it; without, P carries what lasting contacts need.
+is decided at the start of the step and frozen in it; without, P carries what lasting contacts need. With tolerances
+steps end where contacts close, or are halved until they penetrate by the tolerance at most.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import numpy as np
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J, step_type
+from saltus.control.adaptive import Adaptive
+from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.laws import coulomb_spatial
@@ -57,7 +60,7 @@ from saltus.record import (
     VIOLATION,
 )
 from saltus.reporting import STICKING, new_event
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan, runge_kutta_plan
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
 from saltus.stages.dense import HEADER, interpolate, reaction
 from saltus.stages.galerkin import inertia_work
@@ -104,9 +107,12 @@ from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
 ESTIMATED = ("rkf45", "dopri5", "dop853")  # bases with an embedded error estimate
+SHARE = 0.1  # of the tolerance, for each step between located impacts: the errors of many steps add up
+UNIT = 1e-6  # what the estimates of constant steps are told in
+HALVES = 1.8  # to the power of the order: the error for which the control halves a step
 # behind the settings that all schemes with stages share
-RTOL, ATOL, FORCES, IMPLICIT, NODE_AT, TAB_AT, PAIR_AT = range(SETTINGS, SETTINGS + 7)
-OWN = SETTINGS + 7
+RTOL, ATOL, FORCES, IMPLICIT, DEPTH, NODE_AT, TAB_AT, PAIR_AT = range(SETTINGS, SETTINGS + 8)
+OWN = SETTINGS + 8
 EVENTS = 6  # most events of a contact in one step
 VALID, REMEMBERED = 0, 1
 NOISE = 1e-9  # of an approach: a contact that approached more slowly than this share when the step began did not
@@ -114,10 +120,10 @@ NOISE = 1e-9  # of an approach: a contact that approached more slowly than this 
 
 @dataclasses.dataclass(frozen=True)
 class Splitting:
-    """Smooth motion by a Runge-Kutta method over the whole step, then impacts at its end, at frozen positions.
+    """Smooth motion by a Runge-Kutta method, then impacts at its end, at frozen positions.
 
-    Order one through impacts whatever the base, the order of the base in smooth motion and, with contact forces, in
-    lasting contact.
+    With a step size h: order one through impacts whatever the base, the order of the base in smooth motion and, with
+    contact forces, in lasting contact. With tolerances (or `solve(..., tol=...)`) the scheme chooses its steps.
 
     Parameters
     ----------
@@ -130,8 +136,12 @@ class Splitting:
         Newton's law with the velocity before the impulse: "left" always, "rest" plastic where the forces of one step
         explain the approach or a body would be back within the step, so that it comes to rest.
     rtol, atol
-        Tolerance that scales the error estimate of "rkf45", "dopri5" and "dop853", relative to the coordinates and
-        velocities and absolute (in their units). A fixed step does not look at it.
+        Tolerance of a step, relative to the coordinates and velocities and absolute (in their units); None keeps equal
+        steps.
+    location
+        How steps with tolerances meet impacts. "time": the closing is located in time to the tolerance and the step
+        ends there. "penetration": a step that ends deeper than the tolerance is halved. None takes "time" with
+        contact forces, which it needs, and "penetration" without.
     projection
         Whether positions and velocities are put back onto joints and lasting contacts at the end of a step.
     closed_tolerance
@@ -151,8 +161,9 @@ class Splitting:
     base: str = "rkf45"
     contact_forces: bool = True
     impact: Literal["rest", "left"] = "rest"
-    rtol: float = 1e-6
-    atol: float = 1e-6
+    rtol: float | None = None
+    atol: float | None = None
+    location: Literal["time", "penetration"] | None = None
     projection: bool = True
     closed_tolerance: float = 1e-10
     solver: object | None = None
@@ -169,26 +180,74 @@ class Splitting:
             raise SettingError(f"impact of Splitting is {self.impact!r}: it must be 'rest' or 'left'")
         if not isinstance(self.contact_forces, bool | np.bool_):
             raise SettingError(f"contact_forces of Splitting is {self.contact_forces!r}: it must be True or False")
+        if self.location not in (None, "time", "penetration"):
+            raise SettingError(f"location of Splitting is {self.location!r}: it must be 'time' or 'penetration'")
+        if self.location == "time" and not self.contact_forces:
+            raise SettingError(
+                "location of Splitting is 'time', but without contact forces bodies that rest would strike for ever: "
+                "take contact_forces=True or location='penetration'"
+            )
         for field in ("rtol", "atol"):
             value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0.0 < float(value) < np.inf:
-                raise SettingError(f"{field} of Splitting is {value!r}: it must be a positive number")
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if value is not None and not (number and 1e-15 <= float(value) < np.inf):
+                raise SettingError(f"{field} of Splitting is {value!r}: it must be a number of 1e-15 or more, or None")
+        if (self.rtol is None) != (self.atol is None):
+            missing = "rtol" if self.rtol is None else "atol"
+            raise SettingError(f"{missing} of Splitting is missing: give both rtol and atol, or tol to solve()")
         check_numbers(self)
+        if self.adaptive:
+            self._check_adaptive()
+
+    def _check_adaptive(self) -> None:
+        """Refuse what cannot follow a tolerance."""
+        able = (*ESTIMATED, "radau5") if self._in_time else ESTIMATED
+        if self.base not in able:
+            one = ", ".join(map(repr, able))
+            raise SettingError(f"{self.base} estimates no error: take base = {one}, or StepDoubling(Splitting(...))")
+        if self._in_time and (self.impact != "rest" or not self.projection):
+            field = "impact" if self.impact != "rest" else "projection"
+            raise SettingError(
+                f"{field} of Splitting is {getattr(self, field)!r}, which impacts that are located in time do not "
+                f"know: leave it out, or take location='penetration'"
+            )
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the scheme chooses its steps."""
+        return self.rtol is not None
+
+    @property
+    def locates_events(self) -> bool:
+        """Whether steps end where something happens."""
+        return self.adaptive and self._in_time
+
+    @property
+    def _in_time(self) -> bool:
+        return self.location == "time" or (self.location is None and bool(self.contact_forces))
 
     @property
     def name(self) -> str:
         return f"splitting {self.base}" + ("" if self.contact_forces else " (impulses only)")
 
     def with_tolerance(self, rtol, atol) -> Splitting:
-        """Return the same scheme with other tolerances; None keeps one."""
-        if self.base not in ESTIMATED:
-            one = ", ".join(map(repr, ESTIMATED))
-            raise SettingError(f"{self.base} estimates no error: take base = {one}, or StepDoubling(Splitting(...))")
-        given = {"rtol": rtol, "atol": atol}
-        return dataclasses.replace(self, **{name: value for name, value in given.items() if value is not None})
+        """Return the same scheme with other tolerances; None keeps one, or takes the other."""
+        rtol = rtol if rtol is not None else self.rtol if self.rtol is not None else atol
+        atol = atol if atol is not None else self.atol if self.atol is not None else rtol
+        return dataclasses.replace(self, rtol=rtol, atol=atol)
+
+    def control(self) -> Adaptive | Fixed:
+        """Return the control that goes with the scheme."""
+        return Adaptive() if self.adaptive else Fixed()
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
+        if self.rtol is not None and self.atol is not None and self._in_time:
+            return runge_kutta_plan(
+                self, layout, self.base, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
+                zeno=0.0, rtol=SHARE * self.rtol, atol=SHARE * self.atol, newton_tolerance=self.newton_tolerance,
+                solver=self.solver, projection_tolerance=self.projection_tolerance, window=(float(self.atol), 0.0),
+            )  # fmt: skip
         contact_solver = chosen_solver(self.solver, layout)
         implicit = self.base in IMPLICIT_METHODS
         pair, polynomial = packed_method(self.base), packed_polynomial()
@@ -212,8 +271,9 @@ class Splitting:
             shared[HOLD_AT] = shared[STAGE_AT] + evaluate_work(layout, total)
             stage_work, stage_iwork = stage_size(layout, total), interval_iwork(layout, total)
         at = OWN + len(polynomial)
-        own = [self.rtol, self.atol, self.contact_forces, implicit, OWN, at, at + len(tab)]
-        work = 1 + 2 * nq + 4 * nv + 2 * nc + nj + 9 * nr + 2 + NODES * (2 * nq + 2 * nv + nr) + nr + width
+        rtol, atol = (UNIT, UNIT) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
+        own = [rtol, atol, self.contact_forces, implicit, self.adaptive, OWN, at, at + len(tab)]
+        work = 2 + 2 * nq + 4 * nv + 2 * nc + nj + 9 * nr + 2 + NODES * (2 * nq + 2 * nv + nr) + nr + width
         work += smooth_size(layout, total) + int(layout[SIZE]) + nv + nc
         work += stage_work + int(shared[HOLD_AT]) + room_work(layout, contact_solver)
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else NODES * nq
@@ -269,8 +329,8 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
         vec(memory, at + nv + nr, nr),
         vec(memory, at + nv + 2 * nr, width),
     )
-    q_0, shifted = vec(work, 1, nq), vec(work, 1 + nq, nq)
-    at = 1 + 2 * nq
+    q_0, shifted = vec(work, 2, nq), vec(work, 2 + nq, nq)
+    at = 2 + 2 * nq
     v_0, v_1, v_new, v_last = (
         vec(work, at, nv),
         vec(work, at + nv, nv),
@@ -350,7 +410,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
         P[i], spread[i], u_minus[i], u_plus[i] = 0.0, 0.0, 0.0, 0.0
 
     # ---- the start of a run, or of a segment behind a jump of the force
-    if memory[VALID] == 0.0 or work[0] == 0.0:
+    if memory[VALID] == 0.0 or work[0] == 0.0 or work[1] == t:  # also when its first step is tried once more
         if memory[VALID] == 0.0:
             for k in range(nc):
                 index[k], before[k] = OPEN, OPEN
@@ -366,7 +426,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
                 changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
             if forces:
                 before[k] = index[k]
-        memory[VALID], work[0] = 1.0, 1.0
+        memory[VALID], work[0], work[1] = 1.0, 1.0, t
 
     # ---- smooth motion under the frozen index set
     for attempt in range(nc + 2):
@@ -438,6 +498,14 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
         holds = index[k] == SLIP or index[k] == STICK
         closed[k] = 1 if holds or g[k] <= settings[CLOSED] else 0
         holding, near = holding or holds, near or (closed[k] == 1 and not holds)
+    if settings[DEPTH] == 1.0:
+        deep, length = 0.0, 0.0
+        for k in range(nc):
+            deep = larger(deep, -g[k])
+        for i in range(nq):
+            length = larger(length, abs(q[i]))
+        deep /= settings[ATOL] + settings[RTOL] * length
+        header[ERROR] = larger(header[ERROR], deep if deep <= 1.0 else HALVES ** header[DEGREE])
     if nc > 0 and (near or holding):
         model.kinematics(t_end, q, par, W, u_minus)
         for i in range(nr):

@@ -66,7 +66,7 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
         # a closing that was foreseen for the end may come a little later
         k = whole(marks[frames.FORESEEN])
         late = lateness(model, settings, t + h, k, frame)
-        if late >= 0.0 and late < 0.1 * h:
+        if late >= 0.0 and late < 0.1 * h and h + late <= marks[frames.ALLOWED]:
             kind, which, s = STRIKES, k, 1.0 + late / h
     if ne > 0:
         fired = remembered(settings, frame, frames.FIRED)

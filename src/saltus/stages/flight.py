@@ -141,7 +141,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
     if settings[WINDOW_FACTOR] > 0.0:
         window = settings[WINDOW_FACTOR] * memory[frames.LONGEST] ** settings[WINDOW_POWER]
         marks[frames.WINDOW] = larger(window, 8e-16 * (abs(t) + h))
-    marks[frames.FORESEEN], marks[frames.LATE] = -1.0, 0.0
+    marks[frames.FORESEEN], marks[frames.LATE], marks[frames.ALLOWED] = -1.0, 0.0, h
 
     # ---- smooth motion up to the first event
     status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
@@ -171,6 +171,17 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
             header[ERROR] = REFUSED
             return 0
         plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
+        if marks[frames.PLACE] > 1.0 + 1e-6:
+            # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
+            h *= marks[frames.PLACE]
+            status = plain.phase(model, staged, settings, AGAIN, t, h, frame, iwork, record)
+            if status == 0:
+                status = plain.phase(model, staged, settings, FILL, t, h, frame, iwork, record)
+            if status != 0:
+                header[ERROR] = REFUSED
+                return 0
+            size = h
+            plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
         if marks[frames.PLACE] != 1.0 or (marks[frames.EVENT_KIND] == STRIKES and marks[frames.WINDOW] > 0.0):
             size = h * marks[frames.PLACE]
             status = snap(model, plain, settings, t, h, size, frame, iwork, record)

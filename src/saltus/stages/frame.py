@@ -31,9 +31,9 @@ FLIGHT_SETTINGS = SETTINGS + 9
 # ---- marks: numbers that the parts hand to each other
 (
     NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
-    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE,
-) = range(22)  # fmt: skip
-MARK_COUNT = 22
+    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED,
+) = range(23)  # fmt: skip
+MARK_COUNT = 23
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside RELEASED, STOPPED, BROKE of events/transition.py
 
 # ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event; then vectors
