@@ -210,9 +210,12 @@ def test_any_order_reaches_the_order_of_its_base_and_one_more_where_flight_is_ex
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_splitting_is_of_order_one(shown, problem):
+def test_splitting_is_of_order_one_and_follows_the_tolerance_where_impacts_are_located(shown, problem):
     for label in ("constant", "impulses only"):
         assert shown.slope("splitting", problem, label, "q") == pytest.approx(1.0, abs=0.25)  # errors scatter
+    assert shown.slope("splitting", problem, "located in time", "q") > 0.8
+    table = shown.tables["splitting", problem]
+    assert table.error("located in time", "q")[-1] < 1e-2 * table.error("constant", "q")[-1]
 
 
 def test_no_run_of_the_lecture_fails(shown):

@@ -64,7 +64,7 @@ def solve(
     q0, v0
         Initial positions and velocities; a number for one degree of freedom.
     scheme
-        Time-stepping scheme, e.g. MoreauJean(theta=0.5). Required.
+        Time-stepping scheme, e.g. MoreauJean(theta=0.5); None takes HpTDG(), which keeps errors below `tol`.
     h
         Step size [s]. Required for schemes with a fixed step; the last step is shorter when h does not divide the span.
         Schemes and controls that choose their steps take it as the first one to try; None: a small share of the span.
@@ -110,6 +110,7 @@ def solve(
         When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
     problem = _problem(system, t_span, q0, v0)
+    scheme = _default_scheme() if scheme is None else scheme
     _check_scheme(scheme)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
@@ -127,6 +128,8 @@ def solve(
     marks = _breaks(breaks, problem.t_span).tolist()
     if control is None:
         control = scheme.control()  # it may depend on the tolerances
+    elif isinstance(control, Fixed) and (getattr(scheme, "adaptive", False) or hasattr(scheme, "control")):
+        raise SettingError(f"{scheme.name} ends steps at events, which Fixed() does not allow: leave control out")
     if isinstance(control, Richardson | VariableOrder):
         control = control.over(problem.t_span[1] - problem.t_span[0])
     settings = Settings(scheme, size, control, marks, keep, times)
@@ -266,10 +269,14 @@ def _problem(system, t_span, q0, v0) -> Problem:
     return Problem(system, check_span(t_span), vector(q0, "q0"), vector(v0, "v0"), name=system.name)
 
 
+def _default_scheme():
+    from saltus.schemes.hp_tdg import HpTDG  # here, because whoever names a scheme does not need it
+
+    return HpTDG()
+
+
 def _check_scheme(scheme) -> None:
-    if scheme is None or isinstance(scheme, type):
-        if scheme is None:
-            raise SettingError("scheme is missing: give scheme=MoreauJean() or another one")
+    if isinstance(scheme, type):
         raise SettingError(f"scheme is the class {scheme.__name__}: give {scheme.__name__}() with brackets")
     if not hasattr(scheme, "plan"):
         raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")

@@ -183,7 +183,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             # Moreau's step over the window: the velocity with the forces of its beginning, then the law
             law, span = BY_PREVIOUS, ahead
             begin_window(model, settings, t_end, ahead, frame, record)
-            t_end += ahead
+            t_end = t + (size + ahead)  # rounded as the end of the step is
         status = border(
             model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
             u_minus, u_plus, info, room, iroom, record,
@@ -276,8 +276,9 @@ def begin_window(model, settings, t, window, frame, record):
     """Move the velocity over the window by the forces at its beginning, and count their work and impulses.
 
     Restitution looks at the velocity at the beginning, as Moreau's law does; a bounce that would be back within the
-    window is none. The law acts where the body would be at the end: the rows turn over the window, which counts as much
-    as the forces do, and with rows of the beginning bodies would not come to rest on what is curved.
+    window, or would not open the contact, is none. The law acts where the body would be at the end: the rows turn over
+    the window, which counts as much as the forces do, and with rows of the beginning bodies would not come to rest on
+    what is curved.
     """
     layout, inner = model.layout, part(settings, frame, frames.INNER)
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
@@ -300,7 +301,8 @@ def begin_window(model, settings, t, window, frame, record):
         row = layout[layout[CONTACT_ROW] + c]
         u_first[row] = smaller(u_first[row] + row_dot(layout, W, row, v), 0.0)
         pressed = row_dot(layout, W, row, slope) + zeta[row]
-        if -2.0 * model.constants[LAW_FLOATS * c] * u_first[row] <= -window * pressed:
+        rise = -model.constants[LAW_FLOATS * c] * u_first[row]
+        if 2.0 * rise <= -window * pressed or rise * rise <= -2.0 * pressed * settings[CLOSED]:
             u_first[row] = 0.0
     for i in range(nv):
         v_start[i] = v[i]
@@ -324,7 +326,7 @@ def begin_window(model, settings, t, window, frame, record):
 
 @unit(I(MODEL, A, F, J, J, A))
 def hops_end(model, settings, window, closed, resting, frame):
-    """Let all closed contacts rest where none of them hops for longer than a window, as a box that rocks does."""
+    """Let all closed contacts rest where none of them opens, or hops for longer than a window: a box that rocks."""
     layout, inner = model.layout, part(settings, frame, frames.INNER)
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     slope, r_last, u_plus = (
@@ -350,7 +352,8 @@ def hops_end(model, settings, window, closed, resting, frame):
         row_add(layout, X, row, 1.0, column)
         # what would press without its own force
         pressed = r_last[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, slope) - zeta[row]
-        if 2.0 * u_plus[row] > window * pressed and u_plus[row] > settings[REST]:
+        low = u_plus[row] * u_plus[row] <= 2.0 * pressed * settings[CLOSED]
+        if 2.0 * u_plus[row] > window * pressed and u_plus[row] > settings[REST] and not low:
             return 0
     for c in range(nc):
         if closed[c] == 1:

@@ -291,14 +291,22 @@ def _any_order(title: str, bases: Sequence[str], speed: str) -> Family:
 
 
 def _splitting(speed: str) -> Family:
+    tols = TOLERANCES[speed]
     sizes = {
         problem: np.geomspace(*limits, SPLITTING_COUNT[speed]) for problem, limits in SPLITTING_STEPS[speed].items()
     }
-    runs = {
+    constant = {
         "constant": {"scheme": Splitting(), "h": sizes},
         "impulses only": {"scheme": Splitting(contact_forces=False), "h": sizes},
     }
-    return Family("Splitting with rkf45 (eqs. 86-89)", runs, dict.fromkeys(runs, 1.0), GRIDS)
+    located = {"located in time": {"scheme": Splitting(location="time"), "tol": tols}}
+    halved = {"halved by depth": {"scheme": Splitting(location="penetration"), "tol": tols}}
+    return Family(
+        "Splitting with rkf45, constant and adaptive steps (eqs. 86-89)",
+        constant | halved | located,
+        dict.fromkeys([*constant, *located], 1.0),
+        GRIDS,
+    )
 
 
 @functools.cache
