@@ -12,6 +12,7 @@ long the next step is, a step may end before its h (the next one begins there), 
 
 from __future__ import annotations
 
+import functools
 import mmap
 
 import numpy as np
@@ -80,6 +81,7 @@ def reaction_width(nv: int, nr: int, nc: int) -> int:
     return 2 + nv + nr + nc
 
 
+@functools.cache
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
     states = STATE_RECORD, STATE_RECORD, RECORD_RECORD

@@ -37,8 +37,8 @@ from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset, no_reset, no_switch
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
 from saltus.profile import Profile
-from saltus.system import System
-from saltus.user_function import UserFunction
+from saltus.system import Contact, Joint, System
+from saltus.user_function import Unmarked, UserFunction, mark_of
 
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
@@ -133,8 +133,35 @@ def _reset_of(event: str) -> str:
 def compile_model(
     system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = ()
 ) -> CompiledModel:
-    """Check, trace and compile a system and the events of its run for states like (t, q, v)."""
-    return _Builder(system, t, q, v, events).build()
+    """Check, trace and compile a system and the events of its run for states like (t, q, v).
+
+    A system that is run again from the same state is not traced again, as long as nothing its functions use changed.
+    """
+    try:
+        mark = _mark(system, events), t, q.tobytes(), v.tobytes()
+    except Unmarked:
+        return _Builder(system, t, q, v, events).build()
+    known = getattr(system, "_compiled", None)
+    if known is None or known[0] != mark:
+        builder = _Builder(system, t, q, v, events)
+        made = builder.build()
+        if builder.opaque:
+            return made  # what cannot be traced is announced in every run
+        known = mark, made
+        object.__setattr__(system, "_compiled", known)
+    return known[1]
+
+
+def _mark(system: System, events: tuple[Event, ...]):
+    """Return what is the same only if system and events still mean the same."""
+    parts = [getattr(system, field.name) for field in dataclasses.fields(system)]
+    for one in (*system.contacts, *system.joints, *events):
+        parts += [getattr(one, field.name) for field in dataclasses.fields(one)]
+    return tuple(mark_of(part) for part in parts if not _holds_parts(part))
+
+
+def _holds_parts(value) -> bool:
+    return isinstance(value, tuple | list) and bool(value) and isinstance(value[0], Contact | Joint)
 
 
 @dataclasses.dataclass

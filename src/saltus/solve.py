@@ -260,8 +260,8 @@ def _locatable(events, scheme, system: System) -> tuple[Event, ...]:
 
 def _problem(system, t_span, q0, v0) -> Problem:
     if isinstance(system, Problem):
-        changes = {"t_span": t_span, "q0": q0, "v0": v0}
-        return dataclasses.replace(system, **{k: v for k, v in changes.items() if v is not None})
+        changes = {k: v for k, v in (("t_span", t_span), ("q0", q0), ("v0", v0)) if v is not None}
+        return dataclasses.replace(system, **changes) if changes else system
     if not isinstance(system, System):
         raise SettingError(f"solve takes a System or a Problem first, not {system!r}")
     if t_span is None:

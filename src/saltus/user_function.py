@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import types
 from collections.abc import Callable
 
 import numpy as np
@@ -106,3 +108,43 @@ class UserFunction:
 def _at(t, q, v) -> str:
     q, v = (np.array2string(np.asarray(x), precision=6, threshold=12) for x in (q, v))
     return f"at t = {float(t):.9g}, q = {q}, v = {v}"
+
+
+class Unmarked(Exception):
+    """A value that may change without being noticed."""
+
+
+def mark_of(value, depth: int = 0):
+    """Return a value that is the same only if the given one still means the same, functions with all that they use.
+
+    Raises Unmarked for what cannot be looked through: then nobody knows whether a function still does what it did.
+    """
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        return type(value), value if value == value else repr(value)
+    if depth > 6:
+        raise Unmarked
+    if isinstance(value, tuple | list):
+        return type(value), tuple(mark_of(one, depth + 1) for one in value)
+    if isinstance(value, np.ndarray):
+        if value.dtype == object or value.size > 10_000:
+            raise Unmarked
+        return value.shape, value.dtype.str, value.tobytes()
+    if isinstance(value, types.ModuleType | types.BuiltinFunctionType | type | np.ufunc):
+        return id(value)
+    if isinstance(value, types.FunctionType):
+        code = value.__code__
+        known = value.__globals__
+        names = (known[name] for name in _names(code) if name in known)
+        cells = (cell.cell_contents for cell in value.__closure__ or ())
+        inside = (*cells, *names, value.__defaults__, *(value.__kwdefaults__ or {}).values())
+        return id(code), tuple(mark_of(one, depth + 1) for one in inside if one is not value)
+    if type(value).__module__.split(".")[0] == "numpy" and callable(value):
+        return id(value)
+    raise Unmarked
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(code: types.CodeType) -> tuple[str, ...]:
+    """Return the global names that a function may look up, those of functions inside of it included."""
+    inner = (name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant))
+    return tuple(dict.fromkeys((*code.co_names, *inner)))

@@ -125,6 +125,7 @@ def _prepare_callees(function) -> None:
 
 def on_disk(dispatcher, signature) -> bool:
     """Return whether a version of a unit need not be compiled (or cannot be kept, so that asking is moot)."""
+    signature = getattr(signature, "signature", signature)
     if config.DISABLE_JIT or id(signature) in dispatcher.made or tuple(signature.args) in dispatcher.overloads:
         return True
     return dispatcher._cache.exists()

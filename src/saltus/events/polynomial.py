@@ -13,10 +13,21 @@ def lagrange_weights(c, s, weights):
     """Write the values of the Lagrange polynomials of the nodes c at s."""
     n = c.shape[0]
     for k in range(n):
-        weights[k] = 1.0
-        for j in range(n):
-            if j != k:
-                weights[k] *= (s - c[j]) / (c[k] - c[j])
+        below = 1.0
+        for j in range(k):
+            below *= c[k] - c[j]
+        for j in range(k + 1, n):
+            below *= c[k] - c[j]
+        weights[k] = 1.0 / below
+    # products of all distances before and behind a node: no division by s - c, which may vanish
+    product = 1.0
+    for k in range(n):
+        weights[k] *= product
+        product *= s - c[k]
+    product = 1.0
+    for k in range(n - 1, -1, -1):
+        weights[k] *= product
+        product *= s - c[k]
     return 0
 
 

@@ -132,8 +132,8 @@ class AnyOrder:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         # without tolerances nothing is scaled, but the drift of what is held has its bound
-        rtol, atol = (self.rtol, self.atol) if self.adaptive else (1e-6, 1e-6)
-        window = (float(atol), 0.0) if self.adaptive else (float(self.C), self.order + 1.0)
+        rtol, atol = (1e-6, 1e-6) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
+        window = (atol, 0.0) if self.adaptive else (float(self.C), self.order + 1.0)
         return runge_kutta_plan(
             self, layout, self.base, estimates=self.adaptive, closed=self.closed_tolerance, rest=self.rest_tolerance,
             zeno=0.0, rtol=rtol, atol=atol, newton_tolerance=self.newton_tolerance, solver=self.solver,

@@ -108,8 +108,13 @@ def own_sizes(layout, top: int) -> list[int]:
 
 def galerkin_numbers(layout, nodes: str, top: int, begin_with: int, fixed: bool, begin: int) -> np.ndarray:
     """Return the numbers of the phase, which begin at a place of the settings."""
+    return _numbers(tuple(own_sizes(layout, top)), nodes, top, begin_with, fixed, begin)
+
+
+@functools.lru_cache(maxsize=64)
+def _numbers(sizes: tuple[int, ...], nodes: str, top: int, begin_with: int, fixed: bool, begin: int) -> np.ndarray:
     made, kappa, stiff_kappa = degree_numbers(nodes, top)
-    where = np.cumsum([0, *own_sizes(layout, top)]).astype(float)
+    where = np.cumsum([0, *sizes]).astype(float)
     own_at = begin + HEAD
     degrees_at = own_at + len(where)
     kappa_at = degrees_at + PER_DEGREE * (top + RAISED + 1)
