@@ -42,6 +42,7 @@ from saltus.status import Status
 
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
+    from saltus.schemes.plan import SchemePlan
 
 SHORTEST_CHUNK = 0.01  # with checkpoints in quick succession
 CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
@@ -93,6 +94,28 @@ def segments_of(t_span, settings: Settings) -> list[Segment]:
     return segments
 
 
+_PLANS: dict[tuple, SchemePlan] = {}  # plans that are ready, by scheme, layout and control
+MOST_PLANS = 256
+
+
+def ready_plan(scheme, layout: np.ndarray, decide) -> SchemePlan:
+    """Return the plan of a scheme for a system, with all units compiled; the same one for the same scheme again."""
+    try:
+        key = scheme, layout.tobytes(), decide
+        known = _PLANS.get(key)
+    except TypeError:  # a setting that cannot be compared
+        key = known = None
+    if known is not None:
+        return known
+    plan = scheme.plan(layout)
+    ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
+    if key is not None:
+        if len(_PLANS) >= MOST_PLANS:
+            _PLANS.clear()
+        _PLANS[key] = plan
+    return plan
+
+
 class Run:
     """The buffers of one run and the loop around the march."""
 
@@ -100,16 +123,15 @@ class Run:
         self, problem: Problem, model: CompiledModel, settings: Settings, segments: list[Segment],
         file: Checkpoint | None,
     ):  # fmt: skip
-        plan, control, keep = settings.scheme.plan(model.layout), settings.control, settings.keep
+        control, keep = settings.control, settings.keep
+        plan = ready_plan(settings.scheme, model.layout, control.kernel)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
         self.python = file is not None and calls_python(model)
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[NR])
-        decide = control.kernel
-        ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
         self.scheme = plan.link()
-        self.decider = Control(decide, control.settings(), np.zeros(max(1, control.kernel_memory)))
+        self.decider = Control(control.kernel, control.settings(), np.zeros(max(1, control.kernel_memory)))
         self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
         self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
         self.record = Record(

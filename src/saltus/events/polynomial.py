@@ -11,6 +11,13 @@ NONE = 2.0  # a place beyond the interval: nothing happens in it
 @unit(I(A, F, A))
 def lagrange_weights(c, s, weights):
     """Write the values of the Lagrange polynomials of the nodes c at s."""
+    node_factors(c, weights)
+    return spread(c, s, weights)
+
+
+@unit(I(A, A))
+def node_factors(c, factors):
+    """Write for every node the inverse of the product of its distances from all others."""
     n = c.shape[0]
     for k in range(n):
         below = 1.0
@@ -18,9 +25,14 @@ def lagrange_weights(c, s, weights):
             below *= c[k] - c[j]
         for j in range(k + 1, n):
             below *= c[k] - c[j]
-        weights[k] = 1.0 / below
-    # products of all distances before and behind a node: no division by s - c, which may vanish
-    product = 1.0
+        factors[k] = 1.0 / below
+    return 0
+
+
+@unit(I(A, F, A))
+def spread(c, s, weights):
+    """Turn the factors of the nodes into the Lagrange polynomials at s, without dividing by s - c, which may vanish."""
+    n, product = c.shape[0], 1.0
     for k in range(n):
         weights[k] *= product
         product *= s - c[k]

@@ -7,7 +7,7 @@ closely. A gap that begins at zero (a contact that was just left) is followed to
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import larger, smaller, unit, vec
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE, combine, lagrange_weights
@@ -16,6 +16,7 @@ from saltus.reaction import row_dot
 
 SAMPLES = 16  # per step; its polynomials have degree 7 or so
 HALVINGS = 50  # towards the beginning of a flight
+NARROW = 5e-16  # width of a bracket at the end
 REFINEMENTS = 80  # of a bracket, Illinois with bisection: far more than it takes
 
 
@@ -59,11 +60,13 @@ def root(model, c, t, h, low, high, Q, V, which, kind, work):
     above = watched_at(model, c, t, h, high, Q, V, which, kind, work)
     a, b = below, above
     for k in range(REFINEMENTS):
+        if high - low <= 2.0 * NARROW:
+            break
         middle = 0.5 * (low + high)
         if k % 3 != 2 and a != b:
             middle = high - b * (high - low) / (b - a)
-        if not low < middle < high:
-            middle = 0.5 * (low + high)
+            # a step beyond the root closes the bracket from its other side
+            middle = larger(low + NARROW, smaller(high - NARROW, middle))
         if not low < middle < high:
             break
         value = watched_at(model, c, t, h, middle, Q, V, which, kind, work)

@@ -13,7 +13,7 @@ import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
-from saltus.events.polynomial import lagrange_weights
+from saltus.events.polynomial import node_factors, spread
 from saltus.layout import CONTACT_ROW, NC, NE, NJ, NQ, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.record import (
@@ -351,9 +351,12 @@ def stretch(model, settings, ratio, frame):
         part(settings, frame, frames.NODE_STATES),
         part(settings, frame, frames.NODE_FORCES),
     )
-    for k in range(n):
-        lagrange_weights(c, ratio * c[k], vec(work, k * n, n))
     column, at = vec(work, n * n, n), 0
+    node_factors(c, column)
+    for k in range(n):
+        for j in range(n):
+            work[k * n + j] = column[j]
+        spread(c, ratio * c[k], vec(work, k * n, n))
     for block in range(5):
         size = nq if block == 0 or block == 2 else nv
         values = vec(nodes, at, n * size)

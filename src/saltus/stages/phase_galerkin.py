@@ -249,11 +249,19 @@ def predict(model, settings, degree, t, h, frame, iwork, record):
         end = 2.0 * (t + h - begin) / length - 1.0
         if not inside:
             terms = worth(series, terms, nv, end)
-        x_0 = 2.0 * (t - begin) / length - 1.0
+        basis, start = own(settings, frame, LEVELS), own(settings, frame, SCRATCH)
+        legendre_values(2.0 * (t - begin) / length - 1.0, terms, basis)
+        for i in range(nv):
+            start[i] = 0.0
+            for j in range(terms):
+                start[i] += basis[j] * series[j * nv + i]
         for k in range(1, n):
-            x = 2.0 * (t + c[k] * h - begin) / length - 1.0
+            legendre_values(2.0 * (t + c[k] * h - begin) / length - 1.0, terms, basis)
             for i in range(nv):
-                a[k * nv + i] += series_at(series, terms, nv, i, x) - series_at(series, terms, nv, i, x_0)
+                total = -start[i]
+                for j in range(terms):
+                    total += basis[j] * series[j * nv + i]
+                a[k * nv + i] += total
         return 0
     if (layout[FLAGS] & F_FREE) != 0 and layout[NJ] == 0:
         holds = False
@@ -317,14 +325,15 @@ def worth(series, terms, nv, x):
     return terms
 
 
-@unit(F(A, I, I, I, F))
-def series_at(series, terms, nv, i, x):
-    """Return one component of a Legendre series at x."""
-    total, before, now = series[i], 1.0, x
-    for k in range(1, terms):
-        total += series[k * nv + i] * now
-        before, now = now, ((2.0 * k + 1.0) * x * now - k * before) / (k + 1.0)
-    return total
+@unit(I(F, I, A))
+def legendre_values(x, terms, values):
+    """Write the Legendre polynomials at x."""
+    values[0] = 1.0
+    if terms > 1:
+        values[1] = x
+    for k in range(1, terms - 1):
+        values[k + 1] = ((2.0 * k + 1.0) * x * values[k] - k * values[k - 1]) / (k + 1.0)
+    return 0
 
 
 @unit(I(MODEL, A, F, A, A, A, J, RECORD))
