@@ -16,6 +16,8 @@ from saltus.compile.types import A, F, I
 # what is kept of a fit: length of its interval, log of B, log of r, whether there is one (2: nothing but a constant)
 FIT_H, FIT_LEVEL, FIT_RATE, FIT_KNOWN, FIT_SIZE = range(5)
 NOISE = 1e-13  # of the largest coefficient: what is smaller is rounding
+TINY = 1e-4  # of the tolerance: coefficients that do not matter
+LIKELY = -1.5  # log r where nothing is known
 SLOWEST, FASTEST = -0.05, -9.0  # bounds of log r: nothing is known outside of them
 AIM = -1.7  # log of the error estimate that intervals aim at
 LARGEST_RATE = -0.5  # log of r x: beyond, a fit says nothing
@@ -34,12 +36,16 @@ def fit_decay(levels, degree, fit, h):
         top = larger(top, levels[k])
     fit[FIT_H], fit[FIT_KNOWN] = h, 1.0
     floor = NOISE * top
-    last = 0
+    last, noise = 0, True
     for k in range(1, degree + 1):
-        if levels[k] > floor:
+        noise = noise and not levels[k] > floor
+        if levels[k] > larger(floor, TINY):
             last = k
-    if last == 0 or not top > 0.0:
+    if noise or not top > 0.0:
         fit[FIT_KNOWN] = 2.0
+        return 0
+    if last == 0:  # what is there is far below the tolerance, so that its decay says nothing
+        fit[FIT_RATE], fit[FIT_LEVEL] = LIKELY, log(TINY) - LIKELY
         return 0
     rate = SLOWEST
     if last >= 3:
@@ -67,7 +73,7 @@ def expected_error(fit, kappa, h, degree):
 
 @unit(I(A, A, F, I, F, I))
 def calibrate(fit, kappa, h, degree, error, fresh):
-    """Shift the level of a fit so that it gives the estimate that was found; one that is not fresh only upwards."""
+    """Shift the level of a fit so that it gives the estimate that was found; one that is not fresh slowly downwards."""
     if fit[FIT_KNOWN] != 1.0:
         return 0
     shift = log(larger(error, 1e-30)) - expected_error(fit, kappa, h, degree)
@@ -75,6 +81,8 @@ def calibrate(fit, kappa, h, degree, error, fresh):
         fit[FIT_LEVEL] += larger(shift, LEAST_SHIFT)
     elif shift > 0.0:
         fit[FIT_LEVEL] += shift
+    elif shift < -1.0:
+        fit[FIT_LEVEL] += 0.25 * shift
     return 0
 
 

@@ -8,6 +8,7 @@ the next closing is foreseen, so that an interval seldom has to be made twice.
 from __future__ import annotations
 
 import functools
+from math import sqrt
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -62,14 +63,17 @@ RAISED = 2  # positions are of a degree higher by two than accelerations: so are
 NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JACOBIAN_WORK, LEVELS, OWN = range(13)
 # numbers that are kept from step to step: degree to take, contraction of the iteration, whether Jacobians are known,
 # the polynomial of the last solved interval (begin, length, number of coefficients or 0), whether forces are stiff,
-# sweeps per interval, the closing that is foreseen, degree and length of the interval now
+# sweeps per interval, the closing that is foreseen, degree and length of the interval now; fastest rate of the forces
+# [1/s], how many intervals it was too fast for (negative: how long not to ask), progress per evaluation before, sweeps
 (
     NEXT_DEGREE, CONTRACTION, J_KNOWN, SERIES_T, SERIES_H, SERIES_N, STIFF, SWEEPS_MEAN, FORESEEN, DEGREE_NOW, H_NOW,
-    STIFF_COUNT, NUMBER_COUNT,
-) = range(13)  # fmt: skip
+    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, NUMBER_COUNT,
+) = range(16)  # fmt: skip
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
-STIFF_FROM, STIFF_TO = 6.0, 3.0  # h times the largest rate of the forces at which D+ takes over, and gives back
+# D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is tried on
+# a longer one; it stays if that is faster, and goes when intervals are short for the rate
+FAST, SLOW, PATIENCE, LEAP, GAIN, PAUSE, PROBATION = 2.0, 1.0, 8, 8.0, 1.5, -100, 4
 
 
 @functools.cache
@@ -186,7 +190,9 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
             numbers[SERIES_N] = 0.0  # the polynomial belongs to the motion before the event
         degree = whole(numbers[NEXT_DEGREE])
         if fit[FIT_KNOWN] > 0.0 and not fixed:
-            degree = least_degree(fit, kappa_of(settings, whole(numbers[STIFF])), h, degree)
+            # an interval that ends on its own is of a degree that shows how it decays
+            least = least_degree(fit, kappa_of(settings, whole(numbers[STIFF])), h, degree)
+            degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
         numbers[FORESEEN] = -1.0
         status = predict(model, settings, degree, t, h, frame, iwork, record)
         if status != 0:
@@ -357,6 +363,15 @@ def renew(model, settings, t, q, v, frame, iwork, record):
         record,
     )  # fmt: skip
     numbers[J_KNOWN] = 1.0 if status == 0 else 0.0
+    J_q, J_v = own(settings, frame, J_Q), own(settings, frame, J_V)
+    stiffness, damping = 0.0, 0.0
+    for i in range(nv):
+        row_q, row_v = 0.0, 0.0
+        for j in range(nv):
+            row_q += abs(J_q[i * nv + j])
+            row_v += abs(J_v[i * nv + j])
+        stiffness, damping = larger(stiffness, row_q), larger(damping, row_v)
+    numbers[RATE] = larger(damping, sqrt(stiffness))
     return status
 
 
@@ -559,6 +574,7 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         return STALLED
     if sweep > 1:
         numbers[CONTRACTION] = larger(rate, 1e-6)
+    numbers[SWEEPS_NOW] = sweep
     if end > first:
         numbers[SWEEPS_MEAN] = 0.7 * numbers[SWEEPS_MEAN] + 0.3 * sweep
 
@@ -664,15 +680,43 @@ def judge(model, settings, task, degree, t, h, frame, record):
         calibrate(fit, kappa, h, degree, header[ERROR], 1)
     else:  # too few coefficients for a fit, but enough to see that the last one promised too much
         calibrate(fit, kappa, h, degree, header[ERROR], 0)
-    # a Jacobian comes with most intervals
+    # a Jacobian comes with most intervals; D+ has two stages more to solve
     extra = 0.0 if (layout[FLAGS] & J_CONSTANT) != 0 else 1.0 * nv
-    best = best_degree(fit, kappa, degree, top, numbers[SWEEPS_MEAN], extra)
+    best = best_degree(fit, kappa, degree, top, numbers[SWEEPS_MEAN], extra + 2.0 * stiff * numbers[SWEEPS_MEAN])
     numbers[NEXT_DEGREE] = best
     length = longest_step(fit, kappa, AIM, best)
     if header[ERROR] > 1.0:
         length = smaller(length, 0.7 * h)
         length = larger(length, 0.1 * h)
     header[NEXT_H] = length
+    change_family(degree, h, header, numbers, fit)
+    return 0
+
+
+@unit(I(I, F, A, A, A))
+def change_family(degree, h, header, numbers, fit):
+    """Change between D- and D+ where that makes intervals cheaper; see FAST."""
+    evaluations = 1.0 + numbers[SWEEPS_NOW] * (degree - 1.0 + 2.0 * numbers[STIFF])
+    accepted = header[ERROR] <= 1.0
+    if numbers[STIFF] == 0.0:
+        crawls = h * numbers[RATE] > FAST
+        if numbers[STIFF_COUNT] < 0.0:
+            numbers[STIFF_COUNT] += 1.0
+        else:
+            numbers[STIFF_COUNT] = numbers[STIFF_COUNT] + 1.0 if crawls else 0.0
+        pace = h / evaluations
+        numbers[PACE] = pace if numbers[STIFF_COUNT] == 1.0 else 0.8 * numbers[PACE] + 0.2 * pace
+        if numbers[STIFF_COUNT] > PATIENCE:
+            numbers[STIFF], numbers[STIFF_COUNT], fit[FIT_KNOWN] = 1.0, 0.0, 0.0
+            numbers[NEXT_DEGREE], header[NEXT_H] = larger(LEAST, degree), LEAP * h
+        return 0
+    if accepted:
+        numbers[STIFF_COUNT] += 1.0
+    slower = numbers[STIFF_COUNT] > PROBATION and h / evaluations < GAIN * numbers[PACE]
+    if h * numbers[RATE] < SLOW or slower:
+        numbers[STIFF], fit[FIT_KNOWN] = 0.0, 0.0
+        numbers[STIFF_COUNT] = PAUSE if slower else 0.0
+        header[NEXT_H] = smaller(header[NEXT_H], h)
     return 0
 
 
