@@ -13,7 +13,7 @@ from saltus.stages.phase_galerkin import RAISED, galerkin_numbers, galerkin_phas
 
 SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
-MOST_SWEEPS = 12  # of an interval; one that needs more is made shorter
+MOST_SWEEPS = 30  # of an interval; one that needs more is made shorter
 
 
 def galerkin_flight(

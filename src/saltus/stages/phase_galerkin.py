@@ -64,12 +64,16 @@ NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JAC
 # numbers that are kept from step to step: degree to take, contraction of the iteration, whether Jacobians are known,
 # the polynomial of the last solved interval (begin, length, number of coefficients or 0), whether forces are stiff,
 # sweeps per interval, the closing that is foreseen, degree and length of the interval now; fastest rate of the forces
-# [1/s], how many intervals it was too fast for (negative: how long not to ask), progress per evaluation before, sweeps
+# [1/s], how many intervals it was too fast for (negative: how long not to ask), progress per evaluation before, sweeps;
+# closings that were foreseen in vain, for how many intervals nothing is foreseen
 (
     NEXT_DEGREE, CONTRACTION, J_KNOWN, SERIES_T, SERIES_H, SERIES_N, STIFF, SWEEPS_MEAN, FORESEEN, DEGREE_NOW, H_NOW,
-    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, NUMBER_COUNT,
-) = range(16)  # fmt: skip
+    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, FALSE_ALARMS, SKIP, NUMBER_COUNT,
+) = range(18)  # fmt: skip
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
+CONTRACTS = 0.2  # what plain iteration should leave of an error
+FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
+LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
 # D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is tried on
 # a longer one; it stays if that is faster, and goes when intervals are short for the rate
@@ -105,7 +109,8 @@ def own_sizes(layout, top: int) -> list[int]:
     """Return the sizes of the vectors of the phase."""
     nv, nc, n = int(layout[NV]), int(layout[NC]), top + 1
     return [
-        NUMBER_COUNT, FIT_SIZE, nc, n * nv, nv * nv, nv * nv, stage_size(layout, n), n * nv, (n * nv) ** 2, nv,
+        NUMBER_COUNT, FIT_SIZE, nc, n * nv, nv * nv, nv * nv, stage_size(layout, n), n * nv,
+        min(n * nv, LARGEST_SYSTEM) ** 2, nv,
         jacobians_work(layout), n,
     ]  # fmt: skip
 
@@ -193,11 +198,17 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
             # an interval that ends on its own is of a degree that shows how it decays
             least = least_degree(fit, kappa_of(settings, whole(numbers[STIFF])), h, degree)
             degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
+        if numbers[SERIES_T] != t:  # a new interval: did what was foreseen for the last one come true?
+            if numbers[FORESEEN] >= 0.0:
+                numbers[FALSE_ALARMS] = 0.0 if memory[frames.CHANGED] == 1.0 else numbers[FALSE_ALARMS] + 1.0
+                numbers[SKIP] = numbers[FALSE_ALARMS]
+            elif numbers[SKIP] > 0.0:
+                numbers[SKIP] -= 1.0
         numbers[FORESEEN] = -1.0
         status = predict(model, settings, degree, t, h, frame, iwork, record)
         if status != 0:
             return status
-        if nc > 0 and not fixed:
+        if nc > 0 and not fixed and numbers[SKIP] == 0.0:
             place = foresee(model, settings, degree, t, h, frame, iwork)
             if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
                 h *= place
@@ -248,7 +259,7 @@ def predict(model, settings, degree, t, h, frame, iwork, record):
     for k in range(n):
         for i in range(nv):
             a[k * nv + i] = a_0[i]
-    if terms > 0:
+    if terms > 0 and (numbers[SERIES_T] == t or t + h - numbers[SERIES_T] <= FARTHEST * numbers[SERIES_H]):
         # what lies ahead of a polynomial is worth as many terms as still shrink there
         begin, length = numbers[SERIES_T], numbers[SERIES_H]
         inside = begin == t
@@ -276,7 +287,7 @@ def predict(model, settings, degree, t, h, frame, iwork, record):
         if not holds:
             return 0
     # ---- behind an event: the forces linearised at the start
-    if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2:
+    if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
         return 0
     status = renew(model, settings, t, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START),
                    frame, iwork, record)  # fmt: skip
@@ -499,6 +510,8 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
     free = (flags & F_FREE) != 0 and not acting
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0 and not acting
     linear = linear and ((flags & F_FREE) != 0 or ((flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
+    newton = not free and m <= LARGEST_SYSTEM
+    linear = linear and (newton or free)
     for k in range(n):
         for i in range(nq):
             Q[k * nq + i] = q_0[i]
@@ -508,7 +521,7 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         powers[i] = powers_0[i]
 
     # ---- the matrix, from Jacobians in the middle of the predicted motion
-    if end > first and not free:
+    if end > first and newton:
         # a Jacobian costs nv evaluations, a sweep one per stage: it pays soon
         stale = numbers[CONTRACTION] * (degree - 1) > 0.1 * nv
         stale = stale or (2 * nv < degree and numbers[CONTRACTION] > 1e-5)
@@ -547,7 +560,7 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
                 return status
             for i in range(nv):
                 change[k * nv + i] -= a[k * nv + i]
-        if not free:
+        if newton:
             solve_dense(vec(G, 0, m * m), vec(change, first * nv, m), pivots)
         moved = 0.0
         for k in range(first, end):
@@ -689,6 +702,10 @@ def judge(model, settings, task, degree, t, h, frame, record):
         length = smaller(length, 0.7 * h)
         length = larger(length, 0.1 * h)
     header[NEXT_H] = length
+    if (degree + 1) * nv > LARGEST_SYSTEM:
+        # plain iteration: its contraction grows with the square of the length
+        header[NEXT_H] = smaller(length, h * sqrt(CONTRACTS / larger(numbers[CONTRACTION], 1e-3)))
+        return 0
     change_family(degree, h, header, numbers, fit)
     return 0
 
