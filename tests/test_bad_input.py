@@ -281,7 +281,6 @@ SETTINGS = {
         r"solve takes a System or a Problem first, not <built-in",
     ),
     "t_span missing": (lambda: run(t_span=None), r"t_span is missing: give \(start, end\)"),
-    "scheme missing": (lambda: run(scheme=None), r"scheme is missing: give scheme=MoreauJean\(\)"),
     "scheme a class": (lambda: run(scheme=sl.MoreauJean), r"scheme is .*MoreauJean\(\) with brackets"),
     "scheme words": (lambda: run(scheme="moreau"), r"scheme is 'moreau'.*such as MoreauJean\(\)"),
     "h missing": (lambda: run(h=None), r"h is missing: Moreau-Jean needs a step size"),

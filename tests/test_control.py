@@ -129,7 +129,7 @@ def test_accepted_steps_have_an_error_of_one_at_most():
 
 
 def test_the_velocity_can_count_in_smooth_steps():
-    with_v = sl.solve(OSCILLATOR, scheme=MJ, tol=1e-3, control=Richardson(2, velocity=True))
+    with_v = sl.solve(OSCILLATOR, scheme=MJ, tol=1e-3, control=Richardson(2, velocities=True))
     fast = sl.solve(problems.impact_oscillator(), scheme=MJ, tol=1e-3, control=Richardson(2))
     assert with_v.success
     assert with_v.work["steps"] >= fast.work["steps"]
@@ -189,7 +189,7 @@ BAD = {
     "words": (lambda: VariableOrder(h_max="long"), r"h_max of VariableOrder is 'long': it must be a number"),
     "violation": (lambda: VariableOrder(violation=1e-3), r"violation of VariableOrder is 0\.001: .*True or False"),
     "norm of wrapper": (lambda: sl.StepDoubling(MJ, norm="L2"), r"norm of StepDoubling is 'L2'"),
-    "velocity of wrapper": (lambda: sl.StepDoubling(MJ, velocity=1), r"velocity of StepDoubling is 1"),
+    "velocity of wrapper": (lambda: sl.StepDoubling(MJ, velocities=1), r"velocities of StepDoubling is 1"),
     "event-driven wrapped": (lambda: sl.StepDoubling(sl.EventDriven()), r"EventDriven ends them where it likes"),
     "fixed step wrapped": (lambda: sl.StepDoubling(sl.SchatzmanPaoli()), r"SchatzmanPaoli cannot change its step"),
     "fixed step": (

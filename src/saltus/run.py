@@ -126,6 +126,7 @@ class Run:
         control, keep = settings.control, settings.keep
         plan = ready_plan(settings.scheme, model.layout, control.kernel)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
+        self.given = settings.scheme  # the plan may have been made for an equal one
         self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
         self.python = file is not None and calls_python(model)
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
@@ -335,7 +336,7 @@ class Run:
         nodes = tables.kept(tally)
         events = tables.events[: tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         made = build_solution(
-            self.model, self.plan.scheme, nodes, events, tables.dense[: tally[marching.DENSE]].copy(), counts, status,
+            self.model, self.given, nodes, events, tables.dense[: tally[marching.DENSE]].copy(), counts, status,
             message, self.problem,
         )  # fmt: skip
         if tally[marching.KEEP] == marching.KEEP_TIMES:

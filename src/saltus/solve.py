@@ -128,8 +128,8 @@ def solve(
     marks = _breaks(breaks, problem.t_span).tolist()
     if control is None:
         control = scheme.control()  # it may depend on the tolerances
-    elif isinstance(control, Fixed) and (getattr(scheme, "adaptive", False) or hasattr(scheme, "control")):
-        raise SettingError(f"{scheme.name} ends steps at events, which Fixed() does not allow: leave control out")
+    elif isinstance(control, Fixed) and getattr(scheme, "repeats_steps", False):
+        raise SettingError(f"{scheme.name} may have to repeat a step, which Fixed() does not do: leave control out")
     if isinstance(control, Richardson | VariableOrder):
         control = control.over(problem.t_span[1] - problem.t_span[0])
     settings = Settings(scheme, size, control, marks, keep, times)
@@ -294,8 +294,8 @@ def _doubled(scheme, control):
             f"{scheme.name} estimates its error itself, so {who} has nothing to compare: leave control out"
         )
     if not isinstance(scheme, StepDoubling):
-        return StepDoubling(scheme, norm=control.norm, velocity=control.velocity)
-    for field in ("norm", "velocity"):
+        return StepDoubling(scheme, norm=control.norm, velocities=control.velocities)
+    for field in ("norm", "velocities"):
         if getattr(scheme, field) != getattr(control, field):
             raise SettingError(
                 f"{field} of StepDoubling is {getattr(scheme, field)!r}, but that of {who} is "

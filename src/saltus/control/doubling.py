@@ -38,7 +38,7 @@ class DoublingControl:
     """Settings of the controls that need the estimates of StepDoubling; `solve` wraps the scheme in it."""
 
     norm: Literal["max", "rms", "mean"] = dataclasses.field(default="max", kw_only=True)
-    velocity: bool = dataclasses.field(default=False, kw_only=True)
+    velocities: bool = dataclasses.field(default=False, kw_only=True)
     horizon: float | Literal["span", "step"] | None = dataclasses.field(default=None, kw_only=True)
     violation: bool = dataclasses.field(default=False, kw_only=True)
     impacts: bool = dataclasses.field(default=True, kw_only=True)
@@ -50,7 +50,7 @@ class DoublingControl:
     PARAMETERS = """
     norm
         How coordinates make one estimate: "max", "rms" (root of the mean square) or "mean" (of absolute values).
-    velocity
+    velocities
         Whether v counts too in steps without impacts, with the same rtol and atol; where it jumps it never counts.
     horizon
         Time [s] over which the errors of smooth steps may add up to the tolerance; "span" is that of the run, and
@@ -78,7 +78,7 @@ class DoublingControl:
         who = type(self).__name__
         if self.norm not in ("max", "rms", "mean"):
             raise SettingError(f"norm of {who} is {self.norm!r}: it must be 'max', 'rms' or 'mean'")
-        for field in ("velocity", "violation", "impacts"):
+        for field in ("velocities", "violation", "impacts"):
             if not isinstance(getattr(self, field), bool):
                 raise SettingError(f"{field} of {who} is {getattr(self, field)!r}: it must be True or False")
         for field in ("safety", "smallest", "largest", "h_max"):

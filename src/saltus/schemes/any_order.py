@@ -60,13 +60,14 @@ class AnyOrder:
     anticipation: bool = False
     rtol: float | None = dataclasses.field(default=None, kw_only=True)
     atol: float | None = dataclasses.field(default=None, kw_only=True)
-    closed_tolerance: float = 1e-13
+    closed_tolerance: float = 1e-14
     rest_tolerance: float = 1e-12
     solver: object | None = None
     projection_tolerance: float = 1e-14
     newton_tolerance: float = 1e-14
 
     locates_events = True
+    repeats_steps = True  # what its steps report is valid only if the control accepts it
 
     def __post_init__(self):
         if self.base not in METHODS:

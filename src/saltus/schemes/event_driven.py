@@ -59,6 +59,7 @@ class EventDriven:
     name = "event-driven"
     adaptive = True
     locates_events = True
+    repeats_steps = True  # what its steps report is valid only if the control accepts it
 
     def __post_init__(self):
         for field in ("rtol", "atol"):

@@ -61,6 +61,7 @@ class HpTDG:
     projection_tolerance: float = 1e-14
 
     locates_events = True
+    repeats_steps = True  # what its steps report is valid only if the control accepts it
     first_share = 0.05  # of the span: the first interval to try
 
     def __post_init__(self):

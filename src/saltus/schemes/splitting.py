@@ -223,6 +223,11 @@ class Splitting:
         return self.adaptive and self._in_time
 
     @property
+    def repeats_steps(self) -> bool:
+        """Whether what a step reports is valid only if the control accepts it."""
+        return self.adaptive
+
+    @property
     def _in_time(self) -> bool:
         return self.location == "time" or (self.location is None and bool(self.contact_forces))
 

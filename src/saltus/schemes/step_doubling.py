@@ -59,7 +59,7 @@ class StepDoubling:
     norm
         How the coordinates make one number: "max", "rms" (Euclidean, root of the mean square) or "mean" (of absolute
         values).
-    velocity
+    velocities
         Whether v counts too, with the same rtol and atol (in units of v), in steps without impacts.
     """
 
@@ -68,7 +68,7 @@ class StepDoubling:
     rtol: float | Sequence[float] = dataclasses.field(default=1e-4, kw_only=True)
     atol: float | Sequence[float] = dataclasses.field(default=1e-4, kw_only=True)
     norm: Literal["max", "rms", "mean"] = dataclasses.field(default="max", kw_only=True)
-    velocity: bool = dataclasses.field(default=False, kw_only=True)
+    velocities: bool = dataclasses.field(default=False, kw_only=True)
 
     def __post_init__(self):
         if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
@@ -86,8 +86,8 @@ class StepDoubling:
             raise SettingError(
                 f"norm of StepDoubling is {self.norm!r}: it must be one of {', '.join(map(repr, NORMS))}"
             )
-        if not isinstance(self.velocity, bool):
-            raise SettingError(f"velocity of StepDoubling is {self.velocity!r}: it must be True or False")
+        if not isinstance(self.velocities, bool):
+            raise SettingError(f"velocities of StepDoubling is {self.velocities!r}: it must be True or False")
         for field in ("rtol", "atol"):
             try:
                 values = np.atleast_1d(np.array(getattr(self, field), dtype=float))
@@ -126,7 +126,7 @@ class StepDoubling:
         own = nq + 2 * nv + inner.memory + HEADER_SIZE + nr + nc + judge_work(layout)
         relative, absolute = self._weights("rtol", nq, nv), self._weights("atol", nq, nv)
         own_settings = [2.0**self.order - 1.0, self.order + 1, inner.memory, inner.dense, NORMS.index(self.norm)]
-        own_settings.append(float(self.velocity))
+        own_settings.append(float(self.velocities))
         return SchemePlan(
             scheme=self,
             step=step_doubling,
