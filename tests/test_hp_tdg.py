@@ -486,7 +486,7 @@ def test_a_wrong_setting_is_refused_by_name_and_value(settings, message):
     [
         ({"rtol": [1e-3, 1e-4]}, r"HpTDG has one tolerance for everything: give tol, a number"),
         ({"tol": 1e-15}, r"tol of HpTDG is 1e-15"),
-        ({"control": sl.control.Fixed(), "h": 0.1}, r"ends steps at events, which Fixed\(\) does not allow"),
+        ({"control": sl.control.Fixed(), "h": 0.1}, r"may have to repeat a step, which Fixed\(\) does not do"),
         ({"control": sl.control.Richardson()}, r"estimates its error itself"),
         ({"scheme": sl.HpTDG(degree=3)}, r"h is missing: snapped D3- needs a step size"),
     ],

@@ -38,7 +38,7 @@ class HpTDG:
     max_degree
         Highest degree that is chosen.
     closed_tolerance
-        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 2e-14 at least.
+        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 8e-15 at least.
     rest_tolerance
         Speed [m/s] below which an approach is no impact; None takes tol, 1e-12 at least.
     zeno_speed
@@ -111,7 +111,7 @@ class HpTDG:
         contact_solver = chosen_solver(self.solver, layout)
         made = galerkin_flight(
             layout, contact_solver, tol=self.tol, nodes=self.nodes, degree=self.degree, top=self.max_degree,
-            closed=max(1e-6 * self.tol, 2e-14) if self.closed_tolerance is None else self.closed_tolerance,
+            closed=max(1e-6 * self.tol, 8e-15) if self.closed_tolerance is None else self.closed_tolerance,
             rest=max(self.tol, 1e-12) if self.rest_tolerance is None else self.rest_tolerance,
             zeno=0.5 * float(np.sqrt(self.tol)) if self.zeno_speed is None else self.zeno_speed,
             projection_tolerance=self.projection_tolerance,

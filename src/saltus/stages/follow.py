@@ -22,8 +22,8 @@ from saltus.stages.hold import accelerate
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST
 from saltus.stages.piece import put_piece
 
-VISIBLE = 40.0  # bounces lower than twenty times the gap that counts as closed
-FROZEN = 0.2  # of the tolerance: what the turning of frozen rows may cost
+VISIBLE = 20.0  # bounces lower than ten times the gap that counts as closed
+FROZEN = 0.1  # of the tolerance: what the turning of frozen rows may cost
 
 
 @unit(I(MODEL, A, F, A, J, A))

@@ -49,7 +49,7 @@ from saltus.stages.interval import (
     solve_dense,
     stage_size,
 )
-from saltus.stages.tableau import END, FIRST, NODE, VECTORS, WEIGHT, packed, tableau
+from saltus.stages.tableau import END, FIRST, NODE, POSITION, VECTORS, WEIGHT, packed, tableau
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -596,18 +596,6 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
     status = place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, nodes)
     if status != 0:
         return status
-    if linear and not free:
-        # the only sweep saw the forces of the guess: their power at the solution is v . M a
-        f = part(settings, frame, frames.FORCE)
-        M = part(settings, frame, frames.MASS)
-        model.mass(t, q_0, model.par, M)
-        for k in range(first, end):
-            for i in range(nv):
-                f[i] = 0.0
-            multiply(layout, M, vec(a, k * nv, nv), f)
-            powers[k * width] = 0.0
-            for i in range(nv):
-                powers[k * width] += f[i] * V[k * nv + i]
     for k in range(end, n):
         status = accelerate(
             model, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, 0, vec(a, k * nv, nv),
@@ -615,12 +603,44 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         )  # fmt: skip
         if status != 0:
             return status
+    settle_powers(model, settings, degree, t, h, 1 if linear or free else 0, frame)
     for i in range(nq):
         q[i] = Q[(n - 1) * nq + i]
     for i in range(nv):
         v[i] = v_0[i]
         for k in range(n):
             v[i] += h * b[k] * a[k * nv + i]
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, I, A))
+def settle_powers(model, settings, degree, t, h, single, frame):
+    """Correct the powers of the forces: they belong to the velocity that is integrated, not to that of the stages.
+
+    single: 1 when the only sweep saw the forces of the guess, so that M a stands for them.
+    """
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], degree + 1
+    width, tab = POWERS + nc, table_of(settings, degree, 0)
+    c, S = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + 3 * n + POSITION * n * n, n * n)
+    stages, v_0 = own(settings, frame, STAGE), part(settings, frame, frames.V_START)
+    f, M = part(settings, frame, frames.FORCE), part(settings, frame, frames.MASS)
+    V, a = vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
+    powers = vec(stages, n * (2 * nq + 2 * nv + 2 * nr), n * width)
+    constant = (layout[FLAGS] & M_CONSTANT) != 0
+    for k in range(n):
+        if k == 0 or not constant:
+            model.mass(t + c[k] * h, vec(stages, k * nq, nq), model.par, M)
+        for i in range(nv):
+            f[i] = 0.0
+        multiply(layout, M, vec(a, k * nv, nv), f)
+        if single == 1:
+            powers[k * width] = 0.0
+        for i in range(nv):
+            true = v_0[i]
+            for j in range(n):
+                true += h * S[k * n + j] * a[j * nv + i]
+            powers[k * width] += f[i] * (true if single == 1 else true - V[k * nv + i])
     return 0
 
 
