@@ -226,11 +226,11 @@ def accumulated(e: float, a: float, slope: float, speed: float, eps: float = 1e-
     reaction = plan._replace(solver=plain, react=interpreted(plan.react), drift=interpreted(plan.drift))
     room = np.zeros(200)
     room[:3] = 1.0  # factors of M, then W; w and zeta are zero
-    v, moved, P, summary = np.array([speed]), np.zeros(1), np.zeros(1), np.zeros(2)
+    v, moved, P, summary = np.array([speed]), np.zeros(1), np.zeros(1), np.zeros(3)
     status = interpreted(zeno.accumulate)(
         compiled.interpreted(), reaction, np.array([OPEN]), np.array([1]), np.array([a]), np.array([slope]),
-        np.zeros(1), eps, 1e-15, 10.0, v, moved, P, summary, np.zeros(3), np.zeros(zeno.zeno_work(layout)), room,
-        np.zeros(50, dtype=np.int64), Counting(),
+        np.zeros(1), np.array([speed]), np.array([a]), np.array([slope]), eps, 1e-15, 10.0, v, moved, P, summary,
+        np.zeros(3), np.zeros(zeno.zeno_work(layout)), room, np.zeros(50, dtype=np.int64), Counting(),
     )  # fmt: skip
     return status, v, moved, P, summary
 

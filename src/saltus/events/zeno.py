@@ -20,7 +20,7 @@ from saltus.record import SWEEPS
 MOST_IMPACTS = 20_000
 LOOK = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
 NOT_CLOSED, CLOSED = 0, 1
-DURATION, COUNT, SUMMARY = range(3)
+DURATION, COUNT, MEAN, SUMMARY = range(4)  # MEAN: time at which the impulses act in the mean
 
 
 def zeno_work(layout) -> int:
@@ -29,25 +29,26 @@ def zeno_work(layout) -> int:
     return nv + 5 * nc + 3 * nr
 
 
-@unit(I(MODEL, REACTION, J, J, A, A, A, F, F, F, A, A, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, REACTION, J, J, A, A, A, A, A, A, F, F, F, A, A, A, A, A, A, A, J, RECORD))
 def accumulate(
-    model, reaction, index, member, a, slope, g, eps, end_speed, longest, v, moved, P, summary, info, work, room_work,
-    iwork, record,
+    model, reaction, index, member, a, slope, g, u_0, rate_0, jerk_0, eps, end_speed, longest, v, moved, P, summary,
+    info, work, room_work, iwork, record,
 ):  # fmt: skip
     """Follow the bounces of the member contacts to their end; return CLOSED, NOT_CLOSED or a negative status.
 
     in      index: held contacts take part in every impact; a, slope: acceleration and its rate; g: gaps now;
-            eps: speed that bounds the bounces; end_speed: speed at which they are over; longest: duration allowed
+            u_0, rate_0, jerk_0: row velocities now, their rates and the rates of these; eps: speed that bounds the
+            bounces; end_speed: speed at which they are over; longest: duration allowed
     in/out  v
-    out     moved: integral of v; P: sum of the impulses of all rows; summary: DURATION, COUNT
-    room    lu, W, w, zeta of the state, as `border` leaves them
+    out     moved: integral of v; P: sum of the impulses of all rows; summary: DURATION, COUNT, MEAN
+    room    lu, W, w, zeta that stand for the whole time, as `border` leaves them: of the state, better of MEAN
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     size, nw, nx = layout[SIZE], layout[NW], layout[NX]
     lu, W = vec(room_work, 1, size), vec(room_work, 1 + size, nw)
     at = 1 + size + nw + nx + 2 * nv
-    w, zeta, target = vec(room_work, at, nr), vec(room_work, at + nr, nr), vec(room_work, at + 2 * nr, nr)
+    w, target = vec(room_work, at, nr), vec(room_work, at + 2 * nr, nr)
     at += 3 * nr
     rest = vec(room_work, at, room_work.shape[0] - at)
     gap, u, rate, jerk = vec(work, 0, nc), vec(work, nc, nc), vec(work, 2 * nc, nc), vec(work, 3 * nc, nc)
@@ -61,11 +62,11 @@ def accumulate(
         row = layout[layout[CONTACT_ROW] + c]
         if member[c] == 1:
             gap[c] = larger(g[c], 0.0)
-            u[c] = row_dot(layout, W, row, v) + w[row]
-            rate[c], jerk[c] = row_dot(layout, W, row, a) + zeta[row], row_dot(layout, W, row, slope)
+            u[c] = u_0[row]
+            rate[c], jerk[c] = rate_0[row], jerk_0[row]
             if not rate[c] < 0.0:
                 return NOT_CLOSED
-    time, count, next_look, fastest = 0.0, 0.0, LOOK, eps
+    time, count, next_look, fastest, pushed, weighted = 0.0, 0.0, LOOK, eps, 0.0, 0.0
     for _ in range(MOST_IMPACTS):
         # ---- the next landing
         step, lands = 1e300, -1
@@ -132,6 +133,10 @@ def accumulate(
             v_before[i] = v[i] - v_before[i]
         for i in range(nr):
             P[i] += P_now[i]
+        for c in range(nc):
+            if member[c] == 1:
+                pushed += P_now[layout[layout[CONTACT_ROW] + c]]
+                weighted += P_now[layout[layout[CONTACT_ROW] + c]] * time
         over = True
         for c in range(nc):
             if member[c] == 1:
@@ -143,6 +148,6 @@ def accumulate(
         if count > next_look:
             next_look, fastest = count + LOOK, scale
         if over:
-            summary[DURATION], summary[COUNT] = time, count
+            summary[DURATION], summary[COUNT], summary[MEAN] = time, count, weighted / larger(pushed, 1e-300)
             return CLOSED
     return NOT_CLOSED

@@ -8,7 +8,7 @@ from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.events.index_set import OPEN
 from saltus.events.zeno import CLOSED as ENDED
-from saltus.events.zeno import COUNT, DURATION, accumulate
+from saltus.events.zeno import COUNT, DURATION, MEAN, accumulate
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
 from saltus.profile import factor, multiply, quadratic, solve
 from saltus.reaction import row_dot
@@ -135,14 +135,20 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
     visible = fastest[0] <= settings[ZENO]
     for i in range(nv):
         slope[i] = 0.0
-    status = 0
+    status, u_now = 0, part(settings, frame, frames.U_MINUS)
+    rate, jerk = part(settings, frame, frames.R_LAST), part(settings, frame, frames.IMPULSE)
+    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
+    w, zeta = vec(room, at, nr), vec(room, at + nr, nr)
+    frozen(model, begin, q, v, room)
+    for i in range(nr):
+        u_now[i] = row_dot(layout, W, i, v) + w[i]
+        rate[i], jerk[i] = row_dot(layout, W, i, a_0) + zeta[i], 0.0
     for attempt in range(2):
         for i in range(nv):
             v_try[i] = v[i]
-        frozen(model, begin, q, v, room)
         status = accumulate(
-            model, staged.reaction, index, member, a_0, slope, g, fastest[0], 1e-15, h - size, v_try, moved, P,
-            summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
+            model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], 1e-15, h - size, v_try,
+            moved, P, summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
         )  # fmt: skip
         if status < 0:
             return -status
@@ -161,9 +167,22 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             )  # fmt: skip
             if status != 0:
                 return 0
+            # the second attempt: all accelerations linear in time, masses and rows of when the impulses act
+            share = summary[MEAN] / larger(summary[DURATION], 1e-300)
+            frozen(model, begin + summary[DURATION], shifted, v_try, room)
+            for i in range(nr):
+                jerk[i] = (row_dot(layout, W, i, a_try) + zeta[i] - rate[i]) / larger(summary[DURATION], 1e-300)
             for i in range(nv):
                 slope[i] = (a_try[i] - a_0[i]) / larger(summary[DURATION], 1e-300)
+                a_try[i] = v[i] + share * (v_try[i] - v[i])
+                f[i] = share * moved[i]
+            model.rate(q, f, par, shifted)
+            for i in range(nq):
+                shifted[i] += q[i]
+            model.retract(shifted, par)
+            frozen(model, begin + summary[MEAN], shifted, a_try, room)
 
+    frozen(model, begin, q, v, room)
     if visible and turned(model, settings, begin + summary[DURATION], frame, iwork) > FROZEN:
         return 0
 
@@ -260,7 +279,7 @@ def turned(model, settings, t, frame, iwork):
             continue
         for row in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
             for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
-                push[layout[columns + k]] += 0.5 * (W_end[k] - W[k]) * P[row]
+                push[layout[columns + k]] += 0.1 * (W_end[k] - W[k]) * P[row]
     solve(layout, lu, push, push, column)
     worst, speed = 0.0, 0.0
     for i in range(nv):

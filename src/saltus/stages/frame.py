@@ -55,7 +55,7 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
     return [
         2, MARK_COUNT, REMEMBERED + sum(memory_sizes(layout, memory)), nq, nv, nq, nv, nv, nq, nv, nv, nv, nv, nv, nv,
         nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
-        2, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
+        3, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
         scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), phase, inner,
     ]  # fmt: skip
 
