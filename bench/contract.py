@@ -28,6 +28,7 @@ from saltus.study.norms import partition
 TOLERANCES = tuple(10.0**-k for k in range(3, 12))
 QUANTITIES = ("q", "v", "impulse")
 FINEST = 1e-14  # tolerance of references without an exact solution
+LOWEST = 1e-15  # closed_tolerance of references [m]: lower bounces are followed to their end with frozen rows
 AGREE = 0.01  # of tol * scale: references that differ by more are set aside
 PARTS = 4  # of a smooth piece, each with the points of Gauss: errors of high degree wind inside of a step
 POINTS = 4
@@ -153,8 +154,9 @@ def reference_of(problem: sl.Problem, zeno_speed: float | None = None, tol: floa
     if problem.exact is not None:
         return Reference(problem.exact, dict.fromkeys(QUANTITIES, 0.0))
     speed = np.sqrt(tol) if zeno_speed is None else zeno_speed
-    first = sl.solve(problem, scheme=sl.EventDriven(rtol=tol, atol=tol, zeno_speed=speed), progress=False)
-    other = sl.EventDriven(rtol=tol, atol=tol, zeno_speed=2.0 * speed, method="dopri5")
+    fine = sl.EventDriven(rtol=tol, atol=tol, zeno_speed=speed, closed_tolerance=LOWEST)
+    first = sl.solve(problem, scheme=fine, progress=False)
+    other = dataclasses.replace(fine, zeno_speed=2.0 * speed, method="dopri5", closed_tolerance=30.0 * LOWEST)
     second = sl.solve(problem, scheme=other, progress=False)
     return Reference(first, {name: l1(first.t, curve(second, name), curve(first, name))[0] for name in QUANTITIES})
 

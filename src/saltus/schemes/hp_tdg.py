@@ -38,7 +38,7 @@ class HpTDG:
     max_degree
         Highest degree that is chosen.
     closed_tolerance
-        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 8e-15 at least.
+        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 2e-15 at least.
     rest_tolerance
         Speed [m/s] below which an approach is no impact; None takes tol, 1e-12 at least.
     zeno_speed
@@ -77,9 +77,10 @@ class HpTDG:
                 raise SettingError(f"{field} of HpTDG is {value!r}: it must be a whole number, 1 to {HIGHEST}")
         for field in ("closed_tolerance", "rest_tolerance", "zeno_speed"):
             value = getattr(self, field)
-            if value is not None and (not isinstance(value, numbers.Real) or not 0.0 <= float(value) < np.inf):
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+            if value is not None and (not number or not 0.0 <= float(value) < np.inf):
                 raise SettingError(f"{field} of HpTDG is {value!r}: it must be None, zero or more")
-        if not isinstance(self.projection_tolerance, numbers.Real) or not self.projection_tolerance > 0.0:
+        if not isinstance(self.projection_tolerance, numbers.Real) or not 0.0 < self.projection_tolerance < np.inf:
             raise SettingError(f"projection_tolerance of HpTDG is {self.projection_tolerance!r}: it must be positive")
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
             raise SettingError(f"solver of HpTDG is {self.solver!r}, not a contact solver: give one such as NSGS()")
@@ -111,7 +112,7 @@ class HpTDG:
         contact_solver = chosen_solver(self.solver, layout)
         made = galerkin_flight(
             layout, contact_solver, tol=self.tol, nodes=self.nodes, degree=self.degree, top=self.max_degree,
-            closed=max(1e-6 * self.tol, 8e-15) if self.closed_tolerance is None else self.closed_tolerance,
+            closed=max(1e-6 * self.tol, 2e-15) if self.closed_tolerance is None else self.closed_tolerance,
             rest=max(self.tol, 1e-12) if self.rest_tolerance is None else self.rest_tolerance,
             zeno=0.5 * float(np.sqrt(self.tol)) if self.zeno_speed is None else self.zeno_speed,
             projection_tolerance=self.projection_tolerance,

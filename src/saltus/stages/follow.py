@@ -182,6 +182,12 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             model.retract(shifted, par)
             frozen(model, begin + summary[MEAN], shifted, a_try, room)
 
+    # an open contact that would close meanwhile must not be passed
+    ahead = part(settings, frame, frames.SCAN)
+    model.gap(begin + summary[DURATION], shifted, par, ahead)
+    for k in range(nc):
+        if member[k] == 0 and index[k] == OPEN and ahead[k] < -settings[CLOSED]:
+            return 0
     frozen(model, begin, q, v, room)
     if visible and turned(model, settings, begin + summary[DURATION], frame, iwork) > FROZEN:
         return 0

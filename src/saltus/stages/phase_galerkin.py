@@ -72,6 +72,7 @@ NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JAC
 ) = range(18)  # fmt: skip
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 CONTRACTS = 0.2  # what plain iteration should leave of an error
+IMPULSES = 0.3  # share of the tolerance for lasting forces: their errors add up, nothing damps them
 FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
@@ -585,8 +586,8 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         moved_before = moved
     if not converged:
         return STALLED
-    if sweep > 1:
-        numbers[CONTRACTION] = larger(rate, 1e-6)
+    # one sweep shows no contraction but says that it is good
+    numbers[CONTRACTION] = larger(rate if sweep > 1 else 0.5 * numbers[CONTRACTION], 1e-6)
     numbers[SWEEPS_NOW] = sweep
     if end > first:
         numbers[SWEEPS_MEAN] = 0.7 * numbers[SWEEPS_MEAN] + 0.3 * sweep
@@ -684,7 +685,8 @@ def judge(model, settings, task, degree, t, h, frame, record):
             total = 0.0
             for j in range(n):
                 total += transform[k * n + j] * R[j * nr + i]
-            levels[k] = larger(levels[k], h * abs(total) / (settings[ATOL] + settings[RTOL] * h * abs(R[i])))
+            scale = IMPULSES * (settings[ATOL] + settings[RTOL] * h * abs(R[i]))
+            levels[k] = larger(levels[k], h * abs(total) / scale)
     numbers[SERIES_T], numbers[SERIES_H], numbers[SERIES_N] = t, h, n
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
@@ -726,7 +728,8 @@ def judge(model, settings, task, degree, t, h, frame, record):
         # plain iteration: its contraction grows with the square of the length
         header[NEXT_H] = smaller(length, h * sqrt(CONTRACTS / larger(numbers[CONTRACTION], 1e-3)))
         return 0
-    change_family(degree, h, header, numbers, fit)
+    if (degree + LEAST) * nv <= LARGEST_SYSTEM:  # D+ needs Newton's method
+        change_family(degree, h, header, numbers, fit)
     return 0
 
 
