@@ -327,7 +327,6 @@ def test_walls_that_move_strike_carry_and_leave():
     np.testing.assert_allclose(sol(times).q[:, 0], 0.5 * np.sin(3.0 * times), rtol=0.0, atol=1e-8)
 
 
-@pytest.mark.xfail(reason="gaps and events much faster than the motion are sampled too coarsely", strict=True)
 def test_a_wavy_wall_is_not_passed_by_a_long_interval():
     def gap(q):
         return q[1] - 0.5 * np.sin(10.0 * q[0]) - 0.1 * np.sin(17.0 * q[0] + 0.4)
@@ -340,7 +339,6 @@ def test_a_wavy_wall_is_not_passed_by_a_long_interval():
     assert gap(sol(np.linspace(0.0, 10.0, 10001)).q.T).min() >= -1e-8
 
 
-@pytest.mark.xfail(reason="gaps and events much faster than the motion are sampled too coarsely", strict=True)
 def test_an_event_that_oscillates_fast_is_found_every_time():
     free = sl.System(M=1.0, f=0.0)
     sol = sl.solve(free, (0.0, 10.0), 0.0, 1.0, tol=1e-8, events=[sl.Event(lambda q: np.sin(100.0 * q[0] + 0.3))])

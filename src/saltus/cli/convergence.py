@@ -9,12 +9,13 @@ from typing import Any
 from saltus.cli import settings
 from saltus.cli.names import scheme_classes
 from saltus.cli.options import Option, command, family, option_value
-from saltus.cli.run import DEFAULT_SCHEME, PROBLEM
+from saltus.cli.run import PROBLEM
 from saltus.cli.values import FILE, NAME, NUMBER, WHOLE_NUMBER, Reader
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.solve import solve
 
+DEFAULT_SCHEME = "moreau-jean"  # one with a step size
 QUANTITIES = ("q", "v", "impulse")
 NORMS = ("L1", "L2", "Linf", "hausdorff")
 DOC = """Measure how the errors of schemes shrink with the step size.

@@ -18,16 +18,16 @@ from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.solve import solve
 
-DEFAULT_SCHEME = "moreau-jean"
+DEFAULT_SCHEME = "hp-tdg"
 PROBLEM = Parameter(
     name="PROBLEM", help="A problem of the library (saltus list problems), or FILE.py:NAME for your own."
 )
 DOC = """Integrate a problem over its time span and say what happened.
 
-$ saltus run zeno-ball --h 1e-3
-$ saltus run zeno-ball --h 1e-3 --e 0.8 --t-end 6 --plot ball.png
-$ saltus run zeno-ball --scheme event-driven --tol 1e-8
-$ saltus run my_model.py:problem --h 1e-4 --save run.h5
+$ saltus run zeno-ball
+$ saltus run zeno-ball --tol 1e-8 --e 0.8 --t-end 6 --plot ball.png
+$ saltus run zeno-ball --scheme moreau-jean --h 1e-3
+$ saltus run my_model.py:problem --save run.h5
 
 saltus run PROBLEM --help lists the parameters of a problem, with --scheme NAME those of another scheme. In your own FILE.py, NAME is a Problem or a function that returns one, whose parameters become options.
 """  # noqa: E501  the terminal decides where lines end
@@ -48,7 +48,7 @@ def own_options() -> list[Option]:
     return [
         Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
         Option("h", NUMBER, "Step size [s]; for schemes that choose their steps the first one to try. Else required."),
-        Option("tol", NUMBER, "Tolerance of schemes that estimate their error: short for --rtol and --atol."),
+        Option("tol", NUMBER, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
         Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
         Option("plot", FILE, "Draw positions, velocities, gaps and impulses into .png, .pdf or .svg."),

@@ -166,7 +166,10 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             row = layout[layout[CONTACT_ROW] + k]
             holds = index[k] == SLIP or index[k] == STICK
             speed = row_dot(layout, W, row, v) + u_minus[row]
-            closed[k] = 1 if g[k] + ahead * speed <= settings[CLOSED] or holds or k == which else 0
+            # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
+            # the contacts strike in turn, with velocities that die away, and not together
+            near = g[k] + ahead * speed <= settings[CLOSED] and speed <= settings[REST]
+            closed[k] = 1 if near or holds or k == which else 0
             if closed[k] == 1 and not holds:
                 floor = 0.0 if index[k] == IMPULSIVE else -settings[REST]
                 if speed < floor:
