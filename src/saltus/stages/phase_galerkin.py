@@ -73,6 +73,7 @@ NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JAC
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 CONTRACTS = 0.2  # what plain iteration should leave of an error
 IMPULSES = 0.3  # share of the tolerance for lasting forces: their errors add up, nothing damps them
+LOW, ADDS_UP = 4, 3.0
 FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
@@ -586,8 +587,10 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         moved_before = moved
     if not converged:
         return STALLED
-    # one sweep shows no contraction but says that it is good
-    numbers[CONTRACTION] = larger(rate if sweep > 1 else 0.5 * numbers[CONTRACTION], 1e-6)
+    if sweep > 1:
+        numbers[CONTRACTION] = larger(rate, 1e-6)
+    elif not newton:  # a single sweep shows no contraction, but plain iteration may take a longer interval again
+        numbers[CONTRACTION] *= 0.5
     numbers[SWEEPS_NOW] = sweep
     if end > first:
         numbers[SWEEPS_MEAN] = 0.7 * numbers[SWEEPS_MEAN] + 0.3 * sweep
@@ -703,6 +706,9 @@ def judge(model, settings, task, degree, t, h, frame, record):
     # by symmetry the last coefficient may vanish, and with it the jump: then the one before says how large it could be
     if degree >= 2:
         error = larger(error, kappa[degree] * larger(levels[degree], levels[degree - 1] * decay))
+    # low degrees err at the end of an interval as much as in between, and these errors add up
+    if degree <= LOW:
+        error *= ADDS_UP
     header[ERROR], header[DEGREE] = error * decay, degree
     if settings[at + FIXED] == 1.0:
         header[ERROR], header[NEXT_H] = 0.0, h
