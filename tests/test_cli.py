@@ -77,6 +77,13 @@ def test_run_reports_events_state_errors_certificate_and_energy(call):
         assert word in out
 
 
+def test_without_a_step_size_the_run_keeps_a_tolerance(call):
+    code, out, _ = call("run zeno-ball --tol 1e-8")
+    assert code == 0 and "by hp-TDG" in out
+    code, out, _ = call("run zeno-ball --scheme moreau-jean --tol 1e-3")
+    assert code == 0 and "StepDoubling of Moreau-Jean" in out
+
+
 def test_run_gives_the_numbers_of_solve(call):
     code, out, _ = call("run zeno_ball --h=1e-2 --e 0.8 --t_end 2 --theta 1 --at end --projection active --v0 -1")
     problem = sl.problems.zeno_ball(e=0.8, t_end=2.0, v0=-1.0)
@@ -287,8 +294,8 @@ def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
         ("run zeno-ball --h 1 --gama 1", "did you mean --gamma?"),
         ("run zeno-ball --h 1 --scheme paoli-velocity --theta 1", "belongs to --scheme moreau-jean"),
         ("run bead-column --h 1e-3 --solver lemk", "did you mean lemke?"),
-        ("run zeno-ball", "--h is missing: --h 0.004 makes 1000 steps"),
-        ("run zeno-ball --tol 1e-8", "--h is missing"),
+        ("run zeno-ball --scheme moreau-jean", "--h is missing: --h 0.004 makes 1000 steps"),
+        ("run zeno-ball --scheme schatzman-paoli --tol 1e-8", "--h is missing"),
         ("run zeno-ball --h 1e-2 --tol 1e-8", "Moreau-Jean estimates no error, so tol means nothing to it"),
         ("run zeno-ball --scheme event-driven --tol 0", "tol is 0.0: a tolerance must be a positive number"),
         ("run zeno-ball --scheme event-driven --tol tight", "--tol is 'tight': it must be a number"),

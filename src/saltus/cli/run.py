@@ -18,7 +18,7 @@ from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.solve import solve
 
-DEFAULT_SCHEME = "hp-tdg"
+DEFAULT_SCHEME, WITH_STEP = "hp-tdg", "moreau-jean"  # the second one where a step size is given
 PROBLEM = Parameter(
     name="PROBLEM", help="A problem of the library (saltus list problems), or FILE.py:NAME for your own."
 )
@@ -26,7 +26,8 @@ DOC = """Integrate a problem over its time span and say what happened.
 
 $ saltus run zeno-ball
 $ saltus run zeno-ball --tol 1e-8 --e 0.8 --t-end 6 --plot ball.png
-$ saltus run zeno-ball --scheme moreau-jean --h 1e-3
+$ saltus run zeno-ball --h 1e-3
+$ saltus run zeno-ball --scheme event-driven --tol 1e-8
 $ saltus run my_model.py:problem --save run.h5
 
 saltus run PROBLEM --help lists the parameters of a problem, with --scheme NAME those of another scheme. In your own FILE.py, NAME is a Problem or a function that returns one, whose parameters become options.
@@ -46,7 +47,7 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     schemes = ", ".join(scheme_classes())
     return [
-        Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
+        Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", f"{DEFAULT_SCHEME}, with --h {WITH_STEP}"),
         Option("h", NUMBER, "Step size [s]; for schemes that choose their steps the first one to try. Else required."),
         Option("tol", NUMBER, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
@@ -67,7 +68,8 @@ def own_options() -> list[Option]:
 def run_command(tokens: list[str]) -> Callable:
     """Return the command with the options of the problem and scheme that the tokens name."""
     source = settings.find_source(tokens)
-    scheme = option_value(tokens, "--scheme") or DEFAULT_SCHEME
+    usual = DEFAULT_SCHEME if option_value(tokens, "--h") is None else WITH_STEP
+    scheme = option_value(tokens, "--scheme") or usual
     own = family("run", "Options", own_options())
     schemes = settings.scheme_families(tokens, [scheme], [own])
     problem = settings.problem_family(source, [own, *schemes])
@@ -98,7 +100,9 @@ def document(doc: str, source: Source | None) -> str:
 def run(problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: dict[str, float]) -> int:
     """Check files, integrate and report; tolerances: rtol and atol where they were given, which count before tol."""
     h = given.get("h")
-    if not getattr(scheme, "adaptive", False):
+    tolerant = given.get("tol") is not None or bool(tolerances)
+    follows = tolerant and h is None and not getattr(scheme, "fixed_step", False)  # steps by the control of solve
+    if not getattr(scheme, "adaptive", False) and not follows:
         h = settings.step_size(h, problem, "--h", 1000)
     save, plot = given.get("save"), given.get("plot")
     settings.check_files(save, given.get("checkpoint"))
