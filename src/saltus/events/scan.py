@@ -27,7 +27,7 @@ DEPTH = 12  # halvings of a piece between two samples
 NARROWEST = 0.75 / (SAMPLES * 2.0 ** (DEPTH - 1))  # pieces below this width are not split
 HALVINGS = 50  # towards the beginning of a flight
 NARROW = 5e-16  # width of a bracket at the end
-REFINEMENTS = 80  # of a bracket, Illinois with bisection: far more than it takes
+REFINEMENTS = 160  # of a bracket, Illinois with bisection: far more than it takes
 OFF = 0.3819660112501051  # where a piece between samples is probed and first split: no period fits both parts
 LITTLE = 1e-6 / SAMPLES  # distance for the rate of an event function, and behind an event that has just happened
 # shares of the change over a piece, by its rates: of the contradiction between change and rates, of the distance of a
@@ -172,12 +172,12 @@ def root(model, c, t, h, low, high, Q, V, which, kind, work):
     """
     below = watched_at(model, c, t, h, low, Q, V, which, kind, work)
     above = watched_at(model, c, t, h, high, Q, V, which, kind, work)
-    a, b = below, above
+    a, b, side = below, above, 0
     for k in range(REFINEMENTS):
         if high - low <= 2.0 * NARROW:
             break
         middle = 0.5 * (low + high)
-        if k % 3 != 2 and a != b:
+        if k % 4 != 3 and a != b:
             middle = high - b * (high - low) / (b - a)
             # a step beyond the root closes the bracket from its other side
             middle = larger(low + NARROW, smaller(high - NARROW, middle))
@@ -186,10 +186,13 @@ def root(model, c, t, h, low, high, Q, V, which, kind, work):
         value = watched_at(model, c, t, h, middle, Q, V, which, kind, work)
         if value == 0.0:
             return middle
+        # Illinois: the end that stays twice counts half, so that the next step goes beyond the root
         if (value > 0.0) == (above > 0.0):
-            high, b, a = middle, value, 0.5 * a
+            a = 0.5 * a if side == 1 else a
+            high, b, side = middle, value, 1
         else:
-            low, a, b = middle, value, 0.5 * b
+            b = 0.5 * b if side == -1 else b
+            low, a, side = middle, value, -1
     return high
 
 
