@@ -200,3 +200,16 @@ def test_a_run_of_few_long_steps_is_drawn_with_its_motion_between_them():
     t, q = positions.get_xdata(), positions.get_ydata()
     assert len(t) > 10 * len(solution.t)
     np.testing.assert_allclose(q, solution.exact.q(np.asarray(t))[:, 0], atol=1e-7)
+
+
+def test_the_history_of_steps_is_drawn_with_its_rejections(tmp_path):
+    sol = sl.solve(sl.problems.driven_pendulum(), tol=1e-8)
+    assert sol.step_rejections.sum() == sol.work["rejected"] > 0
+    assert np.all(sol.step_error <= 1.0)
+    figure = sol.plot_steps(path=tmp_path / "steps.png")
+    assert [axes.get_ylabel() for axes in figure.axes] == ["step size h [s]", "error / tolerance", "degree, order"]
+    assert (tmp_path / "steps.png").stat().st_size > 10_000
+    heights = figure.axes[0].patches[0].get_data().values
+    np.testing.assert_array_equal(heights, np.diff(sol.t))
+    fixed = sl.solve(sl.problems.zeno_ball(), scheme=sl.MoreauJean(), h=0.01)
+    assert len(fixed.plot_steps().axes) == 1 and not fixed.step_rejections.any()

@@ -64,7 +64,7 @@ TALLY = 15
 KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
 # sums since the last kept node; then impulse and dissipation, then v_minus of the last step
 SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_IMPULSE = range(7)
-LEDGER, EXTRAS = 2, 4
+LEDGER, EXTRAS = 2, 5
 SMALLEST = 1e-14  # a step relative to its time and span: shorter ones are refused, shorter rests count as none
 MOST_SHORT = 1000  # steps without duration, one after the other: events that never end
 FIRST_STEPS, FIRST_FLOATS = 256, 1 << 17  # steps, and floats of dense output, that have room before tables grow
@@ -242,7 +242,7 @@ def keep_node(layout, tally, nodes, t, state, sums):
     if tally[EXTRA] == 1:
         extra = vec(nodes.extra, EXTRAS * k, EXTRAS)
         extra[0], extra[1], extra[2] = sums[SUM_ERROR], sums[SUM_DEGREE], tally[DENSE]
-        extra[3] = 1.0 if tally[SINCE] == 1 else 0.0
+        extra[3], extra[4] = 1.0 if tally[SINCE] == 1 else 0.0, tally[REJECTED]
     if sums[SUM_REACTED] == 1.0:
         reaction = vec(nodes.reactions, tally[REACTIONS] * (2 + nv + rest), 2 + nv + rest)
         reaction[0], reaction[1] = k, sums[SUM_RESIDUAL]

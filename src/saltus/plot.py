@@ -93,6 +93,54 @@ def plot_solution(
     return figure
 
 
+def plot_steps(solution: Solution, *, path: str | os.PathLike | None = None) -> Figure:
+    """Draw the history of the steps: sizes with rejected attempts and events, error estimates, degrees.
+
+    Panels that would be empty are left out: a scheme with a fixed step shows its sizes alone. path writes .png, .pdf
+    or .svg.
+    """
+    if len(solution.t) < 2:
+        raise SettingError("the run has no steps to draw")
+    panels = [_draw_sizes]
+    panels += [_draw_estimates] if np.any(solution.step_error > 0.0) else []
+    panels += [_draw_degrees] if np.any(solution.step_degree > 0.0) else []
+    with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9.0}):
+        figure = _new_figure(solution, len(panels))
+        for panel, place in zip(panels, figure.axes, strict=True):
+            panel(place, solution)
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def _draw_sizes(axes: Axes, solution: Solution) -> None:
+    h, rejected = np.diff(solution.t), solution.step_rejections
+    axes.stairs(h, solution.t, color="C0", baseline=None, label=f"{len(h):,} steps")
+    if np.any(rejected > 0):
+        again = rejected > 0
+        axes.plot(solution.t[:-1][again], h[again], "x", color="C3", label=f"{rejected.sum():,} rejected before")
+    hits = solution.events["t"][solution.events["kind"] == "impact"]
+    if 0 < len(hits) <= MOST_POINTS // 8:
+        axes.vlines(hits, 0.0, 0.04, transform=axes.get_xaxis_transform(), color="0.5", lw=0.8, label="impacts")
+    axes.set_yscale("log")
+    axes.set_ylabel("step size h [s]")
+    axes.legend(loc="upper right", frameon=False, fontsize=8.0)
+
+
+def _draw_estimates(axes: Axes, solution: Solution) -> None:
+    error = np.where(solution.step_error > 0.0, solution.step_error, np.nan)
+    axes.plot(solution.t[1:], error, ".", ms=3.0, color="C1")
+    axes.axhline(1.0, color="0.5", lw=0.8)
+    axes.set_yscale("log")
+    axes.set_ylabel("error / tolerance")
+
+
+def _draw_degrees(axes: Axes, solution: Solution) -> None:
+    axes.stairs(solution.step_degree, solution.t, color="C2", baseline=None)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_ylabel("degree, order")
+
+
 def _between_nodes(solution: Solution) -> Solution:
     """Return a run of few long steps with the dense output between them; straight lines would not show the motion."""
     steps = len(solution.t) - 1

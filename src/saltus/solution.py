@@ -226,6 +226,13 @@ class Solution:
         return np.zeros(len(self.t) - 1) if self._extra is None else self._extra[1:, 1]
 
     @property
+    def step_rejections(self) -> np.ndarray:
+        """How many attempts were rejected on the way to each kept time (n,)."""
+        if self._extra is None or self._extra.shape[1] < 5:
+            return np.zeros(len(self.t) - 1, dtype=int)
+        return np.diff(self._extra[:, 4]).astype(int)
+
+    @property
     def can_refine(self) -> bool:
         """Whether dense output between the nodes is stored, so that `at_times` shows more than the nodes do."""
         return len(self._dense) > 0 and self.every_step and not isinstance(self._model, NodeValues)
@@ -465,7 +472,7 @@ class Solution:
             [np.arange(n)[:, None], np.zeros((n, 1)), left.v, np.zeros((n, grown.shape[1]))], axis=1
         )
         reactions[1:, 1], reactions[1:, 2 + left.v.shape[1] :] = worst[0], grown
-        ledger, extra = np.zeros((n, 2)), np.zeros((n, 4))
+        ledger, extra = np.zeros((n, 2)), np.zeros((n, 5))
         ledger[1:, 0], ledger[1:, 1], extra[1:, 0] = worst[1], np.diff(work), worst[2]
         made = dataclasses.replace(
             self,
@@ -524,6 +531,12 @@ class Solution:
         from saltus.plot import plot_solution
 
         return plot_solution(self, **options)
+
+    def plot_steps(self, **options):
+        """Draw step sizes, rejected attempts, error estimates and degrees over time; returns the matplotlib figure."""
+        from saltus.plot import plot_steps
+
+        return plot_steps(self, **options)
 
     def gaps(self) -> np.ndarray:
         """Return the gaps of all contacts at the kept times (n + 1, contacts) [m]."""
