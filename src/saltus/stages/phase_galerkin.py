@@ -72,8 +72,9 @@ NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JAC
 ) = range(18)  # fmt: skip
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 CONTRACTS = 0.2  # what plain iteration should leave of an error
-IMPULSES = 0.3  # share of the tolerance for lasting forces: their errors add up, nothing damps them
+IMPULSES = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
 LOW, ADDS_UP = 4, 3.0
+SLOWEST_DECAY = 0.95
 FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
@@ -709,7 +710,8 @@ def judge(model, settings, task, degree, t, h, frame, record):
     # low degrees err at the end of an interval as much as in between, and these errors add up
     if degree <= LOW:
         error *= ADDS_UP
-    header[ERROR], header[DEGREE] = error * decay, degree
+    # all that is missing: a geometric series of coefficients
+    header[ERROR], header[DEGREE] = error * decay / (1.0 - smaller(decay, SLOWEST_DECAY)), degree
     if settings[at + FIXED] == 1.0:
         header[ERROR], header[NEXT_H] = 0.0, h
         return 0
