@@ -235,7 +235,8 @@ def test_the_certificate_holds():
         for tol in (1e-4, 1e-8):
             sol = solve(getattr(problems, name)(), tol)
             assert sol.residual.max() <= 1e-12
-            assert sol.violation.max() <= 1e-10
+            # an end is moved onto the impact without a new interval where the square of the shift is below 1e-4 tol
+            assert sol.violation.max() <= 1e-4 * tol
             assert np.all(sol.step_error[:-1] <= 1.0)
 
 
