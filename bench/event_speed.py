@@ -1,4 +1,4 @@
-"""EventDriven and HpTDG on the impact oscillator against scipy's DOP853 with restarts, and against Siconos' event-driven run."""
+"""EventDriven and HpTDG on the impact oscillator against scipy's DOP853 with restarts and Siconos' event-driven run."""
 
 from __future__ import annotations
 
