@@ -89,6 +89,7 @@ from saltus.stages.interval import (
 )
 from saltus.stages.packed_methods import IMPLICIT as IMPLICIT_METHODS
 from saltus.stages.packed_methods import METHODS, packed_implicit, packed_method
+from saltus.stages.piece import put_piece
 from saltus.stages.settings import LARGEST_NEWTON, check_numbers
 from saltus.stages.settle import changed_events, settle
 from saltus.stages.smooth_step import (
@@ -574,7 +575,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
         record.dense[HEADER + i] = r_0[i] + spread[i] / h
 
     # ---- what stays closed is put in place
-    used = put_motion(model, q_0, v_0, a, R, Q_dot, record.dense)
+    used = put_piece(model, 0.0, 1.0, q_0, v_0, NODES, a, R, Q_dot, HEADER + nr, record.dense)
     anything = nj > 0
     for k in range(nc):
         row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
@@ -819,28 +820,3 @@ def lasting_mark(model, contact, resting, P):
         friction += P[i] * P[i]
     cone = model.constants[LAW_FLOATS * contact + 1] * P[row]
     return STICK if end - row > 1 and sqrt(friction) < STICKING * cone else SLIP
-
-
-@unit(I(MODEL, A, A, A, A, A, A))
-def put_motion(model, q, v, a, r, q_dot, dense):
-    """Write the only piece of dense output of a step (see stages/dense.py); return its end."""
-    layout = model.layout
-    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], NODES
-    at = HEADER + nr
-    dense[at], dense[at + 1] = 0.0, 1.0
-    at += 2
-    for i in range(nq):
-        dense[at + i] = q[i]
-    for i in range(nv):
-        dense[at + nq + i] = v[i]
-    at += nq + nv
-    for i in range(n * nv):
-        dense[at + i] = a[i]
-    for i in range(n * nr):
-        dense[at + n * nv + i] = r[i]
-    at += n * (nv + nr)
-    if (layout[FLAGS] & RATE_IDENTITY) == 0:
-        for i in range(n * nq):
-            dense[at + i] = q_dot[i]
-        at += n * nq
-    return at

@@ -20,8 +20,8 @@ from saltus.stages.smooth_step import ERROR_ORDER, NODES, STAGES, STEP_STAGES, d
 from saltus.stages.tableau import packed, tableau
 
 # the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin, whether it
-# estimates its error, and the order of the method where it does not
-TABLE, SAMPLED, METHOD, STAGED_AT, ESTIMATES, ORDER, PHASE_HEAD = range(7)
+# estimates its error
+TABLE, SAMPLED, METHOD, STAGED_AT, ESTIMATES, PHASE_HEAD = range(6)
 
 
 @functools.cache
@@ -31,12 +31,12 @@ def polynomial() -> tuple[np.ndarray, np.ndarray]:
     return packed(made), made.interpolation(np.arange(SAMPLES + 1) / SAMPLES).ravel()
 
 
-def phase_numbers(method: str, begin: int, *, estimates: bool, order: int, staged: np.ndarray | None = None):
+def phase_numbers(method: str, begin: int, *, estimates: bool, staged: np.ndarray | None = None):
     """Return the numbers of a phase that begin at a place of the settings."""
     table, samples = polynomial()
     parts = [table, samples, packed_method(method), np.zeros(0) if staged is None else staged]
     at = begin + PHASE_HEAD + np.cumsum([0, *(len(one) for one in parts)])
-    return np.concatenate([at[:4].astype(float), [float(estimates), float(order)], *parts])
+    return np.concatenate([at[:4].astype(float), [float(estimates)], *parts])
 
 
 @unit(PART)

@@ -54,8 +54,7 @@ def runge_kutta_flight(
     return make_flight(
         layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates)],
         lambda begin: phase_numbers(
-            method, begin, estimates=estimates, order=table(method).order,
-            staged=packed_implicit(method) if implicit else None,
+            method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
         ),
         implicit_phase if implicit else explicit_phase,
         most_nodes=NODES, phase_work=phase_work, inner_work=inner_work, inner_iwork=inner_iwork,
