@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -52,8 +52,11 @@ class ContactResult:
     residual : scaled residual of P, computed independently of the solver
     iterations : sweeps or pivots
     converged : whether the solver's tolerance was reached; never True without the residual to prove it
-    solver : name of the solver
+    solver : name of the solver, of the member that succeeded where there are several
     message : what happened, in one sentence
+    status : OK, CONTACT_STALLED (not solved), CONTACT_UNSOLVABLE (proven to have no solution), NONFINITE
+    contacts : names of the contacts to blame where there is no solution
+    unique : whether the impulses are the only ones with these velocities; None if nobody looked
     """
 
     P: np.ndarray
@@ -63,6 +66,25 @@ class ContactResult:
     converged: bool
     solver: str
     message: str
+    status: Status = Status.OK
+    contacts: tuple[str, ...] = ()
+    unique: bool | None = None
+
+
+class ReducedForm(NamedTuple):
+    """u = D P + b: the matrix as it was given [1/kg] and the velocities without impulses [m/s]."""
+
+    D: Any
+    b: np.ndarray
+
+
+class GlobalForm(NamedTuple):
+    """M v = W P + f, u = W^T v + w: mass [kg], directions, momentum [N s], velocities at v = 0 [m/s]."""
+
+    M: Any
+    W: Any
+    f: np.ndarray
+    w: np.ndarray
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -71,16 +93,25 @@ class ContactProblem:
 
     Parameters
     ----------
-    D : (n, n) Delassus matrix [1/kg], dense or scipy.sparse; need not be symmetric
+    D : (n, n) Delassus matrix [1/kg], dense, scipy.sparse or a LinearOperator, which is applied to unit vectors
+        once; need not be symmetric
     b : (n,) velocities without contact impulses, restitution included [m/s]
     mu : friction coefficient, one number or one per block (numbers of frictionless blocks are ignored)
     kinds : law of each block, by number or name: bilateral (0), unilateral (1), coulomb_planar (2, rows N T),
         coulomb_spatial (3, rows N T1 T2)
     dim : instead of `kinds`, when all blocks are alike: 1 unilateral (the default without mu), 2 planar and
         3 spatial friction
+    names : name of each block for messages; its number by default
+
+    Attributes
+    ----------
+    kernel : what the compiled solvers see
+    given : the problem as it was given, a ReducedForm or a GlobalForm
     """
 
     kernel: Contacts = field(repr=False)
+    given: ReducedForm | GlobalForm = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
 
     def __init__(
         self,
@@ -90,13 +121,16 @@ class ContactProblem:
         mu: ArrayLike | None = None,
         kinds: Sequence[int | str] | None = None,
         dim: int | None = None,
+        names: Sequence[str] | None = None,
     ):
         b = _vector(b, "b")
         n = b.size
+        if hasattr(D, "matmat"):
+            D = D.matmat(np.eye(n))
         D_start, D_col, D_value = _columns(D, "D", (n, n), "b has")
         laws = _laws(n, mu, kinds, dim)
         ones = np.arange(n + 1)
-        self._set(n, laws, (ones, ones[:-1], np.ones(n)), (D_start, D_col, D_value), b)
+        self._set(n, laws, (ones, ones[:-1], np.ones(n)), (D_start, D_col, D_value), b, ReducedForm(D, b), names)
 
     @classmethod
     def from_global(
@@ -109,6 +143,7 @@ class ContactProblem:
         mu: ArrayLike | None = None,
         kinds: Sequence[int | str] | None = None,
         dim: int | None = None,
+        names: Sequence[str] | None = None,
     ) -> ContactProblem:
         """Build the problem M v = W P + f, u = W^T v + w without ever forming D.
 
@@ -118,7 +153,7 @@ class ContactProblem:
         W : (nv, n) directions of the rows, dense or scipy.sparse
         f : (nv,) momentum without contact impulses [N s]
         w : (n,) velocities of the rows at v = 0 (moving walls, restitution) [m/s]; zero by default
-        mu, kinds, dim : as in the constructor
+        mu, kinds, dim, names : as in the constructor
         """
         f = _vector(f, "f")
         nv = f.size
@@ -138,11 +173,14 @@ class ContactProblem:
         W_start, W_col, W_value = W_rows
         b = w.copy()
         np.add.at(b, np.repeat(np.arange(n), np.diff(W_start)), W_value * v_free[W_col])
-        problem._set(nv, laws, W_rows, X_rows, b)
+        problem._set(nv, laws, W_rows, X_rows, b, GlobalForm(M, W, f, w), names)
         return problem
 
-    def _set(self, nv, laws, W_rows, X_rows, b):
+    def _set(self, nv, laws, W_rows, X_rows, b, given, names):
         kinds, mu = laws
+        names = tuple(str(k) for k in range(len(kinds))) if names is None else tuple(str(name) for name in names)
+        if len(names) != len(kinds):
+            raise ModelError(f"there are {len(names)} names for {len(kinds)} blocks: give one per block")
         sizes = np.array([ROWS[kind] for kind in kinds], dtype=np.int64)
         first = np.cumsum(sizes) - sizes
         rows = np.stack([W_rows[0][:-1], W_rows[0][1:], X_rows[0][:-1], X_rows[0][1:]], axis=1)
@@ -159,7 +197,8 @@ class ContactProblem:
         )
         for array in kernel[1:]:
             array.flags.writeable = False
-        object.__setattr__(self, "kernel", kernel)
+        for name, value in (("kernel", kernel), ("given", given), ("names", names)):
+            object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
         kinds = self.kinds
@@ -293,7 +332,7 @@ def run(solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = N
     converged = status == Status.OK
     verdict = "The contact problem is solved" if converged else status.sentence.rstrip(".")
     message = f"{verdict} (residual {certificate:.1e} after {int(info[1])} iterations)."
-    return ContactResult(P, u, certificate, int(info[1]), converged, solver.name, message)
+    return ContactResult(P, u, certificate, int(info[1]), converged, solver.name, message, status)
 
 
 # ---- the door
