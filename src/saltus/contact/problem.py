@@ -125,8 +125,8 @@ class ContactProblem:
     ):
         b = _vector(b, "b")
         n = b.size
-        if hasattr(D, "matmat"):
-            D = D.matmat(np.eye(n))
+        apply: Any = getattr(D, "matmat", None)
+        D = D if apply is None else np.asarray(apply(np.eye(n)))
         D_start, D_col, D_value = _columns(D, "D", (n, n), "b has")
         laws = _laws(n, mu, kinds, dim)
         ones = np.arange(n + 1)
