@@ -69,6 +69,8 @@ def event_names(events: Sequence[Event]) -> tuple[str, ...]:
 
 def checked_events(events, system: System) -> tuple[Event, ...]:
     """Return the events of a run as a tuple; names must differ from each other and from those of the system."""
+    if isinstance(events, tuple) and not events:
+        return ()
     if isinstance(events, Event):
         events = (events,)
     if not isinstance(events, Sequence) or isinstance(events, str):

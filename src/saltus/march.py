@@ -20,7 +20,7 @@ import numpy as np
 from saltus.compile.seam import handle, larger, unit, vec, whole
 from saltus.compile.types import (
     CONTROL,
-    MODEL_RECORD,
+    MODEL,
     NODES,
     NODES_RECORD,
     RECORD_RECORD,
@@ -31,7 +31,7 @@ from saltus.compile.types import (
     I,
     J,
     Nodes,
-    scheme_record,
+    scheme_handle,
 )
 from saltus.layout import NC, NQ, NR, NV
 from saltus.record import (
@@ -85,7 +85,7 @@ def reaction_width(nv: int, nr: int, nc: int) -> int:
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
     states = STATE_RECORD, STATE_RECORD, RECORD_RECORD
-    return I(MODEL_RECORD, scheme_record(depth), CONTROL, A, J, *states, NODES_RECORD, A, A, A, A, A, J, I)
+    return I(MODEL, scheme_handle(depth), CONTROL, A, J, *states, NODES_RECORD, A, A, A, A, A, J, I)
 
 
 @unit(*(march_signature(depth) for depth in range(4)), entry=True)
@@ -93,12 +93,12 @@ def march(
     model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, work, iwork,
     budget,
 ):  # fmt: skip
-    model, now, new, record, nodes = handle(model), handle(state), handle(state_new), handle(record), handle(nodes)
+    now, new, record, nodes = handle(state), handle(state_new), handle(record), handle(nodes)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     minus = vec(sums, SUM_IMPULSE + nr + nc, nv)
     decision, step_work = vec(work, 0, 1), vec(work, 1, work.shape[0] - 1)
-    inner, settings = handle(scheme.inner), scheme.settings
+    inner, settings = scheme.inner, scheme.settings
     header = record.header
 
     result = CHUNK

@@ -7,6 +7,7 @@ compiles nothing. Functions that cannot be traced become opaque units with deriv
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import sys
 import warnings
@@ -19,6 +20,7 @@ from saltus import layout as lay
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.modules import module_from
+from saltus.compile.pin import pin
 from saltus.compile.trace import (
     IMPORTS,
     PIECEWISE_SOURCE,
@@ -37,7 +39,7 @@ from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset, no_reset, no_switch
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
 from saltus.profile import Profile
-from saltus.system import Contact, Joint, System
+from saltus.system import System
 from saltus.user_function import Unmarked, UserFunction, mark_of
 
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
@@ -80,6 +82,8 @@ class CompiledModel:
         Contact and axis of each row of the contacts.
     events
         The events of the run, in the order of their numbers.
+    checked
+        Tolerances within which the start, for which the model was compiled, is known to be right.
     """
 
     system: System
@@ -88,6 +92,7 @@ class CompiledModel:
     functions: dict[str, UserFunction]
     rows: tuple[tuple[str, str], ...]
     events: tuple[Event, ...] = ()
+    checked: set[float] = dataclasses.field(default_factory=set)
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -96,6 +101,11 @@ class CompiledModel:
     @property
     def layout(self) -> np.ndarray:
         return self.units.layout
+
+    @functools.cached_property
+    def pinned(self):
+        """The units as the march takes them."""
+        return pin(self.units)
 
     def interpreted(self) -> Model:
         """Return the same model as plain Python that calls the user's own functions before the generated ones."""
@@ -154,14 +164,16 @@ def compile_model(
 
 def _mark(system: System, events: tuple[Event, ...]):
     """Return what is the same only if system and events still mean the same."""
-    parts = [getattr(system, field.name) for field in dataclasses.fields(system)]
-    for one in (*system.contacts, *system.joints, *events):
-        parts += [getattr(one, field.name) for field in dataclasses.fields(one)]
-    return tuple(mark_of(part) for part in parts if not _holds_parts(part))
+    marks = []
+    for one in (system, *system.contacts, *system.joints, *events):
+        marks += [mark_of(getattr(one, name)) for name in _fields(type(one))]
+    return tuple(marks)
 
 
-def _holds_parts(value) -> bool:
-    return isinstance(value, tuple | list) and bool(value) and isinstance(value[0], Contact | Joint)
+@functools.cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """Return the fields that count; contacts and joints have a turn of their own."""
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in ("contacts", "joints"))
 
 
 @dataclasses.dataclass

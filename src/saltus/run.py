@@ -131,7 +131,7 @@ class Run:
         self.python = file is not None and calls_python(model)
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[NR])
-        self.scheme = plan.link()
+        self.scheme = plan.pinned
         self.decider = Control(control.kernel, control.settings(), np.zeros(max(1, control.kernel_memory)))
         self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
         self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
@@ -202,7 +202,7 @@ class Run:
             try:
                 status = Status(
                     march(
-                        self.model.units, self.scheme, self.decider, self.clock, self.tally, self.state,
+                        self.model.pinned, self.scheme, self.decider, self.clock, self.tally, self.state,
                         self.state_new, self.record, self.tables.nodes, self.tables.events, self.tables.dense,
                         self.times, self.sums, self.work, self.iwork, budget,
                     )

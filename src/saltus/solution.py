@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
 
 ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
+KINDS = np.array(KIND_NAMES)
 ROOM = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
 Side = Literal["+", "-"]
 
 
+@functools.lru_cache(maxsize=256)
 def event_type(names: tuple[str, ...]) -> np.dtype:
     """Return the type of the event table for contacts and user events of these names."""
     longest = max((len(name) for name in names), default=1)
@@ -607,8 +609,9 @@ def build_solution(
     names = (*system.contact_names, *model.event_names)
     table = np.zeros(len(events), dtype=event_type(names))
     table["t"] = events[:, 0]
-    table["contact"] = np.array(names or ("",))[events[:, 1].astype(int)]
-    table["kind"] = np.array(KIND_NAMES)[events[:, 2].astype(int)]
+    if len(events):
+        table["contact"] = np.array(names or ("",))[events[:, 1].astype(int)]
+        table["kind"] = KINDS[events[:, 2].astype(int)]
     for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
         table[name] = events[:, place : place + 3]
     table["count"] = events[:, EVENT_COUNT]
@@ -643,8 +646,7 @@ def _frozen(array: np.ndarray) -> np.ndarray:
 
 def read_only(solution: Solution) -> Solution:
     """Protect the arrays of a new solution and return it."""
-    for field in dataclasses.fields(solution):
-        value = getattr(solution, field.name)
+    for value in vars(solution).values():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
     return solution

@@ -125,7 +125,7 @@ def solve(
     if not start_tolerance >= 0.0:
         raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
     keep, times = _keeping(save, t_eval, problem.t_span)
-    marks = _breaks(breaks, problem.t_span).tolist()
+    marks = _breaks(breaks, problem.t_span)
     if control is None:
         control = scheme.control()  # it may depend on the tolerances
     elif isinstance(control, Fixed) and getattr(scheme, "repeats_steps", False):
@@ -374,8 +374,10 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
     return marching.KEEP_TIMES, times
 
 
-def _breaks(breaks, t_span) -> np.ndarray:
-    inside = vector(breaks, "breaks") if np.size(breaks) else np.zeros(0)
+def _breaks(breaks, t_span) -> list[float]:
+    if np.size(breaks) == 0:
+        return []
+    inside = vector(breaks, "breaks")
     if np.any(np.diff(inside) <= 0.0) or np.any(inside <= t_span[0]) or np.any(inside >= t_span[1]):
         raise SettingError(f"breaks must increase and lie inside of t_span {t_span}, not {breaks}")
-    return inside
+    return inside.tolist()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> None:
     """Raise ModelError when q0 penetrates, a joint is violated, or joints contradict each other."""
+    if tolerance in model.checked:
+        return
     t, q, v = problem.t_span[0], problem.q0.copy(), problem.v0.copy()
     layout, units = model.layout, model.units
     nc, nj, nr, nv = (int(layout[k]) for k in (lay.NC, lay.NJ, lay.NR, lay.NV))
@@ -29,6 +31,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
                 f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact"
             )
     if nj == 0:
+        model.checked.add(tolerance)
         return
     W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
     interpreted(units.kinematics)(t, q, units.par, W, w)
@@ -53,6 +56,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
             raise ModelError(
                 f"v0 violates joint {name!r}: it moves at {u:.3e} at t = {t:g}, not 0; choose v0 along the joints"
             )
+    model.checked.add(tolerance)
 
 
 def _check_consistent(G: np.ndarray, w: np.ndarray, names: list[str]) -> None:

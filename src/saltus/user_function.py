@@ -110,6 +110,11 @@ def _at(t, q, v) -> str:
     return f"at t = {float(t):.9g}, q = {q}, v = {v}"
 
 
+# as tuples, because looking through a union takes longer
+PLAIN_VALUES = (bool, int, float, complex, str, bytes, np.generic)
+NEVER_CHANGING = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)
+
+
 class Unmarked(Exception):
     """A value that may change without being noticed."""
 
@@ -119,17 +124,19 @@ def mark_of(value, depth: int = 0):
 
     Raises Unmarked for what cannot be looked through: then nobody knows whether a function still does what it did.
     """
-    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+    if value is None:
+        return None
+    if isinstance(value, PLAIN_VALUES):
         return type(value), value if value == value else repr(value)
     if depth > 6:
         raise Unmarked
-    if isinstance(value, tuple | list):
-        return type(value), tuple(mark_of(one, depth + 1) for one in value)
+    if isinstance(value, (tuple, list)):
+        return type(value), tuple([mark_of(one, depth + 1) for one in value])
     if isinstance(value, np.ndarray):
         if value.dtype == object or value.size > 10_000:
             raise Unmarked
         return value.shape, value.dtype.str, value.tobytes()
-    if isinstance(value, types.ModuleType | types.BuiltinFunctionType | type | np.ufunc):
+    if isinstance(value, NEVER_CHANGING):
         return id(value)
     if isinstance(value, types.FunctionType):
         code = value.__code__

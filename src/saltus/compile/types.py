@@ -114,14 +114,21 @@ def scheme_record(depth: int) -> types.NamedTuple:
 
 
 @functools.cache
+def scheme_handle(depth: int):
+    """Return the handle type of such a record."""
+    return handle_type(scheme_record(depth), f"Scheme{depth}")
+
+
+@functools.cache
 def step_type(depth: int) -> types.FunctionType:
     """Return the type of a step: model inner settings t h state -> state_new record, with work and iwork."""
-    inner = PLAIN if depth == 0 else handle_type(scheme_record(depth - 1), f"Scheme{depth - 1}")
+    inner = PLAIN if depth == 0 else scheme_handle(depth - 1)
     return types.FunctionType(I(MODEL, inner, A, F, F, STATE, STATE, RECORD, A, J))
 
 
-def _depth(scheme) -> int:
-    return 0 if isinstance(scheme.inner, Plain) else 1 + _depth(scheme.inner)
+def depth_of(scheme) -> int:
+    """Return how many schemes a record wraps."""
+    return 0 if isinstance(scheme.inner, Plain) else 1 + depth_of(scheme.inner)
 
 
 # Without these, numba types the members as dispatchers and finds no matching signature.
@@ -135,4 +142,4 @@ typeof_impl.register(State)(lambda value, context: STATE_RECORD)
 typeof_impl.register(Record)(lambda value, context: RECORD_RECORD)
 typeof_impl.register(Nodes)(lambda value, context: NODES_RECORD)
 typeof_impl.register(Control)(lambda value, context: CONTROL)
-typeof_impl.register(Scheme)(lambda value, context: scheme_record(_depth(value)))
+typeof_impl.register(Scheme)(lambda value, context: scheme_record(depth_of(value)))

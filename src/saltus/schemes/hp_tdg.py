@@ -8,6 +8,7 @@ of an interval estimates its error, the decay of the stage polynomial chooses th
 from __future__ import annotations
 
 import dataclasses
+import functools
 import numbers
 from typing import Literal
 
@@ -99,7 +100,7 @@ class HpTDG:
         given = [value for value in (rtol, atol) if value is not None]
         if any(np.ndim(value) != 0 for value in given):
             raise SettingError("HpTDG has one tolerance for everything: give tol, a number")
-        return dataclasses.replace(self, tol=float(min(given))) if given else self
+        return _with_tolerance(self, float(min(given))) if given else self
 
     def control(self) -> Proposed | Grid:
         """Return the control that goes with the scheme."""
@@ -131,3 +132,9 @@ class HpTDG:
     def reaction(self, s, h, block, rows, side):
         """Return the polynomial of the stage forces and its integral inside of intervals."""
         return reaction(self._tableaux(), s, h, block, rows, side)
+
+
+@functools.lru_cache(maxsize=256)
+def _with_tolerance(scheme: HpTDG, tol: float) -> HpTDG:
+    """Return the scheme with another tolerance; remembered, because a short run takes little longer than the checks."""
+    return dataclasses.replace(scheme, tol=tol)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from saltus.compile import seam
+from saltus.compile.pin import pin
 from saltus.compile.types import Plain, Reaction, Scheme, Solver, Staged, step_type
 from saltus.contact import Direct, Lemke, Portfolio
 from saltus.contact.problem import check_support
@@ -115,6 +117,11 @@ class SchemePlan:
         """Return the units as the march wants them; they must be ready."""
         inner = self.inner.link() if isinstance(self.inner, SchemePlan) else self.inner
         return Scheme(self.step, inner, self.settings)
+
+    @functools.cached_property
+    def pinned(self):
+        """The linked units as the march takes them."""
+        return pin(self.link())
 
     def interpreted(self) -> Scheme:
         """Return the same pieces as plain Python, for the replay of a step."""

@@ -65,11 +65,12 @@ NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JAC
 # the polynomial of the last solved interval (begin, length, number of coefficients or 0), whether forces are stiff,
 # sweeps per interval, the closing that is foreseen, degree and length of the interval now; fastest rate of the forces
 # [1/s], how many intervals it was too fast for (negative: how long not to ask), progress per evaluation before, sweeps;
-# closings that were foreseen in vain, for how many intervals nothing is foreseen
+# closings that were foreseen in vain, for how many intervals nothing is foreseen; length (0: none) and family of the
+# interval whose matrix is factored
 (
     NEXT_DEGREE, CONTRACTION, J_KNOWN, SERIES_T, SERIES_H, SERIES_N, STIFF, SWEEPS_MEAN, FORESEEN, DEGREE_NOW, H_NOW,
-    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, FALSE_ALARMS, SKIP, NUMBER_COUNT,
-) = range(18)  # fmt: skip
+    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, FALSE_ALARMS, SKIP, FACTORED_H, FACTORED_FOR, NUMBER_COUNT,
+) = range(20)  # fmt: skip
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 CONTRACTS = 0.2  # what plain iteration should leave of an error
 IMPULSES = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
@@ -307,8 +308,7 @@ def predict(model, settings, degree, t, h, frame, iwork, record):
     q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
     m = (end - first) * nv
     pivots = ivec(iwork, iwork.shape[0] - m, m)
-    assemble(tab, h, first, end, nv, J_q, J_v, G)
-    if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+    if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
         return 0
     for attempt in range(2):
         propagate(tab, h, v_0, part(settings, frame, frames.IDLE), V, a, n, nv)
@@ -376,7 +376,7 @@ def renew(model, settings, t, q, v, frame, iwork, record):
         own(settings, frame, J_V), own(settings, frame, SCRATCH), own(settings, frame, JACOBIAN_WORK), room, iroom,
         record,
     )  # fmt: skip
-    numbers[J_KNOWN] = 1.0 if status == 0 else 0.0
+    numbers[J_KNOWN], numbers[FACTORED_H] = 1.0 if status == 0 else 0.0, 0.0
     J_q, J_v = own(settings, frame, J_Q), own(settings, frame, J_V)
     stiffness, damping = 0.0, 0.0
     for i in range(nv):
@@ -386,6 +386,22 @@ def renew(model, settings, t, q, v, frame, iwork, record):
             row_v += abs(J_v[i * nv + j])
         stiffness, damping = larger(stiffness, row_q), larger(damping, row_v)
     numbers[RATE] = larger(damping, sqrt(stiffness))
+    return status
+
+
+@unit(I(A, I, I, F, A, J))
+def factor_stages(settings, degree, nv, h, frame, pivots):
+    """Factor the matrix of the stage equations for the known Jacobians, unless that was just done."""
+    numbers, G = own(settings, frame, NUMBERS), own(settings, frame, MATRIX)
+    stiff = whole(numbers[STIFF])
+    if numbers[FACTORED_H] == h and numbers[FACTORED_FOR] == 2.0 * degree + stiff:
+        return 0
+    tab = table_of(settings, degree, stiff)
+    first, end = whole(tab[FIRST]), whole(tab[END])
+    m = (end - first) * nv
+    assemble(tab, h, first, end, nv, own(settings, frame, J_Q), own(settings, frame, J_V), G)
+    status = factor_dense(vec(G, 0, m * m), m, pivots)
+    numbers[FACTORED_H], numbers[FACTORED_FOR] = h if status == 0 else 0.0, 2.0 * degree + stiff
     return status
 
 
@@ -540,8 +556,7 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
             )  # fmt: skip
             if status != 0:
                 return status
-        assemble(tab, h, first, end, nv, own(settings, frame, J_Q), own(settings, frame, J_V), G)
-        if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+        if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
             return STALLED
 
     # ---- iteration
