@@ -52,7 +52,7 @@ FRICTIONLESS = (
     "valve_train",
 )
 TOLERANCES = (1e-4, 1e-8, 1e-11)
-SWEEP = tuple(10.0**-k for k in np.arange(3.0, 13.1, 0.5))
+SWEEP = tuple(10.0**-k for k in np.arange(3.0, 13.6, 0.5))
 STILL = (1.0, 0.1)  # of sqrt(rtol) [m/s]
 MOST_RESTARTS = 500
 DENSE = 3  # evaluations of the dense output of a step, beside those of DOP853 itself

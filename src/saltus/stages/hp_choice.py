@@ -114,6 +114,39 @@ def best_degree(fit, kappa, degree, top, sweeps, extra):
     return best
 
 
+@unit(I(A, A, F, I, F))
+def rough_degree(fit, kappa, h, degree, aim):
+    """Return the lowest degree whose error estimate on an interval of length h is below exp(aim), 0 for none worth it.
+
+    It is for a first look at the motion, so it must be far cheaper than the degree of the interval.
+    """
+    if fit[FIT_KNOWN] != 1.0:
+        return 0
+    for m in range(2, degree - LEAST + 1):
+        if expected_error(fit, kappa, h, m) <= aim:
+            return m
+    return 0
+
+
+@unit(I(A, A, I, F))
+def quicken(fit, levels, degree, h):
+    """Shorten the length of a fit so that it gives the last two coefficients that were found on an interval.
+
+    Motion that is x times as fast has coefficients x (r x)^k, whatever r is.
+    """
+    x = h / fit[FIT_H]
+    expected = exp(fit[FIT_LEVEL] + degree * fit[FIT_RATE]) * x ** (degree + 1) * (1.0 + exp(-fit[FIT_RATE]) / x)
+    found = levels[degree] + levels[degree - 1]
+    fit[FIT_H] /= larger(found / expected, 1.0) ** (1.0 / (degree + 1))  # slower motion is no reason to trust it
+    return 0
+
+
+@unit(F(A, F))
+def motion_level(fit, h):
+    """Return the log of the size of the accelerations on an interval of length h, in units of the tolerance."""
+    return fit[FIT_LEVEL] + log(h / fit[FIT_H])
+
+
 @unit(I(A, A, F, I))
 def least_degree(fit, kappa, h, degree):
     """Return the lowest degree up to `degree` that suffices on an interval of length h."""

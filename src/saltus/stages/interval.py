@@ -380,7 +380,7 @@ def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work,
         return status
     m = (end - first) * nv
     G = vec(work, 0, m * m)
-    assemble(tab, h, first, end, nv, J_q, J_v, G)
+    assemble(tab, h, first, end, nv, J_q, J_v, 0, G)
     return factor_dense(G, m, pivots)
 
 
@@ -450,16 +450,20 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, hold, i
     return 0
 
 
-@unit(I(A, F, I, I, I, A, A, A))
-def assemble(tab, h, first, end, nv, J_q, J_v, G):
-    """Write the iteration matrix I - h Av (x) J_v - h^2 Aq Av (x) J_q of the stages first ... end - 1."""
+@unit(I(A, F, I, I, I, A, A, I, A))
+def assemble(tab, h, first, end, nv, J_q, J_v, stride, G):
+    """Write the iteration matrix I - h Av (x) J_v - h^2 Aq Av (x) J_q of the stages first ... end - 1.
+
+    stride: from the Jacobians of one stage to those of the next, 0 when all have the same.
+    """
     n, m = whole(tab[STAGES]), (end - first) * nv
     Av, AA = vec(tab, VECTORS + 3 * n + VELOCITY * n * n, n * n), vec(tab, VECTORS + 3 * n + PRODUCT * n * n, n * n)
     for k in range(first, end):
         for other in range(first, end):
             for i in range(nv):
                 for j in range(nv):
-                    value = -h * (Av[k * n + other] * J_v[i * nv + j] + h * AA[k * n + other] * J_q[i * nv + j])
+                    at = stride * k + i * nv + j
+                    value = -h * (Av[k * n + other] * J_v[at] + h * AA[k * n + other] * J_q[at])
                     value += 1.0 if k == other and i == j else 0.0
                     G[((k - first) * nv + i) * m + (other - first) * nv + j] = value
     return 0

@@ -8,7 +8,7 @@ the next closing is foreseen, so that an interval seldom has to be made twice.
 from __future__ import annotations
 
 import functools
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -18,8 +18,23 @@ from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE
 from saltus.events.scan import SAMPLES, first_closing
-from saltus.layout import F_FREE, F_LINEAR, FLAGS, J_CONSTANT, M_CONSTANT, NC, NJ, NQ, NR, NV, RATE_IDENTITY
-from saltus.profile import multiply
+from saltus.layout import (
+    F_FREE,
+    F_LINEAR,
+    FLAGS,
+    J_CONSTANT,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    NW,
+    NX,
+    RATE_IDENTITY,
+    SIZE,
+)
+from saltus.profile import multiply, solve
 from saltus.record import DEGREE, ERROR, ITERATIONS, NEXT_H
 from saltus.stages import frame as frames
 from saltus.stages.frame import AGAIN, ATOL, FILL, FOUND, PHASE_AT, RTOL, TRY, part, remembered
@@ -34,6 +49,9 @@ from saltus.stages.hp_choice import (
     fit_decay,
     least_degree,
     longest_step,
+    motion_level,
+    quicken,
+    rough_degree,
 )
 from saltus.stages.interval import (
     CLOSED,
@@ -49,6 +67,7 @@ from saltus.stages.interval import (
     solve_dense,
     stage_size,
 )
+from saltus.stages.secant import carry, learn
 from saltus.stages.tableau import END, FIRST, NODE, POSITION, VECTORS, WEIGHT, packed, tableau
 from saltus.status import Status
 
@@ -60,17 +79,20 @@ STANDING, TOP, BEGIN_WITH, FIXED, OWN_AT, DEGREES_AT, KAPPA_AT, STIFF_KAPPA_AT, 
 MINUS, PLUS, SAMPLED, LEGENDRE, LIFT, PER_DEGREE = range(6)
 RAISED = 2  # positions are of a degree higher by two than accelerations: so are the nodes of what is handed on
 # its own vectors
-NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JACOBIAN_WORK, LEVELS, OWN = range(13)
+NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JACOBIAN_WORK, LEVELS = range(12)
+STAGE_J_Q, STAGE_J_V, BEFORE, OWN = range(12, 16)
 # numbers that are kept from step to step: degree to take, contraction of the iteration, whether Jacobians are known,
 # the polynomial of the last solved interval (begin, length, number of coefficients or 0), whether forces are stiff,
 # sweeps per interval, the closing that is foreseen, degree and length of the interval now; fastest rate of the forces
 # [1/s], how many intervals it was too fast for (negative: how long not to ask), progress per evaluation before, sweeps;
 # closings that were foreseen in vain, for how many intervals nothing is foreseen; length (0: none) and family of the
-# interval whose matrix is factored
+# interval whose matrix is factored; error of the first guess of an interval, in units of the tolerance; length (or 0)
+# and degree of a first look whose Jacobians wait to be used; whether the polynomial is that of a first look
 (
     NEXT_DEGREE, CONTRACTION, J_KNOWN, SERIES_T, SERIES_H, SERIES_N, STIFF, SWEEPS_MEAN, FORESEEN, DEGREE_NOW, H_NOW,
-    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, FALSE_ALARMS, SKIP, FACTORED_H, FACTORED_FOR, NUMBER_COUNT,
-) = range(20)  # fmt: skip
+    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, FALSE_ALARMS, SKIP, FACTORED_H, FACTORED_FOR, GUESS, LOOKED_H,
+    LOOKED_DEGREE, SERIES_ROUGH, NUMBER_COUNT,
+) = range(24)  # fmt: skip
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 CONTRACTS = 0.2  # what plain iteration should leave of an error
 IMPULSES = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
@@ -78,6 +100,11 @@ LOW, ADDS_UP = 4, 3.0
 SLOWEST_DECAY = 0.95
 FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
+MASS_STEP = 1e-6  # of central differences of the mass matrix
+LEARNING_SYSTEM = 96  # unknowns up to which a new matrix per sweep costs less than the sweeps that it saves
+CUT, SHORTEST_CUT = 0.95, 0.3  # an interval is cut after a first look to less, but not below
+BEYOND = 2e-3  # how far an interval reaches beyond an impact that a first look has seen
+LEAST_GAIN = 2.0  # log of what a first look must gain
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
 # D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is tried on
 # a longer one; it stays if that is faster, and goes when intervals are short for the rate
@@ -116,6 +143,8 @@ def own_sizes(layout, top: int) -> list[int]:
         NUMBER_COUNT, FIT_SIZE, nc, n * nv, nv * nv, nv * nv, stage_size(layout, n), n * nv,
         min(n * nv, LARGEST_SYSTEM) ** 2, nv,
         jacobians_work(layout), n,
+        # Jacobians of the stages, those of a first look behind them
+        *((2 * n * nv * nv, 2 * n * nv * nv, 3 * n * nv) if nv <= LEARNING_SYSTEM else (0, 0, 0)),
     ]  # fmt: skip
 
 
@@ -194,7 +223,7 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
             numbers[J_KNOWN], numbers[SERIES_N] = 0.0, 0.0
             numbers[CONTRACTION] = 0.3
         if numbers[NEXT_DEGREE] == 0.0:
-            numbers[NEXT_DEGREE], numbers[SWEEPS_MEAN] = settings[first + BEGIN_WITH], 2.0
+            numbers[NEXT_DEGREE], numbers[SWEEPS_MEAN], numbers[GUESS] = settings[first + BEGIN_WITH], 2.0, 1e300
         if memory[frames.CHANGED] == 1.0 and numbers[SERIES_T] != t:
             numbers[SERIES_N] = 0.0  # the polynomial belongs to the motion before the event
         degree = whole(numbers[NEXT_DEGREE])
@@ -222,6 +251,12 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
                 status = predict(model, settings, degree, t, h, frame, iwork, record)
                 if status != 0:
                     return status
+        if not fixed and fit[FIT_KNOWN] == 1.0 and numbers[SERIES_T] != t:
+            status = look(model, settings, degree, t, h, frame, iwork, record)
+            if numbers[SERIES_T] == t:
+                h = marks[frames.LIMIT]
+                degree = least_degree(fit, kappa_of(settings, 0), h, degree)
+                status = predict(model, settings, degree, t, h, frame, iwork, record)
     else:
         degree = whole(numbers[DEGREE_NOW])
         if fit[FIT_KNOWN] > 0.0 and not fixed:
@@ -230,7 +265,8 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
         if status != 0:
             return status
     numbers[DEGREE_NOW], numbers[H_NOW] = degree, h
-    status = solve_stages(model, settings, degree, t, h, frame, iwork, record)
+    if status == 0:
+        status = solve_stages(model, settings, degree, t, h, 0.0, frame, iwork, record)
     if status != 0:
         numbers[SERIES_N], numbers[J_KNOWN] = 0.0, 0.0
         record.header[NEXT_H] = 0.4 * h
@@ -242,11 +278,47 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
         status = predict(model, settings, degree, t, h, frame, iwork, record)
         if status != 0:
             return status
-        status = solve_stages(model, settings, degree, t, h, frame, iwork, record)
+        status = solve_stages(model, settings, degree, t, h, 0.0, frame, iwork, record)
         if status != 0:
             return status
         numbers[DEGREE_NOW] = degree
         judge(model, settings, task, degree, t, h, frame, record)
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, A, J, RECORD))
+def look(model, settings, degree, t, h, frame, iwork, record):
+    """Solve an interval roughly with a low degree where the guess is poor: few stages for the first sweeps.
+
+    The polynomial becomes the guess of the interval, and where it closes a contact the interval is cut.
+    """
+    numbers, fit = own(settings, frame, NUMBERS), own(settings, frame, FIT)
+    marks = part(settings, frame, frames.MARKS)
+    marks[frames.LIMIT] = smaller(h, marks[frames.LIMIT])
+    rough = 0.5 * motion_level(fit, h)
+    if numbers[STIFF] == 1.0 or rough < LEAST_GAIN or not numbers[GUESS] > exp(rough + LEAST_GAIN):
+        return 0
+    low = rough_degree(fit, kappa_of(settings, 0), h, degree, rough)
+    if low == 0:
+        return 0
+    status = predict(model, settings, low, t, h, frame, iwork, record)
+    if status == 0:
+        status = solve_stages(model, settings, low, t, h, exp(rough), frame, iwork, record)
+    if status != 0:
+        return status
+    expand(model, settings, low, t, h, frame)
+    numbers[SERIES_ROUGH] = 1.0
+    levels_of(model, settings, low, h, frame)
+    quicken(fit, own(settings, frame, LEVELS), low, h)
+    # what was seen may be too fast for the interval
+    longest = larger(longest_step(fit, kappa_of(settings, 0), AIM, degree), SHORTEST_CUT * h)
+    if longest < CUT * h:
+        marks[frames.LIMIT] = smaller(longest, marks[frames.LIMIT])
+    if model.layout[NC] > 0:
+        place = foresee(model, settings, low, t, h, frame, iwork)
+        if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
+            # a little longer: to cut an interval that contains the impact is cheaper than to prolong one
+            marks[frames.LIMIT] = smaller(place * (1.0 + BEYOND) * h, marks[frames.LIMIT])
     return 0
 
 
@@ -293,8 +365,10 @@ def predict(model, settings, degree, t, h, frame, iwork, record):
     # ---- behind an event: the forces linearised at the start
     if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
         return 0
-    status = renew(model, settings, t, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START),
-                   frame, iwork, record)  # fmt: skip
+    status = renew(
+        model, settings, t, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START), a_0, frame,
+        iwork, record,
+    )  # fmt: skip
     if status != 0:
         return status
     first, end = whole(tab[FIRST]), whole(tab[END])
@@ -356,9 +430,9 @@ def legendre_values(x, terms, values):
     return 0
 
 
-@unit(I(MODEL, A, F, A, A, A, J, RECORD))
-def renew(model, settings, t, q, v, frame, iwork, record):
-    """Take the Jacobians at a state, unless they are known and constant."""
+@unit(I(MODEL, A, F, A, A, A, A, J, RECORD))
+def renew(model, settings, t, q, v, a, frame, iwork, record):
+    """Take the Jacobians at a state with its acceleration, unless they are known and constant."""
     layout, numbers = model.layout, own(settings, frame, NUMBERS)
     nv, nc, inner = layout[NV], layout[NC], part(settings, frame, frames.INNER)
     constant = (layout[FLAGS] & J_CONSTANT) != 0 and (layout[FLAGS] & M_CONSTANT) != 0
@@ -378,6 +452,8 @@ def renew(model, settings, t, q, v, frame, iwork, record):
     )  # fmt: skip
     numbers[J_KNOWN], numbers[FACTORED_H] = 1.0 if status == 0 else 0.0, 0.0
     J_q, J_v = own(settings, frame, J_Q), own(settings, frame, J_V)
+    if status == 0 and not acting and (layout[FLAGS] & M_CONSTANT) == 0 and (layout[FLAGS] & RATE_IDENTITY) != 0:
+        mass_turns(model, t, q, a, room, part(settings, frame, frames.MASS), own(settings, frame, SCRATCH), J_q)
     stiffness, damping = 0.0, 0.0
     for i in range(nv):
         row_q, row_v = 0.0, 0.0
@@ -387,6 +463,29 @@ def renew(model, settings, t, q, v, frame, iwork, record):
         stiffness, damping = larger(stiffness, row_q), larger(damping, row_v)
     numbers[RATE] = larger(damping, sqrt(stiffness))
     return status
+
+
+@unit(I(MODEL, F, A, A, A, A, A, A))
+def mass_turns(model, t, q, a, hold, M, change, J_q):
+    """Subtract M^-1 (dM/dq_j) a from the columns of J_q: what the same force does less where M is larger."""
+    layout = model.layout
+    nv, lu = layout[NV], vec(hold, 1, layout[SIZE])
+    column = vec(hold, 1 + layout[SIZE] + layout[NW] + layout[NX], nv)
+    for j in range(nv):
+        kept, step = q[j], MASS_STEP * larger(1.0, abs(q[j]))
+        for i in range(nv):
+            change[i] = 0.0
+        for side in range(2):
+            q[j] = kept + (step if side == 0 else -step)
+            model.mass(t, q, model.par, M)
+            for i in range(nv):
+                column[i] = a[i] if side == 0 else -a[i]
+            multiply(layout, M, column, change)
+        q[j] = kept
+        solve(layout, lu, change, change, column)
+        for i in range(nv):
+            J_q[i * nv + j] -= change[i] / (2.0 * step)
+    return 0
 
 
 @unit(I(A, I, I, F, A, J))
@@ -399,7 +498,7 @@ def factor_stages(settings, degree, nv, h, frame, pivots):
     tab = table_of(settings, degree, stiff)
     first, end = whole(tab[FIRST]), whole(tab[END])
     m = (end - first) * nv
-    assemble(tab, h, first, end, nv, own(settings, frame, J_Q), own(settings, frame, J_V), G)
+    assemble(tab, h, first, end, nv, own(settings, frame, J_Q), own(settings, frame, J_V), 0, G)
     status = factor_dense(vec(G, 0, m * m), m, pivots)
     numbers[FACTORED_H], numbers[FACTORED_FOR] = h if status == 0 else 0.0, 2.0 * degree + stiff
     return status
@@ -490,9 +589,12 @@ def place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, before):
     return STALLED
 
 
-@unit(I(MODEL, A, I, F, F, A, J, RECORD))
-def solve_stages(model, settings, degree, t, h, frame, iwork, record):
-    """Solve the stages of the interval from their guesses; write its end state."""
+@unit(I(MODEL, A, I, F, F, F, A, J, RECORD))
+def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
+    """Solve the stages of the interval from their guesses; write its end state.
+
+    rough: error that may be left, in units of the tolerance, for a first look at the motion; 0 for the interval itself
+    """
     layout = model.layout
     nq, nv, nc, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NR], layout[FLAGS]
     numbers, inner = own(settings, frame, NUMBERS), part(settings, frame, frames.INNER)
@@ -531,6 +633,8 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
     linear = linear and ((flags & F_FREE) != 0 or ((flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
     newton = not free and m <= LARGEST_SYSTEM
     linear = linear and (newton or free)
+    learns = newton and not linear and (flags & RATE_IDENTITY) != 0 and m <= LEARNING_SYSTEM
+    J_q, J_v = own(settings, frame, STAGE_J_Q), own(settings, frame, STAGE_J_V)
     for k in range(n):
         for i in range(nq):
             Q[k * nq + i] = q_0[i]
@@ -546,21 +650,40 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         stale = stale or (2 * nv < degree and numbers[CONTRACTION] > 1e-5)
         if linear:
             stale = numbers[J_KNOWN] == 0.0
-        if (stale and numbers[SERIES_N] > 0.0) or numbers[J_KNOWN] == 0.0:
+        stale = stale and numbers[SERIES_N] > 0.0 and rough == 0.0
+        stale = stale and (
+            numbers[SERIES_T] != t or numbers[SERIES_ROUGH] == 1.0
+        )  # else the guess is as good as solved
+        learnt = learns and numbers[LOOKED_H] > 0.0 and rough == 0.0
+        if learnt:
+            low = whole(numbers[LOOKED_DEGREE])
+            low_tab, room_J = table_of(settings, low, 0), J_q.shape[0] // 2
+            nodes_low, stretch = vec(low_tab, VECTORS + NODE * (low + 1), low + 1), h / numbers[LOOKED_H]
+            low_first, low_end = whole(low_tab[FIRST]), whole(low_tab[END])
+            carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_q, room_J, room_J), J_q)
+            carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_v, room_J, room_J), J_v)
+            numbers[LOOKED_H], numbers[FACTORED_H] = 0.0, 0.0
+            assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
+            if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+                return STALLED
+        elif stale or numbers[J_KNOWN] == 0.0:
             middle = n // 2
             propagate(tab, h, v_0, idle, V, a, n, nv)
             move(model, tab, h, q_0, Q, V, Q_dot, n)
             status = renew(
-                model, settings, t + c[middle] * h, vec(Q, middle * nq, nq), vec(V, middle * nv, nv), frame, iwork,
-                record,
+                model, settings, t + c[middle] * h, vec(Q, middle * nq, nq), vec(V, middle * nv, nv),
+                vec(a, middle * nv, nv), frame, iwork, record,
             )  # fmt: skip
             if status != 0:
                 return status
-        if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
+        if not learnt and factor_stages(settings, degree, nv, h, frame, pivots) != 0:
             return STALLED
+        for i in range(nv * nv * end if learns and not learnt else 0):
+            J_q[i], J_v[i] = own(settings, frame, J_Q)[i % (nv * nv)], own(settings, frame, J_V)[i % (nv * nv)]
 
     # ---- iteration
-    converged, sweep, moved_before, rate = end <= first, 0, 0.0, numbers[CONTRACTION]
+    converged, sweep, moved_before, rate, contraction = end <= first, 0, 0.0, numbers[CONTRACTION], 0.0
+    guess = 1.0
     while not converged and sweep < whole(settings[MOST]):
         sweep += 1
         record.counters[ITERATIONS] += 1
@@ -576,8 +699,15 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
             )  # fmt: skip
             if status != 0:
                 return status
-            for i in range(nv):
-                change[k * nv + i] -= a[k * nv + i]
+        if learns:
+            learn(first, end, nv, 1 if sweep > 1 else 0, J_q, J_v, Q, V, change, own(settings, frame, BEFORE))
+            if sweep > 1:
+                assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
+                numbers[FACTORED_H] = 0.0
+                if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+                    return STALLED
+        for i in range(first * nv, end * nv):
+            change[i] -= a[i]
         if newton:
             solve_dense(vec(G, 0, m * m), vec(change, first * nv, m), pivots)
         moved = 0.0
@@ -593,22 +723,27 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
             break
         if moved_before > 0.0:
             rate = moved / moved_before
+            contraction = rate if sweep == 2 else contraction
             if rate > 0.9 and sweep > 2:
                 return STALLED
         # the rate of the interval before is trusted for the first sweep, with room
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
         left = moved * trusted / (1.0 - trusted)
-        if smaller(moved, left) <= SOLVED or moved <= 1e-15 / settings[RTOL]:
+        if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / settings[RTOL]:
             converged = True
+        if sweep == 1:
+            guess = moved
         moved_before = moved
     if not converged:
         return STALLED
-    if sweep > 1:
-        numbers[CONTRACTION] = larger(rate, 1e-6)
+    if numbers[SERIES_T] != t:  # from outside of the interval
+        numbers[GUESS] = guess
+    if sweep > 1:  # that of the first Jacobian
+        numbers[CONTRACTION] = larger(contraction, 1e-6)
     elif not newton:  # a single sweep shows no contraction, but plain iteration may take a longer interval again
         numbers[CONTRACTION] *= 0.5
     numbers[SWEEPS_NOW] = sweep
-    if end > first:
+    if end > first and rough == 0.0:
         numbers[SWEEPS_MEAN] = 0.7 * numbers[SWEEPS_MEAN] + 0.3 * sweep
 
     # ---- the stages of the solution, the one at the end, and the end itself
@@ -623,6 +758,15 @@ def solve_stages(model, settings, degree, t, h, frame, iwork, record):
         )  # fmt: skip
         if status != 0:
             return status
+    if rough > 0.0:
+        for i in range(nv * nv * end if learns and sweep > 1 else 0):
+            J_q[J_q.shape[0] // 2 + i], J_v[J_v.shape[0] // 2 + i] = J_q[i], J_v[i]
+        numbers[LOOKED_H], numbers[LOOKED_DEGREE] = h if learns and sweep > 1 and nv == 1 else 0.0, degree
+        return 0
+    for i in range(nv * nv if learns and sweep > 1 else 0):  # what was learnt last is the best that is known
+        own(settings, frame, J_Q)[i] = J_q[(end - 1) * nv * nv + i]
+        own(settings, frame, J_V)[i] = J_v[(end - 1) * nv * nv + i]
+        numbers[FACTORED_H] = 0.0
     settle_powers(model, settings, degree, t, h, 1 if linear or free else 0, frame)
     for i in range(nq):
         q[i] = Q[(n - 1) * nq + i]
@@ -664,6 +808,35 @@ def settle_powers(model, settings, degree, t, h, single, frame):
     return 0
 
 
+@unit(I(MODEL, A, I, F, F, A))
+def expand(model, settings, degree, t, h, frame):
+    """Write the Legendre coefficients of the stage accelerations."""
+    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    numbers, stages, series = own(settings, frame, NUMBERS), own(settings, frame, STAGE), own(settings, frame, SERIES)
+    a, transform = vec(stages, n * (2 * nq + nv), n * nv), vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
+    for k in range(n):
+        for i in range(nv):
+            series[k * nv + i] = 0.0
+            for j in range(n):
+                series[k * nv + i] += transform[k * n + j] * a[j * nv + i]
+    numbers[SERIES_T], numbers[SERIES_H], numbers[SERIES_N], numbers[SERIES_ROUGH] = t, h, n, 0.0
+    return 0
+
+
+@unit(I(MODEL, A, I, F, A))
+def levels_of(model, settings, degree, h, frame):
+    """Write the sizes of the coefficients in units of the tolerance."""
+    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    series, levels, V = own(settings, frame, SERIES), own(settings, frame, LEVELS), own(settings, frame, STAGE)
+    v_0 = part(settings, frame, frames.V_START)
+    for k in range(n):
+        levels[k] = 0.0
+        for i in range(nv):
+            scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(V[n * nq + (n - 1) * nv + i]))
+            levels[k] = larger(levels[k], h * abs(series[k * nv + i]) / scale)
+    return 0
+
+
 @unit(I(MODEL, A, I, I, F, F, A, RECORD))
 def judge(model, settings, task, degree, t, h, frame, record):
     """Keep the polynomial, estimate the error, choose degree and length of the next interval."""
@@ -674,9 +847,9 @@ def judge(model, settings, task, degree, t, h, frame, record):
         own(settings, frame, FIT),
         own(settings, frame, LEVELS),
     )
-    stages, series = own(settings, frame, STAGE), own(settings, frame, SERIES)
+    stages = own(settings, frame, STAGE)
     stiff, kappa = whole(numbers[STIFF]), kappa_of(settings, whole(numbers[STIFF]))
-    V, a = vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
+    V = vec(stages, n * nq, n * nv)
     R = vec(stages, n * (2 * nq + 2 * nv), n * nr)
     transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
     v_0, v, q_0 = (
@@ -685,15 +858,9 @@ def judge(model, settings, task, degree, t, h, frame, record):
         part(settings, frame, frames.Q_START),
     )
     header, error = record.header, 0.0
+    expand(model, settings, degree, t, h, frame)
+    levels_of(model, settings, degree, h, frame)
     for k in range(n):
-        levels[k] = 0.0
-        for i in range(nv):
-            total = 0.0
-            for j in range(n):
-                total += transform[k * n + j] * a[j * nv + i]
-            series[k * nv + i] = total
-            scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(v[i]))
-            levels[k] = larger(levels[k], h * abs(total) / scale)
         if (layout[FLAGS] & RATE_IDENTITY) == 0:  # what q_dot = B(q) v lacks is no less an error
             for i in range(nq):
                 total = 0.0
@@ -706,7 +873,6 @@ def judge(model, settings, task, degree, t, h, frame, record):
                 total += transform[k * n + j] * R[j * nr + i]
             scale = IMPULSES * (settings[ATOL] + settings[RTOL] * h * abs(R[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
-    numbers[SERIES_T], numbers[SERIES_H], numbers[SERIES_N] = t, h, n
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
         scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(v[i]))
