@@ -18,6 +18,7 @@ BENCHMARKS = (
     "contract",
     "contract_evaluations",
     "contract_random",
+    "block_stack",
 )
 COLOURS = {"meets": "green", "misses": "red", "skipped": "yellow"}
 

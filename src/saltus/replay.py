@@ -1,20 +1,27 @@
-"""Replay: after a failed step, make it again as plain Python so that the user sees his own function fail."""
+"""Replay: after a failed step, make it again as plain Python, to see a function of the user or the contacts fail."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from saltus.compile.seam import interpreted, ready
 from saltus.compile.types import Record, State
-from saltus.errors import FunctionError
-from saltus.layout import NC, NR, NV
+from saltus.contact.problem import ContactProblem, enter_solve
+from saltus.errors import FunctionError, SaltusError
+from saltus.laws import BILATERAL
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.record import COUNTERS, EVENT_COLUMNS, HEADER_SIZE
 from saltus.schemes.plan import SchemePlan
 from saltus.status import Status
 
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
+
+MOST_ROWS = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
 
 
 def explain(
@@ -27,7 +34,7 @@ def explain(
         cause = _replay(model, plan, t, h, state) or error
     if cause is not None:
         return f"{cause}\n  in the {where}", cause
-    names = _culprits(model, status)
+    names = _culprits(model, plan, status, t, h, state)
     return f"{status.sentence} {where[0].upper()}{where[1:]}{names}", None
 
 
@@ -53,12 +60,162 @@ def _call_functions(model: CompiledModel, t: float, h: float, state: State) -> E
     return None
 
 
-def _culprits(model: CompiledModel, status: Status) -> str:
+def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, h: float, state: State) -> str:
+    """Return who is to blame: what a diagnosis of the contact problem proves, else all that could be."""
+    contacts, joints = model.system.contact_names, model.system.joint_names
+    if status is Status.JAMMED:
+        return f"; contacts: {', '.join(jamming(model, t, state) or contacts)}"
+    if status in (Status.CONTACT_STALLED, Status.CONTACT_UNSOLVABLE, Status.JOINTS_CONTRADICT):
+        try:
+            found = _diagnosed(model, plan, status, t, h, state)
+        except Exception:  # whatever goes wrong here must not hide how the run ended
+            found = ""
+        if found:
+            return f". {found}"
     if status in (Status.CONTACT_STALLED, Status.CONTACT_UNSOLVABLE):
-        return f"; contacts: {', '.join(model.system.contact_names)}"
+        return f"; contacts: {', '.join(contacts)}"
     if status in (Status.JOINTS_CONTRADICT, Status.DRIFT_STALLED):
-        return f"; joints: {', '.join(model.system.joint_names)}"
+        return f"; joints: {', '.join(joints)}"
     return ""
+
+
+def _diagnosed(model: CompiledModel, plan: SchemePlan, status: Status, t: float, h: float, state: State) -> str:
+    """Return what a diagnosis says about the contact problem of the failed step; nothing where there is none."""
+    from saltus.contact.diagnosis import diagnose  # here, because only failures need linear programming
+
+    problem = recorded_problem(model, plan, t, h, state)
+    if status is Status.JOINTS_CONTRADICT and (problem is None or np.any(problem.kinds != BILATERAL)):
+        problem = _joints_at(model, t, h, state)  # held on acceleration level, where no contact solver is asked
+    if problem is None or problem.n > MOST_ROWS:
+        return ""
+    found = diagnose(problem)
+    return "" if found.verdict == "solvable" else found.message
+
+
+# ---- the contact problem of a step
+
+
+def recorded_problem(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: State) -> ContactProblem | None:
+    """Return the contact problem of the step from a state: the last one that failed, else the last one solved.
+
+    Its blocks are the active contacts with joints eliminated, named as in the system; where the joints themselves
+    contradict each other, the blocks are the rows of the joints. None where the step met no contact problem.
+    """
+    seen: dict[bool, ContactProblem] = {}  # by whether it failed
+
+    def keep(made: Callable[[], ContactProblem], status: int) -> int:
+        try:
+            seen[status != 0] = made()
+        except SaltusError:  # numbers that are not finite make no problem
+            pass
+        return status
+
+    plain = plan
+    while isinstance(plain.inner, SchemePlan):
+        plain = plain.inner
+    solver = plain.inner.solver
+
+    def solve(contacts, local, cone, settings, P, u, info, work, iwork):
+        # the compiled solver: interpreted sweeps take minutes
+        units = ready(solver.solve), contacts, ready(solver.local), ready(solver.cone)
+        status = ready(enter_solve)(*units, settings, P, u, info, work, iwork)
+        return keep(lambda: _active_problem(model, contacts), int(status))
+
+    def joints(model_now, lu, W, W_joint, target, origin, v, X, P, Z, work):
+        v_free = v.copy()
+        status = interpreted(solver.joints)(model_now, lu, W, W_joint, target, origin, v, X, P, Z, work)
+        if status != 0:
+            keep(lambda: _joint_problem(model, W_joint, X, v_free, target), status)
+        return status
+
+    watched = plain.inner._replace(solver=solver._replace(solve=solve, joints=joints))
+    _replay(model, _with_inner(plan, watched), t, h, state)
+    return seen.get(True, seen.get(False))
+
+
+def _with_inner(plan: SchemePlan, inner) -> SchemePlan:
+    deeper = isinstance(plan.inner, SchemePlan)
+    return dataclasses.replace(plan, inner=_with_inner(plan.inner, inner) if deeper else inner)
+
+
+def _active_problem(model: CompiledModel, contacts) -> ContactProblem:
+    """Return a record of active contacts as a problem of its own."""
+    blocks, rows = contacts.blocks.reshape(-1, 3), contacts.rows.reshape(-1, 4)
+    W, X = np.zeros((len(rows), contacts.nv)), np.zeros((len(rows), contacts.nv))
+    for i, (W_begin, W_end, X_begin, X_end) in enumerate(rows):
+        np.add.at(W[i], contacts.W_col[W_begin:W_end], contacts.W[W_begin:W_end])
+        np.add.at(X[i], contacts.X_col[X_begin:X_end], contacts.X[X_begin:X_end])
+    names, c = [], -1
+    for first in blocks[:, 1]:
+        # contacts are in order, and the entries of their first row begin where those of the system do
+        c += 1
+        while _begin(model, W_PTR, int(model.layout[model.layout[CONTACT_ROW] + c])) != rows[first, 0]:
+            c += 1
+        names.append(model.system.contact_names[c])
+    return ContactProblem(W @ X.T, contacts.b, mu=contacts.mu, kinds=[int(k) for k in blocks[:, 0]], names=names)
+
+
+def _joint_problem(model: CompiledModel, W, X, v, target) -> ContactProblem:
+    """Return the rows of the joints as a problem of bilateral rows: conditions W, answers X, velocity v."""
+    layout = model.layout
+    nv, nj, nr = (int(layout[k]) for k in (NV, NJ, NR))
+    rows = [_dense(model, W_PTR, W_COL, W, r, nv) for r in range(nr - nj, nr)]
+    answers = [_dense(model, X_PTR, X_COL, X, r, nv) for r in range(nr - nj, nr)]
+    b = np.array(rows) @ v + target[nr - nj : nr]
+    return ContactProblem(np.array(rows) @ np.array(answers).T, b, kinds=[BILATERAL] * nj, names=_joint_rows(model))
+
+
+def _joints_at(model: CompiledModel, t: float, h: float, state: State) -> ContactProblem:
+    """Return the joints at the end of the step and the velocity at its start as a problem of bilateral rows."""
+    W, w, M = _kinematics(model, t + h, state.q)
+    nj = int(model.layout[NJ])
+    W, w = W[len(w) - nj :], w[len(w) - nj :]
+    D = W @ np.linalg.solve(M, W.T)
+    return ContactProblem(D, W @ state.v + w, kinds=[BILATERAL] * nj, names=_joint_rows(model))
+
+
+def jamming(model: CompiledModel, t: float, state: State) -> tuple[str, ...]:
+    """Return the contacts that a force drives together when friction opposes their slip: D_NN <= mu D_NT . s."""
+    layout, names = model.layout, []
+    W, w, M = _kinematics(model, t, state.q)
+    for c, name in enumerate(model.system.contact_names):
+        row, end = (int(layout[layout[CONTACT_ROW] + k]) for k in (c, c + 1))
+        slip, mu = W[row + 1 : end] @ state.v + w[row + 1 : end], float(model.units.constants[LAW_FLOATS * c + 1])
+        speed = float(np.linalg.norm(slip))
+        if speed > 0.0 and mu > 0.0:
+            force = W[row] - mu * (slip / speed) @ W[row + 1 : end]
+            if not W[row] @ np.linalg.solve(M, force) > 0.0:
+                names.append(name)
+    return tuple(names)
+
+
+def _kinematics(model: CompiledModel, t: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of W, w and M, dense."""
+    layout, units = model.layout, model.interpreted()
+    nv, nr = int(layout[NV]), int(layout[NR])
+    W, w, M = np.zeros(int(layout[NW])), np.zeros(nr), np.zeros(int(layout[SIZE]))
+    units.kinematics(t, q, units.par, W, w)
+    units.mass(t, q, units.par, M)
+    return np.array([_dense(model, W_PTR, W_COL, W, r, nv) for r in range(nr)]), w, model.profile.unpack(M)
+
+
+def _dense(model: CompiledModel, pointers: int, columns: int, values: np.ndarray, row: int, nv: int) -> np.ndarray:
+    begin, end, made = _begin(model, pointers, row), _begin(model, pointers, row + 1), np.zeros(nv)
+    np.add.at(made, model.layout[model.layout[columns] + begin : model.layout[columns] + end], values[begin:end])
+    return made
+
+
+def _begin(model: CompiledModel, pointers: int, row: int) -> int:
+    return int(model.layout[model.layout[pointers] + row])
+
+
+def _joint_rows(model: CompiledModel) -> list[str]:
+    """Return the name of the joint that each joint row belongs to."""
+    sizes = [model.functions[key].size for key in model.functions if key.split(" ")[0] == "constraint"]
+    return [name for name, size in zip(model.system.joint_names, sizes, strict=True) for _ in range(size)]
+
+
+# ---- one step, interpreted
 
 
 def _replay(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: State) -> Exception | None:

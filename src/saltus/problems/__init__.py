@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .bead_column import bead_column
 from .belt import belt
+from .block_stack import block_stack
 from .bowl import bowl
 from .circle_slide import circle_slide
 from .clattering_rod import clattering_rod
@@ -41,6 +42,7 @@ from .zeno_oscillator import zeno_oscillator
 __all__ = [
     "bead_column",
     "belt",
+    "block_stack",
     "bowl",
     "circle_slide",
     "clattering_rod",
