@@ -1,0 +1,489 @@
+"""ADMM: alternating directions of multipliers on De Saxce's form of the laws (Acary, Bremond and Huber 2018).
+
+    (D + penalty I) x = penalty (z - w) - b - s,   v <- v + relaxation (x - z),   z = proj(v),   w = v - z
+
+solves, for given s = mu |u_T| e_N, a convex problem with u + s = -penalty w; s follows at each iteration. Blocks are
+scaled to a mean diagonal of 1 and b to length 1, which leaves the cones as they are. Plain iterations creep where
+contacts are redundant: the map v -> v is accelerated (Anderson 1965) as long as its steps do not grow. Without
+progress the penalty changes, first by the balance of the two residuals, then by turns, because contacts that creep
+look balanced. The matrix is factored once per penalty: dense inside the kernel, by scipy where there are more rows;
+the global form needs D nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from saltus.compile.seam import handle, ivec, larger, mat, ready, smaller, unit, vec, whole
+from saltus.compile.types import CONE, CONTACTS, CONTACTS_RECORD, SOLVE, A, B, F, I, J
+from saltus.contact.problem import ContactProblem, ContactResult, GlobalForm, run
+from saltus.contact.residual import residual, residual_work
+from saltus.errors import ModelError, SettingError
+from saltus.laws import BILATERAL
+from saltus.status import Status
+
+STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
+NONFINITE = int(Status.NONFINITE)
+FACTOR, SUBSTITUTE = -2, -1  # what the iteration asks for before it goes on; a status >= 0 ends it
+MEMORY = 15  # former steps that the acceleration combines
+CHECK = 10  # iterations between two looks at the residual
+PATIENCE = 100  # iterations in which the residual must fall to a tenth, else the penalty changes
+BOLD = 2.0  # growth of a step at which the acceleration starts anew, every third turn; else 1
+BLUR = 1e-8  # relative shift in the least squares of the acceleration: steps are nearly parallel
+USUAL = 0.03  # penalty, for a mean diagonal of 1
+TURNS = (0.1, 1.0, 0.01, 10.0, 0.1, 1.0, 0.1, 100.0)  # penalties by turns, relative to the first
+DENSE = 0.2  # part of nonzeros above which a sparse D is factored as a dense one
+HUGE = 1e8  # scaled size of impulses beyond which no solution is looked for
+# what the iteration remembers, at the front of its frame
+PENALTY, COUNT, KEPT, HEAD, SMALLEST, BEST, MARK, SINCE, TURN, SIZE, NUMBERS = range(11)
+
+
+# ---- one iteration without its linear equations
+
+
+@unit(I(CONTACTS, A, A, A))
+def _scale(contacts, numbers, scaling, X_i):
+    """Write the scaling of the rows, one number per block, and the size of the scaled b."""
+    rows, n, mean, total = contacts.rows, contacts.b.shape[0], 0.0, 0.0
+    for i in range(contacts.nv):
+        X_i[i] = 0.0
+    for i in range(n):
+        scaling[i] = 0.0
+        for k in range(rows[4 * i + 2], rows[4 * i + 3]):
+            X_i[contacts.X_col[k]] += contacts.X[k]
+        for k in range(rows[4 * i], rows[4 * i + 1]):
+            scaling[i] += contacts.W[k] * X_i[contacts.W_col[k]]
+        for k in range(rows[4 * i + 2], rows[4 * i + 3]):
+            X_i[contacts.X_col[k]] = 0.0
+        mean += larger(scaling[i], 0.0) / n
+    mean = mean if mean > 0.0 else 1.0
+    for k in range(contacts.mu.shape[0]):
+        first, nr, size = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0
+        for i in range(first, first + nr):
+            size += scaling[i] / nr
+        for i in range(first, first + nr):
+            scaling[i] = 1.0 / math.sqrt(size if size > 1e-14 * mean else mean)
+            total += (scaling[i] * contacts.b[i]) ** 2
+    numbers[SIZE] = math.sqrt(total) if total > 0.0 else 1.0
+    return 0
+
+
+@unit(I(CONTACTS, CONE, A, A, A, A, A))
+def _prepare(contacts, cone, numbers, scaling, v, z, x):
+    """Write z = proj(v) and the right side x of the linear equations."""
+    rho = numbers[PENALTY]
+    for k in range(contacts.mu.shape[0]):
+        first, nr, slip = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0
+        for i in range(first, first + nr):
+            z[i] = v[i]
+        cone(contacts.blocks[3 * k], contacts.mu[k], vec(z, first, nr))
+        for i in range(first, first + nr):
+            w = v[i] - z[i]
+            x[i] = rho * (z[i] - w) - scaling[i] * contacts.b[i] / numbers[SIZE]
+            slip += w * w if i > first else 0.0
+        x[first] -= contacts.mu[k] * rho * math.sqrt(slip)
+    return 0
+
+
+@unit(I(A, A, A, A))
+def _accelerate(numbers, v, g, work):
+    """Replace v by v + g, less the part of g that the kept steps explain; start anew where g has grown."""
+    n, kept, head, length = v.shape[0], whole(numbers[KEPT]), whole(numbers[HEAD]), 0.0
+    v_old, g_old, y = vec(work, 0, n), vec(work, n, n), vec(work, 2 * n, MEMORY)
+    H, L = mat(work, 2 * n + MEMORY, MEMORY, MEMORY), mat(work, 2 * n + MEMORY + MEMORY**2, MEMORY, MEMORY)
+    at = 2 * n + MEMORY + 2 * MEMORY**2
+    dv, dg = mat(work, at, MEMORY, n), mat(work, at + MEMORY * n, MEMORY, n)
+    for i in range(n):
+        length += g[i] * g[i]
+    length = math.sqrt(length)
+    if length > numbers[SMALLEST] * (BOLD if numbers[TURN] % 3.0 == 2.0 else 1.0):
+        kept, numbers[SMALLEST] = -1, math.inf
+    if kept < 0:
+        kept, head = 0, 0
+    else:
+        for i in range(n):
+            dv[head, i], dg[head, i] = v[i] - v_old[i], g[i] - g_old[i]
+        kept = kept + 1 if kept < MEMORY else MEMORY
+        for j in range(kept):
+            total = 0.0
+            for i in range(n):
+                total += dg[head, i] * dg[j, i]
+            H[head, j], H[j, head] = total, total
+        head = (head + 1) % MEMORY
+    for i in range(n):
+        v_old[i], g_old[i] = v[i], g[i]
+        v[i] += g[i]
+    # least squares by L L^T = H, scaled to a diagonal of 1 + BLUR
+    for j in range(kept):
+        size_j, total = math.sqrt(H[j, j]), 0.0
+        for i in range(n):
+            total += dg[j, i] * g[i]
+        y[j] = total / size_j if size_j > 0.0 else 0.0
+        for k in range(j + 1):
+            size = size_j * math.sqrt(H[k, k])
+            total = 1.0 + BLUR if k == j else (H[j, k] / size if size > 0.0 else 0.0)
+            for m in range(k):
+                total -= L[j, m] * L[k, m]
+            L[j, k] = math.sqrt(larger(total, BLUR)) if k == j else total / L[k, k]
+        for k in range(j):
+            y[j] -= L[j, k] * y[k]
+        y[j] /= L[j, j]
+    for j in range(kept - 1, -1, -1):
+        for k in range(j + 1, kept):
+            y[j] -= L[k, j] * y[k]
+        y[j] /= L[j, j]
+    for j in range(kept):
+        weight = y[j] / math.sqrt(H[j, j]) if H[j, j] > 0.0 else 0.0
+        for i in range(n):
+            v[i] -= weight * (dv[j, i] + dg[j, i])
+    numbers[KEPT], numbers[HEAD], numbers[SMALLEST] = kept, head, smaller(numbers[SMALLEST], length)
+    return 0
+
+
+@unit(I(CONTACTS, A, A, A, A, A))
+def _contradicts(contacts, numbers, scaling, g, ray, y):
+    """Return 1 if the normal part of the step g proves that no P makes u_N >= 0 (bilateral rows: u = 0), else 0.
+
+    Where there is no solution the steps tend to a ray: ray . u = (D^T ray) . P + ray . b, negative unless P is huge.
+    """
+    rows, drive, size = contacts.rows, 0.0, 0.0
+    for i in range(contacts.nv):
+        y[i] = 0.0
+    for k in range(contacts.mu.shape[0]):
+        first = contacts.blocks[3 * k + 1]
+        for i in range(first, first + contacts.blocks[3 * k + 2]):
+            ray[i] = 0.0 if i > first or (g[i] < 0.0 and contacts.blocks[3 * k] != BILATERAL) else g[i]
+            drive -= ray[i] * scaling[i] * contacts.b[i] / numbers[SIZE]
+            for m in range(rows[4 * i], rows[4 * i + 1]):
+                y[contacts.W_col[m]] += contacts.W[m] * scaling[i] * ray[i]
+    for i in range(g.shape[0]):
+        total = 0.0
+        for m in range(rows[4 * i + 2], rows[4 * i + 3]):
+            total += contacts.X[m] * y[contacts.X_col[m]]
+        size = larger(size, abs(scaling[i] * total))
+    return 1 if drive > 0.0 and drive > HUGE * size else 0
+
+
+@unit(I(CONTACTS, CONE, F, A, A, A, A, A))
+def _change_penalty(contacts, cone, start, numbers, v, z, x, p):
+    """Take another penalty and the v that belongs to it; before the last step, v was projected to z, answered by x."""
+    rho, primal, dual = numbers[PENALTY], 0.0, 0.0
+    size_x, size_w = 1e-30, 1.0
+    for k in range(contacts.mu.shape[0]):
+        first, nr = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
+        for i in range(first, first + nr):
+            p[i] = v[i]
+        cone(contacts.blocks[3 * k], contacts.mu[k], vec(p, first, nr))
+        for i in range(first, first + nr):
+            primal, dual = primal + (x[i] - p[i]) ** 2, dual + (rho * (p[i] - z[i])) ** 2
+            size_x, size_w = size_x + p[i] ** 2, size_w + (rho * (v[i] - p[i])) ** 2
+    balance, turn = math.sqrt(math.sqrt((primal / size_x) / larger(dual / size_w, 1e-300))), whole(numbers[TURN])
+    if turn == 0 and (balance > 3.0 or balance < 1.0 / 3.0):
+        new = rho * larger(smaller(balance, 10.0), 0.1)
+    else:
+        new = start * TURNS[turn % len(TURNS)]
+    for i in range(v.shape[0]):
+        v[i] = p[i] + (v[i] - p[i]) * rho / new
+    numbers[PENALTY], numbers[TURN], numbers[KEPT], numbers[SMALLEST] = new, turn + 1.0, -1.0, math.inf
+    return 0
+
+
+@unit(I(CONTACTS, CONE, A, A, A, A, A))
+def advance(contacts, cone, settings, P, u, info, frame):
+    """Take the solution x of the linear equations to the right side, again in x, of the next iteration.
+
+    contacts / law: cone / settings: tol, max_iterations, penalty, relaxation
+    in/out  P: start -> impulses, the best of all; frame: numbers and x at its front, numbers[COUNT] = 0 at the start
+    out     u: velocities; info: residual, iterations
+    return  FACTOR: equations with a new penalty; SUBSTITUTE: with the same one; else the status, at the end
+    """
+    n, nv = P.shape[0], contacts.nv
+    numbers, x, scaling = vec(frame, 0, NUMBERS), vec(frame, NUMBERS, n), vec(frame, NUMBERS + n, n)
+    at = NUMBERS + 2 * n
+    v, z, g = vec(frame, at, n), vec(frame, at + n, n), vec(frame, at + 2 * n, n)
+    p, best, work = vec(frame, at + 3 * n, n), vec(frame, at + 4 * n, n), vec(frame, at + 5 * n, 2 * nv + 6)
+    history = vec(frame, at + 5 * n + 2 * nv + 6, frame.shape[0] - at - 5 * n - 2 * nv - 6)
+    if numbers[COUNT] == 0.0:
+        info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
+        if not info[0] < math.inf:
+            return NONFINITE
+        if info[0] <= settings[0]:
+            return 0
+        _scale(contacts, numbers, scaling, work)
+        numbers[PENALTY], numbers[COUNT], numbers[KEPT], numbers[HEAD] = settings[2], 1.0, -1.0, 0.0
+        numbers[SMALLEST], numbers[BEST], numbers[MARK] = math.inf, info[0], math.inf
+        numbers[SINCE], numbers[TURN], wild = 0.0, 0.0, False
+        for k in range(contacts.mu.shape[0]):
+            first, nr, slip = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0
+            for i in range(first, first + nr):
+                slip += u[i] * u[i] if i > first else 0.0
+            for i in range(first, first + nr):
+                dual = u[i] + (contacts.mu[k] * math.sqrt(slip) if i == first else 0.0)
+                v[i] = (P[i] / scaling[i] - scaling[i] * dual / settings[2]) / numbers[SIZE]
+                best[i] = P[i]
+                wild = wild or not abs(v[i]) < HUGE
+        for i in range(n if wild else 0):
+            v[i] = 0.0  # rounding errors of such a start would hide b
+        _prepare(contacts, cone, numbers, scaling, v, z, x)
+        return FACTOR
+    length, count = 0.0, whole(numbers[COUNT])
+    for i in range(n):
+        g[i] = settings[3] * (x[i] - z[i])
+        length += g[i] * g[i]
+    status, last = SUBSTITUTE, count >= whole(settings[1])
+    if not length < math.inf:
+        # D is no Delassus matrix, or the penalty met one of its eigenvalues: from the best P with another penalty
+        status = STALLED if last else FACTOR
+        for i in range(n):
+            v[i] = best[i] / (scaling[i] * numbers[SIZE])
+            g[i], x[i], z[i] = 0.0, v[i], v[i]
+    elif count % CHECK == 0 or last or math.sqrt(length) * (1.0 + numbers[PENALTY]) <= settings[0]:
+        for i in range(n):
+            P[i] = scaling[i] * numbers[SIZE] * z[i]
+        info[0], info[1] = residual(contacts, cone, P, u, work), float(count)
+        if info[0] <= settings[0]:
+            return 0
+        for i in range(n if info[0] < numbers[BEST] else 0):
+            best[i] = P[i]
+        numbers[BEST] = smaller(numbers[BEST], info[0])
+        status = STALLED if last else SUBSTITUTE
+    numbers[COUNT], numbers[SINCE] = count + 1.0, numbers[SINCE] + 1.0
+    if status == SUBSTITUTE and numbers[SINCE] >= PATIENCE:
+        if numbers[BEST] > 0.1 * numbers[MARK]:
+            status = UNSOLVABLE if _contradicts(contacts, numbers, scaling, g, p, work) else FACTOR
+        numbers[MARK], numbers[SINCE] = numbers[BEST], 0.0
+    if status >= 0:
+        for i in range(n):
+            P[i] = best[i]
+        info[0], info[1] = residual(contacts, cone, P, u, work), float(count)
+        return status
+    if status == FACTOR:
+        for i in range(n):
+            v[i] += g[i]
+        _change_penalty(contacts, cone, settings[2], numbers, v, z, x, p)
+    else:
+        _accelerate(numbers, v, g, history)
+    _prepare(contacts, cone, numbers, scaling, v, z, x)
+    return status
+
+
+def _history(n: int) -> int:
+    """Return the floats that `_accelerate` needs for n rows."""
+    return 2 * n * (1 + MEMORY) + MEMORY + 2 * MEMORY**2
+
+
+def frame_size(n: int, nb: int, nv: int) -> int:
+    """Return the floats that `advance` needs."""
+    return NUMBERS + 7 * n + residual_work(n, nb, nv) + _history(n)
+
+
+# ---- few rows: dense, compiled
+
+
+@unit(I(CONTACTS, A, B, A))
+def _delassus(contacts, scaling, D, X_j):
+    """Write the scaled D."""
+    rows, n = contacts.rows, contacts.b.shape[0]
+    for i in range(contacts.nv):
+        X_j[i] = 0.0
+    for j in range(n):
+        for k in range(rows[4 * j + 2], rows[4 * j + 3]):
+            X_j[contacts.X_col[k]] += contacts.X[k]
+        for i in range(n):
+            total = 0.0
+            for k in range(rows[4 * i], rows[4 * i + 1]):
+                total += contacts.W[k] * X_j[contacts.W_col[k]]
+            D[i, j] = scaling[i] * total * scaling[j]
+        for k in range(rows[4 * j + 2], rows[4 * j + 3]):
+            X_j[contacts.X_col[k]] = 0.0
+    return 0
+
+
+@unit(I(B, F, B, J))
+def _factor(D, penalty, LU, order):
+    """Factor D + penalty I with row pivoting (D need not be symmetric)."""
+    n = order.shape[0]
+    for i in range(n):
+        for j in range(n):
+            LU[i, j] = D[i, j] + (penalty if i == j else 0.0)
+    for k in range(n):
+        best = k
+        for i in range(k + 1, n):
+            if abs(LU[i, k]) > abs(LU[best, k]):
+                best = i
+        order[k] = best
+        for j in range(n if best != k else 0):
+            LU[k, j], LU[best, j] = LU[best, j], LU[k, j]
+        for i in range(k + 1, n):
+            if LU[i, k] != 0.0:
+                LU[i, k] /= LU[k, k]
+                for j in range(k + 1, n):
+                    LU[i, j] -= LU[i, k] * LU[k, j]
+    return 0
+
+
+@unit(I(B, J, A))
+def _substitute(LU, order, x):
+    """Replace x by the solution of the factored equations."""
+    n = order.shape[0]
+    for k in range(n):
+        x[k], x[order[k]] = x[order[k]], x[k]
+    for i in range(n):
+        for j in range(i):
+            x[i] -= LU[i, j] * x[j]
+    for i in range(n - 1, -1, -1):
+        for j in range(i + 1, n):
+            x[i] -= LU[i, j] * x[j]
+        x[i] /= LU[i, i]
+    return 0
+
+
+@unit(SOLVE)
+def alternate_directions(contacts, local, cone, settings, P, u, info, work, iwork):
+    """Iterate from P with dense factors; more rows than settings allow are given back as stalled.
+
+    contacts / laws: local, cone / settings: tol, max_iterations, penalty, relaxation, max_rows
+    in/out  P: start -> impulses
+    out     u: velocities; info: residual, iterations
+    """
+    n, nv = P.shape[0], contacts.nv
+    if n > whole(settings[4]):
+        info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
+        return 0 if info[0] <= settings[0] else STALLED
+    size = work.shape[0] - 2 * n * n
+    frame, order = vec(work, 0, size), ivec(iwork, 0, n)
+    D, LU = mat(work, size, n, n), mat(work, size + n * n, n, n)
+    frame[COUNT] = 0.0
+    task = advance(contacts, cone, settings, P, u, info, frame)
+    if task < 0:
+        _delassus(contacts, vec(frame, NUMBERS + n, n), D, vec(frame, NUMBERS + 7 * n, nv))
+    while task < 0:
+        if task == FACTOR:
+            _factor(D, frame[PENALTY], LU, order)
+        _substitute(LU, order, vec(frame, NUMBERS, n))
+        task = advance(contacts, cone, settings, P, u, info, frame)
+    return task
+
+
+# ---- many rows: factors of scipy
+
+
+@unit(I(CONTACTS_RECORD, CONE, A, A, A, A, A), entry=True)
+def enter_advance(contacts, cone, settings, P, u, info, frame):
+    return advance(handle(contacts), cone, settings, P, u, info, frame)
+
+
+def _factored(problem: ContactProblem, scaling: np.ndarray, penalty: float):
+    """Return the function that solves (D + penalty I) x = c for the scaled D.
+
+    In global form D stays a product: M y - W x = 0, W^T y + penalty x = c.
+    """
+    from scipy.linalg import lu_factor, lu_solve
+    from scipy.sparse import block_array, csc_array, diags_array, issparse
+    from scipy.sparse.linalg import splu
+
+    n, S = problem.n, diags_array(scaling)
+    # a symmetric pattern with a strong diagonal: little fill-in, pivots from the diagonal wherever possible
+    options = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.01, "options": {"SymmetricMode": True}}
+    if isinstance(problem.given, GlobalForm):
+        nv = problem.kernel.nv
+        M, W = csc_array(problem.given.M, dtype=float), csc_array(problem.given.W, dtype=float) @ S
+        system = csc_array(block_array([[M, -W], [W.T, penalty * diags_array(np.ones(n))]]))
+        factors = splu(system, **options)
+        return lambda c: factors.solve(np.concatenate([np.zeros(nv), c]))[nv:]
+    D = problem.given.D
+    if issparse(D) and D.nnz < DENSE * n * n:
+        factors = splu(csc_array(S @ csc_array(D) @ S + penalty * diags_array(np.ones(n))), **options)
+        return factors.solve
+    D = D.toarray() if issparse(D) else np.asarray(D, dtype=float)
+    pair = lu_factor(scaling[:, None] * D * scaling + penalty * np.eye(n), overwrite_a=True, check_finite=False)
+    return lambda c: lu_solve(pair, c, check_finite=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ADMM:
+    """Alternating directions of multipliers for all laws and any size; redundant contacts do no harm.
+
+    Parameters
+    ----------
+    tol : scaled residual that confirms a solution [-]; 1e-13 to 1e-4.
+    max_iterations : iterations after which the problem counts as stalled.
+    penalty : penalty of the first iterations, relative to the mean diagonal of D [-], 1e-4 to 1e2; None: 0.03. Small
+        penalties reach slipping contacts in fewer steps, large ones suit problems without redundancy.
+    relaxation : part of each step that is taken, 0 < relaxation < 2 [-].
+    max_rows : most rows of the dense compiled iteration, whose time per penalty grows with their third power. `solve`
+        takes factors of scipy above; inside a march larger problems are given back as stalled.
+    """
+
+    tol: float = 1e-10
+    max_iterations: int = 5000
+    penalty: float | None = None
+    relaxation: float = 1.0
+    max_rows: int = 300
+
+    def __post_init__(self):
+        if not 0.0 < self.tol < 1.0:
+            raise SettingError(f"ADMM: tol = {self.tol} must lie between 0 and 1; it is a relative residual")
+        if self.penalty is not None and not 0.0 < self.penalty < math.inf:
+            raise SettingError(f"ADMM: penalty = {self.penalty} must be positive; None takes the usual one")
+        if not 0.0 < self.relaxation < 2.0:
+            raise SettingError(f"ADMM: relaxation = {self.relaxation} must lie between 0 and 2 for convergence")
+        for name in ("max_iterations", "max_rows"):
+            if not 1 <= getattr(self, name) < 2**31:
+                raise SettingError(f"ADMM: {name} = {getattr(self, name)} must be at least 1")
+
+    @property
+    def name(self) -> str:
+        return "ADMM"
+
+    @property
+    def kernel(self):
+        return alternate_directions
+
+    def settings(self) -> np.ndarray:
+        penalty = USUAL if self.penalty is None else self.penalty
+        return np.array([self.tol, float(self.max_iterations), penalty, self.relaxation, float(self.max_rows)])
+
+    def work_size(self, n: int, nb: int, nv: int) -> int:
+        """Return the floats that the kernel needs: the frame of the iteration, D and its factors."""
+        return frame_size(n, nb, nv) + 2 * n * n if n <= self.max_rows else residual_work(n, nb, nv)
+
+    def iwork_size(self, n: int, nb: int, nv: int) -> int:
+        return n if n <= self.max_rows else 0
+
+    def supports(self, kind: int) -> bool:
+        return True
+
+    def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
+        """Solve a contact problem, from the impulses P0 [N s] (zero by default)."""
+        if problem.n <= self.max_rows:
+            return run(self, problem, P0)
+        return self._solve_sparse(problem, P0)
+
+    def _solve_sparse(self, problem: ContactProblem, P0) -> ContactResult:
+        n, nb, nv = problem.n, problem.mu.size, problem.kernel.nv
+        P = np.zeros(n) if P0 is None else np.array(P0, dtype=np.float64, ndmin=1)
+        if P.shape != (n,) or not np.all(np.isfinite(P)):
+            raise ModelError(f"P0 has shape {P.shape}; it must hold {n} finite numbers, one per row")
+        u, info, frame = np.zeros(n), np.zeros(2), np.zeros(frame_size(n, nb, nv))
+        scaling, x = frame[NUMBERS + n : NUMBERS + 2 * n], frame[NUMBERS : NUMBERS + n]
+        step, cone, settings = ready(enter_advance), ready(problem.cone), self.settings()
+        task, answer = step(problem.kernel, cone, settings, P, u, info, frame), None
+        while task < 0:
+            if task == FACTOR or answer is None:
+                try:
+                    answer = _factored(problem, scaling, float(frame[PENALTY]))
+                except RuntimeError:  # singular to the last bit, for D that is no Delassus matrix
+                    task = STALLED
+                    break
+            x[:] = answer(x)
+            task = step(problem.kernel, cone, settings, P, u, info, frame)
+        status = Status(task)
+        certificate = problem.residual(P)
+        converged = status == Status.OK
+        verdict = "The contact problem is solved" if converged else status.sentence.rstrip(".")
+        message = f"{verdict} (residual {certificate:.1e} after {int(info[1])} iterations)."
+        return ContactResult(P, problem.u(P), certificate, int(info[1]), converged, self.name, message, status)
