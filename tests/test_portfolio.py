@@ -8,10 +8,9 @@ import pathlib
 
 import numpy as np
 import pytest
-import scipy.sparse
 
 from saltus.compile.seam import interpreted
-from saltus.contact import NSGS, ContactProblem, Portfolio, SemismoothNewton
+from saltus.contact import NSGS, ContactProblem, Portfolio, SemismoothNewton, read_fclib
 from saltus.contact.nsgs import sweep
 from saltus.errors import SettingError
 
@@ -245,27 +244,11 @@ def test_the_members_read_the_settings_in_the_order_in_which_the_portfolio_write
 # ---- external problems
 
 
-def fclib_matrix(group):
-    m, n, nz = (int(np.ravel(group[key][()])[0]) for key in ("m", "n", "nz"))
-    p, i, x = (np.ravel(group[key][()]) for key in ("p", "i", "x"))
-    if nz >= 0:
-        return scipy.sparse.coo_array((x[:nz], (i[:nz], p[:nz])), shape=(m, n)).tocsc()
-    form = scipy.sparse.csc_array if nz == -1 else scipy.sparse.csr_array
-    return form((x, i, p), shape=(m, n)).tocsc()
-
-
 def fclib(name):
-    h5py = pytest.importorskip("h5py")
     path = FCLIB / f"{name}.hdf5"
     if not path.exists():
         pytest.skip(f"{path} is absent; SALTUS_FCLIB names the folder of the FCLib problems")
-    with h5py.File(path) as file:
-        group = file["fclib_local"] if "fclib_local" in file else file["fclib_global"]
-        vectors = {key: np.ravel(value[()]) for key, value in group["vectors"].items()}
-        if "W" in group:
-            return ContactProblem(fclib_matrix(group["W"]), vectors["q"], mu=vectors["mu"], dim=3)
-        M, H = fclib_matrix(group["M"]), fclib_matrix(group["H"])
-        return ContactProblem.from_global(M, H, vectors["f"], vectors["w"], mu=vectors["mu"], dim=3)
+    return read_fclib(path)
 
 
 @pytest.mark.parametrize(

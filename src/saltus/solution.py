@@ -24,9 +24,10 @@ from saltus.system import System
 if TYPE_CHECKING:
     import xarray
 
+    from saltus.contact import ContactProblem
     from saltus.io.stored import StoredSystem
     from saltus.model import CompiledModel
-    from saltus.problem import Exact
+    from saltus.problem import Exact, Problem
 
 
 ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
@@ -552,6 +553,40 @@ class Solution:
         scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
         ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
         return made
+
+    # ---- contact problems
+
+    def contact_problem(
+        self, step: int, *, number: int | None = None, problem: Problem | None = None, h: float | None = None
+    ) -> ContactProblem:
+        """Return a contact problem that a step solved, in reduced form with joints eliminated.
+
+        The step is made again from its stored start, and must end where the stored one ends. The names of the problem
+        are those of the contacts that take part in it.
+
+        Parameters
+        ----------
+        step
+            Number of the step that leads from t[step] to t[step + 1], negative from the end; len(t) - 1 names the one
+            that ended a failed run.
+        number
+            Which of the problems of the step, from 0 in the order in which they were solved; None: the last one of the
+            largest, without corrections of positions.
+        problem
+            The problem that was solved, only for a loaded solution, which has no functions.
+        h
+            Size of a step that failed [s]; that of the step before by default.
+
+        Raises
+        ------
+        SettingError
+            When the step cannot be made again (thinned run, another model) or solved no contact problem.
+        """
+        from saltus.remake import check_met, chosen, met_problems
+
+        met = met_problems(self, step, problem, h)
+        check_met(self, step, met)
+        return met[chosen(met, number)].problem
 
     # ---- files
 

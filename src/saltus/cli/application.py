@@ -9,6 +9,10 @@ from cyclopts.exceptions import MissingArgumentError, UnusedCliTokensError
 
 from saltus.cli import EPILOGUE, HELP
 from saltus.cli.catalogue import list_command
+from saltus.cli.contact import COMMANDS as CONTACT_COMMANDS
+from saltus.cli.contact import HELP as CONTACT_HELP
+from saltus.cli.contact import USAGE as CONTACT_USAGE
+from saltus.cli.contact import contact_commands
 from saltus.cli.convergence import convergence_command
 from saltus.cli.names import scheme_classes, suggestion
 from saltus.cli.options import options_of
@@ -19,7 +23,7 @@ from saltus.cli.version import version_command
 from saltus.cli.warm import compile_command
 from saltus.cli.work_precision import work_precision_command
 
-COMMANDS = ("run", "convergence", "work-precision", "reproduce", "list", "compile", "resume", "version")
+COMMANDS = ("run", "convergence", "work-precision", "reproduce", "contact", "list", "compile", "resume", "version")
 
 
 def application(tokens: list[str]) -> App:
@@ -37,23 +41,37 @@ def application(tokens: list[str]) -> App:
         "version": (version_command, ""),
     }
     for k, name in enumerate(COMMANDS):
+        if name == "contact":
+            app.command(_contact(mine[name], k))
+            continue
         action, usage = commands[name]
         # the docstring as it is: a parser of docstrings would drop the examples
         app.command(action, name=name, help=getdoc(action), usage=f"Usage: saltus {name} {usage}", sort_key=k)
     return app
 
 
+def _contact(tokens: list[str], place: int) -> App:
+    """Return the commands about contact problems."""
+    app = App(name="contact", help=CONTACT_HELP, help_format="plaintext", version_flags=[], sort_key=place)
+    for k, (name, action) in enumerate(contact_commands(tokens).items()):
+        usage = f"Usage: saltus contact {name} {CONTACT_USAGE[name]}"
+        app.command(action, name=name, help=getdoc(action), usage=usage, sort_key=k)
+    return app
+
+
 def explain(error: CycloptsError, tokens: list[str]) -> str:
     """Return one line about what was typed wrongly, with the nearest thing that would be right."""
     where = tokens[0] if tokens and tokens[0] in COMMANDS else "saltus"
+    if where == "contact" and len(tokens) > 1 and tokens[1] in CONTACT_COMMANDS:
+        where = f"contact {tokens[1]}"
     if isinstance(error, UnknownOptionError):
         typed = (error.token.keyword or error.token.value or "").partition("=")[0]
         known = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
         near = suggestion(typed, known) or _elsewhere(typed)
         return f"{where} has no option {typed} here{near} (saltus {where} --help lists them)"
     if isinstance(error, UnknownCommandError):
-        typed = tokens[0]
-        return f"no command is called {typed!r}{suggestion(typed, COMMANDS)} (commands: {', '.join(COMMANDS)})"
+        typed, known = (tokens[1], CONTACT_COMMANDS) if where == "contact" else (tokens[0], COMMANDS)
+        return f"no command is called {typed!r}{suggestion(typed, known)} (commands: {', '.join(known)})"
     if isinstance(error, UnusedCliTokensError):
         return f"{where} does not know what to do with {' '.join(error.unused_tokens or [])!r}: options begin with --"
     if isinstance(error, MissingArgumentError) and error.argument is not None:

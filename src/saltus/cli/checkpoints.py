@@ -9,9 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-from saltus.cli.settings import rebuilt
 from saltus.errors import SettingError
-from saltus.problem import Problem
 
 EVERY = 60.0  # seconds of wall clock between checkpoints
 
@@ -48,14 +46,14 @@ def _state(path: str) -> tuple[int, int] | None:
     return found.st_mtime_ns, found.st_ino
 
 
-def problem_of(path: str) -> Problem:
-    """Return the problem of a checkpoint that `saltus run` wrote."""
+def note_of(path: str) -> str:
+    """Return how to build the problem of a checkpoint that `saltus run` wrote."""
     if not pathlib.Path(path).is_file():
         raise SettingError(f"there is no checkpoint {path}")
     beside = _beside(path)
     if not beside.is_file():
         raise SettingError(f"{beside} is missing, which names its problem: use saltus.resume(path, problem) in Python")
-    return rebuilt(beside.read_text(encoding="utf-8"))
+    return beside.read_text(encoding="utf-8").strip()
 
 
 def _beside(path: str) -> pathlib.Path:

@@ -8,14 +8,18 @@ from collections.abc import Callable
 
 from saltus.cli.summary import summary
 from saltus.errors import RunError
+from saltus.io import results
 from saltus.solution import Solution
 from saltus.status import Status
 
 DONE, FAILED, INTERRUPTED = 0, 1, 130  # 130: what shells expect after Ctrl-C
 
 
-def finish(compute: Callable[[], Solution], save: str | None, plot: str | None) -> int:
-    """Compute, write what there is, and return the exit code; a failed run keeps its traceback in `__context__`."""
+def finish(compute: Callable[[], Solution], save: str | None, plot: str | None, source: str) -> int:
+    """Compute, write what there is, and return the exit code; a failed run keeps its traceback in `__context__`.
+
+    source: how to build the problem again, to be kept with the solution.
+    """
     began = time.perf_counter()
     failure = None
     try:
@@ -26,7 +30,7 @@ def finish(compute: Callable[[], Solution], save: str | None, plot: str | None) 
         failure, solution = error, error.solution
     print(summary(solution, time.perf_counter() - began))
     if save is not None:
-        solution.save(save)
+        results.save(solution, save, source)
         print(f"  {'written':<12} {save}")
     if plot is not None:
         solution.plot(path=plot)

@@ -26,9 +26,10 @@ def resume_command(
     """
     if file is None:
         raise SettingError("FILE is missing: name what saltus run --checkpoint FILE wrote")
-    problem = checkpoints.problem_of(file)
+    note = checkpoints.note_of(file)
+    problem = settings.rebuilt(note)
     settings.check_files(save)
     settings.check_picture(plot)
     from saltus.solve import resume
 
-    return finish(lambda: resume(file, problem), save, plot)
+    return finish(lambda: resume(file, problem), save, plot, note)

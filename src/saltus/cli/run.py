@@ -123,4 +123,4 @@ def run(problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: 
                 **options,
             )
 
-    return finish(compute, save, plot)
+    return finish(compute, save, plot, note)

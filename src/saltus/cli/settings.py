@@ -130,11 +130,11 @@ def rebuilt(text: str) -> Problem:
         stored = json.loads(text)
         where, parameters = str(stored["problem"]), dict(stored["parameters"])
     except (ValueError, KeyError, TypeError) as error:
-        raise SettingError(f"the checkpoint does not say which problem it belongs to: {text[:60]!r}") from error
+        raise SettingError(f"the file does not say which problem it belongs to: {text[:60]!r}") from error
     return specified(find_problem(where), {name: _value(value) for name, value in parameters.items()})
 
 
 def _value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        raise SettingError("the checkpoint holds a parameter that is not finite")
+        raise SettingError("the file holds a parameter that is not finite")
     return tuple(value) if isinstance(value, list) else value

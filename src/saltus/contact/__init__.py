@@ -1,5 +1,7 @@
 """Contact problems and their solvers: one solver per file, one yardstick for all."""
 
+from typing import TYPE_CHECKING
+
 from saltus.contact.direct import Direct
 from saltus.contact.lemke import Lemke
 from saltus.contact.nsgs import NSGS
@@ -7,4 +9,26 @@ from saltus.contact.portfolio import Portfolio
 from saltus.contact.problem import ContactProblem, ContactResult
 from saltus.contact.semismooth_newton import SemismoothNewton
 
-__all__ = ["NSGS", "ContactProblem", "ContactResult", "Direct", "Lemke", "Portfolio", "SemismoothNewton"]
+if TYPE_CHECKING:
+    from saltus.io.fclib import read_fclib, write_fclib
+
+__all__ = [
+    "NSGS",
+    "ContactProblem",
+    "ContactResult",
+    "Direct",
+    "Lemke",
+    "Portfolio",
+    "SemismoothNewton",
+    "read_fclib",
+    "write_fclib",
+]
+
+
+def __getattr__(name: str):
+    """Open the door to the files, which lie above the contact problems."""
+    if name in ("read_fclib", "write_fclib"):
+        from saltus.io import fclib
+
+        return getattr(fclib, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ import io
 import itertools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ def write(path: str | os.PathLike, kind: str, variables: Mapping[str, Variable],
     image = _image(kind, variables, about)
     at = image.index(MARK) + len(MARK)
     pieces = (memoryview(image)[:at], _checksum(image, at).encode(), memoryview(image)[at + len(BLANK) :])
-    _replace(os.path.realpath(path), pieces)
+    replace(path, pieces)
 
 
 def read(path: str | os.PathLike, kind: str) -> Content:
@@ -169,8 +169,9 @@ def _part(path: str) -> str:
     return f"{path}.{os.getpid()}-{next(_numbers)}.part"
 
 
-def _replace(path: str, pieces) -> None:
+def replace(path: str | os.PathLike, pieces: Iterable[bytes | memoryview]) -> None:
     """Write the pieces beside a file, make sure that they are on disk, and put them in its place."""
+    path = os.path.realpath(path)
     part = _part(path)
     try:
         with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb", buffering=0) as file:

@@ -20,10 +20,15 @@ from saltus.status import Status
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
 
 
-def save(solution: Solution, path: str | os.PathLike) -> None:
-    """Write a solution to a file, see `Solution.save`."""
+def save(solution: Solution, path: str | os.PathLike, source: str | None = None) -> None:
+    """Write a solution to a file, see `Solution.save`; source: how to build its problem again, where that is known."""
     variables = _variables(solution)
-    write(path, "results", variables, _about(solution))
+    write(path, "results", variables, {**_about(solution), "source": source})
+
+
+def source_of(path: str | os.PathLike) -> str | None:
+    """Return how to build the problem of a saved solution again, if the file says it."""
+    return read(path, "results").about.get("source")
 
 
 def load(path: str | os.PathLike) -> Solution:

@@ -1,0 +1,500 @@
+"""FCLib files: contact problems in HDF5, to be shared with other codes (Acary, Bremond, Koziara, Perignon 2014).
+
+Local form: u = W r + q; global form: M v = H r + f, u = H^T v + w. One `spacedim` (2 or 3) per file, rows
+(N, T) or (N, T1, T2). Equality constraints are bilateral rows: G, b of a global and V, R, s of a local problem.
+
+A row without friction is stored as a block with mu = 0 and empty tangential rows: r_T = 0 and u_T = 0 there, so that
+the block is the same law. What the format has no words for, the order of the rows and the names, lies in a group
+`saltus`, which other readers pass over.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from saltus.contact import ContactProblem, ContactResult
+from saltus.contact.problem import GlobalForm, ReducedForm
+from saltus.errors import FileError, FileFormatError, ModelError
+from saltus.io.format import replace
+from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, NAMES, ROWS, UNILATERAL
+
+if TYPE_CHECKING:
+    import h5py
+    from numpy.typing import ArrayLike
+
+LOCAL, GLOBAL, OWN = "fclib_local", "fclib_global", "saltus"
+CSC, CSR = -1, -2  # values of nz; zero or more: that many triplets
+REMEDY = "store the problem again with FCLib or saltus.contact.write_fclib"
+
+
+def read_fclib(path: str | os.PathLike) -> ContactProblem:
+    """Read a contact problem from an FCLib file, local or global.
+
+    Contacts come first, with the law that `spacedim` names, then the equality constraints as bilateral rows; a file
+    that `write_fclib` made gives back the rows in their own order, without friction where there was none.
+
+    Raises
+    ------
+    FileError
+        When there is no such file; FileFormatError when it holds no contact problem, names the group and what is wrong.
+    """
+    with _opened(path) as file:
+        form = _form(path, file)
+        group = _Group(path, file[form])
+        dim = group.integer("spacedim")
+        if dim not in (2, 3):
+            raise group.wrong(f"spacedim is {dim}, but must be 2 or 3")
+        return (_read_global if form == GLOBAL else _read_local)(group, dim, _Group(path, file))
+
+
+def read_impulses(path: str | os.PathLike, problem: ContactProblem) -> dict[str, np.ndarray]:
+    """Return the impulses P [N s] that a file holds for its problem: "solution" and "guess 1", "guess 2", ...
+
+    They are what somebody stored, zeros in many files: ask `problem.residual` what they are worth.
+    """
+    made, rows = {}, Rows(problem.kinds)
+    with _opened(path) as file:
+        places = {"solution": "solution"}
+        guesses = file.get("guesses", {})
+        places |= {f"guess {key}": f"guesses/{key}" for key in sorted(guesses, key=_number) if key.isdecimal()}
+        for name, place in places.items():
+            # many files reserve the place and never write it
+            if place not in file or "r" not in file[place] or not file[place]["r"].id.get_storage_size():
+                continue
+            group = _Group(path, file[place])
+            P = np.zeros(problem.n)
+            r = group.vector("r", rows.contact.size)
+            P[rows.contact[rows.own]] = r[rows.own]
+            if rows.bilateral.size:
+                P[rows.bilateral] = group.vector("l", rows.bilateral.size)
+            made[name] = P
+    return made
+
+
+def write_fclib(
+    problem: ContactProblem,
+    path: str | os.PathLike,
+    *,
+    solution: ArrayLike | ContactResult | None = None,
+    guesses: Sequence[ArrayLike | ContactResult] = (),
+    title: str = "",
+    description: str = "",
+) -> None:
+    """Write a contact problem to an FCLib file, in the form it was given in; every number is kept as it is.
+
+    Parameters
+    ----------
+    problem
+        Its contacts have one kind of friction, planar or spatial; bilateral and unilateral rows may stand between them.
+    path
+        The file; it appears as a whole or not at all.
+    solution, guesses
+        Impulses P [N s] or results of a solver to store with the problem.
+    title, description
+        What the problem is, for readers.
+
+    Raises
+    ------
+    ModelError
+        When the format cannot hold the problem; FileError when the file cannot be written.
+    """
+    rows = _storable(problem)
+    stored = [_impulses(problem, rows, given) for given in ([] if solution is None else [solution])]
+    tried = [_impulses(problem, rows, given) for given in guesses]
+    import h5py  # here, because most programs write no problems
+
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w") as file:
+        group = file.create_group(GLOBAL if isinstance(problem.given, GlobalForm) else LOCAL)
+        group["spacedim"] = np.array([rows.dim], dtype=np.int32)
+        if isinstance(problem.given, GlobalForm):
+            _write_global(group, problem.given, rows)
+        else:
+            _write_local(group, problem.given, rows)
+        group["vectors/mu"] = np.where(rows.kinds[rows.kinds != BILATERAL] == UNILATERAL, 0.0, problem.mu[rows.laws])
+        for name, text in (("title", title), ("description", description), ("math_info", "")):
+            # with its end: readers in C look for it
+            group[f"info/{name}"] = np.bytes_(text.encode() + b"\0")
+        _write_own(file, problem, rows)
+        for values in stored:
+            _write_all(file.create_group("solution"), values)
+        if tried:
+            file["guesses/number_of_guesses"] = np.array([len(tried)], dtype=np.int32)
+        for k, values in enumerate(tried):
+            _write_all(file.create_group(f"guesses/{k + 1}"), values)
+    replace(path, (buffer.getvalue(),))
+
+
+class Rows:
+    """Where the rows of a problem lie in a file.
+
+    Attributes
+    ----------
+    dim
+        Rows of a contact in the file.
+    contact, own
+        Row of the problem for every contact row of the file (0 where there is none), and whether there is one.
+    bilateral
+        Rows of the problem that are equality constraints.
+    laws
+        Numbers of the blocks that are contacts.
+    """
+
+    def __init__(self, kinds: np.ndarray, dim: int | None = None):
+        self.kinds = np.asarray(kinds, dtype=np.int64)
+        self.dim = (
+            (COULOMB_SPATIAL if np.any(self.kinds == COULOMB_SPATIAL) else COULOMB_PLANAR) if dim is None else dim
+        )
+        sizes = np.array(ROWS)[self.kinds]
+        first = np.cumsum(sizes) - sizes
+        self.laws = np.flatnonzero(self.kinds != BILATERAL)
+        place = np.arange(self.dim)
+        self.own = (place < sizes[self.laws, None]).ravel()
+        self.contact = np.where(self.own, (first[self.laws, None] + place).ravel(), 0)
+        self.bilateral = first[self.kinds == BILATERAL]
+
+    @property
+    def plain(self) -> bool:
+        """Whether the rows of the file are those of the problem, in their order."""
+        return self.bilateral.size == 0 and bool(np.all(self.own))
+
+    @property
+    def padded(self) -> np.ndarray:
+        """Row of the problem for every contact row of the file, -1 where there is none."""
+        return np.where(self.own, self.contact, -1)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Places of the rows of the problem among those of the file, contacts first and equality constraints last."""
+        made = np.empty(self.own.sum() + self.bilateral.size, dtype=np.int64)
+        made[self.contact[self.own]] = np.flatnonzero(self.own)
+        made[self.bilateral] = self.own.size + np.arange(self.bilateral.size)
+        return made
+
+
+class Stored(NamedTuple):
+    """A solution as the format has it: impulses and velocities of contacts, multipliers, velocities of the system."""
+
+    r: np.ndarray
+    u: np.ndarray
+    l: np.ndarray | None  # noqa: E741  the name in the file
+    v: np.ndarray | None
+
+
+# ---- writing
+
+
+def _storable(problem: ContactProblem) -> Rows:
+    """Return where the rows of a problem go, and refuse laws that the format does not have."""
+    kinds, names = problem.kinds, problem.names
+    planar, spatial = (np.flatnonzero(kinds == kind) for kind in (COULOMB_PLANAR, COULOMB_SPATIAL))
+    if planar.size and spatial.size:
+        raise ModelError(
+            f"an FCLib file has one spacedim, but contact {names[planar[0]]!r} is {NAMES[COULOMB_PLANAR]} and contact "
+            f"{names[spatial[0]]!r} is {NAMES[COULOMB_SPATIAL]}: give both the same number of tangential rows"
+        )
+    for k in np.flatnonzero(~np.isin(kinds, (BILATERAL, UNILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL))):
+        raise ModelError(
+            f"contact {names[k]!r} is {NAMES[kinds[k]]}, a law that an FCLib file cannot hold: leave it out"
+        )
+    rows = Rows(kinds)
+    if rows.laws.size == 0:
+        raise ModelError("the problem has no contact, only bilateral rows: an FCLib file needs at least one contact")
+    return rows
+
+
+def _write_global(group: h5py.Group, given: GlobalForm, rows: Rows) -> None:
+    M, W, f, w = given
+    _write_matrix(group.create_group("M"), M)
+    _write_matrix(group.create_group("H"), W if rows.plain else _picked(W, None, rows.padded))
+    group["vectors/f"], group["vectors/w"] = f, np.where(rows.own, w[rows.contact], 0.0)
+    if rows.bilateral.size:
+        _write_matrix(group.create_group("G"), _picked(W, None, rows.bilateral))
+        group["vectors/b"] = w[rows.bilateral]
+
+
+def _write_local(group: h5py.Group, given: ReducedForm, rows: Rows) -> None:
+    D, b = given
+    _write_matrix(group.create_group("W"), D if rows.plain else _picked(D, rows.padded, rows.padded))
+    group["vectors/q"] = np.where(rows.own, b[rows.contact], 0.0)
+    if rows.bilateral.size:
+        V = _picked(D, rows.padded, rows.bilateral)
+        if (V.T != _picked(D, rows.bilateral, rows.padded)).nnz:
+            raise ModelError(
+                "bilateral rows and contacts are coupled unsymmetrically in D, which an FCLib file cannot hold: give "
+                "the problem as ContactProblem.from_global(M, W, f)"
+            )
+        _write_matrix(group.create_group("V"), V)
+        _write_matrix(group.create_group("R"), _picked(D, rows.bilateral, rows.bilateral))
+        group["vectors/s"] = b[rows.bilateral]
+
+
+def _write_own(file: h5py.File, problem: ContactProblem, rows: Rows) -> None:
+    import h5py
+
+    names = problem.names
+    if not rows.plain:
+        file[f"{OWN}/kinds"] = rows.kinds.astype(np.int32)
+    if names != tuple(str(k) for k in range(len(names))):
+        file.create_dataset(f"{OWN}/names", data=list(names), dtype=h5py.string_dtype())
+
+
+def _write_matrix(group: h5py.Group, matrix: Any) -> None:
+    """Write a matrix in the storage that it has; a dense one by its nonzeros."""
+    from scipy.sparse import coo_array, csr_array, issparse
+
+    if not issparse(matrix):
+        matrix = csr_array(np.asarray(matrix, dtype=np.float64))
+    if matrix.nnz >= 2**31:
+        raise ModelError(f"a matrix has {matrix.nnz} entries, more than the {2**31 - 1} that an FCLib file can hold")
+    if matrix.format in ("csc", "csr"):
+        p, i, nz = matrix.indptr, matrix.indices, CSC if matrix.format == "csc" else CSR
+    else:
+        matrix = coo_array(matrix)
+        p, i, nz = matrix.coords[1], matrix.coords[0], matrix.nnz
+    m, n = matrix.shape
+    for name, value in (("m", m), ("n", n), ("nz", nz), ("nzmax", len(matrix.data))):
+        group[name] = np.array([value], dtype=np.int32)
+    group["p"], group["i"] = p.astype(np.int32), i.astype(np.int32)
+    group["x"] = matrix.data.astype(np.float64)
+
+
+def _picked(matrix: Any, rows: np.ndarray | None, columns: np.ndarray) -> Any:
+    """Return rows (None: all) and columns of a matrix, empty ones for the number -1."""
+    from scipy.sparse import csc_array, csr_array, hstack, vstack
+
+    made: Any = csc_array(matrix, dtype=np.float64)
+    if rows is not None:
+        m, n = made.shape
+        made = vstack([made, csr_array((1, n))]).tocsr()[np.where(rows < 0, m, rows)]
+    m, n = made.shape
+    return csc_array(hstack([made, csc_array((m, 1))]).tocsc()[:, np.where(columns < 0, n, columns)])
+
+
+def _impulses(problem: ContactProblem, rows: Rows, given: ArrayLike | ContactResult) -> Stored:
+    P = np.asarray(given.P if isinstance(given, ContactResult) else given, dtype=np.float64)
+    u, v = problem.u(P), None
+    if isinstance(problem.given, GlobalForm):
+        from scipy.sparse import csc_array
+        from scipy.sparse.linalg import splu
+
+        M, W, f, _ = problem.given
+        v = splu(csc_array(M, dtype=np.float64)).solve(csc_array(W, dtype=np.float64) @ P + f)
+    multipliers = P[rows.bilateral] if rows.bilateral.size else None
+    return Stored(*(np.where(rows.own, x[rows.contact], 0.0) for x in (P, u)), multipliers, v)
+
+
+def _write_all(group: h5py.Group, values: Stored) -> None:
+    for name, value in values._asdict().items():
+        if value is not None:
+            group[name] = value
+
+
+# ---- reading
+
+
+def _opened(path: str | os.PathLike) -> Any:
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from error
+    import h5py
+
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        raise FileFormatError(f"{path} is not an HDF5 file, or it is damaged: an FCLib problem is one") from error
+
+
+def _form(path, file: h5py.File) -> str:
+    found = [form for form in (LOCAL, GLOBAL) if form in file]
+    if len(found) != 1:
+        held = ", ".join(map(repr, file)) or "nothing"
+        raise FileFormatError(
+            f"{path} must have one of the groups {LOCAL!r} and {GLOBAL!r}, but holds {held}: it is "
+            "no contact problem of FCLib"
+        )
+    return found[0]
+
+
+class _Group:
+    """A group of a file, whose members are checked when they are read."""
+
+    def __init__(self, path, group: Any):
+        self.path, self.group = path, group
+
+    def wrong(self, what: str) -> FileFormatError:
+        return FileFormatError(f"{self.path}, group {self.group.name!r}: {what}; {REMEDY}")
+
+    def has(self, name: str) -> bool:
+        return name in self.group
+
+    def below(self, name: str) -> _Group:
+        import h5py
+
+        if not isinstance(self.group.get(name), h5py.Group):
+            raise self.wrong(f"the group {name!r} is missing")
+        return _Group(self.path, self.group[name])
+
+    def numbers(self, name: str, kind: str, least: int = 0) -> np.ndarray:
+        """Return a dataset of integers (kind "iu") or of numbers ("iuf") as a vector."""
+        import h5py
+
+        found = self.group.get(name)
+        if not isinstance(found, h5py.Dataset):
+            raise self.wrong(f"the dataset {name!r} is missing")
+        if found.dtype.kind not in kind:
+            raise self.wrong(f"{name!r} holds {found.dtype}, but must hold {'numbers' if 'f' in kind else 'integers'}")
+        if found.size is None or found.size < least or (found.size and not found.id.get_storage_size()):
+            raise self.wrong(f"{name!r} was never written, but must hold {max(least, found.size or 0)} numbers")
+        try:
+            return np.ravel(found[()])
+        except OSError as error:
+            raise self.wrong(f"{name!r} cannot be read ({error}): the file is damaged") from error
+
+    def integer(self, name: str) -> int:
+        return int(self.numbers(name, "iu", 1)[0])
+
+    def vector(self, name: str, size: int) -> np.ndarray:
+        found = self.numbers(name, "iuf").astype(np.float64)
+        if found.size != size:
+            raise self.wrong(f"{name!r} has {found.size} entries, but must have {size}")
+        if not np.all(np.isfinite(found)):
+            i = int(np.flatnonzero(~np.isfinite(found))[0])
+            raise self.wrong(f"{name}[{i}] = {found[i]} is not a finite number")
+        return found
+
+    def matrix(self, name: str, rows: int | None = None, columns: int | None = None) -> Any:
+        """Return a sparse matrix in the storage of the file."""
+        from scipy.sparse import coo_array, csc_array, csr_array
+
+        group = self.below(name)
+        m, n, nz = (group.integer(key) for key in ("m", "n", "nz"))
+        if min(m, n) < 0 or rows not in (None, m) or columns not in (None, n):
+            wanted = f"{'m' if rows is None else rows} x {'n' if columns is None else columns}"
+            raise group.wrong(f"the matrix is {m} x {n}, but must be {wanted}")
+        if nz < CSR:
+            raise group.wrong(f"nz is {nz}, but must be -1 (columns), -2 (rows) or the number of triplets")
+        p, i = (group.numbers(key, "iu").astype(np.int64) for key in ("p", "i"))
+        x = group.numbers("x", "iuf").astype(np.float64)
+        if nz >= 0:
+            group.check_sizes(nz, p=p, i=i, x=x)
+            p, i, x = p[:nz], i[:nz], x[:nz]
+            group.check_indices("i", i, m)
+            group.check_indices("p", p, n)
+        else:
+            group.check_sizes((n if nz == CSC else m) + 1, p=p)
+            if p[0] != 0 or np.any(np.diff(p) < 0):
+                raise group.wrong("'p' must start with 0 and never decrease")
+            group.check_sizes(int(p[-1]), i=i, x=x)
+            i, x = i[: p[-1]], x[: p[-1]]
+            group.check_indices("i", i, m if nz == CSC else n)
+        if not np.all(np.isfinite(x)):
+            k = int(np.flatnonzero(~np.isfinite(x))[0])
+            raise group.wrong(f"x[{k}] = {x[k]} is not a finite number")
+        p, i = p.astype(np.int32), i.astype(np.int32)
+        if nz >= 0:
+            return coo_array((x, (i, p)), shape=(m, n))
+        made = (csc_array if nz == CSC else csr_array)((x, i, p[: (n if nz == CSC else m) + 1]), shape=(m, n))
+        made.sum_duplicates()
+        return made
+
+    def check_sizes(self, least: int, **arrays: np.ndarray) -> None:
+        for name, array in arrays.items():
+            if array.size < least:
+                raise self.wrong(f"{name!r} has {array.size} entries, but must have {least}")
+
+    def check_indices(self, name: str, values: np.ndarray, end: int) -> None:
+        bad = np.flatnonzero((values < 0) | (values >= end))
+        if bad.size:
+            raise self.wrong(f"{name}[{bad[0]}] = {values[bad[0]]} is no place between 0 and {end - 1}")
+
+
+def _read_global(group: _Group, dim: int, file: _Group) -> ContactProblem:
+    vectors = group.below("vectors")
+    H = group.matrix("H")
+    nv, n = (int(size) for size in H.shape)
+    M = group.matrix("M", nv, nv)
+    p = group.below("G").integer("n") if group.has("G") else 0
+    G = group.matrix("G", nv) if p else None
+    f, w = vectors.vector("f", nv), vectors.vector("w", n)
+    laws = _laws(group, vectors, dim, n, p, file)
+    if G is None and laws.rows.plain:
+        return _built(group, lambda: ContactProblem.from_global(M, H, f, w, **laws.given))
+    from scipy.sparse import hstack
+
+    W = (H if G is None else hstack([H, G])).tocsc()[:, laws.rows.order]
+    w = np.concatenate([w, vectors.vector("b", p) if p else np.zeros(0)])[laws.rows.order]
+    return _built(group, lambda: ContactProblem.from_global(M, W, f, w, **laws.given))
+
+
+def _read_local(group: _Group, dim: int, file: _Group) -> ContactProblem:
+    vectors = group.below("vectors")
+    W = group.matrix("W")
+    n = int(W.shape[0])
+    W = W if W.shape[1] == n else group.matrix("W", n, n)  # raises
+    p = group.below("R").integer("n") if group.has("R") else 0
+    q = vectors.vector("q", n)
+    laws = _laws(group, vectors, dim, n, p, file)
+    if p == 0 and laws.rows.plain:
+        return _built(group, lambda: ContactProblem(W, q, **laws.given))
+    from scipy.sparse import block_array
+
+    if p:
+        V, R = group.matrix("V", n, p), group.matrix("R", p, p)
+        W, q = block_array([[W, V], [V.T, R]]), np.concatenate([q, vectors.vector("s", p)])
+    order = laws.rows.order
+    D = W.tocsr()[order].tocsc()[:, order]
+    return _built(group, lambda: ContactProblem(D, q[order], **laws.given))
+
+
+class _Laws(NamedTuple):
+    rows: Rows
+    given: dict[str, Any]
+
+
+def _laws(group: _Group, vectors: _Group, dim: int, n: int, p: int, file: _Group) -> _Laws:
+    """Return where the rows go and what a ContactProblem is told about them."""
+    if n % dim:
+        raise group.wrong(f"{n} rows do not make contacts of spacedim = {dim} rows")
+    nc = n // dim
+    mu_contact = vectors.vector("mu", nc)
+    if np.any(mu_contact < 0.0):
+        k = int(np.argmin(mu_contact))
+        raise vectors.wrong(f"mu[{k}] = {mu_contact[k]} is negative")
+    kinds, names = np.array([dim] * nc + [BILATERAL] * p, dtype=np.int64), None
+    if file.has(OWN):
+        own = file.below(OWN)
+        if own.has("kinds"):
+            kinds = own.numbers("kinds", "iu").astype(np.int64)
+            law = kinds[kinds != BILATERAL]
+            frictionless = law == UNILATERAL
+            fits = law.size == nc and kinds.size == nc + p and np.all(frictionless | (law == dim))
+            if not fits or np.any(mu_contact[frictionless] != 0.0):
+                raise own.wrong(
+                    f"'kinds' does not fit {nc} contacts with spacedim = {dim} and {p} equality constraints"
+                )
+        if own.has("names"):
+            names = [name.decode() if isinstance(name, bytes) else str(name) for name in own.group["names"][()]]
+            if len(names) != kinds.size:
+                raise own.wrong(f"there are {len(names)} names for {kinds.size} contacts and constraints")
+    mu = np.zeros(kinds.size)
+    mu[kinds != BILATERAL] = mu_contact
+    return _Laws(Rows(kinds, dim), {"mu": mu, "kinds": kinds.tolist(), "names": names})
+
+
+def _built(group: _Group, build) -> ContactProblem:
+    try:
+        return build()
+    except ModelError as error:
+        raise group.wrong(str(error)) from error
+
+
+def _number(key: str) -> int:
+    return int(key) if key.isdecimal() else 0
