@@ -82,9 +82,9 @@ def test_a_run_without_contacts_has_empty_tables():
 # ---- events
 
 
-def test_the_event_table_names_time_contact_kind_velocities_impulse_and_count():
+def test_the_event_table_names_time_contact_kind_velocities_impulse_count_and_energy():
     sol = bounce()
-    assert sol.events.dtype.names == ("t", "contact", "kind", "u_minus", "u_plus", "impulse", "count")
+    assert sol.events.dtype.names == ("t", "contact", "kind", "u_minus", "u_plus", "impulse", "count", "energy")
     impacts = sol.events[sol.events["kind"] == "impact"]
     assert set(impacts["contact"]) == {"floor"}
     assert np.all(np.isin(impacts["t"], sol.t))

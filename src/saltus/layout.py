@@ -25,8 +25,10 @@ F_LINEAR = 8  # f is affine in q and v: one Newton step is exact
 J_CONSTANT = 16  # the Jacobians of f depend on nothing: with a constant M one factorisation serves every step
 RATE_IDENTITY = 32  # q_dot = v
 HAS_RETRACT = 64
+TANGENTIAL = 128  # a contact has tangential restitution
+POISSON = 256  # impacts by Poisson's law instead of Newton's
 
-LAW_FLOATS = 2  # the constants of a model: (e, mu) per contact
+LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 
 
 def pack(numbers: dict[int, int], tables: dict[int, np.ndarray]) -> np.ndarray:

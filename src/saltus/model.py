@@ -264,6 +264,8 @@ class _Builder:
         profile = Profile.of(pattern)
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
+        flags |= lay.TANGENTIAL if any(c.e_t > 0.0 for c in self.system.contacts) else 0
+        flags |= lay.POISSON if any(c.impact == "poisson" for c in self.system.contacts) else 0
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
@@ -285,7 +287,7 @@ class _Builder:
             body["reset"] = self.emit_reset()
         text, par = self.module_text(body)
         module = module_from(text, "model")
-        laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu))]
+        laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu), float(c.e_t))]
         made = (getattr(module, name) if name in body else ABSENT[name] for name in UNITS)
         units = Model(*map(seam.ready, made), par, np.array(laws), layout)
         labels = self.row_labels(contact_rows)

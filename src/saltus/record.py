@@ -16,9 +16,10 @@ FORCE_CALLS, JACOBIAN_CALLS, ITERATIONS, SWEEPS = range(4)
 COUNTERS = 4
 
 # columns of an event row: t, contact (user event k: contacts + k), kind, then (N, T1, T2) of u_minus, u_plus and
-# impulse, then the number of impacts that the row stands for
+# impulse, then the number of impacts that the row stands for and the energy that an impact gave [J]
 EVENT_T, EVENT_CONTACT, EVENT_KIND, EVENT_BEFORE, EVENT_AFTER, EVENT_IMPULSE, EVENT_COUNT = 0, 1, 2, 3, 6, 9, 12
-EVENT_COLUMNS = 13
-IMPACT, CLOSING, RELEASE, STICK, SLIP, PAINLEVE, EVENT, ACCUMULATION, REVERSAL = range(9)
-KIND_NAMES = ("impact", "closing", "release", "stick", "slip", "painleve", "event", "zeno", "reversal")
+EVENT_ENERGY = 13
+EVENT_COLUMNS = 14
+IMPACT, CLOSING, RELEASE, STICK, SLIP, PAINLEVE, EVENT, ACCUMULATION, REVERSAL, GAIN = range(10)
+KIND_NAMES = ("impact", "closing", "release", "stick", "slip", "painleve", "event", "zeno", "reversal", "gain")
 EVENTS_PER_CONTACT = 2  # a step can close a contact and find it sticking

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import unit, vec, whole
+from saltus.compile.seam import smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR, POISSON
 from saltus.profile import quadratic
 from saltus.reaction import row_add, row_dot
 from saltus.record import (
@@ -17,11 +17,13 @@ from saltus.record import (
     EVENT_COLUMNS,
     EVENT_CONTACT,
     EVENT_COUNT,
+    EVENT_ENERGY,
     EVENT_IMPULSE,
     EVENT_KIND,
     EVENT_T,
     EVENTS_USED,
     FORCE_WORK,
+    GAIN,
     IMPACT,
     RELEASE,
     SLIP,
@@ -30,6 +32,8 @@ from saltus.record import (
 
 OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact among its marks: never met, just hit, in lasting contact
 HIT = 2  # mark of an active contact that an impact strikes
+GAINED = 1e-7  # of the work that an impact moves: gains below are the rounding of contact solvers
+NOTHING, NORMALS, ALL = range(3)  # of which rows `gain_event` knows two velocities before the impact
 STICKING = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
 
 
@@ -38,7 +42,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
     """Write energy, left limit and events of a step with reactions; before, after: room for W^T v at both ends.
 
     A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
-    active: 1 per contact that takes part; u_free: W^T v_free + w + e u_minus; X: rows of lu^-1 W;
+    active: 1 per contact that takes part; u_free: W^T v_free + w + e u_minus (Poisson: without e); X: rows of lu^-1 W;
     marks: status of every contact, then whether it sticks or slips, kept by the scheme from step to step.
     """
     layout = model.layout
@@ -50,14 +54,14 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         header[FORCE_WORK] -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
         header[DRIVE_WORK] += given  # what contacts dissipate is taken off below
     # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
-    found, struck = nc > 0, False
+    found, struck, poisson = nc > 0, False, (layout[FLAGS] & POISSON) != 0
     while found:
         found = False
         for c in range(nc):
             row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
             if active[c] != 1 or P[row] <= 0.0:
                 continue
-            fall = abs(u_free[row] - (1.0 + model.constants[LAW_FLOATS * c]) * u_minus[row])
+            fall = abs(u_free[row] - (1.0 + (0.0 if poisson else model.constants[LAW_FLOATS * c])) * u_minus[row])
             brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
             if -(u_minus[row] + brought) > fall * (1.0 + 1e-9):
                 for r in range(row, end):
@@ -90,6 +94,47 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
             if marks[nc + c] != kind:
                 new_event(t, c, kind, row, end, u_minus, after, P, record)
             marks[nc + c] = kind
+    if struck:
+        # of an impact only the step is known: it gains energy if it does so before and behind the smooth forces
+        for c in range(nc):
+            row = layout[layout[CONTACT_ROW] + c]
+            u_free[row] -= 0.0 if poisson else model.constants[LAW_FLOATS * c] * u_minus[row]
+        gain_event(model, t, active, HIT, ALL, u_free, u_minus, after, P, record)
+    return 0
+
+
+@unit(I(MODEL, F, J, I, I, A, A, A, A, RECORD))
+def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record):
+    """Write an event where an impact has gained energy: P . (u_minus + u_plus) > 0 over all contacts it strikes.
+
+    Newton's law does so where friction turns a slip around. Velocities are those against moving walls and belts, whose
+    work is no gain.
+    in      active: contacts marked with `mark` are struck; early: other velocities before the impact, of the NORMALS or
+            of ALL rows, where steps do not say when it happens: what only one of them calls a gain is none
+    """
+    layout = model.layout
+    gained, other, size, most, which = 0.0, 0.0, 0.0, 0.0, -1
+    for c in range(layout[NC]):
+        if active[c] != mark:
+            continue
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        own = 0.0
+        for r in range(row, end):
+            before = u_minus[r]
+            if known == ALL:
+                before = early[r]
+            elif known == NORMALS and r == row:
+                before = smaller(before, early[r])
+            own += 0.5 * P[r] * (u_minus[r] + u_plus[r])
+            other += 0.5 * P[r] * (before + u_plus[r])
+            size += 0.5 * abs(P[r]) * (abs(u_minus[r]) + abs(u_plus[r]))
+        gained += own
+        if own > most:
+            most, which = own, c
+    if which >= 0 and smaller(gained, other) > GAINED * size:
+        row, end = layout[layout[CONTACT_ROW] + which], layout[layout[CONTACT_ROW] + which + 1]
+        new_event(t, which, GAIN, row, end, u_minus, u_plus, P, record)
+        record.events[whole(record.header[EVENTS_USED] - 1.0) * EVENT_COLUMNS + EVENT_ENERGY] = gained
     return 0
 
 
@@ -116,6 +161,8 @@ def new_event(t, contact, kind, row, end, before, after, P, record):
         event[EVENT_BEFORE + r - row] = before[r]
         event[EVENT_AFTER + r - row] = after[r]
         event[EVENT_IMPULSE + r - row] = P[r]
+        if kind == IMPACT:
+            event[EVENT_ENERGY] += 0.5 * P[r] * (before[r] + after[r])
     return 0
 
 

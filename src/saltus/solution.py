@@ -17,7 +17,7 @@ from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import SettingError
 from saltus.layout import NC, NJ, NQ, NV
 from saltus.profile import quadratic
-from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_IMPULSE, KIND_NAMES
+from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_ENERGY, EVENT_IMPULSE, KIND_NAMES
 from saltus.status import Status
 from saltus.system import System
 
@@ -41,7 +41,9 @@ def event_type(names: tuple[str, ...]) -> np.dtype:
     """Return the type of the event table for contacts and user events of these names."""
     longest = max((len(name) for name in names), default=1)
     vectors = [(name, float, 3) for name in ("u_minus", "u_plus", "impulse")]
-    return np.dtype([("t", float), ("contact", f"U{longest}"), ("kind", "U8"), *vectors, ("count", int)])
+    return np.dtype(
+        [("t", float), ("contact", f"U{longest}"), ("kind", "U8"), *vectors, ("count", int), ("energy", float)]
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -649,7 +651,10 @@ def build_solution(
         table["kind"] = KINDS[events[:, 2].astype(int)]
     for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
         table[name] = events[:, place : place + 3]
-    table["count"] = events[:, EVENT_COUNT]
+    table["count"], table["energy"] = events[:, EVENT_COUNT], events[:, EVENT_ENERGY]
+    gains = table[table["kind"] == "gain"]
+    if len(gains):
+        message = f"{message} {_gains(gains)}"
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -672,6 +677,16 @@ def build_solution(
         event_names=model.event_names,
     )
     return read_only(made)
+
+
+def _gains(gains: np.ndarray) -> str:
+    """Return the sentence about impacts that gained energy."""
+    worst = gains[np.argmax(gains["energy"])]
+    many = "1 impact has" if len(gains) == 1 else f"{len(gains)} impacts have"
+    return (
+        f"{many} gained energy, up to {worst['energy']:.3g} J (contact {str(worst['contact'])!r} at t = "
+        f"{worst['t']:.9g} s): Newton's law does so where friction turns a slip around; impact='poisson' does not."
+    )
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

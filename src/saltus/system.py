@@ -6,13 +6,14 @@ import dataclasses
 import inspect
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from saltus.errors import ModelError
 
 Quantity = float | Sequence | np.ndarray | Callable
+IMPACTS = ("newton", "poisson")  # laws of impacts
 ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
 
 
@@ -25,11 +26,17 @@ class Contact:
     gap
         Distance g(q) or g(t, q) [m] as a plain function returning a scalar; open where positive.
     e
-        Newton restitution of the normal velocity, 0 <= e <= 1.
+        Restitution of the normal velocity, 0 <= e <= 1.
     mu
         Coefficient of friction, mu >= 0; a positive one needs `slip`.
     slip
         slip(t, q, v): one (plane) or two (space) tangential relative velocities [m/s], affine in v.
+    e_t
+        Restitution of the tangential velocity in impacts, 0 <= e_t <= 1: u_T+ = -e_t u_T- as far as friction can do
+        that (a superball: e_t near 1); 0 stops the slip. It needs `slip`, and Newton's law.
+    impact
+        Law of impacts: "newton", u_N+ = -e u_N-; "poisson", an impulse of expansion of e times that of compression,
+        which never gains energy, whatever friction does (laws/poisson.py). All contacts of a system have the same.
     name
         How messages, plots and events call it.
     W
@@ -41,6 +48,8 @@ class Contact:
     e: float = dataclasses.field(default=0.0, kw_only=True)
     mu: float = dataclasses.field(default=0.0, kw_only=True)
     slip: Callable | None = dataclasses.field(default=None, kw_only=True)
+    e_t: float = dataclasses.field(default=0.0, kw_only=True)
+    impact: Literal["newton", "poisson"] = dataclasses.field(default="newton", kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
     W: Callable | None = dataclasses.field(default=None, kw_only=True)
 
@@ -57,6 +66,17 @@ class Contact:
             raise ModelError(f"mu of {who} is {self.mu}: a friction coefficient is not negative")
         if self.mu > 0.0 and self.slip is None:
             raise ModelError(f"mu of {who} is {self.mu}, but it has no slip: give slip=lambda t, q, v: ...")
+        _number(self.e_t, f"e_t of {who}")
+        if not 0.0 <= self.e_t <= 1.0:
+            raise ModelError(f"e_t of {who} is {self.e_t}: a tangential restitution lies between 0 and 1")
+        if self.e_t > 0.0 and self.slip is None:
+            raise ModelError(f"e_t of {who} is {self.e_t}, but it has no slip: give slip=lambda t, q, v: ... and mu")
+        if self.impact not in IMPACTS:
+            raise ModelError(f"impact of {who} is {self.impact!r}: it must be 'newton' or 'poisson'")
+        if self.e_t > 0.0 and self.impact == "poisson":
+            raise ModelError(
+                f"e_t of {who} is {self.e_t}: tangential restitution belongs to impact='newton'; take e_t=0"
+            )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -121,6 +141,13 @@ class System:
         for name in names:
             if names.count(name) > 1:
                 raise ModelError(f"two contacts or joints are called {name!r}: names must differ")
+        laws = [contact.impact for contact in self.contacts]
+        if len(set(laws)) > 1:
+            other = next(name for name, law in zip(self.contact_names, laws, strict=True) if law != laws[0])
+            raise ModelError(
+                f"contact {self.contact_names[0]!r} has impact={laws[0]!r}, contact {other!r} another law: an impact "
+                "acts on all closed contacts together, so give all of them the same"
+            )
 
     @property
     def contact_names(self) -> tuple[str, ...]:

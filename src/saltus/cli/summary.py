@@ -14,6 +14,7 @@ def summary(solution: Solution, seconds: float) -> str:
     """Return a few lines about a run that took this long [s]."""
     rows = [
         ("events", _events(solution)),
+        *_gains(solution),
         ("q at the end", _vector(solution.q[-1])),
         ("v at the end", _vector(solution.v[-1])),
     ]
@@ -31,6 +32,17 @@ def summary(solution: Solution, seconds: float) -> str:
 def _events(solution: Solution) -> str:
     kinds, counts = np.unique(solution.events["kind"], return_counts=True)
     return ", ".join(f"{n} {kind}" for kind, n in zip(kinds, counts, strict=True)) or "none"
+
+
+def _gains(solution: Solution) -> list[tuple[str, str]]:
+    """Return the row about impacts that gained energy, where there are any."""
+    gains = solution.events[solution.events["kind"] == "gain"]
+    if len(gains) == 0:
+        return []
+    worst = gains[np.argmax(gains["energy"])]
+    many = f"{len(gains)} impact{'' if len(gains) == 1 else 's'}"
+    text = f"{many} gained energy, up to {worst['energy']:.3g} J at contact {worst['contact']}: see impact='poisson'"
+    return [("warning", text)]
 
 
 def _vector(values: np.ndarray) -> str:

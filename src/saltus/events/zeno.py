@@ -13,12 +13,13 @@ from math import sqrt
 from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, NX, SIZE
-from saltus.reaction import row_dot
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, NC, NR, NV, NW, NX, POISSON, SIZE
+from saltus.reaction import IMPACT, restitute, row_dot
 from saltus.record import SWEEPS
 
 MOST_IMPACTS = 20_000
 LOOK = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
+HELD = 1e-9  # of the speed that bounds the bounces: what is slower stays held
 NOT_CLOSED, CLOSED = 0, 1
 DURATION, COUNT, MEAN, SUMMARY = range(4)  # MEAN: time at which the impulses act in the mean
 
@@ -48,12 +49,13 @@ def accumulate(
     size, nw, nx = layout[SIZE], layout[NW], layout[NX]
     lu, W = vec(room_work, 1, size), vec(room_work, 1 + size, nw)
     at = 1 + size + nw + nx + 2 * nv
-    w, target = vec(room_work, at, nr), vec(room_work, at + 2 * nr, nr)
-    at += 3 * nr
+    w, target = vec(room_work, at, nr), vec(room_work, at + 2 * nr, 2 * nr)
+    at += 4 * nr
     rest = vec(room_work, at, room_work.shape[0] - at)
     gap, u, rate, jerk = vec(work, 0, nc), vec(work, nc, nc), vec(work, 2 * nc, nc), vec(work, 3 * nc, nc)
-    v_before, P_now = vec(work, 5 * nc, nv), vec(work, 5 * nc + nv, nr)
+    v_before, P_now, before = vec(work, 5 * nc, nv), vec(work, 5 * nc + nv, nr), vec(work, 5 * nc + nv + nr, nr)
     active, irest = ivec(iwork, 0, nc), ivec(iwork, nc, iwork.shape[0] - nc)
+    poisson = (layout[FLAGS] & POISSON) != 0
     for i in range(nv):
         moved[i] = 0.0
     for i in range(nr):
@@ -109,23 +111,29 @@ def accumulate(
         for c in range(nc):
             row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
             active[c] = 0
+            for i in range(row, end):
+                target[i] = w[i]
+                before[i] = row_dot(layout, W, i, v) + w[i]
             if index[c] == SLIP or index[c] == STICK:
                 active[c] = 1
-                target[row] = -row_dot(layout, W, row, v)
+                target[row], before[row] = -row_dot(layout, W, row, v), 0.0
+                restitute(model, c, 0.0, 0, before, target)
             elif member[c] == 1 and (c == lands or (gap[c] <= 1e-12 * eps * eps / -rate[c] and u[c] <= 0.0)):
                 active[c] = 1
-                target[row] = (1.0 + model.constants[LAW_FLOATS * c]) * u[c] - row_dot(layout, W, row, v)
+                e = 0.0 if poisson else model.constants[LAW_FLOATS * c]
+                target[row], before[row] = (1.0 + e) * u[c] - row_dot(layout, W, row, v), u[c]
+                restitute(model, c, u[c] if poisson else 0.0, 1, before, target)
                 gap[c] = 0.0
                 count += 1.0
-            for i in range(row + 1, end):
-                target[i] = w[i]
         for i in range(nr):
             P_now[i] = 0.0
             if i >= layout[layout[CONTACT_ROW] + nc]:
                 target[i] = -row_dot(layout, W, i, v)
         for i in range(nv):
             v_before[i] = v[i]
-        status = reaction.react(model, reaction.solver, lu, W, W, W, target, active, 0, v, P_now, info, rest, irest)
+        status = reaction.react(
+            model, reaction.solver, lu, W, W, W, target, active, IMPACT, v, P_now, info, rest, irest
+        )
         record.counters[SWEEPS] += whole(info[1])
         if status != 0:
             return -status
@@ -137,6 +145,10 @@ def accumulate(
             if member[c] == 1:
                 pushed += P_now[layout[layout[CONTACT_ROW] + c]]
                 weighted += P_now[layout[layout[CONTACT_ROW] + c]] * time
+            elif poisson and active[c] == 1:
+                row = layout[layout[CONTACT_ROW] + c]
+                if row_dot(layout, W, row, v_before) > HELD * eps:
+                    return NOT_CLOSED  # the expansion lifts what was held: it is no longer the same accumulation
         over = True
         for c in range(nc):
             if member[c] == 1:

@@ -73,6 +73,7 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         "events/contact": Variable(_places(events["contact"], names), ("event",)),
         "events/kind": Variable(_places(events["kind"], KIND_NAMES), ("event",)),
         "events/count": Variable(events["count"].astype(np.int64), ("event",)),
+        "events/energy": Variable(events["energy"], ("event",), "J"),
     }
     for name in EVENT_VECTORS:
         made[f"events/{name}"] = Variable(events[name], ("event", "axis"), "N s" if name == "impulse" else "m s-1")
@@ -209,4 +210,5 @@ def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray
     for name in EVENT_VECTORS:
         table[name] = arrays[f"events/{name}"]
     table["count"] = arrays.get("events/count", 1)  # older files have one row per impact
+    table["energy"] = arrays.get("events/energy", 0.0)
     return table

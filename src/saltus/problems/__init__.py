@@ -20,6 +20,7 @@ from .free_flight import free_flight
 from .impact_oscillator import impact_oscillator
 from .impacting_bar import impacting_bar
 from .incline_3d import incline_3d
+from .kane_pendulum import kane_pendulum
 from .newtons_cradle import newtons_cradle
 from .painleve_rod import painleve_rod
 from .paoli_ball import paoli_ball
@@ -58,6 +59,7 @@ __all__ = [
     "impact_oscillator",
     "impacting_bar",
     "incline_3d",
+    "kane_pendulum",
     "newtons_cradle",
     "painleve_rod",
     "paoli_ball",

@@ -34,7 +34,8 @@ from saltus.layout import (
     W_CONSTANT,
 )
 from saltus.profile import factor, quadratic, solve
-from saltus.reaction import react_iwork, react_work, row_dot
+from saltus.reaction import IMPACT as STRUCK
+from saltus.reaction import react_iwork, react_work, restitute, row_dot
 from saltus.record import (
     CLOSING,
     DEGREE,
@@ -55,7 +56,7 @@ from saltus.record import (
     SWEEPS,
     VIOLATION,
 )
-from saltus.reporting import STICKING, new_event
+from saltus.reporting import NOTHING, STICKING, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.stages.border import NORMAL, project
 from saltus.stages.dense import HEADER, interpolate, reaction
@@ -120,7 +121,7 @@ class HalfExplicitTDG:
         contact_solver = chosen_solver(self.solver, layout)
         nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
         size, nw = int(layout[SIZE]), int(layout[NW])
-        own = 3 * size + 2 * nw + 8 * nv + 4 * nq + 9 * nr + 2 * (nc + nj) + 2
+        own = 3 * size + 2 * nw + 8 * nv + 4 * nq + 10 * nr + 2 * (nc + nj) + 2
         room = max(react_work(layout, contact_solver), hold_work(layout) + nq)
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else 2 * nq
         return SchemePlan(
@@ -141,9 +142,9 @@ class HalfExplicitTDG:
             inner=reaction_plan(layout, contact_solver, drift=False),
             memory=1 + nc + nr,
             work=own + room,
-            iwork=3 * nc + max(react_iwork(layout, contact_solver), hold_iwork(layout)),
+            iwork=4 * nc + max(react_iwork(layout, contact_solver), hold_iwork(layout)),
             dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + 2 * nr,
-            events=3 * nc,
+            events=3 * nc + 1,
         )
 
     def interpolate(self, s, h, start, end, block, side):
@@ -185,8 +186,8 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     w_0, w_1, target, zeta = (
         vec(work, at, nr),
         vec(work, at + nr, nr),
-        vec(work, at + 2 * nr, nr),
-        vec(work, at + 3 * nr, nr),
+        vec(work, at + 2 * nr, 2 * nr),
+        vec(work, at + 9 * nr, nr),
     )
     P_0, P_1, u_minus, u_plus = (
         vec(work, at + 4 * nr, nr),
@@ -195,12 +196,12 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
         vec(work, at + 7 * nr, nr),
     )
     corrected = vec(work, at + 8 * nr, nr)
-    at += 9 * nr
+    at += 10 * nr
     g_0, g, info = vec(work, at, nc + nj), vec(work, at + nc + nj, nc + nj), vec(work, at + 2 * (nc + nj), 2)
     at += 2 * (nc + nj) + 2
     rest = vec(work, at, work.shape[0] - at)
     closed, lasting, held = ivec(iwork, 0, nc), ivec(iwork, nc, nc), ivec(iwork, 2 * nc, nc)
-    irest = ivec(iwork, 3 * nc, iwork.shape[0] - 3 * nc)
+    hit, irest = ivec(iwork, 3 * nc, nc), ivec(iwork, 4 * nc, iwork.shape[0] - 4 * nc)
     identity = (flags & RATE_IDENTITY) != 0
     for i in range(memory.shape[0]):
         memory[i] = state.memory[i]
@@ -306,12 +307,15 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
             target[i] = w_1[i]
         for c in range(nc):
             row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
-            if held[c] == 0 or lasting[c] == 1:
+            if held[c] == 0:
                 continue
             pressed = -h * (row_dot(layout, W_1, row, a_1) + zeta[row])
-            hops = settings[LAW] == BY_REST and -2.0 * e * u_minus[row] <= pressed
-            target[row] += 0.0 if hops else e * u_minus[row]
-        status = reaction.react(model, reaction.solver, M_1, W_1, W_1, W_1, target, held, 0, v, P_1, info, rest, irest)
+            hops = lasting[c] == 1 or (settings[LAW] == BY_REST and -2.0 * e * u_minus[row] <= pressed)
+            strikes = not hops and u_minus[row] < -settings[REST]
+            restitute(model, c, 0.0 if hops else u_minus[row], 1 if strikes else 0, u_minus, target)
+        status = reaction.react(
+            model, reaction.solver, M_1, W_1, W_1, W_1, target, held, STRUCK, v, P_1, info, rest, irest
+        )
         record.counters[SWEEPS] += whole(info[1])
         if status != 0:
             return status
@@ -322,10 +326,14 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     # ---- record: a lasting contact takes its share of P as the force at the end, an impact as an impulse
     struck = False
     for c in range(nc):
+        hit[c] = 0
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if held[c] == 1 and lasting[c] == 0 and P_1[row] > 0.0 and u_minus[row] < -settings[REST]:
             struck = True
             new_event(t + h, c, IMPACT, row, end, u_minus, u_plus, P_1, record)
+            hit[c] = 1
+    if struck:
+        gain_event(model, t + h, hit, 1, NOTHING, u_minus, u_minus, u_plus, P_1, record)
     header[REACTED] = 1.0 if reacting or ending else 0.0
     for i in range(nv):
         header[FORCE_WORK] += 0.5 * h * (f_0[i] * v_0[i] + f_1[i] * v_1[i])

@@ -1,7 +1,9 @@
 """Moreau-Jean: the theta time-stepping scheme (Moreau 1988, Jean 1999; Acary & Brogliato 2008, ch. 10).
 
 M (v_new - v_k) = h f_theta + W P,  q_new = q_k + h B v_theta,  0 <= u_new + e u_k ⟂ P_N >= 0 where the forecast
-g_k + gamma h u_k is closed. Subscript theta: the state (1 - theta) k + theta new.
+g_k + gamma h u_k is closed. Tangential restitution acts only where an impact strikes, Poisson's law on the impulse that
+the velocities at the start of the step ask for, so that neither touches a body at rest. Subscript theta: the state
+(1 - theta) k + theta new.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ from saltus.layout import (
     NX,
     RATE_IDENTITY,
     SIZE,
+    TANGENTIAL,
     W_CONSTANT,
 )
 from saltus.profile import factor, multiply, quadratic, solve
-from saltus.reaction import drift_iwork, drift_work, react_iwork, react_work, row_dot
+from saltus.reaction import IMPACT, drift_iwork, drift_work, react_iwork, react_work, restitute, row_dot
 from saltus.record import (
     DEGREE,
     DENSE_USED,
@@ -151,7 +154,7 @@ class MoreauJean:
             float(self.projection is True),
         ]
         nq, nv, nc, nj, nr, size = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, SIZE))
-        own = 1 + 4 * size + 2 * int(layout[NW]) + 5 * nr + 6 * nv + 2 * nq + 2
+        own = 1 + 4 * size + 2 * int(layout[NW]) + 6 * nr + 6 * nv + 2 * nq + 2
         inner = max(react_work(layout, contact_solver), drift_work(layout, contact_solver))
         inner_int = max(react_iwork(layout, contact_solver), drift_iwork(layout, contact_solver))
         return SchemePlan(
@@ -161,7 +164,7 @@ class MoreauJean:
             inner=reaction_plan(layout, contact_solver, drift=bool(self.projection)),
             memory=1 + 3 * nc + nj + nr + nv,
             work=own + inner,
-            iwork=nc + inner_int,
+            iwork=2 * nc + inner_int,
             dense=0,
             events=EVENTS_PER_CONTACT * nc,
         )
@@ -185,9 +188,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     at = 1 + 4 * size
     W, W_end = vec(work, at, nw), vec(work, at + nw, nw)
     at += 2 * nw
-    w, w_end, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
-    u_minus, u_start = vec(work, at + 3 * nr, nr), vec(work, at + 4 * nr, nr)
-    at += 5 * nr
+    w, w_end, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, 2 * nr)
+    u_minus, u_start = vec(work, at + 4 * nr, nr), vec(work, at + 5 * nr, nr)
+    at += 6 * nr
     f, f_k, rhs, v_theta = (
         vec(work, at, nv),
         vec(work, at + nv, nv),
@@ -200,8 +203,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     q_dot = v_theta if identity else vec(work, at + nq, nq)  # without kinematics of its own, q_dot is v itself
     q_at, info = vec(work, at, nq), vec(work, at + 2 * nq, 2)
     at += 2 * nq + 2
-    rest, active = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc)
-    irest = ivec(iwork, nc, iwork.shape[0] - nc)
+    rest, active, struck = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc), ivec(iwork, nc, nc)
+    irest = ivec(iwork, 2 * nc, iwork.shape[0] - 2 * nc)
     acceleration = 1 + 3 * nc + nj + nr
 
     # ---- predict: gaps and index set at the start
@@ -282,7 +285,11 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
                     kept = at_end or (flags & W_CONSTANT) != 0
                     u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, v_k) + w[r]
                     target[r] = w[r]
-                target[row] += model.constants[LAW_FLOATS * c] * u_minus[row]
+                if (flags & TANGENTIAL) != 0 and iteration == 0:
+                    # an impact approaches faster than the forces of one step explain
+                    fall = abs(row_dot(layout, W, row, v_new) + w[row] - u_minus[row])
+                    struck[c] = 1 if -u_minus[row] > fall * (1.0 + 1e-9) else 0
+                restitute(model, c, u_minus[row], struck[c], u_minus, target)
             if nj > 0:
                 # joint velocities vanish at the end of the step and forces act at theta: symmetric, of second order
                 for i in range(nq):
@@ -291,7 +298,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
                 for r in range(nr - nj, nr):
                     target[r] = w_end[r]
             status = reaction.react(
-                model, reaction.solver, S, W, W, W_end, target, active, 0, v_new, P, info, rest, irest
+                model, reaction.solver, S, W, W, W_end, target, active, IMPACT, v_new, P, info, rest, irest
             )
             if status != 0:
                 return status
@@ -342,6 +349,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
     if reacting:
         for c in range(nc):
             record.dissipation[c] = 0.0
+            if (flags & TANGENTIAL) != 0 and struck[c] == 1:  # the report wants velocities without it
+                for r in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+                    target[r] -= model.constants[LAW_FLOATS * c + 2] * u_minus[r]
         report(
             model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), marks,
             record,

@@ -53,7 +53,7 @@ from saltus.record import (
     VIOLATION,
 )
 from saltus.reporting import inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -98,6 +98,7 @@ class PaoliVelocity:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         nq, nv, nc, nr, size = (int(layout[k]) for k in (NQ, NV, NC, NR, SIZE))
+        newton_only(layout, "PaoliVelocity")
         contact_solver = chosen_solver(self.solver, layout)
         own = 1 + 4 * size + int(layout[NW]) + 5 * nr + 4 * nv + nq + nc + int(layout[NJ]) + 2
         return SchemePlan(

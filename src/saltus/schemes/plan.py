@@ -17,7 +17,7 @@ from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
-from saltus.layout import KIND, NC, NJ, NR
+from saltus.layout import FLAGS, KIND, NC, NJ, NR, POISSON, TANGENTIAL
 from saltus.reaction import (
     correct_drift,
     eliminate_joints,
@@ -27,6 +27,7 @@ from saltus.reaction import (
     no_part,
     no_settle,
     react,
+    react_poisson,
 )
 
 if TYPE_CHECKING:
@@ -147,6 +148,14 @@ def chosen_solver(given, layout: np.ndarray):
     return Portfolio() if frictional else Lemke()
 
 
+def newton_only(layout: np.ndarray, name: str) -> None:
+    """Refuse tangential restitution and Poisson's law, for schemes whose law is not that of single impacts."""
+    flags = int(layout[FLAGS])
+    if flags & (TANGENTIAL | POISSON):
+        what = "Poisson's law of impacts (impact='poisson')" if flags & POISSON else "tangential restitution (e_t > 0)"
+        raise SettingError(f"{name} cannot do {what}: use MoreauJean(), EventDriven() or HpTDG()")
+
+
 def reaction_plan(
     layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = ()
 ) -> Plain:
@@ -171,9 +180,10 @@ def reaction_plan(
         contact_solver.settings(),
     )
     correction = correct_drift if drift else no_drift
-    reaction = Reaction(solver, react, correction)
+    acting = react_poisson if int(layout[FLAGS]) & POISSON else react
+    reaction = Reaction(solver, acting, correction)
     staged = Staged(reaction, interval or no_interval, settle or no_settle)
-    return Plain(solver, react, correction, reaction, staged, *(flight or 4 * (no_part,)))
+    return Plain(solver, acting, correction, reaction, staged, *(flight or 4 * (no_part,)))
 
 
 def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
@@ -195,7 +205,7 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         work=work,
         iwork=iwork,
         dense=DENSE_HEADER + pieces * piece_size(layout, n) + 2 * int(layout[NR]),
-        events=EVENTS * pieces * int(layout[NC]),
+        events=(EVENTS * int(layout[NC]) + 1) * pieces,
     )
 
 

@@ -55,7 +55,7 @@ from saltus.record import (
     VIOLATION,
 )
 from saltus.reporting import CLOSED, STRUCK, inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.status import Status
 
 STALLED, STEP_CHANGED = int(Status.NEWTON_STALLED), int(Status.STEP_CHANGED)
@@ -116,6 +116,7 @@ class SchatzmanPaoli:
                 "SchatzmanPaoli cannot do coordinates with q_dot or retract, because it averages positions: "
                 "use MoreauJean() or PaoliVelocity()"
             )
+        newton_only(layout, "SchatzmanPaoli")
         contact_solver = chosen_solver(self.solver, layout)
         settings = [self.theta, self.newton_tolerance, float(self.max_iterations), float(self.lagging_velocity)]
         own = 1 + 4 * size + nw + 6 * nr + 5 * nv + nq + nc + nj + 2 + _rows_work(layout)

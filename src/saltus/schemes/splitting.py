@@ -59,7 +59,7 @@ from saltus.record import (
     REVERSAL,
     VIOLATION,
 )
-from saltus.reporting import STICKING, new_event
+from saltus.reporting import NORMALS, STICKING, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan, runge_kutta_plan
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
 from saltus.stages.dense import HEADER, interpolate, reaction
@@ -294,7 +294,7 @@ class Splitting:
             work=work,
             iwork=9 * nc + stage_iwork + room_iwork(layout, contact_solver),
             dense=HEADER + 2 * nr + 2 + nq + nv + NODES * (nv + nr) + own_rate,
-            events=EVENTS * nc,
+            events=EVENTS * nc + 1,
         )
 
     def interpolate(self, s, h, start, end, block, side):
@@ -740,6 +740,8 @@ def struck_by(
         resting[k] = 1 if hops or (u_plus[row] <= settings[REST] and P[row] > 0.0) else 0
         if hit[k] == 1:
             new_event(t, k, IMPACT, row, end, u_minus, u_plus, P, record)
+    if anyone:
+        gain_event(model, t, hit, 1, NORMALS, u_start, u_minus, u_plus, P, record)
     for i in range(nr - nj, nr):
         header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
         if anyone:

@@ -41,7 +41,8 @@ from saltus.record import (
     TERMINAL,
     VIOLATION,
 )
-from saltus.reporting import new_event
+from saltus.reporting import NORMALS, new_event
+from saltus.reporting import NOTHING as NO_ROWS
 from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, border
@@ -181,10 +182,10 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         for i in range(nv):
             slope[i] = a[(n - 1) * nv + i]
             v_new[i] = v[i]
-        law, span = BY_LEFT, h
+        law, span, known = BY_LEFT, h, NO_ROWS
         if ahead > 0.0:
             # Moreau's step over the window: the velocity with the forces of its beginning, then the law
-            law, span = BY_PREVIOUS, ahead
+            law, span, known = BY_PREVIOUS, ahead, NORMALS
             begin_window(model, settings, t_end, ahead, frame, record)
             t_end = t + (size + ahead)  # rounded as the end of the step is
         status = border(
@@ -195,8 +196,9 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             return status
         header[RESIDUAL], header[REACTED] = larger(header[RESIDUAL], info[0]), 1.0
         strike_events(
-            model, settings, t_end, span, 1, closed, resting, P, slope, sum_r, u_minus, u_plus, u_first, room, record
-        )
+            model, settings, t_end, span, 1, known, closed, resting, P, slope, sum_r, u_minus, u_plus, u_first, room,
+            record,
+        )  # fmt: skip
         for i in range(nr):
             record.impulse[i] += P[i]
         if ahead > 0.0:

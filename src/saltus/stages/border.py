@@ -7,7 +7,7 @@ from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ, NR, NV, NW, NX, SIZE
 from saltus.profile import factor, solve_row
-from saltus.reaction import row_add, row_dot
+from saltus.reaction import IMPACT, restitute, row_add, row_dot
 from saltus.record import SWEEPS
 from saltus.stages.hold import HOLD_INTEGERS, factor_rows, solve_rows
 from saltus.status import Status
@@ -36,8 +36,8 @@ def border(
     size, nw, nx = layout[SIZE], layout[NW], layout[NX]
     lu, W = vec(work, 1, size), vec(work, 1 + size, nw)
     at = 1 + size + nw + nx + 2 * nv
-    w, zeta, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
-    at += 3 * nr
+    w, zeta, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, 2 * nr)
+    at += 4 * nr
     rest = vec(work, at, work.shape[0] - at)
     if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
         model.mass(t, q, par, lu)
@@ -54,7 +54,7 @@ def border(
         P[i] = 0.0
     for c in range(nc):
         row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
-        if closed[c] == 0 or e == 0.0:
+        if closed[c] == 0:
             continue
         # what separates already has nothing to restitute
         speed = u_start[row] if law == BY_PREVIOUS else smaller(u_minus[row], 0.0)
@@ -62,10 +62,10 @@ def border(
             pressed = row_dot(layout, W, row, a) + zeta[row]
             if pressed < 0.0 and -2.0 * e * u_minus[row] <= -h * pressed:
                 speed = 0.0  # it would be back within the interval: it comes to rest
-        target[row] += e * speed
+        restitute(model, c, speed, 1 if speed < -rest_speed else 0, u_minus, target)
     for i in range(nv):
         v_new[i] = v[i]
-    status = reaction.react(model, reaction.solver, lu, W, W, W, target, closed, 0, v_new, P, info, rest, iwork)
+    status = reaction.react(model, reaction.solver, lu, W, W, W, target, closed, IMPACT, v_new, P, info, rest, iwork)
     record.counters[SWEEPS] += whole(info[1])
     for i in range(nr):
         u_plus[i] = row_dot(layout, W, i, v_new) + w[i]

@@ -24,6 +24,7 @@ from saltus.record import (
     EVENTS_USED,
     FORCE_WORK,
     H_USED,
+    NEXT_H,
     REACTED,
     RESIDUAL,
     VIOLATION,
@@ -100,7 +101,7 @@ def make_flight(
         work=sum(sizes),
         iwork=frames.I_VECTORS * nc + FOUND + inner_iwork + room_iwork(layout, contact_solver),
         dense=dense_size(layout, most_nodes),
-        events=EVENTS * nc + ne,
+        events=EVENTS * nc + ne + 1,
         parts=(phase, depart, find, arrive),
     )
 
@@ -152,7 +153,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
     size = h
     if marks[frames.STILL] == 1.0:
         size = stand(model, settings, t, h, frame)
-        header[DEGREE] = 1.0
+        header[DEGREE], header[NEXT_H] = 1.0, longest  # no phase is asked for a proposal
     else:
         status = plain.phase(model, staged, settings, TRY, t, h, frame, iwork, record)
         if status == JAMMED or status == CONTRADICT or status == STALLED:

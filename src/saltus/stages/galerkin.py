@@ -43,7 +43,7 @@ from saltus.record import (
     RESIDUAL,
     VIOLATION,
 )
-from saltus.reporting import new_event
+from saltus.reporting import NORMALS, NOTHING, gain_event, new_event
 from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set, project
 from saltus.stages.hold import JAM, JAMMED, POWERS, REDUNDANT, accelerate
 from saltus.stages.interval import (
@@ -361,8 +361,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         for k in range(nc):
             resting[k] = 0
         if struck:
+            known = NORMALS if settings[LAW] == BY_PREVIOUS or degree == 0 else NOTHING
             impacts = strike_events(
-                model, settings, t_end, h, degree, closed, resting, P, vec(a, (n - 1) * nv, nv),
+                model, settings, t_end, h, degree, known, closed, resting, P, vec(a, (n - 1) * nv, nv),
                 vec(R, (n - 1) * nr, nr), u_minus, u_plus, u_start, room, record,
             )  # fmt: skip
             for i in range(nr):
@@ -622,13 +623,14 @@ def strike(
     return -STALLED
 
 
-@unit(I(MODEL, A, F, F, I, J, J, A, A, A, A, A, A, A, RECORD))
+@unit(I(MODEL, A, F, F, I, I, J, J, A, A, A, A, A, A, A, RECORD))
 def strike_events(
-    model, settings, t, h, degree, closed, resting, P, a, r, u_minus, u_plus, u_start, work, record
+    model, settings, t, h, degree, known, closed, resting, P, a, r, u_minus, u_plus, u_start, work, record
 ):  # fmt: skip
     """Write energy and events of the impulse at a border, and which contacts rest after it; return the impacts.
 
     Where all closed contacts hop by less than an interval (a box that rocks) the law "rest" lets all of them rest.
+    known: NORMALS where restitution looks at u_start, else NOTHING (see `gain_event`).
     """
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -663,6 +665,8 @@ def strike_events(
         if P[row] > 1e-12 * most and impact:
             new_event(t, c, IMPACT, row, end, u_minus, u_plus, P, record)
             impacts += 1
+    if impacts > 0:
+        gain_event(model, t, closed, 1, known, u_start, u_minus, u_plus, P, record)
     for i in range(nr - nj, nr):
         record.header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
     return impacts
