@@ -145,10 +145,10 @@ def accumulate(
             if member[c] == 1:
                 pushed += P_now[layout[layout[CONTACT_ROW] + c]]
                 weighted += P_now[layout[layout[CONTACT_ROW] + c]] * time
-            elif poisson and active[c] == 1:
+            elif active[c] == 1:
                 row = layout[layout[CONTACT_ROW] + c]
                 if row_dot(layout, W, row, v_before) > HELD * eps:
-                    return NOT_CLOSED  # the expansion lifts what was held: it is no longer the same accumulation
+                    return NOT_CLOSED  # what was held is lifted: it is no longer the same accumulation
         over = True
         for c in range(nc):
             if member[c] == 1:
