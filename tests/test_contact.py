@@ -11,12 +11,13 @@ import scipy.linalg
 import scipy.sparse
 
 from saltus.compile.seam import interpreted, ready
-from saltus.contact import NSGS, ContactProblem, ContactResult, Lemke
+from saltus.contact import NSGS, ContactProblem, ContactResult, Lemke, Portfolio
 from saltus.contact.lemke import enumerate_bases
 from saltus.contact.problem import enter_residual, enter_solve
 from saltus.contact.residual import residual, residual_work
 from saltus.errors import ModelError, SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone
+from saltus.status import Status
 
 FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
 EXACT = 1e-12  # scaled residual of a problem solved to rounding
@@ -448,6 +449,15 @@ def test_lemke_solves_the_complementarity_problems_that_have_solutions(name):
     assert np.abs(P * u).max() <= 1e-11 * scale * max(1.0, np.abs(P).max())
 
 
+@pytest.mark.parametrize("name", SOLVABLE)
+def test_the_portfolio_solves_complementarity_problems_too(name):
+    problem = lcp(name)
+    result = Portfolio().solve(problem)
+    assert result.converged, result.message
+    assert result.residual <= EXACT
+    assert result.solver.startswith("Portfolio (Lemke")
+
+
 def test_the_problem_on_which_pivoting_ends_on_a_ray_is_solved_by_enumeration():
     result = Lemke().solve(lcp("CPS_3"))
     assert result.solver == "Lemke (enumeration)"
@@ -456,10 +466,13 @@ def test_the_problem_on_which_pivoting_ends_on_a_ray_is_solved_by_enumeration():
 
 def test_the_problem_without_solution_is_reported_as_such():
     problem = lcp("Pang_isolated_sol_perturbed")
-    result = Lemke().solve(problem)
     assert enumerate_bases(problem, 1e-9) is None
-    assert not result.converged
-    assert "there is no solution" in result.message
+    for solver in (Lemke(), Portfolio()):
+        result = solver.solve(problem)
+        assert not result.converged
+        assert result.status == Status.CONTACT_UNSOLVABLE
+        assert "there is no solution" in result.message
+        assert result.residual == pytest.approx(problem.residual(result.P))
 
 
 def test_murtys_problem_takes_exponentially_many_pivots():
@@ -467,6 +480,27 @@ def test_murtys_problem_takes_exponentially_many_pivots():
 
 
 def test_a_problem_that_pivots_for_ever_ends_at_the_limit():
-    result = Lemke(max_pivots=2000).solve(lcp("tobenna"))
+    for solver in (Lemke(max_pivots=2000), Portfolio(max_sweeps=500, max_steps=100)):
+        result = solver.solve(lcp("tobenna"))
+        assert not result.converged
+        assert result.status == Status.CONTACT_STALLED
+        assert result.iterations <= 2000
+
+
+def test_a_ray_proves_nothing_for_a_matrix_that_is_not_semidefinite():
+    # the problem of CPS_3, on which pivoting ends on a ray though it has solutions, four times beside itself
+    small = lcp("CPS_3")
+    D, b = np.kron(np.eye(4), small.D()), np.tile(small.b, 4)
+    result = Lemke().solve(ContactProblem(D, b))
     assert not result.converged
-    assert result.iterations == 2000
+    assert result.status == Status.CONTACT_STALLED
+
+
+def test_nearly_dependent_joints_that_agree_are_not_called_contradictory():
+    # rounding errors, amplified by the small pivots, must not look like a contradiction
+    rng = np.random.default_rng(905)
+    for _ in range(50):
+        W = np.outer(rng.standard_normal(3), np.ones(6)) + 10.0 ** rng.uniform(-6.0, -3.0) * rng.standard_normal((3, 6))
+        D, b = W.T @ W, W.T @ rng.standard_normal(3)
+        result = Lemke().solve(ContactProblem(np.kron(np.eye(2), D), np.tile(b, 2), kinds=[0] * 12))
+        assert result.status != Status.CONTACT_UNSOLVABLE

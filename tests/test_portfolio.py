@@ -1,4 +1,4 @@
-"""Newton's method and the portfolio where sweeps alone stall: redundant contacts, external problems."""
+"""Newton's method, the homotopy and the portfolio where sweeps stall: redundant contacts, external problems."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from saltus.compile.seam import interpreted
-from saltus.contact import NSGS, ContactProblem, Portfolio, SemismoothNewton, read_fclib
+from saltus.contact import NSGS, ContactProblem, Homotopy, Portfolio, SemismoothNewton, read_fclib
 from saltus.contact.nsgs import sweep
 from saltus.errors import SettingError
 
 FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
-SOLVERS = [SemismoothNewton(), Portfolio()]
+SOLVERS = [SemismoothNewton(), Homotopy(), Portfolio()]
+PROVING = [SemismoothNewton(), Portfolio()]  # these can tell that there is no solution
 STALLING = (43, 76, 121, 123, 226, 248)  # redundant problems that 20 000 sweeps alone do not solve
 
 
@@ -125,6 +126,14 @@ def test_sweeps_alone_stall_on_redundant_problems_that_have_solutions(seed):
     assert not NSGS().solve(ContactProblem(D, b, mu=mu, dim=3)).converged
 
 
+def test_a_body_between_twelve_rough_contacts_is_wedged():
+    rng = np.random.default_rng(1)
+    W, v_free = rng.standard_normal((6, 36)), rng.standard_normal(6)
+    result = Portfolio(tol=1e-10).solve(ContactProblem.from_global(np.eye(6), W, v_free, mu=1.5, dim=3))
+    check((W.T @ W, W.T @ v_free, np.full(12, 1.5)), result)
+    assert np.linalg.norm(v_free + W @ result.P) <= 1e-9
+
+
 # ---- any law
 
 
@@ -173,7 +182,7 @@ def test_a_problem_with_more_rows_than_newton_takes_is_swept():
 # ---- failure
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.name)
+@pytest.mark.parametrize("solver", PROVING, ids=lambda s: s.name)
 @pytest.mark.parametrize("kinds", [["unilateral"] * 2, ["bilateral"] * 2, ["bilateral", "unilateral"]])
 def test_walls_that_close_on_a_body_are_proven_unsolvable(solver, kinds):
     problem = ContactProblem.from_global(np.eye(1), [[1.0, -1.0]], [0.0], [-1.0, -1.0], kinds=kinds)
@@ -183,7 +192,7 @@ def test_walls_that_close_on_a_body_are_proven_unsolvable(solver, kinds):
     assert result.residual >= 0.5
 
 
-@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: s.name)
+@pytest.mark.parametrize("solver", PROVING, ids=lambda s: s.name)
 def test_a_contact_without_mass_that_must_stop_is_unsolvable(solver):
     result = solver.solve(ContactProblem([[0.0]], [-1.0]))
     assert not result.converged
@@ -204,6 +213,9 @@ def test_what_is_not_proven_unsolvable_is_stalled_and_the_residual_is_true(solve
         (lambda: SemismoothNewton(tol=2.0), "tol = 2.0"),
         (lambda: SemismoothNewton(max_iterations=0), "max_iterations = 0 must be at least 4"),
         (lambda: SemismoothNewton(rounding=-1.0), "rounding = -1.0"),
+        (lambda: Homotopy(tol=0.0), "Homotopy: tol = 0.0"),
+        (lambda: Homotopy(max_steps=0), "max_steps = 0"),
+        (lambda: Homotopy(rounding=1.0), "rounding = 1.0"),
         (lambda: Portfolio(sweeps=0), "sweeps = 0 must lie between 1 and max_sweeps = 20000"),
         (lambda: Portfolio(max_rows=0), "max_rows = 0"),
         (lambda: Portfolio(tol=0.0), "tol = 0.0"),
@@ -236,9 +248,31 @@ def test_kernels_run_interpreted_on_used_workspace_with_the_same_result(solver):
 def test_the_members_read_the_settings_in_the_order_in_which_the_portfolio_writes_them():
     assert NSGS().settings().size == 4
     assert SemismoothNewton().settings().size == 5
+    assert Homotopy().settings().size == 4
     assert NSGS().kernel is sweep
-    expected = [*NSGS(max_sweeps=50).settings(), *SemismoothNewton().settings(), 20_000.0]
+    members = [NSGS(max_sweeps=50), SemismoothNewton(paths=1), Homotopy()]
+    expected = np.concatenate([*(member.settings() for member in members), [20_000.0]])
     assert Portfolio().settings() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("data", "member"),
+    [
+        ((np.eye(6), -np.ones(6), {"mu": 0.3, "dim": 3}), "NSGS"),
+        ((*on_an_edge(0)[:2], {"mu": 0.3, "dim": 3}), "SemismoothNewton"),
+        ((np.eye(2), -np.ones(2), {}), "Lemke"),
+    ],
+)
+def test_the_portfolio_names_the_member_that_succeeded(data, member):
+    D, b, laws = data
+    assert Portfolio(sweeps=5).solve(ContactProblem(D, b, **laws)).solver == f"Portfolio ({member})"
+
+
+def test_the_portfolio_keeps_its_settings_apart_from_what_it_reports():
+    solver = Portfolio()
+    before = solver.settings()
+    solver.solve(ContactProblem(np.eye(6), -np.ones(6), mu=0.3, dim=3))
+    assert np.array_equal(solver.settings(), before)
 
 
 # ---- external problems

@@ -2,25 +2,36 @@
 
 from typing import TYPE_CHECKING
 
+from saltus.contact.admm import ADMM
+from saltus.contact.conic import ConicFixedPoint
+from saltus.contact.diagnosis import diagnose
 from saltus.contact.direct import Direct
+from saltus.contact.homotopy import Homotopy
 from saltus.contact.lemke import Lemke
 from saltus.contact.nsgs import NSGS
 from saltus.contact.portfolio import Portfolio
 from saltus.contact.problem import ContactProblem, ContactResult
+from saltus.contact.redundancy import minimum_norm, uniqueness
 from saltus.contact.semismooth_newton import SemismoothNewton
 
 if TYPE_CHECKING:
     from saltus.io.fclib import read_fclib, write_fclib
 
 __all__ = [
+    "ADMM",
     "NSGS",
+    "ConicFixedPoint",
     "ContactProblem",
     "ContactResult",
     "Direct",
+    "Homotopy",
     "Lemke",
     "Portfolio",
     "SemismoothNewton",
+    "diagnose",
+    "minimum_norm",
     "read_fclib",
+    "uniqueness",
     "write_fclib",
 ]
 

@@ -22,6 +22,7 @@ from saltus.status import Status
 
 STALLED = int(Status.CONTACT_STALLED)
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
+UNCERTAIN = 1e-6  # residual below which enumeration does not exclude that rounding hides a solution
 ENUMERATED = 10  # rows up to which all complementary bases are tried when pivoting fails
 
 
@@ -114,7 +115,7 @@ def _tableau(contacts, T, scaling, basis, free, X_j):
 @unit(I(B, J, J, F, F))
 def _eliminate(T, basis, free, smallest, contradiction):
     """Bring bilateral rows into the basis, largest pivot first; drop redundant ones."""
-    n = T.shape[0]
+    n, least = T.shape[0], 1.0
     for _ in range(n):
         row, size = -1, smallest
         for i in range(n):
@@ -122,11 +123,13 @@ def _eliminate(T, basis, free, smallest, contradiction):
                 row, size = i, -T[i, n + i]
         if row < 0:
             break
+        least = min(least, size)
         _pivot(T, basis, row, n + row)
         for i in range(n):
             T[i, 2 * n] = 0.0 if free[i] == 1 else -1.0  # z0 covers what is left
     for i in range(n):
-        if free[i] == 1 and basis[i] == i and abs(T[i, 2 * n + 1]) > contradiction:
+        # small pivots amplify rounding errors
+        if free[i] == 1 and basis[i] == i and abs(T[i, 2 * n + 1]) > contradiction * max(1.0, 1e-5 / least):
             return UNSOLVABLE
     return 0
 
@@ -200,12 +203,19 @@ def enumerate_bases(problem: ContactProblem, tol: float) -> np.ndarray | None:
     A solution exists exactly when b lies in one of the 2^n cones spanned by columns of [I, -D]; each is one
     nonnegative least-squares problem, so that None proves that there is no solution (to the tolerance).
     """
+    P = _nearest(problem, tol)
+    return P if problem.residual(P) <= tol else None
+
+
+def _nearest(problem: ContactProblem, tol: float) -> np.ndarray:
+    """Return the impulses of the first complementary cone that fits to the tolerance, else of the best one."""
     from scipy.optimize import nnls
 
     D, b = problem.D(), problem.b
     n, size = b.size, max(np.abs(b).max(), np.finfo(float).tiny)
     unilateral = np.flatnonzero(problem.kinds == UNILATERAL)
     bilateral = np.flatnonzero(problem.kinds == BILATERAL)
+    best, least = np.zeros(n), math.inf
     for code in range(2**unilateral.size):
         closed = (code >> np.arange(unilateral.size)) & 1
         cone = np.zeros((n, n))
@@ -215,9 +225,31 @@ def enumerate_bases(problem: ContactProblem, tol: float) -> np.ndarray | None:
         P = np.zeros(n)
         P[unilateral] = np.where(closed, z[unilateral], 0.0) * size
         P[bilateral] = (z[bilateral] - z[n:]) * size
-        if problem.residual(P) <= tol:
-            return P
-    return None
+        error = problem.residual(P)
+        if error < least:
+            best, least = P, error
+        if error <= tol:
+            break
+    return best
+
+
+def _impossible(problem: ContactProblem) -> bool:
+    """Return whether it is certain that there is no solution: for symmetric semidefinite D exactly if no P, of any
+    sign, makes u >= 0 (bilateral rows: u = 0).
+    """
+    from scipy.optimize import nnls
+
+    D, b, n = problem.D(), problem.b, problem.n
+    size = np.abs(D).max()
+    if np.abs(D - D.T).max() > 1e-10 * size or np.linalg.eigvalsh(D)[0] < -1e-10 * n * size:
+        return False
+    units = 1.0 / np.sqrt(np.where(np.diag(D) > 0.0, np.diag(D), max(size, np.finfo(float).tiny)))
+    D, b = D * units[:, None] * units, b * units
+    try:
+        _, missing = nnls(np.hstack([np.eye(n)[:, problem.kinds == UNILATERAL], D, -D]), b / np.abs(b).max())
+    except RuntimeError:  # out of iterations
+        return False
+    return bool(missing > UNCERTAIN)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,15 +301,27 @@ class Lemke:
         """Solve a contact problem; the start P0 is not used.
 
         Where pivoting fails and there are no more than 10 rows, all complementary bases are tried before the
-        problem is called unsolvable.
+        problem is called unsolvable. With more rows a ray proves that for symmetric semidefinite D only.
         """
         result = run(self, problem, P0)
-        if result.converged or problem.n > ENUMERATED:
+        if result.converged or problem.n == 0:
             return result
-        P = enumerate_bases(problem, self.tol)
-        if P is None:
-            return replace(result, message=f"No complementary basis fits: there is no solution. {result.message}")
-        certificate = problem.residual(P)
-        message = f"Pivoting ended without a solution; enumeration found one (residual {certificate:.1e})."
-        name = f"{self.name} (enumeration)"
-        return ContactResult(P, problem.u(P), certificate, result.iterations, True, name, message)
+        if problem.n > ENUMERATED:
+            if result.status != Status.CONTACT_UNSOLVABLE or _impossible(problem):
+                return result
+            message = f"Pivoting ended on a ray, which proves nothing here (residual {result.residual:.1e})."
+            return replace(result, status=Status.CONTACT_STALLED, message=message)
+        try:
+            P = _nearest(problem, self.tol)
+        except RuntimeError:  # least squares ran out of iterations
+            return replace(result, status=Status.CONTACT_STALLED)
+        certificate, u = problem.residual(P), problem.u(P)
+        found = replace(result, P=P, u=u, residual=certificate, solver=f"{self.name} (enumeration)")
+        if certificate <= self.tol:
+            message = f"Pivoting ended without a solution; enumeration found one (residual {certificate:.1e})."
+            return replace(found, converged=True, status=Status.OK, message=message)
+        if certificate > UNCERTAIN:
+            message = f"No complementary basis fits: there is no solution (residual {certificate:.1e} at best)."
+            return replace(found, status=Status.CONTACT_UNSOLVABLE, message=message)
+        message = f"No complementary basis fits better than to a residual of {certificate:.1e}."
+        return replace(found, status=Status.CONTACT_STALLED, message=message)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saltus.compile.seam import unit, vec
-from saltus.compile.types import CONE, CONTACTS, SOLVE, A, I
+from saltus.compile.types import CONE, CONTACTS, SOLVE, A, F, I
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import residual, residual_work
 from saltus.errors import SettingError
@@ -22,6 +22,34 @@ STALLED = int(Status.CONTACT_STALLED)
 NONFINITE = int(Status.NONFINITE)
 PATIENCE = 1000  # sweeps without progress after which they are averaged
 CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
+
+
+@unit(F(CONTACTS, A, F, F, F, A))
+def confirmed(contacts, P, found, tol, rounding, y):
+    """Return 0.0 if the residual `found` of P confirms a solution, else the residual itself.
+
+    Above tol, but never above 1e4 tol, it does where rounding errors of u alone explain it: `rounding` times the sum
+    of the sizes of all terms in u, measured against b.
+
+    work    y: nv floats
+    """
+    if found <= tol:
+        return 0.0
+    if not found <= 1e4 * tol:
+        return found
+    rows, terms, size = contacts.rows, 0.0, 0.0
+    for i in range(contacts.nv):
+        y[i] = 0.0
+    for i in range(P.shape[0]):
+        for k in range(rows[4 * i + 2], rows[4 * i + 3]):
+            y[contacts.X_col[k]] += abs(P[i] * contacts.X[k])
+    for i in range(P.shape[0]):
+        total = abs(contacts.b[i])
+        for k in range(rows[4 * i], rows[4 * i + 1]):
+            total += abs(contacts.W[k]) * y[contacts.W_col[k]]
+        terms += total * total
+        size += contacts.b[i] * contacts.b[i]
+    return 0.0 if found * math.sqrt(size) <= rounding * math.sqrt(terms) else found
 
 
 @unit(SOLVE)
@@ -95,7 +123,7 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
             for k in range(nb):
                 cone(blocks[3 * k], mu[k], vec(P, blocks[3 * k + 1], blocks[3 * k + 2]))
             info[0] = residual(contacts, cone, P, u, work)  # renews y as well
-            if info[0] <= max(tol, min(rounding * scale * size, 1e4 * tol)):
+            if confirmed(contacts, P, info[0], tol, rounding, X_i) == 0.0:
                 return 0
             if still or count == last:  # a block may fail by rounding while others move: judged at the end
                 return failed if failed != 0 else STALLED
@@ -160,9 +188,9 @@ class NSGS:
     max_sweeps : sweeps after which the problem counts as stalled.
     relaxation : part of each local correction that is applied, 0 < relaxation <= 1. Smaller values average
         sweeps that run in circles and are slower otherwise; without progress the solver turns to them itself.
-    rounding : relative size of changes and residuals, measured against P, that counts as rounding error. A
-        residual this small is accepted above `tol` too, but never above 1e4 tol: where ||P|| / (rho ||b||) is
-        100 or more, nothing better exists.
+    rounding : relative size of changes of P, and of errors of u measured against the terms that it is the sum of,
+        that counts as rounding error. A residual this small is accepted above `tol` too, but never above 1e4 tol:
+        where impulses are that large, nothing better exists.
     """
 
     tol: float = 1e-12

@@ -1,69 +1,90 @@
-"""Portfolio: Gauss-Seidel sweeps first, Newton's method where they stall; the choice with friction.
+"""Portfolio: sweeps first, Newton's method where they stall, the curve of solutions where that fails too.
 
-No single method solves all contact problems. Sweeps are cheap and solve most of them, but creep where
-contacts are redundant; Newton's method jumps there, but needs a start or a path. What counts is the residual,
-whoever reached it.
+No single method solves all contact problems. Sweeps are cheap and solve most of them, but creep where contacts are
+redundant; Newton's method jumps there, but needs a good start; the curve from a shifted D needs none, but takes the
+time of many iterations. What counts is the residual, whoever reached it.
+
+Members of the kernel: another one gets a number and a line in `MEMBERS`, a turn in `_member`, a branch in
+`alternate`, its settings behind the others.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from saltus.compile.seam import larger, smaller, unit, vec, whole
-from saltus.compile.types import SOLVE
+from saltus.compile.types import SOLVE, I
+from saltus.contact.homotopy import Homotopy, follow
+from saltus.contact.lemke import Lemke
 from saltus.contact.nsgs import NSGS, sweep
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import residual
 from saltus.contact.semismooth_newton import SemismoothNewton, newton
 from saltus.errors import SettingError
+from saltus.laws import UNILATERAL
 from saltus.status import Status
 
 NONFINITE = int(Status.NONFINITE)
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
+MEMBERS = ("NSGS", "SemismoothNewton", "Homotopy")
+SWEEPS, NEWTON, CURVE = 0, 1, 2
+
+
+@unit(I(I), inline="always")
+def _member(turn):
+    """Return the member that has this turn: each of them once, then sweeps and Newton's method from new starts."""
+    if turn < 3:
+        return turn
+    return SWEEPS if turn % 2 == 1 else NEWTON
 
 
 @unit(SOLVE)
 def alternate(contacts, local, cone, settings, P, u, info, work, iwork):
-    """Alternate sweeps and Newton's method until one of them succeeds or the sweeps are spent.
+    """Let the members take turns until one of them succeeds or the sweeps are spent.
 
-    contacts / laws: local, cone / settings: 4 of NSGS, 5 of SemismoothNewton, max_sweeps
+    contacts / laws: local, cone / settings: 4 of NSGS, 5 of SemismoothNewton, 4 of Homotopy, max_sweeps; where there
+    is one more, the number of the member that ended the search is written there
     in/out  P: start -> impulses, the best of all attempts
     out     u: velocities; info: residual, sweeps and iterations together
     """
     n, nb = P.shape[0], contacts.mu.shape[0]
-    sweeping, iterating, best = vec(work, 0, 4), vec(work, 4, 5), vec(work, 9, n)
-    rest = vec(work, 9 + n, work.shape[0] - 9 - n)
-    for i in range(9):
+    sweeping, iterating, following, best = vec(work, 0, 4), vec(work, 4, 5), vec(work, 9, 4), vec(work, 13, n)
+    rest = vec(work, 13 + n, work.shape[0] - 13 - n)
+    for i in range(13):
         work[i] = settings[i]
     for i in range(n):
         best[i] = 0.0
-    left, steps, least, draw, turn = settings[9], 0.0, math.inf, 1, 0
+    left, steps, least, draw, turn = settings[13], 0.0, math.inf, 1, 0
     small = n <= whole(iterating[2])
     sweeping[1] = larger(sweeping[1], 3.0 * n) if small else left
     while left > 0.0 and (small or turn == 0):
-        swept, info[0] = turn % 2 == 0, math.inf
-        if swept:
+        member, info[0] = _member(turn), math.inf
+        if member == SWEEPS:
             sweeping[1] = smaller(sweeping[1], left)
             left -= sweeping[1]
             status = sweep(contacts, local, cone, sweeping, P, u, info, rest, iwork)
-        else:
+        elif member == NEWTON:
             status = newton(contacts, local, cone, iterating, P, u, info, rest, iwork)
             iterating[4] = 0.0  # the paths do not depend on the start: once is enough
+        else:
+            status = follow(contacts, local, cone, following, P, u, info, rest, iwork)
         steps += info[1]
         for i in range(n if info[0] < least else 0):
             best[i] = P[i]
         least, turn = smaller(least, info[0]), turn + 1
         # proven: by a ray of the path, or by the exact solution of a single block
-        if status == 0 or (status == UNSOLVABLE and (nb == 1 or not swept)):
+        if status == 0 or (status == UNSOLVABLE and (nb == 1 or member == NEWTON)):
             info[1] = steps
+            if settings.shape[0] > 14:
+                settings[14] = float(member)
             return status
-        if not swept:
+        if turn > 2 and member != SWEEPS:
             # a new start near the best so far, and sweeps that take more time, averaged every other turn
             sweeping[1] *= 2.0
-            sweeping[2] = settings[2] * (0.5 if turn % 4 == 2 else 1.0)
+            sweeping[2] = settings[2] * (0.5 if turn % 4 == 3 else 1.0)
             for i in range(n):
                 draw = (1103515245 * draw + 12345) % 2147483648
                 P[i] = best[i] * (draw / 1073741824.0)
@@ -77,7 +98,7 @@ def alternate(contacts, local, cone, settings, P, u, info, work, iwork):
 
 @dataclass(frozen=True, kw_only=True)
 class Portfolio:
-    """NSGS and SemismoothNewton in turns: for all laws, as fast as NSGS where that converges quickly.
+    """NSGS, SemismoothNewton and Homotopy in turns: for all laws, as fast as NSGS where that converges quickly.
 
     Parameters
     ----------
@@ -85,9 +106,11 @@ class Portfolio:
     sweeps : sweeps before Newton's method is tried for the first time; three per row where that is more,
         because an iteration costs as much as many sweeps there.
     max_sweeps : sweeps of all turns after which the problem counts as stalled.
-    max_rows : most rows for which Newton's method is tried; larger problems are swept only.
+    max_rows : most rows for which other members than NSGS are tried; larger problems are swept only.
     max_iterations : iterations of Newton's method from one start.
-    rounding : relative size of residuals, measured against P, that counts as rounding error; as in NSGS.
+    max_steps : steps along one curve of solutions.
+    rounding : relative size of residuals, measured against the terms of u, that counts as rounding error; as in NSGS.
+    minimum_norm : whether `solve` looks for the shortest impulses where the contacts are redundant.
     """
 
     tol: float = 1e-12
@@ -95,7 +118,9 @@ class Portfolio:
     max_sweeps: int = 20_000
     max_rows: int = 300
     max_iterations: int = 100
+    max_steps: int = 1500
     rounding: float = 1e-14
+    minimum_norm: bool = False
 
     def __post_init__(self):
         if not 1 <= self.sweeps <= self.max_sweeps:
@@ -104,11 +129,12 @@ class Portfolio:
             )
         self._members()  # checks the rest
 
-    def _members(self) -> tuple[NSGS, SemismoothNewton]:
-        newtons = {"max_iterations": self.max_iterations, "max_rows": self.max_rows}
+    def _members(self) -> tuple[NSGS, SemismoothNewton, Homotopy]:
+        shared = {"tol": self.tol, "rounding": self.rounding}
         return (
-            NSGS(tol=self.tol, max_sweeps=self.sweeps, rounding=self.rounding),
-            SemismoothNewton(tol=self.tol, rounding=self.rounding, **newtons),
+            NSGS(max_sweeps=self.sweeps, **shared),
+            SemismoothNewton(max_iterations=self.max_iterations, max_rows=self.max_rows, paths=1, **shared),
+            Homotopy(max_steps=self.max_steps, max_rows=self.max_rows, **shared),
         )
 
     @property
@@ -124,8 +150,8 @@ class Portfolio:
         return np.concatenate([*members, [float(self.max_sweeps)]])
 
     def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: settings, the best impulses, the larger member."""
-        return 9 + n + max(member.work_size(n, nb, nv) for member in self._members())
+        """Return the floats that the kernel needs: settings, the best impulses, the largest member."""
+        return 13 + n + max(member.work_size(n, nb, nv) for member in self._members())
 
     def iwork_size(self, n: int, nb: int, nv: int) -> int:
         return max(member.iwork_size(n, nb, nv) for member in self._members())
@@ -134,5 +160,44 @@ class Portfolio:
         return True
 
     def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
-        """Solve a contact problem, from the impulses P0 [N s] (zero by default)."""
-        return run(self, problem, P0)
+        """Solve a contact problem, from the impulses P0 [N s] (zero by default).
+
+        Without friction Lemke's method comes first. `solver` of the result names the member that succeeded.
+        """
+        result = self._solved(problem, P0)
+        if self.minimum_norm and result.converged:
+            from saltus.contact import redundancy  # pyright: ignore[reportAttributeAccessIssue]
+
+            return redundancy.minimum_norm(problem, result)
+        return result
+
+    def _solved(self, problem: ContactProblem, P0) -> ContactResult:
+        if problem.n > self.max_rows:
+            large = self._large(problem, P0)
+            if large is not None:
+                return large
+        elif problem.n > 0 and P0 is None and np.all(problem.kinds <= UNILATERAL):
+            pivoted = Lemke(tol=self.tol).solve(problem)
+            if pivoted.converged or pivoted.status == Status.CONTACT_UNSOLVABLE:
+                return replace(pivoted, solver=f"{self.name} ({pivoted.solver})")
+            P0 = pivoted.P
+        watched = _Watched(**{name: getattr(self, name) for name in self.__dataclass_fields__})
+        result = run(watched, problem, P0)
+        if not result.converged or problem.n == 0:
+            return result
+        return replace(result, solver=f"{self.name} ({MEMBERS[int(watched.seen[-1])]})")
+
+    def _large(self, problem: ContactProblem, P0) -> ContactResult | None:
+        """Solve a problem with more than max_rows rows by a member for these; None leaves it to the sweeps."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Watched(Portfolio):
+    """A portfolio with one more entry of the settings, where the kernel writes the member that succeeded."""
+
+    seen: np.ndarray = field(default_factory=lambda: np.zeros(15))
+
+    def settings(self) -> np.ndarray:
+        self.seen[:-1] = super().settings()
+        return self.seen

@@ -1,10 +1,11 @@
 """SemismoothNewton: Newton's method on the equations of Alart and Curnier (1991), dense, for small problems.
 
 The laws are P = p(P - rho u), where p clips the normal part at zero and the tangential part at mu times the
-clipped normal part. Redundant contacts make D singular: D + damping I replaces it in the derivative, so that
-impulses which D leaves undetermined run at once to where a contact slips. From a start that is too far away,
-Newton's method is led along the solutions for D + shift I, from a large shift, where P = 0 is close, to none;
-along this path the impulses of a problem without solution grow like 1 / shift.
+clipped normal part. They hold for each block in units of its own, so that D is scaled to a mean diagonal of 1 in
+every block: heavy and light bodies weigh the same. Redundant contacts make D singular: D + damping I replaces it in
+the derivative, so that impulses which D leaves undetermined run at once to where a contact slips. From a start that
+is too far away, Newton's method is led along the solutions for D + shift I, from a large shift, where P = 0 is
+close, to none; along this path the impulses of a problem without solution grow like 1 / shift.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import larger, mat, smaller, unit, vec, whole
-from saltus.compile.types import CONTACTS, SOLVE, A, B, F, I
+from saltus.compile.seam import larger, mat, unit, vec, whole
+from saltus.compile.types import CONE, CONTACTS, SOLVE, A, B, F, I
+from saltus.contact.nsgs import confirmed
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import residual, residual_work
 from saltus.errors import SettingError
@@ -23,18 +25,25 @@ from saltus.laws import BILATERAL
 from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
-SINGULAR = 1e-10  # shift of D in the derivative, relative to its mean diagonal: far above rounding errors
+SINGULAR = 1e-10  # shift of the scaled D in the derivative: far above rounding errors
 SHIFTS, SHORTER = 0.1, 0.5  # factors between two shifts of the first and of further paths
 LAST_SHIFT = 1e-7  # where the path ends and the equations themselves take over
+ROUNDING = 1e-15  # relative error of the equations, measured against P, that iterations cannot mend
 HUGE = 1e8  # scaled size of impulses beyond which no solution is looked for
 
 
-@unit(F(CONTACTS, B, A))
-def _delassus(contacts, D, X_j):
-    """Write D and return its mean diagonal, 1 if that is empty."""
-    rows, n, diagonal = contacts.rows, contacts.b.shape[0], 0.0
+@unit(F(CONTACTS, A, A, B, A))
+def scaled(contacts, unit_of, b, D, X_j):
+    """Write D and b with P = unit_of P_scaled: mean diagonals of 1 in each block, ||b|| = 1; return ||b|| before.
+
+    in      contacts
+    out     unit_of: impulse [N s] that is 1 after scaling; b, D: scaled
+    work    X_j: nv floats
+    """
+    rows, blocks, n = contacts.rows, contacts.blocks, contacts.b.shape[0]
     for i in range(contacts.nv):
         X_j[i] = 0.0
+    diagonal, size = 0.0, 0.0
     for j in range(n):
         for k in range(rows[4 * j + 2], rows[4 * j + 3]):
             X_j[contacts.X_col[k]] += contacts.X[k]
@@ -45,13 +54,37 @@ def _delassus(contacts, D, X_j):
         for k in range(rows[4 * j + 2], rows[4 * j + 3]):
             X_j[contacts.X_col[k]] = 0.0
         diagonal += D[j, j] / n
-    return diagonal if diagonal > 0.0 else 1.0
+    # by ratios throughout, so that other units change no bit where they are powers of two
+    diagonal = diagonal if diagonal > 0.0 else 1.0
+    for k in range(contacts.mu.shape[0]):
+        first, nr, mean = blocks[3 * k + 1], blocks[3 * k + 2], 0.0
+        for i in range(first, first + nr):
+            mean += D[i, i] / diagonal / nr
+        for i in range(first, first + nr):
+            unit_of[i] = 1.0 / math.sqrt(mean) if mean > 0.0 else 1.0
+            b[i] = unit_of[i] * contacts.b[i]
+            size += b[i] * b[i]
+    size = math.sqrt(size) if size > 0.0 else 1.0
+    for i in range(n):
+        for j in range(n):
+            D[i, j] = D[i, j] / diagonal * (unit_of[i] * unit_of[j])
+        b[i] /= size
+    for i in range(n):
+        unit_of[i] *= size / diagonal
+    return size
 
 
-@unit(F(CONTACTS, B, F, F, A, A, B, A))
-def _equations(contacts, D, shift, damping, P, error, J, block):
-    """Write P - p(P - rho u) for D + shift I and return its norm; J: the derivative, damped, unless empty."""
-    n, norm = P.shape[0], 0.0
+@unit(F(CONTACTS, A, B, A, F, F, A, A, B, A))
+def equations(contacts, b, D, push, shift, damping, P, error, J, block):
+    """Write P - p(P - rho u) for u = D P + b + shift (P + push) and return its norm.
+
+    in      contacts; b, D: scaled; push: without entries where it is zero; P
+    out     error; J: the derivative, that of D + damping I, unless empty; a column behind it, where there is one,
+            becomes the derivative by log(shift)
+    work    block: 15 floats
+    """
+    n, norm, pushed = P.shape[0], 0.0, push.shape[0] > 0
+    wide = J.shape[1] > n
     for k in range(contacts.mu.shape[0]):
         kind, first, nr = contacts.blocks[3 * k], contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
         x, p, G, trace = vec(block, 0, 3), vec(block, 3, 3), vec(block, 6, 9), 0.0  # G: derivative of p
@@ -59,7 +92,7 @@ def _equations(contacts, D, shift, damping, P, error, J, block):
             trace += D[first + r, first + r] + shift
         rho, length = nr / trace if trace > 0.0 else 1.0, 0.0
         for r in range(nr):
-            u = contacts.b[first + r] + shift * P[first + r]
+            u = b[first + r] + shift * (P[first + r] + (push[first + r] if pushed else 0.0))
             for j in range(n):
                 u += D[first + r, j] * P[j]
             error[first + r] = rho * u
@@ -81,11 +114,16 @@ def _equations(contacts, D, shift, damping, P, error, J, block):
             # P - p, written so that a huge P does not round u away
             error[first + r] -= p[r] - x[r]
             norm += error[first + r] * error[first + r]
-            for j in range(J.shape[0]):
+            for j in range(n if J.shape[0] > 0 else 0):
                 total = 0.0
                 for c in range(nr):
                     total += G[3 * r + c] * D[first + c, j]
                 J[first + r, j] = rho * total
+            if wide:
+                J[first + r, n] = 0.0
+                for c in range(nr):
+                    i = first + c
+                    J[first + r, n] += G[3 * r + c] * rho * shift * (P[i] + (push[i] if pushed else 0.0))
             for c in range(nr if J.shape[0] > 0 else 0):
                 one = 1.0 if r == c else 0.0
                 J[first + r, first + c] += one - (1.0 - rho * (shift + damping)) * G[3 * r + c]
@@ -93,18 +131,23 @@ def _equations(contacts, D, shift, damping, P, error, J, block):
 
 
 @unit(I(B, A))
-def _solve(J, x):
-    """Replace x by J^-1 x: elimination with row pivoting, in J itself; a vanishing pivot gives 0."""
-    n = x.shape[0]
+def eliminate(J, x):
+    """Replace x by J^-1 x: elimination with row pivoting, in J itself; return the sign of the determinant.
+
+    A vanishing pivot gives 0 for its entry of x.
+    """
+    n, sign = x.shape[0], 1
     for k in range(n):
         best = k
         for i in range(k + 1, n):
             if abs(J[i, k]) > abs(J[best, k]):
                 best = i
         if best != k:
+            sign = -sign
             x[k], x[best] = x[best], x[k]
             for j in range(k, n):
                 J[k, j], J[best, j] = J[best, j], J[k, j]
+        sign = -sign if J[k, k] < 0.0 else sign
         for i in range(k + 1, n):
             if J[i, k] != 0.0:
                 factor = J[i, k] / J[k, k]
@@ -115,32 +158,34 @@ def _solve(J, x):
         for j in range(k + 1, n):
             x[k] -= J[k, j] * x[j]
         x[k] = x[k] / J[k, k] if J[k, k] != 0.0 else 0.0
-    return 0
+    return sign
 
 
-@unit(I(CONTACTS, B, F, F, F, I, A, A))
-def _iterate(contacts, D, shift, damping, target, last, P, work):
-    """Iterate from P for D + shift I until the error is below the target; return the number of iterations.
+@unit(I(CONTACTS, A, B, A, F, F, F, I, A, A))
+def iterate(contacts, b, D, push, shift, damping, target, last, P, work):
+    """Iterate from P for u = D P + b + shift (P + push) until the error is below the target or rounding.
 
-    A step is halved until the error is below an average of the former ones (Zhang and Hager 2004); one that
-    never does is taken in full, because it leads out of a corner.
+    Return the number of iterations. A step is halved until the error is below an average of the former ones (Zhang
+    and Hager 2004); one that never does is taken in full, because it leads out of a corner.
     """
     n = P.shape[0]
     error, step, P_new, block = vec(work, 0, n), vec(work, n, n), vec(work, 2 * n, n), vec(work, 3 * n, 15)
     J, none = mat(work, 3 * n + 15, n, n), mat(work, 0, 0, 0)
     average, weight = 0.0, 0.0
     for count in range(last):
-        norm = _equations(contacts, D, shift, damping, P, step, J, block)
-        if norm <= target or not norm < math.inf:
+        norm, size = equations(contacts, b, D, push, shift, damping, P, step, J, block), 0.0
+        for i in range(n):
+            size += P[i] * P[i]
+        if norm <= larger(target, ROUNDING * math.sqrt(size)) or not norm < math.inf:
             return count
         weight = 0.85 * weight + 1.0
         average += (norm - average) / weight
-        _solve(J, step)
+        eliminate(J, step)
         part = 1.0
         for halving in range(12):
             for i in range(n):
                 P_new[i] = P[i] - part * step[i]
-            norm = _equations(contacts, D, shift, 0.0, P_new, error, none, block)
+            norm = equations(contacts, b, D, push, shift, 0.0, P_new, error, none, block)
             if norm <= (1.0 - 1e-4 * part) * average:
                 break
             part = 0.5 * part if halving < 10 else 1.0
@@ -149,8 +194,19 @@ def _iterate(contacts, D, shift, damping, target, last, P, work):
     return last
 
 
-@unit(I(CONTACTS, B, F, A))
-def _contradicts(contacts, D, scale, ray):
+@unit(F(CONTACTS, CONE, A, A, A, A, A))
+def judged(contacts, cone, unit_of, P, P_given, u, work):
+    """Write P, scaled, in its own units into P_given, put into its cones; write u and return the residual."""
+    for i in range(P.shape[0]):
+        P_given[i] = unit_of[i] * P[i]
+    for k in range(contacts.mu.shape[0]):
+        first, nr = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
+        cone(contacts.blocks[3 * k], contacts.mu[k], vec(P_given, first, nr))
+    return residual(contacts, cone, P_given, u, work)
+
+
+@unit(I(CONTACTS, A, B, A))
+def _contradicts(contacts, b, D, ray):
     """Return 1 if the normal part of the ray proves that no P makes u_N >= 0 (bilateral rows: u = 0), else 0.
 
     Every u = D P + b has ray . u = (D^T ray) . P + ray . b, which is negative for all P that are not huge.
@@ -161,13 +217,13 @@ def _contradicts(contacts, D, scale, ray):
         for i in range(first, first + contacts.blocks[3 * k + 2]):
             if i > first or (ray[i] < 0.0 and contacts.blocks[3 * k] != BILATERAL):
                 ray[i] = 0.0
-            drive -= ray[i] * contacts.b[i]
+            drive -= ray[i] * b[i]
     for j in range(ray.shape[0]):
         total = 0.0
         for i in range(ray.shape[0]):
             total += D[i, j] * ray[i]
         size = larger(size, abs(total))
-    return 1 if drive > 0.0 and scale * drive > HUGE * size else 0
+    return 1 if drive > 0.0 and drive > HUGE * size else 0
 
 
 @unit(SOLVE)
@@ -183,46 +239,38 @@ def newton(contacts, local, cone, settings, P, u, info, work, iwork):
     info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
     if n > whole(settings[2]):
         return STALLED
-    best, ray, D = vec(work, at, n), vec(work, at + n, n), mat(work, at + 2 * n, n, n)
-    rest = vec(work, at + 2 * n + n * n, n * n + 3 * n + 15)
-    diagonal, size = _delassus(contacts, D, work), 0.0
+    best, ray, unit_of, b = vec(work, at, n), vec(work, at + n, n), vec(work, at + 2 * n, n), vec(work, at + 3 * n, n)
+    P_s, D, none = vec(work, at + 4 * n, n), mat(work, at + 5 * n, n, n), vec(work, 0, 0)
+    rest = vec(work, at + 5 * n + n * n, n * n + 3 * n + 15)
+    scaled(contacts, unit_of, b, D, work)
     for i in range(n):
         best[i] = P[i]
-        size += contacts.b[i] * contacts.b[i]
-    scale = diagonal / math.sqrt(size) if size > 0.0 else 1.0  # makes ||P|| free of units
+        P_s[i] = P[i] / unit_of[i]
+    if confirmed(contacts, P, info[0], tol, rounding, work) == 0.0:
+        return 0
     status = STALLED
     for attempt in range(paths + 1):
         if attempt > 0:
             for i in range(n):
-                P[i] = 0.0
+                P_s[i] = 0.0
             shift = 1.0
             while shift > LAST_SHIFT:
-                info[1] += _iterate(contacts, D, shift * diagonal, 0.0, 1e-9 / scale, last // 4, P, rest)
+                info[1] += iterate(contacts, b, D, none, shift, 0.0, 1e-9, last // 4, P_s, rest)
                 shift *= SHORTER if attempt > 1 else SHIFTS
                 for i in range(n if shift > LAST_SHIFT else 0):
-                    ray[i] = P[i]
+                    ray[i] = P_s[i]
             for i in range(n):
-                ray[i] = P[i] - ray[i]
-            if _contradicts(contacts, D, scale, ray):
+                ray[i] = P_s[i] - ray[i]
+            if _contradicts(contacts, b, D, ray):
                 status = UNSOLVABLE
                 break
-        size = 0.0
-        for i in range(n):
-            size += P[i] * P[i]
-        floor = larger(0.1 * tol, smaller(0.1 * rounding * scale * math.sqrt(size), 1e3 * tol))
-        info[1] += _iterate(contacts, D, 0.0, SINGULAR * diagonal, floor / scale, last, P, rest)
-        size = 0.0
-        for k in range(contacts.mu.shape[0]):
-            first, nr = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
-            cone(contacts.blocks[3 * k], contacts.mu[k], vec(P, first, nr))
-        for i in range(n):
-            size += P[i] * P[i]
-        found = residual(contacts, cone, P, u, work)
+        info[1] += iterate(contacts, b, D, none, 0.0, SINGULAR, 0.1 * tol, last, P_s, rest)
+        found = judged(contacts, cone, unit_of, P_s, P, u, work)
         if found < info[0]:
             info[0] = found
             for i in range(n):
                 best[i] = P[i]
-        if found <= larger(tol, smaller(rounding * scale * math.sqrt(size), 1e4 * tol)):
+        if confirmed(contacts, P, found, tol, rounding, work) == 0.0:
             return 0
     for i in range(n):
         P[i] = best[i]
@@ -239,7 +287,7 @@ class SemismoothNewton:
     tol : scaled residual that confirms a solution [-]; 1e-14 to 1e-4.
     max_iterations : iterations from one start; a point on a path gets a quarter of them.
     max_rows : most rows; larger problems are given back as stalled. Time grows with their third power.
-    rounding : relative size of residuals, measured against P, that counts as rounding error; as in NSGS.
+    rounding : relative size of residuals, measured against the terms of u, that counts as rounding error; as in NSGS.
     paths : how many times the solution is followed from a shifted D when the start leads nowhere: 0, 1 or 2.
     """
 
@@ -275,7 +323,7 @@ class SemismoothNewton:
     def work_size(self, n: int, nb: int, nv: int) -> int:
         """Return the floats that the kernel needs: the residual's own, D, J, a few vectors, one block."""
         n = min(n, self.max_rows)
-        return residual_work(n, nb, nv) + 2 * n * n + 5 * n + 15
+        return residual_work(n, nb, nv) + 2 * n * n + 8 * n + 15
 
     def iwork_size(self, n: int, nb: int, nv: int) -> int:
         return 0

@@ -1,0 +1,301 @@
+"""Homotopy: the curve of solutions for a shifted D, followed through its turns until the shift is gone.
+
+The problem u = D P + b + shift (P + push) has one solution where the shift is large, and where b = W^T v_free its
+solutions stay bounded while the shift decreases:
+
+    shift |P|^2 <= -b . P <= const,   hence   shift |P| = O(sqrt(shift)).
+
+So the curve of solutions that begins at the large shift ends at a solution of the problem itself. On its way it may
+turn back to larger shifts (Coulomb friction has several solutions there) and it has corners wherever a contact
+begins to stick, slip or open. It is followed by its arc length, in the direction in which the determinant of the
+equations keeps its sign (Allgower and Georg 1990); without friction this is Lemke's path. The small vector `push` is
+irregular: it separates corners that would coincide in problems with symmetries.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from saltus.compile.seam import larger, mat, smaller, unit, vec, whole
+from saltus.compile.types import CONE, CONTACTS, SOLVE, A, B, F, I
+from saltus.contact.nsgs import confirmed
+from saltus.contact.problem import ContactProblem, ContactResult, run
+from saltus.contact.residual import residual, residual_work
+from saltus.contact.semismooth_newton import eliminate, equations, iterate, judged, scaled
+from saltus.errors import SettingError
+from saltus.status import Status
+
+STALLED = int(Status.CONTACT_STALLED)
+FIRST_POLISH, LAST_SHIFT = 1e-2, 1e-12  # shifts of the scaled D between which solutions are looked for
+POLISHING, LAST_POLISHING = 1e-4, 5e-9  # shifts of the proximal steps, each from the curve
+ON_CURVE = 1e-7  # last correction that confirms a point of the curve; more where rounding errors are amplified
+STEP, SHORTEST, LONGEST = 0.5, 1e-7, 3.0  # lengths of steps along the curve: change of log(shift) and relative of P
+CURVES = 3  # that are followed, with another push each
+CORRECTIONS = 6  # iterations that bring a step back to the curve
+
+
+@unit(I(CONTACTS, A, B, A, A, A, F, A, B, A, I))
+def _bordered(contacts, b, D, push, z, row, unit_P, x, J, block, tangent):
+    """Replace x by the correction towards the curve, or by its tangent; return the sign of the determinant.
+
+    in      z: P, log(shift); row: direction that the correction is perpendicular to; unit_P: length of P that
+            counts as much as 1 of log(shift)
+    out     x: n + 1 floats
+    """
+    n = b.shape[0]
+    equations(contacts, b, D, push, math.exp(z[n]), 0.0, vec(z, 0, n), vec(x, 0, n), J, block)
+    for j in range(n):
+        J[n, j] = row[j] / (unit_P * unit_P)
+        x[j] = 0.0 if tangent == 1 else x[j]
+    J[n, n], x[n] = row[n], 1.0 if tangent == 1 else 0.0
+    return eliminate(J, vec(x, 0, n + 1))
+
+
+@unit(F(I, F), inline="always")
+def _blur(n, log_shift):
+    """Return the relative size of rounding errors of P on the curve: a small shift amplifies them."""
+    return 2e-16 * math.sqrt(n) * math.exp(-log_shift)
+
+
+@unit(I(CONTACTS, A, B, A, A, A, A, F, I, A, B, A))
+def _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block):
+    """Write the tangent t at z, of length 1, in the direction of the orientation; return the determinant's sign."""
+    n, total = b.shape[0], 0.0
+    sign = _bordered(contacts, b, D, push, z, old, unit_P, x, J, block, 1)
+    for i in range(n):
+        total += x[i] * x[i]
+    total = math.sqrt(total / (unit_P * unit_P) + x[n] * x[n])
+    total = -total if orientation * sign < 0 else total
+    for i in range(n + 1):
+        t[i] = x[i] / total if total != 0.0 else 0.0
+    return sign
+
+
+@unit(I(CONTACTS, A, B, A, A, A, F, F, A, B, A))
+def _correct(contacts, b, D, push, z, t, unit_P, reach, x, J, block):
+    """Bring z back to the curve, perpendicular to t; return the number of corrections, -1 without success."""
+    n, moved = b.shape[0], 0.0
+    for count in range(1, CORRECTIONS + 1):
+        _bordered(contacts, b, D, push, z, t, unit_P, x, J, block, 0)
+        change, close = 0.0, larger(smaller(ON_CURVE, 0.01 * reach), _blur(n, z[n]))
+        for i in range(n + 1):
+            z[i] -= x[i]
+            change += x[i] * x[i] if i < n else x[i] * x[i] * unit_P * unit_P
+        change = math.sqrt(change) / unit_P
+        moved += change
+        if not moved <= reach:
+            return -1
+        if change <= close:
+            return count
+    return -1
+
+
+@unit(I(CONTACTS, A, B, A, A, A, A, A, F, F, I, A, A, B, A))
+def _over_corner(contacts, b, D, push, z_0, old, z, t, unit_P, over, orientation, turned, x, J, block):
+    """Leave z_0 for the piece of the curve behind the next corner; return corrections, -1 without success.
+
+    in      z_0, old: point close to the corner and tangent there; over: length that leads over it
+    out     z, t: point on the next piece and its tangent
+    """
+    for attempt in range(14):
+        # over the corner by the tangent alone, or along the curve of the old piece
+        for i in range(z.shape[0]):
+            z[i] = z_0[i] + over * old[i]
+        if attempt % 2 == 1:
+            _bordered(contacts, b, D, push, z, old, unit_P, x, J, block, 0)
+            for i in range(z.shape[0]):
+                z[i] -= x[i]
+            over *= 3.0
+        # away from it along the new one
+        _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block)
+        for i in range(z.shape[0]):
+            z[i] += 2.0 * over * t[i]
+            turned[i] = t[i]
+        count = _correct(contacts, b, D, push, z, turned, unit_P, 100.0 * over, x, J, block)
+        if count > 0 and _turn(contacts, b, D, push, z, turned, t, unit_P, orientation, x, J, block) == orientation:
+            return count
+    return -1
+
+
+@unit(F(CONTACTS, CONE, A, A, B, A, A, F, F, A, A, A, A))
+def _polish(contacts, cone, unit_of, b, D, push, P, tol, rounding, P_given, u, work, rest):
+    """Improve P, scaled, by proximal steps until the residual is accepted or grows; return it, the best in P_given.
+
+    Every step solves u = D P + b + shift (P - center) around the P before, so that its limit is exact whatever the
+    shift is.
+    """
+    n, least = P.shape[0], math.inf
+    center, best, start = push, vec(rest, 0, n), vec(rest, n, n)
+    rest = vec(rest, 2 * n, rest.shape[0] - 2 * n)
+    for i in range(n):
+        start[i] = P[i]
+    shift = POLISHING
+    while shift >= LAST_POLISHING:
+        before = math.inf
+        for i in range(n):
+            P[i] = start[i]
+        for _ in range(6):
+            for i in range(n):
+                center[i] = -P[i]
+            iterate(contacts, b, D, center, shift, 0.0, 1e-3 * tol, 15, P, rest)
+            found = judged(contacts, cone, unit_of, P, P_given, u, work)
+            if found < least:
+                least = found
+                for i in range(n):
+                    best[i] = P_given[i]
+            if confirmed(contacts, P_given, found, tol, rounding, work) == 0.0 or not found < 0.5 * before:
+                break
+            before = found
+        if confirmed(contacts, best, least, tol, rounding, work) == 0.0:
+            break
+        shift *= 1e-2
+    for i in range(n):
+        P_given[i] = best[i] if least < math.inf else 0.0
+    return least
+
+
+@unit(SOLVE)
+def follow(contacts, local, cone, settings, P, u, info, work, iwork):
+    """Follow the curve of solutions from a large shift to none; the start P is used for comparison only.
+
+    contacts / laws: local, cone / settings: tol, max_steps, max_rows, rounding
+    in/out  P: start -> impulses, the best that was found
+    out     u: velocities; info: residual, steps
+    """
+    n, at = P.shape[0], 2 * contacts.nv + 6  # behind what the residual needs
+    tol, rounding = settings[0], settings[3]
+    info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
+    if n > whole(settings[2]):
+        return STALLED
+    best, unit_of, b, push = vec(work, at, n), vec(work, at + n, n), vec(work, at + 2 * n, n), vec(work, at + 3 * n, n)
+    P_s, center, at = vec(work, at + 4 * n, n), vec(work, at + 5 * n, n), at + 6 * n
+    z, z_0, t = vec(work, at, n + 1), vec(work, at + n + 1, n + 1), vec(work, at + 2 * n + 2, n + 1)
+    old, x, block = vec(work, at + 3 * n + 3, n + 1), vec(work, at + 4 * n + 4, n + 1), vec(work, at + 5 * n + 5, 15)
+    turned, at = vec(work, at + 5 * n + 20, n + 1), at + 6 * n + 21
+    D, J = mat(work, at, n, n), mat(work, at + n * n, n + 1, n + 1)
+    rest = vec(work, at + n * n, (n + 1) * (n + 1) + 5 * n + 15)  # J is free when this is used
+
+    scaled(contacts, unit_of, b, D, work)
+    draw, friction, last = 1, 0.0, whole(settings[1])
+    for i in range(n):
+        best[i] = P[i]
+    for k in range(contacts.mu.shape[0]):
+        friction = larger(friction, contacts.mu[k])
+    for _ in range(CURVES):
+        for i in range(n):
+            z[i], old[i] = 0.0, 0.0
+            draw = (1103515245 * draw + 12345) % 2147483648
+            push[i] = 0.2 * (draw / 1073741824.0 - 1.0) / math.sqrt(n)
+        z[n], old[n] = math.log(10.0 * n * (1.0 + friction)), -1.0
+        iterate(contacts, b, D, push, math.exp(z[n]), 0.0, 1e-11, 100, vec(z, 0, n), rest)
+        h, due = STEP, math.log(FIRST_POLISH)
+        orientation = _turn(contacts, b, D, push, z, old, t, 1.0, 0, x, J, block)
+        for _ in range(last):
+            info[1] += 1.0
+            size, along = 0.0, 0.0
+            for i in range(n):
+                size += z[i] * z[i]
+                along += t[i] * t[i]
+            unit_P = larger(math.sqrt(size), 1e-3)
+            along = math.sqrt(along / (unit_P * unit_P) + t[n] * t[n])
+            for i in range(n + 1):
+                z_0[i], old[i] = z[i], t[i] / along
+            shortest = larger(SHORTEST, 10.0 * _blur(n, z[n]))
+            count, h = -1, larger(h, shortest)
+            while count < 0 and h >= shortest:
+                for i in range(n + 1):
+                    z[i] = z_0[i] + h * old[i]
+                count = _correct(contacts, b, D, push, z, old, unit_P, h, x, J, block)
+                if count > 0:
+                    sign = _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block)
+                    # the curve would lead back: another branch, or a corner sharper than a right angle
+                    count = -1 if sign != orientation else count
+                if count < 0:
+                    h *= 0.35 if h > 0.01 else 0.1
+                else:
+                    h *= 2.0 if count <= 4 else 1.0
+            h = larger(h, shortest)
+            if count < 0:
+                count = _over_corner(
+                    contacts, b, D, push, z_0, old, z, t, unit_P, 4.0 * shortest, orientation, turned, x, J, block
+                )
+            if count < 0:
+                break
+            h = smaller(h, LONGEST)
+            if z[n] < due:
+                due = z[n] - math.log(10.0)
+                for i in range(n):
+                    P_s[i] = z[i]
+                found = _polish(contacts, cone, unit_of, b, D, center, P_s, tol, rounding, P, u, work, rest)
+                if found < info[0]:
+                    info[0] = found
+                    for i in range(n):
+                        best[i] = P[i]
+                if confirmed(contacts, P, found, tol, rounding, work) == 0.0:
+                    info[0] = residual(contacts, cone, P, u, work)
+                    return 0
+                if z[n] < math.log(LAST_SHIFT):
+                    break
+    for i in range(n):
+        P[i] = best[i]
+    info[0] = residual(contacts, cone, P, u, work)
+    return 0 if confirmed(contacts, P, info[0], tol, rounding, work) == 0.0 else STALLED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Homotopy:
+    """The curve of solutions for a shifted D, for all laws and few rows: slow, but it finds what others do not.
+
+    For b = W^T v_free (no restitution, no moving walls) the curve ends at a solution, whatever the rank of D and
+    however large mu.
+
+    Parameters
+    ----------
+    tol : scaled residual that confirms a solution [-]; 1e-14 to 1e-4.
+    max_steps : steps along one curve; three of them are tried, which differ in `push`.
+    max_rows : most rows; larger problems are given back as stalled. Time grows with their third power.
+    rounding : relative size of residuals, measured against the terms of u, that counts as rounding error; as in NSGS.
+    """
+
+    tol: float = 1e-12
+    max_steps: int = 1500
+    max_rows: int = 300
+    rounding: float = 1e-14
+
+    def __post_init__(self):
+        if not 0.0 < self.tol < 1.0:
+            raise SettingError(f"Homotopy: tol = {self.tol} must lie between 0 and 1; it is a relative residual")
+        if not 0.0 <= self.rounding < 1e-6:
+            raise SettingError(f"Homotopy: rounding = {self.rounding} must lie in [0, 1e-6)")
+        for name in ("max_steps", "max_rows"):
+            if not 1 <= getattr(self, name) < 2**31:
+                raise SettingError(f"Homotopy: {name} = {getattr(self, name)} must be at least 1")
+
+    @property
+    def name(self) -> str:
+        return "Homotopy"
+
+    @property
+    def kernel(self):
+        return follow
+
+    def settings(self) -> np.ndarray:
+        return np.array([self.tol, float(self.max_steps), float(self.max_rows), self.rounding])
+
+    def work_size(self, n: int, nb: int, nv: int) -> int:
+        """Return the floats that the kernel needs: the residual's own, D, the bordered J, vectors, one block."""
+        n = min(n, self.max_rows)
+        return residual_work(n, nb, nv) + n * n + (n + 1) * (n + 1) + 17 * n + 36
+
+    def iwork_size(self, n: int, nb: int, nv: int) -> int:
+        return 0
+
+    def supports(self, kind: int) -> bool:
+        return True
+
+    def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
+        """Solve a contact problem; the start P0 is returned only if nothing better is found."""
+        return run(self, problem, P0)
