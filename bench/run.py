@@ -15,6 +15,7 @@ BENCHMARKS = (
     "tdg",
     "event_speed",
     "event_driven",
+    "contact_speed",
     "contract",
     "contract_evaluations",
     "contract_random",

@@ -167,7 +167,7 @@ class ContactProblem:
         _columns(M, "M", (nv, nv), "f has")
         laws = _laws(n, mu, kinds, dim)
         solve = _factor(M)
-        X_rows = _solve_columns(solve, W_rows, nv, n)
+        X_rows = _solve_columns(M, solve, W_rows, nv, n)
         v_free = solve(f)
         problem = cls.__new__(cls)
         W_start, W_col, W_value = W_rows
@@ -413,9 +413,36 @@ def _factor(M):
         raise ModelError(f"M cannot be factored ({error}): a mass matrix must be regular") from None
 
 
-def _solve_columns(solve, W_rows, nv: int, n: int):
-    """Return M^-1 W by columns; dense blocks of columns keep the memory small."""
+def _solve_columns(M, solve, W_rows, nv: int, n: int):
+    """Return M^-1 W by columns: body by body where M has small blocks, else in dense blocks of columns."""
+    from scipy.sparse import csc_array, csr_array
+    from scipy.sparse.csgraph import connected_components
+
     W_start, W_col, W_value = W_rows
+    M = csr_array(M, dtype=np.float64)
+    bodies, body = connected_components(M, directed=False)
+    sizes = np.bincount(body, minlength=bodies)
+    if nv > 0 and sizes.max() <= 32:
+        order = np.argsort(body, kind="stable")  # velocities of one body side by side
+        begin = np.cumsum(sizes) - sizes
+        place = np.empty(nv, dtype=np.int64)
+        place[order] = np.arange(nv) - np.repeat(begin, sizes)
+        entries, i, j, value = M.tocoo(), [], [], []
+        for size in np.unique(sizes):
+            chosen = np.flatnonzero(sizes == size)
+            number = np.full(bodies, -1)
+            number[chosen] = np.arange(chosen.size)
+            mine = number[body[entries.row]] >= 0
+            row, column = entries.row[mine], entries.col[mine]
+            blocks = np.zeros((chosen.size, size, size))
+            np.add.at(blocks, (number[body[row]], place[row], place[column]), entries.data[mine])
+            columns = order[begin[chosen][:, None] + np.arange(size)]
+            i.append(np.repeat(columns, size, axis=1).ravel())
+            j.append(np.tile(columns, (1, size)).ravel())
+            value.append(np.linalg.inv(blocks).ravel())
+        M_inv = csc_array((np.concatenate(value), (np.concatenate(i), np.concatenate(j))), shape=(nv, nv))
+        X = M_inv @ csc_array((W_value, W_col, W_start), shape=(nv, n))
+        return X.indptr, X.indices, X.data
     width = 256
     starts, columns, values = [np.zeros(1, dtype=np.int64)], [], []
     for begin in range(0, n, width):
