@@ -12,11 +12,11 @@ import pytest
 import scipy.sparse
 
 import saltus as sl
+from saltus.compile.lanes import dot_bodies, push_body
 from saltus.compile.seam import exposed, interpreted
 from saltus.contact import NSGS, ContactProblem, Portfolio
 from saltus.contact.coloured import ColouredNSGS, step_spatial
 from saltus.contact.colouring import schedule
-from saltus.contact.lanes import dot_bodies, push_body
 from saltus.contact.packed import packed
 from saltus.errors import ModelError, SettingError
 from saltus.laws import COULOMB_SPATIAL, frictional_local

@@ -60,6 +60,8 @@ LOCAL = types.FunctionType(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the 
 CONE = types.FunctionType(I(I, F, A))  # kind mu -> P projected onto its set, in place
 SOLVE = types.FunctionType(I(CONTACTS, LOCAL, CONE, A, A, A, A, A, J))  # .. settings P u info work iwork
 
+# one colour of a large problem, see contact/coloured.py
+TREAT = types.FunctionType(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
 RESIDUAL = types.FunctionType(F(CONTACTS, CONE, A, A, A))  # P -> u, work; the scaled natural map
 JOINTS = types.FunctionType(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltus/reaction.py
 

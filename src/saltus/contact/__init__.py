@@ -1,28 +1,49 @@
-"""Contact problems and their solvers: one solver per file, one yardstick for all."""
+"""Contact problems and their solvers: one solver per file, one yardstick for all.
 
-from typing import TYPE_CHECKING
+What every run needs is imported at once, the rest when it is asked for: scipy's sparse matrices alone take as long as
+all of it.
+"""
 
-from saltus.contact.admm import ADMM
-from saltus.contact.conic import ConicFixedPoint
-from saltus.contact.diagnosis import diagnose
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from saltus.contact.direct import Direct
 from saltus.contact.homotopy import Homotopy
 from saltus.contact.lemke import Lemke
 from saltus.contact.nsgs import NSGS
 from saltus.contact.portfolio import Portfolio
 from saltus.contact.problem import ContactProblem, ContactResult
-from saltus.contact.redundancy import minimum_norm, uniqueness
 from saltus.contact.semismooth_newton import SemismoothNewton
 
 if TYPE_CHECKING:
+    from saltus.contact.admm import ADMM
+    from saltus.contact.coloured import ColouredNSGS
+    from saltus.contact.conic import ConicFixedPoint
+    from saltus.contact.diagnosis import Diagnosis, diagnose
+    from saltus.contact.redundancy import minimum_norm, uniqueness
     from saltus.io.fclib import read_fclib, write_fclib
+
+# the files lie above the contact problems: this is their door
+_LATER = {
+    "ADMM": "saltus.contact.admm",
+    "ColouredNSGS": "saltus.contact.coloured",
+    "ConicFixedPoint": "saltus.contact.conic",
+    "Diagnosis": "saltus.contact.diagnosis",
+    "diagnose": "saltus.contact.diagnosis",
+    "minimum_norm": "saltus.contact.redundancy",
+    "uniqueness": "saltus.contact.redundancy",
+    "read_fclib": "saltus.io.fclib",
+    "write_fclib": "saltus.io.fclib",
+}
 
 __all__ = [
     "ADMM",
     "NSGS",
+    "ColouredNSGS",
     "ConicFixedPoint",
     "ContactProblem",
     "ContactResult",
+    "Diagnosis",
     "Direct",
     "Homotopy",
     "Lemke",
@@ -36,10 +57,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str):
-    """Open the door to the files, which lie above the contact problems."""
-    if name in ("read_fclib", "write_fclib"):
-        from saltus.io import fclib
-
-        return getattr(fclib, name)
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

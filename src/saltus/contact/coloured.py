@@ -14,14 +14,13 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
-from numba import types
 
+from saltus.compile.lanes import dot_bodies, foresee, fused, push_body
 from saltus.compile.seam import larger, ready, smaller, unit, vec, whole
-from saltus.compile.types import CONE, LOCAL, A, F, I, J
-from saltus.contact.lanes import dot_bodies, foresee, fused, push_body
+from saltus.compile.team import SHARED, STOP, meet
+from saltus.compile.types import CONE, LOCAL, TREAT, A, F, I, J
 from saltus.contact.packed import CHUNK, HEADER, Packed, packed
 from saltus.contact.problem import ContactProblem, ContactResult
-from saltus.contact.team import SHARED, STOP, meet
 from saltus.errors import ModelError, SettingError
 from saltus.laws import COULOMB_SPATIAL
 from saltus.status import Status
@@ -38,7 +37,6 @@ AHEAD = 4  # contacts between the one that is treated and the one whose velociti
 ALIGNED = 1e-5  # turn of the direction of slip after which the next one, its square, is left to the next sweep
 BREATH = 1_000_000  # contacts treated between two looks for an interrupt, about 50 ms
 SHARE = 1500  # contacts for which another thread pays
-TREAT = types.FunctionType(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
 
 
 @unit(I(LOCAL, A, I, F, A, I, F, F, F, A), small=True)

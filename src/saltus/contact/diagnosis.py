@@ -75,14 +75,19 @@ class Diagnosis:
         return self.message
 
 
-def diagnose(problem: ContactProblem, P=None, *, tol: float = 1e-9) -> Diagnosis:
+def diagnose(problem: ContactProblem, P=None, *, tol: float = 1e-9, search: bool = True) -> Diagnosis:
     """Say whether a contact problem has a solution, or prove that it has none and name the contacts.
 
-    P [N s] is a guess or the result of a solver, tol the scaled residual that confirms a solution.
+    Parameters
+    ----------
+    problem : the contact problem
+    P : a guess, or with what a solver ended [N s]
+    tol : scaled residual that confirms a solution [-]
+    search : whether solvers look for a solution first; without, only P and the cases of the laws are tried
     """
     if not 0.0 < tol < 1.0:
         raise SettingError(f"diagnose: tol = {tol} must lie between 0 and 1; it is a relative residual")
-    P, error = _solution(problem, P, tol)
+    P, error = _solution(problem, P, tol, search)
     if error <= tol:
         message = f"The contact problem is solvable: impulses with a residual of {error:.1e} were found."
         return Diagnosis("solvable", (), P, message)
@@ -113,20 +118,20 @@ def blame(problem: ContactProblem, P=None, status: Status = Status.CONTACT_STALL
 
     Those of a proof if there is one, else those that P serves worst; none for OK or a problem that is solvable.
     """
-    return () if status == Status.OK else diagnose(problem, P).contacts
+    return () if status == Status.OK else diagnose(problem, P, search=P is None).contacts
 
 
 # ---- solutions
 
 
-def _solution(problem: ContactProblem, P, tol: float) -> tuple[np.ndarray, float]:
+def _solution(problem: ContactProblem, P, tol: float, search: bool) -> tuple[np.ndarray, float]:
     """Return the best impulses at hand and their residual: those given, else what a solver finds."""
     best, error = np.zeros(problem.n), problem.residual(np.zeros(problem.n))
     if P is not None:
         P = np.asarray(P, dtype=np.float64)
         P = np.where(np.isfinite(P), P, 0.0)
         best, error = (P, problem.residual(P)) if problem.residual(P) <= error else (best, error)
-    if error <= tol:
+    if error <= tol or not search:
         return best, error
     plain = all(kind in (BILATERAL, UNILATERAL) for kind in problem.kinds)
     for solver in (*((Lemke(),) if plain else ()), Portfolio(tol=min(1e-12, tol), max_sweeps=5000)):

@@ -301,8 +301,17 @@ class Lemke:
         """Solve a contact problem; the start P0 is not used.
 
         Where pivoting fails and there are no more than 10 rows, all complementary bases are tried before the
-        problem is called unsolvable. With more rows a ray proves that for symmetric semidefinite D only.
+        problem is called unsolvable. With more rows a ray proves that for symmetric semidefinite D only. `contacts`
+        names those that exclude a solution.
         """
+        result = self._solved(problem, P0)
+        if result.status != Status.CONTACT_UNSOLVABLE:
+            return result
+        from saltus.contact.diagnosis import blame
+
+        return replace(result, contacts=blame(problem, result.P, result.status))
+
+    def _solved(self, problem: ContactProblem, P0) -> ContactResult:
         result = run(self, problem, P0)
         if result.converged or problem.n == 0:
             return result

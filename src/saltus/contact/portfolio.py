@@ -2,7 +2,9 @@
 
 No single method solves all contact problems. Sweeps are cheap and solve most of them, but creep where contacts are
 redundant; Newton's method jumps there, but needs a good start; the curve from a shifted D needs none, but takes the
-time of many iterations. What counts is the residual, whoever reached it.
+time of many iterations. What counts is the residual, whoever reached it. These three take turns in one kernel, which
+runs use as well. For single problems there are more: Lemke's method without friction, coloured sweeps for many rows,
+ADMM where all else fails, and a diagnosis of what has no solution.
 
 Members of the kernel: another one gets a number and a line in `MEMBERS`, a turn in `_member`, a branch in
 `alternate`, its settings behind the others.
@@ -106,7 +108,8 @@ class Portfolio:
     sweeps : sweeps before Newton's method is tried for the first time; three per row where that is more,
         because an iteration costs as much as many sweeps there.
     max_sweeps : sweeps of all turns after which the problem counts as stalled.
-    max_rows : most rows for which other members than NSGS are tried; larger problems are swept only.
+    max_rows : most rows for which other members than sweeps are tried in a run. `solve` gives larger problems to
+        ColouredNSGS and, up to ten times as many rows, to ADMM.
     max_iterations : iterations of Newton's method from one start.
     max_steps : steps along one curve of solutions.
     rounding : relative size of residuals, measured against the terms of u, that counts as rounding error; as in NSGS.
@@ -162,34 +165,67 @@ class Portfolio:
     def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
         """Solve a contact problem, from the impulses P0 [N s] (zero by default).
 
-        Without friction Lemke's method comes first. `solver` of the result names the member that succeeded.
+        `solver` of the result names the member that succeeded. Where none did, a proof that there is no solution is
+        looked for; `contacts` names those in the proof, or those that are served worst.
         """
         result = self._solved(problem, P0)
+        if not result.converged and not result.contacts and problem.n <= self.max_rows:
+            return self._explained(problem, result)
         if self.minimum_norm and result.converged:
-            from saltus.contact import redundancy  # pyright: ignore[reportAttributeAccessIssue]
+            from saltus.contact.redundancy import minimum_norm
 
-            return redundancy.minimum_norm(problem, result)
+            return minimum_norm(problem, result)
         return result
 
     def _solved(self, problem: ContactProblem, P0) -> ContactResult:
         if problem.n > self.max_rows:
-            large = self._large(problem, P0)
-            if large is not None:
-                return large
-        elif problem.n > 0 and P0 is None and np.all(problem.kinds <= UNILATERAL):
+            return self._large(problem, P0)
+        if problem.n > 0 and P0 is None and np.all(problem.kinds <= UNILATERAL):
             pivoted = Lemke(tol=self.tol).solve(problem)
             if pivoted.converged or pivoted.status == Status.CONTACT_UNSOLVABLE:
                 return replace(pivoted, solver=f"{self.name} ({pivoted.solver})")
             P0 = pivoted.P
         watched = _Watched(**{name: getattr(self, name) for name in self.__dataclass_fields__})
         result = run(watched, problem, P0)
-        if not result.converged or problem.n == 0:
+        if problem.n == 0 or result.status == Status.CONTACT_UNSOLVABLE:
             return result
-        return replace(result, solver=f"{self.name} ({MEMBERS[int(watched.seen[-1])]})")
+        if result.converged:
+            return replace(result, solver=f"{self.name} ({MEMBERS[int(watched.seen[-1])]})")
+        return self._last(problem, result)
 
-    def _large(self, problem: ContactProblem, P0) -> ContactResult | None:
-        """Solve a problem with more than max_rows rows by a member for these; None leaves it to the sweeps."""
-        return None
+    def _large(self, problem: ContactProblem, P0) -> ContactResult:
+        """Solve a problem with more than max_rows rows."""
+        from saltus.contact.coloured import ColouredNSGS
+
+        result = ColouredNSGS(tol=self.tol, max_sweeps=self.max_sweeps, rounding=self.rounding).solve(problem, P0)
+        if result.converged:
+            return replace(result, solver=f"{self.name} ({result.solver})")
+        return result if problem.n > 10 * self.max_rows else self._last(problem, result)
+
+    def _last(self, problem: ContactProblem, stalled: ContactResult) -> ContactResult:
+        """Let ADMM try what the others did not solve; return the better one of both results."""
+        from saltus.contact.admm import ADMM
+
+        result = ADMM(tol=self.tol, max_rows=self.max_rows).solve(problem, stalled.P)
+        if result.converged or result.status == Status.CONTACT_UNSOLVABLE:
+            return replace(result, solver=f"{self.name} ({result.solver})")
+        return stalled if stalled.residual <= result.residual else replace(result, solver=self.name)
+
+    def _explained(self, problem: ContactProblem, result: ContactResult) -> ContactResult:
+        """Return the result with what a diagnosis says: who is to blame, or after all a solution."""
+        from saltus.contact.diagnosis import diagnose
+
+        found = diagnose(problem, result.P, tol=self.tol, search=False)
+        if found.verdict == "solvable":
+            P, solver = found.certificate, f"{self.name} (branching)"
+            u, certificate = problem.u(P), problem.residual(P)
+            return replace(
+                result, P=P, u=u, residual=certificate, converged=True, solver=solver, message=found.message,
+                status=Status.OK,
+            )  # fmt: skip
+        status = Status.CONTACT_UNSOLVABLE if found.proven else result.status
+        message = f"{result.message} {found.message}"
+        return replace(result, contacts=found.contacts, status=status, message=message)
 
 
 @dataclass(frozen=True, kw_only=True)
