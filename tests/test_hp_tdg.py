@@ -157,8 +157,7 @@ def test_the_ball_flies_with_degree_one_and_an_interval_per_flight():
 def test_smooth_motion_takes_high_degrees_for_small_tolerances():
     problem = problems.double_pendulum()
     coarse, fine = (solve(problem, tol) for tol in (1e-3, 1e-10))
-    assert np.median(coarse.step_degree) <= 6
-    assert np.median(fine.step_degree) >= 11
+    assert np.median(fine.step_degree) >= max(11, np.median(coarse.step_degree) + 4)
     assert fine.work["steps"] <= 2 * coarse.work["steps"]
 
 

@@ -105,6 +105,7 @@ LEARNING_SYSTEM = 96  # unknowns up to which a new matrix per sweep costs less t
 CUT, SHORTEST_CUT = 0.95, 0.3  # an interval is cut after a first look to less, but not below
 BEYOND = 2e-3  # how far an interval reaches beyond an impact that a first look has seen
 LEAST_GAIN = 2.0  # log of what a first look must gain
+SOLVED_FORCES = 1.0  # last correction, in units of the tolerance, that the forces of held contacts may lack
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
 # D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is tried on
 # a longer one; it stays if that is faster, and goes when intervals are short for the rate
@@ -253,7 +254,7 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
                     return status
         if not fixed and fit[FIT_KNOWN] == 1.0 and numbers[SERIES_T] != t:
             status = look(model, settings, degree, t, h, frame, iwork, record)
-            if numbers[SERIES_T] == t:
+            if status == 0 and numbers[SERIES_T] == t:
                 h = marks[frames.LIMIT]
                 degree = least_degree(fit, kappa_of(settings, 0), h, degree)
                 status = predict(model, settings, degree, t, h, frame, iwork, record)
@@ -309,6 +310,9 @@ def look(model, settings, degree, t, h, frame, iwork, record):
     expand(model, settings, low, t, h, frame)
     numbers[SERIES_ROUGH] = 1.0
     levels_of(model, settings, low, h, frame)
+    for i in range((low + 1) * model.layout[NV]):
+        if not abs(own(settings, frame, SERIES)[i]) < 1e300:
+            return STALLED  # beyond a contact forces need not exist
     quicken(fit, own(settings, frame, LEVELS), low, h)
     # what was seen may be too fast for the interval
     longest = larger(longest_step(fit, kappa_of(settings, 0), AIM, degree), SHORTEST_CUT * h)
@@ -730,7 +734,8 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
         left = moved * trusted / (1.0 - trusted)
         if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / settings[RTOL]:
-            converged = True
+            # contact forces are those of the states before the last correction
+            converged = not acting or moved <= larger(SOLVED_FORCES, rough)
         if sweep == 1:
             guess = moved
         moved_before = moved
@@ -767,7 +772,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
         own(settings, frame, J_Q)[i] = J_q[(end - 1) * nv * nv + i]
         own(settings, frame, J_V)[i] = J_v[(end - 1) * nv * nv + i]
         numbers[FACTORED_H] = 0.0
-    settle_powers(model, settings, degree, t, h, 1 if linear or free else 0, frame)
+    settle_powers(model, settings, degree, t, h, frame)
     for i in range(nq):
         q[i] = Q[(n - 1) * nq + i]
     for i in range(nv):
@@ -777,11 +782,12 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     return 0
 
 
-@unit(I(MODEL, A, I, F, F, I, A))
-def settle_powers(model, settings, degree, t, h, single, frame):
-    """Correct the powers of the forces: they belong to the velocity that is integrated, not to that of the stages.
+@unit(I(MODEL, A, I, F, F, A))
+def settle_powers(model, settings, degree, t, h, frame):
+    """Write the powers of the forces that belong to the velocity that is integrated, not to that of the stages.
 
-    single: 1 when the only sweep saw the forces of the guess, so that M a stands for them.
+    What M a does at that velocity and the contacts take away is what forces and moving constraints give: the last
+    sweep saw the forces of other states, but the books must balance.
     """
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], degree + 1
@@ -789,7 +795,7 @@ def settle_powers(model, settings, degree, t, h, single, frame):
     c, S = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + 3 * n + POSITION * n * n, n * n)
     stages, v_0 = own(settings, frame, STAGE), part(settings, frame, frames.V_START)
     f, M = part(settings, frame, frames.FORCE), part(settings, frame, frames.MASS)
-    V, a = vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
+    a = vec(stages, n * (2 * nq + nv), n * nv)
     powers = vec(stages, n * (2 * nq + 2 * nv + 2 * nr), n * width)
     constant = (layout[FLAGS] & M_CONSTANT) != 0
     for k in range(n):
@@ -798,13 +804,14 @@ def settle_powers(model, settings, degree, t, h, single, frame):
         for i in range(nv):
             f[i] = 0.0
         multiply(layout, M, vec(a, k * nv, nv), f)
-        if single == 1:
-            powers[k * width] = 0.0
+        powers[k * width] = -powers[k * width + 1]
+        for i in range(POWERS, width):
+            powers[k * width] += powers[k * width + i]
         for i in range(nv):
             true = v_0[i]
             for j in range(n):
                 true += h * S[k * n + j] * a[j * nv + i]
-            powers[k * width] += f[i] * (true if single == 1 else true - V[k * nv + i])
+            powers[k * width] += f[i] * true
     return 0
 
 
