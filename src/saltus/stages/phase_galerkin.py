@@ -714,13 +714,14 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
             change[i] -= a[i]
         if newton:
             solve_dense(vec(G, 0, m * m), vec(change, first * nv, m), pivots)
-        moved = 0.0
+        moved, total = 0.0, 0.0
         for k in range(first, end):
             for i in range(nv):
+                total += abs(change[k * nv + i])
                 a[k * nv + i] += change[k * nv + i]
                 scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(V[k * nv + i]))
                 moved = larger(moved, h * abs(change[k * nv + i]) / scale)
-        if not moved < 1e300:
+        if not total < 1e300:  # `larger` passes over what is not a number
             return STALLED
         if linear or free:
             converged = True
@@ -779,6 +780,8 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
         v[i] = v_0[i]
         for k in range(n):
             v[i] += h * b[k] * a[k * nv + i]
+        if not abs(v[i]) < 1e300:
+            return STALLED
     return 0
 
 
