@@ -9,15 +9,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import h5py
 import numpy as np
 import scipy.sparse
 from ball_against_siconos import SICONOS_PYTHON, siconos_is_there
 from packing import packing
 from rows import Row
 
-from saltus.contact import ContactProblem
-from saltus.contact.coloured import ColouredNSGS
+from saltus.contact import ColouredNSGS, ContactProblem, read_fclib
 
 SIDE_SCRIPT = Path(__file__).with_name("siconos_contact.py")
 FCLIB = Path(os.environ.get("SALTUS_FCLIB", Path(__file__).resolve().parents[2] / "shared" / "fclib"))
@@ -111,21 +109,9 @@ def two_threads(problem: ContactProblem) -> Row:
     return Row(f"{problem.mu.size} contacts, two threads over one", one / two, "at least", 1.6, note=note)
 
 
-def fclib_matrix(group):
-    m, n, nz = (int(np.ravel(group[key][()])[0]) for key in ("m", "n", "nz"))
-    p, i, x = (np.ravel(group[key][()]) for key in ("p", "i", "x"))
-    if nz >= 0:
-        return scipy.sparse.coo_array((x[:nz], (i[:nz], p[:nz])), shape=(m, n)).tocsc()
-    form = scipy.sparse.csc_array if nz == -1 else scipy.sparse.csr_array
-    return form((x, i, p), shape=(m, n)).tocsc()
-
-
 def capsules() -> ContactProblem:
     """Return the problem Capsules-i125 of FCLib."""
-    with h5py.File(FCLIB / "Capsules-i125-1213.hdf5") as file:
-        group = file["fclib_local"]
-        vectors = {key: np.ravel(value[()]) for key, value in group["vectors"].items()}
-        return ContactProblem(fclib_matrix(group["W"]), vectors["q"], mu=vectors["mu"], dim=3)
+    return read_fclib(FCLIB / "Capsules-i125-1213.hdf5")
 
 
 def measure() -> list[Row]:

@@ -5,12 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from saltus.contact import NSGS, ContactProblem, Direct, Lemke, Portfolio, SemismoothNewton
-from saltus.contact.homotopy import Homotopy
+from saltus.contact import (
+    ADMM,
+    NSGS,
+    ColouredNSGS,
+    ContactProblem,
+    Direct,
+    Homotopy,
+    Lemke,
+    Portfolio,
+    SemismoothNewton,
+)
 from saltus.laws import NAMES, ROWS
 from saltus.status import Status
 
-SOLVERS = [NSGS(), SemismoothNewton(), Homotopy(), Portfolio(), Lemke(tol=1e-12), Direct()]
+SOLVERS = [
+    NSGS(),
+    ColouredNSGS(tol=1e-12, threads=2),
+    SemismoothNewton(),
+    Homotopy(),
+    ADMM(tol=1e-12),
+    Portfolio(),
+    Lemke(tol=1e-12),
+    Direct(),
+]
 KINDS = {
     "unilateral": [1] * 6,
     "joints": [0, 1, 1, 0, 1, 1],

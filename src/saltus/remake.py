@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saltus.compile.seam import ready
-from saltus.compile.types import Contacts, Record, Scheme, Solver, State
+from saltus.compile.types import Record, Scheme, Solver, State
 from saltus.contact import ContactProblem
-from saltus.contact.problem import enter_solve
+from saltus.contact.problem import compiled
 from saltus.errors import FunctionError, SettingError
 from saltus.layout import NC, NR, NV
 from saltus.model import CompiledModel, compile_model
@@ -241,20 +240,12 @@ class _Remake:
         if isinstance(inner, Scheme):
             return scheme._replace(inner=self._listening(inner, linked))
 
+        kernel = compiled(linked)
+
         def solve(contacts, local, cone, settings, P, u, info, work, iwork):
-            status = ready(enter_solve)(
-                ready(linked.solve),
-                contacts,
-                ready(linked.local),
-                ready(linked.cone),
-                settings,
-                P,
-                u,
-                info,
-                work,
-                iwork,
-            )
-            self.met.append(MetProblem(_problem(contacts, self.active), P.copy(), self.active is None))
+            status = kernel(contacts, local, cone, settings, P, u, info, work, iwork)
+            problem = ContactProblem.from_kernel(contacts, self.active)
+            self.met.append(MetProblem(problem, P.copy(), self.active is None))
             return status
 
         def react(*arguments):
@@ -271,23 +262,3 @@ class _Remake:
         reaction = inner.reaction._replace(solver=solver, react=react)
         staged = inner.staged._replace(reaction=reaction)
         return scheme._replace(inner=inner._replace(solver=solver, react=react, reaction=reaction, staged=staged))
-
-
-def _problem(contacts: Contacts, names: tuple[str, ...] | None) -> ContactProblem:
-    """Return a problem as the solvers see it in the form u = D P + b."""
-    from scipy.sparse import csc_array
-
-    rows = np.array(contacts.rows).reshape(-1, 4)
-    W, X = (
-        _columns(csc_array, contacts.nv, rows[:, side : side + 2], np.array(place), np.array(value))
-        for side, place, value in ((0, contacts.W_col, contacts.W), (2, contacts.X_col, contacts.X))
-    )
-    D: Any = (W.T @ X).tocsr()
-    return ContactProblem(D, contacts.b, mu=contacts.mu, kinds=contacts.blocks[::3].tolist(), names=names)
-
-
-def _columns(kind, nv: int, ends: np.ndarray, places: np.ndarray, values: np.ndarray):
-    """Return the columns whose entries lie between these ends."""
-    part = np.concatenate([np.arange(begin, end) for begin, end in ends])
-    start = np.concatenate([[0], np.cumsum(ends[:, 1] - ends[:, 0])])
-    return kind((values[part], places[part], start), shape=(nv, len(ends)))

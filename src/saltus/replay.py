@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saltus.compile.seam import interpreted, ready
+from saltus.compile.seam import interpreted
 from saltus.compile.types import Record, State
-from saltus.contact.problem import ContactProblem, enter_solve
+from saltus.contact.problem import ContactProblem, compiled
 from saltus.errors import FunctionError, SaltusError
 from saltus.laws import BILATERAL
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
@@ -115,11 +115,11 @@ def recorded_problem(model: CompiledModel, plan: SchemePlan, t: float, h: float,
         plain = plain.inner
     solver = plain.inner.solver
 
+    kernel = compiled(solver)  # interpreted sweeps take minutes
+
     def solve(contacts, local, cone, settings, P, u, info, work, iwork):
-        # the compiled solver: interpreted sweeps take minutes
-        units = ready(solver.solve), contacts, ready(solver.local), ready(solver.cone)
-        status = ready(enter_solve)(*units, settings, P, u, info, work, iwork)
-        return keep(lambda: _active_problem(model, contacts), int(status))
+        status = kernel(contacts, local, cone, settings, P, u, info, work, iwork)
+        return keep(lambda: ContactProblem.from_kernel(contacts, _active_names(model, contacts)), status)
 
     def joints(model_now, lu, W, W_joint, target, origin, v, X, P, Z, work):
         v_free = v.copy()
@@ -138,13 +138,9 @@ def _with_inner(plan: SchemePlan, inner) -> SchemePlan:
     return dataclasses.replace(plan, inner=_with_inner(plan.inner, inner) if deeper else inner)
 
 
-def _active_problem(model: CompiledModel, contacts) -> ContactProblem:
-    """Return a record of active contacts as a problem of its own."""
+def _active_names(model: CompiledModel, contacts) -> list[str]:
+    """Return the names of the contacts that a problem consists of."""
     blocks, rows = contacts.blocks.reshape(-1, 3), contacts.rows.reshape(-1, 4)
-    W, X = np.zeros((len(rows), contacts.nv)), np.zeros((len(rows), contacts.nv))
-    for i, (W_begin, W_end, X_begin, X_end) in enumerate(rows):
-        np.add.at(W[i], contacts.W_col[W_begin:W_end], contacts.W[W_begin:W_end])
-        np.add.at(X[i], contacts.X_col[X_begin:X_end], contacts.X[X_begin:X_end])
     names, c = [], -1
     for first in blocks[:, 1]:
         # contacts are in order, and the entries of their first row begin where those of the system do
@@ -152,7 +148,7 @@ def _active_problem(model: CompiledModel, contacts) -> ContactProblem:
         while _begin(model, W_PTR, int(model.layout[model.layout[CONTACT_ROW] + c])) != rows[first, 0]:
             c += 1
         names.append(model.system.contact_names[c])
-    return ContactProblem(W @ X.T, contacts.b, mu=contacts.mu, kinds=[int(k) for k in blocks[:, 0]], names=names)
+    return names
 
 
 def _joint_problem(model: CompiledModel, W, X, v, target) -> ContactProblem:

@@ -179,6 +179,19 @@ class ContactProblem:
         problem._set(nv, laws, W_rows, X_rows, b, GlobalForm(M, W, f, w), names)
         return problem
 
+    @classmethod
+    def from_kernel(cls, contacts: Contacts, names: Sequence[str] | None = None) -> ContactProblem:
+        """Copy a problem that a run hands to its solver, in the form u = D P + b."""
+        from scipy.sparse import csc_array
+
+        ends = np.array(contacts.rows).reshape(-1, 4)
+        W, X = (
+            csc_array(_chosen_columns(ends[:, side : side + 2], columns, values), shape=(contacts.nv, len(ends)))
+            for side, columns, values in ((0, contacts.W_col, contacts.W), (2, contacts.X_col, contacts.X))
+        )
+        D: Any = (W.T @ X).tocsr()
+        return cls(D, contacts.b, mu=contacts.mu, kinds=contacts.blocks[::3].tolist(), names=names)
+
     def _set(self, nv, laws, W_rows, X_rows, b, given, names):
         kinds, mu = laws
         names = tuple(str(k) for k in range(len(kinds))) if names is None else tuple(str(name) for name in names)
@@ -341,6 +354,16 @@ def run(solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = N
     return ContactResult(P, u, certificate, int(info[1]), converged, solver.name, message, status)
 
 
+def compiled(solver) -> Any:
+    """Return the compiled kernel of a solver record as a function that plain Python calls in place of the kernel."""
+
+    def solve(contacts, local, cone, settings, P, u, info, work, iwork):
+        laws = ready(solver.local), ready(solver.cone)
+        return int(ready(enter_solve)(ready(solver.solve), contacts, *laws, settings, P, u, info, work, iwork))
+
+    return solve
+
+
 # ---- the door
 
 
@@ -373,6 +396,13 @@ def _columns(matrix, name: str, shape: tuple[int, int], because: str):
         j = int(np.searchsorted(start, k, side="right")) - 1
         raise ModelError(f"{name}[{int(row[k])}, {j}] = {value[k]} is not a finite number")
     return start, row, value
+
+
+def _chosen_columns(ends: np.ndarray, columns, values) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return values, places and starts of the columns whose entries lie between these ends."""
+    part = np.concatenate([np.arange(begin, end) for begin, end in ends])
+    start = np.concatenate([[0], np.cumsum(ends[:, 1] - ends[:, 0])])
+    return np.array(values)[part], np.array(columns)[part], start
 
 
 def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray]:
