@@ -59,7 +59,7 @@ def measure() -> list[Row]:
 
     error = np.max(np.abs(np.concatenate([ours().q[-1], ours().v[-1]]) - end))
     theirs = np.max(np.abs(scipy_run(1e-11) - end))
-    mine, scipy_time = best(ours, 20), best(lambda: scipy_run(1e-11), 3)
+    mine, scipy_time = best(ours, 20), best(lambda: scipy_run(1e-11), 10)
     note = f"{1e3 * mine:.1f} ms with error {error:.0e} against {1e3 * scipy_time:.0f} ms with {theirs:.0e}"
     rows = [Row("oscillator, scipy DOP853 + events over EventDriven", scipy_time / mine, "at least", 20.0, note=note)]
 
@@ -67,7 +67,7 @@ def measure() -> list[Row]:
         return sl.solve(problem, scheme=sl.HpTDG(), tol=1e-7, progress=False)
 
     error = np.max(np.abs(np.concatenate([flagship().q[-1], flagship().v[-1]]) - end))
-    fast = best(flagship, 30)
+    fast = best(flagship, 100)
     note = f"{1e3 * fast:.2f} ms with error {error:.0e} against {1e3 * scipy_time:.0f} ms with {theirs:.0e}"
     rows.append(Row("oscillator, scipy DOP853 + events over HpTDG", scipy_time / fast, "at least", 100.0, note=note))
     what = "oscillator, Siconos event-driven over EventDriven"

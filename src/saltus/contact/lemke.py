@@ -134,19 +134,37 @@ def _eliminate(T, basis, free, smallest, contradiction):
     return 0
 
 
+@unit(I(B, J, J, J, F, F))
+def _enter(T, basis, free, chosen, smallest, noise):
+    """Let the impulses of the chosen rows enter; return 1 if the basis is a solution."""
+    n = T.shape[0]
+    for i in range(n):
+        if chosen[i] == 1 and free[i] == 0:
+            if not -T[i, n + i] > smallest:
+                return 0  # redundant
+            _pivot(T, basis, i, n + i)
+    for i in range(n):
+        if free[i] == 0 and T[i, 2 * n + 1] < -noise:
+            return 0
+    return 1
+
+
 @unit(SOLVE)
 def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
-    """Pivot from the artificial start to a complementary basis.
+    """Take the contacts that push at the start; pivot from the artificial start if that is no complementary basis.
 
     contacts / laws: local, cone / settings: max_pivots, tol, redundancy, contradiction
-    out     P: impulses; u: velocities; info: residual, pivots
+    in/out  P: start, of which the signs count -> impulses
+    out     u: velocities; info: residual, pivots
     """
     n, nv = contacts.b.shape[0], contacts.nv
     at = 2 * nv + 6  # behind what the residual needs
     scaling, T = vec(work, at, n + 1), mat(work, at + n + 1, n, 2 * n + 2)
     basis, free, tied = ivec(iwork, 0, n), ivec(iwork, n, n), ivec(iwork, 2 * n, n)
-    info[0], info[1] = math.inf, 0.0
+    info[0], info[1], warm = math.inf, 0.0, False
     for i in range(n):
+        tied[i] = 1 if P[i] > 0.0 else 0
+        warm = warm or P[i] > 0.0
         P[i] = 0.0
     _tableau(contacts, T, scaling, basis, free, work)
     status = _eliminate(T, basis, free, settings[2], settings[3])
@@ -155,6 +173,9 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
 
     noise = 1e-13  # what elimination leaves of a zero, max |b| being 1
     z0, row = 2 * n, -1
+    if warm and _enter(T, basis, free, tied, settings[2], noise) == 0:
+        _tableau(contacts, T, scaling, basis, free, work)
+        _eliminate(T, basis, free, settings[2], settings[3])
     for i in range(n):
         if free[i] == 0 and T[i, z0 + 1] < -noise and (row < 0 or T[i, z0 + 1] <= T[row, z0 + 1]):
             row = i
@@ -298,7 +319,7 @@ class Lemke:
         return kind in (BILATERAL, UNILATERAL)
 
     def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
-        """Solve a contact problem; the start P0 is not used.
+        """Solve a contact problem; where the contacts that push in P0 are those of the solution nothing is pivoted.
 
         Where pivoting fails and there are no more than 10 rows, all complementary bases are tried before the
         problem is called unsolvable. With more rows a ray proves that for symmetric semidefinite D only. `contacts`
