@@ -64,7 +64,7 @@ def measure() -> list[Row]:
     rows = [Row("oscillator, scipy DOP853 + events over EventDriven", scipy_time / mine, "at least", 20.0, note=note)]
 
     def flagship():
-        return sl.solve(problem, scheme=sl.HpTDG(), tol=1e-7, progress=False)
+        return sl.solve(problem, scheme=sl.HpTDG(), tol=1e-6, progress=False)
 
     error = np.max(np.abs(np.concatenate([flagship().q[-1], flagship().v[-1]]) - end))
     fast = best(flagship, 100)

@@ -103,6 +103,16 @@ class CompiledModel:
         return self.units.layout
 
     @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the contacts, then of the events, as the table of events numbers them."""
+        return (*self.system.contact_names, *self.event_names)
+
+    @functools.cached_property
+    def name_array(self) -> np.ndarray:
+        """The same as an array, which is never empty."""
+        return np.array(self.names or ("",))
+
+    @functools.cached_property
     def pinned(self):
         """The units as the march takes them."""
         return pin(self.units)

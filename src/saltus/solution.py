@@ -17,7 +17,7 @@ from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import SettingError
 from saltus.layout import NC, NJ, NQ, NV
 from saltus.profile import quadratic
-from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_ENERGY, EVENT_IMPULSE, KIND_NAMES
+from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_ENERGY, EVENT_IMPULSE, GAIN, KIND_NAMES
 from saltus.status import Status
 from saltus.system import System
 
@@ -643,18 +643,18 @@ def build_solution(
 ) -> Solution:
     """Make a Solution from the tables of a march."""
     system = model.system
-    names = (*system.contact_names, *model.event_names)
+    names = model.names
     table = np.zeros(len(events), dtype=event_type(names))
     table["t"] = events[:, 0]
     if len(events):
-        table["contact"] = np.array(names or ("",))[events[:, 1].astype(int)]
+        table["contact"] = model.name_array[events[:, 1].astype(int)]
         table["kind"] = KINDS[events[:, 2].astype(int)]
     for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
         table[name] = events[:, place : place + 3]
     table["count"], table["energy"] = events[:, EVENT_COUNT], events[:, EVENT_ENERGY]
-    gains = table[table["kind"] == "gain"]
-    if len(gains):
-        message = f"{message} {_gains(gains)}"
+    gains = events[:, 2] == GAIN
+    if gains.any():
+        message = f"{message} {_gains(table[gains])}"
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,

@@ -98,7 +98,7 @@ class HpTDG:
     def with_tolerance(self, rtol, atol) -> HpTDG:
         """Return the same scheme with another tolerance, the smaller of both."""
         given = [value for value in (rtol, atol) if value is not None]
-        if any(np.ndim(value) != 0 for value in given):
+        if any(not isinstance(value, float) and np.ndim(value) != 0 for value in given):
             raise SettingError("HpTDG has one tolerance for everything: give tol, a number")
         return _with_tolerance(self, float(min(given))) if given else self
 

@@ -2,8 +2,8 @@
 
 The Legendre coefficients s_k of the stage accelerations, in units of the tolerance, fall like B r^k. On an interval x
 times as long they are B x (r x)^k, so that the error estimate of degree m is kappa_m B r^(m + 1) x^(m + 2), kappa_m
-being what the estimator makes of the last polynomial. Of all degrees the one is taken that costs the fewest force
-evaluations per unit of time.
+being what the estimator makes of the last polynomial (arguments `kappa` are its logs). Of all degrees the one is taken
+that costs the fewest force evaluations per unit of time.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def expected_error(fit, kappa, h, degree):
     """Return the log of the error estimate that a degree would have on an interval of length h."""
 
     x = log(h / fit[FIT_H])
-    return log(kappa[degree]) + fit[FIT_LEVEL] + (degree + 1) * fit[FIT_RATE] + (degree + 2) * x
+    return kappa[degree] + fit[FIT_LEVEL] + (degree + 1) * fit[FIT_RATE] + (degree + 2) * x
 
 
 @unit(I(A, A, F, I, F, I))
@@ -92,7 +92,7 @@ def longest_step(fit, kappa, aim, degree):
 
     if fit[FIT_KNOWN] == 2.0:
         return fit[FIT_H] * exp(LONGEST)
-    x = (aim - log(kappa[degree]) - fit[FIT_LEVEL] - (degree + 1) * fit[FIT_RATE]) / (degree + 2)
+    x = (aim - kappa[degree] - fit[FIT_LEVEL] - (degree + 1) * fit[FIT_RATE]) / (degree + 2)
     x = smaller(x, LARGEST_RATE - fit[FIT_RATE])
     return fit[FIT_H] * exp(smaller(x, LONGEST))
 
@@ -114,6 +114,15 @@ def best_degree(fit, kappa, degree, top, sweeps, extra):
     return best
 
 
+@unit(I(A, A, F, I, F, I))
+def first_degree(fit, kappa, x, end, aim, otherwise):
+    """Return the lowest degree from 2 to end - 1 whose error estimate, on exp(x) lengths, is below exp(aim)."""
+    for m in range(2, end):
+        if kappa[m] + fit[FIT_LEVEL] + (m + 1) * fit[FIT_RATE] + (m + 2) * x <= aim:
+            return m
+    return otherwise
+
+
 @unit(I(A, A, F, I, F))
 def rough_degree(fit, kappa, h, degree, aim):
     """Return the lowest degree whose error estimate on an interval of length h is below exp(aim), 0 for none worth it.
@@ -122,10 +131,7 @@ def rough_degree(fit, kappa, h, degree, aim):
     """
     if fit[FIT_KNOWN] != 1.0:
         return 0
-    for m in range(2, degree - LEAST + 1):
-        if expected_error(fit, kappa, h, m) <= aim:
-            return m
-    return 0
+    return first_degree(fit, kappa, log(h / fit[FIT_H]), degree - LEAST + 1, aim, 0)
 
 
 @unit(I(A, A, I, F))
@@ -153,9 +159,7 @@ def least_degree(fit, kappa, h, degree):
 
     if fit[FIT_KNOWN] == 2.0:
         return 1
-    if log(h / fit[FIT_H]) + fit[FIT_RATE] > LARGEST_RATE:
+    x = log(h / fit[FIT_H])
+    if x + fit[FIT_RATE] > LARGEST_RATE:
         return degree
-    for m in range(2, degree):
-        if expected_error(fit, kappa, h, m) <= AIM:
-            return m
-    return degree
+    return first_degree(fit, kappa, x, degree, AIM, degree)

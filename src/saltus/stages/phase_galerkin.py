@@ -74,7 +74,7 @@ from saltus.status import Status
 STALLED = int(Status.NEWTON_STALLED)
 # the numbers of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
 # length are fixed; where its own vectors lie; per degree where D-, D+, samples, Legendre transform and lift begin; then
-# kappa of every degree, for D- and D+
+# the logs of kappa of every degree, for D- and D+
 STANDING, TOP, BEGIN_WITH, FIXED, OWN_AT, DEGREES_AT, KAPPA_AT, STIFF_KAPPA_AT, HEAD = range(9)
 MINUS, PLUS, SAMPLED, LEGENDRE, LIFT, PER_DEGREE = range(6)
 RAISED = 2  # positions are of a degree higher by two than accelerations: so are the nodes of what is handed on
@@ -114,7 +114,7 @@ FAST, SLOW, PATIENCE, LEAP, GAIN, PAUSE, PROBATION = 2.0, 1.0, 8, 8.0, 1.5, -100
 
 @functools.cache
 def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.ndarray, np.ndarray]:
-    """Return per degree D-, D+, samples, Legendre transform, lift to the raised nodes; and kappa of both families.
+    """Return per degree D-, D+, samples, Legendre transform, lift to raised nodes; and log(kappa) of both families.
 
     The lift: values, integrals and double integrals at the raised nodes of a polynomial given at its own.
     """
@@ -134,7 +134,7 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
         lift = np.concatenate([minus.interpolation(raised), *minus.integrals(raised)])
         made[-1][1] = packed(plus)
         made[-1] += [np.linalg.inv(vandermonde).ravel(), lift.ravel()]
-    return made, np.maximum(kappa, 1e-300), np.maximum(stiff_kappa, 1e-300)
+    return made, np.log(np.maximum(kappa, 1e-300)), np.log(np.maximum(stiff_kappa, 1e-300))
 
 
 def own_sizes(layout, top: int) -> list[int]:
@@ -195,7 +195,7 @@ def table_of(settings, degree, stiff):
 
 @unit(A(A, I), small=True)
 def kappa_of(settings, stiff):
-    """Return kappa of all degrees of a family."""
+    """Return log(kappa) of all degrees of a family."""
     at = whole(settings[PHASE_AT])
     return vec(
         settings, whole(settings[at + (STIFF_KAPPA_AT if stiff == 1 else KAPPA_AT)]), whole(settings[at + TOP]) + 1
@@ -897,7 +897,7 @@ def judge(model, settings, task, degree, t, h, frame, record):
         decay = larger(0.1, smaller(1.0, larger(levels[degree], levels[degree - 1]) / larger(levels[0], 1e-300)))
     # by symmetry the last coefficient may vanish, and with it the jump: then the one before says how large it could be
     if degree >= 2:
-        error = larger(error, kappa[degree] * larger(levels[degree], levels[degree - 1] * decay))
+        error = larger(error, exp(kappa[degree]) * larger(levels[degree], levels[degree - 1] * decay))
     # low degrees err at the end of an interval as much as in between, and these errors add up
     if degree <= LOW:
         error *= ADDS_UP
