@@ -109,7 +109,7 @@ def _solve(path: str, kind: type, given: dict[str, Any], own: dict[str, Any]) ->
     result = solver.solve(problem)
     seconds = time.perf_counter() - began
     solved = result.converged and result.residual <= tol
-    _say("solver", solver.name if result.solver == solver.name else f"{solver.name}, by {result.solver}")
+    _say("solver", result.solver if result.solver.startswith(solver.name) else f"{solver.name}, by {result.solver}")
     _say("residual", f"{_size(result.residual)}, computed independently; {'below' if solved else 'not below'} {tol:g}")
     _say("iterations", f"{result.iterations:,} in {seconds:.2g} s")
     if result.unique is not None:

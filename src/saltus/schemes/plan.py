@@ -16,6 +16,7 @@ from saltus.contact import Direct, Lemke, Portfolio
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
+from saltus.expansion import react_poisson
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.layout import FLAGS, KIND, NC, NJ, NR, POISSON, TANGENTIAL
 from saltus.reaction import (
@@ -27,7 +28,6 @@ from saltus.reaction import (
     no_part,
     no_settle,
     react,
-    react_poisson,
 )
 
 if TYPE_CHECKING:
