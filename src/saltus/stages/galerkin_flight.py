@@ -8,8 +8,9 @@ import numpy as np
 
 from saltus.layout import NC, NV
 from saltus.stages.flight import Flight, make_flight
+from saltus.stages.galerkin_numbers import RAISED, galerkin_numbers, own_sizes
 from saltus.stages.interval import CLOSED, MOST, PROJECTED, REST, SETTINGS
-from saltus.stages.phase_galerkin import RAISED, galerkin_numbers, galerkin_phase, own_sizes
+from saltus.stages.phase_galerkin import galerkin_phase
 
 SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance

@@ -1,0 +1,260 @@
+"""Guesses of the intervals of HpTDG: from a polynomial or linearised forces, and the closings that they foresee."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.events.index_set import SLIP, STICK
+from saltus.events.polynomial import NONE
+from saltus.events.scan import SAMPLES, first_closing
+from saltus.layout import (
+    F_FREE,
+    FLAGS,
+    NC,
+    NJ,
+    NQ,
+    NV,
+    RATE_IDENTITY,
+)
+from saltus.stages import frame as frames
+from saltus.stages.frame import ATOL, FOUND, PHASE_AT, RTOL, part, remembered
+from saltus.stages.galerkin_matrix import (
+    factor_stages,
+    renew,
+)
+from saltus.stages.galerkin_numbers import (
+    CHANGE,
+    FORESEEN,
+    J_Q,
+    J_V,
+    LARGEST_SYSTEM,
+    LEGENDRE,
+    LEVELS,
+    LIFT,
+    MATRIX,
+    MINUS,
+    NUMBERS,
+    RAISED,
+    SAMPLED,
+    SCRATCH,
+    SERIES,
+    SERIES_H,
+    SERIES_N,
+    SERIES_ROUGH,
+    SERIES_T,
+    STAGE,
+    STIFF,
+    numbers_of,
+    own,
+    table_of,
+)
+from saltus.stages.interval import (
+    CLOSED,
+    move,
+    propagate,
+    solve_dense,
+)
+from saltus.stages.tableau import END, FIRST, NODE, VECTORS
+
+FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
+
+
+@unit(I(MODEL, A, I, F, F, A, J, RECORD))
+def predict(model, settings, degree, t, h, frame, iwork, record):
+    """Write guesses of the stage accelerations."""
+    layout, first = model.layout, whole(settings[PHASE_AT])
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    numbers = own(settings, frame, NUMBERS)
+    tab, n = table_of(settings, degree, whole(numbers[STIFF])), degree + 1
+    c, stages = vec(tab, VECTORS + NODE * n, n), own(settings, frame, STAGE)
+    a, a_0 = vec(stages, n * (2 * nq + nv), n * nv), remembered(settings, frame, frames.A_BEGIN)
+    series, terms = own(settings, frame, SERIES), whole(numbers[SERIES_N])
+    for k in range(n):
+        for i in range(nv):
+            a[k * nv + i] = a_0[i]
+    if terms > 0 and (numbers[SERIES_T] == t or t + h - numbers[SERIES_T] <= FARTHEST * numbers[SERIES_H]):
+        # what lies ahead of a polynomial is worth as many terms as still shrink there
+        begin, length = numbers[SERIES_T], numbers[SERIES_H]
+        inside = begin == t
+        end = 2.0 * (t + h - begin) / length - 1.0
+        if not inside:
+            terms = worth(series, terms, nv, end)
+        basis, start = own(settings, frame, LEVELS), own(settings, frame, SCRATCH)
+        legendre_values(2.0 * (t - begin) / length - 1.0, terms, basis)
+        for i in range(nv):
+            start[i] = 0.0
+            for j in range(terms):
+                start[i] += basis[j] * series[j * nv + i]
+        for k in range(1, n):
+            legendre_values(2.0 * (t + c[k] * h - begin) / length - 1.0, terms, basis)
+            for i in range(nv):
+                total = -start[i]
+                for j in range(terms):
+                    total += basis[j] * series[j * nv + i]
+                a[k * nv + i] += total
+        return 0
+    if (layout[FLAGS] & F_FREE) != 0 and layout[NJ] == 0:
+        holds = False
+        for k in range(nc):
+            holds = holds or iwork[k] == SLIP or iwork[k] == STICK
+        if not holds:
+            return 0
+    # ---- behind an event: the forces linearised at the start
+    if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
+        return 0
+    status = renew(
+        model, settings, t, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START), a_0, frame,
+        iwork, record,
+    )  # fmt: skip
+    if status != 0:
+        return status
+    first, end = whole(tab[FIRST]), whole(tab[END])
+    Q, V, Q_dot = vec(stages, 0, n * nq), vec(stages, n * nq, n * nv), vec(stages, n * (nq + nv), n * nq)
+    change, G, J_q, J_v = (
+        own(settings, frame, CHANGE),
+        own(settings, frame, MATRIX),
+        own(settings, frame, J_Q),
+        own(settings, frame, J_V),
+    )
+    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
+    m = (end - first) * nv
+    pivots = ivec(iwork, iwork.shape[0] - m, m)
+    if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
+        return 0
+    for attempt in range(2):
+        propagate(tab, h, v_0, part(settings, frame, frames.IDLE), V, a, n, nv)
+        move(model, tab, h, q_0, Q, V, Q_dot, n)
+        for k in range(first, n):
+            for i in range(nv):
+                value = a_0[i] - a[k * nv + i]
+                for j in range(nv):
+                    value += J_q[i * nv + j] * (Q[k * nq + j] - q_0[j]) + J_v[i * nv + j] * (V[k * nv + j] - v_0[j])
+                change[k * nv + i] = value
+        if attempt == 0:
+            solve_dense(vec(G, 0, m * m), vec(change, first * nv, m), pivots)
+            for i in range(first * nv, end * nv):
+                a[i] += change[i]
+        else:  # stages that nothing waits for
+            for i in range(end * nv, n * nv):
+                a[i] += change[i]
+    return 0
+
+
+@unit(I(A, I, I, F))
+def worth(series, terms, nv, x):
+    """Return how many terms of a Legendre series still shrink at x > 1."""
+    last, before, now = 1e300, 1.0, x
+    for k in range(1, terms):
+        size = 0.0
+        for i in range(nv):
+            size = larger(size, abs(series[k * nv + i]))
+        size *= now
+        if size > last and k > 1:
+            return k
+        last = size if size > 0.0 else last
+        before, now = now, ((2.0 * k + 1.0) * x * now - k * before) / (k + 1.0)
+    return terms
+
+
+@unit(I(F, I, A))
+def legendre_values(x, terms, values):
+    """Write the Legendre polynomials at x."""
+    values[0] = 1.0
+    if terms > 1:
+        values[1] = x
+    for k in range(1, terms - 1):
+        values[k + 1] = ((2.0 * k + 1.0) * x * values[k] - k * values[k - 1]) / (k + 1.0)
+    return 0
+
+
+@unit(F(MODEL, A, I, F, F, A, J))
+def foresee(model, settings, degree, t, h, frame, iwork):
+    """Return the place of the first closing of the predicted motion, or NONE; remember the contact."""
+    layout = model.layout
+    nq, nv, nc, m = layout[NQ], layout[NV], layout[NC], degree + RAISED + 1
+    numbers, nodes = own(settings, frame, NUMBERS), part(settings, frame, frames.NODE_STATES)
+    c = vec(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m, m)
+    found = ivec(iwork, frames.I_VECTORS * nc, FOUND)
+    samples = vec(settings, numbers_of(settings, degree + RAISED, SAMPLED), (SAMPLES + 1) * m)
+    open_ones = False
+    for k in range(nc):
+        open_ones = open_ones or (iwork[k] != SLIP and iwork[k] != STICK)
+    if not open_ones:
+        return NONE
+    refine(model, settings, degree, h, frame)
+    place = first_closing(
+        model, c, samples, t, h, vec(nodes, 0, m * nq), vec(nodes, m * nq, m * nv), ivec(iwork, 0, nc),
+        settings[CLOSED], found, part(settings, frame, frames.SCAN),
+    )  # fmt: skip
+    if place < NONE:
+        numbers[FORESEEN] = found[0]
+    return place
+
+
+@unit(I(MODEL, A, I, F, A))
+def refine(model, settings, degree, h, frame):
+    """Write states at the raised nodes as the dense output has them: integrals of the polynomial of accelerations."""
+    layout = model.layout
+    nq, nv, n, m = layout[NQ], layout[NV], degree + 1, degree + RAISED + 1
+    at = numbers_of(settings, degree, LIFT)
+    E, S, D = vec(settings, at, m * n), vec(settings, at + m * n, m * n), vec(settings, at + 2 * m * n, m * n)
+    c = vec(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m, m)
+    stages, nodes = own(settings, frame, STAGE), part(settings, frame, frames.NODE_STATES)
+    a, rates = vec(stages, n * (2 * nq + nv), n * nv), vec(stages, n * (nq + nv), n * nq)
+    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
+    Q, V, Q_dot, a_node = (
+        vec(nodes, 0, m * nq),
+        vec(nodes, m * nq, m * nv),
+        vec(nodes, m * (nq + nv), m * nq),
+        vec(nodes, m * (2 * nq + nv), m * nv),
+    )
+    identity = (layout[FLAGS] & RATE_IDENTITY) != 0
+    for k in range(m):
+        for i in range(nv):
+            value, once, twice = 0.0, 0.0, 0.0
+            for j in range(n):
+                value += E[k * n + j] * a[j * nv + i]
+                once += S[k * n + j] * a[j * nv + i]
+                twice += D[k * n + j] * a[j * nv + i]
+            V[k * nv + i], a_node[k * nv + i] = v_0[i] + h * once, value
+            if identity:
+                Q_dot[k * nq + i] = V[k * nv + i]
+                Q[k * nq + i] = q_0[i] + h * (c[k] * v_0[i] + h * twice)
+    if not identity:
+        for k in range(m):
+            for i in range(nq):
+                value, once = 0.0, 0.0
+                for j in range(n):
+                    value += E[k * n + j] * rates[j * nq + i]
+                    once += S[k * n + j] * rates[j * nq + i]
+                Q_dot[k * nq + i], Q[k * nq + i] = value, q_0[i] + h * once
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, A))
+def expand(model, settings, degree, t, h, frame):
+    """Write the Legendre coefficients of the stage accelerations."""
+    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    numbers, stages, series = own(settings, frame, NUMBERS), own(settings, frame, STAGE), own(settings, frame, SERIES)
+    a, transform = vec(stages, n * (2 * nq + nv), n * nv), vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
+    for k in range(n):
+        for i in range(nv):
+            series[k * nv + i] = 0.0
+            for j in range(n):
+                series[k * nv + i] += transform[k * n + j] * a[j * nv + i]
+    numbers[SERIES_T], numbers[SERIES_H], numbers[SERIES_N], numbers[SERIES_ROUGH] = t, h, n, 0.0
+    return 0
+
+
+@unit(I(MODEL, A, I, F, A))
+def levels_of(model, settings, degree, h, frame):
+    """Write the sizes of the coefficients in units of the tolerance."""
+    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    series, levels, V = own(settings, frame, SERIES), own(settings, frame, LEVELS), own(settings, frame, STAGE)
+    v_0 = part(settings, frame, frames.V_START)
+    for k in range(n):
+        levels[k] = 0.0
+        for i in range(nv):
+            scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(V[n * nq + (n - 1) * nv + i]))
+            levels[k] = larger(levels[k], h * abs(series[k * nv + i]) / scale)
+    return 0

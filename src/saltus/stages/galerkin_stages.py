@@ -1,0 +1,320 @@
+"""The stage equations of an interval of HpTDG, solved by simplified Newton iterations that learn."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.events.index_set import SLIP, STICK
+from saltus.layout import (
+    F_FREE,
+    F_LINEAR,
+    FLAGS,
+    J_CONSTANT,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    RATE_IDENTITY,
+)
+from saltus.profile import multiply
+from saltus.record import ITERATIONS
+from saltus.stages import frame as frames
+from saltus.stages.frame import ATOL, FOUND, RTOL, part, remembered
+from saltus.stages.galerkin_matrix import (
+    factor_stages,
+    renew,
+)
+from saltus.stages.galerkin_numbers import (
+    BEFORE,
+    CHANGE,
+    CONTRACTION,
+    FACTORED_H,
+    GUESS,
+    J_KNOWN,
+    J_Q,
+    J_V,
+    LARGEST_SYSTEM,
+    LEARNING_SYSTEM,
+    LOOKED_DEGREE,
+    LOOKED_H,
+    MATRIX,
+    NUMBERS,
+    SERIES_N,
+    SERIES_ROUGH,
+    SERIES_T,
+    STAGE,
+    STAGE_J_Q,
+    STAGE_J_V,
+    STIFF,
+    SWEEPS_MEAN,
+    SWEEPS_NOW,
+    own,
+    table_of,
+)
+from saltus.stages.hold import POWERS, accelerate
+from saltus.stages.interval import (
+    HOLD_AT,
+    LARGEST,
+    MOST,
+    assemble,
+    factor_dense,
+    move,
+    propagate,
+    solve_dense,
+)
+from saltus.stages.secant import carry, learn
+from saltus.stages.tableau import END, FIRST, NODE, POSITION, VECTORS, WEIGHT
+from saltus.status import Status
+
+STALLED = int(Status.NEWTON_STALLED)
+MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
+SOLVED_FORCES = 1.0  # last correction, in units of the tolerance, that the forces of held contacts may lack
+SOLVED = 0.02  # of the tolerance: what the iteration may leave
+
+
+@unit(I(MODEL, A, A, F, A, A, A, A, I, A))
+def place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, before):
+    """Write the stage positions of stage velocities; where q_dot = B(q) v they are found by iteration."""
+    layout = model.layout
+    nq = layout[NQ]
+    if (layout[FLAGS] & RATE_IDENTITY) != 0:
+        return move(model, tab, h, q_0, Q, V, Q_dot, n)
+    for _ in range(MOST_PLACINGS):
+        for i in range(n * nq):
+            before[i] = Q[i]
+        move(model, tab, h, q_0, Q, V, Q_dot, n)
+        moved, size = 0.0, 0.0
+        for i in range(n * nq):
+            moved, size = larger(moved, abs(Q[i] - before[i])), larger(size, abs(Q[i]))
+        if not moved < 1e300:
+            return STALLED
+        if moved <= PLACED * (settings[ATOL] + settings[RTOL] * size) + 1e-16 * size:
+            return 0
+    return STALLED
+
+
+@unit(I(MODEL, A, I, F, F, F, A, J, RECORD))
+def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
+    """Solve the stages of the interval from their guesses; write its end state.
+
+    rough: error that may be left, in units of the tolerance, for a first look at the motion; 0 for the interval itself
+    """
+    layout = model.layout
+    nq, nv, nc, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NR], layout[FLAGS]
+    numbers, inner = own(settings, frame, NUMBERS), part(settings, frame, frames.INNER)
+    tab, n, width = table_of(settings, degree, whole(numbers[STIFF])), degree + 1, POWERS + nc
+    first, end = whole(tab[FIRST]), whole(tab[END])
+    c, b = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n)
+    stages, idle = own(settings, frame, STAGE), part(settings, frame, frames.IDLE)
+    Q, V, Q_dot, a = (
+        vec(stages, 0, n * nq),
+        vec(stages, n * nq, n * nv),
+        vec(stages, n * (nq + nv), n * nq),
+        vec(stages, n * (2 * nq + nv), n * nv),
+    )
+    at = n * (2 * nq + 2 * nv)
+    R, U, powers = vec(stages, at, n * nr), vec(stages, at + n * nr, n * nr), vec(stages, at + 2 * n * nr, n * width)
+    change, G, nodes = (
+        own(settings, frame, CHANGE),
+        own(settings, frame, MATRIX),
+        part(settings, frame, frames.NODE_STATES),
+    )
+    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
+    q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
+    r_0, powers_0 = remembered(settings, frame, frames.R_BEGIN), remembered(settings, frame, frames.POWERS_BEGIN)
+    direction = remembered(settings, frame, frames.DIRECTION)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    index, iroom = ivec(iwork, 0, nc), ivec(iwork, at, iwork.shape[0] - at)
+    m = (end - first) * nv
+    pivots = ivec(iwork, iwork.shape[0] - m, m)
+    acting = layout[NJ] > 0
+    for k in range(nc):
+        acting = acting or index[k] == SLIP or index[k] == STICK
+    free = (flags & F_FREE) != 0 and not acting
+    linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0 and not acting
+    linear = linear and ((flags & F_FREE) != 0 or ((flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
+    newton = not free and m <= LARGEST_SYSTEM
+    linear = linear and (newton or free)
+    learns = newton and not linear and (flags & RATE_IDENTITY) != 0 and m <= LEARNING_SYSTEM
+    J_q, J_v = own(settings, frame, STAGE_J_Q), own(settings, frame, STAGE_J_V)
+    for k in range(n):
+        for i in range(nq):
+            Q[k * nq + i] = q_0[i]
+        for i in range(nr):
+            R[k * nr + i] = r_0[i]
+    for i in range(width):
+        powers[i] = powers_0[i]
+
+    # ---- the matrix, from Jacobians in the middle of the predicted motion
+    if end > first and newton:
+        # a Jacobian costs nv evaluations, a sweep one per stage: it pays soon
+        stale = numbers[CONTRACTION] * (degree - 1) > 0.1 * nv
+        stale = stale or (2 * nv < degree and numbers[CONTRACTION] > 1e-5)
+        if linear:
+            stale = numbers[J_KNOWN] == 0.0
+        stale = stale and numbers[SERIES_N] > 0.0 and rough == 0.0
+        stale = stale and (
+            numbers[SERIES_T] != t or numbers[SERIES_ROUGH] == 1.0
+        )  # else the guess is as good as solved
+        learnt = learns and numbers[LOOKED_H] > 0.0 and rough == 0.0
+        if learnt:
+            low = whole(numbers[LOOKED_DEGREE])
+            low_tab, room_J = table_of(settings, low, 0), J_q.shape[0] // 2
+            nodes_low, stretch = vec(low_tab, VECTORS + NODE * (low + 1), low + 1), h / numbers[LOOKED_H]
+            low_first, low_end = whole(low_tab[FIRST]), whole(low_tab[END])
+            carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_q, room_J, room_J), J_q)
+            carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_v, room_J, room_J), J_v)
+            numbers[LOOKED_H], numbers[FACTORED_H] = 0.0, 0.0
+            assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
+            if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+                return STALLED
+        elif stale or numbers[J_KNOWN] == 0.0:
+            middle = n // 2
+            propagate(tab, h, v_0, idle, V, a, n, nv)
+            move(model, tab, h, q_0, Q, V, Q_dot, n)
+            status = renew(
+                model, settings, t + c[middle] * h, vec(Q, middle * nq, nq), vec(V, middle * nv, nv),
+                vec(a, middle * nv, nv), frame, iwork, record,
+            )  # fmt: skip
+            if status != 0:
+                return status
+        if not learnt and factor_stages(settings, degree, nv, h, frame, pivots) != 0:
+            return STALLED
+        for i in range(nv * nv * end if learns and not learnt else 0):
+            J_q[i], J_v[i] = own(settings, frame, J_Q)[i % (nv * nv)], own(settings, frame, J_V)[i % (nv * nv)]
+
+    # ---- iteration
+    converged, sweep, moved_before, rate, contraction = end <= first, 0, 0.0, numbers[CONTRACTION], 0.0
+    guess = 1.0
+    while not converged and sweep < whole(settings[MOST]):
+        sweep += 1
+        record.counters[ITERATIONS] += 1
+        propagate(tab, h, v_0, idle, V, a, n, nv)
+        status = place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, nodes)
+        if status != 0:
+            return status
+        for k in range(first, end):
+            status = accelerate(
+                model, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, 0,
+                vec(change, k * nv, nv), vec(R, k * nr, nr), vec(U, k * nr, nr), vec(powers, k * width, width), room,
+                iroom, record,
+            )  # fmt: skip
+            if status != 0:
+                return status
+        if learns:
+            learn(first, end, nv, 1 if sweep > 1 else 0, J_q, J_v, Q, V, change, own(settings, frame, BEFORE))
+            if sweep > 1:
+                assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
+                numbers[FACTORED_H] = 0.0
+                if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+                    return STALLED
+        for i in range(first * nv, end * nv):
+            change[i] -= a[i]
+        if newton:
+            solve_dense(vec(G, 0, m * m), vec(change, first * nv, m), pivots)
+        moved, total = 0.0, 0.0
+        for k in range(first, end):
+            for i in range(nv):
+                total += abs(change[k * nv + i])
+                a[k * nv + i] += change[k * nv + i]
+                scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(V[k * nv + i]))
+                moved = larger(moved, h * abs(change[k * nv + i]) / scale)
+        if not total < 1e300:  # `larger` passes over what is not a number
+            return STALLED
+        if linear or free:
+            converged = True
+            break
+        if moved_before > 0.0:
+            rate = moved / moved_before
+            contraction = rate if sweep == 2 else contraction
+            if rate > 0.9 and sweep > 2:
+                return STALLED
+        # the rate of the interval before is trusted for the first sweep, with room
+        trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
+        left = moved * trusted / (1.0 - trusted)
+        if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / settings[RTOL]:
+            # contact forces are those of the states before the last correction
+            converged = not acting or moved <= larger(SOLVED_FORCES, rough)
+        if sweep == 1:
+            guess = moved
+        moved_before = moved
+    if not converged:
+        return STALLED
+    if numbers[SERIES_T] != t:  # from outside of the interval
+        numbers[GUESS] = guess
+    if sweep > 1:  # that of the first Jacobian
+        numbers[CONTRACTION] = larger(contraction, 1e-6)
+    elif not newton:  # a single sweep shows no contraction, but plain iteration may take a longer interval again
+        numbers[CONTRACTION] *= 0.5
+    numbers[SWEEPS_NOW] = sweep
+    if end > first and rough == 0.0:
+        numbers[SWEEPS_MEAN] = 0.7 * numbers[SWEEPS_MEAN] + 0.3 * sweep
+
+    # ---- the stages of the solution, the one at the end, and the end itself
+    propagate(tab, h, v_0, idle, V, a, n, nv)
+    status = place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, nodes)
+    if status != 0:
+        return status
+    for k in range(end, n):
+        status = accelerate(
+            model, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, 0, vec(a, k * nv, nv),
+            vec(R, k * nr, nr), vec(U, k * nr, nr), vec(powers, k * width, width), room, iroom, record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+    if rough > 0.0:
+        for i in range(nv * nv * end if learns and sweep > 1 else 0):
+            J_q[J_q.shape[0] // 2 + i], J_v[J_v.shape[0] // 2 + i] = J_q[i], J_v[i]
+        numbers[LOOKED_H], numbers[LOOKED_DEGREE] = h if learns and sweep > 1 and nv == 1 else 0.0, degree
+        return 0
+    for i in range(nv * nv if learns and sweep > 1 else 0):  # what was learnt last is the best that is known
+        own(settings, frame, J_Q)[i] = J_q[(end - 1) * nv * nv + i]
+        own(settings, frame, J_V)[i] = J_v[(end - 1) * nv * nv + i]
+        numbers[FACTORED_H] = 0.0
+    settle_powers(model, settings, degree, t, h, frame)
+    for i in range(nq):
+        q[i] = Q[(n - 1) * nq + i]
+    for i in range(nv):
+        v[i] = v_0[i]
+        for k in range(n):
+            v[i] += h * b[k] * a[k * nv + i]
+        if not abs(v[i]) < 1e300:
+            return STALLED
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, A))
+def settle_powers(model, settings, degree, t, h, frame):
+    """Write the powers of the forces that belong to the velocity that is integrated, not to that of the stages.
+
+    What M a does at that velocity and the contacts take away is what forces and moving constraints give: the last
+    sweep saw the forces of other states, but the books must balance.
+    """
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], degree + 1
+    width, tab = POWERS + nc, table_of(settings, degree, 0)
+    c, S = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + 3 * n + POSITION * n * n, n * n)
+    stages, v_0 = own(settings, frame, STAGE), part(settings, frame, frames.V_START)
+    f, M = part(settings, frame, frames.FORCE), part(settings, frame, frames.MASS)
+    a = vec(stages, n * (2 * nq + nv), n * nv)
+    powers = vec(stages, n * (2 * nq + 2 * nv + 2 * nr), n * width)
+    constant = (layout[FLAGS] & M_CONSTANT) != 0
+    for k in range(n):
+        if k == 0 or not constant:
+            model.mass(t + c[k] * h, vec(stages, k * nq, nq), model.par, M)
+        for i in range(nv):
+            f[i] = 0.0
+        multiply(layout, M, vec(a, k * nv, nv), f)
+        powers[k * width] = -powers[k * width + 1]
+        for i in range(POWERS, width):
+            powers[k * width] += powers[k * width + i]
+        for i in range(nv):
+            true = v_0[i]
+            for j in range(n):
+                true += h * S[k * n + j] * a[j * nv + i]
+            powers[k * width] += f[i] * true
+    return 0
