@@ -18,7 +18,6 @@ from saltus.errors import (
     SlowFunctionWarning,
 )
 from saltus.event import Event
-from saltus.io import load
 from saltus.problem import Exact, Problem
 from saltus.solution import Solution
 from saltus.solve import resume, solve
@@ -26,6 +25,7 @@ from saltus.status import Status
 from saltus.system import Contact, Joint, System
 
 if TYPE_CHECKING:
+    from saltus.io import load
     from saltus.schemes import (
         AnyOrder,
         EventDriven,
@@ -45,9 +45,11 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    """Load schemes, the problem library and the studies when they are first asked for: most programs need few."""
+    """Import schemes, problems, studies and files when they are first asked for: most programs need few."""
     if name in ("problems", "study"):
         return importlib.import_module(f"saltus.{name}")
+    if name == "load":
+        return importlib.import_module("saltus.io.results").load
     if name in schemes.__all__:
         return getattr(schemes, name)
     raise AttributeError(f"module 'saltus' has no attribute {name!r}")

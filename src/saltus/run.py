@@ -36,7 +36,6 @@ from saltus.record import (
     JACOBIAN_CALLS,
     SWEEPS,
 )
-from saltus.replay import explain
 from saltus.solution import Solution, build_solution
 from saltus.status import Status
 
@@ -290,6 +289,8 @@ class Run:
         solution = self._solution(status, self._terminal_sentence() or status.sentence)
         if status in (Status.OK, Status.TERMINATED, Status.INTERRUPTED):
             return solution
+        from saltus.replay import explain  # here, because most runs end well
+
         t, h = self._step_now()
         message, cause = explain(self.model, self.plan, status, self.error, t, h, self.state)
         raise RunError(message, self._solution(status, message)) from cause

@@ -63,13 +63,17 @@ def directory(digest: str) -> pathlib.Path | None:
     if base is None:
         return None
     path = base / digest
+    if path.is_dir():
+        with contextlib.suppress(OSError):
+            os.utime(path)  # in use
+        return path
     path.mkdir(exist_ok=True, mode=0o700)
     _prune(base)
     return path
 
 
 def _prune(base: pathlib.Path, days: float = 60.0) -> None:
-    """Drop directories that no process has used for a while; a directory in use is touched here."""
+    """Drop directories that no process has used for a while."""
     now = time.time()
     for old in base.iterdir():
         try:
@@ -83,11 +87,16 @@ def _prune(base: pathlib.Path, days: float = 60.0) -> None:
 
 @functools.cache
 def _imports(path: pathlib.Path) -> frozenset[pathlib.Path]:
-    """Return the files of the saltus modules that one file imports when it runs (not for type checkers only)."""
+    """Return the files of the saltus modules that one file imports as it is imported itself, not for type checkers.
+
+    What functions import is left out: compiled code sees only what the module has.
+    """
     found: set[pathlib.Path] = set()
     todo: list[ast.AST] = [ast.parse(path.read_text())]
     while todo:
         node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):
+            continue
         if isinstance(node, ast.If) and getattr(node.test, "id", getattr(node.test, "attr", "")) == "TYPE_CHECKING":
             todo.extend(node.orelse)
             continue

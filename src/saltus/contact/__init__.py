@@ -8,19 +8,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from saltus.contact.direct import Direct
-from saltus.contact.homotopy import Homotopy
 from saltus.contact.lemke import Lemke
 from saltus.contact.nsgs import NSGS
-from saltus.contact.portfolio import Portfolio
 from saltus.contact.problem import ContactProblem, ContactResult
-from saltus.contact.semismooth_newton import SemismoothNewton
 
 if TYPE_CHECKING:
     from saltus.contact.admm import ADMM
     from saltus.contact.coloured import ColouredNSGS
     from saltus.contact.conic import ConicFixedPoint
     from saltus.contact.diagnosis import Diagnosis, diagnose
+    from saltus.contact.homotopy import Homotopy
+    from saltus.contact.portfolio import Portfolio
     from saltus.contact.redundancy import minimum_norm, uniqueness
+    from saltus.contact.semismooth_newton import SemismoothNewton
     from saltus.io.fclib import read_fclib, write_fclib
 
 # the files lie above the contact problems: this is their door
@@ -29,6 +29,9 @@ _LATER = {
     "ColouredNSGS": "saltus.contact.coloured",
     "ConicFixedPoint": "saltus.contact.conic",
     "Diagnosis": "saltus.contact.diagnosis",
+    "Homotopy": "saltus.contact.homotopy",
+    "Portfolio": "saltus.contact.portfolio",
+    "SemismoothNewton": "saltus.contact.semismooth_newton",
     "diagnose": "saltus.contact.diagnosis",
     "minimum_norm": "saltus.contact.redundancy",
     "uniqueness": "saltus.contact.redundancy",

@@ -12,11 +12,10 @@ import numpy as np
 from saltus.compile import seam
 from saltus.compile.pin import pin
 from saltus.compile.types import Plain, Reaction, Scheme, Solver, Staged, step_type
-from saltus.contact import Direct, Lemke, Portfolio
+from saltus.contact import Direct, Lemke
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
-from saltus.expansion import react_poisson
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.layout import FLAGS, KIND, NC, NJ, NR, POISSON, TANGENTIAL
 from saltus.reaction import (
@@ -144,8 +143,11 @@ def chosen_solver(given, layout: np.ndarray):
         return given
     if layout[NC] < 2:
         return Direct()
-    frictional = any(layout[layout[KIND] + c] > 1 for c in range(layout[NC]))
-    return Portfolio() if frictional else Lemke()
+    if not any(layout[layout[KIND] + c] > 1 for c in range(layout[NC])):
+        return Lemke()
+    from saltus.contact.portfolio import Portfolio  # here, because a ball does without
+
+    return Portfolio()
 
 
 def newton_only(layout: np.ndarray, name: str) -> None:
@@ -180,7 +182,9 @@ def reaction_plan(
         contact_solver.settings(),
     )
     correction = correct_drift if drift else no_drift
-    acting = react_poisson if int(layout[FLAGS]) & POISSON else react
+    acting = react
+    if int(layout[FLAGS]) & POISSON:
+        from saltus.expansion import react_poisson as acting  # here, because few systems need it
     reaction = Reaction(solver, acting, correction)
     staged = Staged(reaction, interval or no_interval, settle or no_settle)
     return Plain(solver, acting, correction, reaction, staged, *(flight or 4 * (no_part,)))
