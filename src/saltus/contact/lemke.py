@@ -328,9 +328,11 @@ class Lemke:
         result = self._solved(problem, P0)
         if result.status != Status.CONTACT_UNSOLVABLE:
             return result
-        from saltus.contact.diagnosis import blame
+        from saltus.contact.diagnosis import diagnose
 
-        return replace(result, contacts=blame(problem, result.P, result.status))
+        found = diagnose(problem, result.P, search=False)
+        message = f"{result.message} {found.message}" if found.proven else result.message
+        return replace(result, contacts=found.contacts, message=message)
 
     def _solved(self, problem: ContactProblem, P0) -> ContactResult:
         result = run(self, problem, P0)
