@@ -29,7 +29,6 @@ from saltus.contact.portfolio import Portfolio
 from saltus.contact.problem import ContactProblem
 from saltus.errors import SettingError
 from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, UNILATERAL
-from saltus.status import Status
 
 Verdict = Literal["solvable", "contradictory joints", "closing walls", "jammed", "unknown"]
 
@@ -111,14 +110,6 @@ def diagnose(problem: ContactProblem, P=None, *, tol: float = 1e-9, search: bool
             message = f"The contact problem is solvable: branching found impulses with a residual of {error:.1e}."
             return Diagnosis("solvable", (), fitting * scaled.unit, message)
     return _unknown(problem, P)
-
-
-def blame(problem: ContactProblem, P=None, status: Status = Status.CONTACT_STALLED) -> tuple[str, ...]:
-    """Return the names of the contacts to blame for a status, given the impulses P [N s] with which a solver ended.
-
-    Those of a proof if there is one, else those that P serves worst; none for OK or a problem that is solvable.
-    """
-    return () if status == Status.OK else diagnose(problem, P, search=P is None).contacts
 
 
 # ---- solutions
