@@ -148,10 +148,8 @@ def test_a_copy_of_a_contact_changes_no_velocity(solver, kinds):
     assert same(W[:, rows] @ twice.P, W @ once.P)
 
 
-@pytest.mark.parametrize(("solver", "kinds"), CASES)
+@pytest.mark.parametrize(("solver", "kinds"), [case for case in CASES if 0 not in case.values[1]])
 def test_contacts_that_open_without_help_get_no_impulse(solver, kinds):
-    if 0 in kinds:
-        pytest.skip("joints always carry impulses")
     M, W, f, mu = drawn(kinds)
     result = solved(solver, built((M, W, -f, mu), kinds))
     assert np.abs(result.P).max() <= 1e-13 * np.abs(f).max()
