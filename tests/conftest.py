@@ -1,4 +1,4 @@
-"""Shared fixtures: the folder of external reference runs."""
+"""Shared fixtures: the folder of external reference runs, a command line."""
 
 from __future__ import annotations
 
@@ -31,3 +31,17 @@ def reference_run():
         return np.loadtxt(path, skiprows=1)  # the first line holds the numbers of rows and columns
 
     return read
+
+
+@pytest.fixture
+def call(capsys):
+    """Run a command line; returns exit code, output and errors."""
+
+    from saltus.cli import main
+
+    def run(line: str):
+        code = main(line.split())
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
-import pathlib
 
 import numpy as np
 import pytest
 import scipy.sparse
 
+from external import fclib, lcp
 from saltus.compile.seam import interpreted
 from saltus.contact import NSGS, ContactProblem, Lemke, SemismoothNewton
 from saltus.contact.admm import ADMM
 from saltus.errors import ModelError, SettingError
 from saltus.status import Status
 
-FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
 PATHS = [ADMM(), ADMM(max_rows=1)]  # the dense kernel, and factors of scipy for everything
 NAMED = ["dense", "sparse"]
 
@@ -223,29 +221,6 @@ def test_the_kernel_runs_interpreted_on_used_workspace_with_the_same_result():
 # ---- external problems
 
 
-def fclib_matrix(group):
-    m, n, nz = (int(np.ravel(group[key][()])[0]) for key in ("m", "n", "nz"))
-    p, i, x = (np.ravel(group[key][()]) for key in ("p", "i", "x"))
-    if nz >= 0:
-        return scipy.sparse.coo_array((x[:nz], (i[:nz], p[:nz])), shape=(m, n)).tocsc()
-    form = scipy.sparse.csc_array if nz == -1 else scipy.sparse.csr_array
-    return form((x, i, p), shape=(m, n)).tocsc()
-
-
-def fclib(name):
-    h5py = pytest.importorskip("h5py")
-    path = FCLIB / f"{name}.hdf5"
-    if not path.exists():
-        pytest.skip(f"{path} is absent; SALTUS_FCLIB names the folder of the FCLib problems")
-    with h5py.File(path) as file:
-        group = file["fclib_local"] if "fclib_local" in file else file["fclib_global"]
-        vectors = {key: np.ravel(value[()]) for key, value in group["vectors"].items()}
-        if "W" in group:
-            return ContactProblem(fclib_matrix(group["W"]), vectors["q"], mu=vectors["mu"], dim=3)
-        M, H = fclib_matrix(group["M"]), fclib_matrix(group["H"])
-        return ContactProblem.from_global(M, H, vectors["f"], vectors["w"], mu=vectors["mu"], dim=3)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -263,26 +238,18 @@ def test_external_problems_are_solved_in_a_few_hundred_iterations(name):
 
 @pytest.mark.parametrize("name", ["CPS_2", "CPS_5", "deudeu", "trivial", "enum_fails", "mmc", "exp_murty2", "tobenna"])
 def test_complementarity_problems_end_in_bounded_time_without_false_success(name):
-    path = FCLIB / "lcp" / f"{name}.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is absent; SALTUS_FCLIB names the folder of the FCLib problems")
-    data = np.load(path)
-    M, q = data["M"], data["q"]
-    result = ADMM().solve(ContactProblem(M, q))
+    problem = lcp(name)
+    result = ADMM().solve(problem)
     assert result.converged == (name != "tobenna")
     if result.converged:
-        z, w = result.P, M @ result.P + q
+        z, w = result.P, problem.D() @ result.P + problem.b
         assert np.all(z >= 0.0)
         assert np.linalg.norm(np.minimum(z, w)) <= 1e-6 * (1.0 + np.linalg.norm(z))
 
 
 def test_no_unsolvable_problem_is_called_solved():
-    path = FCLIB / "lcp" / "Pang_isolated_sol_perturbed.npz"
-    if not path.exists():
-        pytest.skip(f"{path} is absent; SALTUS_FCLIB names the folder of the FCLib problems")
-    data = np.load(path)
     for solver in PATHS:
-        assert not solver.solve(ContactProblem(data["M"], data["q"])).converged
+        assert not solver.solve(lcp("Pang_isolated_sol_perturbed")).converged
 
 
 def test_it_agrees_with_newton_where_the_solution_is_unique():

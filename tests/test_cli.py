@@ -12,7 +12,6 @@ import time
 import pytest
 
 import saltus as sl
-from saltus.cli import main
 from saltus.cli.describe import parameter_texts
 from saltus.cli.names import kebab, problem_functions, scheme_classes, solver_classes
 from saltus.cli.options import options_of
@@ -52,18 +51,6 @@ def model(tmp_path):
     file = tmp_path / "my_model.py"
     file.write_text(MODEL.format(trace=str(tmp_path / "trace")))
     return file
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command line; returns exit code, output and errors."""
-
-    def run(line: str):
-        code = main(line.split())
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 # ---- run

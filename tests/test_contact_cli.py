@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-
 import numpy as np
 import pytest
 
 import saltus as sl
+from external import fclib_file
 from saltus.cli import main
 from saltus.contact import ContactProblem, Portfolio, read_fclib, write_fclib
 from saltus.io.fclib import read_impulses
 
-FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
 MODEL = '''
 import saltus as sl
 
@@ -25,18 +22,6 @@ def squeezed(speed: float = 0.25):
     ]
     return sl.Problem(sl.System(M=1.0, f=0.0, contacts=walls), (0.0, 3.0), 0.0, 0.0, name="squeezed")
 '''
-
-
-@pytest.fixture
-def call(capsys):
-    """Run a command line; returns exit code, output and errors."""
-
-    def run(line: str):
-        code = main(line.split())
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
 
 
 @pytest.fixture
@@ -86,9 +71,7 @@ def test_a_solved_problem_is_stored_with_its_solution(call, tmp_path):
 
 @pytest.mark.parametrize("name", ["Box_Stacks-i0122-82-5", "LMGC_100_PR_PerioBox-i00361-60-03000"])
 def test_external_files_are_solved(call, name):
-    path = FCLIB / f"{name}.hdf5"
-    if not path.exists():
-        pytest.skip(f"{path} is absent; SALTUS_FCLIB names the folder of the FCLib problems")
+    path = fclib_file(f"{name}.hdf5")
     code, out, err = call(f"contact solve {path} --tol 1e-8")
     assert (code, err) == (0, "")
     assert "below 1e-08" in out

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import pathlib
-
 import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sparse
 
 import saltus as sl
+from external import fclib_file
 from saltus.contact import NSGS, ContactProblem, read_fclib, write_fclib
 from saltus.contact.problem import GlobalForm
 from saltus.errors import FileError, FileFormatError, ModelError
 from saltus.io.fclib import read_impulses
 
-FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
 # rows and contacts as the README of the files says
 EXTERNAL = {
     "Box_Stacks-i0122-82-5": 82,
@@ -29,10 +26,7 @@ EXTERNAL = {
 
 
 def external(name):
-    path = FCLIB / f"{name}.hdf5"
-    if not path.exists():
-        pytest.skip(f"{path} is absent; SALTUS_FCLIB names the folder of the FCLib problems")
-    return path
+    return fclib_file(f"{name}.hdf5")
 
 
 def dense(matrix):

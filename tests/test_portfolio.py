@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
-import pathlib
 
 import numpy as np
 import pytest
 
+from external import fclib
 from saltus.compile.seam import interpreted
-from saltus.contact import NSGS, ContactProblem, Homotopy, Portfolio, SemismoothNewton, read_fclib
+from saltus.contact import NSGS, ContactProblem, Homotopy, Portfolio, SemismoothNewton
 from saltus.contact.nsgs import sweep
 from saltus.errors import SettingError
 
-FCLIB = pathlib.Path(os.environ.get("SALTUS_FCLIB", pathlib.Path(__file__).resolve().parents[2] / "shared" / "fclib"))
 SOLVERS = [SemismoothNewton(), Homotopy(), Portfolio()]
 PROVING = [SemismoothNewton(), Portfolio()]  # these can tell that there is no solution
 STALLING = (43, 76, 121, 123, 226, 248)  # redundant problems that 20 000 sweeps alone do not solve
@@ -277,13 +275,6 @@ def test_the_portfolio_keeps_its_settings_apart_from_what_it_reports():
 
 
 # ---- external problems
-
-
-def fclib(name):
-    path = FCLIB / f"{name}.hdf5"
-    if not path.exists():
-        pytest.skip(f"{path} is absent; SALTUS_FCLIB names the folder of the FCLib problems")
-    return read_fclib(path)
 
 
 @pytest.mark.parametrize(

@@ -68,8 +68,8 @@ def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, 
     if status in (Status.CONTACT_STALLED, Status.CONTACT_UNSOLVABLE, Status.JOINTS_CONTRADICT):
         try:
             found = _diagnosed(model, plan, status, t, h, state)
-        except Exception:  # whatever goes wrong here must not hide how the run ended
-            found = ""
+        except Exception as error:  # whatever goes wrong here must not hide how the run ended
+            found = f"The diagnosis of its contacts failed ({type(error).__name__}: {error})"
         if found:
             return f". {found}"
     if status in (Status.CONTACT_STALLED, Status.CONTACT_UNSOLVABLE):

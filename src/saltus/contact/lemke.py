@@ -218,18 +218,12 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
     return 0 if info[0] <= settings[1] else STALLED
 
 
-def enumerate_bases(problem: ContactProblem, tol: float) -> np.ndarray | None:
-    """Return a solution found by trying all complementary cones, None if b lies in none of them.
+def nearest_basis(problem: ContactProblem, tol: float) -> np.ndarray:
+    """Return the impulses of the first complementary cone that fits to the tolerance, else of the best one.
 
     A solution exists exactly when b lies in one of the 2^n cones spanned by columns of [I, -D]; each is one
-    nonnegative least-squares problem, so that None proves that there is no solution (to the tolerance).
+    nonnegative least-squares problem, so that a residual above the tolerance proves that there is no solution.
     """
-    P = _nearest(problem, tol)
-    return P if problem.residual(P) <= tol else None
-
-
-def _nearest(problem: ContactProblem, tol: float) -> np.ndarray:
-    """Return the impulses of the first complementary cone that fits to the tolerance, else of the best one."""
     from scipy.optimize import nnls
 
     D, b = problem.D(), problem.b
@@ -344,7 +338,7 @@ class Lemke:
             message = f"Pivoting ended on a ray, which proves nothing here (residual {result.residual:.1e})."
             return replace(result, status=Status.CONTACT_STALLED, message=message)
         try:
-            P = _nearest(problem, self.tol)
+            P = nearest_basis(problem, self.tol)
         except RuntimeError:  # least squares ran out of iterations
             return replace(result, status=Status.CONTACT_STALLED)
         certificate, u = problem.residual(P), problem.u(P)
