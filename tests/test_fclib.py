@@ -381,3 +381,12 @@ def test_two_step_schemes_remember_the_step_before():
     struck = np.flatnonzero(sol.impulse[:, 0])
     for k in struck[[0, 1, -1]]:
         assert sol.contact_problem(int(k)).n == 1
+
+
+def test_a_step_of_a_stack_at_rest_is_made_again():
+    # its velocities are rounding errors, which no step made again repeats
+    sol = sl.solve(sl.problems.block_stack(n=5, t_end=0.02), scheme=sl.MoreauJean(), h=1e-3)
+    assert np.abs(sol.v).max() < 1e-13  # a step without contacts would make it 1e-2
+    problem = sol.contact_problem(10)
+    assert len(problem.names) == 10
+    assert problem.residual(sol.impulse[10]) < 1e-11
