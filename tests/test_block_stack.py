@@ -130,3 +130,10 @@ def test_the_pulled_block_leaves_takes_along_or_stays_as_coulomb_says():
         solution = example.pull(force)
         speeds = solution.v[-1].reshape(-1, 3)[:, 0]
         np.testing.assert_allclose(speeds, example.exact_speeds(force, solution.t[-1]), atol=1e-9)
+
+
+def test_a_stack_at_rest_reports_no_impact():
+    sol = sl.solve(sl.problems.block_stack(n=5, t_end=0.05), scheme=sl.MoreauJean(), h=1e-3)
+    assert not np.any(sol.events["kind"] == "impact")
+    assert np.sum(sol.events["kind"] == "closing") == 10
+    assert np.abs(sol.v_minus).max() < 1e-13  # forces that last leave no jump

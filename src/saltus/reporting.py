@@ -6,7 +6,7 @@ from math import sqrt
 
 from saltus.compile.seam import smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR, POISSON
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR, POISSON, W_COL, W_PTR, X_COL, X_PTR
 from saltus.profile import quadratic
 from saltus.reaction import row_add, row_dot
 from saltus.record import (
@@ -31,6 +31,7 @@ from saltus.record import (
 )
 
 OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact among its marks: never met, just hit, in lasting contact
+ROUNDING = 1e-12  # of the velocity that a contact stops: a slower approach is none
 HIT = 2  # mark of an active contact that an impact strikes
 GAINED = 1e-7  # of the work that an impact moves: gains below are the rounding of contact solvers
 NOTHING, NORMALS, ALL = range(3)  # of which rows `gain_event` knows two velocities before the impact
@@ -63,6 +64,8 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
                 continue
             fall = abs(u_free[row] - (1.0 + (0.0 if poisson else model.constants[LAW_FLOATS * c])) * u_minus[row])
             brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
+            # bodies that rest on each other fall alike: what is left of their approach is rounding
+            fall += ROUNDING * P[row] * answer(layout, W, X, row)
             if -(u_minus[row] + brought) > fall * (1.0 + 1e-9):
                 for r in range(row, end):
                     row_add(layout, X, r, -P[r], record.v_minus)
@@ -136,6 +139,17 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
         new_event(t, which, GAIN, row, end, u_minus, u_plus, P, record)
         record.events[whole(record.header[EVENTS_USED] - 1.0) * EVENT_COLUMNS + EVENT_ENERGY] = gained
     return 0
+
+
+@unit(F(J, A, A, I))
+def answer(layout, W, X, row):
+    """Return how a row answers its own unit impulse: (row of W) . (row of X)."""
+    total = 0.0
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        for m in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
+            if layout[layout[W_COL] + k] == layout[layout[X_COL] + m]:
+                total += W[k] * X[m]
+    return total
 
 
 @unit(I(F, I, A, RECORD))
