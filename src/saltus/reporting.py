@@ -64,9 +64,9 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
                 continue
             fall = abs(u_free[row] - (1.0 + (0.0 if poisson else model.constants[LAW_FLOATS * c])) * u_minus[row])
             brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
+            approach = -(u_minus[row] + brought) - fall * (1.0 + 1e-9)
             # bodies that rest on each other fall alike: what is left of their approach is rounding
-            fall += ROUNDING * P[row] * answer(layout, W, X, row)
-            if -(u_minus[row] + brought) > fall * (1.0 + 1e-9):
+            if approach > 0.0 and approach > ROUNDING * P[row] * answer(layout, W, X, row):
                 for r in range(row, end):
                     row_add(layout, X, r, -P[r], record.v_minus)
                 active[c], found, struck = HIT, nc > 1, True
