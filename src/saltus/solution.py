@@ -42,7 +42,7 @@ def event_type(names: tuple[str, ...]) -> np.dtype:
     longest = max((len(name) for name in names), default=1)
     vectors = [(name, float, 3) for name in ("u_minus", "u_plus", "impulse")]
     return np.dtype(
-        [("t", float), ("contact", f"U{longest}"), ("kind", "U8"), *vectors, ("count", int), ("energy", float)]
+        [("t", float), ("contact", f"U{longest}"), ("kind", KINDS.dtype), *vectors, ("count", int), ("energy", float)]
     )
 
 
