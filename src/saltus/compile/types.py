@@ -75,6 +75,13 @@ Reaction = namedtuple("Reaction", "solver react drift")
 REACTION_RECORD = types.NamedTuple([SOLVER_RECORD, REACT, DRIFT], Reaction)
 REACTION = handle_type(REACTION_RECORD, "Reaction")
 
+# ---- forces that are not unique (stages/split.py): x + N^T y holds the same contacts for every y. d directions N of n
+# numbers each, the last one lowers all normal forces. cones: (first place in x, rows, contact) per contact whose forces
+# N changes, with its mu; weight: what the square of a force counts
+Split = namedtuple("Split", "cones mu x weight N y gradient hessian step trial")
+SPLIT_RECORD = types.NamedTuple([J, A, A, A, A, A, A, A, A, A], Split)
+SPLIT = handle_type(SPLIT_RECORD, "Split")
+
 # ---- stepping
 State = namedtuple("State", "q v memory")
 STATE_RECORD = types.NamedUniTuple(A, 3, State)  # what numba itself makes of three equal members
@@ -140,6 +147,7 @@ typeof_impl.register(Solver)(lambda value, context: SOLVER_RECORD)
 typeof_impl.register(Reaction)(lambda value, context: REACTION_RECORD)
 typeof_impl.register(Staged)(lambda value, context: STAGED_RECORD)
 typeof_impl.register(Plain)(lambda value, context: PLAIN_RECORD)
+typeof_impl.register(Split)(lambda value, context: SPLIT_RECORD)
 typeof_impl.register(State)(lambda value, context: STATE_RECORD)
 typeof_impl.register(Record)(lambda value, context: RECORD_RECORD)
 typeof_impl.register(Nodes)(lambda value, context: NODES_RECORD)

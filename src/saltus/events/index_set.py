@@ -20,8 +20,9 @@ from saltus.status import Status
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
 # who takes part in the decision: the second slips in its given direction, the third is not held without a force
-CANDIDATE, MUST_SLIP, UNTIED = 1, 2, 3
-AT_REST = 1e-6  # tangential acceleration relative to the largest that counts as none
+# `decide` writes the last one to a candidate that it lets stick although its force lies on the cone
+CANDIDATE, MUST_SLIP, UNTIED, ON_CONE = 1, 2, 3, 4
+AT_REST = 1e-9  # tangential acceleration relative to the largest, that before reactions included, that counts as none
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 
 
@@ -43,7 +44,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
 
     model / reaction
     in      candidate: 0, CANDIDATE, MUST_SLIP or UNTIED per contact; rolling: slip speed that counts as none
-    in/out  direction: two numbers per contact, given for MUST_SLIP; r: warm start
+    in/out  candidate: ON_CONE is written; direction: two numbers per contact, given for MUST_SLIP; r: warm start
     out     index, a, r; info: residual, sweeps
     A contact for which no force does what the law asks for (Painleve) becomes IMPULSIVE: the law on velocity level
     will treat it.
@@ -72,9 +73,11 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
     record.counters[FORCE_CALLS] += 1
     model.kinematics(t, q, par, W, w)
     model.curvature(t, q, v, par, zeta)
-    status = 0
+    status, unheld = 0, 0.0
     for attempt in range(2):
         solve(layout, lu, f, a, column)
+        for i in range(nv):
+            unheld = larger(unheld, abs(a[i]))
         for i in range(nr):
             target[i] = zeta[i]
         for c in range(nc):
@@ -122,7 +125,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
             continue
         if not r[row] > 0.0:
             # no force and no acceleration apart: held until a derivative decides
-            size = abs(zeta[row])
+            size = larger(unheld, abs(zeta[row]))
             for i in range(nv):
                 size = larger(size, abs(a[i]))
             if candidate[c] == UNTIED or not row_dot(layout, W, row, a) + zeta[row] <= 1e-13 * size:
@@ -135,7 +138,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
             friction = sqrt(friction)
             cone = model.constants[LAW_FLOATS * c + 1] * r[row]
             # forces of redundant contacts may lie on the cone although nothing slips: the acceleration says so
-            slides, size = 0.0, 0.0
+            slides, size = 0.0, unheld
             for i in range(row + 1, end):
                 slides = larger(slides, abs(row_dot(layout, W, i, a) + zeta[i]))
                 size = larger(size, abs(zeta[i]))
@@ -144,7 +147,8 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
             rests = slides <= AT_REST * size and model.constants[LAW_FLOATS * c + 1] > 0.0
             if friction < STICKING * cone or rests:
                 index[c] = STICK
-            else:
+            if not friction < STICKING * cone:
+                candidate[c] = ON_CONE if rests else candidate[c]
                 for i in range(row + 1, end):
                     direction[2 * c + i - row - 1] = -r[i] / larger(friction, 1e-300)
     return 0

@@ -10,7 +10,10 @@ from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE, lagrange_weights
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 
-RELEASED, STOPPED, BROKE = 1, 2, 3
+# what ends an interval: a contact lets go, its slip comes to a stop, its stick breaks; or of forces that are not unique
+# none is left that the laws admit (stages/loss.py)
+RELEASED, STOPPED, BROKE, LOST = 1, 2, 3, 4
+ROUNDING = 1e-13  # of the largest forces and speeds: what is smaller has no sign
 BISECTIONS = 60
 
 
@@ -42,12 +45,12 @@ def watched(model, contact, kind, weights, direction, R, U, n):
     return model.constants[LAW_FLOATS * contact + 1] * normal - sqrt(square)
 
 
-@unit(F(MODEL, A, J, A, A, A, A, I, J, A))
-def transition(model, c, index, direction, R, U, v_scale, redundant, found, weights):
+@unit(F(MODEL, A, J, A, A, A, F, F, J, J, A))
+def transition(model, c, index, direction, R, U, speed, load, shared, found, weights):
     """Return the place s in (0, 1] of the first transition, or NONE; found: contact and kind.
 
-    v_scale: one number, the speed below whose rounding a slip counts as zero. Forces of redundant contacts are not
-    unique, so that their signs mean nothing: only the borders decide about them.
+    speed, load: of the motion [m/s] and of the forces before reactions [N], whose rounding counts as zero. shared: 1
+    per contact whose forces are not unique, so that their signs mean nothing: stages/loss.py looks after them.
     """
     layout = model.layout
     nc, nr, n = layout[NC], layout[NR], c.shape[0]
@@ -56,18 +59,18 @@ def transition(model, c, index, direction, R, U, v_scale, redundant, found, weig
         row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
         if index[contact] != SLIP and index[contact] != STICK:
             continue
-        force = 0.0
+        force = load
         for k in range(n):
             force = larger(force, abs(R[k * nr + row]))
         for choice in range(2):
             kind = RELEASED
-            if redundant > 0 and (choice == 0 or index[contact] == STICK):
+            if shared[contact] == 1 and (choice == 0 or index[contact] == STICK):
                 continue
             if choice == 1:
                 if end - row == 1:
                     continue
                 kind = STOPPED if index[contact] == SLIP else BROKE
-            floor = -1e-13 * (v_scale[0] if kind == STOPPED else force)
+            floor = -ROUNDING * (speed if kind == STOPPED else force)
             low = 0.0
             for place in range(2 * (n - 1)):
                 # halfway between two nodes, then the node itself

@@ -9,7 +9,7 @@ from __future__ import annotations
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
-from saltus.events.transition import BROKE, RELEASED, STOPPED
+from saltus.events.transition import BROKE, LOST, RELEASED, STOPPED
 from saltus.layout import (
     CONTACT_ROW,
     EVENT_TABLE,
@@ -52,6 +52,7 @@ from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRIKES, ZENO, part, re
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
 from saltus.stages.hold import POWERS
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST
+from saltus.stages.loss import look_ahead
 from saltus.stages.piece import put_piece
 from saltus.stages.settle import BREAKING, LET_GO, RELEASING, changed_events
 from saltus.status import Status
@@ -216,6 +217,10 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     if kind == BROKE:
         candidate[which] = BREAKING
         break_direction(layout, which, vec(R, (n - 1) * nr, nr), direction)
+    if kind == LOST:
+        status = look_ahead(model, staged, settings, t_end, marks[frames.AHEAD], frame, iwork, record)
+        if status != 0:
+            return status
     for k in range(ne):
         fired[k] = 0.0
     if kind == CROSSES:
@@ -236,7 +241,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     if status != 0:
         return status
     header[RESIDUAL] = larger(header[RESIDUAL], info[0])
-    if kind == NOTHING or kind == RELEASED or kind == BROKE or kind == STOPPED:
+    if kind == NOTHING or kind == RELEASED or kind == BROKE or kind == STOPPED or kind == LOST:
         for i in range(nv):
             record.v_minus[i] = v[i]
     marks[frames.STRUCK], marks[frames.USED] = struck, used

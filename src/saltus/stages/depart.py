@@ -5,14 +5,18 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, PART, A, F, J
+from saltus.compile.types import MODEL, PART, RECORD, A, F, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
-from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NR, NV, NW, NX, SIZE
+from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import ANTICIPATES, FOUND, ZENO, part, remembered
-from saltus.stages.interval import CLOSED, HOLD_AT, REST
+from saltus.stages.frame import ANTICIPATES, ATOL, FOUND, ZENO, part, remembered
+from saltus.stages.hold import accelerate
+from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
 from saltus.stages.settle import changed_events
+
+MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
+STRAIGHT = 0.1  # of the tolerance: the way of a slip that goes straight on
 
 
 @unit(PART)
@@ -124,11 +128,77 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
             model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], marks[frames.WINDOW], direction, room
         )
         marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
+        marks[frames.LIMIT] = straight_on(model, settings, t, marks[frames.LIMIT], frame, iwork, record)
     if jammed and not still:
         marks[frames.LIMIT] = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
     marks[frames.STILL], marks[frames.HOLDING] = 1.0 if still else 0.0, 1.0 if holding else 0.0
     marks[frames.NEAR], marks[frames.JAMMED_SET] = 1.0 if near else 0.0, 1.0 if jammed else 0.0
     return 0
+
+
+@unit(F(MODEL, A, F, F, A, J, RECORD))
+def straight_on(model, settings, t, h, frame, iwork, record):
+    """Return the time, at most h, in which slips from rest may go straight on without missing the tolerance.
+
+    A slip begins where its friction no longer holds it, so without acceleration: only what acts a little later tells
+    how fast it will be. While it goes straight on its direction is wrong by as much as the force turns, so that the way
+    that it makes meanwhile must be far below the tolerance. Steps without error estimate look at its speed instead.
+    """
+    layout = model.layout
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    direction, index = remembered(settings, frame, frames.DIRECTION), ivec(iwork, 0, nc)
+    straight = False
+    for c in range(nc):
+        straight = straight or (index[c] == SLIP and direction[2 * nc + c] == 1.0)
+    if not straight:
+        return h
+    q_0, v_0, a_0, inner = (
+        part(settings, frame, frames.Q_START),
+        part(settings, frame, frames.V_START),
+        remembered(settings, frame, frames.A_BEGIN),
+        part(settings, frame, frames.INNER),
+    )
+    q, v, a, r, u = (
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.V_TRY),
+        part(settings, frame, frames.A_TRY),
+        part(settings, frame, frames.CORRECTED),
+        part(settings, frame, frames.U_PLUS),
+    )
+    windows = part(settings, frame, frames.MARKS)[frames.WINDOW] > 0.0
+    slow = larger(settings[ZENO], sqrt(settings[REST]))
+    way = STRAIGHT * settings[ATOL] * smaller(1.0, part(settings, frame, frames.MEMORY)[frames.LONGEST])
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    W = vec(room, 1 + layout[SIZE], layout[NW])
+    for _ in range(MOST_HALVINGS):
+        for i in range(nv):
+            v[i] = v_0[i] + h * a_0[i]
+            a[i] = 0.5 * (v_0[i] + v[i])
+        model.rate(q_0, a, model.par, q)
+        for i in range(nq):
+            q[i] = q_0[i] + h * q[i]
+        model.retract(q, model.par)
+        status = accelerate(
+            model, t + h, q, v, index, direction, 0, a, r, u, part(settings, frame, frames.SPARE), room, iroom, record
+        )
+        fastest = 0.0 if status == 0 else 1e300
+        for i in range(nv):  # the mean of both accelerations moves it
+            v[i] = v_0[i] + 0.5 * h * (a_0[i] + a[i])
+        model.kinematics(t + h, q, model.par, W, u)
+        for c in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            if index[c] == SLIP and direction[2 * nc + c] == 1.0:
+                speed = 0.0
+                for i in range(row + 1, end):
+                    speed += (row_dot(layout, W, i, v) + u[i]) ** 2
+                fastest = larger(fastest, sqrt(speed))
+        if (fastest <= slow) if windows else (fastest * h <= way):
+            break
+        h *= 0.5
+    return h
 
 
 @unit(F(MODEL, F, A, A, A, A, J, F, F, F, A, A))

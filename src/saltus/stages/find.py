@@ -9,13 +9,14 @@ from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.events.index_set import IMPULSIVE
 from saltus.events.polynomial import NONE
 from saltus.events.scan import SAMPLES, first_closing, first_switch
-from saltus.events.transition import STOPPED, stops, transition
+from saltus.events.transition import LOST, STOPPED, stops, transition
 from saltus.layout import CONTACT_ROW, NC, NE, NQ, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRIKES, ZENO, part, remembered
-from saltus.stages.hold import REDUNDANT
+from saltus.stages.hold import LOAD, not_unique
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
+from saltus.stages.loss import first_loss
 from saltus.stages.tableau import NODE, VECTORS
 
 
@@ -52,16 +53,23 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
             kind, which, s = STRIKES, found[0], place
     if marks[frames.HOLDING] == 1.0 and nc > 0:
         slips(model, c, t, h, Q, V, U, room)
-        speed = vec(part(settings, frame, frames.SUMMARY), 0, 1)
-        speed[0] = 0.0
+        speed = 0.0
         for i in range(n * nv):
-            speed[0] = larger(speed[0], abs(V[i]))
+            speed = larger(speed, abs(V[i]))
+        load = remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
+        shared = not_unique(layout, iroom)
         place = transition(
-            model, c, index, remembered(settings, frame, frames.DIRECTION), R, U, speed, iroom[REDUNDANT], found,
-            weights,
-        )  # fmt: skip
+            model, c, index, remembered(settings, frame, frames.DIRECTION), R, U, speed, load, shared, found, weights
+        )
         if place < s:
             kind, which, s = found[1], found[0], place
+        anyone = False
+        for k in range(nc):
+            anyone = anyone or shared[k] == 1
+        if anyone:
+            place = first_loss(model, settings, c, t, h, s, frame, iwork, record)
+            if place < s:
+                kind, which, s = LOST, found[0], place
     if kind == NOTHING and marks[frames.FORESEEN] >= 0.0:
         # a closing that was foreseen for the end may come a little later
         k = whole(marks[frames.FORESEEN])

@@ -31,17 +31,17 @@ FLIGHT_SETTINGS = SETTINGS + 9
 # ---- marks: numbers that the parts hand to each other
 (
     NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
-    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED,
-) = range(23)  # fmt: skip
-MARK_COUNT = 23
-NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside RELEASED, STOPPED, BROKE of events/transition.py
+    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED, AHEAD,
+) = range(24)  # fmt: skip
+MARK_COUNT = 24
+NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/transition.py
 
 # ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event; then vectors
 VALID, LONGEST, CHANGED, REMEMBERED = range(4)
 INDEX, DIRECTION, A_BEGIN, R_BEGIN, U_BEGIN, POWERS_BEGIN, FIRED, LET_GO, LAST_VALUES, PHASE_MEMORY = range(10)
 
 # ---- integers: nc of each, then what the scanners found, then those of the inner parts
-I_INDEX, I_BEFORE, I_CLOSED, I_RESTING, I_STOPPED, I_HELD, I_CANDIDATE, I_MEMBER, I_VECTORS = range(9)
+I_INDEX, I_BEFORE, I_CLOSED, I_RESTING, I_STOPPED, I_HELD, I_CANDIDATE, I_MEMBER, I_AHEAD, I_VECTORS = range(10)
 FOUND = 4
 
 # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one

@@ -45,7 +45,7 @@ from saltus.record import (
 )
 from saltus.reporting import NORMALS, NOTHING, gain_event, new_event
 from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set, project
-from saltus.stages.hold import JAM, JAMMED, POWERS, REDUNDANT, accelerate
+from saltus.stages.hold import JAM, JAMMED, LOAD, POWERS, accelerate, not_unique
 from saltus.stages.interval import (
     BY_STAGE,
     CLOSED,
@@ -149,7 +149,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         vec(work, at + 4 * nr, nr),
     )
     at += 5 * nr
-    info, speed, weights = vec(work, at, 2), vec(work, at + 2, 1), vec(work, at + 3, n)
+    info, weights = vec(work, at, 2), vec(work, at + 3, n)
     at += 3 + largest
     M = vec(work, at, layout[SIZE])
     at += layout[SIZE]
@@ -254,10 +254,14 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         for k in range(nc):
             stopped[k], candidate[k] = 0, 0
         if settings[SPLIT] == 1.0 and pieces < MOST_PIECES - 1 and degree > 0 and not by_stage:
-            speed[0] = 0.0
+            fastest, load = 0.0, 0.0
             for i in range(n * nv):
-                speed[0] = larger(speed[0], abs(V[i]))
-            s = transition(model, c, index, direction, R, U, speed, iroom[REDUNDANT], found, weights)
+                fastest = larger(fastest, abs(V[i]))
+            for k in range(n):
+                load = larger(load, powers[k * width + LOAD])
+            s = transition(
+                model, c, index, direction, R, U, fastest, load, not_unique(layout, iroom), found, weights
+            )  # fmt: skip
             if s < NONE and size * s <= 1e-9 * h and found[1] == RELEASED:
                 # the next derivative of a force that begins with zero decides: it pulls, so the contact lets go at once
                 index[found[0]] = OPEN

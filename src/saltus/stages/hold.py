@@ -3,43 +3,70 @@
     M a = f + W r,   W_N^T a + zeta_N = 0 for closed contacts and joints, W_T^T a + zeta_T = 0 where a contact sticks,
     r_T = -mu r_N s where it slips in the direction s
 
-Redundant rows are allowed: of all forces that hold them, those nearest to given ones are taken.
+Redundant rows are allowed: of all forces that hold them, stages/split.py takes those that the laws admit.
 """
 
 from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, unit, vec
+from saltus.compile.seam import ivec, larger, smaller, unit, vec
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
+from saltus.layout import (
+    CONTACT_ROW,
+    FLAGS,
+    LAW_FLOATS,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NR,
+    NV,
+    NW,
+    NX,
+    SIZE,
+    W_COL,
+    W_PTR,
+    X_COL,
+    X_PTR,
+)
 from saltus.profile import factor, solve, solve_row
 from saltus.reaction import row_add, row_dot, slide
 from saltus.record import FORCE_CALLS
+from saltus.stages.split import admit, split_iwork, split_size, split_work
 from saltus.status import Status
 
 CONTRADICT = int(Status.JOINTS_CONTRADICT)
 JAMMED = int(Status.JAMMED)
-# power of the forces and of moving constraints [W], largest acceleration that forces alone would give (against which
-# rounding is judged); then what each contact dissipates [W]
-POWERS = 3
+# what `accelerate` reports beside the motion: power of the forces and of moving constraints [W]; largest acceleration
+# and largest contact force [N] that the forces before reactions ask for, against which rounding is judged; margin [N]
+# by which forces that are not unique keep their laws, see stages/split.py; then what each contact dissipates [W]
+POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
 
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
-# places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed
-COUNT, REDUNDANT, JAM, HOLD_INTEGERS = range(4)
+MOVES = 1e-9  # of the accelerations that a split adds and takes away: with less left over, they are unique
+# places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed, whether
+# not even the accelerations are unique; then the held rows, their pivots, and per contact whether its forces are not
+COUNT, REDUNDANT, JAM, AMBIGUOUS, HOLD_INTEGERS = range(5)
 
 
 def hold_work(layout) -> int:
     """Return the floats that `accelerate` needs."""
     nv, nr = int(layout[NV]), int(layout[NR])
-    return 1 + int(layout[SIZE]) + int(layout[NW]) + int(layout[NX]) + 2 * nv + 7 * nr + 2 * nr * nr
+    own = 1 + int(layout[SIZE]) + int(layout[NW]) + int(layout[NX]) + 2 * nv + 7 * nr + 2 * nr * nr
+    return own + nr * nr + split_work(layout)
 
 
 def hold_iwork(layout) -> int:
     """Return the integers that `accelerate` needs."""
-    return HOLD_INTEGERS + 3 * int(layout[NR])
+    return HOLD_INTEGERS + 3 * int(layout[NR]) + int(layout[NC]) + split_iwork(layout)
+
+
+@unit(J(J, J), small=True)
+def not_unique(layout, iwork):
+    """Return, per contact, whether its forces were not unique in the last call of `accelerate`."""
+    return ivec(iwork, HOLD_INTEGERS + 3 * layout[NR], layout[NC])
 
 
 @unit(I(J, A, A, J, I, A, A, A, J))
@@ -122,10 +149,10 @@ def solve_rows(n, lu, scale, pivots, missing, b, x, work):
     return CONTRADICT if worst > 1e-8 * size else 0
 
 
-@unit(I(I, I, A, A, A))
-def shorten(n, rank, lu, y, work):
-    """Take the part of y away that lies in the null space of the factored matrix."""
-    missing, N = n - rank, vec(work, 0, (n - rank) * n)
+@unit(I(I, I, A, A))
+def null_vectors(n, rank, lu, N):
+    """Write orthonormal vectors of the null space of the factored matrix, in the order of its pivots."""
+    missing = n - rank
     for m in range(missing):
         for k in range(n):
             N[m * n + k] = 0.0
@@ -135,7 +162,7 @@ def shorten(n, rank, lu, y, work):
             for j in range(k + 1, rank):
                 total -= lu[k * n + j] * N[m * n + j]
             N[m * n + k] = total / lu[k * n + k]
-    # modified Gram-Schmidt, y last
+    # modified Gram-Schmidt
     for m in range(missing):
         for other in range(m):
             dot = 0.0
@@ -143,11 +170,21 @@ def shorten(n, rank, lu, y, work):
                 dot += N[m * n + k] * N[other * n + k]
             for k in range(n):
                 N[m * n + k] -= dot * N[other * n + k]
-        length, dot = 0.0, 0.0
+        length = 0.0
         for k in range(n):
             length += N[m * n + k] * N[m * n + k]
         for k in range(n):
             N[m * n + k] /= sqrt(length)
+    return 0
+
+
+@unit(I(I, I, A, A, A))
+def shorten(n, rank, lu, y, N):
+    """Take the part of y away that lies in the null space of the factored matrix, whose vectors are left in N."""
+    null_vectors(n, rank, lu, N)
+    for m in range(n - rank):
+        dot = 0.0
+        for k in range(n):
             dot += N[m * n + k] * y[k]
         for k in range(n):
             y[k] -= dot * N[m * n + k]
@@ -159,7 +196,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     """Write the acceleration a and the forces r of all rows; with `given` = 1 the forces are taken as they come.
 
     in      index: what every contact does; direction: see `slip_direction`
-    in/out  r: forces near which those of redundant rows are chosen -> forces
+    in/out  r: forces, if they are given
     out     a; u: W^T v + w of the rows that act; powers: see POWERS
     work    (kept for the caller) lu and, where something acts, W, w, zeta, X and the factors of the held rows
     """
@@ -174,7 +211,11 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     scale, slip = vec(work, at + 4 * nr, nr), vec(work, at + 5 * nr, nr)
     at += 6 * nr
     lu_D, left = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr + nr)
+    at += 2 * nr * nr + nr
+    directions, split = vec(work, at, nr * nr), vec(work, at + nr * nr, split_size(layout))
     rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr)
+    shared = not_unique(layout, iwork)
+    isplit = ivec(iwork, HOLD_INTEGERS + 3 * nr + nc, 3 * nc)
 
     # ---- free motion
     if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
@@ -188,17 +229,18 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     power = 0.0
     for i in range(nv):
         power += f[i] * v[i]
-    powers[0], powers[1] = power, 0.0
+    powers[POWER], powers[DRIVE], powers[UNHELD], powers[LOAD], powers[MARGIN] = power, 0.0, 0.0, 0.0, 0.0
     solve(layout, lu, f, a, column)
-    powers[2] = 0.0
     for i in range(nv):
-        powers[2] = larger(powers[2], abs(a[i]))
+        powers[UNHELD] = larger(powers[UNHELD], abs(a[i]))
     acting = nj > 0
     for c in range(nc):
         acting = acting or index[c] == SLIP or index[c] == STICK
         powers[POWERS + c] = 0.0
     if given == 0:  # else the factors of an earlier call stay in use
-        iwork[COUNT], iwork[REDUNDANT] = 0, 0
+        iwork[COUNT], iwork[REDUNDANT], iwork[AMBIGUOUS] = 0, 0, 0
+        for c in range(nc):
+            shared[c] = 0
     if not acting:
         if given == 0:
             for i in range(nr):
@@ -250,10 +292,21 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         for i in range(n):
             b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-            x[i] = r[rows[i]]
+            x[i] = 0.0
+            if i < n - nj:
+                asked = row_size(layout, W, rows[i], a) + abs(zeta[rows[i]])
+                powers[LOAD] = larger(powers[LOAD], asked * scale[i] * scale[i])
         status = solve_rows(n, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
         if status != 0 and n == nj:  # redundant contacts may disagree by the drift of coordinates inside an interval
             return status
+        missing = iwork[REDUNDANT]
+        if missing > 0 and n > nj:
+            for m in range(missing):
+                for k in range(n):
+                    directions[m * n + pivots[n + k]] = left[n + m * n + k]
+            margin = admit(model, index, n, missing, directions, scale, x, shared, split, isplit)
+            powers[MARGIN] = smaller(margin, powers[LOAD])
+            iwork[AMBIGUOUS] = moves(layout, X, rows, n, missing, directions, scale, column, f)
         for i in range(n):
             r[rows[i]] = x[i]
     for i in range(n):
@@ -265,10 +318,28 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
                 r[i] = -model.constants[LAW_FLOATS * c + 1] * slip[i] * r[row]
         if index[c] == SLIP or index[c] == STICK:
             for i in range(row, end):
-                powers[1] -= r[i] * w[i]
+                powers[DRIVE] -= r[i] * w[i]
                 powers[POWERS + c] -= r[i] * u[i]
     for i in range(nr - nj, nr):
-        powers[1] -= r[i] * w[i]
+        powers[DRIVE] -= r[i] * w[i]
+    return 0
+
+
+@unit(I(J, A, J, I, I, A, A, A, A))
+def moves(layout, X, rows, n, missing, directions, scale, change, size):
+    """Return 1 where forces that hold the same contacts give different accelerations: friction of unequal splits."""
+    nv = change.shape[0]
+    for m in range(missing):
+        for i in range(nv):
+            change[i], size[i] = 0.0, 0.0
+        for k in range(n):
+            force = directions[m * n + k] * scale[k]
+            row_add(layout, X, rows[k], force, change)
+            for i in range(layout[layout[X_PTR] + rows[k]], layout[layout[X_PTR] + rows[k] + 1]):
+                size[layout[layout[X_COL] + i]] += abs(force * X[i])
+        for i in range(nv):
+            if abs(change[i]) > MOVES * size[i]:
+                return 1
     return 0
 
 

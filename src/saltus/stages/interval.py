@@ -39,6 +39,7 @@ from saltus.stages.hold import (
     HOLD_INTEGERS,
     POWERS,
     REDUNDANT,
+    UNHELD,
     accelerate,
     hold_iwork,
     hold_work,
@@ -284,7 +285,7 @@ def solve_interval(
             )  # fmt: skip
             if status != 0:
                 return status
-            scale = larger(scale, h * powers[k * width + 2])
+            scale = larger(scale, h * powers[k * width + UNHELD])
             for i in range(nv):
                 scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
                 new[k * nv + i] -= a[k * nv + i]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from saltus.compile.seam import ivec, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I
-from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, OPEN, SLIP, STICK, UNTIED, decide
+from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
+from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, ON_CONE, OPEN, SLIP, STICK, UNTIED, decide
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.record import CLOSING, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.hold import JAM, JAMMED, accelerate
+from saltus.stages.hold import JAM, JAMMED, LOAD, MARGIN, accelerate, not_unique
 from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
+from saltus.stages.split import LEVEL
 
-# a contact that this border lets go of, that begins to slip, that was let go of at this very time
-RELEASING, BREAKING, LET_GO = -1, -2, -3
+# a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
+# index set is decided already
+RELEASING, BREAKING, LET_GO, DECIDED = -1, -2, -3, -4
 
 
 @unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
@@ -44,8 +48,9 @@ def settle(
 
     in      g: gaps; struck: whether an impulse acted; stopped, candidate: transitions that end the interval
     in/out  index, direction
-    The set of the last interval stays when its forces push and stay in their cones: that is a solution of the law.
-    Otherwise the law is solved over all contacts that are closed and neither approach nor separate.
+    The set of the last interval stays when its forces push and stay in their cones: that is a solution of the law, and
+    so is the set in which nothing begins to slip. Otherwise the law is solved over all contacts that are closed and
+    neither approach nor separate.
     """
     layout, par = model.layout, model.par
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
@@ -60,7 +65,7 @@ def settle(
             vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
-    near, anyone, same = False, False, True
+    near, anyone, same, decided, at_rest, rushed = False, False, True, False, False, False
     for c in range(nc):
         near = near or ((g[c] <= settings[CLOSED] or index[c] == SLIP or index[c] == STICK) and degree > 0)
     if near:
@@ -73,6 +78,7 @@ def settle(
         holds = index[c] == SLIP or index[c] == STICK
         transition_here = candidate[c]
         candidate[c] = 0
+        decided = decided or transition_here == DECIDED
         if not near:
             index[c] = OPEN
             continue
@@ -84,13 +90,18 @@ def settle(
             candidate[c] = CANDIDATE if abs(u[row]) <= settings[REST] else 0
             if candidate[c] != 0 and transition_here == LET_GO:
                 candidate[c] = UNTIED
-        forward = 0.0
+        forward, speed = 0.0, 0.0
         for i in range(row + 1, end):
             forward += u[i] * direction[2 * c + i - row - 1]
+            speed += u[i] * u[i]
+        at_rest = at_rest or (candidate[c] == CANDIDATE and end - row > 1 and speed <= settings[REST] ** 2)
+        rushed = rushed or candidate[c] == MUST_SLIP or candidate[c] == UNTIED
         slows = index[c] == SLIP and end - row > 1 and forward <= settings[REST]
         same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
         anyone = anyone or candidate[c] != 0
+    if decided:
+        return take(model, t, q, v, index, direction, candidate, a, r, u, powers, room, iroom, record)
     if not anyone:
         for c in range(nc):
             index[c] = OPEN
@@ -99,30 +110,95 @@ def settle(
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
         if status != 0 and status != JAMMED:
             return status
-        lawful = status == 0
-        for c in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-            if not lawful or (index[c] != SLIP and index[c] != STICK):
-                continue
-            friction, speed = 0.0, 0.0
-            for i in range(row + 1, end):
-                friction += r[i] * r[i]
-                speed += u[i] * u[i]
-            cone = model.constants[LAW_FLOATS * c + 1] * r[row]
-            lawful = r[row] > 0.0 and (index[c] == SLIP or friction <= cone * cone)
-            if index[c] == SLIP and end - row == 3:
-                for i in range(row + 1, end):
-                    direction[2 * c + i - row - 1] = u[i] / speed**0.5
-        if lawful:
+        if status == 0 and lawful(model, index, r, powers, not_unique(layout, iroom)) == 1:
+            turn_on(layout, index, u, direction)
+            return 0
+    if at_rest and not rushed:
+        # rest is a state: what does not slip sticks as long as there are forces for it, whatever else the law allows
+        hold_all(model, settings[REST], candidate, u, index, direction)
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+        if status == 0 and lawful(model, index, r, powers, not_unique(layout, iroom)) == 1:
             return 0
     status = decide(
         model, reaction, t, q, v, candidate, settings[REST], index, direction, a, r, info, room, iroom, record
     )
     if status != 0:
         return status
-    for _ in range(nc + 1):
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
-        if status != JAMMED:
-            return status
-        index[iroom[JAM]] = IMPULSIVE
+    return take(model, t, q, v, index, direction, candidate, a, r, u, powers, room, iroom, record)
+
+
+@unit(I(MODEL, J, A, A, J))
+def lawful(model, index, r, powers, shared):
+    """Return 1 where the forces of all held contacts push and stay in their cones; those that are not unique can."""
+    layout = model.layout
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] != SLIP and index[c] != STICK:
+            continue
+        if shared[c] == 1:
+            if powers[MARGIN] < -LEVEL * powers[LOAD]:
+                return 0
+            continue
+        friction = 0.0
+        for i in range(row + 1, end):
+            friction += r[i] * r[i]
+        cone = model.constants[LAW_FLOATS * c + 1] * r[row]
+        if not r[row] > 0.0 or (index[c] == STICK and friction > cone * cone):
+            return 0
+    return 1
+
+
+@unit(I(J, J, A, A))
+def turn_on(layout, index, u, direction):
+    """Let slips in space go on in the direction that they have now."""
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] == SLIP and end - row == 3:
+            speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
+            for i in range(row + 1, end):
+                direction[2 * c + i - row - 1] = u[i] / speed
+    return 0
+
+
+@unit(I(MODEL, F, J, A, J, A))
+def hold_all(model, rest, candidate, u, index, direction):
+    """Write the index set that holds all candidates and lets only those slip that do so already."""
+    layout = model.layout
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        index[c] = OPEN
+        if candidate[c] == 0:
+            continue
+        speed = 0.0
+        for i in range(row + 1, end):
+            speed += u[i] * u[i]
+        speed = sqrt(speed)
+        rough = end - row > 1 and model.constants[LAW_FLOATS * c + 1] > 0.0
+        index[c] = STICK if rough and speed <= rest else SLIP
+        if speed > rest:
+            for i in range(row + 1, end):
+                direction[2 * c + i - row - 1] = u[i] / speed
+    return 0
+
+
+@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, A, J, RECORD))
+def take(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record):
+    """Write what acts under a decided index set; what it calls sticking but cannot hold slips after all.
+
+    candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE.
+    """
+    layout, status = model.layout, 0
+    for _ in range(2 * layout[NC] + 1):
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, iwork, record)
+        if status == JAMMED:
+            index[iwork[JAM]] = IMPULSIVE
+            continue
+        if status != 0 or lawful(model, index, r, powers, not_unique(layout, iwork)) == 1:
+            break
+        changed = False
+        for c in range(layout[NC]):
+            if candidate[c] == ON_CONE and index[c] == STICK:
+                index[c], changed = SLIP, True
+        if not changed:
+            break
     return status

@@ -1,0 +1,184 @@
+"""Where forces that are not unique reach the end of what the laws admit, and what happens to their contacts there.
+
+As long as there is one split of the forces that the laws admit, redundant contacts stay as they are, whatever a single
+split says. The margin of stages/split.py tells: it is followed along a flight, and where it becomes negative the flight
+ends. There the law is solved a little later, when it is clear which contacts have let go and which slip.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.events.index_set import CANDIDATE, SLIP, STICK, decide
+from saltus.events.polynomial import NONE, combine, lagrange_weights
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
+from saltus.stages import frame as frames
+from saltus.stages.frame import FOUND, part, remembered
+from saltus.stages.hold import LOAD, MARGIN, accelerate, not_unique
+from saltus.stages.interval import HOLD_AT, LARGEST, REST
+from saltus.stages.settle import DECIDED
+from saltus.stages.split import LEVEL
+from saltus.status import Status
+
+STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
+CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more to spare need no closer look
+BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
+FARTHEST_AHEAD = 0.5  # of the way to the place where the loss was seen
+REFINEMENTS = 60  # of its place
+NARROW = 1e-14  # of the flight: width of the place at the end
+
+
+@unit(F(MODEL, A, A, I))
+def spare(model, R, weights, contact):
+    """Return by how much the normal force of a contact may fall, by polynomials of the forces [N]."""
+    layout = model.layout
+    row, end, nr = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], layout[NR]
+    mu = model.constants[LAW_FLOATS * contact + 1]
+    normal, square = 0.0, 0.0
+    for i in range(row, end):
+        force = 0.0
+        for k in range(weights.shape[0]):
+            force += weights[k] * R[k * nr + i]
+        normal = force if i == row else normal
+        square += force * force if i > row else 0.0
+    return normal - sqrt(square) / mu if end - row > 1 and mu > 0.0 else normal
+
+
+@unit(F(MODEL, A, A, F, F, F, A, J, RECORD))
+def margin_at(model, settings, c, t, h, s, frame, iwork, record):
+    """Return the margin of the forces at a place of a flight, over the forces before reactions, plus LEVEL."""
+    layout = model.layout
+    nq, nv, nc, n = layout[NQ], layout[NV], layout[NC], c.shape[0]
+    nodes, weights = part(settings, frame, frames.NODE_STATES), vec(part(settings, frame, frames.WEIGHTS), 0, n)
+    inner, powers = part(settings, frame, frames.INNER), part(settings, frame, frames.SPARE)
+    q, v = part(settings, frame, frames.Q_SHIFTED), part(settings, frame, frames.V_TRY)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    lagrange_weights(c, s, weights)
+    combine(weights, vec(nodes, 0, n * nq), q)
+    combine(weights, vec(nodes, n * nq, n * nv), v)
+    status = accelerate(
+        model, t + s * h, q, v, ivec(iwork, 0, nc), remembered(settings, frame, frames.DIRECTION), 0,
+        part(settings, frame, frames.A_TRY), part(settings, frame, frames.CORRECTED),
+        part(settings, frame, frames.U_PLUS), powers, room, ivec(iwork, at, iwork.shape[0] - at), record,
+    )  # fmt: skip
+    return powers[MARGIN] / larger(powers[LOAD], 1e-300) + LEVEL if status == 0 else -1.0
+
+
+@unit(F(MODEL, A, A, F, F, F, A, J, RECORD))
+def first_loss(model, settings, c, t, h, before, frame, iwork, record):
+    """Return the place below `before` at which the last admitted split is lost, or NONE; write found[0] and AHEAD."""
+    layout = model.layout
+    nc, n = layout[NC], c.shape[0]
+    marks, R = part(settings, frame, frames.MARKS), part(settings, frame, frames.NODE_FORCES)
+    weights = vec(part(settings, frame, frames.WEIGHTS), 0, n)
+    shared, found = ivec(iwork, frames.I_AHEAD * nc, nc), ivec(iwork, frames.I_VECTORS * nc, FOUND)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (layout[NV] + nc) + nc
+    now = not_unique(layout, ivec(iwork, at, iwork.shape[0] - at))
+    load = remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
+    for k in range(nc):
+        shared[k] = now[k]  # `margin_at` writes anew
+    low, low_margin = 0.0, 0.0
+    for place in range(2 * (n - 1) + 1):
+        # the beginning, then halfway between two nodes and the nodes themselves
+        node = (place + 1) // 2
+        s = c[node] if place % 2 == 0 else 0.5 * (c[node - 1] + c[node])
+        if s >= before and place > 0:
+            if low >= before:
+                break
+            s = before
+        lagrange_weights(c, s, weights)
+        least = 1e300
+        for k in range(nc):
+            if shared[k] == 1:
+                room = spare(model, R, weights, k)
+                if room < least:
+                    least, found[0] = room, k
+        if least > CLEAR * load:
+            low, low_margin = s, 1.0
+            continue
+        margin = margin_at(model, settings, c, t, h, s, frame, iwork, record)
+        if margin >= 0.0:
+            low, low_margin = s, margin
+            continue
+        if place == 0:
+            marks[frames.AHEAD] = FARTHEST_AHEAD * (c[1] - c[0]) * h
+            return 0.0
+        seen, high, high_margin, side = s, s, margin, 0
+        if low_margin == 1.0:
+            low_margin = margin_at(model, settings, c, t, h, low, frame, iwork, record)
+        below, above = low_margin, high_margin
+        for k in range(REFINEMENTS):
+            if high - low <= NARROW:
+                break
+            s = 0.5 * (low + high)
+            if k % 3 != 2 and below > above:
+                s = high - above * (high - low) / (above - below)
+                s = larger(low + 0.1 * NARROW, smaller(high - 0.1 * NARROW, s))
+            if not low < s < high:
+                break
+            margin = margin_at(model, settings, c, t, h, s, frame, iwork, record)
+            # Illinois: the end that stays twice counts half
+            if margin >= 0.0:
+                above = 0.5 * above if side == 1 else above
+                low, below, side = s, margin, 1
+            else:
+                below = 0.5 * below if side == -1 else below
+                high, above, side = s, margin, -1
+        way = larger(seen - high, NARROW)
+        marks[frames.AHEAD] = smaller(BEYOND / larger(-high_margin, 1e-300), FARTHEST_AHEAD) * way * h
+        return high
+    return NONE
+
+
+@unit(I(MODEL, STAGED, A, F, F, A, J, RECORD))
+def look_ahead(model, staged, settings, t, time, frame, iwork, record):
+    """Decide the index set of the held contacts as it is a short time later, when it is clear what has let go.
+
+    At the very end of what the laws admit their solution is a border case of several index sets.
+    """
+    layout = model.layout
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    q, v, q_ahead, v_ahead = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.V_TRY),
+    )
+    a, mean, inner = (
+        part(settings, frame, frames.A_LAST),
+        part(settings, frame, frames.MOVED),
+        part(settings, frame, frames.INNER),
+    )
+    index, held, candidate = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_AHEAD * nc, nc),
+        ivec(iwork, frames.I_CANDIDATE * nc, nc),
+    )
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    for i in range(nv):
+        mean[i], v_ahead[i] = v[i] + 0.5 * time * a[i], v[i] + time * a[i]
+    model.rate(q, mean, model.par, q_ahead)
+    for i in range(nq):
+        q_ahead[i] = q[i] + time * q_ahead[i]
+    model.retract(q_ahead, model.par)
+    for k in range(nc):
+        held[k] = CANDIDATE if index[k] == SLIP or index[k] == STICK else 0
+    status = decide(
+        model, staged.reaction, t + time, q_ahead, v_ahead, held, settings[REST], index,
+        remembered(settings, frame, frames.DIRECTION), part(settings, frame, frames.A_TRY),
+        part(settings, frame, frames.CORRECTED), part(settings, frame, frames.INFO), room,
+        ivec(iwork, at, iwork.shape[0] - at), record,
+    )  # fmt: skip
+    if status == STALLED or status == UNSOLVABLE:
+        for k in range(nc):
+            index[k] = iwork[frames.I_BEFORE * nc + k]
+        return 0
+    for k in range(nc):
+        candidate[k] = DECIDED if held[k] != 0 else candidate[k]
+    return status
