@@ -27,8 +27,12 @@ POWERS = 3
 
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
-# places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed
-COUNT, REDUNDANT, JAM, HOLD_INTEGERS = range(4)
+TIED = 1e-6  # relative difference of pivots up to which they count as equal
+# of the accelerations that joints ask for: what redundant ones may disagree by at a state that satisfies all of them
+DISAGREEMENT = 1e-6
+# places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed, whether
+# redundant joints ask for different accelerations
+COUNT, REDUNDANT, JAM, DISAGREE, HOLD_INTEGERS = range(5)
 
 
 def hold_work(layout) -> int:
@@ -68,7 +72,8 @@ def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
             for j in range(k, n):
                 # the diagonal is preferred unless it is clearly smaller: it keeps what is symmetric symmetric
                 size = abs(lu[i * n + j]) * (1.0 if i == j else 0.1)
-                if size > best:
+                # of equal ones the first: rounding must not choose which of two redundant rows is kept
+                if size > best * (1.0 + TIED):
                     best, row, column_of = size, i, j
         first = best if k == 0 else first
         if not best > REDUNDANCE * first:
@@ -198,7 +203,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         acting = acting or index[c] == SLIP or index[c] == STICK
         powers[POWERS + c] = 0.0
     if given == 0:  # else the factors of an earlier call stay in use
-        iwork[COUNT], iwork[REDUNDANT] = 0, 0
+        iwork[COUNT], iwork[REDUNDANT], iwork[DISAGREE] = 0, 0, 0
     if not acting:
         if given == 0:
             for i in range(nr):
@@ -246,18 +251,23 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     iwork[COUNT] = n
 
     # ---- forces
+    asked = 0.0
     if given == 0:
         iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         for i in range(n):
             b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
             x[i] = r[rows[i]]
-        status = solve_rows(n, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
-        if status != 0 and n == nj:  # redundant contacts may disagree by the drift of coordinates inside an interval
-            return status
+        # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at DISAGREE
+        solve_rows(n, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
         for i in range(n):
             r[rows[i]] = x[i]
+            asked = larger(asked, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]])))
     for i in range(n):
         row_add(layout, X, rows[i], r[rows[i]], a)
+    if given == 0:
+        for i in range(n if iwork[REDUNDANT] > 0 and n == nj else 0):
+            left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
+            iwork[DISAGREE] = 1 if left_over > DISAGREEMENT * asked else iwork[DISAGREE]
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if index[c] == SLIP:
