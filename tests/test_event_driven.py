@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import saltus as sl
 from saltus import problems
@@ -659,3 +661,64 @@ def test_a_reset_into_a_contact_strikes_at_once():
     impact = rows(sol, "impact")[0]
     assert abs(impact["t"] - t) <= 1e-12
     np.testing.assert_allclose([impact["u_minus"][0], impact["u_plus"][0]], [-speed, 0.5 * speed], rtol=1e-12)
+
+
+# ---- forces that change while nothing moves
+
+
+def slip_times(force, weight, mass, mu, t_end) -> list[float]:
+    """Times at which a block that a force pulls starts to slip and stops again, by scipy."""
+    times, t = [], 0.0
+    grid = np.linspace(0.0, t_end, 20_001)
+    while True:
+        over = grid[(grid > t) & (np.abs(force(grid)) > mu * weight)]
+        if len(over) == 0:
+            return times
+        left = max(t, over[0] - grid[1])
+        start = brentq(lambda s: abs(force(s)) - mu * weight, left, over[0], xtol=1e-15)
+        sign = np.sign(force(start))
+
+        def stops(s, v, start=start, sign=sign):
+            return sign * v[0] if s > start + 1e-3 else 1.0
+
+        stops.terminal = True
+        found = solve_ivp(
+            lambda s, v, sign=sign: [(force(s) - sign * mu * weight) / mass], (start, t_end), [0.0], events=stops,
+            method="DOP853", rtol=1e-13, atol=1e-15,
+        )  # fmt: skip
+        times.append(start)
+        if len(found.t_events[0]) == 0:
+            return times
+        t = found.t_events[0][0]
+        times.append(t)
+
+
+@pytest.mark.parametrize("mass", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("method", ["dop853", "radau5"])
+def test_a_block_starts_to_slip_when_the_force_on_it_reaches_friction(method, tol, mass):
+    mu = 0.5
+
+    def force(t):
+        return 6.0 * mass * np.sin(9.0 * t)
+
+    block = sl.System(
+        M=[mass, mass], f=lambda t, q, v: [force(t), -9.81 * mass],
+        contacts=[sl.Contact(lambda q: q[1], mu=mu, slip=lambda t, q, v: v[0])],
+    )  # fmt: skip
+    sol = sl.solve(
+        block, (0.0, 2.0), [0.0, 0.0], [0.0, 0.0], scheme=sl.EventDriven(method=method), tol=tol, progress=False
+    )
+    times = sol.events["t"][sol.events["t"] > 0.0]
+    np.testing.assert_allclose(times, slip_times(force, 9.81 * mass, mass, mu, 2.0), rtol=0.0, atol=30.0 * tol)
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+def test_a_body_at_rest_lifts_off_when_the_pull_on_it_reaches_its_weight(tol):
+    def pull(t):
+        return 12.0 * np.exp(-(((t - 1.0) / 0.3) ** 2))
+
+    body = sl.System(M=1.0, f=lambda t, q, v: pull(t) - 9.81, contacts=[sl.Contact(lambda q: q[0])])
+    sol = sl.solve(body, (0.0, 1.2), 0.0, 0.0, scheme=sl.EventDriven(), tol=tol, h=0.01, progress=False)
+    release = sol.events["t"][sol.events["kind"] == "release"]
+    np.testing.assert_allclose(release, 1.0 - 0.3 * np.sqrt(np.log(12.0 / 9.81)), rtol=0.0, atol=30.0 * tol)

@@ -9,7 +9,7 @@ from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ
 from saltus.profile import factor, solve_row
 from saltus.reaction import IMPACT, restitute, row_add, row_dot
 from saltus.record import SWEEPS
-from saltus.stages.hold import HOLD_INTEGERS, factor_rows, solve_rows
+from saltus.stages.hold import CONTRADICT, HOLD_INTEGERS, factor_rows, solve_rows
 from saltus.status import Status
 
 DRIFT_STALLED = int(Status.DRIFT_STALLED)
@@ -97,6 +97,7 @@ def project(model, tolerance, t, q, v, held, P, g, work, iwork):
     at += 2 * nr * nr + nr
     q_dot = vec(work, at, nq)
     rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr)
+    redundant = 0
     for attempt in range(MOST_PROJECTIONS + 2):
         velocities = False
         model.gap(t, q, par, g)
@@ -111,7 +112,7 @@ def project(model, tolerance, t, q, v, held, P, g, work, iwork):
         worst = larger(worst, joint)
         if worst <= tolerance * (1.0 + length) or attempt > MOST_PROJECTIONS:
             if joint > tolerance * (1.0 + length):
-                return DRIFT_STALLED
+                return CONTRADICT if redundant > 0 else DRIFT_STALLED
             velocities = True
         if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
             model.mass(t, q, par, lu)

@@ -46,9 +46,13 @@ POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
 MOVES = 1e-9  # of the accelerations that a split adds and takes away: with less left over, they are unique
+TIED = 1e-6  # relative difference of pivots up to which they count as equal
+# of the accelerations that joints ask for: what redundant ones may disagree by at a state that satisfies all of them
+DISAGREEMENT = 1e-6
 # places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed, whether
-# not even the accelerations are unique; then the held rows, their pivots, and per contact whether its forces are not
-COUNT, REDUNDANT, JAM, AMBIGUOUS, HOLD_INTEGERS = range(5)
+# not even the accelerations are unique, whether redundant joints ask for different ones; then the held rows, their
+# pivots, and per contact whether its forces are not unique
+COUNT, REDUNDANT, JAM, AMBIGUOUS, DISAGREE, HOLD_INTEGERS = range(6)
 
 
 def hold_work(layout) -> int:
@@ -95,7 +99,8 @@ def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
             for j in range(k, n):
                 # the diagonal is preferred unless it is clearly smaller: it keeps what is symmetric symmetric
                 size = abs(lu[i * n + j]) * (1.0 if i == j else 0.1)
-                if size > best:
+                # of equal ones the first: rounding must not choose which of two redundant rows is kept
+                if size > best * (1.0 + TIED):
                     best, row, column_of = size, i, j
         first = best if k == 0 else first
         if not best > REDUNDANCE * first:
@@ -238,7 +243,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         acting = acting or index[c] == SLIP or index[c] == STICK
         powers[POWERS + c] = 0.0
     if given == 0:  # else the factors of an earlier call stay in use
-        iwork[COUNT], iwork[REDUNDANT], iwork[AMBIGUOUS] = 0, 0, 0
+        iwork[COUNT], iwork[REDUNDANT], iwork[AMBIGUOUS], iwork[DISAGREE] = 0, 0, 0, 0
         for c in range(nc):
             shared[c] = 0
     if not acting:
@@ -288,18 +293,18 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     iwork[COUNT] = n
 
     # ---- forces
+    asked = 0.0
     if given == 0:
         iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         for i in range(n):
             b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-            x[i] = 0.0
+            x[i], wanted = 0.0, row_size(layout, W, rows[i], a) + abs(zeta[rows[i]])
+            asked = larger(asked, scale[i] * wanted)
             if i < n - nj:
-                asked = row_size(layout, W, rows[i], a) + abs(zeta[rows[i]])
-                powers[LOAD] = larger(powers[LOAD], asked * scale[i] * scale[i])
-        status = solve_rows(n, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
-        if status != 0 and n == nj:  # redundant contacts may disagree by the drift of coordinates inside an interval
-            return status
+                powers[LOAD] = larger(powers[LOAD], wanted * scale[i] * scale[i])
+        # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at DISAGREE
         missing = iwork[REDUNDANT]
+        solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
         if missing > 0 and n > nj:
             for m in range(missing):
                 for k in range(n):
@@ -311,6 +316,10 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
             r[rows[i]] = x[i]
     for i in range(n):
         row_add(layout, X, rows[i], r[rows[i]], a)
+    if given == 0:
+        for i in range(n if iwork[REDUNDANT] > 0 and n == nj else 0):
+            left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
+            iwork[DISAGREE] = 1 if left_over > DISAGREEMENT * asked else iwork[DISAGREE]
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if index[c] == SLIP:

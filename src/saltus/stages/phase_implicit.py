@@ -53,7 +53,8 @@ def implicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
         record.header[ERROR] = 0.0
         if settings[first + ESTIMATES] == 1.0:
             record.header[ERROR] = radau_error(
-                model, settings, h, q_0, v_0, a_0, settings[frames.RTOL], settings[frames.ATOL], own, inner,
+                model, settings, pair, h, q_0, v_0, a_0, remembered(settings, frame, frames.R_BEGIN),
+                settings[frames.RTOL], settings[frames.ATOL], index, own, inner,
                 ivec(iinner, iinner.shape[0] - nv, nv),
             )  # fmt: skip
     return 0

@@ -13,7 +13,7 @@ from saltus.record import CLOSING, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.hold import JAM, JAMMED, LOAD, MARGIN, accelerate, not_unique
+from saltus.stages.hold import CONTRADICT, DISAGREE, JAM, JAMMED, LOAD, MARGIN, accelerate, not_unique
 from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
 from saltus.stages.split import LEVEL
 
@@ -105,7 +105,8 @@ def settle(
     if not anyone:
         for c in range(nc):
             index[c] = OPEN
-        return accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+        return CONTRADICT if status == 0 and iroom[DISAGREE] == 1 else status
     if same:
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
         if status != 0 and status != JAMMED:

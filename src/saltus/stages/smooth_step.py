@@ -15,13 +15,18 @@ import numpy as np
 
 from saltus.compile.seam import larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
-from saltus.layout import FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, SIZE
+from saltus.events.index_set import SLIP, STICK
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, NW, NX, RATE_IDENTITY, SIZE
+from saltus.reaction import row_add, row_dot
 from saltus.stages.hold import POWERS, accelerate
-from saltus.stages.interval import KEPT, LARGEST, NEWTON, STAGE_AT, factor_dense, solve_dense
+from saltus.stages.interval import HOLD_AT, KEPT, LARGEST, NEWTON, STAGE_AT, factor_dense, solve_dense
 from saltus.stages.runge_kutta import rational, table
 from saltus.stages.tableau import STAGES as TABLE_STAGES
 from saltus.stages.tableau import lagrange, lagrange_integrals, node_places
 
+# Radau IIA, three stages: the real eigenvalue of its matrix, and the weights of the embedded formula of order 3
+RADAU_GAMMA = (6.0 + 81.0 ** (1.0 / 3.0) - 9.0 ** (1.0 / 3.0)) / 30.0
+RADAU_1, RADAU_2, RADAU_3 = -(13.0 + 7.0 * sqrt(6.0)) / 3.0, (-13.0 + 7.0 * sqrt(6.0)) / 3.0, -1.0 / 3.0
 IMPLICIT = ("radau5",)
 NODES = 8  # Lobatto points: polynomials of degree 7, that of the dense output
 STAGES, STEP_STAGES, ERROR_ORDER, HEAD = range(4)
@@ -57,11 +62,16 @@ def packed_pair(name: str) -> np.ndarray:
 
 
 def _packed_collocation(method) -> np.ndarray:
-    """Return an implicit collocation method in the same form; its error estimate is one of its own."""
+    """Return Radau IIA in the same form.
+
+    Its error estimate is that of `radau_error`; the weights here are those of the stages in it, for what is integrated
+    without a feedback on itself (RADAU_GAMMA is that of the start).
+    """
     total, places = len(method.c), node_places(NODES - 1, "lobatto")
     weights, slopes = lagrange_integrals(method.c, places), lagrange(method.c, places)
     numbers = [total, total, 4]
-    return np.concatenate([numbers, method.c, method.A.ravel(), np.zeros(2 * total), weights.ravel(), slopes.ravel()])
+    errors = np.concatenate([RADAU_GAMMA * np.array([RADAU_1, RADAU_2, RADAU_3]) @ method.A, np.zeros(total)])
+    return np.concatenate([numbers, method.c, method.A.ravel(), errors, weights.ravel(), slopes.ravel()])
 
 
 def smooth_size(layout, total: int) -> int:
@@ -120,11 +130,66 @@ def stages_of_step(
     return 0
 
 
-@unit(F(MODEL, A, F, A, A, F, F, A))
-def step_error(model, pair, h, q_0, v_0, rtol, atol, stages):
-    """Return the estimated error of the step over the tolerance, mean square of all coordinates and velocities.
+@unit(F(J, A, I))
+def row_mobility(layout, room, row):
+    """Return the velocity of a held row that a unit impulse in it makes, at the state that `accelerate` saw last."""
+    nv, size, nw, nx = layout[NV], layout[SIZE], layout[NW], layout[NX]
+    W, X = vec(room, 1 + size, nw), vec(room, 1 + size + nw, nx)
+    column = vec(room, 1 + size + nw + nx + nv, nv)
+    for i in range(nv):
+        column[i] = 0.0
+    row_add(layout, X, row, 1.0, column)
+    return abs(row_dot(layout, W, row, column))
 
-    The last stage of the step is at its end: its state is at the end of `stages`.
+
+@unit(F(F, F), small=True)
+def combined(high, low):
+    """Return the error of two estimates of order 5 and 3, combined to order 7 (Hairer, Norsett, Wanner II.10)."""
+    if high == 0.0:
+        return 0.0
+    return high / sqrt(high + 0.01 * low) if low > 0.0 else sqrt(high)
+
+
+@unit(F(MODEL, A, F, F, F, F, J, A, A, A))
+def impulse_error(model, pair, h, start, rtol, atol, index, r_0, forces, room):
+    """Return the estimated error of the impulses of held contacts over the tolerance, mean square of their rows.
+
+    A contact that sticks, or a body that rests, moves by nothing while its forces change: the motion alone would let
+    steps pass over the time at which a force reaches its bound. Impulses are measured by the velocity that they would
+    give to their own row, so that the tolerance of velocities holds for them, whatever the masses.
+
+    in      start: weight of the forces r_0 at the beginning; forces: those of the stages; room: what `accelerate` left
+    """
+    layout, total, step = model.layout, whole(pair[STAGES]), whole(pair[STEP_STAGES])
+    nc, nr = layout[NC], layout[NR]
+    b = vec(pair, HEAD + total + (step - 1) * total, step)  # the last stage is the end of the step
+    errors = vec(pair, HEAD + total + total * total, 2 * total)
+    high, low, count = 0.0, 0.0, 0
+    for c in range(nc):
+        if index[c] != SLIP and index[c] != STICK:
+            continue
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        # friction of a contact that slips follows from its normal force
+        for i in range(row, end if index[c] == STICK else row + 1):
+            first, second, impulse = start * r_0[i], 0.0, 0.0
+            for k in range(step):
+                first += errors[k] * forces[k * nr + i]
+                second += errors[total + k] * forces[k * nr + i]
+                impulse += b[k] * forces[k * nr + i]
+            mobility = h * row_mobility(layout, room, i)
+            scale = atol + rtol * mobility * abs(impulse)
+            high += (mobility * first / scale) ** 2
+            low += (mobility * second / scale) ** 2
+            count += 1
+    return combined(high, low) / sqrt(count) if count > 0 else 0.0
+
+
+@unit(F(MODEL, A, F, A, A, F, F, J, A, A))
+def step_error(model, pair, h, q_0, v_0, rtol, atol, index, stages, room):
+    """Return the estimated error of the step over the tolerance: of the motion, or of impulses where that is larger.
+
+    Of the motion the mean square of all coordinates and velocities. The last stage of the step is at its end: its
+    state is at the end of `stages`, and what `accelerate` left in `room` belongs to it.
     """
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
@@ -142,13 +207,11 @@ def step_error(model, pair, h, q_0, v_0, rtol, atol, stages):
         scale = atol + rtol * larger(abs(start), abs(stages[at + i]))
         high += (h * first / scale) ** 2
         low += (h * second / scale) ** 2
-    count = 1.0 / (nq + nv)
-    if high == 0.0:
-        return 0.0
-    # the pair of estimates of Hairer, Norsett and Wanner II.10: of order 5 and 3, combined to order 7
-    if low > 0.0:
-        return sqrt(count) * high / sqrt(high + 0.01 * low)
-    return sqrt(count * high)
+    forces = vec(stages, total * (nq + nv), total * nr)
+    return larger(
+        combined(high, low) / sqrt(nq + nv),
+        impulse_error(model, pair, h, 0.0, rtol, atol, index, forces, forces, room),
+    )
 
 
 @unit(I(MODEL, A, F, A, A, A, A, A, A, A, A, A, A))
@@ -187,11 +250,6 @@ def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sum_r, sum_
             value += weights[(NODES - 1) * total + k] * K_p[k * width + i]
         sum_p[i] = h * value
     return 0
-
-
-# Radau IIA, three stages: the real eigenvalue of its matrix, and the weights of the embedded formula of order 3
-RADAU_GAMMA = (6.0 + 81.0 ** (1.0 / 3.0) - 9.0 ** (1.0 / 3.0)) / 30.0
-RADAU_1, RADAU_2, RADAU_3 = -(13.0 + 7.0 * sqrt(6.0)) / 3.0, (-13.0 + 7.0 * sqrt(6.0)) / 3.0, -1.0 / 3.0
 
 
 @unit(I(MODEL, STAGED, A, A, F, F, A, A, J, A, A, A, A, A, A, A, J, RECORD))
@@ -235,9 +293,12 @@ def implicit_step(
     return 0
 
 
-@unit(F(MODEL, A, F, A, A, A, F, F, A, A, J))
-def radau_error(model, settings, h, q_0, v_0, a_0, rtol, atol, own, inner, pivots):
-    """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness."""
+@unit(F(MODEL, A, A, F, A, A, A, A, F, F, J, A, A, J))
+def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, index, own, inner, pivots):
+    """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness.
+
+    That of impulses counts where it is larger; they act back on nothing and need no filter.
+    """
     layout = model.layout
     nq, nv, n = layout[NQ], layout[NV], 3
     nr, size = layout[NR], layout[SIZE]
@@ -269,4 +330,9 @@ def radau_error(model, settings, h, q_0, v_0, a_0, rtol, atol, own, inner, pivot
             z = RADAU_1 * (Q[i] - q_0[i]) + RADAU_2 * (Q[nq + i] - q_0[i]) + RADAU_3 * (Q[2 * nq + i] - q_0[i])
             e_q = RADAU_GAMMA * (h * v_0[i] + z) + gamma * e_v[i]
             total += (e_q / (atol + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
-    return sqrt(total / (nq + nv))
+    at = whole(settings[HOLD_AT])
+    forces, room = vec(own, n * (2 * nq + 2 * nv), n * nr), vec(inner, at, inner.shape[0] - at)
+    return larger(
+        sqrt(total / (nq + nv)),
+        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, index, r_0, forces, room),
+    )
