@@ -10,7 +10,8 @@ from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NR, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import ANTICIPATES, FOUND, ZENO, part, remembered
+from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
+from saltus.stages.hold import rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, REST
 from saltus.stages.settle import changed_events
 
@@ -106,7 +107,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                 continue
             speed = row_dot(layout, W, row, v_0) + u_minus[row]
             if g[k] <= settings[CLOSED]:
-                if speed < -settings[REST]:
+                if speed < -rest_speed(settings[REST], layout, W, row, v_0):
                     marks[frames.PENDING] = k
                 continue
             if settings[ANTICIPATES] == 1.0:
@@ -121,7 +122,18 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
     still = marks[frames.PENDING] >= 0.0 or marks[frames.CROSSING] >= 0.0
     if holding and not still:
         limit = slip_begins(
-            model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], marks[frames.WINDOW], direction, room
+            model,
+            t,
+            q_0,
+            v_0,
+            a_0,
+            u_0,
+            index,
+            settings[REST],
+            settings[STRAIGHT],
+            marks[frames.WINDOW],
+            direction,
+            room,
         )
         marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
     if jammed and not still:
@@ -132,17 +144,17 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
 
 
 @unit(F(MODEL, F, A, A, A, A, J, F, F, F, A, A))
-def slip_begins(model, t, q, v, a, u, index, rest, zeno, window, direction, work):
+def slip_begins(model, t, q, v, a, u, index, rest, straight, window, direction, work):
     """Return the step allowed while a slip in space begins or, with windows, comes to its end.
 
     The friction of a slip from rest turns infinitely fast with rounding: until it is fast enough to turn it goes
-    straight on; in the time that it takes to reach the speed `zeno` the direction in which it begins is good enough. It
+    straight on; as far as the way `straight` the direction in which it begins is good enough. It
     turns as fast before it stops; steps that estimate no error would pass the stop, so they halve the way to it.
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    W, at, longest, slow = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300, larger(zeno, sqrt(rest))
+    W, at, longest, slow = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300, sqrt(rest)
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         direction[2 * nc + c] = 0.0
@@ -159,7 +171,8 @@ def slip_begins(model, t, q, v, a, u, index, rest, zeno, window, direction, work
             fast, slowing = larger(fast, abs(change)), slowing - change * u[i]
         if speed <= rest:
             direction[2 * nc + c] = 1.0
-            longest = smaller(longest, (slow if window > 0.0 else zeno) / larger(fast, 1e-300))
+            fast = larger(fast, 1e-300)
+            longest = smaller(longest, slow / fast if window > 0.0 else sqrt(2.0 * straight / fast))
         elif slowing > 0.0:
             longest = smaller(longest, 0.5 * speed * speed / slowing)
     return longest

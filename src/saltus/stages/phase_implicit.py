@@ -53,7 +53,8 @@ def implicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
         record.header[ERROR] = 0.0
         if settings[first + ESTIMATES] == 1.0:
             record.header[ERROR] = radau_error(
-                model, settings, h, q_0, v_0, a_0, settings[frames.RTOL], settings[frames.ATOL], own, inner,
+                model, settings, h, q_0, v_0, a_0, settings[frames.RTOL], settings[frames.ATOL],
+                vec(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES, nq + nv), own, inner,
                 ivec(iinner, iinner.shape[0] - nv, nv),
             )  # fmt: skip
     return 0

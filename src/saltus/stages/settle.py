@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, unit, vec, whole
+from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I
 from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, OPEN, SLIP, STICK, UNTIED, decide
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
@@ -11,7 +11,7 @@ from saltus.record import CLOSING, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.hold import JAM, JAMMED, accelerate
+from saltus.stages.hold import JAM, JAMMED, accelerate, rest_speed
 from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time
@@ -60,11 +60,11 @@ def settle(
             vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
-    near, anyone, same = False, False, True
+    near, anyone, same, slowest = False, False, True, settings[REST]
     for c in range(nc):
         near = near or ((g[c] <= settings[CLOSED] or index[c] == SLIP or index[c] == STICK) and degree > 0)
+    W = vec(room, 1 + layout[SIZE], layout[NW])
     if near:
-        W = vec(room, 1 + layout[SIZE], layout[NW])
         model.kinematics(t, q, par, W, u)
         for i in range(nr):
             u[i] += row_dot(layout, W, i, v)
@@ -76,18 +76,21 @@ def settle(
         if not near:
             index[c] = OPEN
             continue
+        still = rest_speed(settings[REST], layout, W, row, v)
         if transition_here == BREAKING:
             candidate[c] = MUST_SLIP
         elif transition_here != RELEASING and holds:
-            candidate[c] = CANDIDATE if u[row] <= settings[REST] or struck == 0.0 else 0
+            candidate[c] = CANDIDATE if u[row] <= still or struck == 0.0 else 0
         elif transition_here != RELEASING and g[c] <= settings[CLOSED]:
-            candidate[c] = CANDIDATE if abs(u[row]) <= settings[REST] else 0
+            candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
             if candidate[c] != 0 and transition_here == LET_GO:
                 candidate[c] = UNTIED
-        forward = 0.0
+        forward, still = 0.0, settings[REST]
         for i in range(row + 1, end):
             forward += u[i] * direction[2 * c + i - row - 1]
-        slows = index[c] == SLIP and end - row > 1 and forward <= settings[REST]
+            still = rest_speed(still, layout, W, i, v)
+        slowest = larger(slowest, still)
+        slows = index[c] == SLIP and end - row > 1 and forward <= still
         same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
         anyone = anyone or candidate[c] != 0
@@ -115,9 +118,7 @@ def settle(
                     direction[2 * c + i - row - 1] = u[i] / speed**0.5
         if lawful:
             return 0
-    status = decide(
-        model, reaction, t, q, v, candidate, settings[REST], index, direction, a, r, info, room, iroom, record
-    )
+    status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, iroom, record)
     if status != 0:
         return status
     for _ in range(nc + 1):

@@ -120,9 +120,11 @@ def stages_of_step(
     return 0
 
 
-@unit(F(MODEL, A, F, A, A, F, F, A))
-def step_error(model, pair, h, q_0, v_0, rtol, atol, stages):
+@unit(F(MODEL, A, F, A, A, F, F, A, A))
+def step_error(model, pair, h, q_0, v_0, rtol, atol, scales, stages):
     """Return the estimated error of the step over the tolerance, mean square of all coordinates and velocities.
+
+    scales: what atol is a share of, for q and v, or nothing for 1.
 
     The last stage of the step is at its end: its state is at the end of `stages`.
     """
@@ -139,7 +141,7 @@ def step_error(model, pair, h, q_0, v_0, rtol, atol, stages):
             first += errors[k] * slope
             second += errors[total + k] * slope
         start = q_0[i] if i < nq else v_0[i - nq]
-        scale = atol + rtol * larger(abs(start), abs(stages[at + i]))
+        scale = atol * (scales[i] if scales.shape[0] > 0 else 1.0) + rtol * larger(abs(start), abs(stages[at + i]))
         high += (h * first / scale) ** 2
         low += (h * second / scale) ** 2
     count = 1.0 / (nq + nv)
@@ -235,8 +237,8 @@ def implicit_step(
     return 0
 
 
-@unit(F(MODEL, A, F, A, A, A, F, F, A, A, J))
-def radau_error(model, settings, h, q_0, v_0, a_0, rtol, atol, own, inner, pivots):
+@unit(F(MODEL, A, F, A, A, A, F, F, A, A, A, J))
+def radau_error(model, settings, h, q_0, v_0, a_0, rtol, atol, scales, own, inner, pivots):
     """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness."""
     layout = model.layout
     nq, nv, n = layout[NQ], layout[NV], 3
@@ -263,10 +265,10 @@ def radau_error(model, settings, h, q_0, v_0, a_0, rtol, atol, own, inner, pivot
             return 1e10
         solve_dense(G, e_v, pivots)
     for i in range(nv):
-        total += (e_v[i] / (atol + rtol * larger(abs(v_0[i]), abs(V[2 * nv + i])))) ** 2
+        total += (e_v[i] / (atol * scales[nq + i] + rtol * larger(abs(v_0[i]), abs(V[2 * nv + i])))) ** 2
     if implicit:
         for i in range(nq):
             z = RADAU_1 * (Q[i] - q_0[i]) + RADAU_2 * (Q[nq + i] - q_0[i]) + RADAU_3 * (Q[2 * nq + i] - q_0[i])
             e_q = RADAU_GAMMA * (h * v_0[i] + z) + gamma * e_v[i]
-            total += (e_q / (atol + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
+            total += (e_q / (atol * scales[i] + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
     return sqrt(total / (nq + nv))
