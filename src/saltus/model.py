@@ -84,6 +84,8 @@ class CompiledModel:
         The events of the run, in the order of their numbers.
     checked
         Tolerances within which the start, for which the model was compiled, is known to be right.
+    start
+        Masses and rows of that start once somebody asked for them (stages/promise.py).
     """
 
     system: System
@@ -93,6 +95,7 @@ class CompiledModel:
     rows: tuple[tuple[str, str], ...]
     events: tuple[Event, ...] = ()
     checked: set[float] = dataclasses.field(default_factory=set)
+    start: Any = None
 
     @property
     def event_names(self) -> tuple[str, ...]:

@@ -139,7 +139,8 @@ def _plan(solution: Solution, problem: Problem | None) -> tuple[SchemePlan, Comp
         model = compile_model(system, problem.t_span[0], problem.q0, problem.v0)
     if not len(solution.system.contacts):
         raise SettingError("the system has no contact, so that its steps solve no contact problem")
-    return scheme.plan(model.layout), model
+    span = float(solution.t[0]), float(solution.t[-1])
+    return scheme.plan(model.layout).over(model, span, solution.q[0].copy()), model
 
 
 def _said(system: Any, nq: int, nv: int) -> str:

@@ -123,7 +123,7 @@ class Run:
         file: Checkpoint | None,
     ):  # fmt: skip
         control, keep = settings.control, settings.keep
-        plan = ready_plan(settings.scheme, model.layout, control.kernel)
+        plan = ready_plan(settings.scheme, model.layout, control.kernel).over(model, problem.t_span, problem.q0)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.given = settings.scheme  # the plan may have been made for an equal one
         self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set

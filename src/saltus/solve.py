@@ -43,6 +43,7 @@ def solve(
     rtol: float | Sequence[float] | None = None,
     atol: float | Sequence[float] | None = None,
     tol: float | None = None,
+    scale: float | Sequence[float] | None = None,
     control=None,
     events: Event | Sequence[Event] = (),
     breaks: Sequence[float] = (),
@@ -73,6 +74,11 @@ def solve(
         of atol + rtol |q| (atol in units of q). None leaves those of the scheme.
     tol
         Short for rtol = atol = tol; where rtol or atol is given too, that one counts.
+    scale
+        What the absolute part of the tolerance is a share of, in units of q: a number, or one per coordinate. None
+        takes 1 for coordinates, velocities and impulses, whatever their units. With a scale, errors of a coordinate
+        are below tol (scale + its size); the scale of its velocity is the scale over the span, that of an impulse the
+        one that changes some velocity by as much. So the same model in other units gives the same run.
     control
         What decides about steps, e.g. Richardson(order=1). None keeps h; without h it takes the control of a scheme
         that chooses its steps, and VariableOrder() for others where a tolerance is given.
@@ -118,7 +124,7 @@ def solve(
         tolerant = any(given is not None for given in (rtol, atol, tol))
         chooses = h is None and tolerant and not getattr(scheme, "fixed_step", False)
         control = VariableOrder() if chooses else Fixed()
-    given, scheme = scheme, _with_tolerance(_doubled(scheme, control), rtol, atol, tol)
+    given, scheme = scheme, _with_scale(_with_tolerance(_doubled(scheme, control), rtol, atol, tol), scale)
     doubled = isinstance(control, Richardson | VariableOrder)
     size = _check_settings(given if doubled else scheme, h, problem, control, breaks)
     events = _locatable(events, scheme, problem.system)
@@ -248,6 +254,18 @@ def _with_tolerance(scheme, rtol, atol, tol):
             remedy = "it cannot change its step; take MoreauJean() or StepDoubling(MoreauJean())"
         raise SettingError(f"{scheme.name} estimates no error, so {names} nothing to it: {remedy}")
     return scheme.with_tolerance(rtol, atol)
+
+
+def _with_scale(scheme, scale):
+    """Return the scheme with the scale that was given."""
+    if scale is None:
+        return scheme
+    if not hasattr(scheme, "with_scale"):
+        raise SettingError(
+            f"{scheme.name} promises no error, so scale means nothing to it: take HpTDG() or EventDriven(), or give "
+            f"atol where the scheme has one"
+        )
+    return scheme.with_scale(scale)
 
 
 def _locatable(events, scheme, system: System) -> tuple[Event, ...]:

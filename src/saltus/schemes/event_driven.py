@@ -15,7 +15,7 @@ import numpy as np
 
 from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
-from saltus.schemes.plan import SchemePlan, runge_kutta_plan
+from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
 from saltus.stages.dense import interpolate, reaction
 from saltus.stages.smooth_step import NODES
 from saltus.stages.tableau import tableau
@@ -35,16 +35,22 @@ class EventDriven:
         Runge-Kutta method of the smooth phases: "dop853" (order 8) or "dopri5" (order 5), explicit, or "radau5" (order
         5), implicit, for stiff forces.
     closed_tolerance
-        Gap [m] up to which contacts are closed together; None takes a thousandth of atol, 1e-13 at least.
+        Gap [m] up to which contacts are closed together; None takes a millionth of atol, 2e-15 at least, times the
+        scale of q.
     rest_tolerance
-        Speed [m/s] below which an approach is no impact; None takes 10 atol, 1e-12 at least.
+        Speed [m/s] below which an approach is no impact and a slip none; None takes what changes velocities,
+        positions over the span and impulses by a tenth of atol at most. Rounding of the motion counts as rest always.
     zeno_speed
-        Bounces slower than this [m/s] are followed to their accumulation with frozen coefficients; None takes
-        sqrt(atol), so that the error of doing so is of the size of atol. 0 never does.
+        Bounces slower than this [m/s] are followed to their accumulation with frozen coefficients; None follows
+        those whose height, velocities and impulses, over the span, are a small share of atol. 0 never does.
     solver
         Contact solver; None takes Direct for a single contact, Portfolio with friction, Lemke otherwise.
     projection_tolerance
         Largest gap [m] of held contacts and joints, relative to 1 m plus the largest coordinate.
+    scale
+        What `atol` is a share of, in units of q: a number, or one per coordinate. The velocity scale is then the scale
+        over the span [1/s of it], the impulse scale the impulse that changes some velocity by that much. None takes 1
+        for coordinates, velocities and impulses alike, whatever their units.
     """
 
     rtol: float = 1e-8
@@ -55,6 +61,7 @@ class EventDriven:
     zeno_speed: float | None = None
     solver: object | None = None
     projection_tolerance: float = 1e-14
+    scale: float | tuple[float, ...] | None = None
 
     name = "event-driven"
     adaptive = True
@@ -84,6 +91,12 @@ class EventDriven:
                 f"solver of EventDriven is {self.solver!r}, not a contact solver: give one such as NSGS()"
             )
 
+        object.__setattr__(self, "scale", checked_scale(self.scale))
+
+    def with_scale(self, scale) -> EventDriven:
+        """Return the same scheme with another scale."""
+        return dataclasses.replace(self, scale=checked_scale(scale))
+
     def with_tolerance(self, rtol, atol) -> EventDriven:
         """Return the same scheme with other tolerances; None keeps one."""
         given = {"rtol": rtol, "atol": atol}
@@ -95,12 +108,10 @@ class EventDriven:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        closed = max(1e-3 * self.atol, 1e-13) if self.closed_tolerance is None else self.closed_tolerance
-        rest = max(10.0 * self.atol, 1e-12) if self.rest_tolerance is None else self.rest_tolerance
-        zeno = float(np.sqrt(self.atol)) if self.zeno_speed is None else self.zeno_speed
         return runge_kutta_plan(
-            self, layout, self.method, estimates=True, closed=closed, rest=rest, zeno=zeno, rtol=self.rtol,
-            atol=self.atol, newton_tolerance=max(1e-3 * self.rtol, 1e-14), solver=self.solver,
+            self, layout, self.method, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
+            zeno=self.zeno_speed, rtol=self.rtol, atol=self.atol, scale=self.scale,
+            newton_tolerance=max(1e-3 * self.rtol, 1e-14), solver=self.solver,
             projection_tolerance=self.projection_tolerance,
         )  # fmt: skip
 

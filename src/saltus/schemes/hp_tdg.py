@@ -17,7 +17,7 @@ import numpy as np
 from saltus.control.grid import Grid
 from saltus.control.proposed import Proposed
 from saltus.errors import SettingError
-from saltus.schemes.plan import SchemePlan, chosen_solver, flight_plan
+from saltus.schemes.plan import SchemePlan, checked_scale, chosen_solver, flight_plan
 from saltus.stages.dense import interpolate, reaction
 from saltus.stages.tableau import NODES, tableau
 
@@ -31,7 +31,7 @@ class HpTDG:
     Parameters
     ----------
     tol
-        Tolerance: errors of q, v and i in the mean over time stay below tol times (1 + their size).
+        Tolerance: errors of q, v and i in the mean over time stay below tol times (1 + their size); see `scale`.
     nodes
         "lobatto" or "clenshaw-curtis".
     degree
@@ -39,16 +39,22 @@ class HpTDG:
     max_degree
         Highest degree that is chosen.
     closed_tolerance
-        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 2e-15 at least.
+        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 2e-15 at least, times the
+        scale of q.
     rest_tolerance
-        Speed [m/s] below which an approach is no impact; None takes tol, 1e-12 at least.
+        Speed [m/s] below which an approach is no impact and a slip none; None takes what changes velocities,
+        positions over the span and impulses by a tenth of tol at most. Rounding of the motion counts as rest always.
     zeno_speed
-        Bounces slower than this [m/s] are followed to their accumulation with frozen coefficients; None takes
-        sqrt(tol)/2. 0 never does.
+        Bounces slower than this [m/s] are followed to their accumulation with frozen coefficients; None follows
+        those whose height, velocities and impulses, over the span, are a small share of tol. 0 never does.
     solver
         Contact solver; None takes Direct for a single contact, Portfolio with friction, Lemke otherwise.
     projection_tolerance
         Largest gap [m] of held contacts and joints, relative to 1 m plus the largest coordinate.
+    scale
+        What `tol` is a share of, in units of q: a number, or one per coordinate. The velocity scale is then the scale
+        over the span [1/s of it], the impulse scale the impulse that changes some velocity by that much. None takes 1
+        for coordinates, velocities and impulses alike, whatever their units.
     """
 
     tol: float = 1e-6
@@ -60,6 +66,7 @@ class HpTDG:
     zeno_speed: float | None = None
     solver: object | None = None
     projection_tolerance: float = 1e-14
+    scale: float | tuple[float, ...] | None = None
 
     locates_events = True
     repeats_steps = True  # what its steps report is valid only if the control accepts it
@@ -86,6 +93,8 @@ class HpTDG:
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
             raise SettingError(f"solver of HpTDG is {self.solver!r}, not a contact solver: give one such as NSGS()")
 
+        object.__setattr__(self, "scale", checked_scale(self.scale))
+
     @property
     def name(self) -> str:
         return "hp-TDG" if self.degree is None else f"snapped D{self.degree}-"
@@ -102,6 +111,10 @@ class HpTDG:
             raise SettingError("HpTDG has one tolerance for everything: give tol, a number")
         return _with_tolerance(self, float(min(given))) if given else self
 
+    def with_scale(self, scale) -> HpTDG:
+        """Return the same scheme with another scale."""
+        return dataclasses.replace(self, scale=checked_scale(scale))
+
     def control(self) -> Proposed | Grid:
         """Return the control that goes with the scheme."""
         return Proposed() if self.adaptive else Grid()
@@ -109,16 +122,15 @@ class HpTDG:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         from saltus.stages.galerkin_flight import galerkin_flight
+        from saltus.stages.promise import Promise
 
         contact_solver = chosen_solver(self.solver, layout)
         made = galerkin_flight(
             layout, contact_solver, tol=self.tol, nodes=self.nodes, degree=self.degree, top=self.max_degree,
-            closed=max(1e-6 * self.tol, 2e-15) if self.closed_tolerance is None else self.closed_tolerance,
-            rest=max(self.tol, 1e-12) if self.rest_tolerance is None else self.rest_tolerance,
-            zeno=0.5 * float(np.sqrt(self.tol)) if self.zeno_speed is None else self.zeno_speed,
-            projection_tolerance=self.projection_tolerance,
+            zeno=self.zeno_speed, projection_tolerance=self.projection_tolerance,
         )  # fmt: skip
-        return flight_plan(self, layout, contact_solver, made)
+        promise = Promise(self.tol, self.closed_tolerance, self.rest_tolerance, lasting=True, scale=self.scale)
+        return flight_plan(self, layout, contact_solver, made, promise)
 
     def _tableaux(self) -> list:
         # flights hand on polynomials of a degree higher by two, and of degree one where they stand

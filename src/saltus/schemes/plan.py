@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import numbers
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -31,8 +32,10 @@ from saltus.reaction import (
 
 if TYPE_CHECKING:
     from saltus.stages.flight import Flight
+    from saltus.stages.promise import Promise
     from saltus.stages.settings import GalerkinSettings
 
+MOST_RUNS = 16  # spans and starts whose settings a plan remembers
 PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
 
 
@@ -86,6 +89,8 @@ class SchemePlan:
         Sizes of the state's memory and of the workspace.
     dense, events
         Most floats of a dense block and most event rows that one step writes.
+    promise
+        What fills span, scales and thresholds of a run into the settings; None for schemes that know nothing of them.
     """
 
     scheme: SchemeLike
@@ -97,6 +102,7 @@ class SchemePlan:
     iwork: int
     dense: int
     events: int
+    promise: Promise | None = None
 
     @property
     def depth(self) -> int:
@@ -118,6 +124,23 @@ class SchemePlan:
         inner = self.inner.link() if isinstance(self.inner, SchemePlan) else self.inner
         return Scheme(self.step, inner, self.settings)
 
+    def over(self, model, t_span: tuple[float, float], q: np.ndarray) -> SchemePlan:
+        """Return the plan of a run over a span that begins at q; the same one for the same run again."""
+        if self.promise is None:
+            return self
+        key = self.promise.key(model, t_span, q)
+        known = self._runs.get(key)
+        if known is None:
+            known = dataclasses.replace(self, settings=self.promise.fill(self.settings, model, t_span, q), promise=None)
+            if len(self._runs) >= MOST_RUNS:
+                self._runs.clear()
+            self._runs[key] = known
+        return known
+
+    @functools.cached_property
+    def _runs(self) -> dict[tuple, SchemePlan]:
+        return {}
+
     @functools.cached_property
     def pinned(self):
         """The linked units as the march takes them."""
@@ -135,6 +158,22 @@ class SchemePlan:
             staged = Staged(reaction, *(seam.interpreted(unit) for unit in self.inner.staged[1:]))
             inner = Plain(plain, react, drift, reaction, staged, *(seam.interpreted(u) for u in self.inner[PARTS:]))
         return Scheme(seam.interpreted(self.step), inner, self.settings)
+
+
+def checked_scale(scale) -> float | tuple[float, ...] | None:
+    """Return a scale that can be compared, or refuse it."""
+    if scale is None:
+        return None
+    if isinstance(scale, numbers.Real) and not isinstance(scale, bool):
+        values = np.array([float(scale)])
+    else:
+        try:
+            values = np.array([float(value) for value in scale])
+        except (TypeError, ValueError):
+            raise SettingError(f"scale is {scale!r}: it must be a positive number, or one per coordinate") from None
+    if len(values) == 0 or not np.all((values > 0.0) & (values < np.inf)):
+        raise SettingError(f"scale is {scale!r}: a scale must be positive and finite, the size that tol is a share of")
+    return float(values[0]) if np.ndim(scale) == 0 else tuple(values.tolist())
 
 
 def chosen_solver(given, layout: np.ndarray):
@@ -213,7 +252,9 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
     )
 
 
-def flight_plan(scheme, layout: np.ndarray, contact_solver, made: Flight, interval=None) -> SchemePlan:
+def flight_plan(
+    scheme, layout: np.ndarray, contact_solver, made: Flight, promise: Promise, interval=None
+) -> SchemePlan:
     """Return the plan of a scheme whose steps are flights from event to event."""
     from saltus.stages.flight import flight
     from saltus.stages.settle import settle
@@ -222,24 +263,27 @@ def flight_plan(scheme, layout: np.ndarray, contact_solver, made: Flight, interv
         scheme=scheme, step=flight, settings=made.settings,
         inner=reaction_plan(layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts),
         memory=made.memory, work=made.work, iwork=made.iwork, dense=made.dense, events=made.events,
+        promise=promise,
     )  # fmt: skip
 
 
 def runge_kutta_plan(
-    scheme, layout: np.ndarray, method: str, *, estimates: bool, closed: float, rest: float, zeno: float, rtol: float,
-    atol: float, newton_tolerance: float, solver, projection_tolerance: float, window: tuple[float, float] = (0.0, 0.0),
-    anticipates: bool = False,
+    scheme, layout: np.ndarray, method: str, *, estimates: bool, closed: float | None, rest: float | None,
+    zeno: float | None, rtol: float, atol: float, newton_tolerance: float, solver, projection_tolerance: float,
+    window: tuple[float, float] = (0.0, 0.0), anticipates: bool = False, scale=None,
 ) -> SchemePlan:  # fmt: skip
     """Return the plan of a scheme that flies by a Runge-Kutta method; window: factor and power of the step size."""
     from saltus.stages.interval import solve_interval
     from saltus.stages.phase_implicit import implicit_phase
+    from saltus.stages.promise import Promise
     from saltus.stages.runge_kutta_flight import runge_kutta_flight
 
     contact_solver = chosen_solver(solver, layout)
     made = runge_kutta_flight(
-        layout, contact_solver, method, estimates=estimates, closed=closed, rest=rest, zeno=zeno, rtol=rtol, atol=atol,
+        layout, contact_solver, method, estimates=estimates, zeno=zeno, rtol=rtol, atol=atol,
         newton_tolerance=newton_tolerance, projection_tolerance=projection_tolerance, window=window,
         anticipates=anticipates,
     )  # fmt: skip
     implicit = made.parts[0] is implicit_phase
-    return flight_plan(scheme, layout, contact_solver, made, interval=solve_interval if implicit else None)
+    promise = Promise(atol, closed, rest, lasting=False, scale=scale)
+    return flight_plan(scheme, layout, contact_solver, made, promise, interval=solve_interval if implicit else None)

@@ -455,7 +455,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
                 v_1[i] = stages[at + nq + i]
             if not implicit:
                 header[ERROR] = step_error(
-                    model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], index, stages, room
+                    model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], vec(settings, 0, 0), index, stages, room
                 )
             status = stages_of_step(
                 model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, step, total, stages, room, iroom,

@@ -12,7 +12,7 @@ from saltus.record import REACTED
 from saltus.stages import frame as frames
 from saltus.stages.border import NORMAL, WHOLE, project
 from saltus.stages.frame import FOUND, part, remembered
-from saltus.stages.hold import POWERS
+from saltus.stages.hold import POWERS, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, PROJECTED, REST
 from saltus.stages.settle import RELEASING
 
@@ -77,14 +77,15 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
             # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever
             slow = True
             for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                slow = slow and abs(row_dot(layout, W, i, v) + corrected[i]) <= settings[REST]
+                still = rest_speed(settings[REST], layout, W, i, v)
+                slow = slow and abs(row_dot(layout, W, i, v) + corrected[i]) <= still
             held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 or slow else NORMAL
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False
                 for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                    slides = slides or abs(u_plus[i]) > settings[REST]
+                    slides = slides or abs(u_plus[i]) > rest_speed(settings[REST], layout, W, i, v)
                 held[k] = NORMAL if slides else WHOLE
-                if u_plus[row] > settings[REST] and resting[k] == 0:
+                if u_plus[row] > rest_speed(settings[REST], layout, W, row, v) and resting[k] == 0:
                     held[k] = 0
         if candidate[k] == RELEASING:
             held[k] = 0

@@ -48,9 +48,9 @@ from saltus.stages.arrange import arrange
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, border
 from saltus.stages.dense import HEADER
 from saltus.stages.follow import follow
-from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRIKES, ZENO, part, remembered
+from saltus.stages.frame import CROSSES, FOUND, NOTHING, POSITION_SCALE, STRIKES, ZENO, part, promised, remembered
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
-from saltus.stages.hold import POWERS
+from saltus.stages.hold import POWERS, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST
 from saltus.stages.loss import look_ahead
 from saltus.stages.piece import put_piece
@@ -58,6 +58,7 @@ from saltus.stages.settle import BREAKING, LET_GO, RELEASING, changed_events
 from saltus.status import Status
 
 DRIFTED = int(Status.DRIFT_TOO_LARGE)
+DIGITS = 1e-12  # of the coordinates: digits of a gap that a drift may always have
 PIECES = 2  # the smooth part of a step, and a window or an accumulation behind it
 EVENTS = 5  # most events of a contact at one end of a step
 
@@ -139,14 +140,15 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         tab = vec(settings, at, settings.shape[0] - at)
         header[DRIVE_WORK] += inertia_work(model, tab, t, size, nodes, shifted, part(settings, frame, frames.MASS))
     model.gap(t_end, q, par, g)
-    length = 0.0
+    length, scale = 0.0, 0.0
     for i in range(nq):
         length = larger(length, abs(q[i]))
+        scale = larger(scale, promised(layout, settings, POSITION_SCALE)[i])
     for j in range(nc + nj):
         if j >= nc or index[j if j < nc else 0] == SLIP or index[j if j < nc else 0] == STICK:
             # the lecture's case 2.1: what is held has left its place
-            allowed = settings[frames.DRIFT] * (settings[frames.ATOL] + settings[frames.RTOL] * length) + 1e-12
-            if abs(g[j]) > allowed:
+            allowed = settings[frames.DRIFT] * (settings[frames.ATOL] * scale + settings[frames.RTOL] * length)
+            if abs(g[j]) > allowed + DIGITS * length:
                 return DRIFTED
     used = HEADER + nr
     for i in range(nr):
@@ -170,10 +172,11 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             speed = row_dot(layout, W, row, v) + u_minus[row]
             # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
             # the contacts strike in turn, with velocities that die away, and not together
-            near = g[k] + ahead * speed <= settings[CLOSED] and speed <= settings[REST]
+            still = rest_speed(settings[REST], layout, W, row, v)
+            near = g[k] + ahead * speed <= settings[CLOSED] and speed <= still
             closed[k] = 1 if near or holds or k == which else 0
             if closed[k] == 1 and not holds:
-                floor = 0.0 if index[k] == IMPULSIVE else -settings[REST]
+                floor = 0.0 if index[k] == IMPULSIVE else -still
                 if speed < floor:
                     struck = 1
         if struck == 0:
@@ -247,7 +250,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     marks[frames.STRUCK], marks[frames.USED] = struck, used
 
     # ---- an accumulation of impacts is followed to its end
-    if struck == 1 and settings[ZENO] > 0.0 and marks[frames.LENGTH] < h:
+    if struck == 1 and settings[ZENO] != 0.0 and marks[frames.LENGTH] < h:
         status = follow(model, staged, settings, t, h, frame, iwork, record)
         if status != 0:
             return status

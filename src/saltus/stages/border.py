@@ -9,7 +9,7 @@ from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ
 from saltus.profile import factor, solve_row
 from saltus.reaction import IMPACT, restitute, row_add, row_dot
 from saltus.record import SWEEPS
-from saltus.stages.hold import CONTRADICT, HOLD_INTEGERS, factor_rows, solve_rows
+from saltus.stages.hold import CONTRADICT, HOLD_INTEGERS, factor_rows, rest_speed, solve_rows
 from saltus.status import Status
 
 DRIFT_STALLED = int(Status.DRIFT_STALLED)
@@ -20,7 +20,7 @@ MOST_PROJECTIONS = 20  # they converge quadratically
 
 @unit(I(MODEL, REACTION, F, F, F, I, A, A, A, A, J, J, A, A, A, A, A, A, J, RECORD))
 def border(
-    model, reaction, t, h, rest_speed, law, q, v, a, u_start, index, closed, v_new, P, u_minus, u_plus, info, work,
+    model, reaction, t, h, rest_tolerance, law, q, v, a, u_start, index, closed, v_new, P, u_minus, u_plus, info, work,
     iwork, record,
 ):  # fmt: skip
     """Solve the law on velocity level for the contacts that are closed at the end of an interval, and the joints.
@@ -62,7 +62,8 @@ def border(
             pressed = row_dot(layout, W, row, a) + zeta[row]
             if pressed < 0.0 and -2.0 * e * u_minus[row] <= -h * pressed:
                 speed = 0.0  # it would be back within the interval: it comes to rest
-        restitute(model, c, speed, 1 if speed < -rest_speed else 0, u_minus, target)
+        still = rest_speed(rest_tolerance, layout, W, row, v)
+        restitute(model, c, speed, 1 if speed < -still else 0, u_minus, target)
     for i in range(nv):
         v_new[i] = v[i]
     status = reaction.react(model, reaction.solver, lu, W, W, W, target, closed, IMPACT, v_new, P, info, rest, iwork)

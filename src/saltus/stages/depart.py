@@ -10,13 +10,12 @@ from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import ANTICIPATES, ATOL, FOUND, ZENO, part, remembered
-from saltus.stages.hold import accelerate
+from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
+from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
 from saltus.stages.settle import changed_events
 
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
-STRAIGHT = 0.1  # of the tolerance: the way of a slip that goes straight on
 
 
 @unit(PART)
@@ -110,7 +109,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                 continue
             speed = row_dot(layout, W, row, v_0) + u_minus[row]
             if g[k] <= settings[CLOSED]:
-                if speed < -settings[REST]:
+                if speed < -rest_speed(settings[REST], layout, W, row, v_0):
                     marks[frames.PENDING] = k
                 continue
             if settings[ANTICIPATES] == 1.0:
@@ -125,8 +124,9 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
     still = marks[frames.PENDING] >= 0.0 or marks[frames.CROSSING] >= 0.0
     if holding and not still:
         limit = slip_begins(
-            model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[ZENO], marks[frames.WINDOW], direction, room
-        )
+            model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[STRAIGHT], marks[frames.WINDOW], direction,
+            room,
+        )  # fmt: skip
         marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
         marks[frames.LIMIT] = straight_on(model, settings, t, marks[frames.LIMIT], frame, iwork, record)
     if jammed and not still:
@@ -166,8 +166,7 @@ def straight_on(model, settings, t, h, frame, iwork, record):
         part(settings, frame, frames.U_PLUS),
     )
     windows = part(settings, frame, frames.MARKS)[frames.WINDOW] > 0.0
-    slow = larger(settings[ZENO], sqrt(settings[REST]))
-    way = STRAIGHT * settings[ATOL] * smaller(1.0, part(settings, frame, frames.MEMORY)[frames.LONGEST])
+    slow = sqrt(settings[REST])
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
     at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
@@ -195,24 +194,24 @@ def straight_on(model, settings, t, h, frame, iwork, record):
                 for i in range(row + 1, end):
                     speed += (row_dot(layout, W, i, v) + u[i]) ** 2
                 fastest = larger(fastest, sqrt(speed))
-        if (fastest <= slow) if windows else (fastest * h <= way):
+        if (fastest <= slow) if windows else (fastest * h <= 2.0 * settings[STRAIGHT]):
             break
         h *= 0.5
     return h
 
 
 @unit(F(MODEL, F, A, A, A, A, J, F, F, F, A, A))
-def slip_begins(model, t, q, v, a, u, index, rest, zeno, window, direction, work):
+def slip_begins(model, t, q, v, a, u, index, rest, straight, window, direction, work):
     """Return the step allowed while a slip in space begins or, with windows, comes to its end.
 
     The friction of a slip from rest turns infinitely fast with rounding: until it is fast enough to turn it goes
-    straight on; in the time that it takes to reach the speed `zeno` the direction in which it begins is good enough. It
+    straight on; as far as the way `straight` the direction in which it begins is good enough. It
     turns as fast before it stops; steps that estimate no error would pass the stop, so they halve the way to it.
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    W, at, longest, slow = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300, larger(zeno, sqrt(rest))
+    W, at, longest, slow = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300, sqrt(rest)
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         direction[2 * nc + c] = 0.0
@@ -229,7 +228,8 @@ def slip_begins(model, t, q, v, a, u, index, rest, zeno, window, direction, work
             fast, slowing = larger(fast, abs(change)), slowing - change * u[i]
         if speed <= rest:
             direction[2 * nc + c] = 1.0
-            longest = smaller(longest, (slow if window > 0.0 else zeno) / larger(fast, 1e-300))
+            fast = larger(fast, 1e-300)
+            longest = smaller(longest, slow / fast if window > 0.0 else sqrt(2.0 * straight / fast))
         elif slowing > 0.0:
             longest = smaller(longest, 0.5 * speed * speed / slowing)
     return longest

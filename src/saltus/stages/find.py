@@ -13,7 +13,7 @@ from saltus.events.transition import LOST, STOPPED, stops, transition
 from saltus.layout import CONTACT_ROW, NC, NE, NQ, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRIKES, ZENO, part, remembered
+from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRAIGHT, STRIKES, part, remembered
 from saltus.stages.hold import LOAD, not_unique
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
 from saltus.stages.loss import first_loss
@@ -91,8 +91,11 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
         row = layout[layout[CONTACT_ROW] + which]
         if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
             # a slip in space turns the faster the nearer its stop: approach it before it is reached
-            slow = settings[ZENO] if marks[frames.WINDOW] == 0.0 else larger(settings[ZENO], sqrt(settings[REST]))
-            if U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2] > slow * slow:
+            square = U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2]
+            far = sqrt(square) * s * h > 2.0 * settings[STRAIGHT]
+            if marks[frames.WINDOW] > 0.0:
+                far = square > settings[REST]
+            if far:
                 kind, s = NOTHING, 0.75 * s
     marks[frames.EVENT_KIND], marks[frames.WHICH], marks[frames.PLACE] = kind, which, s
     marks[frames.STOPPING] = stopping

@@ -35,11 +35,14 @@ from saltus.stages.depart import depart
 from saltus.stages.find import find
 from saltus.stages.frame import (
     AGAIN,
+    BEGIN,
     CROSSES,
     FILL,
     FLIGHT_SETTINGS,
     FOUND,
     NOTHING,
+    PROMISE_AT,
+    SPAN,
     STRIKES,
     TRY,
     WINDOW_FACTOR,
@@ -47,6 +50,7 @@ from saltus.stages.frame import (
     frame_sizes,
     part,
     places,
+    promise_size,
     remembered,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
@@ -57,6 +61,9 @@ from saltus.status import Status
 JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
 REFUSED = 1e10  # an error estimate that no control accepts
 TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
+MANY = 500.0  # flights of a run up to which each of them has the same share of the tolerance
+FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
+SHARPEST = 3e-15  # relative tolerance: less is rounding
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -82,7 +89,7 @@ def make_flight(
     Parameters
     ----------
     shared, own
-        The settings of all schemes with stages, and those of flights up to WINDOW_POWER and ANTICIPATES.
+        The settings of all schemes with stages, and those of flights up to STRAIGHT.
     numbers
         Function that returns the numbers of the phase, given where they begin.
     phase
@@ -94,9 +101,11 @@ def make_flight(
     inner = inner_work + room_work(layout, contact_solver)
     sizes = frame_sizes(layout, most_nodes, phase_memory, phase_work, inner)
     where = places(layout, sizes, phase_memory)
-    at = FLIGHT_SETTINGS + len(where)
+    promise_at = FLIGHT_SETTINGS + len(where)
+    at = promise_at + promise_size(layout)
+    unfilled = np.ones(promise_size(layout))  # a run fills in its span and scales (promise.py)
     return Flight(
-        settings=np.concatenate([shared, own, [at, FLIGHT_SETTINGS], where, numbers(at)]),
+        settings=np.concatenate([shared, own, [at, FLIGHT_SETTINGS, promise_at], where, unfilled, numbers(at)]),
         memory=sizes[frames.MEMORY],
         work=sum(sizes),
         iwork=frames.I_VECTORS * nc + FOUND + inner_iwork + room_iwork(layout, contact_solver),
@@ -143,6 +152,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
         window = settings[WINDOW_FACTOR] * memory[frames.LONGEST] ** settings[WINDOW_POWER]
         marks[frames.WINDOW] = larger(window, 8e-16 * (abs(t) + h))
     marks[frames.FORESEEN], marks[frames.LATE], marks[frames.ALLOWED] = -1.0, 0.0, h
+    marks[frames.SHARPER] = sharper(settings, t, h, memory)
 
     # ---- smooth motion up to the first event
     status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
@@ -202,6 +212,17 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
     status = plain.arrive(model, staged, settings, 0, t, longest, frame, iwork, record)
     if status != 0:
         return status
+    memory[frames.FLIGHTS] += 1.0
+    most_speed, pushed, most_pushed = (
+        remembered(settings, frame, frames.MOST_SPEED),
+        remembered(settings, frame, frames.PUSHED),
+        remembered(settings, frame, frames.MOST_PUSHED),
+    )
+    for i in range(nv):
+        most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))
+    for i in range(nr):
+        pushed[i] += record.impulse[i]
+        most_pushed[i] = larger(most_pushed[i], abs(pushed[i]))
     for i in range(nq):
         state_new.q[i] = q[i]
     for i in range(nv):
@@ -209,6 +230,23 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
     for i in range(memory.shape[0]):
         state_new.memory[i] = memory[i]
     return 0
+
+
+@unit(F(A, F, F, A))
+def sharper(settings, t, h, memory):
+    """Return the share of the tolerance that one of very many flights may have, 1 unless they are more than MANY.
+
+    Errors of the energy add up over a run, and those of the phase with them: in conservative motion they grow with the
+    square of the number of flights.
+    """
+    at, known = whole(settings[PROMISE_AT]), memory[frames.FLIGHTS]
+    expected = settings[at + SPAN] / h
+    if known >= FIRST_FLIGHTS:
+        expected = known * settings[at + SPAN] / larger(t - settings[at + BEGIN], 1e-300)
+    if not expected > MANY:
+        return 1.0
+    share = (MANY / expected) * (MANY / expected)
+    return smaller(1.0, larger(share, SHARPEST / settings[frames.RTOL]))
 
 
 @unit(F(MODEL, A, F, F, A))
@@ -279,7 +317,7 @@ def snap(model, plain, settings, t, h, size, frame, iwork, record):
     W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.EVENT_KIND] == STRIKES
     window, which = marks[frames.WINDOW], whole(marks[frames.WHICH])
     precise = larger(0.05 * window, 4e-16 * (abs(t) + size))
-    near = TAYLOR * settings[frames.RTOL] * size * size
+    near = TAYLOR * settings[frames.RTOL] * marks[frames.SHARPER] * size * size
     made = strikes and window == 0.0 and (size - h) * (size - h) <= near
     if made:
         size = h  # the flight that is there ends so near to the impact that its end can be moved

@@ -4,45 +4,102 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.events.index_set import OPEN
 from saltus.events.zeno import CLOSED as ENDED
 from saltus.events.zeno import COUNT, DURATION, MEAN, accumulate
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
-from saltus.profile import factor, multiply, quadratic, solve
-from saltus.reaction import row_dot
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
+from saltus.profile import factor, multiply, quadratic, solve, solve_row
+from saltus.reaction import row_add, row_dot
 from saltus.record import ACCUMULATION, DRIVE_WORK, EVENT_COLUMNS, EVENT_COUNT, EVENTS_USED, FORCE_WORK, H_USED
 from saltus.reporting import new_event
 from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
 from saltus.stages.dense import HEADER
-from saltus.stages.frame import ATOL, FOUND, RTOL, ZENO, part, remembered
-from saltus.stages.hold import accelerate
+from saltus.stages.frame import (
+    ATOL,
+    FOUND,
+    FROM_PROMISE,
+    PLACE_SCALE,
+    PUSH_SCALE,
+    RTOL,
+    SPEED_SCALE,
+    VELOCITY_SCALE,
+    ZENO,
+    part,
+    promised,
+    remembered,
+    span_of,
+)
+from saltus.stages.hold import accelerate, row_size
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST
 from saltus.stages.piece import put_piece
 
 VISIBLE = 20.0  # bounces lower than ten times the gap that counts as closed
-FROZEN = 0.1  # of the tolerance: what the turning of frozen rows may cost
+FROZEN = 0.1  # of the tolerance: what the turning of frozen rows, and accelerations that are not linear, may cost
+LEFT_OUT = 0.2  # of the tolerance: velocities, positions and impulses that the bounces themselves have
+ENDED_SHARE = 1e-12  # of the speed of the bounces: they are over, nobody sees what is left
+NEAR = 100.0  # over the square of the speed: weight times gap of contacts in flight that take part
+NOISE = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
+
+
+@unit(F(MODEL, A, I, F, A, A))
+def slow_bounce(model, settings, contact, pressed, frame, room):
+    """Return the speed below which the bounces of a contact are slow: the setting, or what the promise allows.
+
+    Bounces that begin with u and are pressed together with p last 2 u / (p (1 - e)) and rise to u^2 / (2 p); meanwhile
+    velocities are wrong by u, positions by the height, and the impulse m (u + p t) acts only at their end.
+    room: masses and rows of the state; its last column is left with what u = 1 does to the velocities
+    """
+    if not settings[ZENO] == FROM_PROMISE:
+        return settings[ZENO]
+    layout = model.layout
+    nv, row, e = layout[NV], layout[layout[CONTACT_ROW] + contact], model.constants[LAW_FLOATS * contact]
+    lu, W = vec(room, 1, layout[SIZE]), vec(room, 1 + layout[SIZE], layout[NW])
+    X, at = vec(room, 1 + layout[SIZE] + layout[NW], layout[NX]), 1 + layout[SIZE] + layout[NW] + layout[NX] + nv
+    column, velocity, place, most = (
+        vec(room, at, nv),
+        promised(layout, settings, VELOCITY_SCALE),
+        promised(layout, settings, PLACE_SCALE),
+        remembered(settings, frame, frames.MOST_SPEED),
+    )
+    solve_row(layout, lu, W, row, X, column)
+    for i in range(nv):
+        column[i] = 0.0
+    row_add(layout, X, row, 1.0, column)
+    inverse = row_dot(layout, W, row, column)
+    if not pressed > 0.0 or not inverse > 0.0 or not e < 1.0:
+        return 0.0
+    fast, far = 0.0, 0.0
+    for i in range(nv):
+        column[i] /= inverse
+        fast = larger(fast, abs(column[i]) / (velocity[i] + most[i]))
+        far = larger(far, abs(column[i]) / place[i])
+    allowed, span = LEFT_OUT * settings[ATOL] * pressed, span_of(settings)
+    square = smaller(span * (1.0 - e) / fast, 2.0 / far)
+    push = promised(layout, settings, PUSH_SCALE)[row] + remembered(settings, frame, frames.MOST_PUSHED)[row]
+    square = smaller(square, push * inverse * span * (1.0 - e) * (1.0 - e) / (3.0 - e))
+    return sqrt(allowed * square)
 
 
 @unit(I(MODEL, A, F, A, J, A))
 def bouncing(model, settings, t, frame, iwork, fastest):
     """Mark the contacts whose bounces are slow and low; return how many, 0 while one still bounces high.
 
-    fastest: one number, the speed below which a bounce is slow: the setting, or that of bounces which are so low that
-    they could hardly be told from lasting contact.
+    fastest: two numbers, the largest speed of their bounces, and the one of bounces that are so low that they could
+    hardly be told from lasting contact. BOUNCES of the frame: by how much velocities jump.
     """
     layout = model.layout
     nv, nc, nr, inner = layout[NV], layout[NC], layout[NR], part(settings, frame, frames.INNER)
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
-    q, v, g, u_plus, w = (
+    q, v, g, u_plus, jumps = (
         part(settings, frame, frames.Q_END),
         part(settings, frame, frames.V_END),
         part(settings, frame, frames.GAPS),
         part(settings, frame, frames.U_PLUS),
-        part(settings, frame, frames.U_FIRST),
+        part(settings, frame, frames.BOUNCES),
     )
     index, closed, member = (
         ivec(iwork, 0, nc),
@@ -51,30 +108,66 @@ def bouncing(model, settings, t, frame, iwork, fastest):
     )
     a_0, members = remembered(settings, frame, frames.A_BEGIN), 0
     W, at = vec(room, 1 + layout[SIZE], layout[NW]), 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    zeta = vec(room, at + nr, nr)
+    column, w, zeta = vec(room, at - nv, nv), vec(room, at, nr), vec(room, at + nr, nr)
     frozen(model, t, q, v, room)
-    zeno = settings[ZENO]
+    low = 0.0
     for k in range(nc):
         if closed[k] == 1 and index[k] == OPEN:
             row = layout[layout[CONTACT_ROW] + k]
             pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
-            zeno = larger(zeno, sqrt(VISIBLE * settings[CLOSED] * larger(pressed, 0.0)))
-    fastest[0] = zeno
+            low = larger(low, sqrt(VISIBLE * settings[CLOSED] * larger(pressed, 0.0)))
+    fastest[0], fastest[1] = 0.0, low
+    for i in range(nv):
+        jumps[i] = 0.0
     for k in range(nc):
-        row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
+        row = layout[layout[CONTACT_ROW] + k]
         member[k] = 0
-        if index[k] == OPEN and e < 1.0:
-            bounce = u_plus[row] if closed[k] == 1 else 0.0
-            if closed[k] == 0 and g[k] < 1e3 * zeno * zeno:
-                model.kinematics(t, q, model.par, W, w)
-                bounce = row_dot(layout, W, row, v) + w[row]
-                member[k] = 1 if abs(bounce) < zeno else 0
-            elif closed[k] == 1 and bounce > 0.0:
-                member[k] = 1 if bounce < zeno else 0
-            members += member[k]
-            if closed[k] == 1 and bounce >= zeno:
-                members = -nc  # one of the closed contacts still bounces high
-    return members if members > 0 else 0
+        if index[k] != OPEN or not model.constants[LAW_FLOATS * k] < 1.0:
+            continue
+        pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
+        if closed[k] == 1:
+            bounce = u_plus[row]
+            if not bounce > 0.0:
+                continue
+        else:
+            # in flight: as fast as it will be when it lands
+            bounce = row_dot(layout, W, row, v) + w[row]
+            bounce = sqrt(bounce * bounce + 2.0 * larger(pressed * g[k], 0.0))
+            if not pressed > 0.0 or not pressed * g[k] < NEAR * fastest[0] * fastest[0]:
+                continue
+        slow = larger(slow_bounce(model, settings, k, pressed, frame, room), low)
+        if bounce < slow:
+            member[k] = 1
+            members += 1
+            fastest[0] = larger(fastest[0], bounce)
+            if settings[ZENO] == FROM_PROMISE:
+                for i in range(nv):
+                    jumps[i] = larger(jumps[i], bounce * abs(column[i]))
+        elif closed[k] == 1:
+            return 0  # one of the closed contacts still bounces high
+    return members
+
+
+@unit(I(MODEL, A, F, A, J))
+def negligible(model, settings, duration, frame, iwork):
+    """Return whether what the end of an accumulation leaves out of it is a small share of the promise."""
+    if settings[ZENO] != FROM_PROMISE:
+        return 1
+    layout = model.layout
+    jumps, P = part(settings, frame, frames.BOUNCES), part(settings, frame, frames.P_ZENO)
+    velocity, push = promised(layout, settings, VELOCITY_SCALE), promised(layout, settings, PUSH_SCALE)
+    most_speed, most_pushed = (
+        remembered(settings, frame, frames.MOST_SPEED),
+        remembered(settings, frame, frames.MOST_PUSHED),
+    )
+    allowed, share = LEFT_OUT * settings[ATOL], 0.5 * duration / span_of(settings)
+    for i in range(layout[NV]):
+        if share * jumps[i] > allowed * (velocity[i] + most_speed[i]):
+            return 0
+    for i in range(layout[NR]):
+        if share * abs(P[i]) > allowed * (push[i] + most_pushed[i]):
+            return 0
+    return 1
 
 
 @unit(I(MODEL, STAGED, A, F, F, A, J, RECORD))
@@ -128,11 +221,11 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
     room = vec(inner, at, inner.shape[0] - at)
     W, size = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.LENGTH]
     begin = t + size
-    fastest = vec(part(settings, frame, frames.WEIGHTS), 0, 1)
+    fastest = vec(part(settings, frame, frames.WEIGHTS), 0, 2)
     members = bouncing(model, settings, begin, frame, iwork, fastest)
     if members == 0:
         return 0
-    visible = fastest[0] <= settings[ZENO]
+    visible = fastest[0] > fastest[1]
     for i in range(nv):
         slope[i] = 0.0
     status, u_now = 0, part(settings, frame, frames.U_MINUS)
@@ -140,19 +233,23 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
     at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
     w, zeta = vec(room, at, nr), vec(room, at + nr, nr)
     frozen(model, begin, q, v, room)
+    end_speed = ENDED_SHARE * fastest[0]
     for i in range(nr):
         u_now[i] = row_dot(layout, W, i, v) + w[i]
         rate[i], jerk[i] = row_dot(layout, W, i, a_0) + zeta[i], 0.0
+    for k in range(nc):
+        if member[k] == 1:
+            end_speed = larger(end_speed, NOISE * row_size(layout, W, layout[layout[CONTACT_ROW] + k], v))
     for attempt in range(2):
         for i in range(nv):
             v_try[i] = v[i]
         status = accumulate(
-            model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], 1e-15, h - size, v_try,
-            moved, P, summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
+            model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], end_speed, h - size,
+            v_try, moved, P, summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
         )  # fmt: skip
         if status < 0:
             return -status
-        if status != ENDED:
+        if status != ENDED or (visible and negligible(model, settings, summary[DURATION], frame, iwork) == 0):
             return 0
         model.rate(q, moved, par, shifted)
         for i in range(nq):
@@ -189,8 +286,14 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
         if member[k] == 0 and index[k] == OPEN and ahead[k] < -settings[CLOSED]:
             return 0
     frozen(model, begin, q, v, room)
-    if visible and turned(model, settings, begin + summary[DURATION], frame, iwork) > FROZEN:
-        return 0
+    if visible:
+        if turned(model, settings, begin + summary[DURATION], frame, iwork) > FROZEN:
+            return 0
+        status = bent(model, settings, begin, frame, iwork, record)
+        if status < 0:
+            return -status
+        if status == 1:
+            return 0
 
     # ---- energy, impulse, dense output
     duration, pushed = summary[DURATION], 0.0
@@ -287,7 +390,63 @@ def turned(model, settings, t, frame, iwork):
             for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
                 push[layout[columns + k]] += 0.1 * (W_end[k] - W[k]) * P[row]
     solve(layout, lu, push, push, column)
-    worst, speed = 0.0, 0.0
+    worst, size, speed = 0.0, 0.0, promised(layout, settings, SPEED_SCALE)
     for i in range(nv):
-        worst, speed = larger(worst, abs(push[i])), larger(speed, abs(v[i]))
-    return worst / (settings[ATOL] + settings[RTOL] * speed)
+        size = larger(size, abs(v[i]))
+    for i in range(nv):
+        worst = larger(worst, abs(push[i]) / (settings[ATOL] * speed[i] + settings[RTOL] * size))
+    return worst
+
+
+@unit(I(MODEL, A, F, A, J, RECORD))
+def bent(model, settings, begin, frame, iwork, record):
+    """Return 1 if accelerations that were linear over the bounces are not so in their middle, or a negative status.
+
+    A drive may be faster than the bounces, and at their two ends one does not see it. Accelerations that are the same
+    at both ends, by forces that do not know the motion, are constant.
+    """
+    layout = model.layout
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    index, iroom = ivec(iwork, 0, nc), ivec(iwork, at, iwork.shape[0] - at)
+    inner, at = part(settings, frame, frames.INNER), whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    a_0, slope, a_middle, v_middle, half = (
+        remembered(settings, frame, frames.A_BEGIN),
+        part(settings, frame, frames.SLOPE),
+        part(settings, frame, frames.A_TRY),
+        part(settings, frame, frames.V_MIDDLE),
+        part(settings, frame, frames.FORCE),
+    )
+    v, v_end, moved, q, q_middle = (
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.V_TRY),
+        part(settings, frame, frames.MOVED),
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.Q_MIDDLE),
+    )
+    duration, known = part(settings, frame, frames.SUMMARY)[DURATION], (layout[FLAGS] & F_FREE) != 0
+    for i in range(nv):
+        v_middle[i], half[i] = 0.5 * (v[i] + v_end[i]), 0.5 * moved[i]
+        known = known and slope[i] == 0.0
+    if known:
+        return 0
+    model.rate(q, half, model.par, q_middle)
+    for i in range(nq):
+        q_middle[i] += q[i]
+    model.retract(q_middle, model.par)
+    status = accelerate(
+        model, begin + 0.5 * duration, q_middle, v_middle, index, remembered(settings, frame, frames.DIRECTION), 0,
+        a_middle, part(settings, frame, frames.CORRECTED), part(settings, frame, frames.U_FIRST),
+        part(settings, frame, frames.SPARE), room, iroom, record,
+    )  # fmt: skip
+    if status != 0:
+        return -status
+    speed, size = promised(layout, settings, SPEED_SCALE), 0.0
+    for i in range(nv):
+        size = larger(size, abs(v[i]))
+    for i in range(nv):
+        off = 2.0 / 3.0 * duration * abs(a_middle[i] - a_0[i] - 0.5 * duration * slope[i])
+        if off > FROZEN * (settings[ATOL] * speed[i] + settings[RTOL] * size):
+            return 1
+    return 0

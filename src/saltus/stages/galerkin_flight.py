@@ -8,8 +8,9 @@ import numpy as np
 
 from saltus.layout import NC, NV
 from saltus.stages.flight import Flight, make_flight
+from saltus.stages.frame import FROM_PROMISE
 from saltus.stages.galerkin_numbers import RAISED, galerkin_numbers, own_sizes
-from saltus.stages.interval import CLOSED, MOST, PROJECTED, REST, SETTINGS
+from saltus.stages.interval import MOST, PROJECTED, SETTINGS
 from saltus.stages.phase_galerkin import galerkin_phase
 
 SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
@@ -18,17 +19,18 @@ MOST_SWEEPS = 30  # of an interval; one that needs more is made shorter
 
 
 def galerkin_flight(
-    layout: np.ndarray, contact_solver, *, tol: float, nodes: str, degree: int | None, top: int, closed: float,
-    rest: float, zeno: float, projection_tolerance: float,
+    layout: np.ndarray, contact_solver, *, tol: float, nodes: str, degree: int | None, top: int, zeno: float | None,
+    projection_tolerance: float,
 ) -> Flight:  # fmt: skip
-    """Return a flight by intervals of one degree, or of degrees up to `top`."""
+    """Return a flight by intervals of one degree, or of degrees up to `top`; its promise fills in the thresholds."""
     shared = np.zeros(SETTINGS)
-    shared[CLOSED], shared[REST], shared[PROJECTED], shared[MOST] = closed, rest, projection_tolerance, MOST_SWEEPS
+    shared[PROJECTED], shared[MOST] = projection_tolerance, MOST_SWEEPS
+    zeno = FROM_PROMISE if zeno is None else zeno
     # degrees grow with the digits that are asked for; after the first interval its polynomial decides
     first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
     highest = degree or top
     return make_flight(
-        layout, contact_solver, shared, [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0],
+        layout, contact_solver, shared, [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, 0.0],
         lambda begin: galerkin_numbers(layout, nodes, highest, first, degree is not None, begin),
         galerkin_phase,
         most_nodes=highest + RAISED + 1, phase_work=sum(own_sizes(layout, highest)),

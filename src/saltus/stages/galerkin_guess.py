@@ -17,7 +17,7 @@ from saltus.layout import (
     RATE_IDENTITY,
 )
 from saltus.stages import frame as frames
-from saltus.stages.frame import ATOL, FOUND, PHASE_AT, RTOL, part, remembered
+from saltus.stages.frame import ATOL, FOUND, PHASE_AT, RTOL, SPEED_SCALE, part, promised, remembered
 from saltus.stages.galerkin_matrix import (
     factor_stages,
     renew,
@@ -251,10 +251,12 @@ def levels_of(model, settings, degree, h, frame):
     """Write the sizes of the coefficients in units of the tolerance."""
     nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
     series, levels, V = own(settings, frame, SERIES), own(settings, frame, LEVELS), own(settings, frame, STAGE)
-    v_0 = part(settings, frame, frames.V_START)
+    v_0, speed = part(settings, frame, frames.V_START), promised(model.layout, settings, SPEED_SCALE)
+    share = part(settings, frame, frames.MARKS)[frames.SHARPER]
     for k in range(n):
         levels[k] = 0.0
         for i in range(nv):
-            scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(V[n * nq + (n - 1) * nv + i]))
+            size = larger(abs(v_0[i]), abs(V[n * nq + (n - 1) * nv + i]))
+            scale = share * (settings[ATOL] * speed[i] + settings[RTOL] * size)
             levels[k] = larger(levels[k], h * abs(series[k * nv + i]) / scale)
     return 0

@@ -21,7 +21,7 @@ from saltus.layout import (
 from saltus.profile import multiply
 from saltus.record import ITERATIONS
 from saltus.stages import frame as frames
-from saltus.stages.frame import ATOL, FOUND, RTOL, part, remembered
+from saltus.stages.frame import ATOL, FOUND, POSITION_SCALE, RTOL, SPEED_SCALE, part, promised, remembered
 from saltus.stages.galerkin_matrix import (
     factor_stages,
     renew,
@@ -74,23 +74,27 @@ SOLVED_FORCES = 1.0  # last correction, in units of the tolerance, that the forc
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
 
 
-@unit(I(MODEL, A, A, F, A, A, A, A, I, A))
-def place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, before):
+@unit(I(MODEL, A, F, A, F, A, A, A, A, I, A))
+def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
     """Write the stage positions of stage velocities; where q_dot = B(q) v they are found by iteration."""
     layout = model.layout
-    nq = layout[NQ]
+    nq, position = layout[NQ], promised(layout, settings, POSITION_SCALE)
     if (layout[FLAGS] & RATE_IDENTITY) != 0:
         return move(model, tab, h, q_0, Q, V, Q_dot, n)
     for _ in range(MOST_PLACINGS):
         for i in range(n * nq):
             before[i] = Q[i]
         move(model, tab, h, q_0, Q, V, Q_dot, n)
-        moved, size = 0.0, 0.0
+        size, placed, total = 0.0, True, 0.0
         for i in range(n * nq):
-            moved, size = larger(moved, abs(Q[i] - before[i])), larger(size, abs(Q[i]))
-        if not moved < 1e300:
+            size = larger(size, abs(Q[i]))
+        for i in range(n * nq):
+            moved = abs(Q[i] - before[i])
+            allowed = PLACED * share * (settings[ATOL] * position[i % nq] + settings[RTOL] * size) + 1e-16 * size
+            placed, total = placed and moved <= allowed, total + moved
+        if not total < 1e300:
             return STALLED
-        if moved <= PLACED * (settings[ATOL] + settings[RTOL] * size) + 1e-16 * size:
+        if placed:
             return 0
     return STALLED
 
@@ -104,6 +108,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     layout = model.layout
     nq, nv, nc, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NR], layout[FLAGS]
     numbers, inner = own(settings, frame, NUMBERS), part(settings, frame, frames.INNER)
+    share, speed = part(settings, frame, frames.MARKS)[frames.SHARPER], promised(layout, settings, SPEED_SCALE)
     tab, n, width = table_of(settings, degree, whole(numbers[STIFF])), degree + 1, POWERS + nc
     first, end = whole(tab[FIRST]), whole(tab[END])
     c, b = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n)
@@ -194,7 +199,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
         sweep += 1
         record.counters[ITERATIONS] += 1
         propagate(tab, h, v_0, idle, V, a, n, nv)
-        status = place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, nodes)
+        status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes)
         if status != 0:
             return status
         for k in range(first, end):
@@ -221,8 +226,8 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
             for i in range(nv):
                 total += abs(change[k * nv + i])
                 a[k * nv + i] += change[k * nv + i]
-                scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(V[k * nv + i]))
-                moved = larger(moved, h * abs(change[k * nv + i]) / scale)
+                scale = settings[ATOL] * speed[i] + settings[RTOL] * larger(abs(v_0[i]), abs(V[k * nv + i]))
+                moved = larger(moved, h * abs(change[k * nv + i]) / (share * scale))
         if not total < 1e300:  # `larger` passes over what is not a number
             return STALLED
         if linear or free:
@@ -236,7 +241,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
         # the rate of the interval before is trusted for the first sweep, with room
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
         left = moved * trusted / (1.0 - trusted)
-        if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / settings[RTOL]:
+        if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / (share * settings[RTOL]):
             # contact forces are those of the states before the last correction
             converged = not acting or moved <= larger(SOLVED_FORCES, rough)
         if sweep == 1:
@@ -256,7 +261,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
 
     # ---- the stages of the solution, the one at the end, and the end itself
     propagate(tab, h, v_0, idle, V, a, n, nv)
-    status = place_stages(model, settings, tab, h, q_0, Q, V, Q_dot, n, nodes)
+    status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes)
     if status != 0:
         return status
     for k in range(end, n):

@@ -44,6 +44,7 @@ JAMMED = int(Status.JAMMED)
 POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
 
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
+ROUNDING = 1e-13  # of the parts of a row velocity: what is slower is rounding
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
 MOVES = 1e-9  # of the accelerations that a split adds and takes away: with less left over, they are unique
 TIED = 1e-6  # relative difference of pivots up to which they count as equal
@@ -359,6 +360,12 @@ def row_size(layout, W, row, v):
     for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
         total += abs(W[k] * v[layout[columns + k]])
     return total
+
+
+@unit(F(F, J, A, I, A))
+def rest_speed(asked, layout, W, row, v):
+    """Return the speed of a row below which it is at rest: what was asked for, or rounding of the motion."""
+    return larger(asked, ROUNDING * row_size(layout, W, row, v))
 
 
 @unit(I(J, I, F, A, A, A))

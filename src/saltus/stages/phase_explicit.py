@@ -78,8 +78,9 @@ def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
             record.header[ERROR] = 0.0
             if settings[first + ESTIMATES] == 1.0:
                 record.header[ERROR] = step_error(
-                    model, pair, h, q_0, v_0, settings[frames.RTOL], settings[frames.ATOL], index, stages, room
-                )
+                    model, pair, h, q_0, v_0, settings[frames.RTOL], settings[frames.ATOL],
+                    vec(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES, nq + nv), index, stages, room,
+                )  # fmt: skip
         return 0
     return fill_nodes(model, settings, pair, h, stages, frame)
 

@@ -24,7 +24,19 @@ from saltus.layout import (
 )
 from saltus.record import DEGREE, ERROR, NEXT_H
 from saltus.stages import frame as frames
-from saltus.stages.frame import AGAIN, ATOL, FILL, PHASE_AT, RTOL, TRY, part
+from saltus.stages.frame import (
+    AGAIN,
+    ATOL,
+    FILL,
+    PHASE_AT,
+    POSITION_SCALE,
+    PUSH_SCALE,
+    RTOL,
+    SPEED_SCALE,
+    TRY,
+    part,
+    promised,
+)
 from saltus.stages.galerkin_guess import (
     expand,
     foresee,
@@ -249,7 +261,12 @@ def judge(model, settings, task, degree, t, h, frame, record):
         part(settings, frame, frames.V_END),
         part(settings, frame, frames.Q_START),
     )
-    header, error = record.header, 0.0
+    header, error, share = record.header, 0.0, part(settings, frame, frames.MARKS)[frames.SHARPER]
+    position, speed, push = (
+        promised(layout, settings, POSITION_SCALE),
+        promised(layout, settings, SPEED_SCALE),
+        promised(layout, settings, PUSH_SCALE),
+    )
     expand(model, settings, degree, t, h, frame)
     levels_of(model, settings, degree, h, frame)
     for k in range(n):
@@ -258,16 +275,17 @@ def judge(model, settings, task, degree, t, h, frame, record):
                 total = 0.0
                 for j in range(n):
                     total += transform[k * n + j] * stages[n * (nq + nv) + j * nq + i]
-                levels[k] = larger(levels[k], h * abs(total) / (settings[ATOL] + settings[RTOL] * abs(q_0[i])))
+                scale = share * (settings[ATOL] * position[i] + settings[RTOL] * abs(q_0[i]))
+                levels[k] = larger(levels[k], h * abs(total) / scale)
         for i in range(nr - layout[NJ]):  # neither are impulses of lasting forces, which the motion need not show
             total = 0.0
             for j in range(n):
                 total += transform[k * n + j] * R[j * nr + i]
-            scale = IMPULSES * (settings[ATOL] + settings[RTOL] * h * abs(R[i]))
+            scale = share * IMPULSES * (settings[ATOL] * push[i] + settings[RTOL] * h * abs(R[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
-        scale = settings[ATOL] + settings[RTOL] * larger(abs(v_0[i]), abs(v[i]))
+        scale = share * (settings[ATOL] * speed[i] + settings[RTOL] * larger(abs(v_0[i]), abs(v[i])))
         error = larger(error, abs(jump) / scale)
     # the jump belongs to a polynomial that lacks the last coefficient; what the motion itself lacks is the next one
     decay = 1.0

@@ -54,7 +54,8 @@ def implicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
         if settings[first + ESTIMATES] == 1.0:
             record.header[ERROR] = radau_error(
                 model, settings, pair, h, q_0, v_0, a_0, remembered(settings, frame, frames.R_BEGIN),
-                settings[frames.RTOL], settings[frames.ATOL], index, own, inner,
+                settings[frames.RTOL], settings[frames.ATOL],
+                vec(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES, nq + nv), index, own, inner,
                 ivec(iinner, iinner.shape[0] - nv, nv),
             )  # fmt: skip
     return 0

@@ -7,14 +7,13 @@ import numpy as np
 from saltus.laws import coulomb_spatial
 from saltus.layout import F_FREE, FLAGS, KIND, NC, NV
 from saltus.stages.flight import Flight, make_flight
+from saltus.stages.frame import FROM_PROMISE
 from saltus.stages.interval import (
-    CLOSED,
     HOLD_AT,
     LARGEST,
     MOST,
     NEWTON,
     PROJECTED,
-    REST,
     SETTINGS,
     STAGE_AT,
     TOLERANCE,
@@ -33,13 +32,13 @@ ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
 
 
 def runge_kutta_flight(
-    layout: np.ndarray, contact_solver, method: str, *, estimates: bool, closed: float, rest: float, zeno: float,
-    rtol: float, atol: float, newton_tolerance: float, projection_tolerance: float, window: tuple[float, float],
-    anticipates: bool,
+    layout: np.ndarray, contact_solver, method: str, *, estimates: bool, zeno: float | None, rtol: float,
+    atol: float, newton_tolerance: float, projection_tolerance: float, window: tuple[float, float], anticipates: bool,
 ) -> Flight:  # fmt: skip
-    """Return a flight by a method of stages/packed_methods.py."""
+    """Return a flight by a method of stages/packed_methods.py; its promise fills in the thresholds."""
     shared = np.zeros(SETTINGS)
-    shared[CLOSED], shared[REST], shared[PROJECTED] = closed, rest, projection_tolerance
+    shared[PROJECTED] = projection_tolerance
+    zeno = FROM_PROMISE if zeno is None else zeno
     implicit, stages = method in IMPLICIT, len(table(method).c)
     phase_work, inner_work, inner_iwork = smooth_size(layout, int(packed_method(method)[0])), 0, int(layout[NC])
     if implicit:
@@ -52,7 +51,7 @@ def runge_kutta_flight(
         inner_work = int(shared[HOLD_AT])
         inner_iwork = interval_iwork(layout, stages) + int(layout[NV])  # pivots of the error estimate at their end
     return make_flight(
-        layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates)],
+        layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates), 0.0],
         lambda begin: phase_numbers(
             method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
         ),

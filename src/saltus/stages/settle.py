@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, unit, vec, whole
+from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
 from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, ON_CONE, OPEN, SLIP, STICK, UNTIED, decide
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
@@ -13,7 +13,7 @@ from saltus.record import CLOSING, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.hold import CONTRADICT, DISAGREE, JAM, JAMMED, LOAD, MARGIN, accelerate, not_unique
+from saltus.stages.hold import CONTRADICT, DISAGREE, JAM, JAMMED, LOAD, MARGIN, accelerate, not_unique, rest_speed
 from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
 from saltus.stages.split import LEVEL
 
@@ -66,10 +66,11 @@ def settle(
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
     near, anyone, same, decided, at_rest, rushed = False, False, True, False, False, False
+    slowest = settings[REST]
     for c in range(nc):
         near = near or ((g[c] <= settings[CLOSED] or index[c] == SLIP or index[c] == STICK) and degree > 0)
+    W = vec(room, 1 + layout[SIZE], layout[NW])
     if near:
-        W = vec(room, 1 + layout[SIZE], layout[NW])
         model.kinematics(t, q, par, W, u)
         for i in range(nr):
             u[i] += row_dot(layout, W, i, v)
@@ -82,21 +83,24 @@ def settle(
         if not near:
             index[c] = OPEN
             continue
+        still = rest_speed(settings[REST], layout, W, row, v)
         if transition_here == BREAKING:
             candidate[c] = MUST_SLIP
         elif transition_here != RELEASING and holds:
-            candidate[c] = CANDIDATE if u[row] <= settings[REST] or struck == 0.0 else 0
+            candidate[c] = CANDIDATE if u[row] <= still or struck == 0.0 else 0
         elif transition_here != RELEASING and g[c] <= settings[CLOSED]:
-            candidate[c] = CANDIDATE if abs(u[row]) <= settings[REST] else 0
+            candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
             if candidate[c] != 0 and transition_here == LET_GO:
                 candidate[c] = UNTIED
-        forward, speed = 0.0, 0.0
+        forward, speed, still = 0.0, 0.0, settings[REST]
         for i in range(row + 1, end):
             forward += u[i] * direction[2 * c + i - row - 1]
             speed += u[i] * u[i]
-        at_rest = at_rest or (candidate[c] == CANDIDATE and end - row > 1 and speed <= settings[REST] ** 2)
+            still = rest_speed(still, layout, W, i, v)
+        slowest = larger(slowest, still)
+        at_rest = at_rest or (candidate[c] == CANDIDATE and end - row > 1 and speed <= still * still)
         rushed = rushed or candidate[c] == MUST_SLIP or candidate[c] == UNTIED
-        slows = index[c] == SLIP and end - row > 1 and forward <= settings[REST]
+        slows = index[c] == SLIP and end - row > 1 and forward <= still
         same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
         anyone = anyone or candidate[c] != 0
@@ -116,13 +120,11 @@ def settle(
             return 0
     if at_rest and not rushed:
         # rest is a state: what does not slip sticks as long as there are forces for it, whatever else the law allows
-        hold_all(model, settings[REST], candidate, u, index, direction)
+        hold_all(model, slowest, candidate, u, index, direction)
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
         if status == 0 and lawful(model, index, r, powers, not_unique(layout, iroom)) == 1:
             return 0
-    status = decide(
-        model, reaction, t, q, v, candidate, settings[REST], index, direction, a, r, info, room, iroom, record
-    )
+    status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, iroom, record)
     if status != 0:
         return status
     return take(model, t, q, v, index, direction, candidate, a, r, u, powers, room, iroom, record)

@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from saltus.compile.seam import larger, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, NW, NX, RATE_IDENTITY, SIZE
@@ -150,21 +150,25 @@ def combined(high, low):
     return high / sqrt(high + 0.01 * low) if low > 0.0 else sqrt(high)
 
 
-@unit(F(MODEL, A, F, F, F, F, J, A, A, A))
-def impulse_error(model, pair, h, start, rtol, atol, index, r_0, forces, room):
+@unit(F(MODEL, A, F, F, F, F, A, J, A, A, A))
+def impulse_error(model, pair, h, start, rtol, atol, scales, index, r_0, forces, room):
     """Return the estimated error of the impulses of held contacts over the tolerance, mean square of their rows.
 
     A contact that sticks, or a body that rests, moves by nothing while its forces change: the motion alone would let
     steps pass over the time at which a force reaches its bound. Impulses are measured by the velocity that they would
     give to their own row, so that the tolerance of velocities holds for them, whatever the masses.
 
-    in      start: weight of the forces r_0 at the beginning; forces: those of the stages; room: what `accelerate` left
+    in      start: weight of the forces r_0 at the beginning; scales: as for `step_error`, the smallest velocity counts;
+            forces: those of the stages; room: what `accelerate` left
     """
     layout, total, step = model.layout, whole(pair[STAGES]), whole(pair[STEP_STAGES])
     nc, nr = layout[NC], layout[NR]
     b = vec(pair, HEAD + total + (step - 1) * total, step)  # the last stage is the end of the step
     errors = vec(pair, HEAD + total + total * total, 2 * total)
     high, low, count = 0.0, 0.0, 0
+    smallest = scales[layout[NQ]] if scales.shape[0] > 0 else 1.0
+    for i in range(layout[NQ], scales.shape[0]):
+        smallest = smaller(smallest, scales[i])
     for c in range(nc):
         if index[c] != SLIP and index[c] != STICK:
             continue
@@ -177,17 +181,18 @@ def impulse_error(model, pair, h, start, rtol, atol, index, r_0, forces, room):
                 second += errors[total + k] * forces[k * nr + i]
                 impulse += b[k] * forces[k * nr + i]
             mobility = h * row_mobility(layout, room, i)
-            scale = atol + rtol * mobility * abs(impulse)
+            scale = atol * smallest + rtol * mobility * abs(impulse)
             high += (mobility * first / scale) ** 2
             low += (mobility * second / scale) ** 2
             count += 1
     return combined(high, low) / sqrt(count) if count > 0 else 0.0
 
 
-@unit(F(MODEL, A, F, A, A, F, F, J, A, A))
-def step_error(model, pair, h, q_0, v_0, rtol, atol, index, stages, room):
+@unit(F(MODEL, A, F, A, A, F, F, A, J, A, A))
+def step_error(model, pair, h, q_0, v_0, rtol, atol, scales, index, stages, room):
     """Return the estimated error of the step over the tolerance: of the motion, or of impulses where that is larger.
 
+    scales: what atol is a share of, for q and v, or nothing for 1.
     Of the motion the mean square of all coordinates and velocities. The last stage of the step is at its end: its
     state is at the end of `stages`, and what `accelerate` left in `room` belongs to it.
     """
@@ -204,13 +209,13 @@ def step_error(model, pair, h, q_0, v_0, rtol, atol, index, stages, room):
             first += errors[k] * slope
             second += errors[total + k] * slope
         start = q_0[i] if i < nq else v_0[i - nq]
-        scale = atol + rtol * larger(abs(start), abs(stages[at + i]))
+        scale = atol * (scales[i] if scales.shape[0] > 0 else 1.0) + rtol * larger(abs(start), abs(stages[at + i]))
         high += (h * first / scale) ** 2
         low += (h * second / scale) ** 2
     forces = vec(stages, total * (nq + nv), total * nr)
     return larger(
         combined(high, low) / sqrt(nq + nv),
-        impulse_error(model, pair, h, 0.0, rtol, atol, index, forces, forces, room),
+        impulse_error(model, pair, h, 0.0, rtol, atol, scales, index, forces, forces, room),
     )
 
 
@@ -293,8 +298,8 @@ def implicit_step(
     return 0
 
 
-@unit(F(MODEL, A, A, F, A, A, A, A, F, F, J, A, A, J))
-def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, index, own, inner, pivots):
+@unit(F(MODEL, A, A, F, A, A, A, A, F, F, A, J, A, A, J))
+def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales, index, own, inner, pivots):
     """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness.
 
     That of impulses counts where it is larger; they act back on nothing and need no filter.
@@ -324,15 +329,15 @@ def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, index,
             return 1e10
         solve_dense(G, e_v, pivots)
     for i in range(nv):
-        total += (e_v[i] / (atol + rtol * larger(abs(v_0[i]), abs(V[2 * nv + i])))) ** 2
+        total += (e_v[i] / (atol * scales[nq + i] + rtol * larger(abs(v_0[i]), abs(V[2 * nv + i])))) ** 2
     if implicit:
         for i in range(nq):
             z = RADAU_1 * (Q[i] - q_0[i]) + RADAU_2 * (Q[nq + i] - q_0[i]) + RADAU_3 * (Q[2 * nq + i] - q_0[i])
             e_q = RADAU_GAMMA * (h * v_0[i] + z) + gamma * e_v[i]
-            total += (e_q / (atol + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
+            total += (e_q / (atol * scales[i] + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
     at = whole(settings[HOLD_AT])
     forces, room = vec(own, n * (2 * nq + 2 * nv), n * nr), vec(inner, at, inner.shape[0] - at)
     return larger(
         sqrt(total / (nq + nv)),
-        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, index, r_0, forces, room),
+        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, scales, index, r_0, forces, room),
     )
