@@ -349,7 +349,9 @@ class Solution:
                 part = same[first : first + most]
                 i, start = chosen[part], self.t[end[part] - 1]
                 h = self.t[end[part]] - start
-                block = self._dense[begin[part, None] + np.arange(width)]
+                block = np.empty((len(part), 0))
+                if width:
+                    block = np.lib.stride_tricks.sliding_window_view(self._dense, width)[begin[part]]
                 yield i, ((places.t[i] - start) / h)[:, None], h[:, None], block
 
     def _nodes(self, k: np.ndarray) -> SimpleNamespace:
@@ -448,8 +450,11 @@ class Solution:
             mine, first, count = impacts["contact"] == contact, names.index(contact), names.count(contact)
             impulse[mine, first : first + count] = impacts["impulse"][mine, :count]
         end = np.searchsorted(self.t, impacts["t"], side="left")
-        for i in np.flatnonzero(end[1:] == end[:-1]) + 1:
-            impulse[i] += impulse[i - 1]
+        together = np.flatnonzero(np.append(False, end[1:] == end[:-1]))  # with the one before in the same step
+        place = together - np.searchsorted(end, end[together])  # in its step, from 1
+        in_turn = together[np.argsort(place, kind="stable")]
+        for now in np.split(in_turn, np.cumsum(np.bincount(place)[1:-1]) if len(place) else []):
+            impulse[now] += impulse[now - 1]
         return Impacts(impacts["t"], end, impulse)
 
     # ---- another grid
