@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from saltus.contact import ContactProblem
     from saltus.io.stored import StoredSystem
-    from saltus.model import CompiledModel
+    from saltus.model import AbsentModel, CompiledModel
     from saltus.problem import Exact, Problem
 
 
@@ -167,7 +167,7 @@ class Solution:
     rows: tuple[tuple[str, str], ...]
     exact: Exact | None
     name: str | None
-    _model: CompiledModel | NodeValues = dataclasses.field(repr=False)
+    _model: CompiledModel | AbsentModel | NodeValues = dataclasses.field(repr=False)
     _ledger: np.ndarray = dataclasses.field(repr=False)
     _extra: np.ndarray | None = dataclasses.field(repr=False)
     _reactions: np.ndarray = dataclasses.field(repr=False)
@@ -175,6 +175,15 @@ class Solution:
     _before: np.ndarray = dataclasses.field(repr=False)
     _forces: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (sides + and -, n + 1, rows) of `t_eval`
     event_names: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle holds: the fields, not what was derived from them."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Protect the arrays again, because a pickle forgets that they are read-only."""
+        self.__dict__.update(state)
+        read_only(self)
 
     @property
     def success(self) -> bool:
