@@ -80,6 +80,8 @@ class CompiledModel:
         The user's functions by name, for messages and replay.
     rows
         Contact and axis of each row of the contacts.
+    start
+        Time, q and v that the functions were probed at.
     events
         The events of the run, in the order of their numbers.
     checked
@@ -93,6 +95,7 @@ class CompiledModel:
     profile: Profile
     functions: dict[str, UserFunction]
     rows: tuple[tuple[str, str], ...]
+    start: tuple[float, np.ndarray, np.ndarray]
     events: tuple[Event, ...] = ()
     checked: set[float] = dataclasses.field(default_factory=set)
     start: Any = None
@@ -120,6 +123,10 @@ class CompiledModel:
         """The units as the march takes them."""
         return pin(self.units)
 
+    def __reduce__(self):
+        """Pickle what the model is made of: compiled code and its addresses belong to this process."""
+        return AbsentModel, (self.system, *self.start, self.events)
+
     def interpreted(self) -> Model:
         """Return the same model as plain Python that calls the user's own functions before the generated ones."""
         plain = {name: seam.interpreted(getattr(self.units, name)) for name in UNITS}
@@ -130,6 +137,25 @@ class CompiledModel:
                     unit, SIGNATURES[name].split(", "), checked, int(self.layout[lay.NV]), self.event_names
                 )
         return Model(**plain, par=self.units.par, constants=self.units.constants, layout=self.layout)
+
+
+class AbsentModel:
+    """A model that came out of a pickle: it is compiled when something of it is asked for."""
+
+    def __init__(self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...]):
+        self._made_of = system, t, q, v, events
+
+    def __reduce__(self):
+        return AbsentModel, self._made_of
+
+    @functools.cached_property
+    def _compiled(self) -> CompiledModel:
+        return compile_model(*self._made_of)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # a question of Python about this object, not about the model
+            raise AttributeError(name)
+        return getattr(self._compiled, name)
 
 
 def _checking(unit, names: list[str], functions: dict[str, UserFunction], nv: int, events: tuple[str, ...]):
@@ -303,8 +329,8 @@ class _Builder:
         laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu), float(c.e_t))]
         made = (getattr(module, name) if name in body else ABSENT[name] for name in UNITS)
         units = Model(*map(seam.ready, made), par, np.array(laws), layout)
-        labels = self.row_labels(contact_rows)
-        model = CompiledModel(self.system, units, profile, self.functions, labels, self.events)
+        labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
+        model = CompiledModel(self.system, units, profile, self.functions, labels, start, self.events)
         for made in self.opaque:
             if made.interpreted:
                 weakref.finalize(model, opaque.release, int(made.values[0]))

@@ -54,6 +54,12 @@ class Problem:
         object.__setattr__(self, "q0", vector(self.q0, "q0"))
         object.__setattr__(self, "v0", vector(self.v0, "v0"))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Protect the start again, because a pickle forgets that arrays are read-only."""
+        self.__dict__.update(state)
+        for start in (self.q0, self.v0):
+            start.setflags(write=False)
+
     def diagnose(self, q: Any = None, *, t: float | None = None, closed_tolerance: float = 1e-8) -> Diagnosis:
         """Say whether the motion depends continuously on the data at q (Paoli's conditions on the closed contacts).
 

@@ -22,6 +22,7 @@ from saltus.model import CompiledModel, compile_model
 from saltus.reaction import SLIDING
 from saltus.record import COUNTERS, ERROR, EVENT_COLUMNS, H_USED, HEADER_SIZE, NEXT_H
 from saltus.schemes.plan import SchemePlan
+from saltus.solution import NodeValues
 from saltus.status import Status
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _plan(solution: Solution, problem: Problem | None) -> tuple[SchemePlan, Comp
         raise SettingError(
             f"the scheme {scheme.name!r} of the file is not part of saltus: solve again to see its problems"
         )
-    if not isinstance(model, CompiledModel):
+    if isinstance(model, NodeValues):
         if problem is None:
             raise SettingError("a loaded solution has no model: give the problem it was made from as problem=...")
         system = problem.system

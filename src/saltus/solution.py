@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from saltus.contact import ContactProblem
     from saltus.io.stored import StoredSystem
-    from saltus.model import CompiledModel
+    from saltus.model import AbsentModel, CompiledModel
     from saltus.problem import Exact, Problem
 
 
@@ -167,7 +167,7 @@ class Solution:
     rows: tuple[tuple[str, str], ...]
     exact: Exact | None
     name: str | None
-    _model: CompiledModel | NodeValues = dataclasses.field(repr=False)
+    _model: CompiledModel | AbsentModel | NodeValues = dataclasses.field(repr=False)
     _ledger: np.ndarray = dataclasses.field(repr=False)
     _extra: np.ndarray | None = dataclasses.field(repr=False)
     _reactions: np.ndarray = dataclasses.field(repr=False)
@@ -175,6 +175,15 @@ class Solution:
     _before: np.ndarray = dataclasses.field(repr=False)
     _forces: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (sides + and -, n + 1, rows) of `t_eval`
     event_names: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle holds: the fields, not what was derived from them."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Protect the arrays again, because a pickle forgets that they are read-only."""
+        self.__dict__.update(state)
+        read_only(self)
 
     @property
     def success(self) -> bool:
@@ -349,7 +358,9 @@ class Solution:
                 part = same[first : first + most]
                 i, start = chosen[part], self.t[end[part] - 1]
                 h = self.t[end[part]] - start
-                block = self._dense[begin[part, None] + np.arange(width)]
+                block = np.empty((len(part), 0))
+                if width:
+                    block = np.lib.stride_tricks.sliding_window_view(self._dense, width)[begin[part]]
                 yield i, ((places.t[i] - start) / h)[:, None], h[:, None], block
 
     def _nodes(self, k: np.ndarray) -> SimpleNamespace:
@@ -448,8 +459,11 @@ class Solution:
             mine, first, count = impacts["contact"] == contact, names.index(contact), names.count(contact)
             impulse[mine, first : first + count] = impacts["impulse"][mine, :count]
         end = np.searchsorted(self.t, impacts["t"], side="left")
-        for i in np.flatnonzero(end[1:] == end[:-1]) + 1:
-            impulse[i] += impulse[i - 1]
+        together = np.flatnonzero(np.append(False, end[1:] == end[:-1]))  # with the one before in the same step
+        place = together - np.searchsorted(end, end[together])  # in its step, from 1
+        in_turn = together[np.argsort(place, kind="stable")]
+        for now in np.split(in_turn, np.cumsum(np.bincount(place)[1:-1]) if len(place) else []):
+            impulse[now] += impulse[now - 1]
         return Impacts(impacts["t"], end, impulse)
 
     # ---- another grid

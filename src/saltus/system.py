@@ -149,6 +149,10 @@ class System:
                 "acts on all closed contacts together, so give all of them the same"
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy or a pickle holds: the fields, not the compiled model, which belongs to this process."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
     @property
     def contact_names(self) -> tuple[str, ...]:
         """Names of the contacts, numbered where none is given."""

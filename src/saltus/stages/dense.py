@@ -11,13 +11,44 @@ order better than the interpolated stage velocities.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.polynomial import legendre
 
 from saltus.stages.tableau import Tableau
 
 HEADER = 7
+SHAPES = 1 << 16  # more than any step has stages, so that pieces and stages make one number
+
+
+class _Weights(NamedTuple):
+    """Weights of stage values at places x of an interval (n, stages): value, integral and double integral from 0."""
+
+    value: np.ndarray
+    once: np.ndarray
+    twice: np.ndarray
+
+
+@functools.lru_cache(maxsize=256)
+def _series(made: Tableau) -> _Weights:
+    """Return the Legendre series of the value, the integral over x and the double integral over x^2.
+
+    Integrals without their factors x keep their relative precision at the beginning of an interval.
+    """
+    x = 0.5 + 0.5 * legendre.leggauss(made.stages)[0]
+    inverse = np.linalg.inv(legendre.legvander(2.0 * x - 1.0, made.stages - 1))
+    once, twice = made.integrals(x)
+    return _Weights(inverse @ made.interpolation(x), inverse @ (once / x[:, None]), inverse @ (twice / x[:, None] ** 2))
+
+
+def _weights(made: Tableau, x: np.ndarray) -> _Weights:
+    basis, x = legendre.legvander(2.0 * x - 1.0, made.stages - 1), x[:, None]
+    # einsum, because for thin matrices the threads of a matrix product cost more than they save
+    value, once, twice = (np.einsum("nk,kj->nj", basis, one) for one in _series(made))
+    return _Weights(value, x * once, x * x * twice)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,15 +71,17 @@ class _Steps:
 
     def mine(self, parts: np.ndarray) -> np.ndarray:
         """Return the parts of the pieces that are asked for."""
-        return parts[np.arange(len(self.which)), self.which]
+        return parts[:, 0] if parts.shape[1] == 1 else parts[np.arange(len(self.which)), self.which]
 
 
 def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
     known = {one.stages: one for one in tableaux}
-    shapes, group = np.unique(block[:, : HEADER - 1].astype(int), axis=0, return_inverse=True)
+    # the other numbers of the header are the same in a whole run
+    shapes, first_of, group = np.unique(SHAPES * block[:, 0] + block[:, 1], return_index=True, return_inverse=True)
     bits = 4.0 * np.finfo(float).eps * (1.0 + np.abs(block[:, HEADER - 1 : HEADER]) / h)
-    for k, (pieces, stages, nq, nv, nr, own_rate) in enumerate(shapes):
-        rows = np.flatnonzero(group.ravel() == k)
+    for k in range(len(shapes)):
+        pieces, stages, nq, nv, nr, own_rate = block[first_of[k], : HEADER - 1].astype(int)
+        rows = np.flatnonzero(group == k)
         widths = [2, nq, nv, stages * nv, stages * nr, stages * nq * own_rate]
         ends = np.cumsum(widths)
         first, last = HEADER + nr, HEADER + nr + pieces * ends[-1]
@@ -73,14 +106,15 @@ def interpolate(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple
     for steps in _steps(tableaux, s, h, block, side):
         made, x, length = steps.made, steps.x, steps.length
         q_0, v_0, a = steps.mine(steps.q), steps.mine(steps.v), steps.mine(steps.a)
-        once, twice = made.integrals(x)
-        v[steps.rows] = v_0 + length * _combined(once, a)
+        weights = _weights(made, x)
+        v[steps.rows] = v_0 + length * _combined(weights.once, a)
         if steps.q_dot is None:
-            middle = q_0 + length * x[:, None] * v_0 + length**2 * _combined(twice, a)
-            reached = q_0 + length * v_0 + length**2 * _combined(made.integrals(np.ones(1))[1], a)
+            middle = q_0 + length * x[:, None] * v_0 + length**2 * _combined(weights.twice, a)
+            reached = q_0 + length * v_0 + length**2 * _combined(_weights(made, np.ones(1)).twice, a)
         else:
             q_dot = steps.mine(steps.q_dot)
-            middle, reached = q_0 + length * _combined(once, q_dot), q_0 + length * _combined(made.b[None], q_dot)
+            middle = q_0 + length * _combined(weights.once, q_dot)
+            reached = q_0 + length * _combined(made.b[None], q_dot)
         # the end of a piece is the beginning of the next one, or the node
         ends = np.concatenate([steps.q[:, 1:], end.q[steps.rows][:, None]], axis=1)
         # what rounding, superconvergence and projection add is closed by a cubic without slope at both ends
@@ -92,12 +126,12 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
     """Return the forces of all rows at s and their integral since the beginning of the step."""
     force, impulse = np.zeros((len(s), rows)), np.zeros((len(s), rows))
     for steps in _steps(tableaux, s, h, block, side):
-        made, mine = steps.made, steps.mine(steps.r)
+        made, mine, weights = steps.made, steps.mine(steps.r), _weights(steps.made, steps.x)
         durations = (steps.places[:, :, 1] - steps.places[:, :, 0]) * h[steps.rows]
         sums = np.cumsum(durations[:, :, None] * np.einsum("k,npkj->npj", made.b, steps.r), axis=1)
         before = steps.mine(np.concatenate([np.zeros_like(sums[:, :1]), sums], axis=1))
-        force[steps.rows] = _combined(made.interpolation(steps.x), mine)
-        impulse[steps.rows] = before + steps.length * _combined(made.integrals(steps.x)[0], mine)
+        force[steps.rows] = _combined(weights.value, mine)
+        impulse[steps.rows] = before + steps.length * _combined(weights.once, mine)
         if side == "+":  # stages at the ends of an interval may be less accurate than the states there
             for place, known in ((0.0, steps.r_start), (1.0, steps.r_end)):
                 there = s[steps.rows, 0] == place
