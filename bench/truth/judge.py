@@ -298,7 +298,9 @@ def run_jobs(jobs: Iterable[Job], limit: float, *, workers: int = WORKERS, say: 
             if say and time.monotonic() - said > 10.0:
                 said = time.monotonic()
                 missed = sum(bool(v.faults) for v in made)
-                print(f"  {len(made)} of {count} runs, {missed} miss, {said - begin:.0f} s", file=sys.stderr, flush=True)
+                print(
+                    f"  {len(made)} of {count} runs, {missed} miss, {said - begin:.0f} s", file=sys.stderr, flush=True
+                )
     finally:
         for worker in pool:
             worker.stop()

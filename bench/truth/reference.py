@@ -16,6 +16,7 @@ ORACLE = "SALTUS_ORACLE"  # environment variable: folder of harness.py, piecewis
 ORACLE_FOLDER = "/work/shared/cases/promise"
 SAMPLES = 4000  # places at which guards are looked at between two events
 CLOSEST = 1e-5  # of the span: events of a reference that follow each other faster are not told apart
+NOISE = 1e-12  # of a guard: what leaves zero with a small power of time is rounding at first
 ROOT = 4.0 * np.finfo(float).eps  # relative accuracy of the time of an event
 
 
@@ -54,19 +55,23 @@ class Reference:
 
 
 def first_crossing(guards: list[Callable], start: float, end: float, span: float) -> tuple[float, int] | None:
-    """Return when the first guard, positive behind `start`, becomes negative, and which one; None: none before `end`."""
+    """Return when the first guard, positive behind `start`, becomes negative, and which one; None: none does."""
     near = start + span * CLOSEST * 2.0 ** np.arange(12)
     grid = np.concatenate([near[near < end], np.linspace(start, end, SAMPLES)[1:]])
     grid = np.unique(grid[grid >= min(start + span * CLOSEST, end)])
     found: tuple[float, int] | None = None
     for k, guard in enumerate(guards):
         values = np.asarray(guard(grid), dtype=float)
-        if values[0] < 0.0:
+        if values[0] < -NOISE:
             raise Unfit(f"guard {k} is negative right behind t = {start}")
-        low = np.flatnonzero(values < 0.0)
+        low = np.flatnonzero(values < -NOISE)
         if len(low) == 0:
             continue
         j = low[0]
+        while j > 1 and values[j - 1] <= 0.0:
+            j -= 1
+        if values[j - 1] <= 0.0:
+            raise Unfit(f"guard {k} never leaves zero behind t = {start}")
         t = brentq(lambda s, guard=guard: float(guard(np.array([s]))[0]), grid[j - 1], grid[j], xtol=1e-300, rtol=ROOT)
         if found is None or t < found[0]:
             found = float(t), k

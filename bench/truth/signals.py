@@ -1,4 +1,4 @@
-"""Signal: a polynomial plus sines of time, with exact derivatives and integrals: drives whose motions are closed forms."""
+"""Signal: a polynomial plus sines of time, with exact derivatives and integrals: drives of closed-form motions."""
 
 from __future__ import annotations
 
