@@ -86,7 +86,7 @@ class CompiledModel:
         The events of the run, in the order of their numbers.
     checked
         Tolerances within which the start, for which the model was compiled, is known to be right.
-    start
+    inertia
         Masses and rows of that start once somebody asked for them (stages/promise.py).
     """
 
@@ -98,7 +98,7 @@ class CompiledModel:
     start: tuple[float, np.ndarray, np.ndarray]
     events: tuple[Event, ...] = ()
     checked: set[float] = dataclasses.field(default_factory=set)
-    start: Any = None
+    inertia: Any = None
 
     @property
     def event_names(self) -> tuple[str, ...]:

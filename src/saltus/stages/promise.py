@@ -135,7 +135,7 @@ class Start:
 
 def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
     """Return masses and rows of the state for which a model was compiled; worked out once."""
-    known = model.start
+    known = model.inertia
     if known is not None:
         return known
     layout, units = model.layout, model.units
@@ -159,5 +159,5 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
         mass, np.repeat(np.arange(nr), np.diff(pointers)), layout[layout[lay.W_COL] : layout[lay.W_COL] + used],
         W[:used], nr, nr - int(layout[lay.NJ]), rate,
     )  # fmt: skip
-    object.__setattr__(model, "start", made)
+    object.__setattr__(model, "inertia", made)
     return made

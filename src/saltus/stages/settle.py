@@ -105,7 +105,7 @@ def settle(
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
         anyone = anyone or candidate[c] != 0
     if decided:
-        return take(model, t, q, v, index, direction, candidate, a, r, u, powers, room, iroom, record)
+        return take(model, t, q, v, slowest, index, direction, candidate, a, r, u, powers, room, iroom, record)
     if not anyone:
         for c in range(nc):
             index[c] = OPEN
@@ -127,7 +127,7 @@ def settle(
     status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, iroom, record)
     if status != 0:
         return status
-    return take(model, t, q, v, index, direction, candidate, a, r, u, powers, room, iroom, record)
+    return take(model, t, q, v, slowest, index, direction, candidate, a, r, u, powers, room, iroom, record)
 
 
 @unit(I(MODEL, J, A, A, J))
@@ -184,13 +184,19 @@ def hold_all(model, rest, candidate, u, index, direction):
     return 0
 
 
-@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, A, J, RECORD))
-def take(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, F, J, A, J, A, A, A, A, A, J, RECORD))
+def take(model, t, q, v, rest, index, direction, candidate, a, r, u, powers, work, iwork, record):
     """Write what acts under a decided index set; what it calls sticking but cannot hold slips after all.
 
-    candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE.
+    candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE. u:
+    row velocities; slips in space that are not faster than `rest` have the direction that was decided, not their own.
     """
     layout, status = model.layout, 0
+    for c in range(layout[NC]):
+        row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+        direction[2 * layout[NC] + c] = 1.0 if square <= rest * rest else 0.0
     for _ in range(2 * layout[NC] + 1):
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, iwork, record)
         if status == JAMMED:
@@ -204,4 +210,6 @@ def take(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwo
                 index[c], changed = SLIP, True
         if not changed:
             break
+    for c in range(layout[NC]):
+        direction[2 * layout[NC] + c] = 0.0
     return status
