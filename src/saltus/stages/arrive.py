@@ -54,13 +54,13 @@ from saltus.stages.hold import POWERS, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST
 from saltus.stages.loss import look_ahead
 from saltus.stages.piece import put_piece
-from saltus.stages.settle import BREAKING, LET_GO, RELEASING, changed_events
+from saltus.stages.settle import BREAKING, LET_GO, RELEASING, ambiguous_event, changed_events
 from saltus.status import Status
 
 DRIFTED = int(Status.DRIFT_TOO_LARGE)
 DIGITS = 1e-12  # of the coordinates: digits of a gap that a drift may always have
 PIECES = 2  # the smooth part of a step, and a window or an accumulation behind it
-EVENTS = 5  # most events of a contact at one end of a step
+EVENTS = 6  # most events of a contact at one end of a step
 
 
 def dense_size(layout, most_nodes: int) -> int:
@@ -258,6 +258,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
 
     # ---- events of the index set, update
     memory = remembered(settings, frame, frames.INDEX)
+    ambiguous_event(model, t_end, before, index, iroom, r_0, record)
     for k in range(nc):
         direction[2 * nc + k] = 0.0
     for k in range(nc):

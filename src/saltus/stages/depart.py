@@ -13,7 +13,7 @@ from saltus.stages import frame as frames
 from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
 from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
-from saltus.stages.settle import changed_events
+from saltus.stages.settle import ambiguous_event, changed_events
 
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
 
@@ -79,6 +79,8 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
         for k in range(nc):
             if before[k] != index[k] and (known or index[k] == IMPULSIVE):
                 changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
+        at = whole(settings[LARGEST]) * (nv + nc) + nc
+        ambiguous_event(model, t, before, index, ivec(iinner, at, iinner.shape[0] - at), r_0, record)
         if ne > 0 and known:
             # an event function may change its sign between the two sides of a break
             values = vec(part(settings, frame, frames.SCAN), 0, ne)

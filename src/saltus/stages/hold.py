@@ -46,7 +46,8 @@ POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 ROUNDING = 1e-13  # of the parts of a row velocity: what is slower is rounding
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
-MOVES = 1e-9  # of the accelerations that a split adds and takes away: with less left over, they are unique
+# of the accelerations that a split adds and takes away: what may be left over of unique ones, the root of rounding
+MOVES = 1e-6
 TIED = 1e-6  # relative difference of pivots up to which they count as equal
 # of the accelerations that joints ask for: what redundant ones may disagree by at a state that satisfies all of them
 DISAGREEMENT = 1e-6
@@ -313,6 +314,8 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
             margin = admit(model, index, n, missing, directions, scale, x, shared, split, isplit)
             powers[MARGIN] = smaller(margin, powers[LOAD])
             iwork[AMBIGUOUS] = moves(layout, X, rows, n, missing, directions, scale, column, f)
+            if nj == 0 and margin >= 0.0 and opens(layout, index, shared, b, scale, asked) == 1:
+                iwork[AMBIGUOUS] = 1
         for i in range(n):
             r[rows[i]] = x[i]
     for i in range(n):
@@ -333,6 +336,23 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     for i in range(nr - nj, nr):
         powers[DRIVE] -= r[i] * w[i]
     return 0
+
+
+@unit(I(J, J, J, A, A, F))
+def opens(layout, index, shared, b, scale, asked):
+    """Return 1 where all contacts with forces that are not unique would open without them: a wedge that may jam."""
+    place, anyone = 0, 0
+    for c in range(layout[NC]):
+        if index[c] != SLIP and index[c] != STICK:
+            continue
+        if shared[c] == 1:
+            if not scale[place] * b[place] <= MOVES * asked:
+                return 0
+            anyone = 1 if scale[place] * b[place] < -MOVES * asked else anyone
+        place += 1
+        if index[c] == STICK:
+            place += layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+    return anyone
 
 
 @unit(I(J, A, J, I, I, A, A, A, A))

@@ -9,11 +9,22 @@ from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
 from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, ON_CONE, OPEN, SLIP, STICK, UNTIED, decide
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
-from saltus.record import CLOSING, PAINLEVE, RELEASE
+from saltus.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.hold import CONTRADICT, DISAGREE, JAM, JAMMED, LOAD, MARGIN, accelerate, not_unique, rest_speed
+from saltus.stages.hold import (
+    AMBIGUOUS,
+    CONTRADICT,
+    DISAGREE,
+    JAM,
+    JAMMED,
+    LOAD,
+    MARGIN,
+    accelerate,
+    not_unique,
+    rest_speed,
+)
 from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
 from saltus.stages.split import LEVEL
 
@@ -36,6 +47,22 @@ def changed_events(model, t, contact, before, after, struck, u, r, record):
         new_event(t, contact, CLOSING, row, row, u, u, r, record)
     if holds and end - row > 1:
         new_event(t, contact, STICK_EVENT if after == STICK else SLIP_EVENT, row, row, u, u, r, record)
+    return 0
+
+
+@unit(I(MODEL, F, J, J, J, A, RECORD))
+def ambiguous_event(model, t, before, index, iwork, r, record):
+    """Write an event where a new index set leaves the accelerations open: another motion would keep the laws as well.
+
+    iwork: the integers of the last `accelerate`.
+    """
+    layout, changed, which = model.layout, False, -1
+    shared = not_unique(layout, iwork)
+    for c in range(layout[NC] - 1, -1, -1):
+        changed = changed or before[c] != index[c]
+        which = c if shared[c] == 1 else which
+    if changed and which >= 0 and iwork[AMBIGUOUS] == 1:
+        new_event(t, which, NOT_UNIQUE, 0, 0, r, r, r, record)
     return 0
 
 
