@@ -46,7 +46,7 @@ POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 ROUNDING = 1e-13  # of the parts of a row velocity: what is slower is rounding
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
-# of the accelerations that a split adds and takes away: what may be left over of unique ones, the root of rounding
+# of the accelerations that unit forces of all rows give: what a split may change in unique ones, the root of rounding
 MOVES = 1e-6
 TIED = 1e-6  # relative difference of pivots up to which they count as equal
 # of the accelerations that joints ask for: what redundant ones may disagree by at a state that satisfies all of them
@@ -359,14 +359,16 @@ def opens(layout, index, shared, b, scale, asked):
 def moves(layout, X, rows, n, missing, directions, scale, change, size):
     """Return 1 where forces that hold the same contacts give different accelerations: friction of unequal splits."""
     nv = change.shape[0]
+    for i in range(nv):
+        size[i] = 0.0
+    for k in range(n):
+        for i in range(layout[layout[X_PTR] + rows[k]], layout[layout[X_PTR] + rows[k] + 1]):
+            size[layout[layout[X_COL] + i]] += abs(scale[k] * X[i])
     for m in range(missing):
         for i in range(nv):
-            change[i], size[i] = 0.0, 0.0
+            change[i] = 0.0
         for k in range(n):
-            force = directions[m * n + k] * scale[k]
-            row_add(layout, X, rows[k], force, change)
-            for i in range(layout[layout[X_PTR] + rows[k]], layout[layout[X_PTR] + rows[k] + 1]):
-                size[layout[layout[X_COL] + i]] += abs(force * X[i])
+            row_add(layout, X, rows[k], directions[m * n + k] * scale[k], change)
         for i in range(nv):
             if abs(change[i]) > MOVES * size[i]:
                 return 1

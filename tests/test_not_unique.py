@@ -1,0 +1,226 @@
+"""Contact forces that are not unique: redundant feet act as the fewest that hold the body, and none of them pulls."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import null_space
+from scipy.optimize import linprog
+
+import saltus as sl
+from saltus.compile.seam import interpreted
+from saltus.events.index_set import SLIP, STICK
+from saltus.model import compile_model
+from saltus.stages.split import BARRIER, admit, split_iwork, split_work
+
+GRAVITY = 9.81
+SCHEMES = {"HpTDG": (None, 1.0), "EventDriven": (sl.EventDriven(), 30.0)}
+
+
+def admissible(sol, mu: float = 0.0, *, share: float = 1e-9) -> bool:
+    """Whether all contact forces push and stay in their cones at random times."""
+    rows = 1 if mu == 0.0 else len(sol.force_at(sol.t[0])) // len(sol.system.contacts)
+    t = np.random.default_rng(7).uniform(sol.t[0], sol.t[-1], 300)
+    r = np.array([sol.force_at(time) for time in t]).reshape(len(t), -1, rows)
+    scale = share * np.abs(r).max()
+    return bool(np.all(r[..., 0] >= -scale) and np.all(np.linalg.norm(r[..., 1:], axis=2) <= mu * r[..., 0] + scale))
+
+
+# ---- the split itself
+
+
+def shares(n: int, rows: int, mu: float, wrench: np.ndarray, directions: np.ndarray):
+    """Return forces of n contacts, their margin and the matrix of the equations that they satisfy."""
+    slip = None if rows == 1 else (lambda t, q, v: v[0] if rows == 2 else [v[0], v[1]])
+    system = sl.System(
+        M=np.ones(3),
+        f=np.zeros(3),
+        contacts=[sl.Contact(lambda q: q[2], mu=mu if rows > 1 else 0.0, slip=slip) for _ in range(n)],
+    )
+    layout, constants = (lambda u: (u.layout, u.constants))(compile_model(system, 0.0, np.zeros(3), np.zeros(3)).units)
+    model = type("Laws", (), {"layout": layout, "constants": constants})
+    x = np.linalg.pinv(directions) @ wrench
+    N = null_space(directions).T
+    index, involved = np.full(n, STICK if rows > 1 else SLIP), np.zeros(n, dtype=np.int64)
+    size = n * rows
+    margin = interpreted(admit)(
+        model, index, size, len(N), N.ravel().copy(), np.ones(size), x, involved, np.zeros(split_work(layout)),
+        np.zeros(split_iwork(layout), dtype=np.int64),
+    )  # fmt: skip
+    return x, margin, involved
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_split_is_found_exactly_where_linear_programming_finds_one(seed):
+    rng = np.random.default_rng(seed)
+    n, rows, mu = int(rng.integers(3, 7)), int(rng.integers(1, 3)), float(rng.uniform(0.2, 1.0))
+    directions = rng.standard_normal((rows * n - int(rng.integers(1, n)), rows * n))
+    forces = rng.standard_normal(rows * n)
+    forces[::rows] = np.abs(forces[::rows]) * rng.uniform(-0.5, 1.0)
+    x, margin, _ = shares(n, rows, mu, directions @ forces, directions)
+    assert np.abs(directions @ (x - forces)).max() <= 1e-12 * np.abs(forces).max()
+    # the largest m for which all normal forces may be lowered by m
+    bounds, right = [], np.zeros(n if rows == 1 else 2 * n)
+    for k in range(n):
+        for sign in (0.0,) if rows == 1 else (-1.0, 1.0):
+            row = np.zeros(rows * n + 1)
+            row[rows * k], row[-1] = -1.0, 1.0
+            if rows == 2:
+                row[rows * k + 1] = sign / mu
+            bounds.append(row)
+    best = linprog(
+        np.r_[np.zeros(rows * n), -1.0], A_ub=np.array(bounds), b_ub=right,
+        A_eq=np.c_[directions, np.zeros(len(directions))], b_eq=directions @ forces, bounds=(-1e3, 1e3),
+    )  # fmt: skip
+    largest = -best.fun
+    if largest > 1e-9:
+        r = x.reshape(n, rows)
+        assert 0.0 < margin <= largest * (1.0 + 1e-9)
+        assert np.all(r[:, 0] > 0.0) and np.all(np.abs(r[:, 1:]) <= mu * r[:, :1])
+    else:
+        assert margin == pytest.approx(largest, rel=2e-3)
+
+
+def test_the_split_is_the_shortest_one_where_that_is_far_from_its_bounds():
+    directions = np.array([[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0]])
+    x, margin, involved = shares(3, 1, 0.0, np.array([3.0, 0.2]), directions)
+    assert x == pytest.approx([0.9, 1.0, 1.1], abs=3.0 * BARRIER)
+    assert margin == pytest.approx(x.min()) and list(involved) == [1, 1, 1]
+
+
+def test_forces_that_are_unique_are_left_alone():
+    directions = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])  # the first force is known, the others share one
+    x, _, involved = shares(3, 1, 0.0, np.array([-0.3, 2.0]), directions)
+    assert x == pytest.approx([-0.3, 1.0, 1.0]) and list(involved) == [0, 1, 1]
+
+
+# ---- runs
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("feet", [2, 3, 6])
+def test_a_body_lifted_from_coincident_feet_leaves_them_when_the_load_is_zero(feet, name):
+    scheme, allowed = SCHEMES[name]
+    body = sl.System(
+        M=1.0, f=lambda t, q, v: [-GRAVITY + 20.0 * t], contacts=[sl.Contact(lambda q: q[0]) for _ in range(feet)]
+    )
+    free = GRAVITY / 20.0
+    for tol in (1e-4, 1e-7, 1e-10):
+        sol = sl.solve(body, (0.0, 1.0), 0.0, 0.0, tol=tol, scheme=scheme)
+        assert list(sol.events["kind"]) == ["release"] * feet
+        assert np.abs(sol.events["t"] - free).max() <= 1e-6
+        t = np.linspace(0.0, 1.0, 401)
+        z = 20.0 * np.maximum(t - free, 0.0) ** 3 / 6.0
+        assert np.abs(sol(t).q[:, 0] - z).max() <= allowed * tol * (1.0 + z.max())
+        assert admissible(sol)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_feet_with_friction_slip_together_when_the_pull_exceeds_all_of_them(name):
+    scheme, allowed = SCHEMES[name]
+    mu, feet, tol = 0.5, 3, 1e-7
+    body = sl.System(
+        M=[1.0, 1.0],
+        f=lambda t, q, v: [10.0 * t, -GRAVITY],
+        contacts=[sl.Contact(lambda q: q[1], mu=mu, slip=lambda t, q, v: v[0]) for _ in range(feet)],
+    )
+    sol = sl.solve(body, (0.0, 1.0), [0.0, 0.0], [0.0, 0.0], tol=tol, scheme=scheme)
+    begins = mu * GRAVITY / 10.0
+    assert list(sol.events["kind"]) == ["slip"] * feet and np.abs(sol.events["t"] - begins).max() <= 1e-6
+    assert abs(sol.q[-1, 0] - 10.0 * (1.0 - begins) ** 3 / 6.0) <= allowed * tol
+    assert admissible(sol, mu)
+
+
+def beam(places, order=None):
+    """A beam on feet at places along it, whose moment grows until it tips over the last one."""
+    places = np.asarray(places)[slice(None) if order is None else order]
+    return sl.System(
+        M=[2.0, 0.5],
+        f=lambda t, q, v: [-2.0 * GRAVITY, -30.0 * t],
+        contacts=[sl.Contact(lambda q, x=x: q[0] + x * np.sin(q[1]), name=f"{x:g}") for x in places],
+    )
+
+
+def test_a_beam_on_three_feet_tips_as_on_the_two_outer_ones():
+    start = (0.0, 1.0), [0.0, 0.0], [0.0, 0.0]
+    exact = sl.solve(beam([-1.0, 1.0]), *start, tol=1e-12)
+    for scheme, allowed in SCHEMES.values():
+        sol = sl.solve(beam([-1.0, 0.0, 1.0]), *start, tol=1e-8, scheme=scheme)
+        assert list(sol.events["contact"]) == ["-1", "0"] and list(sol.events["kind"]) == ["release"] * 2
+        assert sol.events["t"] == pytest.approx(2.0 * GRAVITY / 30.0, abs=1e-6)
+        assert np.abs(sol.q[-1] - exact.q[-1]).max() <= allowed * 1e-8
+        assert admissible(sol)
+
+
+def table(order, *, yaw: bool):
+    """A table on four legs, q = (x, y, yaw, z, roll, pitch), small tilts; with `yaw` it slides and turns."""
+    legs, mu, height = np.array([[-1.0, -0.6], [1.0, -0.6], [1.0, 0.6], [-1.0, 0.6]])[order], 0.3, 0.3
+
+    def leg(x, y):
+        def slip(t, q, v):
+            along, across = np.cos(q[2]) * x - np.sin(q[2]) * y, np.sin(q[2]) * x + np.cos(q[2]) * y
+            return [v[0] - across * v[2] - height * v[5], v[1] + along * v[2] + height * v[4]]
+
+        return sl.Contact(lambda q: q[3] + y * q[4] - x * q[5], mu=mu, slip=slip)
+
+    push = 0.0 if yaw else 4.0
+    return sl.System(
+        M=[2.0, 2.0, 0.5, 2.0, 0.4, 0.4],
+        f=lambda t, q, v: [push * t, 0.0, 0.0, -2.0 * GRAVITY, 0.0, 0.0],
+        contacts=[leg(x, y) for x, y in legs],
+    )
+
+
+def test_a_table_that_slides_and_yaws_does_not_depend_on_the_order_of_its_legs_and_is_marked():
+    start = (0.0, 1.5), np.zeros(6), [2.0, 0.5, 3.0, 0.0, 0.0, 0.0]
+    sols = [sl.solve(table(order, yaw=True), *start, tol=1e-6) for order in ([0, 1, 2, 3], [2, 0, 3, 1])]
+    assert np.abs(sols[0].q[-1] - sols[1].q[-1]).max() <= 1e-7
+    for sol in sols:
+        assert sol.events["kind"][0] == "not unique" and np.abs(sol.v[-1]).max() <= 1e-12
+        assert admissible(sol, 0.3)
+        assert np.abs(sol.energy.defect).max() <= 1e-8 * sol.energy.kinetic[0]
+
+
+def test_a_particle_in_a_narrow_wedge_stays_while_it_can_and_says_that_it_need_not():
+    angle, mu = 0.15, 0.6
+
+    def wall(side):
+        normal = np.array([side * np.cos(angle), np.sin(angle)])
+        return sl.Contact(
+            lambda q: normal[0] * q[0] + normal[1] * q[1], mu=mu,
+            slip=lambda t, q, v: -normal[1] * v[0] + normal[0] * v[1],
+        )  # fmt: skip
+
+    for pull, kinds in ((-2.0, []), (3.0, ["not unique"])):
+        wedge = sl.System(M=[1.0, 1.0], f=[0.0, pull], contacts=[wall(1.0), wall(-1.0)])
+        sol = sl.solve(wedge, (0.0, 1.0), [0.0, 0.0], [0.0, 0.0], tol=1e-8)
+        assert list(sol.events["kind"]) == kinds and np.abs(sol.q).max() <= 1e-14
+        assert admissible(sol, mu)
+
+
+def test_a_slip_in_space_that_begins_from_rest_turns_with_its_force():
+    """Against the equation of the slip, started by its expansion at the place where the force exceeds friction."""
+    from scipy.integrate import solve_ivp
+    from scipy.optimize import brentq
+
+    mu, tol = 0.4, 1e-6
+
+    def force(t):
+        return np.array([8.0 * t, 3.0 * np.sin(3.0 * t)])
+
+    begins = brentq(lambda t: np.linalg.norm(force(t)) - mu * GRAVITY, 0.1, 1.0, xtol=1e-15)
+    ahead, way = 1e-4, force(begins) / np.linalg.norm(force(begins))
+    grows = (np.linalg.norm(force(begins + 1e-6)) - np.linalg.norm(force(begins - 1e-6))) / 2e-6
+    exact = solve_ivp(
+        lambda t, y: np.r_[y[2:], force(t) - mu * GRAVITY * y[2:] / np.linalg.norm(y[2:])], (begins + ahead, 1.2),
+        np.r_[way * grows * ahead**3 / 6.0, way * grows * ahead**2 / 2.0], rtol=1e-11, atol=1e-14, method="DOP853",
+    )  # fmt: skip
+    for feet in (1, 4):
+        block = sl.System(
+            M=np.ones(3),
+            f=lambda t, q, v: [8.0 * t, 3.0 * np.sin(3.0 * t), -GRAVITY],
+            contacts=[sl.Contact(lambda q: q[2], mu=mu, slip=lambda t, q, v: [v[0], v[1]]) for _ in range(feet)],
+        )
+        sol = sl.solve(block, (0.0, 1.2), np.zeros(3), np.zeros(3), tol=tol)
+        assert np.abs(sol.q[-1, :2] - exact.y[:2, -1]).max() <= 2.0 * tol
+        assert np.abs(sol.v[-1, :2] - exact.y[2:, -1]).max() <= 5.0 * tol
