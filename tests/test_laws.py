@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saltus.compile.seam import exposed
+from saltus.contact import NSGS, ContactProblem, Portfolio
 from saltus.laws import (
     BILATERAL,
     COULOMB_PLANAR,
@@ -198,3 +199,45 @@ def test_the_two_bundles_agree_without_friction(kind, D, b):
     exposed(frictionless_cone)(kind, 0.0, small)
     exposed(frictional_cone)(kind, 0.0, large)
     assert small[0] == large[0]
+
+
+# ---- blocks of contacts on mechanisms: singular but for rounding
+
+
+def mechanism_block(rng, n, rank, noise):
+    """Return D and b of a contact that a mechanism lets move in `rank` directions only, with rounding of that size."""
+    X = rng.standard_normal((n, rank)) * 10.0 ** rng.uniform(-1.0, 1.0, rank)
+    D, b = X @ X.T, X @ rng.standard_normal(rank)
+    b *= -np.sign(b[0])
+    D += noise * np.trace(D) * rng.standard_normal((n, n))
+    return D, b + noise * np.linalg.norm(b) * rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-15, 1e-14, 1e-13])
+@pytest.mark.parametrize(("kind", "rank"), [(COULOMB_PLANAR, 1), (COULOMB_SPATIAL, 1), (COULOMB_SPATIAL, 2)])
+def test_a_contact_on_a_mechanism_is_solved_as_well_as_its_block_is_known(kind, rank, noise):
+    rng = np.random.default_rng(31)
+    for _ in range(300):
+        D, b = mechanism_block(rng, ROWS[kind], rank, noise)
+        mu = rng.choice([0.05, 0.1, 0.3, 0.8, 1.5])
+        if not (D[0, 0] > 0.0 > b[0]):
+            continue
+        problem = ContactProblem(D, b, mu=[mu], kinds=[kind])
+        status, P = solve(kind, mu, D, b)
+        assert status == Status.OK
+        assert problem.residual(P) <= 3e3 * noise + 1e-13
+
+
+@pytest.mark.parametrize("solver", [NSGS(), Portfolio()], ids=["NSGS", "Portfolio"])
+def test_contacts_on_mechanisms_that_push_each_other_are_solved(solver):
+    rng = np.random.default_rng(37)
+    for _ in range(50):
+        # three contacts of a mechanism with four degrees of freedom
+        X = rng.standard_normal((9, 4))
+        for k in range(3):
+            X[3 * k : 3 * k + 3] = rng.standard_normal((3, 1)) @ X[3 * k : 3 * k + 1]  # each moves in one direction
+        D, b = X @ X.T, X @ rng.standard_normal(4)
+        problem = ContactProblem(D, b, mu=[0.1, 0.3, 0.8], kinds=[COULOMB_SPATIAL] * 3)
+        result = solver.solve(problem)
+        assert result.converged
+        assert problem.residual(result.P) <= 1e-10

@@ -5,11 +5,18 @@ Law (Signorini-Coulomb; De Saxce and Feng 1998): 0 <= u_N, P_N >= 0, u_N P_N = 0
 
 from __future__ import annotations
 
+import math
+
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I
 from saltus.status import Status
 
 KIND, ROWS, NAME = 2, 2, "coulomb_planar"
+# what is left of the tangential row behind the normal one, over that row, up to which rounding may decide what the
+# block does; a mobility over both that counts as none; violation of the law, over b, that its solution may have
+SUSPECT, IMMOBILE, ACCEPTED = 1e-6, 1e-9, 1e-9
+CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
+TINY = 1e-300  # keeps a division by nothing finite
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 
@@ -25,7 +32,7 @@ def project(mu, P):
 
 
 @unit(I(F, A, A, A))
-def solve(mu, D, b, P):
+def _branch(mu, D, b, P):
     """Find P with u = D P + b by the law: take-off, else slip in one direction, else stick.
 
     A closed contact has P_T = -mu P_N s with |s| <= 1 and u_N = 0, so that P_N = -b_N / (D_NN - mu s D_NT).
@@ -59,3 +66,40 @@ def solve(mu, D, b, P):
         P[1] -= step
         u_N, u_T = D[0] * P[0] + D[1] * P[1] + b[0], D[3] * P[0] + D[4] * P[1] + b[1]
     return 0
+
+
+@unit(F(F, A, A, F, F))
+def violation(mu, D, b, P_N, P_T):
+    """Return how far P is from the law: the natural map of contact/residual.py for one block, a velocity."""
+    u_T = D[3] * P_N + D[4] * P_T + b[1]
+    u_N = D[0] * P_N + D[1] * P_T + b[0] + mu * abs(u_T)
+    rho = 2.0 / (D[0] + D[4])
+    x_N, x_T = P_N - rho * u_N, P_T - rho * u_T
+    if x_N < 0.0 or abs(x_T) > mu * x_N:
+        x_N = max((x_N + mu * abs(x_T)) / (1.0 + mu * mu), 0.0)
+        x_T = mu * x_N if x_T > 0.0 else -mu * x_N
+    return math.sqrt((P_N - x_N) ** 2 + (P_T - x_T) ** 2) / rho
+
+
+@unit(I(F, A, A, A))
+def solve(mu, D, b, P):
+    """Find P with u = D P + b by the law; a singular block (on a mechanism) may have many, and rounding in it.
+
+    A contact on a mechanism with one degree of freedom moves in one direction. Rounding of D and b must not choose
+    between stick and slip: of what the rows ask for, and of rest by friction one way, the other way or by none, each
+    with the P_N that is best for both rows, the one is taken that violates the law least.
+    """
+    status = _branch(mu, D, b, P)
+    if b[0] >= 0.0 or not D[0] > 0.0:
+        return status
+    if D[4] > IMMOBILE * (D[0] + abs(D[4])) and D[4] - D[3] * D[1] / D[0] > SUSPECT * D[4]:
+        return status
+    worst = violation(mu, D, b, P[0], P[1]) if status == 0 else math.inf
+    for attempt in range(3):
+        way = (0.0, -1.0, 1.0)[attempt]
+        d_N, d_T = D[0] + way * mu * D[1], D[3] + way * mu * D[4]
+        P_N = -(d_N * b[0] + d_T * b[1]) / (d_N * d_N + d_T * d_T + TINY)
+        found = violation(mu, D, b, P_N, way * mu * P_N)
+        if P_N > 0.0 and found < CLEARLY * worst:
+            P[0], P[1], worst = P_N, way * mu * P_N, found
+    return 0 if worst <= ACCEPTED * math.sqrt(b[0] * b[0] + b[1] * b[1]) else status

@@ -13,6 +13,12 @@ from saltus.compile.types import A, F, I
 from saltus.status import Status
 
 KIND, ROWS, NAME = 3, 3, "coulomb_spatial"
+# determinant of the tangential rows behind the normal one, over that of independent rows, up to which rounding may
+# decide what the block does; a mobility over all of them that counts as none; violation of the law, over b, that a
+# solution of such a block may have
+SUSPECT, IMMOBILE, ACCEPTED = 1e-6, 1e-9, 1e-9
+CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
+TINY = 1e-300  # keeps a division by nothing finite
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 
@@ -35,7 +41,7 @@ def _excess(rate, trace, det, turn_1, turn_2, drive_1, drive_2):
 
 
 @unit(I(F, A, A, A))
-def solve(mu, D, b, P):
+def _branch(mu, D, b, P):
     """Find P with u = D P + b by the law: take-off, stick, or slip.
 
     A closed contact has P_T = -mu P_N s with |s| <= 1 and u_N = 0, so that P_N = -b_N / (D_NN - mu D_NT s).
@@ -125,3 +131,60 @@ def solve(mu, D, b, P):
     P[0] = -b[0] / normal
     P[1], P[2] = -mu * P[0] * s_1, -mu * P[0] * s_2
     return 0
+
+
+@unit(F(F, A, A, F, F, F))
+def violation(mu, D, b, P_N, P_1, P_2):
+    """Return how far P is from the law: the natural map of contact/residual.py for one block, a velocity."""
+    u_1 = D[3] * P_N + D[4] * P_1 + D[5] * P_2 + b[1]
+    u_2 = D[6] * P_N + D[7] * P_1 + D[8] * P_2 + b[2]
+    u_N = D[0] * P_N + D[1] * P_1 + D[2] * P_2 + b[0] + mu * math.sqrt(u_1 * u_1 + u_2 * u_2)
+    rho = 3.0 / (D[0] + D[4] + D[8])
+    x_N, x_1, x_2 = P_N - rho * u_N, P_1 - rho * u_1, P_2 - rho * u_2
+    x_T = math.sqrt(x_1 * x_1 + x_2 * x_2)
+    if x_N < 0.0 or x_T > mu * x_N:
+        near = max((x_N + mu * x_T) / (1.0 + mu * mu), 0.0)
+        shrink = mu * near / x_T if x_T > 0.0 else 0.0
+        x_N, x_1, x_2 = near, shrink * x_1, shrink * x_2
+    return math.sqrt((P_N - x_N) ** 2 + (P_1 - x_1) ** 2 + (P_2 - x_2) ** 2) / rho
+
+
+@unit(I(F, A, A, A))
+def solve(mu, D, b, P):
+    """Find P with u = D P + b by the law; a singular block (on a mechanism) may have many, and rounding in it.
+
+    A contact on a mechanism moves in fewer directions than it has rows. What is left of the others is rounding of D
+    and b, which must not choose between stick and slip: of the candidates the one that violates the law least is
+    taken. Beside what the rows as they are ask for, these are the ones that move in one direction less, or in two.
+    """
+    status = _branch(mu, D, b, P)
+    if b[0] >= 0.0 or not D[0] > 0.0:
+        return status
+    S_11, S_12 = D[4] - D[3] * D[1] / D[0], D[5] - D[3] * D[2] / D[0]
+    S_21, S_22 = D[7] - D[6] * D[1] / D[0], D[8] - D[6] * D[2] / D[0]
+    few = IMMOBILE * (D[0] + abs(D[4]) + abs(D[8]))
+    if D[4] > few and D[8] > few and S_11 * S_22 - S_12 * S_21 > SUSPECT * D[4] * D[8]:
+        return status
+    worst = violation(mu, D, b, P[0], P[1], P[2]) if status == 0 else math.inf
+    # one direction of motion: rest by friction along it, one way or the other, or by none; the best P_N for all rows
+    slip = math.sqrt(b[1] * b[1] + b[2] * b[2])
+    for attempt in range(3):
+        way = (0.0, -1.0, 1.0)[attempt]
+        s_1, s_2 = (way * mu * b[1] / slip, way * mu * b[2] / slip) if slip > 0.0 else (0.0, 0.0)
+        d_N = D[0] + D[1] * s_1 + D[2] * s_2
+        d_1, d_2 = D[3] + D[4] * s_1 + D[5] * s_2, D[6] + D[7] * s_1 + D[8] * s_2
+        P_N = -(d_N * b[0] + d_1 * b[1] + d_2 * b[2]) / (d_N * d_N + d_1 * d_1 + d_2 * d_2 + TINY)
+        found = violation(mu, D, b, P_N, s_1 * P_N, s_2 * P_N)
+        if P_N > 0.0 and found < CLEARLY * worst:
+            P[0], P[1], P[2], worst = P_N, s_1 * P_N, s_2 * P_N, found
+    # stick by the shortest friction, in the one direction that moves
+    size = S_11 * S_11 + S_12 * S_12 + S_21 * S_21 + S_22 * S_22
+    P_N = -b[0] / D[0]
+    left_1, left_2 = b[1] + D[3] * P_N, b[2] + D[6] * P_N
+    if size > 0.0:
+        P_1, P_2 = -(S_11 * left_1 + S_21 * left_2) / size, -(S_12 * left_1 + S_22 * left_2) / size
+        P_N -= (D[1] * P_1 + D[2] * P_2) / D[0]
+        found = violation(mu, D, b, P_N, P_1, P_2)
+        if P_N > 0.0 and P_1 * P_1 + P_2 * P_2 <= mu * mu * P_N * P_N and found < CLEARLY * worst:
+            P[0], P[1], P[2], worst = P_N, P_1, P_2, found
+    return 0 if worst <= ACCEPTED * math.sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) else status
