@@ -16,10 +16,10 @@ import re
 import numpy as np
 from boxes import energy_returns, stays_outside
 from feet import DRAWS, GRAVITY, log_uniform, uniform, wave
+from holding import held_range
 from judge import Case, Job, Verdict, finish, judged, options, run_jobs
 from reference import Reference, Unfit, first_crossing
 from scipy.integrate import solve_ivp
-from scipy.optimize import linprog
 from signals import Path, Signal, combined, constant
 
 import saltus as sl
@@ -306,27 +306,12 @@ def feet_of(given: dict) -> tuple[np.ndarray, np.ndarray]:
 
 
 def holdable(N: np.ndarray, T: np.ndarray, given: dict) -> tuple[float, float]:
-    """Least and largest push that admissible forces of the feet can hold, by linear programming."""
-    rows = []
-    for k, mu in enumerate(given["mus"]):
-        for sign in (-1.0, 1.0):
-            row = np.zeros(5)  # N_A, N_B, T_A, T_B, push
-            row[k], row[2 + k] = -mu, sign
-            rows.append(row)
-    equal = np.concatenate([N, T, [[1.0], [0.0], [0.0]]], axis=1)
-    demand = [0.0, given["weight"], -given["moment"]]
-    bounds = [(0.0, None)] * 2 + [(None, None)] * 3
-    ends = []
-    for sign in (1.0, -1.0):
-        found = linprog(
-            [0, 0, 0, 0, sign], A_ub=np.array(rows), b_ub=np.zeros(4), A_eq=equal, b_eq=demand, bounds=bounds
-        )
-        if found.status != 0:
-            raise Unfit("nothing holds the plank, or everything")
-        ends.append(float(found.x[4]))
-    if ends[1] - ends[0] < 1e-2 * given["weight"]:
+    """Least and largest push that admissible forces of the feet can hold."""
+    load = np.array([0.0, -given["weight"], given["moment"]])
+    least, most = held_range(N, T, given["mus"], load, np.array([1.0, 0.0, 0.0]))
+    if most - least < 1e-2 * given["weight"]:
         raise Unfit("hardly any push is held")
-    return ends[0], ends[1]
+    return least, most
 
 
 def plank_case(*, push: Signal, span: float, **given) -> Case:
