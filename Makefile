@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench clean
+.PHONY: help demo test check format bench long clean
 
 help:           ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,9 @@ format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
 
 bench: $(VENV)/.stamp-test      ## run the benchmarks
 	$(BIN)/python bench/run.py
+
+long: $(VENV)/.stamp-test       ## draw and judge all models of bench/truth, table in bench/truth/RESULTS.md
+	$(BIN)/python bench/truth/run.py
 
 clean:          ## remove the environment, caches and demo pictures
 	rm -rf $(VENV) demo_output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
