@@ -57,6 +57,7 @@ from saltus.status import Status
 JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
 REFUSED = 1e10  # an error estimate that no control accepts
 TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
+PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -278,7 +279,8 @@ def snap(model, plain, settings, t, h, size, frame, iwork, record):
     room = vec(inner, at, inner.shape[0] - at)
     W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.EVENT_KIND] == STRIKES
     window, which = marks[frames.WINDOW], whole(marks[frames.WHICH])
-    precise = larger(0.05 * window, 4e-16 * (abs(t) + size))
+    # the duration of the flight, not the time of day, says how well an impact can be located
+    precise = larger(0.05 * window, PRECISE * size)
     near = TAYLOR * settings[frames.RTOL] * size * size
     made = strikes and window == 0.0 and (size - h) * (size - h) <= near
     if made:
