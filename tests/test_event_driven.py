@@ -722,3 +722,40 @@ def test_a_body_at_rest_lifts_off_when_the_pull_on_it_reaches_its_weight(tol):
     sol = sl.solve(body, (0.0, 1.2), 0.0, 0.0, scheme=sl.EventDriven(), tol=tol, h=0.01, progress=False)
     release = sol.events["t"][sol.events["kind"] == "release"]
     np.testing.assert_allclose(release, 1.0 - 0.3 * np.sqrt(np.log(12.0 / 9.81)), rtol=0.0, atol=30.0 * tol)
+
+
+# ---- the start, and grazes
+
+
+@pytest.mark.parametrize("t0", [0.0, -3.0, 1e6])
+@pytest.mark.parametrize("scheme", (sl.EventDriven(), sl.HpTDG()), ids=lambda scheme: scheme.name)
+def test_an_impact_at_the_start_lies_between_its_two_limits(scheme, t0):
+    ball = sl.System(M=2.0, f=-9.81, contacts=[sl.Contact(lambda q: q[0], e=0.5, name="floor")])
+    sol = sl.solve(ball, (t0, t0 + 1.0), 0.0, -3.0, scheme=scheme, tol=1e-9)
+    assert sol(t0, side="-").v == -3.0
+    assert sol(t0).v == 1.5
+    assert sol.impulse_at(t0, side="-") == 0.0
+    assert sol.impulse_at(t0) == 9.0
+    listed = sl.solve(ball, (t0, t0 + 1.0), 0.0, -3.0, scheme=scheme, tol=1e-9, t_eval=t0 + np.linspace(0.0, 1.0, 5))
+    assert (listed(t0).v, listed(t0, side="-").v) == (1.5, -3.0)
+    np.testing.assert_array_equal(listed.v, sol(listed.t).v)
+    assert np.abs(listed.energy.defect).max() < 1e-9
+    np.testing.assert_allclose(listed.energy.work, -9.81 * listed.q[:, 0], rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("e", [0.0, 0.5])
+@pytest.mark.parametrize("scheme", (sl.EventDriven(), sl.HpTDG()), ids=lambda scheme: scheme.name)
+def test_the_impulse_of_a_graze_has_a_row(scheme, e, tol):
+    # q = (1 - t)^2 - d meets the floor with u = 2 sqrt(d) and leaves again
+    for u in tol * 10.0 ** np.arange(1.0, -2.0, -0.25):
+        floor = sl.Contact(lambda q: q[0], e=e, mu=0.4, slip=lambda t, q, v: v[1], name="floor")
+        sol = sl.solve(
+            sl.System(M=1.0, f=[2.0, 0.0], contacts=[floor]), (0.0, 2.0), [1.0 - 0.25 * u * u, 0.0], [-2.0, 1.0],
+            scheme=scheme, tol=tol,
+        )  # fmt: skip
+        np.testing.assert_allclose(
+            sol.events["impulse"][:, :2].sum(axis=0), sol.impulse_at(2.0), rtol=1e-9, atol=1e-15, err_msg=f"u = {u}"
+        )
+        assert np.all(sol.impulse_at(2.0)[0] >= 0.0)
+        assert np.abs(sol.energy.defect).max() < tol

@@ -436,3 +436,41 @@ def test_an_accumulation_of_impacts_is_an_impulse_at_its_time():
     for side in ("+", "-"):
         np.testing.assert_array_equal(other.impulse_at(times, side), sol.impulse_at(times, side))
         np.testing.assert_array_equal(other.force_at(times, side), sol.force_at(times, side))
+
+
+TOGETHER = {
+    "the end first": ("end", "same", "clock", "up"),
+    "the end last": ("clock", "up", "same", "end"),
+}
+
+
+@pytest.mark.parametrize("scheme", (sl.HpTDG(), sl.EventDriven()), ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("order", TOGETHER.values(), ids=TOGETHER)
+def test_events_that_happen_together_with_a_terminal_one_have_rows(order, scheme):
+    # 1 - t^2 = 1/2 at t = sqrt(1/2)
+    known = {
+        "end": sl.Event(lambda q: q[0] - 0.5, terminal=True, direction=-1, name="end"),
+        "same": sl.Event(lambda q: 0.5 - q[0], name="same"),
+        "clock": sl.Event(lambda t, q: t - math.sqrt(0.5), name="clock"),
+        "up": sl.Event(lambda q: q[0] - 0.5, direction=1, name="up"),
+    }
+    sol = sl.solve(
+        sl.System(M=1.0, f=-2.0), (0.0, 2.0), 1.0, 0.0, scheme=scheme, tol=1e-9, events=[known[name] for name in order]
+    )
+    assert sol.status is sl.Status.TERMINATED
+    assert "'end'" in sol.message
+    assert sorted(sol.events["contact"]) == ["clock", "end", "same"]
+    np.testing.assert_allclose(sol.events["t"], math.sqrt(0.5), rtol=1e-14)
+
+
+@pytest.mark.parametrize("scheme", (sl.HpTDG(), sl.EventDriven()), ids=lambda scheme: scheme.name)
+def test_resets_that_happen_together_act_one_after_the_other(scheme):
+    faster = sl.Event(lambda q: q[0] - 0.5, direction=-1, reset=lambda t, q, v: (q, 2.0 * v), name="faster")
+    back = sl.Event(lambda q: q[0] - 0.5, direction=-1, reset=lambda t, q, v: (q, -v), name="back")
+    sol = sl.solve(
+        sl.System(M=1.0, f=-2.0), (0.0, 1.0), 1.0, 0.0, scheme=scheme, tol=1e-9, events=[faster, back]
+    )  # fmt: skip
+    t = math.sqrt(0.5)
+    assert list(sol.events["contact"]) == ["faster", "back"]
+    np.testing.assert_allclose(sol(t, side="-").v, -2.0 * t, rtol=1e-9)
+    np.testing.assert_allclose(sol(sol.events["t"][0]).v, 4.0 * t, rtol=1e-9)

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 from saltus import contact, schemes
 from saltus.contact import NSGS, ContactProblem, Lemke
 from saltus.errors import (
+    ChatteringError,
     CheckpointWarning,
     DamagedFileError,
     FileError,
     FileFormatError,
     FunctionError,
+    LimitError,
     ModelError,
     RunError,
     SaltusError,
@@ -58,6 +60,7 @@ def __getattr__(name: str):
 __all__ = [
     "NSGS",
     "AnyOrder",
+    "ChatteringError",
     "CheckpointWarning",
     "Contact",
     "ContactProblem",
@@ -73,6 +76,7 @@ __all__ = [
     "HpTDG",
     "Joint",
     "Lemke",
+    "LimitError",
     "ModelError",
     "MoreauJean",
     "PaoliVelocity",

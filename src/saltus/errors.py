@@ -5,6 +5,8 @@ SaltusError
 │   └── FunctionError   a user's function raised, or returned the wrong shape or a non-finite number
 ├── SettingError        an argument of solve, a scheme or a solver is wrong (also a ValueError)
 ├── RunError            a run stopped before its end; `.solution` holds what was computed
+│   ├── LimitError         it has spent max_steps or max_memory
+│   └── ChatteringError    it goes on making steps or events, but its time does not advance
 ├── FileError           a file cannot be read or written (also an OSError)
 │   ├── FileFormatError    it is no file of saltus, or of another kind or version
 │   └── DamagedFileError   its checksum does not fit
@@ -49,6 +51,14 @@ class RunError(SaltusError, RuntimeError):
     def __init__(self, message: str, solution: Solution | None = None):
         super().__init__(message)
         self.solution = solution
+
+
+class LimitError(RunError):
+    """The run has spent the steps or the memory that it was allowed."""
+
+
+class ChatteringError(RunError):
+    """Steps or events follow each other without end while time does not advance, as where dry friction is a force."""
 
 
 class FileError(SaltusError, OSError):

@@ -54,9 +54,11 @@ OK, FULL, CHUNK = int(Status.OK), int(Status.FULL), int(Status.CHUNK)
 NONFINITE, STEP_TOO_SMALL = int(Status.NONFINITE), int(Status.STEP_TOO_SMALL)
 TERMINATED, CROWDED = int(Status.TERMINATED), int(Status.EVENTS_CROWDED)
 
-# clock: begin, end and step size of the segment, time now, exact times to report at its ends, time of the last node
-BEGIN, END, H, NOW, NAME_BEGIN, NAME_END, LAST_TIME = range(7)
-CLOCK = 7
+# clock: begin, end and step size of the segment, time now, exact times to report at its ends, time of the last node,
+# and what the time now lacks: the durations of steps are summed without rounding (Kahan, Neumaier), so that a hundred
+# thousand of them shift nothing
+BEGIN, END, H, NOW, NAME_BEGIN, NAME_END, LAST_TIME, NOW_LOW = range(8)
+CLOCK = 8
 # tally: integers that survive from one entry to the next
 STEP, STEPS, COUNT, EVENTS, DENSE, REACTIONS, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST, EXTRA = range(13)
 ENDED, SHORT = 13, 14  # 1 once a terminal event ended the run; how many steps without duration came last
@@ -66,6 +68,7 @@ KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
 SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_IMPULSE = range(7)
 LEDGER, EXTRAS = 2, 5
 SMALLEST = 1e-14  # a step relative to its time and span: shorter ones are refused, shorter rests count as none
+NEXT = 3e-16  # of a time: the smallest difference that leads to another one
 MOST_SHORT = 1000  # steps without duration, one after the other: events that never end
 FIRST_STEPS, FIRST_FLOATS = 256, 1 << 17  # steps, and floats of dense output, that have room before tables grow
 POPULATED = (1 << 20, 1 << 30)  # bytes of a table whose pages are fetched at once
@@ -123,7 +126,7 @@ def march(
             floor = SMALLEST * (abs(t) + abs(clock[END] - clock[BEGIN]))
             final = t + h * (1.0 + 1e-9) + floor >= clock[END]
         if final:
-            h = clock[END] - t
+            h = clock[END] - t - (clock[NOW_LOW] if tally[STEPS] < 0 else 0.0)
         header[ERROR], header[TERMINAL] = 0.0, 0.0
         status = scheme.step(model, inner, settings, t, h, now, new, record, step_work, iwork)
         finite = header[VIOLATION] < 1e300
@@ -147,10 +150,17 @@ def march(
             continue
         reached = t + header[H_USED]
         clock[NOW] = t_new = reached
+        if tally[STEPS] < 0:
+            advance = reached - t
+            lost = (t - (reached - advance)) + (header[H_USED] - advance) + clock[NOW_LOW]
+            t_new = reached + lost
+            if t_new <= t and header[H_USED] > 0.0:
+                t_new = t + NEXT * abs(t)  # a step that is too short to be seen: times that are shown never repeat
+            clock[NOW], clock[NOW_LOW] = t_new, lost - (t_new - reached)
         # a free step that ended early is not the last one
         final = final and (tally[STEPS] >= 0 or clock[END] - reached <= floor)
         if final:
-            clock[NOW], t_new = clock[END], clock[NAME_END]
+            clock[NOW], clock[NOW_LOW], t_new = clock[END], 0.0, clock[NAME_END]
         elif header[H_USED] == h and tally[STEPS] >= 0:
             t_new = clock[NAME_BEGIN] + (tally[STEP] + 1) * clock[H]
         if tally[STEPS] < 0:
@@ -169,6 +179,8 @@ def march(
                 tally[SINCE] = 2  # the interval before it has no dense block
                 keep_node(layout, tally, nodes, clock[LAST_TIME], now, sums)
         terminal = header[TERMINAL] == 1.0
+        # what strikes where the run begins is the right limit of its start
+        keep = keep or (tally[STEPS] < 0 and t_new - nodes.t[0] <= floor)
         keep = keep or terminal or (final and clock[NAME_END] == times[times.shape[0] - 1])
         tally[SINCE] += 1
         sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header[VIOLATION])
@@ -288,6 +300,19 @@ class Tables:
             self.events = _grown(self.events, 2 * len(self.events))
         if tally[DENSE] + self.per_step[1] > len(self.dense):
             self.dense = _grown(self.dense, 2 * len(self.dense))
+
+    def bytes_when_grown(self, tally: np.ndarray) -> int:
+        """Return the memory that the tables take once there is room for one more step [bytes]."""
+        nodes, total = self.nodes, 8 * sum(len(part) for part in (*self.nodes, self.events, self.dense))
+        if tally[COUNT] + 2 > len(nodes.t):
+            total += 8 * sum(len(part) for part in nodes[:-1])
+        if (tally[REACTIONS] + 2) * self.width > len(nodes.reactions):
+            total += 8 * len(nodes.reactions)
+        if tally[EVENTS] * EVENT_COLUMNS + self.per_step[0] > len(self.events):
+            total += 8 * len(self.events)
+        if tally[DENSE] + self.per_step[1] > len(self.dense):
+            total += 8 * len(self.dense)
+        return total
 
     def kept(self, tally: np.ndarray) -> Nodes:
         """Return the tables as two-dimensional arrays without copying."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from saltus.chatter import SlidingMode, sliding_mode
 from saltus.compile.seam import interpreted
 from saltus.compile.types import Record, State
 from saltus.contact.problem import ContactProblem, compiled
@@ -21,6 +22,7 @@ from saltus.status import Status
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
 
+HELD = 1e-9  # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
 MOST_ROWS = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
 
 
@@ -29,6 +31,9 @@ def explain(
 ) -> tuple[str, Exception | None]:
     """Return the message of a failed run and the exception that caused it, if a replay finds one."""
     where = f"step at t = {t:.9g} s with h = {h:.3g} s, q = {_short(state.q)}, v = {_short(state.v)}"
+    if status is Status.SLIDING_MODE:
+        found = slides(model, t, h, state)
+        return f"{found.sentence if found else status.sentence} {where[0].upper()}{where[1:]}", None
     cause = None if error is not None else _call_functions(model, t, h, state)
     if cause is None and (error is not None or status is Status.NONFINITE):
         cause = _replay(model, plan, t, h, state) or error
@@ -90,6 +95,41 @@ def _diagnosed(model: CompiledModel, plan: SchemePlan, status: Status, t: float,
         return ""
     found = diagnose(problem)
     return "" if found.verdict == "solvable" else found.message
+
+
+# ---- velocities that slide along a jump of the force
+
+
+def slides(model: CompiledModel, t: float, h: float, state: State) -> SlidingMode | None:
+    """Return the sliding mode near a state that steps of about h do not leave, None where there is none."""
+    layout, units = model.layout, model.interpreted()
+    nc, nj, nr = (int(layout[k]) for k in (NC, NJ, NR))
+    rate = model.functions.get("q_dot")
+
+    def acceleration(t, q, v):
+        f, g = np.zeros(len(v)), np.zeros(nc + nj)
+        units.force(t, q, v, units.par, f)
+        W, _, M = _kinematics(model, t, q)
+        a = np.linalg.solve(M, f)
+        if nr == 0:
+            return a
+        units.gap(t, q, units.par, g)
+        closed = np.flatnonzero(g[:nc] <= HELD * (1.0 + np.abs(q).max()))
+        held = [*(int(layout[layout[CONTACT_ROW] + c]) for c in closed), *range(nr - nj, nr)]
+        if not held:
+            return a
+        # what is held takes its share of the force, without friction
+        X = np.linalg.solve(M, W[held].T)
+        return a - X @ np.linalg.pinv(W[held] @ X) @ (W[held] @ a)
+
+    try:
+        with np.errstate(all="ignore"):
+            found = sliding_mode(
+                acceleration, lambda q, v: v if rate is None else rate(t, q, v), t, h, state.q.copy(), state.v.copy()
+            )
+    except (FunctionError, np.linalg.LinAlgError, ArithmeticError, ValueError):
+        return None  # a state beside this one at which the model has no values is no proof of anything
+    return found
 
 
 # ---- the contact problem of a step

@@ -12,15 +12,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus import march as marching
+from saltus.chatter import described
 from saltus.compile import seam
 from saltus.compile.types import Control, Record, State
 from saltus.compile.worker import ready_all
 from saltus.control import Fixed
-from saltus.errors import CheckpointWarning, FileError, FileFormatError, RunError, SettingError
+from saltus.errors import (
+    ChatteringError,
+    CheckpointWarning,
+    FileError,
+    FileFormatError,
+    LimitError,
+    RunError,
+    SettingError,
+)
 from saltus.event import EVENT_INTEGERS
 from saltus.io.checkpoint import PROBE, Checkpoint, calls_python, probe
 from saltus.layout import EVENT_TABLE, NC, NR
-from saltus.march import Tables, march, march_signature
+from saltus.march import Tables, march, march_signature, reaction_width
 from saltus.problem import Problem
 from saltus.progress import Progress
 from saltus.record import (
@@ -34,6 +43,7 @@ from saltus.record import (
     HEADER_SIZE,
     ITERATIONS,
     JACOBIAN_CALLS,
+    KIND_NAMES,
     SWEEPS,
 )
 from saltus.solution import Solution, build_solution
@@ -47,6 +57,19 @@ SHORTEST_CHUNK = 0.01  # with checkpoints in quick succession
 CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
 FIRST_ROWS = 1024
 MOST_ROWS = 20_000_000  # reserved at once; more is reserved by doubling
+GROWTH = 4  # of the number of steps from one chunk to the next, so that a run is looked at early
+LOOK_AFTER = 200  # attempts between two looks at the pace of a run
+SUSPICIOUS = 2000  # attempts that a run would still need at its present pace, for a sliding mode to be looked for
+CERTAIN = 2  # looks in a row that find a sliding mode
+STUCK_AFTER, STUCK_SHARE = 100_000, 1e-9  # attempts within which a run must advance by this share of its span
+ERRORS = {
+    Status.STEPS_SPENT: LimitError,
+    Status.MEMORY_SPENT: LimitError,
+    Status.EVENTS_CROWDED: ChatteringError,
+    Status.CHATTERING: ChatteringError,
+    Status.SLIDING_MODE: ChatteringError,
+}
+TELLING = (*ERRORS, Status.STEP_TOO_SMALL)  # ends that the last steps explain
 ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
 
@@ -60,6 +83,14 @@ class Settings:
     breaks: list[float]
     keep: int
     times: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What a run may spend: attempted steps (None: any number) and bytes of its tables."""
+
+    steps: int | None
+    memory: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,14 +146,51 @@ def ready_plan(scheme, layout: np.ndarray, decide) -> SchemePlan:
     return plan
 
 
+class _Pace:
+    """How fast a run advances, looked at between two entries of the march."""
+
+    def __init__(self, run: Run):
+        self.run, self.found = run, 0
+        self.last = self.mark = self._now()
+
+    def _now(self) -> tuple[int, int, float]:
+        run = self.run
+        return run.attempts, int(run.tally[marching.ACCEPTED]), float(run.clock[marching.NOW])
+
+    def look(self) -> Status:
+        """Return how a run ends that will not reach its end; OK where it goes on. Counted grids always do."""
+        run, now = self.run, self._now()
+        made, accepted, advance = (new - old for new, old in zip(now, self.last, strict=True))
+        if run.tally[marching.STEPS] >= 0 or made < LOOK_AFTER:
+            return Status.OK
+        self.last = now
+        span = float(run.clock[marching.END] - run.clock[marching.BEGIN])
+        if made * (float(run.clock[marching.END]) - now[2]) > SUSPICIOUS * advance:
+            from saltus.replay import slides  # here, because most runs advance
+
+            h = advance / accepted if accepted and advance > 0.0 else float(run.clock[marching.H])
+            self.found = self.found + 1 if slides(run.model, now[2], h, run.state) is not None else 0
+            if self.found == CERTAIN:
+                run.sliding_h = h
+                return Status.SLIDING_MODE
+        else:
+            self.found = 0
+        if now[0] - self.mark[0] >= STUCK_AFTER:
+            if now[2] - self.mark[2] < STUCK_SHARE * span:
+                return Status.CHATTERING
+            self.mark = now
+        return Status.OK
+
+
 class Run:
     """The buffers of one run and the loop around the march."""
 
     def __init__(
         self, problem: Problem, model: CompiledModel, settings: Settings, segments: list[Segment],
-        file: Checkpoint | None,
+        file: Checkpoint | None, limits: Limits,
     ):  # fmt: skip
         control, keep = settings.control, settings.keep
+        self.limits, self.sliding_h = limits, None  # size of the steps along a sliding mode, once one was seen
         plan = ready_plan(settings.scheme, model.layout, control.kernel).over(model, problem.t_span, problem.q0)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.given = settings.scheme  # the plan may have been made for an equal one
@@ -142,6 +210,8 @@ class Run:
         if keep > 0:
             rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, MOST_ROWS)
         extra = keep != 1 or plan.dense > 0 or not isinstance(control, Fixed)
+        # a table that is reserved at once must not pass the limit either
+        rows = min(rows, int(limits.memory // (8 * (nq + nv + 16 + reaction_width(nv, nr, nc)))))
         self.tables = Tables((nq, nv, nr, nc), max(rows, FIRST_ROWS), plan.events, plan.dense, extra=extra)
         self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
         self.sums = np.zeros(marching.sums_size(nv, nr, nc))
@@ -186,18 +256,24 @@ class Run:
     def _enter(self, segment: Segment) -> None:
         times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
         self.clock[: len(times)] = times
+        self.clock[marching.NOW_LOW] = 0.0
         self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
         self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
 
     def _march_segment(self, progress: Progress) -> Status:
         if self.tally[marching.ENDED]:
             return Status.TERMINATED  # the checkpoint of a run that a terminal event ended
-        budget, chunk = 256, CHUNK_SECONDS
+        budget, chunk, pace = 256, CHUNK_SECONDS, _Pace(self)
         if self.file is not None:
             chunk = min(chunk, max(self.file.every, SHORTEST_CHUNK))
         # an interruption may have come between the last step of a segment and the note that it is done
         while self.clock[marching.LAST_TIME] != self.clock[marching.NAME_END]:
             began, accepted = time.perf_counter(), self.tally[marching.ACCEPTED]
+            if self.limits.steps is not None:
+                left = self.limits.steps - self.attempts
+                if left <= 0:
+                    return Status.STEPS_SPENT
+                budget = min(budget, left)
             try:
                 status = Status(
                     march(
@@ -216,15 +292,25 @@ class Run:
                 raise
             spent = time.perf_counter() - began
             if status is Status.FULL:
+                if self.tables.bytes_when_grown(self.tally) > self.limits.memory:
+                    return Status.MEMORY_SPENT
                 self.tables.grow(self.tally)
             elif status is Status.CHUNK:
-                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, 256 * budget))
+                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, GROWTH * budget))
+                ended = pace.look()
+                if ended is not Status.OK:
+                    return ended
                 progress.show(float(self.clock[marching.NOW]))
                 if self.file is not None and self.file.due:
                     self._write_checkpoint(self.file)
             else:
                 return status
         return Status.OK
+
+    @property
+    def attempts(self) -> int:
+        """Steps that were made so far, rejected ones included."""
+        return int(self.tally[marching.ACCEPTED] + self.tally[marching.REJECTED])
 
     # ---- checkpoints
 
@@ -285,15 +371,25 @@ class Run:
 
     def finish(self) -> Solution:
         """Return the solution, or raise the error that ended the run with the solution inside."""
-        status = self.status
-        solution = self._solution(status, self._terminal_sentence() or status.sentence)
-        if status in (Status.OK, Status.TERMINATED, Status.INTERRUPTED):
-            return solution
-        from saltus.replay import explain  # here, because most runs end well
+        if self.status in (Status.OK, Status.TERMINATED, Status.INTERRUPTED):
+            return self._solution(self.status, self._terminal_sentence() or self.status.sentence)
+        from saltus.replay import explain, slides  # here, because most runs end well
 
         t, h = self._step_now()
+        if self.status is Status.STEP_TOO_SMALL and slides(self.model, t, h, self.state) is not None:
+            self.status = Status.SLIDING_MODE
+        status, h = self.status, self.sliding_h or h
         message, cause = explain(self.model, self.plan, status, self.error, t, h, self.state)
-        raise RunError(message, self._solution(status, message)) from cause
+        if status in TELLING and status is not Status.SLIDING_MODE:
+            message = f"{message}. {self._last_steps()}".strip()
+        raise ERRORS.get(status, RunError)(message, self._solution(status, message)) from cause
+
+    def _last_steps(self) -> str:
+        """Return what the last steps did."""
+        nodes, names = self.tables.kept(self.tally), self.model.names
+        rows = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
+        events = [(row[EVENT_T], names[int(row[EVENT_CONTACT])], KIND_NAMES[int(row[EVENT_KIND])]) for row in rows]
+        return described(nodes.t[:, 0], nodes.v, events)
 
     def _terminal_sentence(self) -> str:
         """Return how a terminal event ended the run, with its name; nothing when none did."""

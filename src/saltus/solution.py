@@ -16,6 +16,7 @@ from saltus.compile.seam import ready, unit, vec
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import SettingError
 from saltus.layout import NC, NJ, NQ, NV
+from saltus.march import SMALLEST
 from saltus.profile import quadratic
 from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_ENERGY, EVENT_IMPULSE, GAIN, KIND_NAMES
 from saltus.status import Status
@@ -222,7 +223,8 @@ class Solution:
     def residual(self) -> np.ndarray:
         """Certificate of the contact law (n,): scaled natural map, largest since the kept time before."""
         made = np.zeros(len(self.t) - 1)
-        made[self._reactions[:, 0].astype(int) - 1] = self._reactions[:, 1]
+        reactions = self._reactions[self._reactions[:, 0] > 0.0]  # the start ends no step
+        made[reactions[:, 0].astype(int) - 1] = reactions[:, 1]
         return _frozen(made)
 
     @property
@@ -268,8 +270,8 @@ class Solution:
     def _filled(self, begin: int, end: int) -> np.ndarray:
         """Return columns of the reaction table for every step, zero where nothing reacted."""
         made = np.zeros((len(self.t) - 1, end - begin))
-        first = 2 + self.v.shape[1]
-        made[self._reactions[:, 0].astype(int) - 1] = self._reactions[:, first + begin : first + end]
+        first, reactions = 2 + self.v.shape[1], self._reactions[self._reactions[:, 0] > 0.0]  # the start ends no step
+        made[reactions[:, 0].astype(int) - 1] = reactions[:, first + begin : first + end]
         return _frozen(made)
 
     # ---- dense output
@@ -292,7 +294,7 @@ class Solution:
         """Return the measure i(t) accumulated from the start, one column per contact row [N s].
 
         An impact counts from its own time on, with side "-" after it. A lasting contact force grows as the scheme
-        describes it, linearly within a step when it does not. The first time has no left limit: both sides are equal.
+        describes it, linearly within a step when it does not.
         """
         made = self._impulse_at(self._places(t, side))[:, : len(self.rows)]
         return made[0] if np.ndim(t) == 0 else made
@@ -338,6 +340,8 @@ class Solution:
             raise SettingError(f"t is {t!r}: it must be a time or an array of times [s]") from error
         if times.ndim > 1:
             raise SettingError(f"t has the shape {times.shape}: it must be a time or a list of times [s]")
+        if side == "+":
+            times = np.where(times == self.t[0], self._begins, times)
         outside = times[~((self.t[0] <= times) & (times <= self.t[-1]))]
         if len(outside):
             raise SettingError(f"t = {outside[0]} lies outside of the run, {self.t[0]} to {self.t[-1]}")
@@ -345,6 +349,14 @@ class Solution:
         near = above - 1 if side == "+" else above
         node = np.where(self.t[near] == times, near, -1)
         return Places(times, node, np.minimum(np.maximum(above, 1), len(self.t) - 1), side)
+
+    @functools.cached_property
+    def _begins(self) -> float:
+        """The time whose right limit is that of the start: behind impacts that strike where the run begins."""
+        if self._extra is None:
+            return float(self.t[0])
+        instant = SMALLEST * (abs(self.t[0]) + abs(self.t[-1] - self.t[0]))
+        return float(self.t[np.searchsorted(self.t, self.t[0] + instant, side="right") - 1])
 
     def _whole(self, end: np.ndarray) -> np.ndarray:
         """Tell which nodes end a step that was kept as a whole."""
@@ -491,9 +503,10 @@ class Solution:
         right, left = self(times), self(times, side="-")
         total = self._impulse_at(self._places(times, "+"))
         energy, kinetic = self.energy, self._kinetic(times, right.q, right.v)
-        defect = self._shared(times, energy.defect[:, None])[:, 0]
+        reached = np.where(times == self.t[0], self._begins, times)  # with impacts that strike at the start
+        defect = self._shared(reached, energy.defect[:, None])[:, 0]
         # what an impact takes is taken at its time, at the end of its step
-        lost = self._shared(times, energy.dissipation, np.any(self._atoms != 0.0, axis=1))
+        lost = self._shared(reached, energy.dissipation, np.any(self._atoms != 0.0, axis=1))
         work = kinetic - energy.kinetic[0] + lost.sum(axis=1) - defect
         ends = np.searchsorted(self.t, times, side="left")
         worst = [
@@ -516,7 +529,7 @@ class Solution:
             _before=total[0, : len(self.rows)],
             _ledger=ledger,
             _extra=extra,
-            _reactions=reactions[1:] if n > 1 else reactions[:0],
+            _reactions=reactions if n > 1 else reactions[:0],
             _dense=np.zeros(0),
             _forces=self._forces_of(times) if hasattr(self.scheme, "reaction") else None,
         )

@@ -19,7 +19,7 @@ from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
 from saltus.problem import Problem, check_span, vector
 from saltus.progress import Progress
-from saltus.run import ON_GRID, Run, Settings, segments_of
+from saltus.run import ON_GRID, Limits, Run, Settings, segments_of
 from saltus.solution import Solution
 from saltus.start import check_start
 from saltus.system import System
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 FIRST_SHARE = 0.01  # of the span: the first step to try where none is given
 SAFE_SHARE = 1e-4  # the same for doubled steps: small enough to see the motion, and soon six times as long
+MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is given
+MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
+UNKNOWN_MEMORY = 4.0 * 2**30  # bytes, where the system does not say how many it has
 FINEST = 1e-14  # smallest step relative to the times it leads through
 
 
@@ -53,6 +56,8 @@ def solve(
     progress: bool | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 60.0,
+    max_steps: int | None = None,
+    max_memory: float | None = None,
 ) -> Solution:
     """Integrate a system with contacts over a time span.
 
@@ -100,6 +105,12 @@ def solve(
         fails or is interrupted.
     checkpoint_every
         Wall time between two checkpoints [s]; longer where writing would take more than a tenth of it.
+    max_steps
+        Steps that the run may make, rejected ones included. None: ten million where the scheme or the control chooses
+        the steps, any number where h is kept.
+    max_memory
+        Bytes that the tables of the results may take; None: half of the memory of the machine. Tables grow by doubling,
+        so that a run may end with somewhat more than half of it used.
 
     Returns
     -------
@@ -112,6 +123,10 @@ def solve(
         When the model or an argument is wrong.
     RunError
         When a step fails; its `.solution` holds the run up to there.
+    LimitError
+        A RunError, when max_steps or max_memory is spent.
+    ChatteringError
+        A RunError, when the run makes steps or events without end while its time does not advance.
     FileError
         When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
@@ -140,7 +155,7 @@ def solve(
         control = control.over(problem.t_span[1] - problem.t_span[0])
     settings = Settings(scheme, size, control, marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    run = _prepare(problem, events, settings, file, start_tolerance)
+    run = _prepare(problem, events, settings, file, start_tolerance, _limits(max_steps, max_memory, settings))
     if file is not None:
         file.write(run.snapshot())
     run.march(Progress(problem.t_span, progress))
@@ -159,6 +174,8 @@ def resume(
     events: Event | Sequence[Event] = (),
     progress: bool | None = None,
     checkpoint_every: float = 60.0,
+    max_steps: int | None = None,
+    max_memory: float | None = None,
 ) -> Solution:
     """Go on with a run from its checkpoint, to the same result bit by bit as if it had never stopped.
 
@@ -172,8 +189,8 @@ def resume(
         Only needed when their classes are not part of saltus.
     events
         The same as for `solve`.
-    progress, checkpoint_every
-        As for `solve`.
+    progress, checkpoint_every, max_steps, max_memory
+        As for `solve`; steps before the checkpoint count.
 
     Raises
     ------
@@ -199,7 +216,8 @@ def resume(
         stored.arrays["march/times"],
     )
     file = Checkpoint(path, checkpoint_every)
-    run = _prepare(problem, _locatable(events, settings.scheme, problem.system), settings, file, None)
+    limits = _limits(max_steps, max_memory, settings)
+    run = _prepare(problem, _locatable(events, settings.scheme, problem.system), settings, file, None, limits)
     check_same(path, file.problem, known)
     run.restore(path, stored.arrays)
     clear_parts(path)
@@ -221,7 +239,7 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
 
 def _prepare(
     problem: Problem, events: tuple[Event, ...], settings: Settings, file: Checkpoint | None,
-    start_tolerance: float | None,
+    start_tolerance: float | None, limits: Limits,
 ) -> Run:  # fmt: skip
     """Compile a problem and make its buffers; without a start_tolerance the start was checked before."""
     from saltus.model import compile_model  # here, because tracing is needed only now
@@ -236,7 +254,29 @@ def _prepare(
         }  # fmt: skip
     if start_tolerance is not None:
         check_start(problem, model, start_tolerance)
-    return Run(problem, model, settings, segments, file)
+    return Run(problem, model, settings, segments, file, limits)
+
+
+def _limits(max_steps, max_memory, settings: Settings) -> Limits:
+    """Return what a run may spend, with the values of those that are not given."""
+    if max_steps is None:
+        chosen = getattr(settings.scheme, "adaptive", False) or not isinstance(settings.control, Fixed)
+        max_steps = MOST_STEPS if chosen else None
+    elif isinstance(max_steps, bool) or not isinstance(max_steps, numbers.Integral) or max_steps < 1:
+        raise SettingError(f"max_steps is {max_steps!r}: it must be a whole number of steps, at least 1")
+    if max_memory is None:
+        max_memory = MEMORY_SHARE * _machine_memory()
+    elif isinstance(max_memory, bool) or not isinstance(max_memory, numbers.Real) or not float(max_memory) > 0.0:
+        raise SettingError(f"max_memory is {max_memory!r}: it must be a positive number of bytes, like 2e9")
+    return Limits(None if max_steps is None else int(max_steps), float(max_memory))
+
+
+def _machine_memory() -> float:
+    """Return the memory of the machine [bytes], a modest one where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return UNKNOWN_MEMORY
 
 
 def _with_tolerance(scheme, rtol, atol, tol):

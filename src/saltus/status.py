@@ -28,6 +28,10 @@ class Status(enum.IntEnum):
     DEGREES_SPENT = 21
     DRIFT_TOO_LARGE = 22
     EVENTS_CROWDED = 23
+    STEPS_SPENT = 30
+    MEMORY_SPENT = 31
+    CHATTERING = 32
+    SLIDING_MODE = 33
 
     @property
     def sentence(self) -> str:
@@ -55,4 +59,8 @@ _SENTENCES = {
     Status.DEGREES_SPENT: "The list of degrees is shorter than the run has intervals; add degrees or give one number.",
     Status.DRIFT_TOO_LARGE: "A closed contact or a joint has drifted away from its place; take a smaller tol.",
     Status.EVENTS_CROWDED: "Events follow each other without end at one time; check their functions and resets.",
+    Status.STEPS_SPENT: "The run has made as many steps as max_steps allows, rejected ones included.",
+    Status.MEMORY_SPENT: "The results have outgrown max_memory; give more, or keep less with save= or t_eval=.",
+    Status.CHATTERING: "The run chatters: it goes on making steps, but its time does not advance.",
+    Status.SLIDING_MODE: "A velocity slides along a jump of the force, which no step can follow.",
 }

@@ -48,6 +48,8 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
         ivec(iwork, frames.I_CANDIDATE * nc, nc),
     )
     info[0] = 0.0
+    for i in range(nr):
+        corrected[i] = 0.0  # nothing is projected yet
     if deciding == 0 and marks[frames.END_KNOWN] == 1.0:
         a_last, r_last, powers_last = (
             part(settings, frame, frames.A_LAST),
@@ -90,9 +92,9 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
         if candidate[k] == RELEASING:
             held[k] = 0
         anything = anything or held[k] != 0
+    for i in range(nr):
+        corrected[i] = 0.0
     if anything:
-        for i in range(nr):
-            corrected[i] = 0.0
         status = project(model, settings[PROJECTED], t, q, v, held, corrected, g, room, iroom)
         if status != 0:
             return status

@@ -50,11 +50,13 @@ from saltus.stages.dense import HEADER
 from saltus.stages.follow import follow
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, POSITION_SCALE, STRIKES, ZENO, part, promised, remembered
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
+from saltus.stages.graze import graze
 from saltus.stages.hold import POWERS, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST
 from saltus.stages.loss import look_ahead
 from saltus.stages.piece import put_piece
 from saltus.stages.settle import BREAKING, LET_GO, RELEASING, ambiguous_event, changed_events
+from saltus.stages.together import cross_together
 from saltus.status import Status
 
 DRIFTED = int(Status.DRIFT_TOO_LARGE)
@@ -224,19 +226,21 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         status = look_ahead(model, staged, settings, t_end, marks[frames.AHEAD], frame, iwork, record)
         if status != 0:
             return status
-    for k in range(ne):
-        fired[k] = 0.0
     if kind == CROSSES:
-        fired[which] = 1.0
-        new_event(t_end, nc + which, EVENT, 0, 0, P, P, P, record)
-        if layout[layout[EVENT_TABLE] + 3 * which + 1] == 1:
+        cross_together(model, settings, t, size, which, frame)
+    for k in range(ne):
+        fired[k] = fired[k] if kind == CROSSES else 0.0
+        if fired[k] == 0.0:
+            continue
+        new_event(t_end, nc + k, EVENT, 0, 0, P, P, P, record)
+        if layout[layout[EVENT_TABLE] + 3 * k + 1] == 1:
             header[TERMINAL] = 1.0
-        if layout[layout[EVENT_TABLE] + 3 * which + 2] == 1:
-            model.reset(which, t_end, q, v, par)
+        if layout[layout[EVENT_TABLE] + 3 * k + 2] == 1:
+            model.reset(k, t_end, q, v, par)
             model.gap(t_end, q, par, g)
             header[REACTED] = 1.0  # the velocity jumps: its left limit must be kept
-            for k in range(nc):
-                index[k] = OPEN
+            for c in range(nc):
+                index[c] = OPEN
 
     # ---- what stays closed is put in place, then the law decides what is held next
     deciding = kind != NOTHING or marks[frames.HOLDING] == 1.0 or marks[frames.NEAR] == 1.0
@@ -244,6 +248,8 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     if status != 0:
         return status
     header[RESIDUAL] = larger(header[RESIDUAL], info[0])
+    if kind == STRIKES:
+        graze(model, settings, t_end, struck, frame, iwork, record)
     if kind == NOTHING or kind == RELEASED or kind == BROKE or kind == STOPPED or kind == LOST:
         for i in range(nv):
             record.v_minus[i] = v[i]

@@ -19,6 +19,8 @@ from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
 from saltus.stages.loss import first_loss
 from saltus.stages.tableau import NODE, VECTORS
 
+SHORTEST = 1e-15  # of a flight: an event cannot lie at its very beginning
+
 
 @unit(PART)
 def find(model, staged, settings, task, t, h, frame, iwork, record):
@@ -85,7 +87,7 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
         for k in range(nc):
             if index[k] == IMPULSIVE:
                 kind, which = STRIKES, k
-    s = larger(s, larger(4e-16 * abs(t) / h, 1e-15))
+    s = larger(s, SHORTEST)  # whatever the time of day is: a flight that is made longer ends inside of what it strikes
     if kind == STOPPED:
         stopping = stops(layout, c, s, settings[REST], 0.05, which, U, weights)
         row = layout[layout[CONTACT_ROW] + which]

@@ -64,6 +64,7 @@ TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to 
 MANY = 500.0  # flights of a run up to which each of them has the same share of the tolerance
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 3e-15  # relative tolerance: less is rounding
+PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -316,7 +317,8 @@ def snap(model, plain, settings, t, h, size, frame, iwork, record):
     room = vec(inner, at, inner.shape[0] - at)
     W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.EVENT_KIND] == STRIKES
     window, which = marks[frames.WINDOW], whole(marks[frames.WHICH])
-    precise = larger(0.05 * window, 4e-16 * (abs(t) + size))
+    # the duration of the flight, not the time of day, says how well an impact can be located
+    precise = larger(0.05 * window, PRECISE * size)
     near = TAYLOR * settings[frames.RTOL] * marks[frames.SHARPER] * size * size
     made = strikes and window == 0.0 and (size - h) * (size - h) <= near
     if made:

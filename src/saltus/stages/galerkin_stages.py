@@ -282,14 +282,28 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
         numbers[FACTORED_H] = 0.0
     settle_powers(model, settings, degree, t, h, frame)
     for i in range(nq):
-        q[i] = Q[(n - 1) * nq + i]
+        q[i] = q_0[i] + h * summed(b, Q_dot, i, nq)
     for i in range(nv):
-        v[i] = v_0[i]
-        for k in range(n):
-            v[i] += h * b[k] * a[k * nv + i]
+        v[i] = v_0[i] + h * summed(b, a, i, nv)
         if not abs(v[i]) < 1e300:
             return STALLED
     return 0
+
+
+@unit(F(A, A, I, I))
+def summed(b, values, i, size):
+    """Return sum_k b_k values_k of component i, summed without rounding (Neumaier 1974).
+
+    Flights of a long run are alike, and so would be the signs of their errors.
+    """
+    total, lost = 0.0, 0.0
+    for k in range(b.shape[0]):
+        term = b[k] * values[k * size + i]
+        grown = total + term
+        added = grown - total
+        lost += (total - (grown - added)) + (term - added)
+        total = grown
+    return total + lost
 
 
 @unit(I(MODEL, A, I, F, F, A))

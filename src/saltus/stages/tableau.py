@@ -22,6 +22,7 @@ Family = Literal["-", "+"]
 NODES = ("clenshaw-curtis", "lobatto")
 WEIGHTINGS = ("reduced", "exact", "galerkin")
 HIGHEST = 12
+BITS = 110  # behind the point, of the integers that tables are checked with
 EXTRAPOLATED = 4  # highest degree that the predictor carries over into the next interval
 
 
@@ -88,8 +89,8 @@ def tableau(
     if degree == 0:
         return _constant(family)
     c = node_places(degree, nodes)
-    b = lagrange_integrals(c, np.ones(1))[0]
-    Aq = lagrange_integrals(c, c)
+    b = exact_integrals(c, np.ones(1))[0]
+    Aq = exact_integrals(c, c)
     Aq[-1] = b
     if weighting == "reduced":
         Av, P = _reduced_weighting(c, b, family)
@@ -120,9 +121,9 @@ def _reduced_weighting(c: np.ndarray, b: np.ndarray, family: Family) -> tuple[np
     M = len(c) - 1
     Av, P = np.zeros((M + 1, M + 1)), np.zeros(M + 1)
     if family == "-":
-        Av[:, :M] = lagrange_integrals(c[:M], c)
+        Av[:, :M] = exact_integrals(c[:M], c)
         return Av, P
-    inner = lagrange_integrals(c[1:], c)
+    inner = exact_integrals(c[1:], c)
     start = lagrange(c[1:], np.zeros(1))[0]
     Av[:, 0] = b[0]
     Av[:, 1:] = inner - b[0] * start
@@ -186,6 +187,39 @@ def lagrange_integrals(c: np.ndarray, s: np.ndarray) -> np.ndarray:
     s = np.asarray(s, float)
     values = lagrange(c, (s[:, None] * x).ravel()).reshape(len(s), len(x), len(c))
     return s[:, None] * np.einsum("j,ijk->ik", weights, values)
+
+
+def exact_integrals(c: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """Return the integrals of the Lagrange polynomials from 0 to s to the last bit.
+
+    A run repeats the errors of its weights in every flight: where flights are alike they have one sign and add up. One
+    correction, with residuals in integers: the weights are right if they integrate Legendre polynomials exactly.
+    """
+    n, rough = len(c), lagrange_integrals(c, s)
+    if n == 1:
+        return rough
+    at_nodes, at_ends = _legendre_integers(c.tobytes(), n), _legendre_integers(s.tobytes(), n)
+    ahead, behind, odd = at_ends[2:], at_ends[:-2], 2 * np.arange(1, n, dtype=object)[:, None] + 1
+    twice = np.concatenate([at_ends[:1] + at_ends[1:2], (ahead - behind) // odd])
+    left = twice.T // 2 - ((_integers(rough) @ at_nodes[:n].T) >> BITS)
+    basis = legendre.legvander(2.0 * c - 1.0, n - 1)
+    return rough + np.linalg.solve(basis.T, left.astype(float).T / 2.0**BITS).T
+
+
+def _integers(values: np.ndarray) -> np.ndarray:
+    """Return numbers in units of 2^-BITS."""
+    ratios = (float(value).as_integer_ratio() for value in values.ravel())
+    return np.array([(above << BITS) // below for above, below in ratios], dtype=object).reshape(values.shape)
+
+
+@functools.lru_cache(maxsize=256)
+def _legendre_integers(places: bytes, top: int) -> np.ndarray:
+    """Return the Legendre polynomials of [0, 1] up to a degree at places (top + 1, places), in units of 2^-BITS."""
+    x = 2 * _integers(np.frombuffer(places)) - (1 << BITS)
+    made = [np.full(len(x), 1 << BITS, dtype=object), x]
+    for j in range(1, top):
+        made.append(((2 * j + 1) * ((x * made[j]) >> BITS) - j * made[j - 1]) // (j + 1))
+    return np.array(made)
 
 
 @functools.cache

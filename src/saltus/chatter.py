@@ -1,0 +1,169 @@
+"""Chattering: velocities that slide along a jump of the force, and what alternates where a run stops advancing.
+
+A velocity component slides along a surface s(t, q, v) = 0 if the force jumps there and pushes it back from both sides
+(Filippov 1988): n . a_above < ds_0/dt < n . a_below, with the normal n of the surface in the space of velocities and
+its motion ds_0/dt. Dry friction that is written as a force, f = -c sign(v), is the ordinary case. Every step across the
+surface is thrown back, so that a run makes ever shorter steps and never leaves it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+REACH = 16.0  # steps: how far a velocity that runs back and forth across a surface may be from it
+SIDEWAYS = 100.0  # the same for other components, over the first one: a surface may be steep
+LEAST_JUMP = 0.1  # share of an acceleration that must change within the reach for a jump to be looked for
+LEFT_OVER = 0.4  # share of that change that a jump keeps on the nearest numbers; a steep slope keeps nothing
+SAME_JUMP = 0.1  # relative difference up to which two jumps belong to one surface
+HALVINGS = 60  # of the reach, down to rounding
+BESIDE = 2.0**-20  # of the reach: where the two sides of a surface are looked at
+MOST_PROBED = 200  # velocities, because each of them takes some evaluations of the force
+LAST = 64  # steps whose velocities and events are described
+BACK_AND_FORTH = 0.1  # share of the steps in which a velocity turns around
+
+Acceleration = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class SlidingMode:
+    """Velocities that slide along a jump of the force.
+
+    Attributes
+    ----------
+    components
+        Numbers of the velocities that the surface depends on, the first one that was found in front.
+    place
+        Value of the first one on the surface [units of v].
+    below, above
+        Its acceleration on both sides [units of v per second].
+    """
+
+    components: tuple[int, ...]
+    place: float
+    below: float
+    above: float
+
+    @property
+    def sentence(self) -> str:
+        """What happens and what to do, in one sentence."""
+        first, *others = (f"v[{i}]" for i in self.components)
+        also = f" (a surface that also depends on {', '.join(others)})" if others else ""
+        return (
+            f"{first} slides along a jump of the force{also}: its acceleration is {self.below:.3g} below {first} = "
+            f"{self.place:.6g} and {self.above:.3g} above, so that every step is pushed back; write dry friction as "
+            "Contact(mu=..., slip=...), not as a force."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Jump:
+    """A jump of the acceleration along one velocity: how far away it is, and the jump of all accelerations."""
+
+    distance: float
+    change: np.ndarray
+
+
+def sliding_mode(
+    acceleration: Acceleration, q_dot: Callable, t: float, h: float, q: np.ndarray, v: np.ndarray
+) -> SlidingMode | None:
+    """Return the sliding mode near a state that steps of about h [s] do not leave, None where there is none.
+
+    acceleration(t, q, v) gives all accelerations, q_dot(q, v) the rates of the coordinates.
+    """
+    a = np.abs(acceleration(t, q, v))
+    for i in range(min(len(v), MOST_PROBED)):
+        # the acceleration may be small on this side and large on the other
+        reach = max(REACH * h * float(a.max()), 8.0 * np.spacing(abs(v[i])))
+        for _ in range(2):
+            sides = (acceleration(t, q, _moved(v, i, x)) for x in (-reach, reach))
+            reach = max(reach, REACH * h * max(float(np.abs(side[i])) for side in sides))
+        found = _jump(acceleration, t, q, v, i, reach)
+        if found is None:
+            continue
+        later = _jump(acceleration, t + h, q + h * q_dot(q, v), v, i, 2.0 * reach)
+        if later is None:
+            continue  # the surface moves away faster than the velocity could follow
+        motion = (later.distance - found.distance) / h
+        n, aside = _normal(acceleration, t, q, v, i, found, reach), max(BESIDE * reach, 8.0 * np.spacing(abs(v[i])))
+        below, above = (acceleration(t, q, _moved(v, i, found.distance + x)) for x in (-aside, aside))
+        if n @ above < motion < n @ below:
+            others = (int(j) for j in np.flatnonzero(n) if j != i)
+            place = float(v[i] + found.distance)
+            place = 0.0 if abs(place) < aside else place
+            return SlidingMode((i, *others), place, float(below[i]), float(above[i]))
+    return None
+
+
+def _moved(v: np.ndarray, i: int, distance: float) -> np.ndarray:
+    moved = v.copy()
+    moved[i] += distance
+    return moved
+
+
+def _jump(acceleration: Acceleration, t: float, q: np.ndarray, v: np.ndarray, i: int, reach: float) -> _Jump | None:
+    """Return the largest jump of the accelerations along one velocity within the reach, by halving."""
+    low, high = -reach, reach
+    a_low, a_high = (acceleration(t, q, _moved(v, i, x)) for x in (low, high))
+    first = a_high - a_low
+    if not np.any(np.abs(first) > LEAST_JUMP * np.maximum(np.abs(a_low), np.abs(a_high))):
+        return None
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if not v[i] + low < v[i] + middle < v[i] + high:
+            break  # the nearest numbers
+        a_middle = acceleration(t, q, _moved(v, i, middle))
+        if np.linalg.norm(a_middle - a_low) >= np.linalg.norm(a_high - a_middle):
+            high, a_high = middle, a_middle
+        else:
+            low, a_low = middle, a_middle
+    change = a_high - a_low
+    if not np.linalg.norm(change) >= LEFT_OVER * np.linalg.norm(first):
+        return None
+    return _Jump(0.5 * (low + high), change)
+
+
+def _normal(
+    acceleration: Acceleration, t: float, q: np.ndarray, v: np.ndarray, i: int, found: _Jump, reach: float
+) -> np.ndarray:
+    """Return the normal of the surface in the space of velocities, 1 in direction i, from its distances along all."""
+    n, aside = np.zeros(len(v)), 0.25 * reach
+    n[i] = 1.0
+    beside = _moved(v, i, found.distance + aside)
+    for j in range(min(len(v), MOST_PROBED)):
+        if j == i:
+            continue
+        other = _jump(acceleration, t, q, beside, j, SIDEWAYS * reach)
+        if other is None or other.distance == 0.0:
+            continue
+        slope = -aside / other.distance
+        if np.linalg.norm(np.sign(slope) * other.change - found.change) <= SAME_JUMP * np.linalg.norm(found.change):
+            n[j] = slope
+    return n
+
+
+# ---- what alternates
+
+
+def described(t: np.ndarray, v: np.ndarray, events: Sequence[tuple[float, str, str]]) -> str:
+    """Return what the last steps of a run did: how far they led, which velocities and events went back and forth.
+
+    t and v are the kept times and velocities, events (t, contact or event, kind) in order of time.
+    """
+    t, v = t[-LAST - 1 :], v[-LAST - 1 :]
+    if len(t) < 3:
+        return ""
+    said = [f"Its last {len(t) - 1} steps led from t = {t[0]:.9g} s over {t[-1] - t[0]:.3g} s"]
+    change = np.diff(v, axis=0)
+    turns = np.mean(change[1:] * change[:-1] < 0.0, axis=0)
+    restless = np.flatnonzero(turns >= BACK_AND_FORTH)
+    if len(restless):
+        said.append(f"back and forth went {', '.join(f'v[{i}]' for i in restless)}")
+    kinds = collections.Counter((kind, name) for time, name, kind in events if time >= t[0])
+    if kinds:
+        listed = ", ".join(f"{count} {kind!r} of {name!r}" for (kind, name), count in kinds.most_common(4))
+        said.append(f"events in them: {listed}")
+    return "; ".join(said) + "."

@@ -1,0 +1,73 @@
+"""Grazes: approaches that end within the tolerance, whose small impulses the projection of a border takes."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.events.index_set import OPEN
+from saltus.layout import CONTACT_ROW, NC, NR, NV, NW, NX, SIZE
+from saltus.reaction import row_dot
+from saltus.record import (
+    EVENT_AFTER,
+    EVENT_COLUMNS,
+    EVENT_CONTACT,
+    EVENT_ENERGY,
+    EVENT_IMPULSE,
+    EVENT_KIND,
+    EVENTS_USED,
+    IMPACT,
+)
+from saltus.reporting import new_event
+from saltus.stages import frame as frames
+from saltus.stages.frame import part
+from saltus.stages.interval import HOLD_AT
+
+UNDONE = 1e-12  # of an impulse: what a projection takes back of a bounce beyond its rounding
+
+
+@unit(I(MODEL, A, F, I, A, J, RECORD))
+def graze(model, settings, t, struck, frame, iwork, record):
+    """Write what the projection did to contacts that it stopped.
+
+    Without an impact: a contact that was open and stays open, but was stopped, has a row of its own. With one: where
+    the projection has taken back a bounce that is slower than the tolerance, the row of the impact tells the sum.
+    """
+    layout = model.layout
+    nc, nr = layout[NC], layout[NR]
+    corrected, inner = part(settings, frame, frames.CORRECTED), part(settings, frame, frames.INNER)
+    index, before = ivec(iwork, 0, nc), ivec(iwork, frames.I_BEFORE * nc, nc)
+    anything = False
+    for i in range(nr):
+        anything = anything or corrected[i] != 0.0
+    if not anything:
+        return 0
+    u_minus, u_plus, P = (
+        part(settings, frame, frames.U_MINUS),
+        part(settings, frame, frames.U_PLUS),
+        part(settings, frame, frames.IMPULSE),
+    )
+    q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
+    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
+    W, w = vec(inner, at, layout[NW]), vec(inner, at + layout[NW] + layout[NX] + 2 * layout[NV], nr)
+    model.kinematics(t, q, model.par, W, w)
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if struck == 0 and corrected[row] > 0.0 and before[c] == OPEN and index[c] == OPEN:
+            for i in range(row, end):
+                u_minus[i] = row_dot(layout, W, i, record.v_minus) + w[i]
+                u_plus[i] = row_dot(layout, W, i, v) + w[i]
+                record.dissipation[c] -= 0.5 * corrected[i] * (u_minus[i] + u_plus[i])
+            new_event(t, c, IMPACT, row, end, u_minus, u_plus, corrected, record)
+        if struck == 1 and -corrected[row] > UNDONE * P[row]:
+            for k in range(whole(record.header[EVENTS_USED])):
+                event = vec(record.events, k * EVENT_COLUMNS, EVENT_COLUMNS)
+                if whole(event[EVENT_CONTACT]) != c or whole(event[EVENT_KIND]) != IMPACT:
+                    continue
+                for i in range(row, end):
+                    after = row_dot(layout, W, i, v) + w[i]
+                    work = 0.5 * corrected[i] * (u_plus[i] + after)
+                    event[EVENT_IMPULSE + i - row] += corrected[i]
+                    event[EVENT_AFTER + i - row] = after
+                    event[EVENT_ENERGY] += work
+                    record.dissipation[c] -= work
+    return 0

@@ -1,0 +1,45 @@
+"""Events of the user that happen together: the flight ends with one of them, and the next one would miss the others."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import unit, vec
+from saltus.compile.types import MODEL, A, F, I
+from saltus.layout import EVENT_TABLE, NE, NQ, NV
+from saltus.stages import frame as frames
+from saltus.stages.frame import part, remembered
+
+SAME_TIME = 1e-12  # of a flight: events that lie nearer to each other happen together
+ROUNDING = 4e-16  # of a time
+
+
+@unit(I(MODEL, A, F, F, I, A))
+def cross_together(model, settings, t, size, which, frame):
+    """Mark as FIRED the events that cross zero together with the one that ends the flight.
+
+    Nothing happened before in this flight, so that another sign a little behind its end means a crossing there; at the
+    beginning of the next flight there is no sign left to change.
+    """
+    layout, par = model.layout, model.par
+    nq, nv, ne = layout[NQ], layout[NV], layout[NE]
+    scan, fired = part(settings, frame, frames.SCAN), remembered(settings, frame, frames.FIRED)
+    began, values = vec(scan, 0, ne), vec(scan, ne, ne)
+    q, v, a = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.A_LAST),
+    )
+    q_later, v_later = part(settings, frame, frames.Q_SHIFTED), part(settings, frame, frames.V_TRY)
+    ahead = SAME_TIME * size + ROUNDING * abs(t + size)
+    model.switch(t, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START), par, began)
+    model.rate(q, v, par, q_later)
+    for i in range(nq):
+        q_later[i] = q[i] + ahead * q_later[i]
+    for i in range(nv):
+        v_later[i] = v[i] + ahead * a[i]
+    model.switch(t + size + ahead, q_later, v_later, par, values)
+    for k in range(ne):
+        way = layout[layout[EVENT_TABLE] + 3 * k]
+        rises, falls = began[k] < 0.0 and values[k] >= 0.0, began[k] > 0.0 and values[k] <= 0.0
+        crosses = (rises and way >= 0) or (falls and way <= 0)
+        fired[k] = 1.0 if k == which or (crosses and fired[k] == 0.0) else 0.0
+    return 0
