@@ -11,7 +11,7 @@ from saltus.record import CLOSING, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.hold import JAM, JAMMED, accelerate, rest_speed
+from saltus.stages.hold import JAM, JAMMED, accelerate, closed_gap, rest_speed
 from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time
@@ -61,8 +61,9 @@ def settle(
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
     near, anyone, same, slowest = False, False, True, settings[REST]
+    slack = closed_gap(settings[CLOSED], q)
     for c in range(nc):
-        near = near or ((g[c] <= settings[CLOSED] or index[c] == SLIP or index[c] == STICK) and degree > 0)
+        near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
     W = vec(room, 1 + layout[SIZE], layout[NW])
     if near:
         model.kinematics(t, q, par, W, u)
@@ -81,7 +82,7 @@ def settle(
             candidate[c] = MUST_SLIP
         elif transition_here != RELEASING and holds:
             candidate[c] = CANDIDATE if u[row] <= still or struck == 0.0 else 0
-        elif transition_here != RELEASING and g[c] <= settings[CLOSED]:
+        elif transition_here != RELEASING and g[c] <= slack:
             candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
             if candidate[c] != 0 and transition_here == LET_GO:
                 candidate[c] = UNTIED
