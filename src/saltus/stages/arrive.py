@@ -47,11 +47,11 @@ from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, border
 from saltus.stages.dense import HEADER
-from saltus.stages.follow import follow
+from saltus.stages.follow import VISIBLE, follow
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, POSITION_SCALE, STRIKES, ZENO, part, promised, remembered
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
 from saltus.stages.graze import graze
-from saltus.stages.hold import POWERS, rest_speed
+from saltus.stages.hold import POWERS, closed_gap, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST
 from saltus.stages.loss import look_ahead
 from saltus.stages.piece import put_piece
@@ -166,7 +166,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         closed[k] = 0
     struck, ahead = 0, marks[frames.WINDOW]
     if kind == STRIKES:
-        W = vec(room, 1 + layout[SIZE], layout[NW])
+        W, slack, parts = vec(room, 1 + layout[SIZE], layout[NW]), closed_gap(settings[CLOSED], q), False
         model.kinematics(t_end, q, par, W, u_minus)
         for k in range(nc):
             row = layout[layout[CONTACT_ROW] + k]
@@ -175,13 +175,16 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
             # the contacts strike in turn, with velocities that die away, and not together
             still = rest_speed(settings[REST], layout, W, row, v)
-            near = g[k] + ahead * speed <= settings[CLOSED] and speed <= still
+            near = g[k] + ahead * speed <= slack and speed <= still
             closed[k] = 1 if near or holds or k == which else 0
             if closed[k] == 1 and not holds:
                 floor = 0.0 if index[k] == IMPULSIVE else -still
                 if speed < floor:
                     struck = 1
-        if struck == 0:
+            # a gap that is closed by rounding alone, while the bounce is high enough to be seen, is no contact
+            pressed = abs(row_dot(layout, W, row, vec(a, (n - 1) * nv, nv)))
+            parts = parts or (k == which and speed > still and speed * speed > VISIBLE * slack * pressed)
+        if struck == 0 and not parts:
             resting[which] = 1  # it closes without an impact
     if struck == 1:
         slope = part(settings, frame, frames.SLOPE)

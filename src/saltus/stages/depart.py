@@ -11,7 +11,7 @@ from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NV, NW, 
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
-from saltus.stages.hold import accelerate, rest_speed
+from saltus.stages.hold import accelerate, closed_gap, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
 from saltus.stages.settle import ambiguous_event, changed_events
 
@@ -93,11 +93,11 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
         memory[frames.VALID], kept[0], kept[1] = 1.0, 1.0, t
 
     # ---- an approach that begins closed (the start of a run, a reset) strikes at once
-    near, holding, jammed = False, nj > 0, False
+    near, holding, jammed, slack = False, nj > 0, False, closed_gap(settings[CLOSED], q_0)
     for k in range(nc):
         holds = index[k] == SLIP or index[k] == STICK
         holding, jammed = holding or holds, jammed or index[k] == IMPULSIVE
-        near = near or (not holds and g[k] <= settings[CLOSED])
+        near = near or (not holds and g[k] <= slack)
     marks[frames.LIMIT] = h
     if near or settings[ANTICIPATES] == 1.0:
         at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
@@ -110,7 +110,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
             if index[k] == SLIP or index[k] == STICK:
                 continue
             speed = row_dot(layout, W, row, v_0) + u_minus[row]
-            if g[k] <= settings[CLOSED]:
+            if g[k] <= slack:
                 if speed < -rest_speed(settings[REST], layout, W, row, v_0):
                     marks[frames.PENDING] = k
                 continue

@@ -14,7 +14,7 @@ from saltus.layout import CONTACT_ROW, NC, NE, NQ, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRAIGHT, STRIKES, part, remembered
-from saltus.stages.hold import LOAD, not_unique
+from saltus.stages.hold import LOAD, closed_gap, not_unique
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
 from saltus.stages.loss import first_loss
 from saltus.stages.tableau import NODE, VECTORS
@@ -49,8 +49,9 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
     room = vec(inner, at, inner.shape[0] - at)
     jammed = marks[frames.JAMMED_SET] == 1.0
     kind, which, s, stopping = NOTHING, -1, 1.0, 0
+    slack = closed_gap(settings[CLOSED], vec(nodes, 0, nq))
     if nc > 0 and not jammed:
-        place = first_closing(model, c, samples, t, h, Q, V, index, settings[CLOSED], found, scan)
+        place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
         if place < NONE:
             kind, which, s = STRIKES, found[0], place
     if marks[frames.HOLDING] == 1.0 and nc > 0:

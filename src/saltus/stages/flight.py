@@ -40,6 +40,7 @@ from saltus.stages.frame import (
     FILL,
     FLIGHT_SETTINGS,
     FOUND,
+    MANY,
     NOTHING,
     PROMISE_AT,
     SPAN,
@@ -61,7 +62,6 @@ from saltus.status import Status
 JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
 REFUSED = 1e10  # an error estimate that no control accepts
 TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
-MANY = 500.0  # flights of a run up to which each of them has the same share of the tolerance
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 3e-15  # relative tolerance: less is rounding
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
@@ -244,9 +244,9 @@ def sharper(settings, t, h, memory):
     expected = settings[at + SPAN] / h
     if known >= FIRST_FLIGHTS:
         expected = known * settings[at + SPAN] / larger(t - settings[at + BEGIN], 1e-300)
-    if not expected > MANY:
+    if not expected > settings[MANY]:
         return 1.0
-    share = (MANY / expected) * (MANY / expected)
+    share = (settings[MANY] / expected) * (settings[MANY] / expected)
     return smaller(1.0, larger(share, SHARPEST / settings[frames.RTOL]))
 
 

@@ -32,7 +32,7 @@ from saltus.stages.frame import (
     remembered,
     span_of,
 )
-from saltus.stages.hold import accelerate, row_size
+from saltus.stages.hold import accelerate, closed_gap, row_size
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST
 from saltus.stages.piece import put_piece
 
@@ -110,12 +110,12 @@ def bouncing(model, settings, t, frame, iwork, fastest):
     W, at = vec(room, 1 + layout[SIZE], layout[NW]), 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
     column, w, zeta = vec(room, at - nv, nv), vec(room, at, nr), vec(room, at + nr, nr)
     frozen(model, t, q, v, room)
-    low = 0.0
+    low, slack = 0.0, closed_gap(settings[CLOSED], q)
     for k in range(nc):
         if closed[k] == 1 and index[k] == OPEN:
             row = layout[layout[CONTACT_ROW] + k]
             pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
-            low = larger(low, sqrt(VISIBLE * settings[CLOSED] * larger(pressed, 0.0)))
+            low = larger(low, sqrt(VISIBLE * slack * larger(pressed, 0.0)))
     fastest[0], fastest[1] = 0.0, low
     for i in range(nv):
         jumps[i] = 0.0
@@ -280,10 +280,10 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             frozen(model, begin + summary[MEAN], shifted, a_try, room)
 
     # an open contact that would close meanwhile must not be passed
-    ahead = part(settings, frame, frames.SCAN)
+    ahead, slack = part(settings, frame, frames.SCAN), closed_gap(settings[CLOSED], shifted)
     model.gap(begin + summary[DURATION], shifted, par, ahead)
     for k in range(nc):
-        if member[k] == 0 and index[k] == OPEN and ahead[k] < -settings[CLOSED]:
+        if member[k] == 0 and index[k] == OPEN and ahead[k] < -slack:
             return 0
     frozen(model, begin, q, v, room)
     if visible:

@@ -17,12 +17,14 @@ from saltus.stages.interval import SETTINGS
 
 # settings of a flight, behind those that all schemes with stages share: tolerances; speed of bounces that are followed
 # to their accumulation [m/s], or FROM_PROMISE; drift allowed to what is held, over the tolerance; window of an impact =
-# FACTOR * (step size)^POWER [s]; whether closings are forecast; way that a slip in space may go straight [m]; where the
-# phase has its numbers, where the vectors of the frame begin, where the promise stands (promise.py)
+# FACTOR * (step size)^POWER [s]; whether closings are forecast; flights of a run up to which each has the same share of
+# the tolerance; way that a slip in space may go straight [m]; where the phase has its numbers, where the vectors of the
+# frame begin, where the promise stands (promise.py)
 (
-    RTOL, ATOL, ZENO, DRIFT, WINDOW_FACTOR, WINDOW_POWER, ANTICIPATES, STRAIGHT, PHASE_AT, PLACES_AT, PROMISE_AT,
-) = range(SETTINGS, SETTINGS + 11)  # fmt: skip
-FLIGHT_SETTINGS = SETTINGS + 11
+    RTOL, ATOL, ZENO, DRIFT, WINDOW_FACTOR, WINDOW_POWER, ANTICIPATES, MANY, STRAIGHT, PHASE_AT, PLACES_AT,
+    PROMISE_AT,
+) = range(SETTINGS, SETTINGS + 12)  # fmt: skip
+FLIGHT_SETTINGS = SETTINGS + 12
 FROM_PROMISE = -1.0
 
 # ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of

@@ -14,6 +14,7 @@ from saltus.stages.interval import MOST, PROJECTED, SETTINGS
 from saltus.stages.phase_galerkin import galerkin_phase
 
 SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
+MANY_FLIGHTS, HIGH = 500.0, 8  # flights that have the same share of the tolerance each; degrees that may have less
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
 MOST_SWEEPS = 30  # of an interval; one that needs more is made shorter
 
@@ -23,14 +24,15 @@ def galerkin_flight(
     projection_tolerance: float,
 ) -> Flight:  # fmt: skip
     """Return a flight by intervals of one degree, or of degrees up to `top`; its promise fills in the thresholds."""
-    shared = np.zeros(SETTINGS)
+    shared, highest = np.zeros(SETTINGS), degree or top
     shared[PROJECTED], shared[MOST] = projection_tolerance, MOST_SWEEPS
+    # more flights for a smaller share, a smaller share for more flights: only high degrees come to an end with that
+    many = MANY_FLIGHTS if highest >= HIGH and degree is None else np.inf
     zeno = FROM_PROMISE if zeno is None else zeno
     # degrees grow with the digits that are asked for; after the first interval its polynomial decides
     first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
-    highest = degree or top
     return make_flight(
-        layout, contact_solver, shared, [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, 0.0],
+        layout, contact_solver, shared, [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, many, 0.0],
         lambda begin: galerkin_numbers(layout, nodes, highest, first, degree is not None, begin),
         galerkin_phase,
         most_nodes=highest + RAISED + 1, phase_work=sum(own_sizes(layout, highest)),

@@ -77,8 +77,10 @@ class Promise:
         promise = np.concatenate([[begin, span], position, speed, velocity, place, push])
         at = int(made[PROMISE_AT])
         made[at : at + len(promise)] = promise
+        made[CLOSED], made[REST] = self.closed or 0.0, self.rest or 0.0
         if self.closed is None:
-            made[CLOSED] = max(CLOSED_SHARE * self.tol, CLOSED_FLOOR) * float(np.min(position))
+            share = max(CLOSED_SHARE * self.tol, CLOSED_FLOOR)
+            made[CLOSED] = share * float(np.min(np.minimum(place, velocity * span)))
         if self.rest is None:
             made[REST] = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
         lasts = min(float(np.min(place)), float(np.min(velocity)) * span)

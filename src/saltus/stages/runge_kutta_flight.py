@@ -51,7 +51,7 @@ def runge_kutta_flight(
         inner_work = int(shared[HOLD_AT])
         inner_iwork = interval_iwork(layout, stages) + int(layout[NV])  # pivots of the error estimate at their end
     return make_flight(
-        layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates), 0.0],
+        layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates), np.inf, 0.0],
         lambda begin: phase_numbers(
             method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
         ),

@@ -22,6 +22,7 @@ from saltus.stages.hold import (
     LOAD,
     MARGIN,
     accelerate,
+    closed_gap,
     not_unique,
     rest_speed,
 )
@@ -93,9 +94,9 @@ def settle(
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
     near, anyone, same, decided, at_rest, rushed = False, False, True, False, False, False
-    slowest = settings[REST]
+    slowest, slack = settings[REST], closed_gap(settings[CLOSED], q)
     for c in range(nc):
-        near = near or ((g[c] <= settings[CLOSED] or index[c] == SLIP or index[c] == STICK) and degree > 0)
+        near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
     W = vec(room, 1 + layout[SIZE], layout[NW])
     if near:
         model.kinematics(t, q, par, W, u)
@@ -115,7 +116,7 @@ def settle(
             candidate[c] = MUST_SLIP
         elif transition_here != RELEASING and holds:
             candidate[c] = CANDIDATE if u[row] <= still or struck == 0.0 else 0
-        elif transition_here != RELEASING and g[c] <= settings[CLOSED]:
+        elif transition_here != RELEASING and g[c] <= slack:
             candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
             if candidate[c] != 0 and transition_here == LET_GO:
                 candidate[c] = UNTIED
