@@ -5,20 +5,22 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import MODEL, PART, A, F, I
-from saltus.events.index_set import IMPULSIVE
-from saltus.events.polynomial import NONE
+from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.events.index_set import IMPULSIVE, SLIP
+from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.events.scan import SAMPLES, first_closing, first_switch
 from saltus.events.transition import LOST, STOPPED, stops, transition
-from saltus.layout import CONTACT_ROW, NC, NE, NQ, NR, NV, NW, SIZE
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, NW, SIZE, W_CONSTANT
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRAIGHT, STRIKES, part, remembered
+from saltus.stages.frame import CROSSES, FOUND, NOTHING, RTOL, STRAIGHT, STRIKES, part, remembered, slip_tolerance
 from saltus.stages.hold import LOAD, closed_gap, not_unique
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
 from saltus.stages.loss import first_loss
 from saltus.stages.tableau import NODE, VECTORS
 
+PLACES = 5  # off the nodes, at which slips are looked at
+GOLDEN = 0.6180339887498949  # multiples of it lie on no nodes
 SHORTEST = 1e-15  # of a flight: an event cannot lie at its very beginning
 
 
@@ -48,6 +50,7 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
     jammed = marks[frames.JAMMED_SET] == 1.0
+    marks[frames.UNRESOLVED] = 0.0
     kind, which, s, stopping = NOTHING, -1, 1.0, 0
     slack = closed_gap(settings[CLOSED], vec(nodes, 0, nq))
     if nc > 0 and not jammed:
@@ -56,6 +59,8 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
             kind, which, s = STRIKES, found[0], place
     if marks[frames.HOLDING] == 1.0 and nc > 0:
         slips(model, c, t, h, Q, V, U, room)
+        if (layout[FLAGS] & W_CONSTANT) == 0 and marks[frames.WINDOW] == 0.0:
+            marks[frames.UNRESOLVED] = strayed(model, settings, c, t, h, frame, iwork)
         speed = 0.0
         for i in range(n * nv):
             speed = larger(speed, abs(V[i]))
@@ -130,3 +135,44 @@ def slips(model, c, t, h, Q, V, U, work):
             for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
                 U[j * nr + i] = row_dot(layout, W, i, vec(V, j * nv, nv)) + w[i]
     return 0
+
+
+@unit(F(MODEL, A, A, F, F, A, J))
+def strayed(model, settings, c, t, h, frame, iwork):
+    """Return 1 where the polynomials of the slips are not the slips themselves at places off the nodes.
+
+    A belt may change its speed as it likes while the motion is as smooth as it can be; stops found on polynomials that
+    know nothing of it would be none.
+    """
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], c.shape[0]
+    nodes, U, inner = (
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.NODE_SLIPS),
+        part(settings, frame, frames.INNER),
+    )
+    q, v, w, weights = (
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.V_TRY),
+        part(settings, frame, frames.U_PLUS),
+        vec(part(settings, frame, frames.WEIGHTS), 0, n),
+    )
+    W = vec(inner, whole(settings[HOLD_AT]) + 1 + layout[SIZE], layout[NW])
+    allowed = slip_tolerance(layout, settings, part(settings, frame, frames.MARKS)[frames.SHARPER])
+    for place in range(PLACES):
+        s = (place + 1) * GOLDEN - whole((place + 1) * GOLDEN)
+        lagrange_weights(c, s, weights)
+        combine(weights, vec(nodes, 0, n * nq), q)
+        combine(weights, vec(nodes, n * nq, n * nv), v)
+        model.kinematics(t + s * h, q, model.par, W, w)
+        for k in range(nc):
+            if iwork[k] != SLIP:
+                continue
+            for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                slip, size = -row_dot(layout, W, i, v) - w[i], 0.0
+                for j in range(n):
+                    slip += weights[j] * U[j * nr + i]
+                    size = larger(size, abs(U[j * nr + i]))
+                if not abs(slip) <= allowed + settings[RTOL] * size:
+                    return 1.0
+    return 0.0

@@ -60,6 +60,7 @@ from saltus.stages.tableau import NODE, STAGES, VECTORS
 from saltus.status import Status
 
 JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
+LOOK_CLOSER = 0.4  # of a flight whose slips were not resolved: the next one to try
 REFUSED = 1e10  # an error estimate that no control accepts
 TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
@@ -183,6 +184,9 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
             header[ERROR] = REFUSED
             return 0
         plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
+        if marks[frames.UNRESOLVED] == 1.0:
+            header[ERROR], header[NEXT_H] = REFUSED, LOOK_CLOSER * h
+            return 0
         if marks[frames.PLACE] > 1.0 + 1e-6:
             # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
             h *= marks[frames.PLACE]

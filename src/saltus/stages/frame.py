@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from saltus.compile.seam import unit, vec, whole
+from saltus.compile.seam import smaller, unit, vec, whole
 from saltus.compile.types import A, F, I, J
 from saltus.events.scan import scan_work
 from saltus.events.zeno import zeno_work
@@ -44,8 +44,8 @@ POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
 (
     NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
     CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED, AHEAD, SHARPER,
-    MARK_COUNT,
-) = range(26)  # fmt: skip
+    UNRESOLVED, MARK_COUNT,
+) = range(27)  # fmt: skip
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/transition.py
 
 # ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event, how many flights
@@ -121,6 +121,16 @@ def promised(layout, settings, name):
     if name == PUSH_SCALE:
         return vec(settings, at + nq + 3 * nv, nr)
     return vec(settings, at + nq + (name - SPEED_SCALE) * nv, nv)
+
+
+@unit(F(J, A, F), small=True)
+def slip_tolerance(layout, settings, share):
+    """Return the absolute error that slips may have [m/s]: a share of the tolerance of the velocities."""
+    speed = promised(layout, settings, SPEED_SCALE)
+    least = speed[0]
+    for i in range(layout[NV]):
+        least = smaller(least, speed[i])
+    return share * settings[ATOL] * least
 
 
 @unit(F(A), small=True)

@@ -129,6 +129,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
     q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
     r_0, powers_0 = remembered(settings, frame, frames.R_BEGIN), remembered(settings, frame, frames.POWERS_BEGIN)
+    u_0 = remembered(settings, frame, frames.U_BEGIN)
     direction = remembered(settings, frame, frames.DIRECTION)
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
@@ -151,6 +152,8 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
             Q[k * nq + i] = q_0[i]
         for i in range(nr):
             R[k * nr + i] = r_0[i]
+    for i in range(nr):
+        U[i] = u_0[i]
     for i in range(width):
         powers[i] = powers_0[i]
 

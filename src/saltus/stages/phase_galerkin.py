@@ -12,7 +12,9 @@ from math import exp, sqrt
 
 from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
+from saltus.events.index_set import SLIP
 from saltus.layout import (
+    CONTACT_ROW,
     FLAGS,
     J_CONSTANT,
     NC,
@@ -21,6 +23,7 @@ from saltus.layout import (
     NR,
     NV,
     RATE_IDENTITY,
+    W_CONSTANT,
 )
 from saltus.record import DEGREE, ERROR, NEXT_H
 from saltus.stages import frame as frames
@@ -36,6 +39,7 @@ from saltus.stages.frame import (
     TRY,
     part,
     promised,
+    slip_tolerance,
 )
 from saltus.stages.galerkin_guess import (
     expand,
@@ -283,6 +287,8 @@ def judge(model, settings, task, degree, t, h, frame, record):
                 total += transform[k * n + j] * R[j * nr + i]
             scale = share * IMPULSES * (settings[ATOL] * push[i] + settings[RTOL] * h * abs(R[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
+    if (layout[FLAGS] & W_CONSTANT) == 0:
+        slip_levels(model, settings, degree, share, frame)
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
         scale = share * (settings[ATOL] * speed[i] + settings[RTOL] * larger(abs(v_0[i]), abs(v[i])))
@@ -329,6 +335,38 @@ def judge(model, settings, task, degree, t, h, frame, record):
         return 0
     if (degree + LEAST) * nv <= LARGEST_SYSTEM:  # D+ needs Newton's method
         change_family(degree, h, header, numbers, fit)
+    return 0
+
+
+@unit(I(MODEL, A, I, F, A))
+def slip_levels(model, settings, degree, share, frame):
+    """Let the slips of contacts count like velocities: a belt may change its speed although nothing else moves.
+
+    A coefficient of a velocity belongs to the one before it of an acceleration.
+    """
+    layout, n = model.layout, degree + 1
+    nq, nv, nr = layout[NQ], layout[NV], layout[NR]
+    levels, stages, index = (
+        own(settings, frame, LEVELS),
+        own(settings, frame, STAGE),
+        own(settings, frame, KNOWN_INDEX),
+    )
+    U = vec(stages, n * (2 * nq + 2 * nv) + n * nr, n * nr)
+    transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
+    tolerance = slip_tolerance(layout, settings, share)
+    for c in range(layout[NC]):
+        if index[c] != SLIP:
+            continue
+        for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+            size = 0.0
+            for j in range(n):
+                size = larger(size, abs(U[j * nr + i]))
+            for k in range(1, n):
+                total = 0.0
+                for j in range(n):
+                    total += transform[k * n + j] * U[j * nr + i]
+                scale = tolerance + share * settings[RTOL] * size
+                levels[k - 1] = larger(levels[k - 1], (2.0 * k - 1.0) * abs(total) / scale)
     return 0
 
 
