@@ -22,7 +22,7 @@ OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next de
 # who takes part in the decision: the second slips in its given direction, the third is not held without a force
 # `decide` writes the last one to a candidate that it lets stick although its force lies on the cone
 CANDIDATE, MUST_SLIP, UNTIED, ON_CONE = 1, 2, 3, 4
-AT_REST = 1e-9  # tangential acceleration relative to the largest, that before reactions included, that counts as none
+AT_REST = 1e-9  # acceleration of a row relative to the largest, those before reactions included, that counts as none
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 
 
@@ -128,7 +128,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
             size = larger(unheld, abs(zeta[row]))
             for i in range(nv):
                 size = larger(size, abs(a[i]))
-            if candidate[c] == UNTIED or not row_dot(layout, W, row, a) + zeta[row] <= 1e-13 * size:
+            if candidate[c] == UNTIED or not row_dot(layout, W, row, a) + zeta[row] <= AT_REST * size:
                 continue
         index[c] = SLIP
         if active[c] == 1 and end - row > 1:

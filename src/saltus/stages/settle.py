@@ -93,7 +93,7 @@ def settle(
             vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
-    near, anyone, same, decided, at_rest, rushed = False, False, True, False, False, False
+    near, anyone, same, decided, rushed, unmoved, closed_ones = False, False, True, False, False, 0, 0
     slowest, slack = settings[REST], closed_gap(settings[CLOSED], q)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
@@ -126,7 +126,9 @@ def settle(
             speed += u[i] * u[i]
             still = rest_speed(still, layout, W, i, v)
         slowest = larger(slowest, still)
-        at_rest = at_rest or (candidate[c] == CANDIDATE and end - row > 1 and speed <= still * still)
+        if candidate[c] == CANDIDATE:
+            closed_ones += 1
+            unmoved += 1 if end - row > 1 and speed <= still * still else 0
         rushed = rushed or candidate[c] == MUST_SLIP or candidate[c] == UNTIED
         slows = index[c] == SLIP and end - row > 1 and forward <= still
         same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
@@ -146,8 +148,9 @@ def settle(
         if status == 0 and lawful(model, index, r, powers, not_unique(layout, iroom)) == 1:
             turn_on(layout, index, u, direction)
             return 0
-    if at_rest and not rushed:
-        # rest is a state: what does not slip sticks as long as there are forces for it, whatever else the law allows
+    if (unmoved > 0 or closed_ones > 1) and not rushed:
+        # rest is a state: what does not slip sticks, and what is closed stays so, as long as there are forces for it,
+        # whatever else the law allows
         hold_all(model, slowest, candidate, u, index, direction)
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
         if status == 0 and lawful(model, index, r, powers, not_unique(layout, iroom)) == 1:
