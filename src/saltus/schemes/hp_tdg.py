@@ -100,6 +100,11 @@ class HpTDG:
         return "hp-TDG" if self.degree is None else f"snapped D{self.degree}-"
 
     @property
+    def promised(self) -> float | None:
+        """The tolerance that the whole run keeps; None for steps of one degree, which promise nothing."""
+        return self.tol if self.degree is None else None
+
+    @property
     def adaptive(self) -> bool:
         """Whether the scheme chooses its steps."""
         return self.degree is None

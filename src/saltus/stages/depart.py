@@ -11,8 +11,8 @@ from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NR, NV, NW, NX, 
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
-from saltus.stages.hold import closed_gap, rest_speed
-from saltus.stages.interval import CLOSED, HOLD_AT, REST
+from saltus.stages.hold import rest_speed
+from saltus.stages.interval import HOLD_AT, REST, closed_gap
 from saltus.stages.settle import changed_events
 
 
@@ -89,7 +89,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
         memory[frames.VALID], kept[0], kept[1] = 1.0, 1.0, t
 
     # ---- an approach that begins closed (the start of a run, a reset) strikes at once
-    near, holding, jammed, slack = False, nj > 0, False, closed_gap(settings[CLOSED], q_0)
+    near, holding, jammed, slack = False, nj > 0, False, closed_gap(settings, q_0)
     for k in range(nc):
         holds = index[k] == SLIP or index[k] == STICK
         holding, jammed = holding or holds, jammed or index[k] == IMPULSIVE

@@ -14,8 +14,8 @@ from saltus.layout import CONTACT_ROW, NC, NE, NQ, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, STRAIGHT, STRIKES, part, remembered
-from saltus.stages.hold import REDUNDANT, closed_gap
-from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
+from saltus.stages.hold import REDUNDANT
+from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
 from saltus.stages.tableau import NODE, VECTORS
 
 
@@ -46,7 +46,7 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
     room = vec(inner, at, inner.shape[0] - at)
     jammed = marks[frames.JAMMED_SET] == 1.0
     kind, which, s, stopping = NOTHING, -1, 1.0, 0
-    slack = closed_gap(settings[CLOSED], vec(nodes, 0, nq))
+    slack = closed_gap(settings, vec(nodes, 0, nq))
     if nc > 0 and not jammed:
         place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
         if place < NONE:

@@ -27,7 +27,6 @@ POWERS = 3
 
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 ROUNDING = 1e-13  # of the parts of a row velocity: what is slower is rounding
-GAP_ROUNDING = 1e-15  # of the largest coordinate: gaps that nobody knows better
 BALANCED = 1e-15  # of an acceleration without reactions: what they leave of it is rounding
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
 # places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed
@@ -287,15 +286,6 @@ def row_size(layout, W, row, v):
     for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
         total += abs(W[k] * v[layout[columns + k]])
     return total
-
-
-@unit(F(F, A))
-def closed_gap(asked, q):
-    """Return the gap up to which contacts are closed: what was asked for, or rounding of the coordinates."""
-    length = 0.0
-    for i in range(q.shape[0]):
-        length = larger(length, abs(q[i]))
-    return larger(asked, GAP_ROUNDING * length)
 
 
 @unit(F(F, J, A, I, A))

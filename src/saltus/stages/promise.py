@@ -74,7 +74,7 @@ class Promise:
             push = start.pushes(velocity)
         speed = np.minimum(velocity, LASTING * place / span) if self.lasting else velocity
         made = settings.copy()
-        promise = np.concatenate([[begin, span], position, speed, velocity, place, push])
+        promise = np.concatenate([[begin, span], position, speed, velocity, place, push, start.reach(nq)])
         at = int(made[PROMISE_AT])
         made[at : at + len(promise)] = promise
         made[CLOSED], made[REST] = self.closed or 0.0, self.rest or 0.0
@@ -113,6 +113,16 @@ class Start:
         with np.errstate(divide="ignore"):
             far = np.min(position[:, None] / np.abs(self.rate), axis=0)
         return np.where(np.isfinite(far), far, np.max(position))
+
+    def reach(self, nq: int) -> np.ndarray:
+        """Return how much of every coordinate is in a gap at most; 1 where it is not known."""
+        if self.rate is not None:
+            return np.ones(nq)
+        far = np.zeros(nq)
+        one = self.row < self.contact_rows
+        entry = np.abs(self.entry[one])
+        np.maximum.at(far, self.column[one], np.where(entry > 0.0, entry, 1.0))
+        return far
 
     def pushes(self, velocity: np.ndarray) -> np.ndarray:
         """Return for every row the impulse that changes some velocity by its scale."""

@@ -11,8 +11,8 @@ from saltus.record import CLOSING, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
-from saltus.stages.hold import JAM, JAMMED, accelerate, closed_gap, rest_speed
-from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
+from saltus.stages.hold import JAM, JAMMED, accelerate, rest_speed
+from saltus.stages.interval import BY_STAGE, HOLD_AT, LARGEST, REST, STAGE_AT, closed_gap, evaluate
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time
 RELEASING, BREAKING, LET_GO = -1, -2, -3
@@ -61,7 +61,7 @@ def settle(
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
     near, anyone, same, slowest = False, False, True, settings[REST]
-    slack = closed_gap(settings[CLOSED], q)
+    slack = closed_gap(settings, q)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
     W = vec(room, 1 + layout[SIZE], layout[NW])
