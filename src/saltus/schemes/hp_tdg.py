@@ -134,7 +134,9 @@ class HpTDG:
             layout, contact_solver, tol=self.tol, nodes=self.nodes, degree=self.degree, top=self.max_degree,
             zeno=self.zeno_speed, projection_tolerance=self.projection_tolerance,
         )  # fmt: skip
-        promise = Promise(self.tol, self.closed_tolerance, self.rest_tolerance, lasting=True, scale=self.scale)
+        promise = Promise(
+            self.tol, self.closed_tolerance, self.rest_tolerance, (1e-6, 2e-15), lasting=True, scale=self.scale
+        )
         return flight_plan(self, layout, contact_solver, made, promise)
 
     def _tableaux(self) -> list:
