@@ -28,7 +28,7 @@ from saltus.errors import (
 )
 from saltus.event import EVENT_INTEGERS
 from saltus.io.checkpoint import PROBE, Checkpoint, calls_python, probe
-from saltus.layout import EVENT_TABLE, NC, NR
+from saltus.layout import EVENT_TABLE, LAW_FLOATS, NC, NR
 from saltus.march import Tables, march, march_signature, reaction_width
 from saltus.problem import Problem
 from saltus.progress import Progress
@@ -41,6 +41,7 @@ from saltus.record import (
     EVENT_T,
     FORCE_CALLS,
     HEADER_SIZE,
+    IMPACT,
     ITERATIONS,
     JACOBIAN_CALLS,
     KIND_NAMES,
@@ -70,6 +71,7 @@ ERRORS = {
     Status.SLIDING_MODE: ChatteringError,
 }
 TELLING = (*ERRORS, Status.STEP_TOO_SMALL)  # ends that the last steps explain
+ROUNDING = 1e-16  # mean error that the rounding of an impact leaves behind, for each impact that follows
 ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
 
@@ -372,7 +374,8 @@ class Run:
     def finish(self) -> Solution:
         """Return the solution, or raise the error that ended the run with the solution inside."""
         if self.status in (Status.OK, Status.TERMINATED, Status.INTERRUPTED):
-            return self._solution(self.status, self._terminal_sentence() or self.status.sentence)
+            said = (self._terminal_sentence() or self.status.sentence) + self._grown_sentence()
+            return self._solution(self.status, said)
         from saltus.replay import explain, slides  # here, because most runs end well
 
         t, h = self._step_now()
@@ -402,6 +405,28 @@ class Run:
             if row[EVENT_KIND] == EVENT and k >= 0 and layout[layout[EVENT_TABLE] + EVENT_INTEGERS * k + 1]:
                 return f"{Status.TERMINATED.sentence[:-1]}: {names[k]!r} at t = {row[EVENT_T]:.9g} s."
         return ""
+
+    def _grown_sentence(self) -> str:
+        """Return by how much rounding may exceed what the scheme promises; nothing while it does not.
+
+        Every impact rounds the energy. Where restitution forgets it, that is all; where nothing does, the times of all
+        impacts that follow are wrong, and the error grows with the square of their number.
+        """
+        tol = getattr(self.given, "promised", None)
+        if tol is None:
+            return ""
+        events = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
+        struck = events[events[:, EVENT_KIND] == IMPACT, EVENT_CONTACT].astype(int)
+        error = 0.0
+        for contact, count in zip(*np.unique(struck, return_counts=True), strict=True):
+            forgets = 1.0 - float(self.model.units.constants[LAW_FLOATS * contact])
+            error += ROUNDING * count * (count if forgets * count <= 1.0 else 1.0 / forgets)
+        if not error > tol:
+            return ""
+        return (
+            f" Rounding over {len(struck)} impacts may have added up to {error / tol:.1g} times the error that tol = "
+            f"{tol:g} promises."
+        )
 
     def _step_now(self) -> tuple[float, float]:
         """Return time and size of the step that was being made."""

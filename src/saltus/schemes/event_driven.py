@@ -35,8 +35,8 @@ class EventDriven:
         Runge-Kutta method of the smooth phases: "dop853" (order 8) or "dopri5" (order 5), explicit, or "radau5" (order
         5), implicit, for stiff forces.
     closed_tolerance
-        Gap [m] up to which contacts are closed together; None takes a millionth of atol, 2e-15 at least, times the
-        scale of q.
+        Gap [m] up to which contacts are closed together; None takes a thousandth of atol, 1e-13 at least, times
+        the scale of q.
     rest_tolerance
         Speed [m/s] below which an approach is no impact and a slip none; None takes what changes velocities,
         positions over the span and impulses by a tenth of atol at most. Rounding of the motion counts as rest always.

@@ -100,6 +100,11 @@ class HpTDG:
         return "hp-TDG" if self.degree is None else f"snapped D{self.degree}-"
 
     @property
+    def promised(self) -> float | None:
+        """The tolerance that the whole run keeps; None for steps of one degree, which promise nothing."""
+        return self.tol if self.degree is None else None
+
+    @property
     def adaptive(self) -> bool:
         """Whether the scheme chooses its steps."""
         return self.degree is None
@@ -129,7 +134,9 @@ class HpTDG:
             layout, contact_solver, tol=self.tol, nodes=self.nodes, degree=self.degree, top=self.max_degree,
             zeno=self.zeno_speed, projection_tolerance=self.projection_tolerance,
         )  # fmt: skip
-        promise = Promise(self.tol, self.closed_tolerance, self.rest_tolerance, lasting=True, scale=self.scale)
+        promise = Promise(
+            self.tol, self.closed_tolerance, self.rest_tolerance, (1e-6, 2e-15), lasting=True, scale=self.scale
+        )
         return flight_plan(self, layout, contact_solver, made, promise)
 
     def _tableaux(self) -> list:

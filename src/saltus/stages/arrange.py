@@ -12,8 +12,8 @@ from saltus.record import REACTED
 from saltus.stages import frame as frames
 from saltus.stages.border import NORMAL, WHOLE, project
 from saltus.stages.frame import FOUND, part, remembered
-from saltus.stages.hold import POWERS, closed_gap, rest_speed
-from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, PROJECTED, REST
+from saltus.stages.hold import POWERS, rest_speed
+from saltus.stages.interval import HOLD_AT, LARGEST, PROJECTED, REST, closed_gap
 from saltus.stages.settle import RELEASING
 
 
@@ -127,7 +127,7 @@ def unchanged(model, settings, t, frame, iwork):
     given = (layout[FLAGS] & F_FREE) != 0 and (layout[FLAGS] & M_CONSTANT) != 0 and layout[NJ] == 0
     if not given or marks[frames.END_KNOWN] == 0.0 or abs(marks[frames.LATE]) > 1e-14 * (abs(t) + marks[frames.LENGTH]):
         return 0
-    slack = closed_gap(settings[CLOSED], part(settings, frame, frames.Q_END))
+    slack = closed_gap(settings, part(settings, frame, frames.Q_END))
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
         closed = g[k] <= slack or iwork[frames.I_CLOSED * nc + k] == 1

@@ -51,8 +51,8 @@ from saltus.stages.follow import VISIBLE, follow
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, POSITION_SCALE, STRIKES, ZENO, part, promised, remembered
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
 from saltus.stages.graze import graze
-from saltus.stages.hold import POWERS, closed_gap, rest_speed
-from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST
+from saltus.stages.hold import POWERS, rest_speed
+from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST, closed_gap
 from saltus.stages.loss import look_ahead
 from saltus.stages.piece import put_piece
 from saltus.stages.settle import BREAKING, LET_GO, RELEASING, ambiguous_event, changed_events
@@ -166,7 +166,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         closed[k] = 0
     struck, ahead = 0, marks[frames.WINDOW]
     if kind == STRIKES:
-        W, slack, parts = vec(room, 1 + layout[SIZE], layout[NW]), closed_gap(settings[CLOSED], q), False
+        W, slack, parts = vec(room, 1 + layout[SIZE], layout[NW]), closed_gap(settings, q), False
         model.kinematics(t_end, q, par, W, u_minus)
         for k in range(nc):
             row = layout[layout[CONTACT_ROW] + k]

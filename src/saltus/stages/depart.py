@@ -11,8 +11,8 @@ from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NV, NW, 
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
-from saltus.stages.hold import accelerate, closed_gap, rest_speed
-from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
+from saltus.stages.hold import accelerate, rest_speed
+from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
 from saltus.stages.settle import ambiguous_event, changed_events
 
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
@@ -93,7 +93,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
         memory[frames.VALID], kept[0], kept[1] = 1.0, 1.0, t
 
     # ---- an approach that begins closed (the start of a run, a reset) strikes at once
-    near, holding, jammed, slack = False, nj > 0, False, closed_gap(settings[CLOSED], q_0)
+    near, holding, jammed, slack = False, nj > 0, False, closed_gap(settings, q_0)
     for k in range(nc):
         holds = index[k] == SLIP or index[k] == STICK
         holding, jammed = holding or holds, jammed or index[k] == IMPULSIVE

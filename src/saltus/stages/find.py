@@ -14,8 +14,8 @@ from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, NW, SIZE, W_CO
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import CROSSES, FOUND, NOTHING, RTOL, STRAIGHT, STRIKES, part, remembered, slip_tolerance
-from saltus.stages.hold import LOAD, closed_gap, not_unique
-from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, REST
+from saltus.stages.hold import LOAD, not_unique
+from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
 from saltus.stages.loss import first_loss
 from saltus.stages.tableau import NODE, VECTORS
 
@@ -52,7 +52,7 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
     jammed = marks[frames.JAMMED_SET] == 1.0
     marks[frames.UNRESOLVED] = 0.0
     kind, which, s, stopping = NOTHING, -1, 1.0, 0
-    slack = closed_gap(settings[CLOSED], vec(nodes, 0, nq))
+    slack = closed_gap(settings, vec(nodes, 0, nq))
     if nc > 0 and not jammed:
         place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
         if place < NONE:

@@ -55,7 +55,7 @@ from saltus.stages.frame import (
     remembered,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
-from saltus.stages.interval import HOLD_AT, room_iwork, room_work
+from saltus.stages.interval import HOLD_AT, REACH_AT, room_iwork, room_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
 from saltus.status import Status
 
@@ -105,6 +105,7 @@ def make_flight(
     where = places(layout, sizes, phase_memory)
     promise_at = FLIGHT_SETTINGS + len(where)
     at = promise_at + promise_size(layout)
+    shared[REACH_AT] = at - int(layout[NQ])  # at the end of the promise
     unfilled = np.ones(promise_size(layout))  # a run fills in its span and scales (promise.py)
     return Flight(
         settings=np.concatenate([shared, own, [at, FLIGHT_SETTINGS, promise_at], where, unfilled, numbers(at)]),

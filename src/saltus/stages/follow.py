@@ -32,8 +32,8 @@ from saltus.stages.frame import (
     remembered,
     span_of,
 )
-from saltus.stages.hold import accelerate, closed_gap, row_size
-from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST
+from saltus.stages.hold import accelerate, row_size
+from saltus.stages.interval import HOLD_AT, LARGEST, closed_gap
 from saltus.stages.piece import put_piece
 
 VISIBLE = 20.0  # bounces lower than ten times the gap that counts as closed
@@ -110,7 +110,7 @@ def bouncing(model, settings, t, frame, iwork, fastest):
     W, at = vec(room, 1 + layout[SIZE], layout[NW]), 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
     column, w, zeta = vec(room, at - nv, nv), vec(room, at, nr), vec(room, at + nr, nr)
     frozen(model, t, q, v, room)
-    low, slack = 0.0, closed_gap(settings[CLOSED], q)
+    low, slack = 0.0, closed_gap(settings, q)
     for k in range(nc):
         if closed[k] == 1 and index[k] == OPEN:
             row = layout[layout[CONTACT_ROW] + k]
@@ -280,7 +280,7 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             frozen(model, begin + summary[MEAN], shifted, a_try, room)
 
     # an open contact that would close meanwhile must not be passed
-    ahead, slack = part(settings, frame, frames.SCAN), closed_gap(settings[CLOSED], shifted)
+    ahead, slack = part(settings, frame, frames.SCAN), closed_gap(settings, shifted)
     model.gap(begin + summary[DURATION], shifted, par, ahead)
     for k in range(nc):
         if member[k] == 0 and index[k] == OPEN and ahead[k] < -slack:

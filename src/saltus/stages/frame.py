@@ -28,7 +28,8 @@ FLIGHT_SETTINGS = SETTINGS + 12
 FROM_PROMISE = -1.0
 
 # ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of
-# v as intervals are judged, of v itself, of the coordinates that every velocity moves (nv each), of impulses (nr)
+# v as intervals are judged, of v itself, of the coordinates that every velocity moves (nv each), of impulses (nr);
+# behind them how far gaps reach into the coordinates (nq)
 BEGIN, SPAN, SCALES = range(3)
 POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
 
@@ -68,7 +69,7 @@ TRY, AGAIN, FILL = range(3)
 def promise_size(layout) -> int:
     """Return how many numbers the promise has in the settings of a flight."""
     nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
-    return SCALES + nq + 3 * nv + nr
+    return SCALES + 2 * nq + 3 * nv + nr
 
 
 def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) -> list[int]:

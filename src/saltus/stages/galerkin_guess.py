@@ -48,9 +48,8 @@ from saltus.stages.galerkin_numbers import (
     own,
     table_of,
 )
-from saltus.stages.hold import closed_gap
 from saltus.stages.interval import (
-    CLOSED,
+    closed_gap,
     move,
     propagate,
     solve_dense,
@@ -185,7 +184,7 @@ def foresee(model, settings, degree, t, h, frame, iwork):
     refine(model, settings, degree, h, frame)
     place = first_closing(
         model, c, samples, t, h, vec(nodes, 0, m * nq), vec(nodes, m * nq, m * nv), ivec(iwork, 0, nc),
-        closed_gap(settings[CLOSED], part(settings, frame, frames.Q_START)), found, part(settings, frame, frames.SCAN),
+        closed_gap(settings, part(settings, frame, frames.Q_START)), found, part(settings, frame, frames.SCAN),
     )  # fmt: skip
     if place < NONE:
         numbers[FORESEEN] = found[0]

@@ -45,7 +45,6 @@ POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
 
 NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
 ROUNDING = 1e-13  # of the parts of a row velocity: what is slower is rounding
-GAP_ROUNDING = 1e-15  # of the largest coordinate: gaps that nobody knows better
 BALANCED = 1e-15  # of an acceleration without reactions: what they leave of it is rounding
 REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
 # of the accelerations that unit forces of all rows give: what a split may change in unique ones, the root of rounding
@@ -389,15 +388,6 @@ def row_size(layout, W, row, v):
     for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
         total += abs(W[k] * v[layout[columns + k]])
     return total
-
-
-@unit(F(F, A))
-def closed_gap(asked, q):
-    """Return the gap up to which contacts are closed: what was asked for, or rounding of the coordinates."""
-    length = 0.0
-    for i in range(q.shape[0]):
-        length = larger(length, abs(q[i]))
-    return larger(asked, GAP_ROUNDING * length)
 
 
 @unit(F(F, J, A, I, A))

@@ -63,14 +63,15 @@ from saltus.status import Status
 
 NEWTON_STALLED = int(Status.NEWTON_STALLED)
 
-# settings of every scheme of stages
-CLOSED, REST, BY_STAGE, PROJECT, LAW, TOLERANCE, MOST, PROJECTED, SPLIT, LEVEL, NEWTON, LARGEST, STAGE_AT, HOLD_AT = (
-    range(14)
-)
-SETTINGS = 14
+# settings of every scheme of stages; REACH_AT: where it says how far gaps reach into the coordinates, 0 for nowhere
+(
+    CLOSED, REST, BY_STAGE, PROJECT, LAW, TOLERANCE, MOST, PROJECTED, SPLIT, LEVEL, NEWTON, LARGEST, STAGE_AT, HOLD_AT,
+    REACH_AT, SETTINGS,
+) = range(16)  # fmt: skip
 
 # what the iteration keeps from one interval to the next: step size of its matrix (0: none), whether to renew it
 MATRIX_H, RENEW, KEPT = range(3)
+GAP_ROUNDING = 1e-15  # of the coordinates that a gap is made of: nobody knows it better
 FREEZE = 4  # sweeps after which stages that decide for themselves keep their index sets
 
 
@@ -581,3 +582,13 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, hold, iwork):
             R[k * nr + rows[i]] += x[i]
             row_add(layout, X, rows[i], x[i], vec(change, k * nv, nv))
     return 0
+
+
+@unit(F(A, A))
+def closed_gap(settings, q):
+    """Return the gap up to which contacts are closed: what was asked for, or rounding of the coordinates."""
+    at, length = whole(settings[REACH_AT]), 0.0
+    if at > 0:
+        for i in range(q.shape[0]):
+            length = larger(length, settings[at + i] * abs(q[i]))
+    return larger(settings[CLOSED], GAP_ROUNDING * length)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 REST_SHARE = 0.1  # of the promise: what an approach that counts as no impact may leave out
 STRAIGHT_SHARE = 0.1  # of the promise: how far a slip in space may go before its direction is asked for again
-CLOSED_SHARE = 1e-6  # of the promise for positions: gaps up to which contacts are closed together
-CLOSED_FLOOR = 2e-15  # of the scale: gaps that rounding leaves
 # An error of the velocity moves the position for the rest of the run. Those at the ends of intervals are far below
 # their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v itself.
 LASTING = 50.0
@@ -42,6 +40,9 @@ class Promise:
         Tolerance.
     closed, rest
         Gap [m] and speed [m/s] that were given; None takes what the promise allows.
+    together
+        Gaps up to which contacts are closed together where none was given: share of the promise, and of the scale what
+        rounding leaves at least.
     lasting
         Whether intervals see to it that errors of the velocity do not move the position too far.
     scale
@@ -51,6 +52,7 @@ class Promise:
     tol: float
     closed: float | None
     rest: float | None
+    together: tuple[float, float]
     lasting: bool
     scale: float | tuple[float, ...] | None
 
@@ -74,12 +76,12 @@ class Promise:
             push = start.pushes(velocity)
         speed = np.minimum(velocity, LASTING * place / span) if self.lasting else velocity
         made = settings.copy()
-        promise = np.concatenate([[begin, span], position, speed, velocity, place, push])
+        promise = np.concatenate([[begin, span], position, speed, velocity, place, push, start.reach(nq)])
         at = int(made[PROMISE_AT])
         made[at : at + len(promise)] = promise
         made[CLOSED], made[REST] = self.closed or 0.0, self.rest or 0.0
         if self.closed is None:
-            share = max(CLOSED_SHARE * self.tol, CLOSED_FLOOR)
+            share = max(self.together[0] * self.tol, self.together[1])
             made[CLOSED] = share * float(np.min(np.minimum(place, velocity * span)))
         if self.rest is None:
             made[REST] = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
@@ -90,7 +92,8 @@ class Promise:
     def _fits(self, nq: int) -> bool:
         given = np.size(self.scale)
         if given not in (1, nq):
-            raise SettingError(f"scale has {given} numbers, but the system has {nq} coordinates: give one or {nq}")
+            fits = "one coordinate: give one number" if nq == 1 else f"{nq} coordinates: give one number or {nq}"
+            raise SettingError(f"scale has {given} numbers, but the system has {fits}")
         return True
 
 
@@ -113,6 +116,16 @@ class Start:
         with np.errstate(divide="ignore"):
             far = np.min(position[:, None] / np.abs(self.rate), axis=0)
         return np.where(np.isfinite(far), far, np.max(position))
+
+    def reach(self, nq: int) -> np.ndarray:
+        """Return how much of every coordinate is in a gap at most; 1 where it is not known."""
+        if self.rate is not None:
+            return np.ones(nq)
+        far = np.zeros(nq)
+        one = self.row < self.contact_rows
+        entry = np.abs(self.entry[one])
+        np.maximum.at(far, self.column[one], np.where(entry > 0.0, entry, 1.0))
+        return far
 
     def pushes(self, velocity: np.ndarray) -> np.ndarray:
         """Return for every row the impulse that changes some velocity by its scale."""

@@ -22,11 +22,10 @@ from saltus.stages.hold import (
     LOAD,
     MARGIN,
     accelerate,
-    closed_gap,
     not_unique,
     rest_speed,
 )
-from saltus.stages.interval import BY_STAGE, CLOSED, HOLD_AT, LARGEST, REST, STAGE_AT, evaluate
+from saltus.stages.interval import BY_STAGE, HOLD_AT, LARGEST, REST, STAGE_AT, closed_gap, evaluate
 from saltus.stages.split import LEVEL
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
@@ -94,7 +93,7 @@ def settle(
             ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
         )  # fmt: skip
     near, anyone, same, decided, rushed, unmoved, closed_ones = False, False, True, False, False, 0, 0
-    slowest, slack = settings[REST], closed_gap(settings[CLOSED], q)
+    slowest, slack = settings[REST], closed_gap(settings, q)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
     W = vec(room, 1 + layout[SIZE], layout[NW])
