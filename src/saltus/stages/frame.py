@@ -25,8 +25,9 @@ FLIGHT_SETTINGS = SETTINGS + 9
 (
     KEPT, MARKS, MEMORY, Q_START, V_START, Q_END, V_END, V_NEW, Q_SHIFTED, V_TRY, A_TRY, SLOPE, MOVED, FORCE, A_LAST,
     R_LAST, POWERS_LAST, SUM_R, SUM_POWERS, GAPS, IMPULSE, U_MINUS, U_PLUS, U_FIRST, CORRECTED, P_ZENO, SPARE, INFO,
-    SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, STRETCH, PHASE, INNER, FRAME,
-) = range(41)  # fmt: skip
+    SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, STRETCH, TIE_TOGETHER, TIE_BEFORE,
+    TIE_AFTER, TIE_IMPULSE, TIE_U, TIE_U_AFTER, PHASE, INNER, FRAME,
+) = range(47)  # fmt: skip
 
 # ---- marks: numbers that the parts hand to each other
 (
@@ -41,7 +42,7 @@ VALID, LONGEST, CHANGED, REMEMBERED = range(4)
 INDEX, DIRECTION, A_BEGIN, R_BEGIN, U_BEGIN, POWERS_BEGIN, FIRED, LET_GO, LAST_VALUES, PHASE_MEMORY = range(10)
 
 # ---- integers: nc of each, then what the scanners found, then those of the inner parts
-I_INDEX, I_BEFORE, I_CLOSED, I_RESTING, I_STOPPED, I_HELD, I_CANDIDATE, I_MEMBER, I_VECTORS = range(9)
+I_INDEX, I_BEFORE, I_CLOSED, I_RESTING, I_STOPPED, I_HELD, I_CANDIDATE, I_MEMBER, I_TIED, I_TRIAL, I_VECTORS = range(11)
 FOUND = 4
 
 # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one
@@ -56,7 +57,8 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
         2, MARK_COUNT, REMEMBERED + sum(memory_sizes(layout, memory)), nq, nv, nq, nv, nv, nq, nv, nv, nv, nv, nv, nv,
         nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
         3, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
-        scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), phase, inner,
+        scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), nv, nv,
+        nv, nr, nr, nr, phase, inner,
     ]  # fmt: skip
 
 
