@@ -540,3 +540,17 @@ def test_a_force_that_exists_only_on_this_side_of_the_wall_is_enough():
     sol = sl.solve(above, (0.0, 2.0), 1.0, 0.0, tol=1e-8)
     fast = rows(sol, "impact")[0]["u_minus"][0]  # v^2/2 = 9.81 (2/3) (1 - q^1.5)
     assert fast == pytest.approx(-np.sqrt(2.0 * 9.81 * (2.0 / 3.0) * (1.0 - 0.1**1.5)), rel=1e-8)
+
+
+@pytest.mark.parametrize("count", [2, 80, 100, 130])
+def test_intervals_do_not_shrink_without_end_in_large_systems(count):
+    # one block rests, the others swing slowly: one sweep solves an interval, however many they are
+    stiffness = 1e-4 * np.linspace(0.9, 1.1, count)
+    weight = np.where(np.arange(count) == 0, 0.1, 0.0)
+    floor = sl.Contact(lambda q: q[0], name="floor")
+    blocks = sl.System(M=np.ones(count), f=lambda t, q, v: -stiffness * np.sin(q) - weight, contacts=[floor])
+    q0 = np.where(np.arange(count) == 0, 0.0, 0.1)
+    sol = sl.solve(blocks, (0.0, 30.0), q0, np.zeros(count), tol=1e-3, progress=False)
+    assert sol.work["steps"] <= 20
+    exact = 0.1 * np.cos(np.sqrt(stiffness[1:]) * 30.0)  # small angles: sin q is q but for 2e-4 of it
+    np.testing.assert_allclose(sol.q[-1, 1:], exact, rtol=0.0, atol=1e-3)

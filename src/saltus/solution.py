@@ -18,7 +18,7 @@ from saltus.errors import SettingError
 from saltus.layout import NC, NJ, NQ, NV
 from saltus.march import SMALLEST
 from saltus.profile import quadratic
-from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_ENERGY, EVENT_IMPULSE, GAIN, KIND_NAMES
+from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_ENERGY, EVENT_IMPULSE, GAIN, KIND_NAMES, TIE
 from saltus.status import Status
 from saltus.system import System
 
@@ -697,6 +697,9 @@ def build_solution(
     gains = events[:, 2] == GAIN
     if gains.any():
         message = f"{message} {_gains(table[gains])}"
+    ties = events[:, 2] == TIE
+    if ties.any():
+        message = f"{message} {_ties(table[ties])}"
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -728,6 +731,17 @@ def _gains(gains: np.ndarray) -> str:
     return (
         f"{many} gained energy, up to {worst['energy']:.3g} J (contact {str(worst['contact'])!r} at t = "
         f"{worst['t']:.9g} s): Newton's law does so where friction turns a slip around; impact='poisson' does not."
+    )
+
+
+def _ties(ties: np.ndarray) -> str:
+    """Return the sentence about contacts that struck together."""
+    times = np.unique(ties["t"])
+    many = "1 tie" if len(times) == 1 else f"{len(times)} ties"
+    first = " and ".join(repr(str(name)) for name in ties["contact"][ties["t"] == times[0]])
+    return (
+        f"{many}: contacts struck closer together than the run can resolve, and the outcome depends on their order, "
+        f"first at t = {times[0]:.9g} s between {first}."
     )
 
 

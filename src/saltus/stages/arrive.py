@@ -56,6 +56,7 @@ from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST, closed
 from saltus.stages.loss import look_ahead
 from saltus.stages.piece import put_piece
 from saltus.stages.settle import BREAKING, LET_GO, RELEASING, ambiguous_event, changed_events
+from saltus.stages.tie import find_ties, tie_events
 from saltus.stages.together import cross_together
 from saltus.status import Status
 
@@ -191,12 +192,16 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         for i in range(nv):
             slope[i] = a[(n - 1) * nv + i]
             v_new[i] = v[i]
-        law, span, known = BY_LEFT, h, NO_ROWS
+        law, span, known, ties = BY_LEFT, h, NO_ROWS, 0
         if ahead > 0.0:
             # Moreau's step over the window: the velocity with the forces of its beginning, then the law
             law, span, known = BY_PREVIOUS, ahead, NORMALS
             begin_window(model, settings, t_end, ahead, frame, record)
             t_end = t + (size + ahead)  # rounded as the end of the step is
+        elif nc > 1:
+            ties = find_ties(model, staged.reaction, settings, t_end, span, frame, iwork, record)
+            if ties < 0:
+                return -ties
         status = border(
             model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
             u_minus, u_plus, info, room, iroom, record,
@@ -208,6 +213,8 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             model, settings, t_end, span, 1, known, closed, resting, P, slope, sum_r, u_minus, u_plus, u_first, room,
             record,
         )  # fmt: skip
+        if ties > 0:
+            tie_events(model, settings, t_end, frame, iwork, record)
         for i in range(nr):
             record.impulse[i] += P[i]
         if ahead > 0.0:

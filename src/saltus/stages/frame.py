@@ -38,8 +38,8 @@ POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
     KEPT, MARKS, MEMORY, Q_START, V_START, Q_END, V_END, V_NEW, Q_SHIFTED, V_TRY, A_TRY, SLOPE, MOVED, FORCE, A_LAST,
     R_LAST, POWERS_LAST, SUM_R, SUM_POWERS, GAPS, IMPULSE, U_MINUS, U_PLUS, U_FIRST, CORRECTED, P_ZENO, SPARE, INFO,
     SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, STRETCH, BOUNCES, Q_MIDDLE,
-    V_MIDDLE, PHASE, INNER, FRAME,
-) = range(44)  # fmt: skip
+    V_MIDDLE, TIE_TOGETHER, TIE_BEFORE, TIE_AFTER, TIE_IMPULSE, TIE_U, TIE_U_AFTER, PHASE, INNER, FRAME,
+) = range(50)  # fmt: skip
 
 # ---- marks: numbers that the parts hand to each other
 (
@@ -59,7 +59,10 @@ VALID, LONGEST, CHANGED, FLIGHTS, REMEMBERED = range(5)
 ) = range(13)  # fmt: skip
 
 # ---- integers: nc of each, then what the scanners found, then those of the inner parts
-I_INDEX, I_BEFORE, I_CLOSED, I_RESTING, I_STOPPED, I_HELD, I_CANDIDATE, I_MEMBER, I_AHEAD, I_VECTORS = range(10)
+(
+    I_INDEX, I_BEFORE, I_CLOSED, I_RESTING, I_STOPPED, I_HELD, I_CANDIDATE, I_MEMBER, I_AHEAD, I_TIED, I_TRIAL,
+    I_VECTORS,
+) = range(12)  # fmt: skip
 FOUND = 4
 
 # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one
@@ -81,7 +84,7 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
         nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
         3, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
         scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), nv, nq,
-        nv, phase, inner,
+        nv, nv, nv, nv, nr, nr, nr, phase, inner,
     ]  # fmt: skip
 
 

@@ -105,7 +105,7 @@ from saltus.stages.hp_choice import (
     quicken,
     rough_degree,
 )
-from saltus.stages.tableau import VECTORS, WEIGHT
+from saltus.stages.tableau import END, FIRST, VECTORS, WEIGHT
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -329,8 +329,10 @@ def judge(model, settings, task, degree, t, h, frame, record):
         length = smaller(length, 0.7 * h)
         length = larger(length, 0.1 * h)
     header[NEXT_H] = length
-    if (degree + 1) * nv > LARGEST_SYSTEM:
-        # plain iteration: its contraction grows with the square of the length
+    tab = table_of(settings, degree, stiff)
+    if (whole(tab[END]) - whole(tab[FIRST])) * nv > LARGEST_SYSTEM:
+        # plain iteration: its contraction grows with the square of the length. Newton's method has a contraction of
+        # its own, which a single sweep does not renew: to go by it would shorten intervals without end
         header[NEXT_H] = smaller(length, h * sqrt(CONTRACTS / larger(numbers[CONTRACTION], 1e-3)))
         return 0
     if (degree + LEAST) * nv <= LARGEST_SYSTEM:  # D+ needs Newton's method

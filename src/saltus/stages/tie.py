@@ -1,0 +1,189 @@
+"""Ties: contacts that strike together, or closer than the run can resolve, where their order decides what comes of it.
+
+The motion is discontinuous in its data there: whatever is taken, a little more or less rotation would lead elsewhere.
+What strikes at the same time is one impact of all its contacts. A contact that is still open by less than the run can
+resolve is compared too, and strikes on its own afterwards; but where it is open by far less and approaches as fast as
+the one that strikes, both are corners of a face that lands flat, parted by rounding, and it takes part in the impact.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.events.index_set import OPEN, SLIP, STICK
+from saltus.layout import CONTACT_ROW, NC, NQ, NR, NV, NW, SIZE
+from saltus.reaction import row_dot
+from saltus.record import TIE
+from saltus.reporting import new_event
+from saltus.stages import frame as frames
+from saltus.stages.border import BY_LEFT, border
+from saltus.stages.frame import ATOL, FOUND, RTOL, part
+from saltus.stages.interval import HOLD_AT, LARGEST, REST
+
+RESOLVED = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
+FACE = 1e-3  # of the same: corners of a face that are parted by less land together
+FLAT = 1e-3  # of the speed of the contact that strikes: corners of a face that lands flat differ by less
+SAME = 1e-9  # of the jump of the velocity: outcomes that differ by less are the same but for rounding
+MOST_COMPARED = 8  # contacts that are tried as the first one; each takes several contact problems
+MOST_TURNS = 8  # impacts in turn until nothing approaches any more
+STRUCK, NEAR, TIED = 1, 2, 3  # of a contact: takes part in the impact, is open by less than the run resolves, tied
+
+
+@unit(I(MODEL, REACTION, A, F, F, A, J, RECORD))
+def find_ties(model, reaction, settings, t, h, frame, iwork, record):
+    """Mark the contacts whose order decides the outcome of an impact; return how many there are.
+
+    in/out  closed (frame): contacts that take part; corners of a face that lands flat are added
+    """
+    layout = model.layout
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    q, v, g, inner = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.GAPS),
+        part(settings, frame, frames.INNER),
+    )
+    u, together = part(settings, frame, frames.TIE_U), part(settings, frame, frames.TIE_TOGETHER)
+    after = part(settings, frame, frames.TIE_AFTER)
+    index, closed, mark, trial = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_CLOSED * nc, nc),
+        ivec(iwork, frames.I_TIED * nc, nc),
+        ivec(iwork, frames.I_TRIAL * nc, nc),
+    )
+    W = vec(inner, whole(settings[HOLD_AT]) + 1 + layout[SIZE], layout[NW])
+    length, members, fastest = 0.0, 0, 0.0
+    for i in range(nq):
+        length = larger(length, abs(q[i]))
+    resolution = settings[ATOL] + settings[RTOL] * length
+    for k in range(nc):
+        mark[k] = 0
+        if index[k] == SLIP or index[k] == STICK:
+            continue
+        if closed[k] == 0 and (index[k] != OPEN or g[k] > RESOLVED * resolution):
+            continue
+        members += 1
+        mark[k] = STRUCK if closed[k] == 1 else NEAR
+    if members < 2:
+        return 0
+    model.kinematics(t, q, model.par, W, u)
+    members = 0
+    for k in range(nc):
+        row = layout[layout[CONTACT_ROW] + k]
+        u[row] += row_dot(layout, W, row, v)
+        if mark[k] != 0 and not u[row] < -settings[REST]:
+            mark[k] = 0
+        if mark[k] == STRUCK:
+            fastest = larger(fastest, -u[row])
+        members += 1 if mark[k] != 0 else 0
+    if members < 2:
+        return 0
+    # ---- all of them together, then each of them first
+    for k in range(nc):
+        trial[k] = 1 if closed[k] == 1 or mark[k] != 0 else 0
+    status = strike_in_turn(model, reaction, settings, t, h, 1, frame, iwork, record)
+    if status != 0:
+        return -status
+    jump = 0.0
+    for i in range(nv):
+        together[i] = after[i]
+        jump = larger(jump, abs(after[i] - v[i]))
+    compared, ties = 0, 0
+    for first in range(nc):
+        if mark[first] == 0 or compared == MOST_COMPARED:
+            continue
+        compared += 1
+        for k in range(nc):
+            trial[k] = 1 if k == first or (closed[k] == 1 and mark[k] == 0) else 0
+        status = strike_in_turn(model, reaction, settings, t, h, MOST_TURNS, frame, iwork, record)
+        if status != 0:
+            return -status
+        differs = False
+        for i in range(nv):
+            scale = settings[ATOL] + settings[RTOL] * larger(abs(together[i]), abs(v[i]))
+            differs = differs or abs(after[i] - together[i]) > larger(scale, SAME * jump)
+        if differs:
+            ties += 1
+            mark[first] += TIED
+    if ties == 0:
+        return 0
+    if ties == 1:  # whichever it is that must not come first, the others are those that it must not precede
+        for k in range(nc):
+            if mark[k] == STRUCK or mark[k] == NEAR:
+                mark[k] += TIED
+                ties += 1
+    # ---- corners that the errors of the run have parted
+    model.kinematics(t, q, model.par, W, u)
+    for k in range(nc):
+        row = layout[layout[CONTACT_ROW] + k]
+        u[row] += row_dot(layout, W, row, v)
+        flat = abs(u[row] + fastest) <= FLAT * fastest and g[k] <= FACE * resolution
+        if mark[k] == NEAR + TIED and flat:
+            closed[k] = 1
+    return ties
+
+
+@unit(I(MODEL, REACTION, A, F, F, I, A, J, RECORD))
+def strike_in_turn(model, reaction, settings, t, h, turns, frame, iwork, record):
+    """Strike the contacts marked for trial, then those that approach behind it, and so on; write the velocity.
+
+    in/out  trial (frame): contacts of the first impact -> of the last one
+    """
+    layout = model.layout
+    nv, nc = layout[NV], layout[NC]
+    before, after, v = (
+        part(settings, frame, frames.TIE_BEFORE),
+        part(settings, frame, frames.TIE_AFTER),
+        part(settings, frame, frames.V_END),
+    )
+    u, u_after, inner = (
+        part(settings, frame, frames.TIE_U),
+        part(settings, frame, frames.TIE_U_AFTER),
+        part(settings, frame, frames.INNER),
+    )
+    index, mark, trial = (
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_TIED * nc, nc),
+        ivec(iwork, frames.I_TRIAL * nc, nc),
+    )
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    for i in range(nv):
+        after[i] = v[i]
+    for _ in range(turns):
+        for i in range(nv):
+            before[i] = after[i]
+        status = border(
+            model, reaction, t, h, settings[REST], BY_LEFT, part(settings, frame, frames.Q_END), before,
+            part(settings, frame, frames.SLOPE), part(settings, frame, frames.U_FIRST), index, trial, after,
+            part(settings, frame, frames.TIE_IMPULSE), u, u_after, part(settings, frame, frames.INFO), room, iroom,
+            record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        again = False
+        for k in range(nc):
+            row = layout[layout[CONTACT_ROW] + k]
+            if mark[k] != 0:
+                trial[k] = 1 if u_after[row] <= settings[REST] else 0
+                again = again or u_after[row] < -settings[REST]
+        if not again:
+            break
+    return 0
+
+
+@unit(I(MODEL, A, F, A, J, RECORD))
+def tie_events(model, settings, t, frame, iwork, record):
+    """Write a row for every tied contact: when, and how fast it approached."""
+    layout = model.layout
+    nc, u_minus = layout[NC], part(settings, frame, frames.U_MINUS)
+    nothing = part(settings, frame, frames.TIE_IMPULSE)
+    for i in range(layout[NR]):
+        nothing[i] = 0.0
+    for k in range(nc):
+        if iwork[frames.I_TIED * nc + k] > TIED:
+            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            new_event(t, k, TIE, row, end, u_minus, nothing, nothing, record)
+    return 0
