@@ -470,6 +470,12 @@ def leaning(seed: int) -> Case:
     return drawn(make, seed, 42)
 
 
+def marked_where_it_slides(sol: sl.Solution, tol: float) -> str | None:
+    """A body that slides on rows of different friction at one place: a row of the events says that it is not unique."""
+    slides = np.abs(sol.v[:, 0]).max() > 1e-6
+    return "no row `not unique`" if slides and not np.any(sol.events["kind"] == "not unique") else None
+
+
 def undecided(seed: int) -> Case:
     """Models whose accelerations are not unique: only what every admissible motion shares can be judged."""
     rng = np.random.default_rng([seed, 43])
@@ -517,6 +523,7 @@ def undecided(seed: int) -> Case:
         "undecided", f"{kind}, {len(contacts)} contacts", system, (0.0, span), np.zeros(2), np.zeros(2), again=again
     )
     case.ledger = True
+    case.checks = [] if kind == "wedge" else [marked_where_it_slides]
     return case
 
 
