@@ -22,6 +22,7 @@ LIMIT = 20.0  # seconds of wall time
 COMPILING = 40.0  # more of them for the first run of a structure
 GRAVITY = 9.81
 STILL = 1e-6  # of the largest speed: what counts as rest
+NO_SPEED = 1e-9  # m/s of a body at rest, and seconds behind the time from which it rests
 DEEP = 1e-6  # of the size of a box: largest penetration
 LOOKS = 500  # random times at which gaps are looked at
 BACK = 1e-9  # of the energy moved: dissipation that may come back,
@@ -43,6 +44,14 @@ def rests(sol: sl.Solution, tol: float) -> str | None:
     if moved > STILL * fastest:
         return f"moved by {moved:.1e} in the last half second"
     return None
+
+
+def silent_at_rest(sol: sl.Solution, tol: float) -> str | None:
+    """Nothing happens to a body at rest: no rows of events behind the time from which all speeds are zero."""
+    moving = np.flatnonzero(np.abs(sol.v).max(axis=1) > NO_SPEED)
+    since = sol.t[min(moving[-1] + 1, len(sol.t) - 1)] if len(moving) else sol.t[0]
+    rows = sol.events[sol.events["t"] > since + NO_SPEED]
+    return f"{len(rows)} events at rest, the first a {rows['kind'][0]}" if len(rows) else None
 
 
 def stays_outside(sizes: float):
@@ -132,7 +141,7 @@ def planar(law: str, seed: int) -> Case:
     start = np.array([0.0, 0.0, tilt])
     start[1] = uniform(rng, 0.02, 0.6) - min(float(contact.gap(start)) for contact in contacts[: len(arms)])
     text = f"{shape}, {len(contacts)} contacts{', slope' * (slope > 0.0)}{', wall' * (wall is not None)}"
-    checks = [rests if law == "poisson" else rests_or_gains, stays_outside(size), energy_returns]
+    checks = [rests if law == "poisson" else rests_or_gains, silent_at_rest, stays_outside(size), energy_returns]
     v0 = np.array([across, 0.0, spin])
     return Case(f"planar_{law}", text, system, (0.0, SPAN), start, v0, checks=checks, ledger=True)
 
@@ -187,7 +196,7 @@ def spatial(law: str, seed: int) -> Case:
     most = 1.0 if plank else 4.0
     v0 = np.array([*rng.uniform(-0.7, 0.7, 2), 0.0, *rng.uniform(-most, most, 3)])
     text = f"{'plank' if plank else 'box'}, {len(corners)} corners{', slope' * (slope > 0.0)}"
-    checks = [rests if law == "poisson" else rests_or_gains, stays_outside(size), energy_returns]
+    checks = [rests if law == "poisson" else rests_or_gains, silent_at_rest, stays_outside(size), energy_returns]
     return Case(f"spatial_{law}", text, system, (0.0, SPAN), start, v0, checks=checks, ledger=True, curved=True)
 
 

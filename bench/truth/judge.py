@@ -30,7 +30,7 @@ BOUNDS = {"hp-tdg": 1.0, "event-driven": 30.0, "any-order": 30.0}  # largest rat
 ADMISSIBLE = 1e-9  # of the largest force: what a contact may pull, or exceed its cone by
 CURVED = 1.0  # tolerances: the same for friction whose direction turns, between the nodes of its polynomial
 LEDGER = 1e-8  # of the energy that was moved: largest defect,
-LEDGER_SHARE = 0.1  # or so many tolerances: what a rough run may lose
+ROUGH = 1e-7  # where the tolerance is not above this one; rougher runs may lose as much as their tolerance
 FORCE_TIMES = 1000  # random times at which forces are looked at
 WORKERS = 2
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(6)
@@ -208,7 +208,7 @@ def judged(case: Case, seed: int, scheme: str, tol: float) -> Verdict:
         made.faults.append(f"a contact pulls by {pulls:.1e} of the largest force")
     if leaves > max(ADMISSIBLE, CURVED * tol if case.curved else 0.0):
         made.faults.append(f"friction exceeds its cone by {leaves:.1e} of the largest force")
-    if case.ledger and (defect := ledger_defect(sol)) > max(LEDGER, LEDGER_SHARE * tol):
+    if case.ledger and (defect := ledger_defect(sol)) > (LEDGER if tol <= ROUGH else tol):
         made.faults.append(f"energy defect {defect:.1e}")
     made.faults += [said for check in case.checks if (said := check(sol, tol)) is not None]
     if case.again is not None:

@@ -1,10 +1,13 @@
-"""Five promises in one place: a box that comes to rest, long runs, redundant joints, planks that rest on rough feet.
+"""Promises one by one: boxes that come to rest, long runs, redundant joints, ties, planks on rough feet.
 
 box         planar boxes fall on two corners: no error, energy closes, what rests lies flat on the floor
 long_run    an oscillator against a wall, e = 1, 1e3 and 1e4 impacts: ratio at most 1 at tol 1e-10; at 1e-4 and 1e-7
             at most 1, or `sol.message` names the true one
 joint       linkages in maximal coordinates with a joint too many: the motion of scipy in minimal coordinates, and at
             most 1.5 times the steps of the linkage without it
+tie         the slider-crank to 45 ms: corners that land together near 0.0398 s, the motion behind depends on their
+            order; the table of events marks it and `sol.message` counts it
+rest_report boxes in space, with several ends: a body at rest has no events
 plank       a plank on two different rough feet, pushed: stays while any admissible forces hold it (linear programming),
             then slides in closed form; all schemes that locate events
 """
@@ -14,7 +17,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from boxes import energy_returns, stays_outside
+from boxes import energy_returns, silent_at_rest, stays_outside
 from feet import DRAWS, GRAVITY, log_uniform, uniform, wave
 from holding import held_range
 from judge import Case, Job, Verdict, finish, judged, options, run_jobs
@@ -63,7 +66,7 @@ def box(seed: int) -> Case:
         return f"rests {away:.1e} m away from flat" if away > 10.0 * tol else None
 
     size = float(np.hypot(half, b))
-    checks = [lies_flat, stays_outside(size), energy_returns]
+    checks = [lies_flat, silent_at_rest, stays_outside(size), energy_returns]
     start = np.array([0.0, b + half, tilt])
     v0 = np.array([across, 0.0, spin])
     return Case("box", f"mu {mu:.2f}, e {e:.2f}", system, (0.0, 3.0), start, v0, checks=checks, ledger=True)
@@ -384,9 +387,56 @@ def plank_motion(N: np.ndarray, T: np.ndarray, given: dict, push: Signal, span: 
     return made, "slides"
 
 
+# ---- what is reported
+
+TIE, TIE_NEAR = 0.0398, 5e-4  # seconds
+
+
+def tie(seed: int) -> Case:
+    """The slider-crank; the seed changes the end, not the motion."""
+    problem = sl.problems.slider_crank(t_end=0.045 + 0.001 * (seed % 3))
+
+    def marked(sol: sl.Solution, tol: float) -> str | None:
+        rows = sol.events[sol.events["kind"] == "tie"]
+        if not np.any(np.abs(rows["t"] - TIE) < TIE_NEAR):
+            return f"no row `tie` near {TIE} s"
+        return None if "tie" in sol.message else "the message does not count the tie"
+
+    return Case("tie", "slider-crank", problem.system, problem.t_span, problem.q0, problem.v0, checks=[marked])
+
+
+def rest_report(seed: int) -> Case:
+    """A box in space that rests before the end, wherever that is; the first ones differ in their ends alone."""
+    rng = np.random.default_rng([seed, 25])
+    settings = {}
+    ends = (2.0, 3.0, 5.0, 20.0)
+    if seed >= len(ends):
+        settings = {
+            "half_sizes": tuple(rng.uniform(0.03, 0.12, 3).tolist()),
+            "e": uniform(rng, 0.0, 0.4),
+            "mu": uniform(rng, 0.2, 0.9),
+            "orientation": tuple(rng.normal(size=4).tolist()),
+            "velocity": (*rng.uniform(-0.5, 0.5, 2).tolist(), 0.0),
+            "spin": tuple(rng.uniform(-5.0, 5.0, 3).tolist()),
+        }
+    end = ends[seed] if seed < len(ends) else uniform(rng, 2.0, 8.0)
+    problem = sl.problems.tumbling_box(t_end=end, **settings)
+    case = Case("rest_report", f"box in space to {end:.1f} s", problem.system, problem.t_span, problem.q0, problem.v0)
+    case.checks, case.curved = [silent_at_rest], True
+    return case
+
+
 # ---- the figure
 
-CLASSES = {"box": box, "long_run": long_run, "joint": joint, "plank": plank}
+CLASSES = {
+    "box": box,
+    "long_run": long_run,
+    "joint": joint,
+    "tie": tie,
+    "rest_report": rest_report,
+    "plank": plank,
+}
+FEW = {"long_run": 4, "tie": 1, "rest_report": 10}  # most models of these classes
 
 
 def draw(name: str, seed: int) -> Case:
@@ -411,7 +461,7 @@ def main() -> None:
     given = options(__doc__, 50, SCHEMES, CLASSES)
     jobs = []
     for name in given.only:
-        count = min(given.count, 4) if name == "long_run" else given.count
+        count = min(given.count, FEW.get(name, given.count))
         chosen = PLANK_SCHEMES if name == "plank" and tuple(given.scheme) == SCHEMES else given.scheme
         for seed in range(given.seed, given.seed + count):
             jobs += [Job("promise", seed, scheme, tol, (("name", name),)) for scheme in chosen for tol in given.tol]

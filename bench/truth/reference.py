@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
-import os
-import sys
 from collections.abc import Callable
-from pathlib import Path as FilePath
 
 import numpy as np
 from scipy.optimize import brentq
 
-ORACLE = "SALTUS_ORACLE"  # environment variable: folder of harness.py, piecewise DOP853 at 1e-13 by scipy
-ORACLE_FOLDER = "/work/shared/cases/promise"
 SAMPLES = 4000  # places at which guards are looked at between two events
 CLOSEST = 1e-5  # of the span: events of a reference that follow each other faster are not told apart
 NOISE = 1e-12  # of a guard: what leaves zero with a small power of time is rounding at first
@@ -76,20 +70,6 @@ def first_crossing(guards: list[Callable], start: float, end: float, span: float
         if found is None or t < found[0]:
             found = float(t), k
     return found
-
-
-def oracle():
-    """Return the module harness, or None where it is not on this machine."""
-    file = FilePath(os.environ.get(ORACLE, ORACLE_FOLDER)) / "harness.py"
-    if not file.exists():
-        return None
-    if "harness" not in sys.modules:
-        spec = importlib.util.spec_from_file_location("harness", file)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["harness"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["harness"]
 
 
 def alike(one: Reference, two: Reference, change: float, reach: float) -> None:

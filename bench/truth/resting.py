@@ -8,7 +8,10 @@ beam        a beam on collinear feet under a load that travels across and beyond
 table       four to six legs under a load that travels across the diagonals
 chain       masses on doubled strings, pulled up, slack and taut again
 ladder      a smooth ladder that slides down the wall and leaves it, doubled ends
+leaning     a rough ladder under a load that climbs it: it stays
 wheel       a wheel wedged in a rough groove, turned until it spins in place
+undecided   feet of different friction at one place, rods between rough plates, narrow wedges: the motion itself is not
+            unique; forces admissible, energy closed, the order of the contacts without effect
 doubled     problems of the library with exact solutions, some of their contacts written twice
 """
 
@@ -409,6 +412,121 @@ def ladder(seed: int) -> Case:
     return drawn(make, seed, 38)
 
 
+def leaning(seed: int) -> Case:
+    """q = (x, z, angle) of the ladder, rough at the wall and at the floor; a load climbs or swings on it."""
+
+    def make(rng):
+        mass, half = log_uniform(rng, 0.5, 10.0), uniform(rng, 0.5, 2.0)
+        inertia = mass * half**2 * uniform(rng, 0.2, 0.5)
+        angle = uniform(rng, 0.6, 1.3)
+        weight, load = mass * GRAVITY, mass * GRAVITY * uniform(rng, 0.2, 4.0)
+        mus = rng.uniform(0.1, 1.0, 2).tolist()
+        span = uniform(rng, 0.5, 2.0)
+        if rng.random() < 0.6:
+            at = Signal((-half, 2.0 * half / span * uniform(rng, 0.5, 1.0)))  # along the ladder, from its foot
+        else:
+            at = wave(rng, half * uniform(rng, 0.3, 0.9))
+        c, s = float(half * np.cos(angle)), float(half * np.sin(angle))
+        # the wall pushes in x at the upper end (-c, s) beside the centre, the floor in z at the lower one (c, -s)
+        N = np.array([[1.0, 0.0, s * 1.0], [0.0, 1.0, -c]]).T
+        T = np.array([[0.0, 1.0, c], [1.0, 0.0, -s]]).T
+        moment = (load * float(np.cos(angle))) * at
+        loads = [ZERO, constant(-weight - load), moment]
+        for t in np.linspace(0.0, span, 60):
+            now = np.array([float(signal.at(t)) for signal in loads])
+            least, most = held_range(N, T, [0.97 * mu for mu in mus], now, np.array([1.0, 0.0, 0.0]))
+            if not least < 0.0 < most:
+                raise Unfit("it slides")
+        copies = rng.integers(1, 3, 2).tolist()
+        # the angle grows where the ladder is raised: the load turns it as -z does at its place
+        contacts = [
+            sl.Contact(
+                lambda q: q[0] - half * np.cos(q[2]), mu=mus[0], name=f"wall {k}",
+                slip=lambda t, q, v: v[1] + half * np.cos(q[2]) * v[2],
+            )
+            for k in range(copies[0])
+        ] + [
+            sl.Contact(
+                lambda q: q[1] - half * np.sin(q[2]), mu=mus[1], name=f"floor {k}",
+                slip=lambda t, q, v: v[0] - half * np.sin(q[2]) * v[2],
+            )
+            for k in range(copies[1])
+        ]  # fmt: skip
+        columns = [N[:, 0], T[:, 0]] * copies[0] + [N[:, 1], T[:, 1]] * copies[1]
+        heavy = -weight - load
+        system = sl.System(M=[mass, mass, inertia], f=lambda t, q, v: [0.0, heavy, moment(t)], contacts=contacts)
+        drive = [signal.integral() for signal in loads]
+
+        def rest(t):
+            q = np.tile([c, s, angle], (len(t), 1))
+            return q, np.zeros((len(t), 3)), -np.stack([signal.at(t) for signal in drive], axis=-1)
+
+        made = Reference()
+        made.add(0.0, span, rest, "stays")
+        q0 = np.array([c, s, angle])
+        text = f"{sum(copies)} contacts"
+        return Case("leaning", text, system, (0.0, span), q0, np.zeros(3), made, np.array(columns).T)
+
+    return drawn(make, seed, 42)
+
+
+def marked_where_it_slides(sol: sl.Solution, tol: float) -> str | None:
+    """A body that slides on rows of different friction at one place: a row of the events says that it is not unique."""
+    slides = np.abs(sol.v[:, 0]).max() > 1e-6
+    return "no row `not unique`" if slides and not np.any(sol.events["kind"] == "not unique") else None
+
+
+def undecided(seed: int) -> Case:
+    """Models whose accelerations are not unique: only what every admissible motion shares can be judged."""
+    rng = np.random.default_rng([seed, 43])
+    mass = log_uniform(rng, 0.2, 10.0)
+    weight = mass * GRAVITY
+    span = uniform(rng, 0.5, 2.0)
+    kind = ("different feet", "rough slot", "wedge")[seed % 3]
+    pull = (
+        wave(rng, weight * uniform(rng, 0.1, 0.8))
+        if rng.random() < 0.6
+        else Signal((0.0, weight * uniform(rng, 0.2, 1.5)))
+    )
+    up = wave(rng, weight * uniform(rng, 0.1, 0.6)) if rng.random() < 0.4 else ZERO
+    mus = rng.uniform(0.1, 1.0, 4).tolist()
+    n = int(rng.integers(2, 5))
+    contacts = []
+    if kind == "wedge":  # walls so steep that friction holds a particle by itself
+        steep = uniform(rng, 0.15, 0.6)
+        for k, side in enumerate((1.0, -1.0)):
+            normal = [side * float(np.cos(steep)), float(np.sin(steep))]
+            tangent = [-normal[1], normal[0]]
+            contacts.append(
+                sl.Contact(
+                    lambda q, normal=normal: dot(normal, q), mu=mus[k],
+                    slip=lambda t, q, v, tangent=tangent: dot(tangent, v), name=f"wall {k}",
+                )
+            )  # fmt: skip
+    else:
+        for k in range(n):
+            side = -1.0 if kind == "rough slot" and k % 2 else 1.0
+            contacts.append(
+                sl.Contact(
+                    lambda q, side=side: side * q[1], mu=mus[k], slip=lambda t, q, v: v[0], name=f"foot {k}"
+                )
+            )  # fmt: skip
+    order = rng.permutation(len(contacts))
+    if np.array_equal(order, np.arange(len(contacts))):
+        order = order[::-1]
+
+    def f(t, q, v):
+        return [pull(t), up(t) - weight]
+
+    system, again = (sl.System(M=mass, f=f, contacts=c) for c in (contacts, [contacts[k] for k in order]))
+    case = Case(
+        "undecided", f"{kind}, {len(contacts)} contacts", system, (0.0, span), np.zeros(2), np.zeros(2), again=again
+    )
+    case.ledger = True
+    case.checks = [] if kind == "wedge" else [marked_where_it_slides]
+    return case
+
+
 def wheel(seed: int) -> Case:
     """q = (x, z, angle): a wheel between two inclined rough walls; it rests while it can, then spins."""
 
@@ -540,7 +658,9 @@ CLASSES = {
     "table": table,
     "chain": chain,
     "ladder": ladder,
+    "leaning": leaning,
     "wheel": wheel,
+    "undecided": undecided,
     "doubled": doubled,
 }
 

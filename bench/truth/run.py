@@ -1,7 +1,8 @@
 """make long: every figure of truth at its full count, and the table of the last run in RESULTS.md.
 
-`python run.py` runs all; `python run.py feet boxes --share 0.05` some of them with a twentieth of their models. A figure
-is a script that prints its rows, ends with a summary line and exits with 0 where everything was kept.
+`python run.py` runs all; `python run.py feet boxes --share 0.05 --results /tmp/some.md` some of them with a twentieth
+of their models. A figure is a script that prints its rows, ends with a summary line and exits with 0 where everything
+was kept.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
 import platform
 import subprocess
 import sys
@@ -28,9 +28,12 @@ ALONE = ("slow_accumulations",)  # figures with their own command line
 def commit() -> str:
     """The commit that is measured, marked where files differ from it."""
     git = ["git", "-C", str(FOLDER)]
-    name = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    changed = subprocess.run([*git, "status", "--porcelain", "--", "../../src"], capture_output=True, text=True).stdout
-    return (name or "unknown") + (" with changes in src" if changed.strip() else "")
+
+    def said(*command: str) -> str:
+        return subprocess.run([*git, *command], capture_output=True, text=True).stdout.strip()  # noqa: S603
+
+    changed = said("status", "--porcelain", "--", "../../src")
+    return (said("rev-parse", "--short", "HEAD") or "unknown") + (" with changes in src" if changed else "")
 
 
 def ran(name: str, share: float, workers: int) -> tuple[list[Verdict], str, int, float]:
@@ -42,7 +45,7 @@ def ran(name: str, share: float, workers: int) -> tuple[list[Verdict], str, int,
         if name in COUNTS:
             count = max(1, round(share * COUNTS[name]))
             command += ["--count", str(count), "--store", str(store), "--workers", str(workers)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
         assert process.stdout is not None
         last = ""
         for line in process.stdout:
@@ -70,6 +73,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="figure", help=", ".join(names))
     parser.add_argument("--share", type=float, default=1.0, help="of the full counts")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="file of the table")
     parser.add_argument("--rows", type=int, default=10, help="worst rows kept per figure")
     given = parser.parse_args()
     chosen = given.names or names
@@ -77,8 +81,8 @@ def main() -> None:
         "# Truth: the last run of `make long`",
         "",
         f"Commit {commit()}, {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC, Python "
-        f"{platform.python_version()}, {given.share:g} of the full counts. Ratio = mean error / (tol (1 + max)) of q, v "
-        "and the total impulse; at most 1 for HpTDG and 30 for the other schemes. How models are drawn and judged "
+        f"{platform.python_version()}, {given.share:g} of the full counts. Ratio = mean error / (tol (1 + max)) of q, "
+        "v and the total impulse; at most 1 for HpTDG and 30 for the other schemes. How models are drawn and judged "
         "stands in the scripts of this folder.",
         "",
     ]
@@ -92,8 +96,8 @@ def main() -> None:
         if verdicts:
             parts += [f"## {name}", "", *table(verdicts), "", *worst(verdicts, given.rows), ""]
     lines += ["| figure | | summary | time |", "|---|---|---|---|", *summaries, "", *parts]
-    RESULTS.write_text("\n".join(lines).rstrip() + "\n")
-    print(f"written to {RESULTS}")
+    given.results.write_text("\n".join(lines).rstrip() + "\n")
+    print(f"written to {given.results}")
     sys.exit(0 if met else 1)
 
 
