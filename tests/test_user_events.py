@@ -472,5 +472,6 @@ def test_resets_that_happen_together_act_one_after_the_other(scheme):
     )  # fmt: skip
     t = math.sqrt(0.5)
     assert list(sol.events["contact"]) == ["faster", "back"]
-    np.testing.assert_allclose(sol(t, side="-").v, -2.0 * t, rtol=1e-9)
+    np.testing.assert_allclose(sol.events["t"], t, rtol=1e-12)
+    np.testing.assert_allclose(sol(sol.events["t"][0], side="-").v, -2.0 * t, rtol=1e-9)
     np.testing.assert_allclose(sol(sol.events["t"][0]).v, 4.0 * t, rtol=1e-9)

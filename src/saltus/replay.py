@@ -22,6 +22,7 @@ from saltus.status import Status
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
 
+REFUSED = 10.0  # how much longer than the last step those were that were refused before it
 HELD = 1e-9  # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
 MOST_ROWS = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
 
@@ -34,7 +35,8 @@ def explain(
     if status is Status.SLIDING_MODE:
         found = slides(model, t, h, state)
         return f"{found.sentence if found else status.sentence} {where[0].upper()}{where[1:]}", None
-    cause = None if error is not None else _call_functions(model, t, h, state)
+    longest = REFUSED * h if status is Status.STEP_TOO_SMALL else h
+    cause = None if error is not None else _call_functions(model, t, longest, state)
     if cause is None and (error is not None or status is Status.NONFINITE):
         cause = _replay(model, plan, t, h, state) or error
     if cause is not None:

@@ -239,8 +239,9 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     if kind == CROSSES:
         cross_together(model, settings, t, size, which, frame)
     for k in range(ne):
-        fired[k] = fired[k] if kind == CROSSES else 0.0
-        if fired[k] == 0.0:
+        if kind != CROSSES and marks[frames.STILL] == 0.0:  # an impact at the same time takes nothing from them
+            fired[k] = 0.0
+        if kind != CROSSES or fired[k] == 0.0:
             continue
         new_event(t_end, nc + k, EVENT, 0, 0, P, P, P, record)
         if layout[layout[EVENT_TABLE] + 3 * k + 1] == 1:
