@@ -63,7 +63,7 @@ from saltus.status import Status
 DRIFTED = int(Status.DRIFT_TOO_LARGE)
 DIGITS = 1e-12  # of the coordinates: digits of a gap that a drift may always have
 PIECES = 2  # the smooth part of a step, and a window or an accumulation behind it
-EVENTS = 6  # most events of a contact at one end of a step
+EVENTS = 8  # most events of a contact at one end of a step
 
 
 def dense_size(layout, most_nodes: int) -> int:
