@@ -18,7 +18,17 @@ from saltus.errors import SettingError
 from saltus.layout import NC, NJ, NQ, NV
 from saltus.march import SMALLEST
 from saltus.profile import quadratic
-from saltus.record import EVENT_AFTER, EVENT_BEFORE, EVENT_COUNT, EVENT_ENERGY, EVENT_IMPULSE, GAIN, KIND_NAMES, TIE
+from saltus.record import (
+    EVENT_AFTER,
+    EVENT_BEFORE,
+    EVENT_COUNT,
+    EVENT_ENERGY,
+    EVENT_IMPULSE,
+    GAIN,
+    KIND_NAMES,
+    NOT_UNIQUE,
+    TIE,
+)
 from saltus.status import Status
 from saltus.system import System
 
@@ -700,6 +710,12 @@ def build_solution(
     ties = events[:, 2] == TIE
     if ties.any():
         message = f"{message} {_ties(table[ties])}"
+    open_ones = table[events[:, 2] == NOT_UNIQUE]
+    if len(open_ones):
+        message = (
+            f"{message} The motion is not unique from t = {open_ones['t'][0]:.9g} s on, where contact "
+            f"{str(open_ones['contact'][0])!r} shares forces: what sticks was kept, else the shortest forces."
+        )
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,

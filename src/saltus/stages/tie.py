@@ -8,7 +8,7 @@ the one that strikes, both are corners of a face that lands flat, parted by roun
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, NC, NQ, NR, NV, NW, SIZE
@@ -17,7 +17,7 @@ from saltus.record import TIE
 from saltus.reporting import new_event
 from saltus.stages import frame as frames
 from saltus.stages.border import BY_LEFT, border
-from saltus.stages.frame import ATOL, FOUND, RTOL, part
+from saltus.stages.frame import ATOL, FOUND, POSITION_SCALE, RTOL, VELOCITY_SCALE, part, promised
 from saltus.stages.interval import HOLD_AT, LARGEST, REST
 
 RESOLVED = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
@@ -55,7 +55,11 @@ def find_ties(model, reaction, settings, t, h, frame, iwork, record):
     length, members, fastest = 0.0, 0, 0.0
     for i in range(nq):
         length = larger(length, abs(q[i]))
-    resolution = settings[ATOL] + settings[RTOL] * length
+    position, velocity = promised(layout, settings, POSITION_SCALE), promised(layout, settings, VELOCITY_SCALE)
+    least = position[0]
+    for i in range(nq):
+        least = smaller(least, position[i])
+    resolution = settings[ATOL] * least + settings[RTOL] * length
     for k in range(nc):
         mark[k] = 0
         if index[k] == SLIP or index[k] == STICK:
@@ -100,7 +104,7 @@ def find_ties(model, reaction, settings, t, h, frame, iwork, record):
             return -status
         differs = False
         for i in range(nv):
-            scale = settings[ATOL] + settings[RTOL] * larger(abs(together[i]), abs(v[i]))
+            scale = settings[ATOL] * velocity[i] + settings[RTOL] * larger(abs(together[i]), abs(v[i]))
             differs = differs or abs(after[i] - together[i]) > larger(scale, SAME * jump)
         if differs:
             ties += 1
