@@ -643,10 +643,12 @@ def doubled(seed: int) -> Case:
     marks = np.unique(np.concatenate([problem.t_span, inside]))
     for start, end in itertools.pairwise(marks.tolist()):
         made.add(start, end, motion, "exact")
-    return Case(
+    case = Case(
         "doubled", f"{problem.name}, {copied} contacts", system, problem.t_span, problem.q0, problem.v0, made,
         np.concatenate([total[k] for k in order], axis=1),
     )  # fmt: skip
+    case.curved = max(sizes) > 2  # friction in space turns while it slides
+    return case
 
 
 CLASSES = {
