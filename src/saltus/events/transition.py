@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, unit
+from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE, lagrange_weights
@@ -15,6 +15,7 @@ from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 RELEASED, STOPPED, BROKE, LOST = 1, 2, 3, 4
 ROUNDING = 1e-13  # of the largest forces and speeds: what is smaller has no sign
 BISECTIONS = 60
+GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place between two samples
 
 
 @unit(F(MODEL, I, I, A, A, A, A, I))
@@ -45,6 +46,55 @@ def watched(model, contact, kind, weights, direction, R, U, n):
     return model.constants[LAW_FLOATS * contact + 1] * normal - sqrt(square)
 
 
+@unit(F(MODEL, I, I, A, A, A, A, F, F, A))
+def first_below(model, contact, kind, c, direction, R, U, floor, before, weights):
+    """Return the first place up to `before` at which what is watched falls below the floor, or NONE.
+
+    Samples are the nodes and the places halfway between them; where one lies lower than both of its neighbours, the
+    lowest place around it is looked for, so that no short excursion is passed.
+    """
+    n = c.shape[0]
+    lagrange_weights(c, 0.0, weights)
+    value = watched(model, contact, kind, weights, direction, R, U, n)
+    earlier, early_value, low, low_value = 0.0, value, 0.0, value
+    for sample in range(2 * (n - 1)):
+        node = sample // 2 + 1
+        s = smaller(0.5 * (c[node - 1] + c[node]) if sample % 2 == 0 else c[node], before)
+        lagrange_weights(c, s, weights)
+        value = watched(model, contact, kind, weights, direction, R, U, n)
+        begin, high = low, s if value < floor else NONE
+        bend = larger(early_value, value) - low_value
+        if high == NONE and low_value < early_value and low_value <= value and low_value - bend < floor:
+            # golden sections towards the lowest place
+            left, right = earlier, s
+            for _ in range(GOLDEN_SECTIONS):
+                first, second = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+                lagrange_weights(c, first, weights)
+                value_first = watched(model, contact, kind, weights, direction, R, U, n)
+                lagrange_weights(c, second, weights)
+                if value_first < watched(model, contact, kind, weights, direction, R, U, n):
+                    right = second
+                else:
+                    left = first
+            middle = 0.5 * (left + right)
+            lagrange_weights(c, middle, weights)
+            if watched(model, contact, kind, weights, direction, R, U, n) < floor:
+                begin, high = earlier, middle
+        if high < NONE:
+            for _ in range(BISECTIONS):
+                middle = 0.5 * (begin + high)
+                lagrange_weights(c, middle, weights)
+                if watched(model, contact, kind, weights, direction, R, U, n) >= 0.0:
+                    begin = middle
+                else:
+                    high = middle
+            return high
+        if s >= before:
+            return NONE
+        earlier, early_value, low, low_value = low, low_value, s, value
+    return NONE
+
+
 @unit(F(MODEL, A, J, A, A, A, F, F, J, J, A))
 def transition(model, c, index, direction, R, U, speed, load, shared, found, weights):
     """Return the place s in (0, 1] of the first transition, or NONE; found: contact and kind.
@@ -71,29 +121,10 @@ def transition(model, c, index, direction, R, U, speed, load, shared, found, wei
                     continue
                 kind = STOPPED if index[contact] == SLIP else BROKE
             floor = -ROUNDING * (speed if kind == STOPPED else force)
-            low = 0.0
-            for place in range(2 * (n - 1)):
-                # halfway between two nodes, then the node itself
-                node = place // 2 + 1
-                halfway = place % 2 == 0
-                s = 0.5 * (c[node - 1] + c[node]) if halfway else c[node]
-                if s >= best:
-                    break
-                lagrange_weights(c, s, weights)
-                if watched(model, contact, kind, weights, direction, R, U, n) >= floor:
-                    low = s
-                    continue
-                high = s
-                for _ in range(BISECTIONS):
-                    middle = 0.5 * (low + high)
-                    lagrange_weights(c, middle, weights)
-                    if watched(model, contact, kind, weights, direction, R, U, n) >= 0.0:
-                        low = middle
-                    else:
-                        high = middle
-                best = high
+            place = first_below(model, contact, kind, c, direction, R, U, floor, smaller(best, 1.0), weights)
+            if place < best:
+                best = place
                 found[0], found[1] = contact, kind
-                break
     return best
 
 

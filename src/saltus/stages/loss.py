@@ -27,6 +27,7 @@ CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more 
 BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
 FARTHEST_AHEAD = 0.5  # of the way to the place where the loss was seen
 REFINEMENTS = 60  # of its place
+GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place between two samples
 NARROW = 1e-14  # of the flight: width of the place at the end
 
 
@@ -68,70 +69,93 @@ def margin_at(model, settings, c, t, h, s, frame, iwork, record):
     return powers[MARGIN] / larger(powers[LOAD], 1e-300) + LEVEL if status == 0 else -1.0
 
 
+@unit(F(MODEL, A, A, F, A, J, J))
+def least_spare(model, c, R, s, weights, shared, found):
+    """Return the least of what contacts with shared forces can spare at a place, by polynomials; found[0]: which."""
+    lagrange_weights(c, s, weights)
+    least = 1e300
+    for k in range(model.layout[NC]):
+        if shared[k] == 1:
+            room = spare(model, R, weights, k)
+            if room < least:
+                least, found[0] = room, k
+    return least
+
+
 @unit(F(MODEL, A, A, F, F, F, A, J, RECORD))
 def first_loss(model, settings, c, t, h, before, frame, iwork, record):
-    """Return the place below `before` at which the last admitted split is lost, or NONE; write found[0] and AHEAD."""
+    """Return the place up to `before` at which the last admitted split is lost, or NONE; write found[0] and AHEAD.
+
+    Polynomials of the forces tell where to look: at places with little to spare, and between samples where they have
+    less than at both. There the margin itself is asked for.
+    """
     layout = model.layout
     nc, n = layout[NC], c.shape[0]
-    marks, R = part(settings, frame, frames.MARKS), part(settings, frame, frames.NODE_FORCES)
-    weights = vec(part(settings, frame, frames.WEIGHTS), 0, n)
+    R, weights = part(settings, frame, frames.NODE_FORCES), vec(part(settings, frame, frames.WEIGHTS), 0, n)
     shared, found = ivec(iwork, frames.I_AHEAD * nc, nc), ivec(iwork, frames.I_VECTORS * nc, FOUND)
     at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (layout[NV] + nc) + nc
     now = not_unique(layout, ivec(iwork, at, iwork.shape[0] - at))
-    load = remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
+    clear = CLEAR * remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
     for k in range(nc):
         shared[k] = now[k]  # `margin_at` writes anew
-    low, low_margin = 0.0, 0.0
-    for place in range(2 * (n - 1) + 1):
+    earlier, early_room, low, low_room = 0.0, 0.0, 0.0, 0.0
+    for sample in range(2 * (n - 1) + 1):
         # the beginning, then halfway between two nodes and the nodes themselves
-        node = (place + 1) // 2
-        s = c[node] if place % 2 == 0 else 0.5 * (c[node - 1] + c[node])
-        if s >= before and place > 0:
-            if low >= before:
-                break
-            s = before
-        lagrange_weights(c, s, weights)
-        least = 1e300
-        for k in range(nc):
-            if shared[k] == 1:
-                room = spare(model, R, weights, k)
-                if room < least:
-                    least, found[0] = room, k
-        if least > CLEAR * load:
-            low, low_margin = s, 1.0
-            continue
-        margin = margin_at(model, settings, c, t, h, s, frame, iwork, record)
-        if margin >= 0.0:
-            low, low_margin = s, margin
-            continue
-        if place == 0:
-            marks[frames.AHEAD] = FARTHEST_AHEAD * (c[1] - c[0]) * h
-            return 0.0
-        seen, high, high_margin, side = s, s, margin, 0
-        if low_margin == 1.0:
-            low_margin = margin_at(model, settings, c, t, h, low, frame, iwork, record)
-        below, above = low_margin, high_margin
-        for k in range(REFINEMENTS):
-            if high - low <= NARROW:
-                break
-            s = 0.5 * (low + high)
-            if k % 3 != 2 and below > above:
-                s = high - above * (high - low) / (above - below)
-                s = larger(low + 0.1 * NARROW, smaller(high - 0.1 * NARROW, s))
-            if not low < s < high:
-                break
-            margin = margin_at(model, settings, c, t, h, s, frame, iwork, record)
-            # Illinois: the end that stays twice counts half
-            if margin >= 0.0:
-                above = 0.5 * above if side == 1 else above
-                low, below, side = s, margin, 1
-            else:
-                below = 0.5 * below if side == -1 else below
-                high, above, side = s, margin, -1
-        way = larger(seen - high, NARROW)
-        marks[frames.AHEAD] = smaller(BEYOND / larger(-high_margin, 1e-300), FARTHEST_AHEAD) * way * h
-        return high
+        node = (sample + 1) // 2
+        s = smaller(c[node] if sample % 2 == 0 else 0.5 * (c[node - 1] + c[node]), before)
+        room = least_spare(model, c, R, s, weights, shared, found)
+        if room <= clear and margin_at(model, settings, c, t, h, s, frame, iwork, record) < 0.0:
+            return place_of_loss(model, settings, c, t, h, low, s, frame, iwork, record)
+        bend = larger(early_room, room) - low_room
+        if sample > 1 and low_room < early_room and low_room <= room and low_room - bend <= clear:
+            left, right = earlier, s
+            for _ in range(GOLDEN_SECTIONS):
+                first, second = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+                ahead = least_spare(model, c, R, first, weights, shared, found)
+                if ahead < least_spare(model, c, R, second, weights, shared, found):
+                    right = second
+                else:
+                    left = first
+            middle = 0.5 * (left + right)
+            if least_spare(model, c, R, middle, weights, shared, found) <= clear:
+                if margin_at(model, settings, c, t, h, middle, frame, iwork, record) < 0.0:
+                    return place_of_loss(model, settings, c, t, h, earlier, middle, frame, iwork, record)
+        if s >= before:
+            break
+        earlier, early_room, low, low_room = low, low_room, s, room
     return NONE
+
+
+@unit(F(MODEL, A, A, F, F, F, F, A, J, RECORD))
+def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
+    """Return the place between low and high at which the margin vanishes; write how far AHEAD the law is clear."""
+    marks = part(settings, frame, frames.MARKS)
+    below = margin_at(model, settings, c, t, h, low, frame, iwork, record)
+    above = margin_at(model, settings, c, t, h, high, frame, iwork, record)
+    if not below >= 0.0:  # it is lost where the flight begins
+        marks[frames.AHEAD] = FARTHEST_AHEAD * larger(high - low, c[1] - c[0]) * h
+        return low
+    seen, depth, side = high, -above, 0
+    for k in range(REFINEMENTS):
+        if high - low <= NARROW:
+            break
+        s = 0.5 * (low + high)
+        if k % 3 != 2 and below > above:
+            s = high - above * (high - low) / (above - below)
+            s = larger(low + 0.1 * NARROW, smaller(high - 0.1 * NARROW, s))
+        if not low < s < high:
+            break
+        margin = margin_at(model, settings, c, t, h, s, frame, iwork, record)
+        # Illinois: the end that stays twice counts half
+        if margin >= 0.0:
+            above = 0.5 * above if side == 1 else above
+            low, below, side = s, margin, 1
+        else:
+            below = 0.5 * below if side == -1 else below
+            high, above, side = s, margin, -1
+    way = larger(seen - high, NARROW)
+    marks[frames.AHEAD] = smaller(BEYOND / larger(depth, 1e-300), FARTHEST_AHEAD) * way * h
+    return high
 
 
 @unit(I(MODEL, STAGED, A, F, F, A, J, RECORD))
