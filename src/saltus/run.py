@@ -190,7 +190,8 @@ class Run:
         file: Checkpoint | None, limits: Limits,
     ):  # fmt: skip
         control, keep = settings.control, settings.keep
-        self.limits, self.sliding_h = limits, None  # size of the steps along a sliding mode, once one was seen
+        self.limits = limits
+        self.sliding_h: float | None = None  # size of the steps along a sliding mode, once one was seen
         plan = ready_plan(settings.scheme, model.layout, control.kernel)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.given = settings.scheme  # the plan may have been made for an equal one
