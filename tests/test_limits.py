@@ -154,6 +154,17 @@ def test_a_steep_slope_is_no_jump(scheme):
     np.testing.assert_allclose(sol.q[-1], 1.1, rtol=0.0, atol=1e-4)
 
 
+@pytest.mark.parametrize("scheme", SEEKERS.values(), ids=SEEKERS)
+def test_a_long_run_across_a_jump_that_never_holds_it_is_no_chattering(scheme):
+    # friction of 1 N on an oscillator that a force of 12 N drives at half its frequency: it turns, but never sticks
+    def force(t, q, v):
+        return [-4.0 * q[0] - np.sign(v[0]) + 12.0 * np.cos(t)]
+
+    sol = sl.solve(sl.System(M=1.0, f=force), (0.0, 300.0), 4.0, 0.0, scheme=scheme, tol=1e-4)
+    assert sol.success
+    assert np.abs(sol.q[-len(sol.t) // 4 :]).max() == pytest.approx(4.0, abs=0.5)
+
+
 # ---- the search itself
 
 

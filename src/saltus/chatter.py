@@ -68,34 +68,49 @@ class _Jump:
 
 
 def sliding_mode(
-    acceleration: Acceleration, q_dot: Callable, t: float, h: float, q: np.ndarray, v: np.ndarray
-) -> SlidingMode | None:
+    acceleration: Acceleration, q_dot: Callable, t: float, h: float, q: np.ndarray, v: np.ndarray,
+    components: Sequence[int] | None = None,
+) -> SlidingMode | None:  # fmt: skip
     """Return the sliding mode near a state that steps of about h [s] do not leave, None where there is none.
 
-    acceleration(t, q, v) gives all accelerations, q_dot(q, v) the rates of the coordinates.
+    acceleration(t, q, v) gives all accelerations, q_dot(q, v) the rates of the coordinates; components are the
+    velocities to look at, all of them by default.
     """
     a = np.abs(acceleration(t, q, v))
-    for i in range(min(len(v), MOST_PROBED)):
+    for i in range(min(len(v), MOST_PROBED)) if components is None else components:
         # the acceleration may be small on this side and large on the other
         reach = max(REACH * h * float(a.max()), 8.0 * np.spacing(abs(v[i])))
         for _ in range(2):
             sides = (acceleration(t, q, _moved(v, i, x)) for x in (-reach, reach))
             reach = max(reach, REACH * h * max(float(np.abs(side[i])) for side in sides))
-        found = _jump(acceleration, t, q, v, i, reach)
+        found = _pushed_back(acceleration, q_dot, t, q, h, v, i, reach)
         if found is None:
             continue
-        later = _jump(acceleration, t + h, q + h * q_dot(q, v), v, i, 2.0 * reach)
-        if later is None:
-            continue  # the surface moves away faster than the velocity could follow
-        motion = (later.distance - found.distance) / h
-        n, aside = _normal(acceleration, t, q, v, i, found, reach), max(BESIDE * reach, 8.0 * np.spacing(abs(v[i])))
-        below, above = (acceleration(t, q, _moved(v, i, found.distance + x)) for x in (-aside, aside))
-        if n @ above < motion < n @ below:
-            others = (int(j) for j in np.flatnonzero(n) if j != i)
-            place = float(v[i] + found.distance)
-            place = 0.0 if abs(place) < aside else place
-            return SlidingMode((i, *others), place, float(below[i]), float(above[i]))
+        # a motion that stays there finds the same some steps before and behind; one that passes does not
+        around = ((t + x, q + x * q_dot(q, v)) for x in (-REACH * h, REACH * h))
+        if all(_pushed_back(acceleration, q_dot, *place, h, v, i, 2.0 * reach) is not None for place in around):
+            return found
     return None
+
+
+def _pushed_back(
+    acceleration: Acceleration, q_dot: Callable, t: float, q: np.ndarray, h: float, v: np.ndarray, i: int, reach: float
+) -> SlidingMode | None:
+    """Return the sliding mode along one velocity: a surface within the reach, to which both of its sides push."""
+    found = _jump(acceleration, t, q, v, i, reach)
+    if found is None:
+        return None
+    later = _jump(acceleration, t + h, q + h * q_dot(q, v), v, i, 2.0 * reach)
+    if later is None:
+        return None  # the surface moves away faster than the velocity could follow
+    motion = (later.distance - found.distance) / h
+    n, aside = _normal(acceleration, t, q, v, i, found, reach), max(BESIDE * reach, 8.0 * np.spacing(abs(v[i])))
+    below, above = (acceleration(t, q, _moved(v, i, found.distance + x)) for x in (-aside, aside))
+    if not n @ above < motion < n @ below:
+        return None
+    others = (int(j) for j in np.flatnonzero(n) if j != i)
+    place = float(v[i] + found.distance)
+    return SlidingMode((i, *others), 0.0 if abs(place) < aside else place, float(below[i]), float(above[i]))
 
 
 def _moved(v: np.ndarray, i: int, distance: float) -> np.ndarray:
@@ -146,6 +161,13 @@ def _normal(
 
 
 # ---- what alternates
+
+
+def restless(v: np.ndarray, most: int) -> list[int]:
+    """Return the velocities that turned around in the last steps, those that did so most often first."""
+    change = np.diff(v[-LAST - 1 :], axis=0)
+    turns = np.sum(change[1:] * change[:-1] < 0.0, axis=0)
+    return [int(i) for i in np.argsort(-turns, kind="stable")[:most] if turns[i] > 0]
 
 
 def described(t: np.ndarray, v: np.ndarray, events: Sequence[tuple[float, str, str]]) -> str:

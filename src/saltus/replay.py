@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -102,33 +103,39 @@ def _diagnosed(model: CompiledModel, plan: SchemePlan, status: Status, t: float,
 # ---- velocities that slide along a jump of the force
 
 
-def slides(model: CompiledModel, t: float, h: float, state: State) -> SlidingMode | None:
+def slides(
+    model: CompiledModel, t: float, h: float, state: State, components: Sequence[int] | None = None
+) -> SlidingMode | None:
     """Return the sliding mode near a state that steps of about h do not leave, None where there is none."""
     layout, units = model.layout, model.interpreted()
     nc, nj, nr = (int(layout[k]) for k in (NC, NJ, NR))
     rate = model.functions.get("q_dot")
 
-    def acceleration(t, q, v):
-        f, g = np.zeros(len(v)), np.zeros(nc + nj)
-        units.force(t, q, v, units.par, f)
+    @functools.lru_cache(maxsize=2)
+    def answers(t: float, place: bytes) -> np.ndarray:
+        """Return the matrix that gives accelerations of forces; what is held takes its share, without friction."""
+        q, g = np.frombuffer(place).copy(), np.zeros(nc + nj)
         W, _, M = _kinematics(model, t, q)
-        a = np.linalg.solve(M, f)
-        if nr == 0:
-            return a
         units.gap(t, q, units.par, g)
         closed = np.flatnonzero(g[:nc] <= HELD * (1.0 + np.abs(q).max()))
         held = [*(int(layout[layout[CONTACT_ROW] + c]) for c in closed), *range(nr - nj, nr)]
+        made = np.linalg.solve(M, np.eye(len(M)))
         if not held:
-            return a
-        # what is held takes its share of the force, without friction
-        X = np.linalg.solve(M, W[held].T)
-        return a - X @ np.linalg.pinv(W[held] @ X) @ (W[held] @ a)
+            return made
+        X = made @ W[held].T
+        return made - X @ np.linalg.pinv(W[held] @ X) @ X.T
+
+    def acceleration(t, q, v):
+        f = np.zeros(len(v))
+        units.force(t, q, v, units.par, f)
+        return answers(t, q.tobytes()) @ f
 
     try:
         with np.errstate(all="ignore"):
             found = sliding_mode(
-                acceleration, lambda q, v: v if rate is None else rate(t, q, v), t, h, state.q.copy(), state.v.copy()
-            )
+                acceleration, lambda q, v: v if rate is None else rate(t, q, v), t, h, state.q.copy(), state.v.copy(),
+                components,
+            )  # fmt: skip
     except (FunctionError, np.linalg.LinAlgError, ArithmeticError, ValueError):
         return None  # a state beside this one at which the model has no values is no proof of anything
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus import march as marching
-from saltus.chatter import described
+from saltus.chatter import described, restless
 from saltus.compile import seam
 from saltus.compile.types import Control, Record, State
 from saltus.compile.worker import ready_all
@@ -59,8 +59,9 @@ CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C
 FIRST_ROWS = 1024
 MOST_ROWS = 20_000_000  # reserved at once; more is reserved by doubling
 GROWTH = 4  # of the number of steps from one chunk to the next, so that a run is looked at early
-LOOK_AFTER = 200  # attempts between two looks at the pace of a run
+LOOK_AFTER = 200  # attempts before the first look at the pace of a run, twice as many before the next one, and so on
 SUSPICIOUS = 2000  # attempts that a run would still need at its present pace, for a sliding mode to be looked for
+MOST_SUSPECTS = 16  # velocities that are looked at, because each of them takes some evaluations of the force
 CERTAIN = 2  # looks in a row that find a sliding mode
 STUCK_AFTER, STUCK_SHARE = 100_000, 1e-9  # attempts within which a run must advance by this share of its span
 ERRORS = {
@@ -152,7 +153,7 @@ class _Pace:
     """How fast a run advances, looked at between two entries of the march."""
 
     def __init__(self, run: Run):
-        self.run, self.found = run, 0
+        self.run, self.found, self.wait = run, 0, LOOK_AFTER
         self.last = self.mark = self._now()
 
     def _now(self) -> tuple[int, int, float]:
@@ -162,25 +163,29 @@ class _Pace:
     def look(self) -> Status:
         """Return how a run ends that will not reach its end; OK where it goes on. Counted grids always do."""
         run, now = self.run, self._now()
+        if run.tally[marching.STEPS] >= 0:
+            return Status.OK
+        if now[0] - self.mark[0] >= STUCK_AFTER:
+            span = float(run.clock[marching.END] - run.clock[marching.BEGIN])
+            if now[2] - self.mark[2] < STUCK_SHARE * span:
+                return Status.CHATTERING
+            self.mark = now
         made, accepted, advance = (new - old for new, old in zip(now, self.last, strict=True))
-        if run.tally[marching.STEPS] >= 0 or made < LOOK_AFTER:
+        if made < self.wait:
             return Status.OK
         self.last = now
-        span = float(run.clock[marching.END] - run.clock[marching.BEGIN])
         if made * (float(run.clock[marching.END]) - now[2]) > SUSPICIOUS * advance:
             from saltus.replay import slides  # here, because most runs advance
 
             h = advance / accepted if accepted and advance > 0.0 else float(run.clock[marching.H])
-            self.found = self.found + 1 if slides(run.model, now[2], h, run.state) is not None else 0
+            seen = restless(run.tables.kept(run.tally).v, MOST_SUSPECTS) or range(min(len(run.state.v), MOST_SUSPECTS))
+            found = slides(run.model, now[2], h, run.state, seen) is not None
+            self.found, self.wait = (self.found + 1, LOOK_AFTER) if found else (0, 2 * self.wait)
             if self.found == CERTAIN:
                 run.sliding_h = h
                 return Status.SLIDING_MODE
         else:
             self.found = 0
-        if now[0] - self.mark[0] >= STUCK_AFTER:
-            if now[2] - self.mark[2] < STUCK_SHARE * span:
-                return Status.CHATTERING
-            self.mark = now
         return Status.OK
 
 
@@ -192,7 +197,8 @@ class Run:
         file: Checkpoint | None, limits: Limits,
     ):  # fmt: skip
         control, keep = settings.control, settings.keep
-        self.limits, self.sliding_h = limits, None  # size of the steps along a sliding mode, once one was seen
+        self.limits = limits
+        self.sliding_h: float | None = None  # size of the steps along a sliding mode, once one was seen
         plan = ready_plan(settings.scheme, model.layout, control.kernel).over(model, problem.t_span, problem.q0)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.given = settings.scheme  # the plan may have been made for an equal one

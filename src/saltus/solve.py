@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import numbers
 import os
 from collections.abc import Sequence
@@ -271,6 +272,7 @@ def _limits(max_steps, max_memory, settings: Settings) -> Limits:
     return Limits(None if max_steps is None else int(max_steps), float(max_memory))
 
 
+@functools.cache
 def _machine_memory() -> float:
     """Return the memory of the machine [bytes], a modest one where the system does not say."""
     try:

@@ -44,11 +44,14 @@ def _series(made: Tableau) -> _Weights:
     return _Weights(inverse @ made.interpolation(x), inverse @ (once / x[:, None]), inverse @ (twice / x[:, None] ** 2))
 
 
-def _weights(made: Tableau, x: np.ndarray) -> _Weights:
-    basis, x = legendre.legvander(2.0 * x - 1.0, made.stages - 1), x[:, None]
+def _weights(made: Tableau, x: np.ndarray, *wanted: str) -> list[np.ndarray]:
+    """Return the wanted ones of the weights at places x."""
+    basis, factors = legendre.legvander(2.0 * x - 1.0, made.stages - 1), {"value": 1.0, "once": x, "twice": x * x}
     # einsum, because for thin matrices the threads of a matrix product cost more than they save
-    value, once, twice = (np.einsum("nk,kj->nj", basis, one) for one in _series(made))
-    return _Weights(value, x * once, x * x * twice)
+    series = _series(made)
+    return [
+        np.einsum("nk,kj->nj", basis, getattr(series, name)) * np.reshape(factors[name], (-1, 1)) for name in wanted
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,14 +109,14 @@ def interpolate(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple
     for steps in _steps(tableaux, s, h, block, side):
         made, x, length = steps.made, steps.x, steps.length
         q_0, v_0, a = steps.mine(steps.q), steps.mine(steps.v), steps.mine(steps.a)
-        weights = _weights(made, x)
-        v[steps.rows] = v_0 + length * _combined(weights.once, a)
+        once, twice = _weights(made, x, "once", "twice")
+        v[steps.rows] = v_0 + length * _combined(once, a)
         if steps.q_dot is None:
-            middle = q_0 + length * x[:, None] * v_0 + length**2 * _combined(weights.twice, a)
-            reached = q_0 + length * v_0 + length**2 * _combined(_weights(made, np.ones(1)).twice, a)
+            middle = q_0 + length * x[:, None] * v_0 + length**2 * _combined(twice, a)
+            reached = q_0 + length * v_0 + length**2 * _combined(_weights(made, np.ones(1), "twice")[0], a)
         else:
             q_dot = steps.mine(steps.q_dot)
-            middle = q_0 + length * _combined(weights.once, q_dot)
+            middle = q_0 + length * _combined(once, q_dot)
             reached = q_0 + length * _combined(made.b[None], q_dot)
         # the end of a piece is the beginning of the next one, or the node
         ends = np.concatenate([steps.q[:, 1:], end.q[steps.rows][:, None]], axis=1)
@@ -126,12 +129,13 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
     """Return the forces of all rows at s and their integral since the beginning of the step."""
     force, impulse = np.zeros((len(s), rows)), np.zeros((len(s), rows))
     for steps in _steps(tableaux, s, h, block, side):
-        made, mine, weights = steps.made, steps.mine(steps.r), _weights(steps.made, steps.x)
+        made, mine = steps.made, steps.mine(steps.r)
+        value, once = _weights(made, steps.x, "value", "once")
         durations = (steps.places[:, :, 1] - steps.places[:, :, 0]) * h[steps.rows]
         sums = np.cumsum(durations[:, :, None] * np.einsum("k,npkj->npj", made.b, steps.r), axis=1)
         before = steps.mine(np.concatenate([np.zeros_like(sums[:, :1]), sums], axis=1))
-        force[steps.rows] = _combined(weights.value, mine)
-        impulse[steps.rows] = before + steps.length * _combined(weights.once, mine)
+        force[steps.rows] = _combined(value, mine)
+        impulse[steps.rows] = before + steps.length * _combined(once, mine)
         if side == "+":  # stages at the ends of an interval may be less accurate than the states there
             for place, known in ((0.0, steps.r_start), (1.0, steps.r_end)):
                 there = s[steps.rows, 0] == place
