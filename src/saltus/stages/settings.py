@@ -184,9 +184,11 @@ class GalerkinSettings:
                 n,
                 stage_at,
                 hold_at,
+                0.0,  # closed is what was asked for
             ],
             dtype=float,
         )
+        assert len(numbers_) == SETTINGS
         different = {id(one): packed(one) for one in made}
         begin, places = SETTINGS + 1 + len(made), {}
         for key, values in different.items():
