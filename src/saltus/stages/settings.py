@@ -188,7 +188,6 @@ class GalerkinSettings:
             ],
             dtype=float,
         )
-        assert len(numbers_) == SETTINGS
         different = {id(one): packed(one) for one in made}
         begin, places = SETTINGS + 1 + len(made), {}
         for key, values in different.items():
