@@ -182,9 +182,11 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
                 floor = 0.0 if index[k] == IMPULSIVE else -still
                 if speed < floor:
                     struck = 1
-            # a gap that is closed by rounding alone, while the bounce is high enough to be seen, is no contact
-            pressed = abs(row_dot(layout, W, row, vec(a, (n - 1) * nv, nv)))
-            parts = parts or (k == which and speed > still and speed * speed > VISIBLE * slack * pressed)
+            # a gap that is closed by rounding alone, while the bounce is high enough to be seen, is no contact; with
+            # windows nobody sees what is that near
+            if k == which and ahead == 0.0:
+                pressed = abs(row_dot(layout, W, row, vec(a, (n - 1) * nv, nv)))
+                parts = speed > still and speed * speed > VISIBLE * slack * pressed
         if struck == 0 and not parts:
             resting[which] = 1  # it closes without an impact
     if struck == 1:

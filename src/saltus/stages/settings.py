@@ -184,6 +184,7 @@ class GalerkinSettings:
                 n,
                 stage_at,
                 hold_at,
+                0.0,  # closed is what was asked for
             ],
             dtype=float,
         )
