@@ -13,7 +13,7 @@ from saltus.control import Adaptive, Fixed
 from saltus.errors import SettingError
 from saltus.stages.packed_methods import EXPLICIT, IMPLICIT, METHODS, packed_implicit, packed_method
 from saltus.stages.runge_kutta import table
-from saltus.stages.smooth_step import ERROR_ORDER, HEAD, NODES, STAGES, STEP_STAGES, packed_pair
+from saltus.stages.smooth_step import ERROR_ORDER, HEAD, NODES, RADAU_GAMMA, STAGES, STEP_STAGES, packed_pair
 from saltus.stages.tableau import END, FIRST, VECTORS, node_places, place
 
 ROUND_OFF = 2e-14
@@ -80,9 +80,18 @@ def test_methods_without_dense_output_take_the_cubic_of_hermite(name):
 def test_error_weights_are_those_of_the_embedded_method(name):
     _, _, errors, *_ = unpacked(name)
     order = packed_method(name)[ERROR_ORDER]
+    if name == "radau5":
+        # with the weight of the start a quadrature that vanishes up to order 3, and not beyond
+        c = table(name).c
+        assert abs(errors[0].sum() + RADAU_GAMMA) < 10.0 * ROUND_OFF
+        assert all(abs(errors[0] @ c**power) < 10.0 * ROUND_OFF for power in (1, 2))
+        assert abs(errors[0] @ c**3) > 1e-3
+        assert np.all(errors[1] == 0.0)
+        assert order == 4
+        return
     if name not in ("rkf45", "dopri5", "dop853"):
         assert np.all(errors == 0.0)
-        assert order == (4 if name == "radau5" else table(name).order)
+        assert order == table(name).order
         return
     known = table(name)
     assert np.array_equal(errors[: len(known.error), : known.stages], known.error)

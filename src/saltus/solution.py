@@ -754,10 +754,10 @@ def _ties(ties: np.ndarray) -> str:
     """Return the sentence about contacts that struck together."""
     times = np.unique(ties["t"])
     many = "1 tie" if len(times) == 1 else f"{len(times)} ties"
-    first = " and ".join(repr(str(name)) for name in ties["contact"][ties["t"] == times[0]])
+    *others, last = (repr(str(name)) for name in ties["contact"][ties["t"] == times[0]])
     return (
         f"{many}: contacts struck closer together than the run can resolve, and the outcome depends on their order, "
-        f"first at t = {times[0]:.9g} s between {first}."
+        f"first at t = {times[0]:.9g} s between {', '.join(others)} and {last}."
     )
 
 

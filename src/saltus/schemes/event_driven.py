@@ -30,7 +30,8 @@ class EventDriven:
     Parameters
     ----------
     rtol, atol
-        Tolerance of a step, relative to the coordinates and velocities and absolute (in their units).
+        Tolerance of a step, relative to the coordinates and velocities and absolute (in their units). Impulses of
+        contacts that are held count by the velocity that they would give.
     method
         Runge-Kutta method of the smooth phases: "dop853" (order 8) or "dopri5" (order 5), explicit, or "radau5" (order
         5), implicit, for stiff forces.
