@@ -72,7 +72,7 @@ ERRORS = {
     Status.SLIDING_MODE: ChatteringError,
 }
 TELLING = (*ERRORS, Status.STEP_TOO_SMALL)  # ends that the last steps explain
-ROUNDING = 1e-16  # mean error that the rounding of an impact leaves behind, for each impact that follows
+ROUNDING = 1e-17  # mean error that the rounding of an impact leaves behind, for each impact that follows
 ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
 

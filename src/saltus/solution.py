@@ -27,6 +27,7 @@ from saltus.record import (
     GAIN,
     KIND_NAMES,
     NOT_UNIQUE,
+    PAINLEVE,
     TIE,
 )
 from saltus.status import Status
@@ -710,6 +711,12 @@ def build_solution(
     ties = events[:, 2] == TIE
     if ties.any():
         message = f"{message} {_ties(table[ties])}"
+    jams = table[events[:, 2] == PAINLEVE]
+    if len(jams):
+        message = (
+            f"{message} At t = {jams['t'][0]:.9g} s no finite force keeps {str(jams['contact'][0])!r} closed while it "
+            "slides (Painleve): an impulse acts on it instead."
+        )
     open_ones = table[events[:, 2] == NOT_UNIQUE]
     if len(open_ones):
         message = (
