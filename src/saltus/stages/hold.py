@@ -50,10 +50,10 @@ REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redun
 # of the accelerations that unit forces of all rows give: what a split may change in unique ones, the root of rounding
 MOVES = 1e-6
 TIED = 1e-6  # relative difference of pivots up to which they count as equal
-# of the accelerations that joints ask for: what redundant ones may disagree by at a state that satisfies all of them
+# of the accelerations that rows ask for: what redundant ones may disagree by at a state that satisfies all of them
 DISAGREEMENT = 1e-6
 # places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed, whether
-# not even the accelerations are unique, whether redundant joints ask for different ones; then the held rows, their
+# not even the accelerations are unique, whether redundant rows ask for different ones; then the held rows, their
 # pivots, and per contact whether its forces are not unique
 COUNT, REDUNDANT, JAM, AMBIGUOUS, DISAGREE, HOLD_INTEGERS = range(6)
 
@@ -301,10 +301,9 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         for i in range(n):
             b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-            x[i], wanted = 0.0, row_size(layout, W, rows[i], a) + abs(zeta[rows[i]])
-            asked = larger(asked, scale[i] * wanted)
-            if i < n - nj:
-                powers[LOAD] = larger(powers[LOAD], wanted * scale[i] * scale[i])
+            x[i], wanted = 0.0, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]]))
+            asked = larger(asked, wanted)
+        powers[LOAD] = load_of(layout, W, zeta, index, scale, a)
         # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at DISAGREE
         missing = iwork[REDUNDANT]
         solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
@@ -324,7 +323,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     for i in range(n):
         row_add(layout, X, rows[i], r[rows[i]], a)
     if given == 0:
-        for i in range(n if iwork[REDUNDANT] > 0 and n == nj else 0):
+        for i in range(n if iwork[REDUNDANT] > 0 else 0):
             left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
             iwork[DISAGREE] = 1 if left_over > DISAGREEMENT * asked else iwork[DISAGREE]
     for i in range(nv):
@@ -342,6 +341,22 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     for i in range(nr - nj, nr):
         powers[DRIVE] -= r[i] * w[i]
     return 0
+
+
+@unit(F(J, A, A, J, A, A))
+def load_of(layout, W, zeta, index, scale, a):
+    """Return the largest normal force that accelerations without reactions ask for [N]; a: these accelerations.
+
+    Friction does not count: near a dead centre it would take any force to stop a slip.
+    """
+    load, place = 0.0, 0
+    for c in range(layout[NC]):
+        if index[c] != SLIP and index[c] != STICK:
+            continue
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        load = larger(load, (row_size(layout, W, row, a) + abs(zeta[row])) * scale[place] * scale[place])
+        place += end - row if index[c] == STICK else 1
+    return load
 
 
 @unit(I(J, J, J, A, A, F))

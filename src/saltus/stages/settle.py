@@ -144,7 +144,7 @@ def settle(
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
         if status != 0 and status != JAMMED:
             return status
-        if status == 0 and lawful(model, index, r, powers, not_unique(layout, iroom)) == 1:
+        if status == 0 and lawful(model, index, r, powers, iroom) == 1:
             turn_on(layout, index, u, direction)
             return 0
     if (unmoved > 0 or closed_ones > 1) and not rushed:
@@ -152,7 +152,7 @@ def settle(
         # whatever else the law allows
         hold_all(model, slowest, candidate, u, index, direction)
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
-        if status == 0 and lawful(model, index, r, powers, not_unique(layout, iroom)) == 1:
+        if status == 0 and lawful(model, index, r, powers, iroom) == 1:
             return 0
     status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, iroom, record)
     if status != 0:
@@ -161,9 +161,15 @@ def settle(
 
 
 @unit(I(MODEL, J, A, A, J))
-def lawful(model, index, r, powers, shared):
-    """Return 1 where the forces of all held contacts push and stay in their cones; those that are not unique can."""
-    layout = model.layout
+def lawful(model, index, r, powers, iwork):
+    """Return 1 where the forces of all held contacts push and stay in their cones; those that are not unique can.
+
+    iwork: the integers of `accelerate`. Redundant rows that ask for different accelerations, as those of a slip that
+    stops at a dead centre, are not held at all.
+    """
+    layout, shared = model.layout, not_unique(model.layout, iwork)
+    if iwork[DISAGREE] == 1:
+        return 0
     for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if index[c] != SLIP and index[c] != STICK:
@@ -232,7 +238,7 @@ def take(model, t, q, v, rest, index, direction, candidate, a, r, u, powers, wor
         if status == JAMMED:
             index[iwork[JAM]] = IMPULSIVE
             continue
-        if status != 0 or lawful(model, index, r, powers, not_unique(layout, iwork)) == 1:
+        if status != 0 or lawful(model, index, r, powers, iwork) == 1:
             break
         changed = False
         for c in range(layout[NC]):
