@@ -63,6 +63,7 @@ JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
 LOOK_CLOSER = 0.4  # of a flight whose slips were not resolved: the next one to try
 REFUSED = 1e10  # an error estimate that no control accepts
 TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
+MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the force, says little about their number
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 3e-15  # relative tolerance: less is rounding
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
@@ -249,6 +250,7 @@ def sharper(settings, t, h, memory):
     expected = settings[at + SPAN] / h
     if known >= FIRST_FLIGHTS:
         expected = known * settings[at + SPAN] / larger(t - settings[at + BEGIN], 1e-300)
+    expected = smaller(expected, MOST_EXPECTED)
     if not expected > settings[MANY]:
         return 1.0
     share = (settings[MANY] / expected) * (settings[MANY] / expected)
