@@ -65,7 +65,7 @@ REFUSED = 1e10  # an error estimate that no control accepts
 TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
 MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the force, says little about their number
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
-SHARPEST = 3e-15  # relative tolerance: less is rounding
+SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
