@@ -44,7 +44,7 @@ def shares(n: int, rows: int, mu: float, wrench: np.ndarray, directions: np.ndar
     index, involved = np.full(n, STICK if rows > 1 else SLIP), np.zeros(n, dtype=np.int64)
     size = n * rows
     margin = interpreted(admit)(
-        model, index, size, len(N), N.ravel().copy(), np.ones(size), x, involved, np.zeros(split_work(layout)),
+        model, index, size, len(N), N.ravel().copy(), np.ones(size), x, 0.0, involved, np.zeros(split_work(layout)),
         np.zeros(split_iwork(layout), dtype=np.int64),
     )  # fmt: skip
     return x, margin, involved

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
 KINDS = np.array(KIND_NAMES)
-OFF_CONE = 1e-3  # of the largest friction: what polynomials between nodes may add to it
+OFF_CONE = 1e-2  # of the largest friction: what polynomials between nodes may add to it
 ROOM = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
 Side = Literal["+", "-"]
 
@@ -315,7 +315,7 @@ class Solution:
 
         It is the force that the scheme describes, and its average over the step around t when it describes none.
         `side` chooses the step at a grid point. Between the nodes of a step forces are polynomials: friction that
-        leaves its cone by less than a thousandth is put onto it.
+        leaves its cone by less than a hundredth is put onto it.
         """
         made = self._force_at(self._places(t, side))[:, : len(self.rows)].copy()
         self._put_on_cones(made)

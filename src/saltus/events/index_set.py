@@ -20,8 +20,9 @@ from saltus.status import Status
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
 # who takes part in the decision: the second slips in its given direction, the third is not held without a force
-# `decide` writes the last one to a candidate that it lets stick although its force lies on the cone
-CANDIDATE, MUST_SLIP, UNTIED, ON_CONE = 1, 2, 3, 4
+# `decide` writes the fourth to a candidate that it lets stick although its force lies on the cone; the last two are of
+# stages/settle.py: one that may stick because it would slip backwards, one for which that was tried
+CANDIDATE, MUST_SLIP, UNTIED, ON_CONE, HELD_BACK, TRIED = 1, 2, 3, 4, 5, 6
 AT_REST = 1e-9  # acceleration of a row relative to the largest, those before reactions included, that counts as none
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 
@@ -149,6 +150,14 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
                 index[c] = STICK
             if not friction < STICKING * cone:
                 candidate[c] = ON_CONE if rests else candidate[c]
+                # a slip begins along its acceleration; friction says the same, but not where a contact carries nothing
+                starts = 0.0
                 for i in range(row + 1, end):
-                    direction[2 * c + i - row - 1] = -r[i] / larger(friction, 1e-300)
+                    starts += (row_dot(layout, W, i, a) + zeta[i]) ** 2
+                starts = sqrt(starts)
+                for i in range(row + 1, end):
+                    way = -r[i] / larger(friction, 1e-300)
+                    if starts > AT_REST * size:
+                        way = (row_dot(layout, W, i, a) + zeta[i]) / starts
+                    direction[2 * c + i - row - 1] = way
     return 0

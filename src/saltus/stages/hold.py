@@ -33,7 +33,7 @@ from saltus.layout import (
 from saltus.profile import factor, solve, solve_row
 from saltus.reaction import row_add, row_dot, slide
 from saltus.record import FORCE_CALLS
-from saltus.stages.split import admit, split_iwork, split_size, split_work
+from saltus.stages.split import admit, relaxation, split_iwork, split_size, split_work
 from saltus.status import Status
 
 CONTRADICT = int(Status.JOINTS_CONTRADICT)
@@ -311,7 +311,8 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
             for m in range(missing):
                 for k in range(n):
                     directions[m * n + pivots[n + k]] = left[n + m * n + k]
-            margin = admit(model, index, n, missing, directions, scale, x, shared, split, isplit)
+            relaxed = relaxation(layout, index) * powers[LOAD]
+            margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, split, isplit)
             powers[MARGIN] = smaller(margin, powers[LOAD])
             iwork[AMBIGUOUS] = moves(layout, X, rows, n, missing, directions, scale, column, f)
             if nj == 0 and margin >= 0.0 and opens(layout, index, shared, b, scale, asked) == 1:

@@ -19,11 +19,12 @@ from saltus.stages.frame import FOUND, part, remembered
 from saltus.stages.hold import LOAD, MARGIN, accelerate, not_unique
 from saltus.stages.interval import HOLD_AT, LARGEST, REST
 from saltus.stages.settle import DECIDED
-from saltus.stages.split import LEVEL
+from saltus.stages.split import RELAXED, relaxation
 from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more to spare need no closer look
+ADMITTED = 1e-9  # of the same: what polynomials may lack before they count as unresolved
 BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
 FARTHEST_AHEAD = 0.5  # of the way to the place where the loss was seen
 REFINEMENTS = 60  # of its place
@@ -31,9 +32,12 @@ GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place bet
 NARROW = 1e-14  # of the flight: width of the place at the end
 
 
-@unit(F(MODEL, A, A, I))
-def spare(model, R, weights, contact):
-    """Return by how much the normal force of a contact may fall, by polynomials of the forces [N]."""
+@unit(F(MODEL, J, A, A, I))
+def spare(model, index, R, weights, contact):
+    """Return by how much the normal force of a contact may fall, by polynomials of the forces [N].
+
+    Friction of a contact that slips lies on its cone and follows the normal force.
+    """
     layout = model.layout
     row, end, nr = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], layout[NR]
     mu = model.constants[LAW_FLOATS * contact + 1]
@@ -44,12 +48,12 @@ def spare(model, R, weights, contact):
             force += weights[k] * R[k * nr + i]
         normal = force if i == row else normal
         square += force * force if i > row else 0.0
-    return normal - sqrt(square) / mu if end - row > 1 and mu > 0.0 else normal
+    return normal - sqrt(square) / mu if index[contact] == STICK and mu > 0.0 else normal
 
 
 @unit(F(MODEL, A, A, F, F, F, A, J, RECORD))
 def margin_at(model, settings, c, t, h, s, frame, iwork, record):
-    """Return the margin of the forces at a place of a flight, over the forces before reactions, plus LEVEL."""
+    """Return the margin of the forces at a place of a flight, over the forces before reactions."""
     layout = model.layout
     nq, nv, nc, n = layout[NQ], layout[NV], layout[NC], c.shape[0]
     nodes, weights = part(settings, frame, frames.NODE_STATES), vec(part(settings, frame, frames.WEIGHTS), 0, n)
@@ -58,25 +62,26 @@ def margin_at(model, settings, c, t, h, s, frame, iwork, record):
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
     at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
     lagrange_weights(c, s, weights)
     combine(weights, vec(nodes, 0, n * nq), q)
     combine(weights, vec(nodes, n * nq, n * nv), v)
     status = accelerate(
         model, t + s * h, q, v, ivec(iwork, 0, nc), remembered(settings, frame, frames.DIRECTION), 0,
         part(settings, frame, frames.A_TRY), part(settings, frame, frames.CORRECTED),
-        part(settings, frame, frames.U_PLUS), powers, room, ivec(iwork, at, iwork.shape[0] - at), record,
+        part(settings, frame, frames.U_PLUS), powers, room, iroom, record,
     )  # fmt: skip
-    return powers[MARGIN] / larger(powers[LOAD], 1e-300) + LEVEL if status == 0 else -1.0
+    return powers[MARGIN] / larger(powers[LOAD], 1e-300) if status == 0 else -1.0
 
 
-@unit(F(MODEL, A, A, F, A, J, J))
-def least_spare(model, c, R, s, weights, shared, found):
+@unit(F(MODEL, J, A, A, F, A, J, J))
+def least_spare(model, index, c, R, s, weights, shared, found):
     """Return the least of what contacts with shared forces can spare at a place, by polynomials; found[0]: which."""
     lagrange_weights(c, s, weights)
     least = 1e300
     for k in range(model.layout[NC]):
         if shared[k] == 1:
-            room = spare(model, R, weights, k)
+            room = spare(model, index, R, weights, k)
             if room < least:
                 least, found[0] = room, k
     return least
@@ -87,15 +92,18 @@ def first_loss(model, settings, c, t, h, before, frame, iwork, record):
     """Return the place up to `before` at which the last admitted split is lost, or NONE; write found[0] and AHEAD.
 
     Polynomials of the forces tell where to look: at places with little to spare, and between samples where they have
-    less than at both. There the margin itself is asked for.
+    less than at both. There the margin itself is asked for; polynomials that have left the laws although forces that
+    keep them exist are UNRESOLVED.
     """
     layout = model.layout
     nc, n = layout[NC], c.shape[0]
     R, weights = part(settings, frame, frames.NODE_FORCES), vec(part(settings, frame, frames.WEIGHTS), 0, n)
+    marks, index = part(settings, frame, frames.MARKS), ivec(iwork, 0, nc)
     shared, found = ivec(iwork, frames.I_AHEAD * nc, nc), ivec(iwork, frames.I_VECTORS * nc, FOUND)
     at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (layout[NV] + nc) + nc
     now = not_unique(layout, ivec(iwork, at, iwork.shape[0] - at))
-    clear = CLEAR * remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
+    load = remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
+    clear, unresolved = CLEAR * load, (ADMITTED + relaxation(layout, index)) * load
     for k in range(nc):
         shared[k] = now[k]  # `margin_at` writes anew
     earlier, early_room, low, low_room = 0.0, 0.0, 0.0, 0.0
@@ -103,23 +111,27 @@ def first_loss(model, settings, c, t, h, before, frame, iwork, record):
         # the beginning, then halfway between two nodes and the nodes themselves
         node = (sample + 1) // 2
         s = smaller(c[node] if sample % 2 == 0 else 0.5 * (c[node - 1] + c[node]), before)
-        room = least_spare(model, c, R, s, weights, shared, found)
+        room = least_spare(model, index, c, R, s, weights, shared, found)
         if room <= clear and margin_at(model, settings, c, t, h, s, frame, iwork, record) < 0.0:
             return place_of_loss(model, settings, c, t, h, low, s, frame, iwork, record)
+        if room < -unresolved:
+            marks[frames.UNRESOLVED] = 1.0
         bend = larger(early_room, room) - low_room
         if sample > 1 and low_room < early_room and low_room <= room and low_room - bend <= clear:
             left, right = earlier, s
             for _ in range(GOLDEN_SECTIONS):
                 first, second = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
-                ahead = least_spare(model, c, R, first, weights, shared, found)
-                if ahead < least_spare(model, c, R, second, weights, shared, found):
+                ahead = least_spare(model, index, c, R, first, weights, shared, found)
+                if ahead < least_spare(model, index, c, R, second, weights, shared, found):
                     right = second
                 else:
                     left = first
             middle = 0.5 * (left + right)
-            if least_spare(model, c, R, middle, weights, shared, found) <= clear:
+            if least_spare(model, index, c, R, middle, weights, shared, found) <= clear:
                 if margin_at(model, settings, c, t, h, middle, frame, iwork, record) < 0.0:
                     return place_of_loss(model, settings, c, t, h, earlier, middle, frame, iwork, record)
+            if least_spare(model, index, c, R, middle, weights, shared, found) < -unresolved:
+                marks[frames.UNRESOLVED] = 1.0
         if s >= before:
             break
         earlier, early_room, low, low_room = low, low_room, s, room
@@ -155,6 +167,8 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
             high, above, side = s, margin, -1
     way = larger(seen - high, NARROW)
     marks[frames.AHEAD] = smaller(BEYOND / larger(depth, 1e-300), FARTHEST_AHEAD) * way * h
+    if relaxation(model.layout, ivec(iwork, 0, model.layout[NC])) > RELAXED:
+        marks[frames.AHEAD] = 0.0  # it is clear already
     return high
 
 

@@ -6,8 +6,20 @@ from math import sqrt
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
-from saltus.events.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, ON_CONE, OPEN, SLIP, STICK, UNTIED, decide
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
+from saltus.events.index_set import (
+    CANDIDATE,
+    HELD_BACK,
+    IMPULSIVE,
+    MUST_SLIP,
+    ON_CONE,
+    OPEN,
+    SLIP,
+    STICK,
+    TRIED,
+    UNTIED,
+    decide,
+)
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
 from saltus.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
@@ -19,18 +31,18 @@ from saltus.stages.hold import (
     DISAGREE,
     JAM,
     JAMMED,
-    LOAD,
     MARGIN,
+    UNHELD,
     accelerate,
     not_unique,
     rest_speed,
 )
 from saltus.stages.interval import BY_STAGE, HOLD_AT, LARGEST, REST, STAGE_AT, closed_gap, evaluate
-from saltus.stages.split import LEVEL
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
 # index set is decided already
 RELEASING, BREAKING, LET_GO, DECIDED = -1, -2, -3, -4
+BACKWARDS = 1e-12  # of the accelerations before reactions: a slip that begins against its direction
 
 
 @unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
@@ -175,7 +187,7 @@ def lawful(model, index, r, powers, iwork):
         if index[c] != SLIP and index[c] != STICK:
             continue
         if shared[c] == 1:
-            if powers[MARGIN] < -LEVEL * powers[LOAD]:
+            if powers[MARGIN] < 0.0:
                 return 0
             continue
         friction = 0.0
@@ -238,14 +250,42 @@ def take(model, t, q, v, rest, index, direction, candidate, a, r, u, powers, wor
         if status == JAMMED:
             index[iwork[JAM]] = IMPULSIVE
             continue
-        if status != 0 or lawful(model, index, r, powers, iwork) == 1:
+        if status != 0:
             break
         changed = False
+        if lawful(model, index, r, powers, iwork) == 1:
+            if iwork[AMBIGUOUS] == 0 or held_back(model, index, direction, candidate, a, powers, work) == 0:
+                break
+            continue
         for c in range(layout[NC]):
-            if candidate[c] == ON_CONE and index[c] == STICK:
-                index[c], changed = SLIP, True
+            if (candidate[c] == ON_CONE or candidate[c] == HELD_BACK) and index[c] == STICK:
+                index[c], candidate[c], changed = SLIP, TRIED, True
         if not changed:
             break
     for c in range(layout[NC]):
         direction[2 * layout[NC] + c] = 0.0
     return status
+
+
+@unit(I(MODEL, J, A, J, A, A, A))
+def held_back(model, index, direction, candidate, a, powers, work):
+    """Let contacts stick that were to begin a slip, but would go backwards; return how many.
+
+    Where accelerations are not unique, those of the split forces are others than those that decided the directions.
+    """
+    layout, count = model.layout, 0
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
+    W, zeta = vec(work, 1 + layout[SIZE], layout[NW]), vec(work, at + nr, nr)
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        begins = index[c] == SLIP and end - row > 1 and direction[2 * nc + c] == 1.0 and candidate[c] != TRIED
+        if not begins or not model.constants[LAW_FLOATS * c + 1] > 0.0:
+            continue
+        forward = 0.0
+        for i in range(row + 1, end):
+            forward += (row_dot(layout, W, i, a) + zeta[i]) * direction[2 * c + i - row - 1]
+        if forward < -BACKWARDS * powers[UNHELD]:
+            index[c], candidate[c] = STICK, HELD_BACK
+            count += 1
+    return count

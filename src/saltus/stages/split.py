@@ -21,7 +21,10 @@ from saltus.compile.types import MODEL, SPLIT, A, F, I, J, Split
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR
 
-LEVEL = 1e-10  # of the forces before reactions: a margin that is negative by less counts as none
+# of the forces before reactions: how far laws are relaxed, so that rounding does not break them. Where feet begin to
+# slip in space, each in a direction of its own, these must be known better than the excess that moves them: contact
+# solvers are not as exact as that. The error of waiting is of second order.
+RELAXED, RELAXED_IN_SPACE = 1e-10, 1e-6
 BARRIER = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
 INVOLVED = 1e-8  # component of a scaled unit direction: forces with less are unique
 STEEPER = 12.0  # factor by which the pull towards larger margins grows from one centre to the next
@@ -47,6 +50,16 @@ def split_work(layout) -> int:
 def split_iwork(layout) -> int:
     """Return the integers that `admit` needs."""
     return 3 * int(layout[NC])
+
+
+@unit(F(J, J), small=True)
+def relaxation(layout, index):
+    """Return by how much the laws are relaxed, over the forces before reactions."""
+    for c in range(layout[NC]):
+        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c]
+        if index[c] == STICK and rows == 3:
+            return RELAXED_IN_SPACE
+    return RELAXED
 
 
 @unit(F(SPLIT, I, A), small=True)
@@ -227,12 +240,13 @@ def largest_margin(split, d, load):
     return split.y[d - 1] * load
 
 
-@unit(F(MODEL, J, I, I, A, A, A, J, A, J))
-def admit(model, index, n, missing, N, scale, x, involved, work, iwork):
+@unit(F(MODEL, J, I, I, A, A, A, F, J, A, J))
+def admit(model, index, n, missing, N, scale, x, relaxed, involved, work, iwork):
     """Choose among the forces x + N^T y of the held rows; return the margin [N], 1e300 where no law has a say.
 
     in      index; n held rows, contacts first (one row where a contact slips, all where it sticks), then joints;
-            N: `missing` directions of n scaled forces each, orthonormal; scale: from scaled forces to forces
+            N: `missing` directions of n scaled forces each, orthonormal; scale: from scaled forces to forces;
+            relaxed: normal force [N] that a contact may pull with
     in/out  x: forces of the held rows
     out     involved: 1 per contact whose forces are not unique
     """
@@ -283,6 +297,7 @@ def admit(model, index, n, missing, N, scale, x, involved, work, iwork):
             directions[j * n + i] = load * N[j * n + i] * scale[i] / widest
     for cone in range(count):
         directions[missing * n + cones[3 * cone]] = -load
+        forces[cones[3 * cone]] += relaxed
     for j in range(d):
         y[j] = 0.0
     split = handle(
@@ -308,6 +323,8 @@ def admit(model, index, n, missing, N, scale, x, involved, work, iwork):
         y[missing] = 0.0
         centre(split, missing, 1.0, 0.0, BARRIER, 0)
         margin = least_slack(split, forces)
+    for cone in range(count):
+        forces[cones[3 * cone]] -= relaxed
     for i in range(n):
         x[i] = forces[i]
     return margin
