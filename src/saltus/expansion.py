@@ -16,7 +16,8 @@ CONTACT_STALLED = int(Status.CONTACT_STALLED)
 APPROACH = 1e-12  # of the velocities: what comes nearer more slowly is at rest
 SAME = 1e-13  # of the velocities: differences that are rounding
 EXPANDED, ACCEPTED = 1e-12, 1e-8  # residual that the sweeps aim for, and with which they may end
-EXACT_SWEEPS, MOST_SWEEPS, LOOK = 200, 20_000, 10  # of which the first are exact; sweeps between two residuals
+MOST_SWEEPS, LOOK = 20_000, 10  # sweeps in all, and between two residuals
+PATIENCE = 200  # exact sweeps in which the residual must at least halve
 
 
 @unit(REACT)
@@ -203,7 +204,7 @@ def expand(contacts, floor, P, u, info, work):
     for i in range(n):
         length += larger(abs(u[i]), abs(b[i])) ** 2  # of the velocities that the floors alone bring
     rho, length = n / diagonal, sqrt(length)
-    failed, still = 0, False
+    failed, still, exact, halved, before = 0, False, True, 0, 1e300
     for sweep in range(MOST_SWEEPS + 1):
         if sweep % LOOK == 0 or nb == 1 or still:
             raised(contacts, P, u, work)
@@ -221,6 +222,9 @@ def expand(contacts, floor, P, u, info, work):
             info[0], info[1] = sqrt(total) / (rho * length) if length > 0.0 else sqrt(total), sweep
             if info[0] <= EXPANDED or still or sweep == MOST_SWEEPS:
                 break
+            if info[0] <= 0.5 * before:
+                before, halved = info[0], sweep
+            exact = exact and sweep - halved <= PATIENCE
         change, size, failed = 0.0, 0.0, 0
         for k in range(nb):
             first, nr, slip = blocks[3 * k + 1], blocks[3 * k + 2], 0.0
@@ -230,7 +234,7 @@ def expand(contacts, floor, P, u, info, work):
                     b_k[r] += W[m] * y[contacts.W_col[m]]
                 slip += b_k[r] * b_k[r] if r > 0 else 0.0
             status = 0
-            if sweep < EXACT_SWEEPS:
+            if exact:
                 for r in range(nr):
                     for c in range(nr):
                         b_k[r] -= D[9 * k + 3 * r + c] * P[first + c]

@@ -19,6 +19,7 @@ from saltus.record import SWEEPS
 
 MOST_IMPACTS = 20_000
 LOOK = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
+DROWNED = 1e-6  # of the same: bounces whose impacts may drown in rounding
 HELD = 1e-9  # of the speed that bounds the bounces: what is slower stays held
 NOT_CLOSED, CLOSED = 0, 1
 DURATION, COUNT, MEAN, SUMMARY = range(4)  # MEAN: time at which the impulses act in the mean
@@ -35,7 +36,7 @@ def accumulate(
     model, reaction, index, member, a, slope, g, u_0, rate_0, jerk_0, eps, end_speed, longest, v, moved, P, summary,
     info, work, room_work, iwork, record,
 ):  # fmt: skip
-    """Follow the bounces of the member contacts to their end; return CLOSED, NOT_CLOSED or a negative status.
+    """Follow the bounces of the member contacts to their end; return CLOSED or NOT_CLOSED.
 
     in      index: held contacts take part in every impact; a, slope: acceleration and its rate; g: gaps now;
             u_0, rate_0, jerk_0: row velocities now, their rates and the rates of these; eps: speed that bounds the
@@ -136,7 +137,16 @@ def accumulate(
         )
         record.counters[SWEEPS] += whole(info[1])
         if status != 0:
-            return -status
+            # impacts that are too slow to be solved for end the accumulation; of faster ones nothing is known
+            fastest_now = 0.0
+            for c in range(nc):
+                fastest_now = larger(fastest_now, abs(u[c])) if member[c] == 1 else fastest_now
+            if fastest_now > DROWNED * eps:
+                return NOT_CLOSED
+            for i in range(nv):
+                v[i] = v_before[i]
+            summary[DURATION], summary[COUNT], summary[MEAN] = time, count, weighted / larger(pushed, 1e-300)
+            return CLOSED
         for i in range(nv):
             v_before[i] = v[i] - v_before[i]
         for i in range(nr):

@@ -247,8 +247,6 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], end_speed, h - size,
             v_try, moved, P, summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
         )  # fmt: skip
-        if status < 0:
-            return -status
         if status != ENDED or (visible and negligible(model, settings, summary[DURATION], frame, iwork) == 0):
             return 0
         model.rate(q, moved, par, shifted)
