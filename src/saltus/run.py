@@ -418,8 +418,8 @@ class Run:
         Every impact rounds the energy. Where restitution forgets it, that is all; where nothing does, the times of all
         impacts that follow are wrong, and the error grows with the square of their number.
         """
-        tol = getattr(self.given, "promised", None)
-        if tol is None:
+        tol, most = getattr(self.given, "promised", None), float(self.tally[marching.EVENTS])
+        if tol is None or ROUNDING * most * most <= tol:
             return ""
         events = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         struck = events[events[:, EVENT_KIND] == IMPACT, EVENT_CONTACT].astype(int)
