@@ -1,0 +1,89 @@
+"""Rest is a state: bodies on rough feet that nothing moves stay where they are, without events, at any length of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saltus as sl
+
+GRAVITY = 9.81
+
+
+def plank(push: float) -> sl.System:
+    """A plank on two rough feet: four held rows, three velocities; friction can hold every push up to some .8 N."""
+    return sl.System(
+        M=[1.0, 1.0, 0.4],
+        f=[push, -8.4776, -4.5075],
+        contacts=[
+            sl.Contact(
+                lambda q: q[1] + 0.8 * q[2] - 0.2 * q[2] ** 2,
+                mu=0.148,
+                slip=lambda t, q, v: v[0] + 0.3 * v[2] + 0.1 * v[1],
+            ),
+            sl.Contact(
+                lambda q: q[1] - 1.2 * q[2] - 0.25 * q[2] ** 2, mu=0.2625, slip=lambda t, q, v: v[0] - 0.2 * v[2]
+            ),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("scheme", "settings"),
+    [
+        (None, {"tol": 1e-6}),
+        (sl.EventDriven(), {"tol": 1e-8}),
+        (sl.AnyOrder(), {"h": 1e-2}),
+        (sl.Splitting(), {"tol": 1e-4}),
+        (sl.Splitting(), {"h": 1e-2}),
+        (sl.TDGMinus(2), {"h": 1e-2}),
+    ],
+    ids=["HpTDG", "EventDriven", "AnyOrder", "adaptive Splitting", "Splitting", "D2-"],
+)
+def test_a_plank_that_friction_holds_stays_without_events(scheme, settings):
+    for push in np.arange(0.30, 0.80, 0.04):
+        sol = sl.solve(plank(push), (0.0, 0.1), np.zeros(3), np.zeros(3), scheme=scheme, **settings)
+        assert len(sol.events) == 0 and np.abs(sol.q).max() < 1e-14
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_box_with_friction_comes_to_rest_on_two_corners(seed):
+    rng = np.random.default_rng([seed, 6])
+    mu, e, angle, spin, speed = (
+        float(rng.uniform(*x)) for x in ((0.1, 0.8), (0.05, 0.7), (-0.4, 0.4), (-1, 1), (-1, 1))
+    )
+    half, height, mass, inertia = 0.5, 0.2, 1.3, 0.13
+
+    def corner(sign):
+        return sl.Contact(
+            lambda q: q[1] - height * np.cos(q[2]) + sign * half * np.sin(q[2]), mu=mu, e=e,
+            slip=lambda t, q, v: v[0] + (height * np.cos(q[2]) - sign * half * np.sin(q[2])) * v[2],
+        )  # fmt: skip
+
+    box = sl.System(M=[mass, mass, inertia], f=[0.0, -mass * GRAVITY, 0.0], contacts=[corner(-1.0), corner(1.0)])
+    for tol in (1e-4, 1e-7, 1e-10):
+        sol = sl.solve(box, (0.0, 3.0), [0.0, 0.6, angle], [speed, 0.0, spin], tol=tol)
+        assert np.abs(sol.v[-1]).max() < 1e-12 and abs(sol.q[-1, 1] - height) < 1e-9 and abs(sol.q[-1, 2]) < 1e-9
+        assert sol.force_at(3.0)[[0, 2]].sum() == pytest.approx(mass * GRAVITY)
+        assert np.abs(sol.energy.defect).max() < max(1e-8, tol) * np.abs(sol.energy.work).max()
+
+
+def test_what_is_reported_at_rest_does_not_depend_on_the_end_of_the_run():
+    tails = []
+    for t_end in (2.0, 3.0, 5.0):
+        problem = sl.problems.tumbling_box()
+        sol = sl.solve(problem, (0.0, t_end), tol=1e-6)
+        assert np.abs(sol.v[-1]).max() < 1e-9
+        resting = np.flatnonzero(np.linalg.norm(sol.v, axis=1) > 1e-9).max()  # the last node in motion
+        after = sol.events["t"] > sol.t[resting + 1]
+        assert not np.any(after), sol.events[after][:3]
+        tails.append(sol.q[-1])
+    assert np.abs(np.array(tails) - tails[0]).max() < 1e-6
+
+
+def test_a_body_without_weight_on_three_feet_stays():
+    body = sl.System(
+        M=[1.0, 0.3], f=[0.0, 0.0], contacts=[sl.Contact(lambda q, x=x: q[0] + x * q[1]) for x in (-1, 1, 2)]
+    )
+    sol = sl.solve(body, (0.0, 10.0), np.zeros(2), np.zeros(2), tol=1e-8)
+    assert np.all(sol.q == 0.0) and sol.work["steps"] < 20
