@@ -1,4 +1,4 @@
-"""Rest is a state: bodies on rough feet that nothing moves stay where they are, without events, at any length of a run."""
+"""Rest is a state: bodies on rough feet that nothing moves stay there without events, in runs of any length."""
 
 from __future__ import annotations
 
