@@ -18,7 +18,7 @@ from saltus.contact import ContactProblem
 from saltus.contact.problem import compiled
 from saltus.errors import FunctionError, SettingError
 from saltus.layout import NC, NR, NV
-from saltus.model import CompiledModel, compile_model
+from saltus.model import AbsentModel, CompiledModel, compile_model
 from saltus.reaction import SLIDING
 from saltus.record import COUNTERS, ERROR, EVENT_COLUMNS, H_USED, HEADER_SIZE, NEXT_H
 from saltus.schemes.plan import SchemePlan
@@ -122,7 +122,7 @@ def _number(solution: Solution, step: int) -> int:
     return int(step) if step >= 0 else steps + int(step)
 
 
-def _plan(solution: Solution, problem: Problem | None) -> tuple[SchemePlan, CompiledModel]:
+def _plan(solution: Solution, problem: Problem | None) -> tuple[SchemePlan, CompiledModel | AbsentModel]:
     """Return the scheme and the model of a solution, the model from a problem where the solution has none."""
     scheme, model = solution.scheme, solution._model
     if not hasattr(scheme, "plan"):
@@ -165,7 +165,7 @@ def _step_size(solution: Solution, k: int, h: float | None) -> float:
 class _Remake:
     """Buffers for steps made as plain Python, and the problems of the last of them."""
 
-    def __init__(self, model: CompiledModel, plan: SchemePlan, solution: Solution):
+    def __init__(self, model: CompiledModel | AbsentModel, plan: SchemePlan, solution: Solution):
         self.model, self.plan, self.solution = model, plan, solution
         self.met: list[MetProblem] = []
         self.active: tuple[str, ...] | None = None  # contacts of the velocity problem that is being solved

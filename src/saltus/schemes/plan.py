@@ -173,7 +173,7 @@ def checked_scale(scale) -> float | tuple[float, ...] | None:
             raise SettingError(f"scale is {scale!r}: it must be a positive number, or one per coordinate") from None
     if len(values) == 0 or not np.all((values > 0.0) & (values < np.inf)):
         raise SettingError(f"scale is {scale!r}: a scale must be positive and finite, the size that tol is a share of")
-    return float(values[0]) if np.ndim(scale) == 0 else tuple(values.tolist())
+    return float(values[0]) if isinstance(scale, numbers.Real) else tuple(values.tolist())
 
 
 def chosen_solver(given, layout: np.ndarray):

@@ -90,7 +90,7 @@ class Promise:
         return made
 
     def _fits(self, nq: int) -> bool:
-        given = np.size(self.scale)
+        given = len(self.scale) if isinstance(self.scale, tuple) else 1
         if given not in (1, nq):
             fits = "one coordinate: give one number" if nq == 1 else f"{nq} coordinates: give one number or {nq}"
             raise SettingError(f"scale has {given} numbers, but the system has {fits}")
