@@ -202,8 +202,6 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             t_end = t + (size + ahead)  # rounded as the end of the step is
         elif nc > 1:
             ties = find_ties(model, staged.reaction, settings, t_end, span, frame, iwork, record)
-            if ties < 0:
-                return -ties
         status = border(
             model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
             u_minus, u_plus, info, room, iroom, record,
