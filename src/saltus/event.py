@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from saltus.compile.seam import unit
-from saltus.compile.types import RESET, SWITCH
+from saltus.compile.types import RESET, SURFACE, SWITCH
 from saltus.errors import FunctionError, ModelError, SettingError
 from saltus.system import System, arity
 
@@ -117,6 +117,12 @@ def joined_reset(reset: Callable, name: str, t: float, q: np.ndarray, v: np.ndar
 @unit(SWITCH)
 def no_switch(t, q, v, par, out):
     """A model without events has nothing to evaluate."""
+    return 0
+
+
+@unit(SURFACE)
+def no_surface(t, q, v, par, out):
+    """A model without switching functions has nothing to evaluate."""
     return 0
 
 

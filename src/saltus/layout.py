@@ -6,16 +6,22 @@ CONTACT_ROW           first row of each contact, then of the joints, then the en
 KIND                  kind of each contact (laws/)
 W_PTR, W_COL          sparse rows of W: contacts' rows (N | N, T | N, T1, T2), then joint rows
 X_PTR, X_COL, X_POS   sparse rows of M^-1 W: all degrees of freedom that a row can move, and their profile positions
-EVENT_TABLE           direction (-1, 0, 1), terminal (0, 1) and has_reset (0, 1) of each of the NE user events
+EVENT_TABLE           direction (-1, 0, 1), terminal (0, 1) and has_reset (0, 1) of each of the NE events: those of the
+                      user, then NS switching functions of the model, which fall through zero where their branch ends
+SWITCH_TABLE          place of its mode in `par` and kind of each of the NS switching functions (compile/switches.py)
+NOISE, HOLDING        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
+                      (-1: there is none)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE = range(10)
-PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE = range(10, 21)
-HEADER = 21
+NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE, NS, NOISE, HOLDING = range(13)
+(
+    PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE, SWITCH_TABLE,
+) = range(13, 25)  # fmt: skip
+HEADER = 25
 
 # flags: what a kernel may skip
 M_CONSTANT = 1  # M depends on nothing
@@ -27,6 +33,9 @@ RATE_IDENTITY = 32  # q_dot = v
 HAS_RETRACT = 64
 TANGENTIAL = 128  # a contact has tangential restitution
 POISSON = 256  # impacts by Poisson's law instead of Newton's
+
+TRUSTED = 512  # f, gaps and rows are constant or linear in q and v: what is quiet stays quiet until the next event
+WILD = 1024  # some function may do between two places what cannot be told from its values there
 
 LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 

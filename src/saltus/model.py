@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import re
 import sys
 import warnings
@@ -21,9 +22,10 @@ from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.modules import module_from
 from saltus.compile.pin import pin
+from saltus.compile.switches import Switches, Table
 from saltus.compile.trace import (
+    HELPERS,
     IMPORTS,
-    PIECEWISE_SOURCE,
     Expr,
     Trace,
     Untraceable,
@@ -36,7 +38,7 @@ from saltus.compile.trace import (
 )
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
-from saltus.event import Event, event_names, joined_reset, no_reset, no_switch
+from saltus.event import Event, event_names, joined_reset, no_reset, no_surface, no_switch
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
 from saltus.profile import Profile
 from saltus.system import System
@@ -44,8 +46,9 @@ from saltus.user_function import Unmarked, UserFunction, mark_of
 
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
-UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "reset")
-ABSENT = {"switch": no_switch, "reset": no_reset}  # units of a model without events, the same for all of them
+UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
+         "reset")  # fmt: skip
+ABSENT = {"switch": no_switch, "surface": no_surface, "reset": no_reset}  # units of a model without events, the same for all of them
 SIGNATURES = {
     "mass": "t, q, par, out",
     "force": "t, q, v, par, out",
@@ -56,6 +59,7 @@ SIGNATURES = {
     "rate": "q, v, par, out",
     "retract": "q, par",
     "switch": "t, q, v, par, out",
+    "surface": "t, q, v, par, out",
     "reset": "number, t, q, v, par",
 }
 
@@ -64,7 +68,7 @@ SIGNATURES = {
 CALLED_BY = {
     "mass": ("M",), "force": ("f",), "jacobian": ("f",), "gap": ("gap", "constraint"),
     "kinematics": ("gap", "slip", "W"), "curvature": ("slip",), "rate": ("q_dot",), "retract": ("retract",),
-    "switch": ("function",), "reset": ("reset",),
+    "switch": ("function",), "surface": (), "reset": ("reset",),
 }  # fmt: skip
 
 
@@ -84,6 +88,10 @@ class CompiledModel:
         Time, q and v that the functions were probed at.
     events
         The events of the run, in the order of their numbers.
+    tables
+        The tables in its functions, of which the cell is held.
+    switch_names
+        What the switching functions are, in the order of their numbers.
     checked
         Tolerances within which the start, for which the model was compiled, is known to be right.
     inertia
@@ -97,6 +105,8 @@ class CompiledModel:
     rows: tuple[tuple[str, str], ...]
     start: tuple[float, np.ndarray, np.ndarray]
     events: tuple[Event, ...] = ()
+    tables: tuple[Table, ...] = ()
+    switch_names: tuple[str, ...] = ()
     checked: set[float] = dataclasses.field(default_factory=set)
     inertia: Any = None
 
@@ -115,13 +125,26 @@ class CompiledModel:
 
     @functools.cached_property
     def name_array(self) -> np.ndarray:
-        """The same as an array, which is never empty."""
-        return np.array(self.names or ("",))
+        """The same as an array, which is never empty, then those of the switching functions."""
+        return np.array((*self.names, *self.switch_names) or ("",))
 
     @functools.cached_property
     def pinned(self):
         """The units as the march takes them."""
         return pin(self.units)
+
+    def pinned_for(self, tol: float | None):
+        """Return the units of one run: modes of switching functions belong to it, not to the model.
+
+        tol: tolerance of a scheme that holds modes; tables whose knots are finer than it are not held.
+        """
+        if not self.layout[lay.NS]:
+            return self.pinned
+        par = self.units.par.copy()
+        for table in self.tables:
+            if tol is not None and table.passed(tol):
+                par[table.slot + 1] = 1.0
+        return pin(self.units._replace(par=par))
 
     def __reduce__(self):
         """Pickle what the model is made of: compiled code and its addresses belong to this process."""
@@ -252,6 +275,9 @@ class _Builder:
         self.opaque: list[opaque.Opaque] = []
         self.opaque_par: list[np.ndarray] = []
         self.arrays: list[np.ndarray] = []  # constant arrays behind the traced parameters
+        self.switching = Switches(self.trace)
+        self.held: list[Expr] = []  # all expressions whose branches are held
+        self.geometry: list[Expr] = []  # of them gaps, slips and constraints
 
     # ---- functions of the user
 
@@ -260,13 +286,18 @@ class _Builder:
         self.functions[name] = made
         return made
 
-    def expressions(self, function: UserFunction) -> np.ndarray | _OpaqueUse:
-        """Return the traced result of a function, or its opaque unit."""
+    def expressions(self, function: UserFunction, *, hold: bool = True) -> np.ndarray | _OpaqueUse:
+        """Return the traced result of a function, or its opaque unit; hold: with branches that can be held."""
         try:
             result = self.trace.call(function.function, *function.arguments(self.t, self.q, self.v))
             made = self.trace.as_array(result, function.shape)
             if operation_count(made) > MOST_OPERATIONS:
                 raise Untraceable(f"it has more than {MOST_OPERATIONS} operations")
+            if hold:
+                made = self.switching.hold(made, function.name)
+                self.held += list(made.flat)
+                if function.name.split(" ")[0] in ("gap", "slip", "W", "constraint", "q_dot"):
+                    self.geometry += list(made.flat)
             return made
         except (Untraceable, FunctionError) as error:
             return self.make_opaque(function, str(error))
@@ -295,6 +326,8 @@ class _Builder:
         gaps, rows, contact_rows = self.contacts()
         joint_gaps, joint_rows = self.joints()
         rows += joint_rows
+        events = self.event_values()
+        self.switches = self.switching.found(self.held)
         pattern = M_pattern | f_pattern
         for matrix in (K, C):
             if matrix is not None:
@@ -308,6 +341,7 @@ class _Builder:
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
+        self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if self.switches else -1
         layout = self.layout(profile, rows, contact_rows, len(joint_rows), flags)
 
         body = {
@@ -320,8 +354,10 @@ class _Builder:
             "rate": self.emit_rate(),
             "retract": self.emit_retract(),
         }
-        if self.events:
-            body["switch"] = self.emit_switch()
+        if self.events or self.switches:
+            body["switch"], body["surface"] = self.emit_switches(events)
+        if not self.switches:
+            body.pop("surface", None)
         if any(event.reset is not None for event in self.events):
             body["reset"] = self.emit_reset()
         text, par = self.module_text(body)
@@ -330,7 +366,11 @@ class _Builder:
         made = (getattr(module, name) if name in body else ABSENT[name] for name in UNITS)
         units = Model(*map(seam.ready, made), par, np.array(laws), layout)
         labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
-        model = CompiledModel(self.system, units, profile, self.functions, labels, start, self.events)
+        tables = self.switching.tables_of(self.geometry)
+        switches = tuple(switch.name for switch in self.switches)
+        model = CompiledModel(
+            self.system, units, profile, self.functions, labels, start, self.events, tables, switches
+        )
         for made in self.opaque:
             if made.interpreted:
                 weakref.finalize(model, opaque.release, int(made.values[0]))
@@ -617,14 +657,18 @@ class _Builder:
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
         numbers = {
             lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
-            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos), lay.NE: len(self.events),
+            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
+            lay.NE: len(self.events) + len(self.switches), lay.NS: len(self.switches), lay.NOISE: self.noise,
+            lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
         }  # fmt: skip
         tables = {
             lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
             lay.CONTACT_ROW: first_row, lay.KIND: [KINDS[n] for n in contact_rows],
             lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr,
             lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
-            lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)],
+            lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
+            + [-1, 0, 0] * len(self.switches),
+            lay.SWITCH_TABLE: [x for switch in self.switches for x in (switch.slot, switch.kind)],
         }  # fmt: skip
         return lay.pack(numbers, tables)
 
@@ -769,27 +813,45 @@ class _Builder:
         if self.system.retract is None:
             return ""
         function = self.probe(self.system.retract, "retract", [(self.nq,)], most=1)
-        made = self.expressions(function)
+        made = self.expressions(function, hold=False)
         copy = "".join(f"    q[{i}] = y{i}\n" for i in range(self.nq))
         if isinstance(made, _OpaqueUse):
             copy = f"    for i in range({self.nq}):\n        q[i] = y[i]\n"
             return f"    y = vec(SCRATCH, 0, {self.nq})\n    {made.call}(0.0, q, q, {made.par}, y)\n" + copy
         return emit([(f"y{i}", x) for i, x in enumerate(made)]) + copy
 
-    def emit_switch(self) -> str:
-        """Write the value of every event's function."""
-        text, targets = "", []
-        for k, (name, event) in enumerate(zip(event_names(self.events), self.events, strict=True)):
+    def event_values(self) -> list[Expr | _OpaqueUse]:
+        """Return the function of every event of the user."""
+        made = []
+        for name, event in zip(event_names(self.events), self.events, strict=True):
             function = self.probe(event.function, f"function of event {name!r}", [()])
-            made = self.expressions(function)
-            if isinstance(made, _OpaqueUse):
-                text += f"    {made.call}(t, q, v, {made.par}, vec(out, {k}, 1))\n"
-                continue
-            value = made.reshape(-1)[0]
-            if not depends_on(value, [self.t, *self.q, *self.v]):
-                raise ModelError(f"function of event {name!r} is constant: it must depend on t, q or v to cross zero")
-            targets.append((f"out[{k}]", value))
-        return emit(targets) + text
+            value = self.expressions(function)
+            if not isinstance(value, _OpaqueUse):
+                value = value.reshape(-1)[0]
+                if not depends_on(value, [self.t, *self.q, *self.v]):
+                    raise ModelError(
+                        f"function of event {name!r} is constant: it must depend on t, q or v to cross zero"
+                    )
+            made.append(value)
+        return made
+
+    def emit_switches(self, events: list[Expr | _OpaqueUse]) -> tuple[str, str]:
+        """Write what crosses zero at events and where branches end; then values, noise and cells of the switches."""
+        text, targets, surfaces, ns = "", [], [], len(self.switches)
+        for k, value in enumerate(events):
+            if isinstance(value, _OpaqueUse):
+                text += f"    {value.call}(t, q, v, {value.par}, vec(out, {k}, 1))\n"
+            else:
+                targets.append((f"out[{k}]", value))
+        guards = self.switching.guards(self.switches, self.held)
+        for k, (switch, guard) in enumerate(zip(self.switches, guards, strict=True)):
+            blur = self.switching.blur(switch, self.t, list(self.q), list(self.v), self.noise)
+            targets.append((f"out[{len(events) + k}]", self.switching.watched(switch, blur, guard)))
+            missing = self.trace.number(math.nan)
+            value = switch.value if guard is None else self.trace.where(guard, switch.value, missing)
+            surfaces += [(f"out[{k}]", value), (f"out[{ns + k}]", blur)]
+            surfaces.append((f"out[{2 * ns + k}]", self.trace.zero if switch.cell is None else switch.cell))
+        return emit(targets) + text, emit(surfaces)
 
     def emit_reset(self) -> str:
         """Write the state after each event that has a reset, chosen by its number."""
@@ -800,7 +862,7 @@ class _Builder:
             called = _reset_of(name)
             joined = joined_reset(event.reset, called, self.t0, self.q0, self.v0)
             function = self.probe(joined, called, [(nq + nv,)], least=3)
-            made = self.expressions(function)
+            made = self.expressions(function, hold=False)
             text += f"    if number == {k}:\n"
             if isinstance(made, _OpaqueUse):
                 y = f"vec(SCRATCH, 0, {nq + nv})"
@@ -847,9 +909,12 @@ class _Builder:
             name.upper() for name in UNITS if name in body
         )
         text += f"\n{imports}"
-        if "piecewise(" in "".join(body.values()):
-            signature = "F(F, A, I, I, I, I)"
-            text += f"from saltus.compile.types import A, F, I\n\n\n@unit({signature})\n{PIECEWISE_SOURCE}"
+        called = "".join(body.values())
+        used = [made for name, made in HELPERS.items() if f"{name}(" in called]
+        if used:
+            text += "from saltus.compile.types import A, F, I\n"
+        for source, signature in used:
+            text += f"\n\n@unit({signature})\n{source}"
         for name in sorted(body, key=lambda unit: unit != "rate"):  # others take the rate as an argument
             lines = body[name] if body[name].strip() else ""
             text += f"\n\n@unit({name.upper()})\ndef {name}({SIGNATURES[name]}):\n{lines}    return 0\n"

@@ -20,9 +20,9 @@ COUNTERS = 4
 EVENT_T, EVENT_CONTACT, EVENT_KIND, EVENT_BEFORE, EVENT_AFTER, EVENT_IMPULSE, EVENT_COUNT = 0, 1, 2, 3, 6, 9, 12
 EVENT_ENERGY = 13
 EVENT_COLUMNS = 14
-IMPACT, CLOSING, RELEASE, STICK, SLIP, PAINLEVE, EVENT, ACCUMULATION, REVERSAL, GAIN, TIE, NOT_UNIQUE = range(12)
+IMPACT, CLOSING, RELEASE, STICK, SLIP, PAINLEVE, EVENT, ACCUMULATION, REVERSAL, GAIN, TIE, NOT_UNIQUE, SWITCH = range(13)
 KIND_NAMES = (
     "impact", "closing", "release", "stick", "slip", "painleve", "event", "zeno", "reversal", "gain", "tie",
-    "not unique",
+    "not unique", "switch",
 )  # fmt: skip
 EVENTS_PER_CONTACT = 2  # a step can close a contact and find it sticking

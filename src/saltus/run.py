@@ -199,7 +199,9 @@ class Run:
         control, keep = settings.control, settings.keep
         self.limits = limits
         self.sliding_h: float | None = None  # size of the steps along a sliding mode, once one was seen
-        plan = ready_plan(settings.scheme, model.layout, control.kernel).over(model, problem.t_span, problem.q0)
+        plan = ready_plan(settings.scheme, model.layout, control.kernel)
+        self.units = model.pinned_for(None if plan.promise is None else plan.promise.tol)
+        plan = plan.over(model, problem.t_span, problem.q0)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.given = settings.scheme  # the plan may have been made for an equal one
         self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
@@ -285,7 +287,7 @@ class Run:
             try:
                 status = Status(
                     march(
-                        self.model.pinned, self.scheme, self.decider, self.clock, self.tally, self.state,
+                        self.units, self.scheme, self.decider, self.clock, self.tally, self.state,
                         self.state_new, self.record, self.tables.nodes, self.tables.events, self.tables.dense,
                         self.times, self.sums, self.work, self.iwork, budget,
                     )

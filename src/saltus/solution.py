@@ -27,6 +27,7 @@ from saltus.record import (
     GAIN,
     KIND_NAMES,
     NOT_UNIQUE,
+    SWITCH,
     PAINLEVE,
     TIE,
 )
@@ -188,6 +189,7 @@ class Solution:
     _before: np.ndarray = dataclasses.field(repr=False)
     _forces: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (sides + and -, n + 1, rows) of `t_eval`
     event_names: tuple[str, ...] = ()
+    switches: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, dtype=[("t", float), ("name", "U1")]))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not what was derived from them."""
@@ -697,6 +699,10 @@ def build_solution(
     """Make a Solution from the tables of a march."""
     system = model.system
     names = model.names
+    crossings = events[events[:, 2] == SWITCH]
+    switches = np.zeros(len(crossings), dtype=[("t", float), ("name", model.name_array.dtype)])
+    switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
+    events = events[events[:, 2] != SWITCH]
     table = np.zeros(len(events), dtype=event_type(names))
     table["t"] = events[:, 0]
     if len(events):
@@ -743,6 +749,7 @@ def build_solution(
         _dense=dense,
         _before=np.zeros(len(model.rows)),
         event_names=model.event_names,
+        switches=switches,
     )
     return read_only(made)
 

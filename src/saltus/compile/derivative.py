@@ -15,7 +15,7 @@ import numpy as np
 from saltus.compile.expression import CONDITIONS, Expr, Untraceable, reachable
 from saltus.compile.graph import Graph, rebuild
 
-STEPS = frozenset({"sign", "floor", "ceil", "trunc"}) | CONDITIONS
+STEPS = frozenset({"sign", "floor", "ceil", "trunc", "held_floor", "knot", "cell"}) | CONDITIONS
 MAX_SPLITS = 8  # nested choices into which one slope is moved
 
 
@@ -121,6 +121,12 @@ def _tangent(node: Expr, tangents: list[Expr], splits: int = MAX_SPLITS) -> Expr
         return tangents[0] * args[1] + args[0] * tangents[1]
     if op == "div":
         return (tangents[0] - node * tangents[1]) / args[1]
+    if op == "piecewise":
+        offset, n, order, derivative = node.payload
+        return graph.piecewise(args[0], offset, n, order, derivative + 1, *args[1:]) * tangents[0]
+    if op == "held_mod":
+        cell = graph.node("held_floor", (args[0] / args[1], args[2]))
+        return tangents[0] - cell * tangents[1]
     if len(args) == 1:
         return _slope(node, args[0], graph) * tangents[0]
     a, b = args
@@ -160,11 +166,7 @@ def _split(tangents: list[Expr], graph: Graph) -> tuple[Expr, list[Expr], list[E
 
 def _slope(node: Expr, a: Expr, graph: Graph) -> Expr:
     """Derivative of a function of one argument at a; node = function(a)."""
-    op, one = node.op, graph.one
-    if op == "piecewise":
-        offset, n, order, derivative = node.payload
-        return graph.piecewise(a, offset, n, order, derivative + 1)
-    return _SLOPES[op](node, a, one, graph)
+    return _SLOPES[node.op](node, a, graph.one, graph)
 
 
 def _bell(a: Expr, factor: float, graph: Graph) -> Expr:

@@ -20,10 +20,15 @@ IMPORTS = """from math import (
 )
 """
 
-PIECEWISE_SOURCE = '''def piecewise(x, par, offset, n, order, derivative):
-    """A piecewise polynomial: n + 1 knots, then for each interval order + 1 coefficients, highest first."""
+PIECEWISE_SOURCE = '''def piecewise(x, par, cell, offset, n, order, derivative):
+    """A piecewise polynomial: n + 1 knots, then for each interval order + 1 coefficients, highest first.
+
+    cell: the interval to take, infinite for the one that holds x.
+    """
     low = 0
     high = n - 1
+    if cell < 1e300:
+        low = high = int(cell)
     while low < high:
         middle = (low + high + 1) // 2
         if x >= par[offset + middle]:
@@ -50,14 +55,44 @@ _INFIX = {"add": ("+", 2), "sub": ("-", 2), "mul": ("*", 3), "div": ("/", 3), "m
 _ATOM, _NEGATED = 5, 4
 # raise in Python outside their domain, where compiled code gives NaN or inf
 _RISKY = frozenset({"div", "mod", "pow", "sqrt", "log", "log10", "log2", "log1p", "asin", "acos", "acosh",
-                    "atanh", "exp", "expm1", "sinh", "cosh", "floor", "ceil", "trunc"})  # fmt: skip
+                    "atanh", "exp", "expm1", "sinh", "cosh", "floor", "ceil", "trunc", "held_floor", "held_mod"})  # fmt: skip
+
+
+CELL_SOURCE = '''def cell(x, par, offset, n):
+    """The interval of a table that holds x."""
+    low = 0
+    high = n - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if x >= par[offset + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return float(low)
+'''
+
+KNOT_SOURCE = '''def knot(cell, par, offset, n, end):
+    """The knot below (end 0) or above (end 1) an interval of a table; it has none before its first and last knots."""
+    if not cell < 1e300:
+        return 0.0
+    if (end == 0 and cell < 0.5) or (end == 1 and cell > n - 1.5):
+        return -1e30 if end == 0 else 1e30
+    return par[offset + int(cell) + end]
+'''
+
+HELPERS = {  # functions of tables that the text may call: source and signature
+    "piecewise": (PIECEWISE_SOURCE, "F(F, A, F, I, I, I, I)"),
+    "cell": (CELL_SOURCE, "F(F, A, I, I)"),
+    "knot": (KNOT_SOURCE, "F(F, A, I, I, I)"),
+}
+IS_FREE = "> 1e300"  # of a mode (switches.py): the state itself chooses the branch
 
 
 def emit(targets: Sequence[tuple[str, Expr]], indent: int = 4) -> str:
     """Lines that assign each target once, e.g. [("out[0]", expr)]; no target may also be a variable."""
     nodes = reachable(expr for _, expr in targets)
     uses = _count_uses(nodes, targets)
-    scopes = _scopes(nodes, targets)
+    scopes = scopes_of(targets)
     writer = _Writer(" " * indent, uses, scopes, _asked_conditions(nodes, uses, scopes))
     done: set[int] = set()
     for target, expr in targets:
@@ -74,7 +109,7 @@ def interpreted(exprs: Any, arguments: Sequence[str]) -> Callable[..., np.ndarra
     body = emit([(f"out[{i}]", expr) for i, expr in enumerate(array.flat)])
     namespace: dict[str, Any] = {}
     head = f"def run({', '.join([*arguments, 'par', 'out'])}):\n"
-    exec(f"{IMPORTS}{PIECEWISE_SOURCE}{head}{body}    return out\n", namespace)  # noqa: S102, our own text
+    exec(f"{IMPORTS}{''.join(source for source, _ in HELPERS.values())}{head}{body}    return out\n", namespace)  # noqa: S102, our own text
     return lambda *values: namespace["run"](*values, np.full(array.size, math.nan)).reshape(array.shape)
 
 
@@ -116,8 +151,9 @@ class _Scope:
         return found[::-1]
 
 
-def _scopes(nodes: list[Expr], targets: Sequence[tuple[str, Expr]]) -> dict[int, _Scope]:
+def scopes_of(targets: Sequence[tuple[str, Expr]]) -> dict[int, _Scope]:
     """For each node the innermost scope that holds all its uses; empty without choices."""
+    nodes = reachable(expr for _, expr in targets)
     if not any(node.op == "where" for node in nodes):
         return {}
     root = _Scope()
@@ -244,5 +280,27 @@ class _Writer:
         if op in ("floor", "ceil", "trunc"):
             return f"float({op}({self.text[args[0].index]}))", _ATOM
         if op == "piecewise":
-            return f"piecewise({self.text[args[0].index]}, par, {', '.join(map(str, node.payload))})", _ATOM
+            cell = self.text[args[1].index] if len(args) > 1 else "inf"
+            return f"piecewise({self.text[args[0].index]}, par, {cell}, {', '.join(map(str, node.payload))})", _ATOM
+        if op in ("knot", "cell"):
+            return f"{op}({self.text[args[0].index]}, par, {', '.join(map(str, node.payload))})", _ATOM
+        if op in ("held", "free", "held_floor", "held_mod"):
+            return self._held_text(node), _ATOM
         return f"{op}({', '.join(self.text[x.index] for x in args)})", _ATOM
+
+    def _held_text(self, node: Expr) -> str:
+        """A branch that is chosen by a mode, or by the state where that is free."""
+        op, args = node.op, node.args
+        mode = self.text[args[-1].index]
+        if op == "free":
+            return f"({mode} {IS_FREE})"
+        x = self.text[args[0].index]
+        if op == "held_floor":
+            return f"(float(floor({x})) if {mode} {IS_FREE} else {mode})"
+        y = self._operand(args[1], 4)
+        if op == "held_mod":
+            return f"({self._operand(args[0], 4)} % {y} if {mode} {IS_FREE} else {self._operand(args[0], 4)} - {y} * {mode})"
+        relation, way = node.payload
+        sign, mirrored = {"lt": ("<", ">"), "le": ("<=", ">="), "eq": ("==", "=="), "ne": ("!=", "!=")}[relation]
+        by_mode = f"{mode} {mirrored if way > 0 else sign} 0.0"
+        return f"({self._operand(args[0], 2)} {sign} {self._operand(args[1], 2)} if {mode} {IS_FREE} else {by_mode})"

@@ -23,7 +23,7 @@ UNARY = {
     "exp": "exp", "expm1": "expm1", "log": "log", "log10": "log10", "log2": "log2", "log1p": "log1p",
     "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "erf": "erf", "erfc": "erfc",
 }  # fmt: skip
-CONDITIONS = frozenset({"bool", "lt", "le", "eq", "ne", "and", "or", "not"})
+CONDITIONS = frozenset({"bool", "lt", "le", "eq", "ne", "and", "or", "not", "held", "free"})
 LEAVES = frozenset({"var", "par", "num", "bool"})
 METHODS = frozenset(UNARY) | {"square", "cbrt", "exp2", "radians", "degrees", "deg2rad", "rad2deg", "fabs",
                               "conjugate", "arctan2", "hypot", "fmod"}  # fmt: skip

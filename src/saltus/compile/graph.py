@@ -368,11 +368,15 @@ class Graph:
             b = b.args[2]
         return a if a is b else self.node("where", (condition, a, b))
 
-    def piecewise(self, a, offset: int, n: int, order: int, derivative: int = 0) -> Expr:
-        """Polynomial of `order` on each of n intervals; its knots and coefficients stand at `offset`."""
+    def piecewise(self, a, offset: int, n: int, order: int, derivative: int = 0, cell: Expr | None = None) -> Expr:
+        """Polynomial of `order` on each of n intervals; its knots and coefficients stand at `offset`.
+
+        cell: the number of the interval, where it is held (switches.py).
+        """
         if derivative > order:
             return self.zero
-        return self.node("piecewise", (self.real(a),), (offset, n, order, derivative))
+        args = (self.real(a),) if cell is None else (self.real(a), cell)
+        return self.node("piecewise", args, (offset, n, order, derivative))
 
     def __getattr__(self, name: str) -> Callable[[Any], Expr]:
         """graph.sin(x), graph.arctan(x), ...: the functions of UNARY under their numpy names."""
@@ -393,7 +397,9 @@ def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
     if op in LEAVES:
         return node
     if op == "piecewise":
-        return graph.piecewise(args[0], *node.payload)
+        return graph.piecewise(args[0], *node.payload, *args[1:])
+    if node.payload is not None:
+        return graph.node(op, tuple(args), node.payload)
     if op in _BUILDERS:
         return getattr(graph, _BUILDERS[op])(*args)
     return graph.unary(op, *args) if len(args) == 1 else graph.node(op, tuple(args))

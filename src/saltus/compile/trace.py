@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from saltus.compile.derivative import depends_on, differentiate, directional, gradient, jacobian, substitute
-from saltus.compile.emit import IMPORTS, PIECEWISE_SOURCE, emit, interpreted
+from saltus.compile.emit import HELPERS, IMPORTS, emit, interpreted
 from saltus.compile.expression import Expr, Untraceable, operation_count
 from saltus.compile.graph import Graph
 from saltus.compile.trace_array import TracerArray, apply_function, apply_ufunc, plain
@@ -21,7 +21,7 @@ from saltus.compile.trace_call import StandIns
 from saltus.errors import FunctionError
 
 __all__ = [
-    "IMPORTS", "PIECEWISE_SOURCE", "Expr", "Trace", "TracerArray", "Untraceable", "depends_on",
+    "HELPERS", "IMPORTS", "Expr", "Trace", "TracerArray", "Untraceable", "depends_on",
     "differentiate", "directional", "emit", "gradient", "interpreted", "jacobian", "operation_count",
     "substitute",
 ]  # fmt: skip

@@ -38,14 +38,15 @@ KINEMATICS = types.FunctionType(I(F, A, A, A, A))  # t q par -> W by sparse rows
 CURVATURE = types.FunctionType(I(F, A, A, A, A))  # t q v par -> zeta, one per row
 RATE = types.FunctionType(I(A, A, A, A))  # q v par -> q_dot = B(q) v
 RETRACT = types.FunctionType(I(A, A))  # q par -> q in place
-SWITCH = types.FunctionType(I(F, A, A, A, A))  # t q v par -> one value per user event, which crosses zero there
+SWITCH = types.FunctionType(I(F, A, A, A, A))  # t q v par -> one value per event, which crosses zero there
+SURFACE = types.FunctionType(I(F, A, A, A, A))  # t q v par -> values, noise and cells of all switching functions
 RESET = types.FunctionType(I(I, F, A, A, A))  # number of the event t q v par -> q and v in place
 
 Model = namedtuple(
-    "Model", "mass force jacobian gap kinematics curvature rate retract switch reset par constants layout"
+    "Model", "mass force jacobian gap kinematics curvature rate retract switch surface reset par constants layout"
 )
 MODEL_RECORD = types.NamedTuple(
-    [MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, SWITCH, RESET, A, A, J], Model
+    [MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, SWITCH, SURFACE, RESET, A, A, J], Model
 )
 MODEL = handle_type(MODEL_RECORD, "Model")
 

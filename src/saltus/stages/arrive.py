@@ -21,6 +21,7 @@ from saltus.layout import (
     NJ,
     NQ,
     NR,
+    NS,
     NV,
     NW,
     NX,
@@ -38,6 +39,7 @@ from saltus.record import (
     REACTED,
     RESIDUAL,
     REVERSAL,
+    SWITCH,
     TERMINAL,
     VIOLATION,
 )
@@ -54,6 +56,7 @@ from saltus.stages.graze import graze
 from saltus.stages.hold import POWERS, rest_speed
 from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST, closed_gap
 from saltus.stages.loss import look_ahead
+from saltus.stages.modes import unhold, update_modes
 from saltus.stages.piece import put_piece
 from saltus.stages.settle import BREAKING, LET_GO, RELEASING, ambiguous_event, changed_events
 from saltus.stages.tie import find_ties, tie_events
@@ -243,6 +246,9 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             fired[k] = 0.0
         if kind != CROSSES or fired[k] == 0.0:
             continue
+        if k >= ne - layout[NS]:
+            new_event(t_end, nc + k, SWITCH, 0, 0, P, P, P, record)
+            continue
         new_event(t_end, nc + k, EVENT, 0, 0, P, P, P, record)
         if layout[layout[EVENT_TABLE] + 3 * k + 1] == 1:
             header[TERMINAL] = 1.0
@@ -252,6 +258,14 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             header[REACTED] = 1.0  # the velocity jumps: its left limit must be kept
             for c in range(nc):
                 index[c] = OPEN
+
+    # ---- branches of the functions behind the event
+    if layout[NS] > 0:
+        crossed = 1 if kind == CROSSES else 0
+        if update_modes(model, settings, t_end, h, q, v, part(settings, frame, frames.A_LAST), frame, crossed) > 0:
+            part(settings, frame, frames.MEMORY)[frames.CHANGED] = 1.0
+            model.gap(t_end, q, par, g)
+            unhold(model, settings, t_end, q, v, settings[REST], index, frame)
 
     # ---- what stays closed is put in place, then the law decides what is held next
     deciding = kind != NOTHING or marks[frames.HOLDING] == 1.0 or marks[frames.NEAR] == 1.0
@@ -272,6 +286,8 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         if status != 0:
             return status
         t_end = t + marks[frames.LENGTH]
+        if update_modes(model, settings, t_end, h, q, v, part(settings, frame, frames.A_LAST), frame, 0) > 0:
+            part(settings, frame, frames.KEPT)[0] = 0.0  # the law is asked again where the next flight begins
 
     # ---- events of the index set, update
     memory = remembered(settings, frame, frames.INDEX)

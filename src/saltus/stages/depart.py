@@ -7,12 +7,13 @@ from math import sqrt
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
-from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NV, NW, NX, SIZE
+from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NS, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
 from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
+from saltus.stages.modes import FREE, update_modes
 from saltus.stages.settle import ambiguous_event, changed_events
 
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
@@ -40,6 +41,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
         remembered(settings, frame, frames.LET_GO),
         remembered(settings, frame, frames.LAST_VALUES),
     )
+    modes = remembered(settings, frame, frames.MODES)
     a_0, r_0, u_0, powers_0 = (
         remembered(settings, frame, frames.A_BEGIN),
         remembered(settings, frame, frames.R_BEGIN),
@@ -70,10 +72,21 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                 index[k], let_go[k] = OPEN, -1e300
         for k in range(ne):
             fired[k] = fired[k] if known else 0.0
+        if not known:
+            for i in range(nv):
+                a_0[i] = 0.0
+            for k in range(layout[NS]):
+                modes[k] = FREE
+        update_modes(model, settings, t, h, q_0, v_0, a_0, frame, 0)
         status = staged.settle(
             model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
             a_0, r_0, u_0, powers_0, part(settings, frame, frames.INFO), inner, iinner, record,
         )  # fmt: skip
+        if status == 0 and layout[NS] > 0 and update_modes(model, settings, t, h, q_0, v_0, a_0, frame, 0) > 0:
+            status = staged.settle(
+                model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
+                a_0, r_0, u_0, powers_0, part(settings, frame, frames.INFO), inner, iinner, record,
+            )  # fmt: skip
         if status != 0:
             return status
         for k in range(nc):
@@ -91,6 +104,15 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                 if fired[k] == 0.0 and ((rises and way >= 0) or (falls and way <= 0)):
                     marks[frames.CROSSING] = k
         memory[frames.VALID], kept[0], kept[1] = 1.0, 1.0, t
+
+    # ---- a branch that does not hold where the flight begins ends at once
+    ns = layout[NS]
+    if ns > 0:
+        values = vec(part(settings, frame, frames.SCAN), 0, ne)
+        model.switch(t, q_0, v_0, par, values)
+        for k in range(ne - ns, ne):
+            if values[k] < 0.0 and fired[k] == 0.0:
+                marks[frames.CROSSING] = k
 
     # ---- an approach that begins closed (the start of a run, a reset) strikes at once
     near, holding, jammed, slack = False, nj > 0, False, closed_gap(settings, q_0)

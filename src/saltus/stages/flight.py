@@ -56,6 +56,7 @@ from saltus.stages.frame import (
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.interval import HOLD_AT, REACH_AT, room_iwork, room_work
+from saltus.stages.modes import free_modes, hold_modes
 from saltus.stages.tableau import NODE, STAGES, VECTORS
 from saltus.status import Status
 
@@ -121,6 +122,14 @@ def make_flight(
 
 @unit(step_type(0))
 def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
+    """Make a flight with the branches of all functions held."""
+    status = fly(model, plain, settings, t, h, state, state_new, record, work, iwork)
+    free_modes(model)
+    return status
+
+
+@unit(step_type(0).signature)
+def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
     # ---- model / settings / in / out / work
     layout, staged = model.layout, plain.staged
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -159,6 +168,7 @@ def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
     marks[frames.SHARPER] = sharper(settings, t, h, memory)
 
     # ---- smooth motion up to the first event
+    hold_modes(model, settings, t, h, q_0, remembered(settings, frame, frames.MODES))
     status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
     if status != 0:
         return status

@@ -11,7 +11,7 @@ from saltus.compile.seam import smaller, unit, vec, whole
 from saltus.compile.types import A, F, I, J
 from saltus.events.scan import scan_work
 from saltus.events.zeno import zeno_work
-from saltus.layout import NC, NE, NJ, NQ, NR, NV, SIZE
+from saltus.layout import NC, NE, NJ, NQ, NR, NS, NV, SIZE
 from saltus.stages.hold import POWERS
 from saltus.stages.interval import SETTINGS
 
@@ -52,11 +52,12 @@ NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/t
 # ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event, how many flights
 # led to it; then vectors
 VALID, LONGEST, CHANGED, FLIGHTS, REMEMBERED = range(5)
-# MOST_SPEED: largest velocities so far; PUSHED, MOST_PUSHED: impulses of all rows so far, and their largest
+# MOST_SPEED: largest velocities so far; PUSHED, MOST_PUSHED: impulses of all rows so far, and their largest; MODES of
+# the switching functions (modes.py)
 (
     INDEX, DIRECTION, A_BEGIN, R_BEGIN, U_BEGIN, POWERS_BEGIN, FIRED, LET_GO, LAST_VALUES, MOST_SPEED, PUSHED,
-    MOST_PUSHED, PHASE_MEMORY,
-) = range(13)  # fmt: skip
+    MOST_PUSHED, MODES, PHASE_MEMORY,
+) = range(14)  # fmt: skip
 
 # ---- integers: nc of each, then what the scanners found, then those of the inner parts
 (
@@ -90,8 +91,8 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
 
 def memory_sizes(layout, phase: int) -> list[int]:
     """Return the sizes of what a state remembers, behind its numbers."""
-    nv, nc, nr, ne = (int(layout[k]) for k in (NV, NC, NR, NE))
-    return [nc, 3 * nc, nv, nr, nr, POWERS + nc, ne, nc, ne, nv, nr, nr, phase]
+    nv, nc, nr, ne, ns = (int(layout[k]) for k in (NV, NC, NR, NE, NS))
+    return [nc, 3 * nc, nv, nr, nr, POWERS + nc, ne, nc, ne, nv, nr, nr, ns, phase]
 
 
 def places(layout, sizes: list[int], memory: int) -> np.ndarray:
