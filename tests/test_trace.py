@@ -20,8 +20,8 @@ from scipy import sparse, special
 from scipy.interpolate import Akima1DInterpolator, CubicSpline, PchipInterpolator, make_interp_spline
 
 from saltus.compile.trace import (
+    HELPERS,
     IMPORTS,
-    PIECEWISE_SOURCE,
     Trace,
     Untraceable,
     depends_on,
@@ -613,7 +613,7 @@ def test_compiled_text_gives_the_bits_of_the_interpreted_one():
     exprs = np.append(exprs, gradient(np.sum(exprs), q))
     body = text_of(exprs)
     namespace = {"njit": numba.njit(error_model="numpy")}
-    exec(f"{IMPORTS}@njit\n{PIECEWISE_SOURCE}@njit\ndef run(q, par, out):\n{body}", namespace)  # noqa: S102
+    exec(f"{IMPORTS}@njit\n{HELPERS['piecewise'][0]}@njit\ndef run(q, par, out):\n{body}", namespace)  # noqa: S102
     for at in (Q[:3], np.array([-0.4, 0.2, -0.3])):
         out = np.full(exprs.size, np.nan)
         namespace["run"](at, np.array(trace.constants), out)

@@ -21,6 +21,7 @@ from saltus import layout as lay
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.modules import module_from
+from saltus.compile.expression import reachable
 from saltus.compile.pin import pin
 from saltus.compile.switches import Switches, Table
 from saltus.compile.trace import (
@@ -341,6 +342,7 @@ class _Builder:
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
+        flags |= self.nature(mass, force, gaps, rows)
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if self.switches else -1
         layout = self.layout(profile, rows, contact_rows, len(joint_rows), flags)
 
@@ -375,6 +377,26 @@ class _Builder:
             if made.interpreted:
                 weakref.finalize(model, opaque.release, int(made.values[0]))
         return model
+
+    def nature(self, mass, force, gaps, rows) -> int:
+        """Return what may be expected of the model between two places: TRUSTED, WILD or neither."""
+        if self.opaque:
+            return lay.WILD
+        tame = {"add", "sub", "mul", "neg", "sin", "cos", "where", "held", "held_floor", "free", "var", "par", "num",
+                "bool", "and", "or", "not", "held_mod"}  # fmt: skip
+        wild = any(node.mask and node.op not in tame and not (node.op == "piecewise" and node.payload[2] <= 3)
+                   and not (node.op == "div" and not node.args[1].mask) for node in reachable(self.held))
+        if wild:
+            return lay.WILD
+        trusted = all(self.is_linear(x) for x in self.held)
+        return lay.TRUSTED if trusted else 0
+
+    def is_linear(self, x: Expr) -> bool:
+        if any(n.op in ("sin", "cos", "piecewise", "held_mod") and n.mask for n in reachable([x])):
+            return False
+        if x.mask & self.t.mask and x.op != "where":
+            return False
+        return not any(n.op == "mul" and n.args[0].mask and n.args[1].mask for n in reachable([x]))
 
     def row_labels(self, contact_rows: list[int]) -> tuple[tuple[str, str], ...]:
         axes = {1: ("N",), 2: ("N", "T"), 3: ("N", "T1", "T2")}

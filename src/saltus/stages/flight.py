@@ -14,7 +14,7 @@ import numpy as np
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.polynomial import node_factors, spread
-from saltus.layout import CONTACT_ROW, NC, NE, NJ, NQ, NR, NV, NW, SIZE
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NJ, NQ, NR, NV, NW, SIZE, TRUSTED, WILD
 from saltus.reaction import row_dot
 from saltus.record import (
     DEGREE,
@@ -53,6 +53,7 @@ from saltus.stages.frame import (
     places,
     promise_size,
     remembered,
+    span_of,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.interval import HOLD_AT, REACH_AT, room_iwork, room_work
@@ -68,6 +69,9 @@ MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the for
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
+# flights of a span at least: where functions may do anything between two places (with the samples inside of each flight
+# what is wider than a thousandth of the span is seen), and where they are polynomials of time, state, sines and cosines
+WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 8.0
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -159,6 +163,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
         index[k] = whole(kept[k])
         record.dissipation[k] = 0.0
         iwork[frames.I_RESTING * nc + k] = iwork[frames.I_STOPPED * nc + k] = iwork[frames.I_CANDIDATE * nc + k] = 0
+    h = smaller(h, span_of(settings) / resolution(layout))
     memory[frames.LONGEST] = larger(h, memory[frames.LONGEST])
     marks[frames.WINDOW] = 0.0
     if settings[WINDOW_FACTOR] > 0.0:
@@ -247,6 +252,14 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
     for i in range(memory.shape[0]):
         state_new.memory[i] = memory[i]
     return 0
+
+
+@unit(F(J), small=True)
+def resolution(layout):
+    """Return the least number of flights of a span: what a function may hide between places must not be missed."""
+    if (layout[FLAGS] & WILD) != 0:
+        return WILD_FLIGHTS
+    return 1.0 if (layout[FLAGS] & TRUSTED) != 0 else TAME_FLIGHTS
 
 
 @unit(F(A, F, F, A))

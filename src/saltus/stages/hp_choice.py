@@ -27,6 +27,13 @@ LEAST = 3  # degree of motion that is not uniformly accelerated: lower ones show
 RELUCTANCE = 0.95  # another degree must be cheaper than this
 
 
+@unit(I(A))
+def expect_anything(fit):
+    """Write the fit of a motion that is quiet now and may not stay so: what is next must be looked at."""
+    fit[FIT_RATE], fit[FIT_LEVEL], fit[FIT_KNOWN] = LIKELY, log(TINY) - LIKELY, 1.0
+    return 0
+
+
 @unit(I(A, I, A, F))
 def fit_decay(levels, degree, fit, h):
     """Fit the decay of the coefficients 0 ... degree, by pairs, because odd or even ones may vanish."""
@@ -45,8 +52,7 @@ def fit_decay(levels, degree, fit, h):
         fit[FIT_KNOWN] = 2.0
         return 0
     if last == 0:  # what is there is far below the tolerance, so that its decay says nothing
-        fit[FIT_RATE], fit[FIT_LEVEL] = LIKELY, log(TINY) - LIKELY
-        return 0
+        return expect_anything(fit)
     rate = SLOWEST
     if last >= 3:
         upper, lower = levels[last] + levels[last - 1], levels[last - 2] + levels[last - 3]

@@ -23,6 +23,7 @@ from saltus.layout import (
     NR,
     NV,
     RATE_IDENTITY,
+    TRUSTED,
     W_CONSTANT,
 )
 from saltus.record import DEGREE, ERROR, NEXT_H
@@ -98,6 +99,7 @@ from saltus.stages.hp_choice import (
     LEAST,
     best_degree,
     calibrate,
+    expect_anything,
     fit_decay,
     least_degree,
     longest_step,
@@ -317,6 +319,8 @@ def judge(model, settings, task, degree, t, h, frame, record):
     top = whole(settings[at + TOP])
     if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers[NEXT_DEGREE]):
         fit_decay(levels, degree, fit, h)
+        if fit[FIT_KNOWN] == 2.0 and (layout[FLAGS] & TRUSTED) == 0:
+            expect_anything(fit)
         calibrate(fit, kappa, h, degree, header[ERROR], 1)
     else:  # too few coefficients for a fit, but enough to see that the last one promised too much
         calibrate(fit, kappa, h, degree, header[ERROR], 0)
