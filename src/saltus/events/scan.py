@@ -19,7 +19,7 @@ from saltus.compile.seam import interpreted, larger, smaller, unit, vec
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE, combine, node_factors, spread
-from saltus.layout import CONTACT_ROW, EVENT_TABLE, FLAGS, NC, NE, NJ, NQ, NR, NV, NW, W_CONSTANT
+from saltus.layout import CONTACT_ROW, EVENT_TABLE, FLAGS, NC, NE, NJ, NQ, NR, NS, NV, NW, W_CONSTANT
 from saltus.reaction import row_dot
 
 SAMPLES = 16  # per step; its polynomials have degree 7 or so
@@ -405,6 +405,42 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
             s_0 = s_1
             top -= 1
     return best
+
+
+@unit(I(MODEL, A, F, F, A, A, A, A))
+def first_return(model, c, t, h, Q, V, fired, work):
+    """Return the first switching function that has just crossed zero and turns back at once, -1 for none.
+
+    A flight ends where a crossing was located, not exactly at zero: a little later the function must have its new sign.
+    One that goes the other way touched zero only, or forces on both sides of it push the motion back.
+    """
+    layout = model.layout
+    ne, n = layout[NE], c.shape[0]
+    values = event_values(model, work, n)
+    began = vec(work, 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + ne, ne)
+    just = False
+    for k in range(ne - layout[NS], ne):
+        just = just or fired[k] == 1.0
+    if not just:
+        return -1
+    work[0] = 0.0  # the factors of the nodes are not known yet
+    weigh(c, 0.0, work)
+    switch_values(model, vec(work, n, n), t, Q, V, began, work)
+    s = LITTLE
+    while s < 1.0:
+        weigh(c, s, work)
+        switch_values(model, vec(work, n, n), t + s * h, Q, V, values, work)
+        sure = True
+        for k in range(ne - layout[NS], ne):
+            if fired[k] != 1.0:
+                continue
+            if values[k] < 0.0 and values[k] < 2.0 * began[k]:
+                return k
+            sure = sure and values[k] > 0.0
+        if sure:
+            return -1
+        s *= 4.0
+    return -1
 
 
 @unit(F(A, I, I, I))

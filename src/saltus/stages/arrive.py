@@ -260,15 +260,17 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
                 index[c] = OPEN
 
     # ---- branches of the functions behind the event
+    marks[frames.SWITCHED] = 0.0
     if layout[NS] > 0:
         crossed = 1 if kind == CROSSES else 0
         if update_modes(model, settings, t_end, h, q, v, part(settings, frame, frames.A_LAST), frame, crossed) > 0:
-            part(settings, frame, frames.MEMORY)[frames.CHANGED] = 1.0
+            marks[frames.SWITCHED] = part(settings, frame, frames.MEMORY)[frames.CHANGED] = 1.0
             model.gap(t_end, q, par, g)
             unhold(model, settings, t_end, q, v, settings[REST], index, frame)
 
     # ---- what stays closed is put in place, then the law decides what is held next
     deciding = kind != NOTHING or marks[frames.HOLDING] == 1.0 or marks[frames.NEAR] == 1.0
+    deciding = deciding or marks[frames.SWITCHED] == 1.0
     status = arrange(model, staged, settings, t_end, struck, 1 if deciding else 0, frame, iwork, record)
     if status != 0:
         return status

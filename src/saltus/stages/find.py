@@ -8,7 +8,7 @@ from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, PART, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, SLIP
 from saltus.events.polynomial import NONE, combine, lagrange_weights
-from saltus.events.scan import SAMPLES, first_closing, first_switch
+from saltus.events.scan import SAMPLES, first_closing, first_return, first_switch
 from saltus.events.transition import LOST, STOPPED, stops, transition
 from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, NW, SIZE, W_CONSTANT
 from saltus.reaction import row_dot
@@ -86,8 +86,11 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
             kind, which, s = STRIKES, k, 1.0 + late / h
     if ne > 0:
         fired = remembered(settings, frame, frames.FIRED)
+        back = first_return(model, c, t, h, Q, V, fired, scan)
+        if back >= 0:
+            kind, which, s = CROSSES, back, 0.0
         place = first_switch(model, c, samples, t, h, Q, V, fired, s, found, scan)
-        if place <= s:
+        if place <= s and back < 0:
             kind, which, s = CROSSES, found[0], place
     if jammed and kind == NOTHING:
         for k in range(nc):

@@ -86,7 +86,7 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
             elif kind == SIGN:
                 if abs(value) > blur:
                     mode = 1.0 if value > 0.0 else -1.0
-                elif mode > 1e300:
+                elif mode > 1e300 or mode == 0.0:  # not known, or it may have left the surface
                     side = later[k] if later[k] > 0.0 or later[k] < 0.0 else value
                     mode = 1.0 if side > 0.0 else (-1.0 if side < 0.0 else 0.0)
             elif mode > 1e300 or value < -blur or now[k + 1] < -blur:
@@ -114,10 +114,12 @@ def cross_modes(model, modes, fired):
     ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
     changed = 0
     for k in range(ns):
-        if fired[first + k] != 1.0 or modes[k] > 1e300 or modes[k] == 0.0:
+        if fired[first + k] != 1.0 or modes[k] > 1e300:
             continue
         slot, kind, other = layout[table + 2 * k], layout[table + 2 * k + 1], k
-        if kind == BELOW:
+        if kind == SIGN and modes[k] == 0.0:
+            fired[first + k] = 0.0  # it has left the surface: its value says to which side
+        elif kind == BELOW:
             modes[k], other = modes[k] - 1.0, k + 1
         elif kind == ABOVE:
             modes[k], other = modes[k] + 1.0, k - 1
@@ -140,16 +142,12 @@ def cross_modes(model, modes, fired):
 def update_modes(model, settings, t, h, q, v, a, frame, crossed):
     """Find the modes of a state, first those of switching functions that crossed zero; return how many changed."""
     layout = model.layout
-    ns, first = layout[NS], layout[NE] - layout[NS]
-    if ns == 0:
+    if layout[NS] == 0:
         return 0
     modes, fired = remembered(settings, frame, frames.MODES), remembered(settings, frame, frames.FIRED)
     changed = 0
     if crossed == 1:
         changed = cross_modes(model, modes, fired)
-    for k in range(ns):
-        if modes[k] == 0.0:
-            modes[k] = FREE  # it may have left its surface
     return changed + find_modes(
         model, t, q, v, a, LOOK * h, modes, fired, part(settings, frame, frames.SCAN),
         part(settings, frame, frames.Q_SHIFTED), part(settings, frame, frames.V_TRY),
