@@ -430,10 +430,10 @@ def interpreted_ball(weight: float, late: float = 0.0, second: bool = False) -> 
     table = {"weight": weight, "other": object()}
 
     def f(t, q, v):
-        return -table["weight"] - (late if t > 0.5 else 0.0)
+        return -table["weight"] - (late if float(t) > 0.5 else 0.0)
 
     def g(t, q, v):
-        return -table["weight"] + 0.0 * (late if t > 0.5 else 0.0)
+        return -table["weight"] + 0.0 * (late if float(t) > 0.5 else 0.0)
 
     floor = sl.Contact(lambda q: q[0], e=0.5, name="floor")
     return sl.Problem(sl.System(M=1.0, f=g if second else f, contacts=[floor]), (0.0, 2.0), 1.0, 0.0)

@@ -31,7 +31,7 @@ def turning(q, v):
 
 
 def branching(t, q, v):
-    return [-20.0, -3.0 * q[1] if q[1] > 0.0 else 0.0]
+    return [-20.0, -3.0 * q[1] if float(q[1]) > 0.0 else 0.0]
 
 
 def low(t, q, v):

@@ -48,7 +48,9 @@ PIECEWISE_SOURCE = '''def piecewise(x, par, cell, offset, n, order, derivative):
 
 MAX_DEPTH = 20  # nesting of one line; Python's parser and numba recurse over it
 MAX_SIZE = 100  # operations of one line
-MAX_GUARDS = 8  # nested choices that guard one temporary
+MAX_GUARDS = 64  # nested choices that guard one temporary
+MAX_LEVELS = 8  # of `and` and `or` inside of each other that are taken apart
+MAX_ALTERNATIVES = 32  # ways to need one temporary that are told apart
 
 _INFIX = {"add": ("+", 2), "sub": ("-", 2), "mul": ("*", 3), "div": ("/", 3), "mod": ("%", 3), "lt": ("<", 1),
           "le": ("<=", 1), "eq": ("==", 1), "ne": ("!=", 1)}  # fmt: skip
@@ -92,12 +94,19 @@ def emit(targets: Sequence[tuple[str, Expr]], indent: int = 4) -> str:
     """Lines that assign each target once, e.g. [("out[0]", expr)]; no target may also be a variable."""
     nodes = reachable(expr for _, expr in targets)
     uses = _count_uses(nodes, targets)
-    scopes = scopes_of(targets)
-    writer = _Writer(" " * indent, uses, scopes, _asked_conditions(nodes, uses, scopes))
-    done: set[int] = set()
-    for target, expr in targets:
-        for node in _guards_first(expr, scopes, done) if scopes else reachable([expr], known=done):
-            done.add(node.index)
+    # without choices everything is computed, and nothing is guarded
+    scopes = _Scopes(nodes, targets) if any(node.op in _SECOND_IF for node in nodes) else None
+    risky = _risky_nodes(nodes) if scopes else set()
+    if scopes is None:
+        orders, done = [], set()
+        for _, expr in targets:
+            orders.append(reachable([expr], known=done))
+            done.update(node.index for node in orders[-1])
+    else:
+        orders = _ordered(targets, scopes, risky)
+    writer = _Writer(" " * indent, uses, scopes, risky, nodes)
+    for (target, expr), order in zip(targets, orders, strict=True):
+        for node in order:
             writer.visit(node)
         writer.lines.append(f"{writer.indent}{target} = {writer.text[expr.index]}")
     return "".join(f"{line}\n" for line in writer.lines)
@@ -125,7 +134,7 @@ def _count_uses(nodes: list[Expr], targets: Sequence[tuple[str, Expr]]) -> dict[
 
 
 class _Scope:
-    """Conditions under which a node is needed: the branches of all choices around its uses."""
+    """One way to need a value: the branches of all choices around a use of it."""
 
     __slots__ = ("_inner", "depth", "guard", "parent")
 
@@ -135,12 +144,12 @@ class _Scope:
         self._inner: dict[tuple[int, bool], _Scope] = {}
 
     def branch(self, condition: Expr, value: bool) -> _Scope:
-        if self.depth >= MAX_GUARDS:
-            return self
         key = (condition.index, value)
-        if key not in self._inner:
-            self._inner[key] = _Scope(self, (condition, value))
-        return self._inner[key]
+        found = self._inner.get(key)
+        if found is None:
+            is_known = self.depth >= MAX_GUARDS or any(a is condition and b is value for a, b in self.guards())
+            found = self._inner[key] = self if is_known else _Scope(self, (condition, value))
+        return found
 
     def guards(self) -> list[tuple[Expr, bool]]:
         """(condition, value it must have), the outermost first."""
@@ -151,59 +160,153 @@ class _Scope:
         return found[::-1]
 
 
-def scopes_of(targets: Sequence[tuple[str, Expr]]) -> dict[int, _Scope]:
-    """For each node the innermost scope that holds all its uses; empty without choices."""
+class _Scopes:
+    """For each node the scopes of all its uses, as a set in which none lies inside of another."""
+
+    def __init__(self, nodes: list[Expr], targets: Sequence[tuple[str, Expr]]):
+        self._unions: dict[tuple[frozenset, frozenset], frozenset] = {}
+        self._branches: dict[tuple[frozenset, int, bool], frozenset] = {}
+        self._always = frozenset({_Scope()})
+        self.of = {expr.index: self._always for _, expr in targets}
+        for node in reversed(nodes):
+            around = self.of[node.index]
+            for k, a in enumerate(node.args):
+                inner = around
+                if k and node.op in _SECOND_IF:  # `and` and `or` ask for their second argument only if they must
+                    inner = self._branch(around, node.args[0], _SECOND_IF[node.op] if k == 1 else False)
+                known = self.of.get(a.index)
+                self.of[a.index] = inner if known is None or known is inner else self._union(known, inner)
+
+    def _branch(self, around: frozenset, condition: Expr, value: bool, levels: int = MAX_LEVELS) -> frozenset:
+        """The scopes where the condition has a value; compound ones are taken apart, so that equal scopes meet."""
+        key = (around, condition.index, value)
+        found = self._branches.get(key)
+        if found is None:
+            if condition.op == "not":
+                found = self._branch(around, condition.args[0], not value, levels)
+            elif condition.op in ("and", "or") and levels:
+                first, second = condition.args
+                decides = condition.op == "or"  # the value of the first argument that leaves the second one unasked
+                asked = self._branch(around, first, not decides, levels - 1)
+                found = self._branch(asked, second, value, levels - 1)
+                if value is decides:
+                    found = self._union(self._branch(around, first, decides, levels - 1), found)
+            else:
+                found = _outermost({scope.branch(condition, value) for scope in around})
+            self._branches[key] = found
+        return found
+
+    def _union(self, left: frozenset, right: frozenset) -> frozenset:
+        if (left, right) not in self._unions:
+            self._unions[left, right] = _outermost(left | right)
+        return self._unions[left, right]
+
+    def widen(self, indices: list[int]) -> None:
+        """Guard these nodes by what is around all their uses, or not at all if it was so before."""
+        several = [index for index in indices if len(self.of[index]) > 1]
+        for index in several or indices:
+            self.of[index] = frozenset({_around(self.of[index])}) if several else self._always
+
+    def conditions(self, node: Expr) -> list[Expr]:
+        """Conditions that say whether a node is needed, the outermost first."""
+        ordered = sorted(self.of[node.index], key=_position)
+        return [condition for scope in ordered for condition, _ in scope.guards()]
+
+
+_SECOND_IF = {"where": True, "and": True, "or": False}  # value of the first argument that needs the second one
+
+
+def scopes_of(targets: Sequence[tuple[str, Expr]]) -> dict[int, frozenset]:
+    """For each node the ways to need it; empty without choices."""
     nodes = reachable(expr for _, expr in targets)
-    if not any(node.op == "where" for node in nodes):
-        return {}
-    root = _Scope()
-    scopes = {expr.index: root for _, expr in targets}
-    for node in reversed(nodes):
-        scope = scopes[node.index]
-        for k, a in enumerate(node.args):
-            inner = scope.branch(node.args[0], k == 1) if node.op == "where" and k else scope
-            scopes[a.index] = _common(scopes.get(a.index, inner), inner)
-    return scopes
+    return _Scopes(nodes, targets).of if any(node.op in _SECOND_IF for node in nodes) else {}
 
 
-def _common(left: _Scope, right: _Scope) -> _Scope:
-    """The innermost scope around both; all have the same root."""
-    while left is not right:
-        if left.depth >= right.depth and left.parent:
-            left = left.parent
-        elif right.parent:
-            right = right.parent
-    return left
+def _position(scope: _Scope) -> list[tuple[int, bool]]:
+    return [(condition.index, value) for condition, value in scope.guards()]
 
 
-def _asked_conditions(nodes: list[Expr], uses: dict[int, int], scopes: dict[int, _Scope]) -> set[int]:
-    """Conditions that shared risky values ask for: these get names."""
-    asked: set[int] = set()
+def _outermost(scopes: set[_Scope] | frozenset[_Scope]) -> frozenset[_Scope]:
+    """Without scopes inside of others; both branches of a choice are what is around it."""
+    found = set(scopes)
+    while True:
+        inside = {scope for scope in found if _has_ancestor(scope, found)}
+        found -= inside
+        joined = {s.parent for s in found if s.parent and s.parent.branch(s.guard[0], not s.guard[1]) in found}
+        if not joined:
+            break
+        found |= joined
+    while len(found) > MAX_ALTERNATIVES:
+        deepest = max(found, key=lambda scope: (scope.depth, _position(scope)))
+        found = {scope for scope in found if scope is not deepest} | {deepest.parent}
+        found -= {scope for scope in found if _has_ancestor(scope, found)}
+    return frozenset(found)
+
+
+def _around(scopes: frozenset[_Scope]) -> _Scope:
+    """The innermost scope around all of them."""
+    found = min(scopes, key=lambda scope: scope.depth)
+    while not all(scope is found or _has_ancestor(scope, {found}) for scope in scopes):
+        found = found.parent
+    return found
+
+
+def _has_ancestor(scope: _Scope, found: set[_Scope]) -> bool:
+    while scope.parent is not None:
+        scope = scope.parent
+        if scope in found:
+            return True
+    return False
+
+
+def _risky_nodes(nodes: list[Expr]) -> set[int]:
+    """Nodes that may not be computed everywhere, or that contain such a node."""
     risky: set[int] = set()
-    for node in nodes if scopes else ():
+    for node in nodes:
         if node.op in _RISKY or any(a.index in risky for a in node.args):
             risky.add(node.index)
-            if uses[node.index] > 1 and node.op not in LEAVES:
-                asked.update(condition.index for condition, _ in scopes[node.index].guards())
-    return asked
+    return risky
 
 
-def _guards_first(root: Expr, scopes: dict[int, _Scope], done: set[int]) -> list[Expr]:
-    """Nodes below the root after their arguments and after the conditions that guard them.
+def _ordered(targets: Sequence[tuple[str, Expr]], scopes: _Scopes, risky: set[int]) -> list[list[Expr]]:
+    """For each target the nodes that are new below it, after their arguments and the conditions that guard them.
 
-    A condition never depends on what it guards: a value it used would be needed outside the branch.
+    One branch may need a value for a condition that guards the same value in another branch. No order of lines does
+    justice to both: such values are guarded by less, until there is an order.
     """
+    while True:
+        done: set[int] = set()
+        orders = []
+        for _, expr in targets:
+            order = _guards_first(expr, scopes, risky, done)
+            if order is None:
+                break
+            done.update(node.index for node in order)
+            orders.append(order)
+        else:
+            return orders
+
+
+def _guards_first(root: Expr, scopes: _Scopes, risky: set[int], done: set[int]) -> list[Expr] | None:
+    """The nodes below one target; None if some wait for each other, whose scopes are wider from now on."""
     order: list[Expr] = []
-    entered: set[int] = set()
+    finished: set[int] = set()
+    under_way: dict[int, None] = {}
     stack = [(root, False)]
     while stack:
         node, ready = stack.pop()
         if ready:
             order.append(node)
-        elif node.index not in done and node.index not in entered:
-            entered.add(node.index)
+            finished.add(node.index)
+            del under_way[node.index]
+        elif node.index in under_way:
+            chain = list(under_way)
+            scopes.widen(chain[chain.index(node.index) :])
+            return None
+        elif node.index not in done and node.index not in finished:
+            under_way[node.index] = None
             stack.append((node, True))
-            needed = (*(condition for condition, _ in scopes[node.index].guards()), *node.args)
+            needed = (*(scopes.conditions(node) if node.index in risky else ()), *node.args)
             stack.extend((a, False) for a in reversed(needed))
     return order
 
@@ -211,8 +314,13 @@ def _guards_first(root: Expr, scopes: dict[int, _Scope], done: set[int]) -> list
 class _Writer:
     """Builds the text of each node once its arguments have theirs."""
 
-    def __init__(self, indent: str, uses: dict[int, int], scopes: dict[int, _Scope], asked: set[int]):
-        self.indent, self.uses, self.scopes, self.asked = indent, uses, scopes, asked
+    def __init__(self, indent: str, uses: dict[int, int], scopes: _Scopes | None, risky: set[int], nodes: list[Expr]):
+        self.indent, self.uses, self.scopes = indent, uses, scopes
+        self.asked: set[int] = set()  # conditions that shared risky values ask for: these get names
+        for node in nodes if scopes else ():
+            if node.index in risky and uses[node.index] > 1 and node.op not in LEAVES:
+                self.asked.update(condition.index for condition in scopes.conditions(node))
+        self._guard_text: dict[_Scope, str] = {}
         self.lines: list[str] = []
         self.text: dict[int, str] = {}
         self._strength: dict[int, int] = {}  # binding strength of the text's outermost operator
@@ -231,21 +339,36 @@ class _Writer:
         if node.op not in LEAVES and (is_shared or depth > MAX_DEPTH or size > MAX_SIZE):
             if risky and self.scopes:
                 text = self._guarded(text, node)
-            name = f"x{self._temporaries}"
-            self._temporaries += 1
-            self.lines.append(f"{self.indent}{name} = {text}")
-            text, strength, depth, size, risky = name, _ATOM, 1, 1, False
+            text, strength, depth, size, risky = self._named(text), _ATOM, 1, 1, False
         self.text[index], self._strength[index] = text, strength
         self._depth[index], self._size[index], self._risky[index] = depth, size, risky
 
     def _guarded(self, text: str, node: Expr) -> str:
         """Values of one branch are not computed in the other one, where they may not exist."""
-        conditions = [
-            self._operand(condition, _ATOM) if value else f"not {self._operand(condition, _ATOM)}"
-            for condition, value in self.scopes[node.index].guards()
-        ]
+        ordered = sorted(self.scopes.of[node.index], key=_position)
+        guards = [self._guard(scope) for scope in ordered]
         other = "False" if node.op in CONDITIONS else "0.0"
-        return f"({text}) if {' and '.join(conditions)} else {other}" if conditions else text
+        return f"({text}) if {' or '.join(guards)} else {other}" if all(guards) else text
+
+    def _guard(self, scope: _Scope) -> str:
+        """The text that says whether a scope is entered; nested choices get a name for each level."""
+        chain = []
+        while scope.parent is not None and scope not in self._guard_text:
+            chain.append(scope)
+            scope = scope.parent
+        text = self._guard_text.get(scope, "")
+        for scope in reversed(chain):
+            condition, value = scope.guard
+            here = self._operand(condition, _ATOM) if value else f"not {self._operand(condition, _ATOM)}"
+            text = self._named(f"{text} and {here}") if text else here
+            self._guard_text[scope] = text
+        return text
+
+    def _named(self, text: str) -> str:
+        name = f"x{self._temporaries}"
+        self._temporaries += 1
+        self.lines.append(f"{self.indent}{name} = {text}")
+        return name
 
     def _operand(self, node: Expr, strength: int) -> str:
         text = self.text[node.index]

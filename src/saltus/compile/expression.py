@@ -48,10 +48,7 @@ class Expr:
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
-        raise Untraceable(
-            "the function branches on the state: `if`, `while`, `and`, `or` need a number at trace time; "
-            "use np.where, np.minimum, np.maximum, & and |"
-        )
+        return self.graph.decide(self)
 
     def __float__(self) -> float:
         raise Untraceable(

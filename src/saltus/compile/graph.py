@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saltus.compile.expression import CONDITIONS, LEAVES, UNARY, Expr, Untraceable
+from saltus.compile.paths import Paths
 
 MAX_EXPANDED_POWER = 64  # x**n with a larger |n| stays a call of pow
 
@@ -26,6 +27,8 @@ class Graph:
         self._nodes: dict[tuple, Expr] = {}
         self._slots: dict[int, tuple[Any, Expr]] = {}  # id of the float -> (the float, kept alive; its slot)
         self._variables: list[Expr] = []
+        self.spline_tables: dict[int, tuple[Any, list[int]]] = {}  # id of a spline -> (it, kept alive; its tables)
+        self.paths: Paths | None = None  # who answers when a function asks `if` of an expression
         self.derivatives: dict[Any, dict[int, Expr]] = {}  # memo of differentiate and directional
         self.zero, self.one, self.minus_one = self.number(0.0), self.number(1.0), self.number(-1.0)
 
@@ -63,15 +66,20 @@ class Graph:
         """Parameter slot of a float; the same float object keeps its slot."""
         found = self._slots.get(id(value))
         if found is None:
-            found = self._slots[id(value)] = (value, self.parameter(len(self.constants)))
-            self.constants.append(float(value))
+            found = self._slots[id(value)] = (value, self.parameter(self.table((value,))))
+        elif self.paths is not None:
+            self.paths.uses(found[1].payload)
         return found[1]
 
     def table(self, values: Iterable[float]) -> int:
         """Put values into consecutive parameter slots; returns the first one."""
-        offset = len(self.constants)
-        self.constants.extend(float(value) for value in values)
-        return offset
+        numbers = tuple(float(value) for value in values)
+
+        def append() -> int:
+            self.constants.extend(numbers)
+            return len(self.constants) - len(numbers)
+
+        return append() if self.paths is None else self.paths.place_of(numbers, append)
 
     def lift(self, value: Any) -> Expr | None:
         """The node of a number, None if it is not a number."""
@@ -104,6 +112,15 @@ class Graph:
         if made is None:
             raise Untraceable(f"a {type(value).__name__} stands where a condition is expected")
         return made if made.op in CONDITIONS else self.not_equal(made, self.zero)
+
+    def decide(self, value: Expr) -> bool:
+        """The truth of an expression on the present path of the function that asks."""
+        if self.paths is None:
+            raise Untraceable(
+                "the truth of an expression is asked outside of a traced function; "
+                "use np.where, np.minimum, np.maximum, & and |"
+            )
+        return self.paths.decide(self.condition(value))
 
     # ---- arithmetic
     def add(self, a, b) -> Expr:

@@ -88,8 +88,8 @@ class Switches:
         scopes = scopes_of([("", x) for x in flat])
         for node in reachable(flat, known=self._done):
             args = [self._done.get(a.index, a) for a in node.args]
-            scope = scopes.get(node.index)
-            self._done[node.index] = self._held(node, args, scope is not None and scope.depth > 0)
+            ways = scopes.get(node.index, ())
+            self._done[node.index] = self._held(node, args, all(way.depth > 0 for way in ways) and len(ways) > 0)
         made = np.empty(len(flat), dtype=object)
         made[:] = [self._done.get(x.index, x) for x in flat]
         return made.reshape(exprs.shape)
@@ -250,12 +250,15 @@ class Switches:
             made.append(needed)
         return made
 
-    def _guard(self, scope) -> Expr | None:
-        guard: Expr | None = None
-        for condition, value in scope.guards() if scope is not None else ():
-            one = condition if value else self.graph.logical_not(condition)
-            guard = one if guard is None else self.graph.logical_and(guard, one)
-        return guard
+    def _guard(self, ways) -> Expr | None:
+        """Return the condition that one of the ways to need a node is taken, None where it is always needed."""
+        graph, either = self.graph, self.graph.condition(False)
+        for way in ways or ():
+            guard = graph.condition(True)
+            for condition, value in way.guards():
+                guard = graph.logical_and(guard, condition if value else graph.logical_not(condition))
+            either = graph.logical_or(either, guard)
+        return None if either.op == "bool" else either
 
     def watched(self, switch: Switch, blur: Expr, guard: Expr | None) -> Expr:
         """Return what falls through zero where the branch of a switch ends, 1 where nothing depends on it.

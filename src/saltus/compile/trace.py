@@ -1,4 +1,4 @@
-"""Tracing of model functions: call them once with tracers, record expressions, differentiate, emit source.
+"""Tracing of model functions: call them with tracers, record expressions, differentiate, emit source.
 
 trace = Trace()
 q = trace.variables("q", 2)
@@ -16,6 +16,7 @@ from saltus.compile.derivative import depends_on, differentiate, directional, gr
 from saltus.compile.emit import HELPERS, IMPORTS, emit, interpreted
 from saltus.compile.expression import Expr, Untraceable, operation_count
 from saltus.compile.graph import Graph
+from saltus.compile.paths import Paths
 from saltus.compile.trace_array import TracerArray, apply_function, apply_ufunc, plain
 from saltus.compile.trace_call import StandIns
 from saltus.errors import FunctionError
@@ -41,17 +42,25 @@ class Trace(Graph):
         return made
 
     def call(self, function: Any, *args: Any) -> Any:
-        """The function's result on tracers, as it returned it; raises Untraceable.
+        """The function's result on tracers; raises Untraceable.
 
-        Any error inside counts as untraceable: whether the function is sound, a call with numbers says.
+        A function that branches runs once per outcome, the results are joined by `where` (paths.py). Any error
+        inside counts as untraceable: whether the function is sound, a call with numbers says.
         """
-        copies = [value.copy() if isinstance(value, np.ndarray) else value for value in args]
+
+        def run(stand_ins: StandIns) -> Any:
+            copies = [value.copy() if isinstance(value, np.ndarray) else value for value in args]
+            return stand_ins.wrap(function)(*copies)
+
+        around, self.paths = self.paths, Paths(self)
         try:
-            return self._stand_ins.wrap(function)(*copies)
+            return self.paths.run(lambda: run(self._stand_ins), lambda: run(StandIns(self)))
         except Untraceable as error:
             raise Untraceable(f"{_name(function)}: {error}") from error
         except Exception as error:
             raise Untraceable(f"{_name(function)}: {type(error).__name__} while tracing: {error}") from error
+        finally:
+            self.paths = around
 
     def as_array(self, result: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
         """Numbers, lists, arrays and expressions as an array of expressions.

@@ -160,7 +160,9 @@ def apply_ufunc(ufunc: Any, method: str, *inputs, out=None, **options):
             raise Untraceable(f"{full_name(ufunc)} cannot be traced")
         if options.pop("where", True) is not True:
             raise Untraceable(f"{full_name(ufunc)}(where=...) cannot be traced; use np.where")
-        _check_dtype(options.pop("dtype", None))
+        dtype = options.pop("dtype", None)
+        if ufunc not in (np.logical_and, np.logical_or, np.logical_not):  # these make conditions, whatever they are of
+            _check_dtype(dtype)
         scalar, vector = found
         result = _run(scalar, vector, method, [plain(value) for value in inputs], options)
     if out is None:
@@ -216,10 +218,13 @@ def _handlers() -> dict[Any, Any]:
         handlers[function] = _own(meaning)
     for function, meaning in ((np.linalg.cross, np.cross), (np.linalg.outer, np.outer)):
         handlers[function] = _native(meaning)
+    for name, ufunc in (("any", np.logical_or), ("all", np.logical_and)):
+        handlers[getattr(np, name)] = functools.partial(_extremum, ufunc)
     for name, ufunc in (("max", np.maximum), ("amax", np.maximum), ("min", np.minimum), ("amin", np.minimum)):
         handlers[getattr(np, name)] = functools.partial(_extremum, ufunc)
     return handlers | {
-        np.empty: np.empty, np.where: _where, np.select: _select, np.clip: _clip,
+        np.empty: np.empty, np.where: _where, np.select: _select, np.clip: _clip, np.piecewise: _piecewise,
+        np.sinc: _sinc, np.fix: lambda value: np.trunc(as_operand(value)),
         np.full: lambda shape, value, dtype=None: _full(shape, value),
         np.full_like: lambda array, value, **options: _full_like(value, array, **options),
         np.isscalar: lambda value: type(value) is Expr, np.real: lambda value: value,
@@ -300,6 +305,28 @@ def _select(conditions, choices, default=0):
     return result
 
 
+def _piecewise(x, conditions, functions, *args, **options):
+    """np.piecewise: later conditions win; one function more than conditions is for the rest."""
+    if not isinstance(conditions, (list, tuple)) or (np.ndim(plain(x)) and not np.ndim(plain(conditions[0]))):
+        conditions = [conditions]
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise Untraceable(f"np.piecewise with {len(conditions)} conditions and {len(functions)} functions")
+
+    def value(function):
+        return function(x, *args, **options) if callable(function) else function
+
+    result = value(functions[-1]) if len(functions) > len(conditions) else 0.0
+    for condition, function in zip(conditions, functions, strict=False):
+        result = _where(condition, value(function), result)
+    return result
+
+
+def _sinc(x):
+    x = as_operand(x)
+    y = math.pi * _where(x == 0.0, 1.0e-20, x)  # as numpy does
+    return np.sin(y) / y
+
+
 def _clip(value, a_min=None, a_max=None, *, min=None, max=None):
     low, high = a_min if min is None else min, a_max if max is None else max
     value = value if low is None else np.maximum(as_operand(value), as_operand(low))
@@ -313,6 +340,6 @@ def as_operand(value: Any) -> Any:
 
 def _extremum(ufunc: np.ufunc, value, axis=None, *, keepdims=False):
     if axis is None and keepdims:
-        raise Untraceable("np.max and np.min with keepdims and without axis cannot be traced")
+        raise Untraceable("np.max, np.min, np.any and np.all with keepdims and without axis cannot be traced")
     array = _array(value)
     return ufunc.reduce(array, axis=axis, keepdims=True) if keepdims else ufunc.reduce(array, axis=axis)

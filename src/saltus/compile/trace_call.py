@@ -149,12 +149,12 @@ class StandIns:
         kind: Any = type(value)
         if isinstance(value, (list, tuple)):
             items = [self.wrap(item) for item in value]
-            if all(new is old for new, old in zip(items, value, strict=True)):
-                return value
+            if kind is not list and all(new is old for new, old in zip(items, value, strict=True)):
+                return value  # a list is copied: what the function stores there stays out of the user's
             return kind._make(items) if hasattr(kind, "_make") else kind(items)
         if isinstance(value, dict):
             items = {key: self.wrap(item) for key, item in value.items()}
-            return value if all(items[key] is value[key] for key in value) else items
+            return value if kind is not dict and all(items[key] is value[key] for key in value) else items
         if kind is types.SimpleNamespace:
             return types.SimpleNamespace(**{key: self.wrap(item) for key, item in vars(value).items()})
         if kind.__flags__ & _HEAP_TYPE and not _is_foreign(kind.__module__):
@@ -281,7 +281,7 @@ def _extremum(choose: Any, name: str, *args, **options):
     if not has_tracer(items):
         return choose(items, **options)
     if options:
-        raise Untraceable(f"{choose.__name__}() with key or default cannot be traced")
+        return choose(items, **options)  # compares and asks, which paths.py answers
 
     def better(a, b):
         graph = graph_of(a, b)

@@ -125,11 +125,19 @@ def _boxed(item: Any) -> np.ndarray:
 
 
 def interp(x, xp: Sequence[float], fp: Sequence[float], left=None, right=None, period=None):
-    """np.interp: piecewise linear, constant outside the table."""
+    """np.interp: piecewise linear, constant outside the table or repeated with a period."""
     graph = graph_of(*_boxed(x).flat)
-    if graph is None or has_tracer(xp) or has_tracer(fp) or period is not None:
-        raise Untraceable("np.interp: only tables of numbers without period can be traced")
+    if graph is None or has_tracer(xp) or has_tracer(fp) or has_tracer(period):
+        raise Untraceable("np.interp: only tables of numbers can be traced")
     abscissae, ordinates = np.asarray(xp, dtype=float), np.asarray(fp, dtype=float)
+    if period is not None:
+        period = abs(float(period))
+        order = np.argsort(abscissae % period)
+        abscissae, ordinates = (abscissae % period)[order], ordinates[order]
+        abscissae = np.concatenate([abscissae[-1:] - period, abscissae, abscissae[:1] + period])
+        ordinates = np.concatenate([ordinates[-1:], ordinates, ordinates[:1]])
+        left = right = None
+        x = np.frompyfunc(lambda item: graph.remainder(item, period), 1, 1)(_boxed(x))
     if abscissae.size < 2 or np.any(np.diff(abscissae) <= 0.0):
         raise Untraceable("np.interp: the table needs two or more increasing abscissae")
     n = abscissae.size - 1

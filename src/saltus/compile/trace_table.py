@@ -55,9 +55,9 @@ class Sparse:
 class Spline:
     """A piecewise polynomial of scipy (CubicSpline, PchipInterpolator, PPoly, ...) called with the state."""
 
-    def __init__(self, graph: Graph, spline: Any):
+    def __init__(self, graph: Graph, spline: Any, origin: Any = None):
         self._graph, self._spline = graph, spline
-        self._offsets: list[int] | None = None
+        self._origin = spline if origin is None else origin  # what the user has, if not the same
 
     def __call__(self, x, nu: int = 0, extrapolate: Any = None):
         if not has_tracer(x):
@@ -74,14 +74,16 @@ class Spline:
         return result.reshape(x.shape + parts).view(TracerArray)[()]
 
     def _tables(self) -> list[int]:
-        if self._offsets is None:
+        found = self._graph.spline_tables.get(id(self._origin))
+        if found is None:
             knots, c = self._spline.x, self._spline.c
             if np.any(np.diff(knots) <= 0.0) or np.iscomplexobj(c):
                 raise Untraceable("a spline needs increasing knots and real coefficients to be traced")
             parts = c.reshape(*c.shape[:2], -1)
             graph = self._graph
-            self._offsets = [graph.table([*knots, *parts[:, :, j].T.flat]) for j in range(parts.shape[2])]
-        return self._offsets
+            offsets = [graph.table([*knots, *parts[:, :, j].T.flat]) for j in range(parts.shape[2])]
+            found = graph.spline_tables[id(self._origin)] = self._origin, offsets
+        return found[1]
 
     def _value(self, x: Any, offset: int, nu: int, extrapolate: Any) -> Expr:
         graph = self._graph
@@ -111,7 +113,7 @@ def as_spline(graph: Graph, value: Any) -> Spline | None:
     if isinstance(value, interpolate.PPoly):
         return Spline(graph, value)
     if isinstance(value, interpolate.BSpline) and value.c.ndim == 1:
-        return Spline(graph, _increasing(interpolate.PPoly.from_spline(value)))
+        return Spline(graph, _increasing(interpolate.PPoly.from_spline(value)), value)
     return None
 
 
