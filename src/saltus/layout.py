@@ -36,6 +36,7 @@ POISSON = 256  # impacts by Poisson's law instead of Newton's
 
 TRUSTED = 512  # f, gaps and rows are constant or linear in q and v: what is quiet stays quiet until the next event
 WILD = 1024  # some function may do between two places what cannot be told from its values there
+WAVES = 2048  # sines or cosines, of which the fastest phase is known
 
 LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 

@@ -21,7 +21,7 @@ from saltus import layout as lay
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.modules import module_from
-from saltus.compile.expression import reachable
+from saltus.compile.nature import Kind, nature_of, phase_rate
 from saltus.compile.pin import pin
 from saltus.compile.switches import Switches, Table
 from saltus.compile.trace import (
@@ -49,7 +49,11 @@ MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes:
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
-ABSENT = {"switch": no_switch, "surface": no_surface, "reset": no_reset}  # units of a model without events, the same for all of them
+ABSENT = {
+    "switch": no_switch,
+    "surface": no_surface,
+    "reset": no_reset,
+}  # units of a model without events, the same for all of them
 SIGNATURES = {
     "mass": "t, q, par, out",
     "force": "t, q, v, par, out",
@@ -342,7 +346,9 @@ class _Builder:
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
-        flags |= self.nature(mass, force, gaps, rows)
+        flags |= self.nature()
+        waves = self.waves()
+        flags |= lay.WAVES if waves is not self.trace.zero else 0
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if self.switches else -1
         layout = self.layout(profile, rows, contact_rows, len(joint_rows), flags)
 
@@ -357,9 +363,9 @@ class _Builder:
             "retract": self.emit_retract(),
         }
         if self.events or self.switches:
-            body["switch"], body["surface"] = self.emit_switches(events)
-        if not self.switches:
-            body.pop("surface", None)
+            body["switch"] = self.emit_switches(events)
+        if self.switches or waves is not self.trace.zero:
+            body["surface"] = self.emit_surfaces(waves)
         if any(event.reset is not None for event in self.events):
             body["reset"] = self.emit_reset()
         text, par = self.module_text(body)
@@ -370,33 +376,30 @@ class _Builder:
         labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
-        model = CompiledModel(
-            self.system, units, profile, self.functions, labels, start, self.events, tables, switches
-        )
+        model = CompiledModel(self.system, units, profile, self.functions, labels, start, self.events, tables, switches)
         for made in self.opaque:
             if made.interpreted:
                 weakref.finalize(model, opaque.release, int(made.values[0]))
         return model
 
-    def nature(self, mass, force, gaps, rows) -> int:
-        """Return what may be expected of the model between two places: TRUSTED, WILD or neither."""
+    def nature(self) -> int:
+        """Return flags that say what may be expected of the functions between two places (compile/nature.py)."""
         if self.opaque:
             return lay.WILD
-        tame = {"add", "sub", "mul", "neg", "sin", "cos", "where", "held", "held_floor", "free", "var", "par", "num",
-                "bool", "and", "or", "not", "held_mod"}  # fmt: skip
-        wild = any(node.mask and node.op not in tame and not (node.op == "piecewise" and node.payload[2] <= 3)
-                   and not (node.op == "div" and not node.args[1].mask) for node in reachable(self.held))
-        if wild:
+        exprs, variables = [*self.held, *(switch.value for switch in self.switches)], (self.t, self.q, self.v)
+        kind = nature_of(exprs, *variables, held=True).kind
+        if kind == Kind.WILD:
             return lay.WILD
-        trusted = all(self.is_linear(x) for x in self.held)
-        return lay.TRUSTED if trusted else 0
+        return lay.TRUSTED if kind <= Kind.LINEAR else 0
 
-    def is_linear(self, x: Expr) -> bool:
-        if any(n.op in ("sin", "cos", "piecewise", "held_mod") and n.mask for n in reachable([x])):
-            return False
-        if x.mask & self.t.mask and x.op != "where":
-            return False
-        return not any(n.op == "mul" and n.args[0].mask and n.args[1].mask for n in reachable([x]))
+    def waves(self) -> Expr:
+        """Return the fastest phase of all sines and cosines [rad/s] as far as it is known."""
+        exprs = [*self.held, *(switch.value for switch in self.switches)]
+        if not exprs or self.opaque:
+            return self.trace.zero
+        rate = list(self.v) if self.rate is None else list(self.rate)
+        fastest = phase_rate(exprs, self.t, self.q, rate, held=True)
+        return self.trace.zero if fastest is None else fastest
 
     def row_labels(self, contact_rows: list[int]) -> tuple[tuple[str, str], ...]:
         axes = {1: ("N",), 2: ("N", "T"), 3: ("N", "T1", "T2")}
@@ -857,9 +860,9 @@ class _Builder:
             made.append(value)
         return made
 
-    def emit_switches(self, events: list[Expr | _OpaqueUse]) -> tuple[str, str]:
-        """Write what crosses zero at events and where branches end; then values, noise and cells of the switches."""
-        text, targets, surfaces, ns = "", [], [], len(self.switches)
+    def emit_switches(self, events: list[Expr | _OpaqueUse]) -> str:
+        """Write what crosses zero at events of the user, and where branches end."""
+        text, targets = "", []
         for k, value in enumerate(events):
             if isinstance(value, _OpaqueUse):
                 text += f"    {value.call}(t, q, v, {value.par}, vec(out, {k}, 1))\n"
@@ -869,11 +872,22 @@ class _Builder:
         for k, (switch, guard) in enumerate(zip(self.switches, guards, strict=True)):
             blur = self.switching.blur(switch, self.t, list(self.q), list(self.v), self.noise)
             targets.append((f"out[{len(events) + k}]", self.switching.watched(switch, blur, guard)))
-            missing = self.trace.number(math.nan)
+        return emit(targets) + text
+
+    def emit_surfaces(self, waves: Expr) -> str:
+        """Write values, noise and cells of the switching functions, not a number where nothing depends on them.
+
+        Behind them stands the fastest phase.
+        """
+        targets, ns, missing = [], len(self.switches), self.trace.number(math.nan)
+        guards = self.switching.guards(self.switches, self.held)
+        for k, (switch, guard) in enumerate(zip(self.switches, guards, strict=True)):
             value = switch.value if guard is None else self.trace.where(guard, switch.value, missing)
-            surfaces += [(f"out[{k}]", value), (f"out[{ns + k}]", blur)]
-            surfaces.append((f"out[{2 * ns + k}]", self.trace.zero if switch.cell is None else switch.cell))
-        return emit(targets) + text, emit(surfaces)
+            targets.append((f"out[{k}]", value))
+            blur = self.switching.blur(switch, self.t, list(self.q), list(self.v), self.noise)
+            targets.append((f"out[{ns + k}]", blur))
+            targets.append((f"out[{2 * ns + k}]", self.trace.zero if switch.cell is None else switch.cell))
+        return emit([*targets, (f"out[{3 * ns}]", waves)])
 
     def emit_reset(self) -> str:
         """Write the state after each event that has a reset, chosen by its number."""

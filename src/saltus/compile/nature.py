@@ -48,7 +48,7 @@ class _Growth(NamedTuple):
 
 _FIXED = _Growth(0, 0, False)
 _CHOICES = frozenset({"where", "min", "max"})
-_STEPS = frozenset({"sign", "floor", "ceil", "trunc"}) | CONDITIONS
+_STEPS = frozenset({"sign", "floor", "ceil", "trunc", "held_floor"}) | CONDITIONS
 
 
 def nature_of(
@@ -141,6 +141,8 @@ def _moving_arguments(node: Expr) -> tuple[Expr, ...]:
         return ()
     if node.op == "where":
         return node.args[1:]
+    if node.op in ("held_mod", "piecewise"):  # behind them stands a cell
+        return node.args[: 2 if node.op == "held_mod" else 1]
     return node.args[:1] if node.op == "copysign" else node.args
 
 
@@ -179,7 +181,7 @@ def _degree(node: Expr, parts: list[_Growth], speeds: int, held: bool) -> int:
         return 1 if is_affine else NOT_POLYNOMIAL
     if held and (op in _CHOICES or op in ("abs", "copysign")):
         return max(degrees)
-    if held and op == "mod":  # a - n b with a whole number n
+    if held and op in ("mod", "held_mod"):  # a - n b with a whole number n
         return max(degrees)
     if held and op == "piecewise":
         _, _, order, derivative = node.payload

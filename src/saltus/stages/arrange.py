@@ -102,7 +102,12 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
             record.impulse[i] += corrected[i]
             if corrected[i] != 0.0:
                 record.header[REACTED] = 1.0
-    if struck == 1 and not anything and marks[frames.SWITCHED] == 0.0 and unchanged(model, settings, t, frame, iwork) == 1:
+    if (
+        struck == 1
+        and not anything
+        and marks[frames.SWITCHED] == 0.0
+        and unchanged(model, settings, t, frame, iwork) == 1
+    ):
         return 0
     return staged.settle(
         model, staged.reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index,

@@ -14,7 +14,7 @@ import numpy as np
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.polynomial import node_factors, spread
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NJ, NQ, NR, NV, NW, SIZE, TRUSTED, WILD
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NJ, NQ, NR, NS, NV, NW, SIZE, TRUSTED, WAVES, WILD
 from saltus.reaction import row_dot
 from saltus.record import (
     DEGREE,
@@ -72,6 +72,7 @@ PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it
 # flights of a span at least: where functions may do anything between two places (with the samples inside of each flight
 # what is wider than a thousandth of the span is seen), and where they are polynomials of time, state, sines and cosines
 WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 8.0
+RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -164,6 +165,10 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
         record.dissipation[k] = 0.0
         iwork[frames.I_RESTING * nc + k] = iwork[frames.I_STOPPED * nc + k] = iwork[frames.I_CANDIDATE * nc + k] = 0
     h = smaller(h, span_of(settings) / resolution(layout))
+    if (layout[FLAGS] & WAVES) != 0:
+        scan = part(settings, frame, frames.SCAN)
+        model.surface(t, q_0, v_0, model.par, scan)
+        h = smaller(h, RADIANS / larger(scan[3 * layout[NS]], 1e-300))
     memory[frames.LONGEST] = larger(h, memory[frames.LONGEST])
     marks[frames.WINDOW] = 0.0
     if settings[WINDOW_FACTOR] > 0.0:

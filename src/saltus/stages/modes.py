@@ -63,7 +63,11 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
     """
     layout, par = model.layout, model.par
     ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
-    now, later, new = vec(work, 0, 3 * ns), vec(work, 3 * ns, 3 * ns), vec(work, 6 * ns, ns)
+    now, later, new = (
+        vec(work, 0, 3 * ns + 1),
+        vec(work, 3 * ns + 1, 3 * ns + 1),
+        vec(work, 6 * ns + 2, ns),
+    )
     model.rate(q, v, par, q_later)
     for i in range(layout[NQ]):
         q_later[i] = q[i] + ahead * q_later[i]
