@@ -21,8 +21,9 @@ from saltus.io.settings import describe, rebuild
 from saltus.problem import Problem, check_span, vector
 from saltus.progress import Progress
 from saltus.run import ON_GRID, Limits, Run, Settings, segments_of
-from saltus.solution import Solution
+from saltus.solution import Asked, Solution
 from saltus.start import check_start
+from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is gi
 MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
 UNKNOWN_MEMORY = 4.0 * 2**30  # bytes, where the system does not say how many it has
 FINEST = 1e-14  # smallest step relative to the times it leads through
+RESUMED_START = float("inf")  # start_tolerance of a resumed run, whose start was checked when it began
 
 
 def solve(
@@ -59,6 +61,7 @@ def solve(
     checkpoint_every: float = 60.0,
     max_steps: int | None = None,
     max_memory: float | None = None,
+    verify: bool = False,
 ) -> Solution:
     """Integrate a system with contacts over a time span.
 
@@ -112,6 +115,9 @@ def solve(
     max_memory
         Bytes that the tables of the results may take; None: half of the memory of the machine. Tables grow by doubling,
         so that a run may end with somewhat more than half of it used.
+    verify
+        Run the problem once more with other steps and a smaller tolerance; `Solution.verification` then holds the mean
+        errors and the time up to which both runs agree, `message` a sentence about it. See `Solution.verify`.
 
     Returns
     -------
@@ -160,7 +166,17 @@ def solve(
     if file is not None:
         file.write(run.snapshot())
     run.march(Progress(problem.t_span, progress))
-    return run.finish()
+    made = run.finish()
+    return _verified(made, progress) if verify else made
+
+
+def _verified(solution: Solution, progress: bool | None) -> Solution:
+    """Return a solution with what a second run says; one that was interrupted is returned as it is."""
+    if solution.status is Status.INTERRUPTED:
+        return solution
+    verification = solution.verify(progress=progress)
+    said = f"{solution.message} {verification.sentence}"
+    return dataclasses.replace(solution, verification=verification, message=said)
 
 
 def resume(
@@ -255,7 +271,12 @@ def _prepare(
         }  # fmt: skip
     if start_tolerance is not None:
         check_start(problem, model, start_tolerance)
-    return Run(problem, model, settings, segments, file, limits)
+    run = Run(problem, model, settings, segments, file, limits)
+    allowed = RESUMED_START if start_tolerance is None else start_tolerance
+    run.asked = Asked(
+        problem.t_span, problem.q0, problem.v0, settings.h, settings.control, tuple(settings.breaks), allowed, events
+    )
+    return run
 
 
 def _limits(max_steps, max_memory, settings: Settings) -> Limits:
