@@ -19,9 +19,11 @@ from saltus.verification import Parting
 SAID = ("tie", "not unique", "gain")  # kinds of rows that say something about an event and are none themselves
 OPEN = ("tie", "not unique")  # those at which the laws leave the outcome open
 CALM = 64  # least number of windows, for runs with few events
-JUMP = 30.0  # growth of the difference from one window to the next that is no growth but a parting at an event
+JUMP = 30.0  # growth of the difference over the largest of the windows before that is a parting at an event,
+RECENT = 8  # of so many of them, because small bounces, out of step, differ by all of their speed now and then
 GRAZE = 0.1  # of the fastest approach of the contact: slower ones are grazes
-FOLDS = 3.0  # growth by e^3 at least before differences are said to grow exponentially
+FOLDS = 4.0  # growth by e^4 before the runs part decides: it is exponential where
+LATE = 0.5  # it took at most this share of the time since the start; a power of time would have to be the sixth
 FLOOR = 1e-16  # relative difference below which there is only rounding
 CANCELS = 0.1  # of what impulses could do one by one: differences that do less move nothing, the contacts share them
 
@@ -35,11 +37,13 @@ def parting(run: Solution, other: Solution, apart: Difference, tol: float, until
     parted = np.flatnonzero(lasting > tol)
     if len(parted) == 0:
         return _impulses(run, other, apart, until)
+    for k in parted[parted > 0]:
+        before = float(np.max(typical[max(k - RECENT, 0) : k], initial=FLOOR))
+        if lasting[k] > JUMP * before:
+            t = float(borders[k])
+            return _sudden(run, other, t, float(borders[k + 1]), _lag(apart, run, other, t))
     first = int(parted[0])
-    t, before = float(borders[first]), max(float(typical[first - 1]) if first else 0.0, FLOOR)
-    if typical[first] > JUMP * before and first > 0:
-        return _sudden(run, other, t, float(borders[first + 1]), _lag(apart, run, other, t))
-    rate = _rate(borders[: first + 1], typical[: first + 1])
+    t, rate = float(borders[first]), _rate(borders, lasting[: first + 1])
     return Parting(t, *_name(events, t), "accumulated" if rate is None else "sensitive", rate)
 
 
@@ -62,7 +66,7 @@ def _windows(apart: Difference, times: np.ndarray) -> tuple[np.ndarray, np.ndarr
     marks = apart.marks
     even = marks[np.searchsorted(marks, np.linspace(marks[0], marks[-1], CALM + 1)).clip(max=len(marks) - 1)]
     borders = np.unique(np.concatenate([even, times[(times > marks[0]) & (times < marks[-1])], marks[[0, -1]]]))
-    value = np.max(apart.typical[:, :2] / (1.0 + apart.size[-1, :2]), axis=1)
+    value = np.max(apart.typical[:, :2] / (1.0 + apart.size[:, :2]), axis=1)
     window = np.searchsorted(borders, marks[:-1], side="right") - 1
     order = np.lexsort((value, window))
     window, value, length = window[order], value[order], np.diff(marks)[order]
@@ -126,16 +130,20 @@ def _grazes(run: Solution, other: Solution, rows: np.ndarray) -> bool:
     return False
 
 
-def _rate(borders: np.ndarray, typical: np.ndarray) -> float | None:
-    """Return the rate of growth [1/s] if the differences grow exponentially rather than as a power of time."""
-    t, known = 0.5 * (borders[1:] + borders[:-1]) - borders[0], typical[: len(borders) - 1] > FLOOR
-    if np.count_nonzero(known) < 4:
+def _rate(borders: np.ndarray, lasting: np.ndarray) -> float | None:
+    """Return the rate of growth [1/s] if the differences grow exponentially rather than as a power of time.
+
+    lasting: what the difference does not fall below any more, by window, up to the one in which the runs part.
+    """
+    smaller = np.flatnonzero(lasting <= np.exp(-FOLDS) * lasting[-1])
+    if len(smaller) == 0:
         return None
-    t, y = t[known], np.log(typical[: len(borders) - 1][known])
-    fits = [np.polynomial.Polynomial.fit(x, y, 1) for x in (t, np.log(t))]
-    misses = [float(np.sum((fit(x) - y) ** 2)) for fit, x in zip(fits, (t, np.log(t)), strict=True)]
-    rate = float(fits[0].convert().coef[-1])
-    return rate if misses[0] < misses[1] and rate * (t[-1] - t[0]) >= FOLDS else None
+    middle = 0.5 * (borders[1:] + borders[:-1])
+    k, last = int(smaller[-1]), len(lasting) - 1
+    if lasting[k] < FLOOR:
+        return None
+    took, passed = float(middle[last] - middle[k]), float(middle[last] - borders[0])
+    return float(np.log(lasting[last] / lasting[k])) / took if took <= LATE * passed else None
 
 
 def _impulses(run: Solution, other: Solution, apart: Difference, until: float) -> Parting:

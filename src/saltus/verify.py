@@ -31,8 +31,8 @@ from saltus.verification import QUANTITIES, Parting, Verification
 SHARE = 100.0  # tolerance of the first run over that of the second one
 DOUBLED_SHARE = 10.0  # the same for doubled steps, whose number grows with the tolerance itself
 FINER = (3.0 + np.sqrt(5.0)) / 2.0  # steps of a fixed size over those of the second run: no grid point is met again
-OTHER_START = 2.0 / (1.0 + np.sqrt(5.0))  # of the first step to try
-LONGEST = 97.3  # steps of the second run over a span at least, no whole number: drives have those
+OTHER = 2.0 / (1.0 + np.sqrt(5.0))  # of the first and of the longest step of the first run, for the second one
+SHORT = 97.3  # steps of the second run over a span at least, no whole number: drives have those
 THRESHOLD_SHARE = 10.0  # thresholds that were given by hand, over those of the second run
 LEAST = 1e-14  # smallest tolerance that schemes take
 NO_PROMISE = 1e-2  # mean difference over the size of the motion up to which runs without a tolerance agree
@@ -128,8 +128,9 @@ def _second(solution: Solution, asked: Asked, given: Any) -> dict[str, Any]:
     if tolerance_of(scheme, control) is not None:
         scheme = _with_thresholds(_with_share(scheme, share))
     if isinstance(getattr(control, "h_max", None), float):
-        control = dataclasses.replace(control, h_max=min(control.h_max, span / LONGEST))
-    return {"scheme": scheme, "h": OTHER_START * asked.h, "control": control}
+        longest = min(control.h_max, span / SHORT, OTHER * float(np.max(np.diff(solution.t))))
+        control = dataclasses.replace(control, h_max=longest)
+    return {"scheme": scheme, "h": OTHER * asked.h, "control": control}
 
 
 def _finer_steps(scheme, control, h: float, span: float, breaks: int) -> dict[str, Any]:
