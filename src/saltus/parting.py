@@ -40,7 +40,7 @@ def parting(run: Solution, other: Solution, apart: Difference, tol: float, until
     for k in parted[parted > 0]:
         before = float(np.max(typical[max(k - RECENT, 0) : k], initial=FLOOR))
         if lasting[k] > JUMP * before:
-            t = float(borders[k])
+            t = _onset(apart, float(borders[k]), float(borders[k + 1]), JUMP * before, events["t"])
             return _sudden(run, other, t, float(borders[k + 1]), _lag(apart, run, other, t))
     first = int(parted[0])
     t, rate = float(borders[first]), _rate(borders, lasting[: first + 1])
@@ -77,6 +77,15 @@ def _windows(apart: Difference, times: np.ndarray) -> tuple[np.ndarray, np.ndarr
     half = 0.5 * (before[begin] + before[end])
     middle = np.searchsorted(passed, half).clip(begin, np.maximum(end - 1, begin))
     return borders, value[middle.clip(max=len(value) - 1)]
+
+
+def _onset(apart: Difference, begin: float, end: float, level: float, times: np.ndarray) -> float:
+    """Return from when on the difference is above a level inside of a window [s]; its begin, where that is an event."""
+    if np.any(times == begin):
+        return begin
+    value = np.max(apart.typical[:, :2] / (1.0 + apart.size[:, :2]), axis=1)
+    inside = (apart.marks[:-1] >= begin) & (apart.marks[:-1] < end) & (value > level)
+    return float(apart.marks[:-1][inside][0]) if np.any(inside) else begin
 
 
 def _lag(apart: Difference, run: Solution, other: Solution, t: float) -> float:

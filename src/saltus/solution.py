@@ -630,14 +630,15 @@ class Solution:
         system: System | Problem | None = None,
         *,
         scheme: Any = None,
+        max_step: float | None = None,
         events: Event | Sequence[Event] | None = None,
         progress: bool | None = None,
     ) -> Verification:
         """Run the problem once more with other steps and a smaller tolerance, and say how far both runs agree.
 
-        A scheme that keeps a tolerance gets a hundredth of it, another first step, another highest degree and no step
-        longer than a hundredth of the span; doubled steps a tenth of it; a scheme with a step h smaller steps that
-        meet no grid point of the first ones. Runs of which few times were kept are made again as a whole.
+        A scheme that keeps a tolerance gets a hundredth of it, another first step, another highest degree and no long
+        steps; doubled steps get a tenth of it; a scheme with a step h gets smaller ones, whose grid meets that of the
+        first run at its start only. Runs of which few times were kept are made again as a whole.
 
         Parameters
         ----------
@@ -645,6 +646,9 @@ class Solution:
             The system of the run, only for a loaded solution, which has no functions.
         scheme
             Scheme of the second run, e.g. EventDriven(); it gets the tolerance of the second run. None: the same one.
+        max_step
+            Longest step of the second run [s], where it chooses its steps; shorter than the longest of the first run
+            in any case. None: about a thousandth of the span. Smaller ones look for what is narrower than that.
         events
             Events of the run, only where a file or a pickle has not kept them.
         progress
@@ -662,7 +666,7 @@ class Solution:
         """
         from saltus.verify import verify
 
-        return verify(self, system, scheme=scheme, events=events, progress=progress)
+        return verify(self, system, scheme=scheme, max_step=max_step, events=events, progress=progress)
 
     # ---- pictures
 

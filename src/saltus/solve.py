@@ -35,7 +35,7 @@ MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is gi
 MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
 UNKNOWN_MEMORY = 4.0 * 2**30  # bytes, where the system does not say how many it has
 FINEST = 1e-14  # smallest step relative to the times it leads through
-RESUMED_START = float("inf")  # start_tolerance of a resumed run, whose start was checked when it began
+START_TOLERANCE = 1e-8  # penetration and joint error that a start may have [m, m/s]
 
 
 def solve(
@@ -55,7 +55,7 @@ def solve(
     breaks: Sequence[float] = (),
     t_eval: Sequence[float] | None = None,
     save: Literal["steps", "events"] | int | Sequence[float] = "steps",
-    start_tolerance: float = 1e-8,
+    start_tolerance: float = START_TOLERANCE,
     progress: bool | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 60.0,
@@ -234,7 +234,9 @@ def resume(
     )
     file = Checkpoint(path, checkpoint_every)
     limits = _limits(max_steps, max_memory, settings)
-    run = _prepare(problem, _locatable(events, settings.scheme, problem.system), settings, file, None, limits)
+    allowed = given.get("start_tolerance", START_TOLERANCE)  # the start was checked when the run began
+    located = _locatable(events, settings.scheme, problem.system)
+    run = _prepare(problem, located, settings, file, allowed, limits, check=False)
     check_same(path, file.problem, known)
     run.restore(path, stored.arrays)
     clear_parts(path)
@@ -256,9 +258,9 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
 
 def _prepare(
     problem: Problem, events: tuple[Event, ...], settings: Settings, file: Checkpoint | None,
-    start_tolerance: float | None, limits: Limits,
+    start_tolerance: float, limits: Limits, check: bool = True,
 ) -> Run:  # fmt: skip
-    """Compile a problem and make its buffers; without a start_tolerance the start was checked before."""
+    """Compile a problem and make its buffers, and check the start."""
     from saltus.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
@@ -267,15 +269,13 @@ def _prepare(
         file.problem = fingerprint(problem, model)
         file.settings = {
             "scheme": describe(settings.scheme), "control": describe(settings.control), "h": settings.h,
-            "breaks": settings.breaks, "keep": settings.keep,
+            "breaks": settings.breaks, "keep": settings.keep, "start_tolerance": start_tolerance,
         }  # fmt: skip
-    if start_tolerance is not None:
+    if check:
         check_start(problem, model, start_tolerance)
     run = Run(problem, model, settings, segments, file, limits)
-    allowed = RESUMED_START if start_tolerance is None else start_tolerance
-    run.asked = Asked(
-        problem.t_span, problem.q0, problem.v0, settings.h, settings.control, tuple(settings.breaks), allowed, events
-    )
+    breaks, allowed = tuple(settings.breaks), float(start_tolerance)
+    run.asked = Asked(problem.t_span, problem.q0, problem.v0, settings.h, settings.control, breaks, allowed, events)
     return run
 
 

@@ -1,8 +1,8 @@
 """verify: a second run of the same problem with other steps and a smaller tolerance, and what both say together.
 
 A scheme that keeps a tolerance is run with a hundredth of it, so that the error of the second run hardly counts and the
-difference is the error of the first one. The second run begins with another step, takes other degrees and is never
-allowed to take a long step: what lies between the nodes of the first one does not lie between its own.
+difference is the error of the first one. The second run begins with another step, takes other degrees and never a
+step longer than a thousandth of the span: what lies between the nodes of the first one does not lie between its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHARE = 100.0  # tolerance of the first run over that of the second one
 DOUBLED_SHARE = 10.0  # the same for doubled steps, whose number grows with the tolerance itself
 FINER = (3.0 + np.sqrt(5.0)) / 2.0  # steps of a fixed size over those of the second run: no grid point is met again
 OTHER = 2.0 / (1.0 + np.sqrt(5.0))  # of the first and of the longest step of the first run, for the second one
-SHORT = 97.3  # steps of the second run over a span at least, no whole number: drives have those
+SHORT = 1009.3  # steps of the second run over a span at least; not whole, as the periods of a drive in a span are
 THRESHOLD_SHARE = 10.0  # thresholds that were given by hand, over those of the second run
 LEAST = 1e-14  # smallest tolerance that schemes take
 NO_PROMISE = 1e-2  # mean difference over the size of the motion up to which runs without a tolerance agree
@@ -44,6 +44,7 @@ def verify(
     system: System | Problem | None = None,
     *,
     scheme: Any = None,
+    max_step: float | None = None,
     events: Event | Sequence[Event] | None = None,
     progress: bool | None = None,
 ) -> Verification:
@@ -53,7 +54,7 @@ def verify(
         solution = _whole(solution, asked, problem, progress)
     if len(solution.t) < 2:
         raise SettingError("the run has no step, so that there is nothing to verify")
-    arguments = _second(solution, asked, scheme)
+    arguments = _second(solution, asked, scheme, max_step)
     note = ""
     try:
         other = solve(problem, **_common(asked), **arguments, progress=progress)
@@ -79,13 +80,14 @@ def _asked(solution: Solution, system, events) -> tuple[Asked, Problem]:
     asked = solution._asked
     if asked is None:
         raise SettingError("this solution does not say how it was made, as older files: solve again and verify that")
-    if isinstance(system, Problem):
-        system = system.system
-    if system is None:
-        system = solution.system
-    if not isinstance(system, System):
-        what = "a loaded solution has no functions" if isinstance(system, type(solution.system)) else f"not {system!r}"
-        raise SettingError(f"verify runs the system once more, but {what}: give verify(system=...), the one of the run")
+    given = system.system if isinstance(system, Problem) else solution.system if system is None else system
+    if system is not None and not isinstance(given, System):
+        raise SettingError(f"system is {system!r}: it must be the System or Problem of the run")
+    if not isinstance(given, System):
+        raise SettingError(
+            "verify runs the system once more, but a loaded solution has no functions: give verify(system=...), the "
+            "System or Problem of the run"
+        )
     if events is None:
         events = asked.events
     if events is None:
@@ -96,7 +98,7 @@ def _asked(solution: Solution, system, events) -> tuple[Asked, Problem]:
     end = asked.t_span[1] if solution.success else float(solution.t[-1])
     if not end > asked.t_span[0]:
         raise SettingError("the run has no step, so that there is nothing to verify")
-    problem = Problem(system, (asked.t_span[0], end), asked.q0, asked.v0, name=solution.name)
+    problem = Problem(given, (asked.t_span[0], end), asked.q0, asked.v0, name=solution.name)
     return dataclasses.replace(asked, events=tuple(events)), problem
 
 
@@ -111,29 +113,30 @@ def _whole(solution: Solution, asked: Asked, problem: Problem, progress) -> Solu
     )
 
 
-def _second(solution: Solution, asked: Asked, given: Any) -> dict[str, Any]:
+def _second(solution: Solution, asked: Asked, given: Any, max_step: float | None) -> dict[str, Any]:
     """Return scheme, first step and control of the second run."""
     scheme, control = solution.scheme, asked.control
     span = float(asked.t_span[1] - asked.t_span[0])
+    if max_step is not None and not max_step > 0.0:
+        raise SettingError(f"max_step is {max_step!r}: it must be a positive time [s]")
+    longest = min(span / SHORT if max_step is None else float(max_step), OTHER * float(np.max(np.diff(solution.t))))
     if given is not None:
         tolerance = tolerance_of(scheme, control)
-        scheme = given
-        if tolerance is not None and hasattr(given, "with_tolerance"):
-            scheme = given.with_tolerance(*[max(tolerance / SHARE, LEAST)] * 2)
-        adaptive = getattr(scheme, "adaptive", False)
-        return {"scheme": scheme, "h": None if adaptive else asked.h / FINER}
-    if isinstance(control, Fixed | Grid):
-        return _finer_steps(scheme, control, asked.h, span, len(asked.breaks))
-    share = SHARE if getattr(scheme, "adaptive", False) else DOUBLED_SHARE
-    if tolerance_of(scheme, control) is not None:
+        if tolerance is None or not hasattr(given, "with_tolerance"):
+            return {"scheme": given, "h": min(asked.h / FINER, longest)}
+        scheme = given.with_tolerance(*[max(tolerance / SHARE, LEAST)] * 2)
+        control = scheme.control() if getattr(scheme, "adaptive", False) else None
+    elif isinstance(control, Fixed | Grid):
+        return _finer_steps(scheme, control, asked.h, span)
+    elif tolerance_of(scheme, control) is not None:
+        share = SHARE if getattr(scheme, "adaptive", False) else DOUBLED_SHARE
         scheme = _with_thresholds(_with_share(scheme, share))
     if isinstance(getattr(control, "h_max", None), float):
-        longest = min(control.h_max, span / SHORT, OTHER * float(np.max(np.diff(solution.t))))
-        control = dataclasses.replace(control, h_max=longest)
-    return {"scheme": scheme, "h": OTHER * asked.h, "control": control}
+        control = dataclasses.replace(control, h_max=min(control.h_max, longest))
+    return {"scheme": scheme, "h": min(OTHER * asked.h, longest), "control": control}
 
 
-def _finer_steps(scheme, control, h: float, span: float, breaks: int) -> dict[str, Any]:
+def _finer_steps(scheme, control, h: float, span: float) -> dict[str, Any]:
     """Return settings with smaller equal steps that share no point with the first ones, where that can be."""
     if isinstance(getattr(scheme, "degree", None), tuple) and getattr(scheme, "fixed_step", False):
         # degrees belong to the intervals of a grid: three of each in place of one
