@@ -1,20 +1,17 @@
 """Verified errors against true ones, on the problems of the contract: is a second run as good as the truth?
 
 For q, v and i of every problem and tolerance: ratio = mean error / (tol (1 + max)), true (against the exact solution,
-or the reference of the contract) and verified (`sol.verify()`). They fit where the true one lies between a tenth and ten
-times the verified one, or where both are below a hundredth.
+or the reference of the contract) and verified (`sol.verify()`). They fit where the true one lies between a tenth and
+ten times the verified one, or where both are below a hundredth.
 
-`python bench/truth/verified.py --tol 1e-4,1e-8 --problem bowl,zeno_ball`
+`PYTHONPATH=bench python bench/truth/verified.py --tol 1e-4,1e-8 --problem bowl,zeno_ball`
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
-from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1])]
 from contract import CASES, QUANTITIES, TOLERANCES, chosen_scheme, factory_of, l1, reference_of, scheme_named
 
 import saltus as sl
@@ -26,7 +23,7 @@ SMALL = 0.01  # unless both are below this share of the promise
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """True and verified ratios of q, v, i; how far two references differ, in the same unit; time up to which runs agree."""
+    """True and verified ratios of q, v, i; how far two references differ, in the same unit; where the runs part."""
 
     problem: str
     tol: float
@@ -53,7 +50,8 @@ class Case:
         parts = "  ".join(
             f"{name} {a:8.2g} {b:8.2g}" for name, a, b in zip("qvi", self.true, self.verified, strict=True)
         )
-        mark = "ok" if all(self.fits) else f"MISS in {', '.join(n for n, fit in zip('qvi', self.fits) if not fit)}"
+        missed = ", ".join(name for name, fit in zip("qvi", self.fits, strict=True) if not fit)
+        mark = f"MISS in {missed}" if missed else "ok"
         return f"{self.problem:22s}{self.tol:.0e}  {parts}  doubt {max(self.doubts):7.1g}  {mark} {self.parting}"
 
 
@@ -76,9 +74,7 @@ def judged(name: str, tols, scheme) -> list[Case]:
             doubts.append(reference.doubts[quantity] / unit)
         parting = "" if verification.parting is None else verification.parting.sentence
         made.append(
-            Case(
-                name, tol, tuple(true), tuple(verification.ratios.values()), tuple(doubts), verification.kept, parting
-            )
+            Case(name, tol, tuple(true), tuple(verification.ratios.values()), tuple(doubts), verification.kept, parting)
         )
     return made
 
@@ -98,7 +94,9 @@ if __name__ == "__main__":
             cases.append(case)
             print(case, flush=True)
     fits = [fit for case in cases for fit in case.fits]
-    print(f"fit: {sum(fits)} of {len(fits)} errors, {sum(all(case.fits) for case in cases)} of {len(cases)} cases in all")
+    print(
+        f"fit: {sum(fits)} of {len(fits)} errors, {sum(all(case.fits) for case in cases)} of {len(cases)} cases in all"
+    )
     print(f"fit in the largest of q, v, i: {sum(case.largest_fits for case in cases)} of {len(cases)} cases")
     same = sum(case.kept == (max(case.true) <= 1.0) for case in cases)
     print(f"the same verdict about the promise: {same} of {len(cases)} cases")

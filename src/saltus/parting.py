@@ -109,7 +109,7 @@ def _sudden(run: Solution, other: Solution, t: float, following: float, lag: flo
         for rows in near:
             said = rows[rows["kind"] == kind]
             if len(said):
-                return Parting(float(said["t"][0]), str(said["contact"][0]), kind, kind)  # pyright: ignore
+                return Parting(float(said["t"][0]), str(said["contact"][0]), kind, kind)  # pyright: ignore[reportArgumentType]
     acts = [rows[~np.isin(rows["kind"], SAID)] for rows in near]
     if not any(len(rows) for rows in acts):
         return Parting(t, "", "", "one run only")
@@ -156,7 +156,7 @@ def _rate(borders: np.ndarray, lasting: np.ndarray) -> float | None:
 
 
 def _impulses(run: Solution, other: Solution, apart: Difference, until: float) -> Parting:
-    """Return why runs are apart in the mean although they never part: impulses that are shared, or many small errors."""
+    """Return why runs are apart in the mean although they never part: shared impulses, or many small errors."""
     mean = apart.scaled.sum(axis=0) / (1.0 + apart.size[-1])
     if mean[2] > max(mean[0], mean[1]) and _shared(run, other, float(apart.marks[-1])):
         rows = np.concatenate([sol.events[sol.events["kind"] == "not unique"] for sol in (run, other)])

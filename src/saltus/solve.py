@@ -13,7 +13,7 @@ import numpy as np
 
 from saltus import march as marching
 from saltus.control import Fixed, Richardson, VariableOrder
-from saltus.errors import SettingError
+from saltus.errors import SaltusError, SettingError
 from saltus.event import Event, checked_events
 from saltus.io.checkpoint import Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
@@ -174,7 +174,11 @@ def _verified(solution: Solution, progress: bool | None) -> Solution:
     """Return a solution with what a second run says; one that was interrupted is returned as it is."""
     if solution.status is Status.INTERRUPTED:
         return solution
-    verification = solution.verify(progress=progress)
+    try:
+        verification = solution.verify(progress=progress)
+    except SaltusError as error:  # the run itself must not be lost
+        said = f"{solution.message} It could not be verified: {str(error).splitlines()[0]}"
+        return dataclasses.replace(solution, message=said)
     said = f"{solution.message} {verification.sentence}"
     return dataclasses.replace(solution, verification=verification, message=said)
 

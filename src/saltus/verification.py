@@ -37,7 +37,7 @@ class Parting:
     why
         "tie", "graze", "not unique", "sensitive", "one run only", "accumulated" or "ends"; `sentence` says it in words.
     rate
-        Rate at which differences grow before [1/s], only where the motion is sensitive: by the factor e within 1 / rate.
+        Rate at which differences grow before [1/s], by the factor e within 1 / rate; only for a sensitive motion.
     """
 
     t: float
@@ -118,7 +118,7 @@ class Verification:
             f"in {worst}."
         )
         if self.parting is not None:
-            said += f" They agree up to t = {self.until:.6g} s and part at: {self.parting.sentence}"
+            said += f" In the mean they agree up to t = {self.until:.6g} s. They part here: {self.parting.sentence}"
         return f"{said} {self.note}".strip()
 
     @property
@@ -134,11 +134,11 @@ class Verification:
             + (f" (tol = {self.tolerance:g}): {verdict}." if self.promised else "."),
         ]
         if self.until >= self.end:
-            lines.append(f"Both runs agree up to t = {self.end:.9g} s.")
+            lines.append(f"In the mean both runs agree up to t = {self.end:.9g} s, the end.")
         else:
-            lines.append(f"Both runs agree up to t = {self.until:.9g} s, of {self.end:.9g} s.")
+            lines.append(f"In the mean both runs agree up to t = {self.until:.9g} s, of {self.end:.9g} s.")
         if self.parting is not None:
-            lines.append(f"They part at: {self.parting.sentence}")
+            lines.append(f"They part here: {self.parting.sentence}")
         if self.undecided:
             t, contact, kind = self.undecided[0]
             lines.append(

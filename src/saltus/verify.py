@@ -69,7 +69,7 @@ def verify(
             f"the second run makes the same {len(other.t) - 1} steps as the first one, which proves nothing: give "
             "another scheme=... to verify"
         )
-    return _verification(solution, other, note)
+    return compared(solution, other, note)
 
 
 # ---- what was asked, and what the second run is asked
@@ -108,9 +108,7 @@ def _common(asked: Asked) -> dict[str, Any]:
 
 def _whole(solution: Solution, asked: Asked, problem: Problem, progress) -> Solution:
     """Return the run again with every step, where few were kept."""
-    return solve(
-        problem, scheme=solution.scheme, h=asked.h, control=asked.control, progress=progress, **_common(asked)
-    )
+    return solve(problem, scheme=solution.scheme, h=asked.h, control=asked.control, progress=progress, **_common(asked))
 
 
 def _second(solution: Solution, asked: Asked, given: Any, max_step: float | None) -> dict[str, Any]:
@@ -131,7 +129,7 @@ def _second(solution: Solution, asked: Asked, given: Any, max_step: float | None
     elif tolerance_of(scheme, control) is not None:
         share = SHARE if getattr(scheme, "adaptive", False) else DOUBLED_SHARE
         scheme = _with_thresholds(_with_share(scheme, share))
-    if isinstance(getattr(control, "h_max", None), float):
+    if control is not None and isinstance(getattr(control, "h_max", None), float):
         control = dataclasses.replace(control, h_max=min(control.h_max, longest))
     return {"scheme": scheme, "h": min(OTHER * asked.h, longest), "control": control}
 
@@ -187,8 +185,8 @@ def tolerance_of(scheme, control) -> float | None:
 # ---- the comparison
 
 
-def _verification(run: Solution, other: Solution, note: str) -> Verification:
-    """Compare two runs and say where and why they part."""
+def compared(run: Solution, other: Solution, note: str = "") -> Verification:
+    """Return what a second run of the same problem says about the first one; note: what went wrong with it."""
     tolerance = tolerance_of(run.scheme, run._asked.control if run._asked else None)
     tol = NO_PROMISE if tolerance is None else tolerance
     apart = difference(run, other, _scales(run.scheme, other))

@@ -25,7 +25,9 @@ import numpy as np
 from saltus.errors import DamagedFileError, FileError, FileFormatError
 
 FORMAT = 1  # counts layouts that older versions cannot read
-MINOR = 1  # counts additions that older versions pass over: names they do not know, and defaults where names are missing
+MINOR = (
+    1  # counts additions that older versions pass over: names they do not know, and defaults where names are missing
+)
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MARK, BLANK = b"saltus-sha256:", b"0" * 64  # the checksum is that of the file with zeros in its own place
 ABOUT = "about/json"
@@ -83,7 +85,9 @@ def _content(path, kind: str, file: Any, size: int) -> Content:
         found, _, number = made.rpartition(" ")
         remedy = ""
         if found == kind and number.isdecimal() and int(number) > FORMAT:
-            remedy = f": it was written by saltus {file.attrs['saltus_version']}, read it with that version or a later one"
+            remedy = (
+                f": it was written by saltus {file.attrs['saltus_version']}, read it with that version or a later one"
+            )
         raise FileFormatError(
             f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted{remedy}"
         )
