@@ -25,6 +25,7 @@ from saltus.solution import Solution
 from saltus.solve import resume, solve
 from saltus.status import Status
 from saltus.system import Contact, Joint, System
+from saltus.verification import Verification
 
 if TYPE_CHECKING:
     from saltus.io import load
@@ -93,6 +94,7 @@ __all__ = [
     "System",
     "TDGMinus",
     "TDGPlus",
+    "Verification",
     "contact",
     "load",
     "problems",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ except ImportError as missing:
 if TYPE_CHECKING:
     from saltus.problem import Exact
     from saltus.solution import Solution
+    from saltus.verification import Verification
 
 # the colour-blind safe palette of Okabe and Ito, without its yellow, which is too faint for lines
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#8C6D31")
@@ -108,6 +110,31 @@ def plot_steps(solution: Solution, *, path: str | os.PathLike | None = None) -> 
         figure = _new_figure(solution, len(panels))
         for panel, place in zip(panels, figure.axes, strict=True):
             panel(place, solution)
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def plot_verification(verification: Verification, *, path: str | os.PathLike | None = None) -> Figure:
+    """Draw the mean errors of q, v and i over what is promised, for runs that end at t; a line where the runs part.
+
+    Errors of zero are left out. path writes .png, .pdf or .svg.
+    """
+    with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9.0}):
+        figure = SolutionFigure(figsize=(9.0, 3.2), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots()
+        for name, ratios, colour in zip(verification.ratios, verification.growth.T, COLOURS, strict=False):
+            axes.plot(verification.t, np.where(ratios > 0.0, ratios, np.nan), color=colour, label=name)
+        axes.axhline(1.0, color="0.5", lw=0.8)
+        parting = verification.parting
+        if parting is not None:
+            axes.axvline(parting.t, color="0.5", lw=0.8, ls="--", label=f"{parting.kind} {parting.contact}".strip())
+        axes.set_title("\n".join(textwrap.wrap(verification.sentence, 110)), loc="left", fontsize=9.0)
+        axes.set_yscale("log")
+        axes.set_xlabel("time t at which the run ends [s]")
+        axes.set_ylabel("mean error / promise" if verification.promised else "mean error / 0.01 of the motion")
+        axes.legend(loc="lower right", frameon=False, fontsize=8.0)
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure

@@ -47,7 +47,7 @@ from saltus.record import (
     KIND_NAMES,
     SWEEPS,
 )
-from saltus.solution import Solution, build_solution
+from saltus.solution import Asked, Solution, build_solution
 from saltus.status import Status
 
 if TYPE_CHECKING:
@@ -198,6 +198,7 @@ class Run:
     ):  # fmt: skip
         control, keep = settings.control, settings.keep
         self.limits = limits
+        self.asked: Asked | None = None  # how to make the run once more
         self.sliding_h: float | None = None  # size of the steps along a sliding mode, once one was seen
         plan = ready_plan(settings.scheme, model.layout, control.kernel)
         self.units = model.pinned_for(None if plan.promise is None else plan.promise.tol)
@@ -467,7 +468,7 @@ class Run:
         events = tables.events[: tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         made = build_solution(
             self.model, self.given, nodes, events, tables.dense[: tally[marching.DENSE]].copy(), counts, status,
-            message, self.problem,
+            message, self.problem, self.asked,
         )  # fmt: skip
         if tally[marching.KEEP] == marching.KEEP_TIMES:
             made = made.at_times(self.times)

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -27,8 +27,8 @@ from saltus.record import (
     GAIN,
     KIND_NAMES,
     NOT_UNIQUE,
-    SWITCH,
     PAINLEVE,
+    SWITCH,
     TIE,
 )
 from saltus.status import Status
@@ -38,9 +38,11 @@ if TYPE_CHECKING:
     import xarray
 
     from saltus.contact import ContactProblem
+    from saltus.event import Event
     from saltus.io.stored import StoredSystem
     from saltus.model import AbsentModel, CompiledModel
     from saltus.problem import Exact, Problem
+    from saltus.verification import Verification
 
 
 ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
@@ -127,6 +129,41 @@ class NodeValues:
         return {state.tobytes(): q_dot for state, q_dot in zip(self.states, self.rates, strict=True)}
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Asked:
+    """What `solve` was asked, beside system and scheme: enough to run the problem once more.
+
+    Attributes
+    ----------
+    t_span, q0, v0
+        Span [s] and start.
+    h
+        Step size, or the first one to try [s].
+    control
+        What decided about steps.
+    breaks
+        Times at which steps end [s].
+    start_tolerance
+        What the start may violate [m, m/s].
+    events
+        Events of the user; None where there were some that a file or a pickle has not kept.
+    """
+
+    t_span: tuple[float, float]
+    q0: np.ndarray
+    v0: np.ndarray
+    h: float
+    control: Any
+    breaks: tuple[float, ...]
+    start_tolerance: float
+    events: tuple[Event, ...] | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: no functions of events, which pickle may not know."""
+        kept = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**kept, "events": None if self.events else self.events}
+
+
 class Places(NamedTuple):
     """Times in a run: the node that each of them is (-1 between nodes), and the node that ends its step.
 
@@ -167,6 +204,8 @@ class Solution:
         How it ended; `success` is True only when the end of the span was reached or a terminal event ended the run.
     event_names
         Names of the user's events.
+    verification
+        What a second run says, where `solve(..., verify=True)` made one; see `verify`.
     """
 
     t: np.ndarray
@@ -190,6 +229,8 @@ class Solution:
     _forces: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (sides + and -, n + 1, rows) of `t_eval`
     event_names: tuple[str, ...] = ()
     switches: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, dtype=[("t", float), ("name", "U1")]))
+    verification: Verification | None = dataclasses.field(default=None, repr=False)
+    _asked: Asked | None = dataclasses.field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not what was derived from them."""
@@ -584,6 +625,51 @@ class Solution:
         ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
         return kinetic
 
+    # ---- a second run
+
+    def verify(
+        self,
+        system: System | Problem | None = None,
+        *,
+        scheme: Any = None,
+        max_step: float | None = None,
+        events: Event | Sequence[Event] | None = None,
+        progress: bool | None = None,
+    ) -> Verification:
+        """Run the problem once more with other steps and a smaller tolerance, and say how far both runs agree.
+
+        A scheme that keeps a tolerance gets a hundredth of it, another first step, another highest degree and no long
+        steps; doubled steps get a tenth of it; a scheme with a step h gets smaller ones, whose grid meets that of the
+        first run at its start only. Runs of which few times were kept are made again as a whole.
+
+        Parameters
+        ----------
+        system
+            The system of the run, only for a loaded solution, which has no functions.
+        scheme
+            Scheme of the second run, e.g. EventDriven(); it gets the tolerance of the second run. None: the same one.
+        max_step
+            Longest step of the second run [s], where it chooses its steps; shorter than the longest of the first run
+            in any case. None: about a thousandth of the span. Smaller ones look for what is narrower than that.
+        events
+            Events of the run, only where a file or a pickle has not kept them.
+        progress
+            Show a progress bar, as in `solve`.
+
+        Returns
+        -------
+        Verification
+            Mean errors of q, v and i, the time up to which both runs agree, the event at which they part and why.
+
+        Raises
+        ------
+        SettingError
+            When the run cannot be made again, or the second run would be no other one.
+        """
+        from saltus.verify import verify
+
+        return verify(self, system, scheme=scheme, max_step=max_step, events=events, progress=progress)
+
     # ---- pictures
 
     def plot(self, **options):
@@ -694,7 +780,7 @@ def node_gaps(model, t, q, g, out):
 
 
 def build_solution(
-    model: CompiledModel, scheme, nodes: Nodes, events, dense, counts, status, message, problem
+    model: CompiledModel, scheme, nodes: Nodes, events, dense, counts, status, message, problem, asked: Asked | None
 ) -> Solution:
     """Make a Solution from the tables of a march."""
     system = model.system
@@ -750,6 +836,7 @@ def build_solution(
         _before=np.zeros(len(model.rows)),
         event_names=model.event_names,
         switches=switches,
+        _asked=asked,
     )
     return read_only(made)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from saltus import march as marching
 from saltus.control import Fixed, Richardson, VariableOrder
-from saltus.errors import SettingError
+from saltus.errors import SaltusError, SettingError
 from saltus.event import Event, checked_events
 from saltus.io.checkpoint import Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
@@ -21,8 +21,9 @@ from saltus.io.settings import describe, rebuild
 from saltus.problem import Problem, check_span, vector
 from saltus.progress import Progress
 from saltus.run import ON_GRID, Limits, Run, Settings, segments_of
-from saltus.solution import Solution
+from saltus.solution import Asked, Solution
 from saltus.start import check_start
+from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is gi
 MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
 UNKNOWN_MEMORY = 4.0 * 2**30  # bytes, where the system does not say how many it has
 FINEST = 1e-14  # smallest step relative to the times it leads through
+START_TOLERANCE = 1e-8  # penetration and joint error that a start may have [m, m/s]
 
 
 def solve(
@@ -53,12 +55,13 @@ def solve(
     breaks: Sequence[float] = (),
     t_eval: Sequence[float] | None = None,
     save: Literal["steps", "events"] | int | Sequence[float] = "steps",
-    start_tolerance: float = 1e-8,
+    start_tolerance: float = START_TOLERANCE,
     progress: bool | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 60.0,
     max_steps: int | None = None,
     max_memory: float | None = None,
+    verify: bool = False,
 ) -> Solution:
     """Integrate a system with contacts over a time span.
 
@@ -112,6 +115,9 @@ def solve(
     max_memory
         Bytes that the tables of the results may take; None: half of the memory of the machine. Tables grow by doubling,
         so that a run may end with somewhat more than half of it used.
+    verify
+        Run the problem once more with other steps and a smaller tolerance; `Solution.verification` then holds the mean
+        errors and the time up to which both runs agree, `message` a sentence about it. See `Solution.verify`.
 
     Returns
     -------
@@ -160,7 +166,21 @@ def solve(
     if file is not None:
         file.write(run.snapshot())
     run.march(Progress(problem.t_span, progress))
-    return run.finish()
+    made = run.finish()
+    return _verified(made, progress) if verify else made
+
+
+def _verified(solution: Solution, progress: bool | None) -> Solution:
+    """Return a solution with what a second run says; one that was interrupted is returned as it is."""
+    if solution.status is Status.INTERRUPTED:
+        return solution
+    try:
+        verification = solution.verify(progress=progress)
+    except SaltusError as error:  # the run itself must not be lost
+        said = f"{solution.message} It could not be verified: {str(error).splitlines()[0]}"
+        return dataclasses.replace(solution, message=said)
+    said = f"{solution.message} {verification.sentence}"
+    return dataclasses.replace(solution, verification=verification, message=said)
 
 
 def resume(
@@ -218,7 +238,9 @@ def resume(
     )
     file = Checkpoint(path, checkpoint_every)
     limits = _limits(max_steps, max_memory, settings)
-    run = _prepare(problem, _locatable(events, settings.scheme, problem.system), settings, file, None, limits)
+    allowed = given.get("start_tolerance", START_TOLERANCE)  # the start was checked when the run began
+    located = _locatable(events, settings.scheme, problem.system)
+    run = _prepare(problem, located, settings, file, allowed, limits, check=False)
     check_same(path, file.problem, known)
     run.restore(path, stored.arrays)
     clear_parts(path)
@@ -240,9 +262,9 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
 
 def _prepare(
     problem: Problem, events: tuple[Event, ...], settings: Settings, file: Checkpoint | None,
-    start_tolerance: float | None, limits: Limits,
+    start_tolerance: float, limits: Limits, check: bool = True,
 ) -> Run:  # fmt: skip
-    """Compile a problem and make its buffers; without a start_tolerance the start was checked before."""
+    """Compile a problem and make its buffers, and check the start."""
     from saltus.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
@@ -251,11 +273,14 @@ def _prepare(
         file.problem = fingerprint(problem, model)
         file.settings = {
             "scheme": describe(settings.scheme), "control": describe(settings.control), "h": settings.h,
-            "breaks": settings.breaks, "keep": settings.keep,
+            "breaks": settings.breaks, "keep": settings.keep, "start_tolerance": start_tolerance,
         }  # fmt: skip
-    if start_tolerance is not None:
+    if check:
         check_start(problem, model, start_tolerance)
-    return Run(problem, model, settings, segments, file, limits)
+    run = Run(problem, model, settings, segments, file, limits)
+    breaks, allowed = tuple(settings.breaks), float(start_tolerance)
+    run.asked = Asked(problem.t_span, problem.q0, problem.v0, settings.h, settings.control, breaks, allowed, events)
+    return run
 
 
 def _limits(max_steps, max_memory, settings: Settings) -> Limits:

@@ -13,7 +13,7 @@ from saltus.cli.describe import first_line, prose
 from saltus.cli.names import Source, scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.report import finish
-from saltus.cli.values import FILE, NAME, NUMBER, Reader, choice, vector
+from saltus.cli.values import FILE, NAME, NUMBER, SWITCH, Reader, choice, vector
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.solve import solve
@@ -28,6 +28,7 @@ $ saltus run zeno-ball
 $ saltus run zeno-ball --tol 1e-8 --e 0.8 --t-end 6 --plot ball.png
 $ saltus run zeno-ball --h 1e-3
 $ saltus run zeno-ball --scheme event-driven --tol 1e-8
+$ saltus run zeno-ball --tol 1e-8 --verify
 $ saltus run my_model.py:problem --save run.h5
 
 saltus run PROBLEM --help lists the parameters of a problem, with --scheme NAME those of another scheme. In your own FILE.py, NAME is a Problem or a function that returns one, whose parameters become options.
@@ -52,6 +53,7 @@ def own_options() -> list[Option]:
         Option("tol", NUMBER, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
         Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
+        Option("verify", SWITCH, "Run once more, with smaller tolerance and other steps, and compare.", "false"),
         Option("plot", FILE, "Draw positions, velocities, gaps and impulses into .png, .pdf or .svg."),
         Option("save", FILE, "Write the whole solution, to be read by saltus.load()."),
         Option("checkpoint", FILE, "Write the state of the run now and then, for saltus resume."),
@@ -120,6 +122,7 @@ def run(problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: 
                 breaks=given.get("breaks", ()),
                 save=given.get("keep", "steps"),
                 progress=given.get("progress"),
+                verify=bool(given.get("verify")),
                 **options,
             )
 

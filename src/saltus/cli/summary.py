@@ -20,7 +20,7 @@ def summary(solution: Solution, seconds: float) -> str:
     ]
     if solution.exact is not None and len(solution.t) > 1:
         rows.append(("errors", _errors(solution)))
-    rows += [("certificate", _certificate(solution)), ("energy", _energy(solution))]
+    rows += [("certificate", _certificate(solution)), ("energy", _energy(solution)), *_verification(solution)]
     steps = solution.work["steps"]
     head = (
         f"{solution.name or solution.system.name or 'system'} by {solution.scheme.name}: t = {solution.t[0]:g} to "
@@ -67,6 +67,14 @@ def _errors(solution: Solution) -> str:
 def _certificate(solution: Solution) -> str:
     residual, violation = (float(np.max(x, initial=0.0)) for x in (solution.residual, solution.violation))
     return f"contact law kept to {_size(residual)} (relative), largest penetration or joint error {_size(violation)} m"
+
+
+def _verification(solution: Solution) -> list[tuple[str, str]]:
+    """Return the rows about a second run, where there was one."""
+    if solution.verification is None:
+        return []
+    first, *others = str(solution.verification).splitlines()
+    return [("verified", first), *(("", line) for line in others)]
 
 
 def _size(value: float) -> str:

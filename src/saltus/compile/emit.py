@@ -57,7 +57,8 @@ _INFIX = {"add": ("+", 2), "sub": ("-", 2), "mul": ("*", 3), "div": ("/", 3), "m
 _ATOM, _NEGATED = 5, 4
 # raise in Python outside their domain, where compiled code gives NaN or inf
 _RISKY = frozenset({"div", "mod", "pow", "sqrt", "log", "log10", "log2", "log1p", "asin", "acos", "acosh",
-                    "atanh", "exp", "expm1", "sinh", "cosh", "floor", "ceil", "trunc", "held_floor", "held_mod"})  # fmt: skip
+                    "atanh", "exp", "expm1", "sinh", "cosh", "floor", "ceil", "trunc", "held_floor",
+                    "held_mod"})  # fmt: skip
 
 
 CELL_SOURCE = '''def cell(x, par, offset, n):
@@ -422,7 +423,8 @@ class _Writer:
             return f"(float(floor({x})) if {mode} {IS_FREE} else {mode})"
         y = self._operand(args[1], 4)
         if op == "held_mod":
-            return f"({self._operand(args[0], 4)} % {y} if {mode} {IS_FREE} else {self._operand(args[0], 4)} - {y} * {mode})"
+            x = self._operand(args[0], 4)
+            return f"({x} % {y} if {mode} {IS_FREE} else {x} - {y} * {mode})"
         relation, way = node.payload
         sign, mirrored = {"lt": ("<", ">"), "le": ("<=", ">="), "eq": ("==", "=="), "ne": ("!=", "!=")}[relation]
         by_mode = f"{mode} {mirrored if way > 0 else sign} 0.0"

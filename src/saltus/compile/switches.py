@@ -1,9 +1,9 @@
 """Switching functions of a trace: where a comparison, a kink or a knot of a table changes the branch of a function.
 
-`Switches.hold` rewrites expressions so that every branch is chosen by a mode that is kept among the parameters: the sign
-of its switching function, or the number of the cell of a table or of a floor. A scheme that locates events sets the
-modes where a piece of the motion begins and holds them until a switching function crosses zero: inside of a piece all
-functions are smooth, also a little beyond its end. A mode that is FREE leaves the choice to the state, as it is written.
+`Switches.hold` rewrites expressions so that every branch is chosen by a mode that is kept among the parameters: the
+sign of its switching function, or the number of the cell of a table or of a floor. A scheme that locates events sets
+the modes where a piece of the motion begins and holds them until a switching function crosses zero: inside of a piece
+all functions are smooth, also a little beyond its end. A mode that is FREE leaves the choice to the state.
 
 |x|                 sign of x
 max(a, b), a < b    sign of b - a
@@ -289,9 +289,9 @@ class Switches:
 def roughness(constants: Sequence[float], n: int, order: int) -> tuple[float, float]:
     """Return what the knots of a table are worth: their largest kink over its range, and that of its slope.
 
-    A table that is rounded off at its knots changes by about (jump of the d-th derivative) (width of a cell)^d / (4^d d!),
-    d being the first derivative that jumps: this is how far straight lines (1/8) and cubic splines (1/384) are from what
-    they interpolate.
+    A table that is rounded off at its knots changes by about (jump of the d-th derivative) (width of a cell)^d over
+    4^d d!, d being the first derivative that jumps: about as far are straight lines and cubic splines from what they
+    interpolate.
     """
     knots = np.asarray(constants[: n + 1])
     c = np.asarray(constants[n + 1 : n + 1 + n * (order + 1)]).reshape(n, order + 1)[:, ::-1]

@@ -1,6 +1,9 @@
 """The file format: HDF5 that netCDF-4 readers understand, one checksum over every byte, replaced as a whole.
 
 A file is made in memory and written by plain writes: a full disk is then an error of ours, not a broken HDF5 library.
+
+Two numbers say how a file is laid out. Readers refuse another `FORMAT`. Within one, layouts only grow: a reader passes
+over variables and words that it does not know, and has a default for every one that came after minor version 0.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ import numpy as np
 from saltus.errors import DamagedFileError, FileError, FileFormatError
 
 FORMAT = 1  # counts layouts that older versions cannot read
+MINOR = (
+    1  # counts additions that older versions pass over: names they do not know, and defaults where names are missing
+)
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MARK, BLANK = b"saltus-sha256:", b"0" * 64  # the checksum is that of the file with zeros in its own place
 ABOUT = "about/json"
@@ -41,10 +47,11 @@ class Variable:
 
 @dataclasses.dataclass(frozen=True)
 class Content:
-    """What a file holds: arrays by name, and a JSON object about them."""
+    """What a file holds: arrays by name, a JSON object about them, and the minor version of their layout."""
 
     arrays: dict[str, np.ndarray]
     about: dict[str, Any]
+    minor: int
 
 
 def write(path: str | os.PathLike, kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) -> None:
@@ -75,9 +82,18 @@ def read(path: str | os.PathLike, kind: str) -> Content:
 def _content(path, kind: str, file: Any, size: int) -> Content:
     made = str(file.attrs["saltus_format"])
     if made != f"{kind} {FORMAT}":
-        raise FileFormatError(f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted")
+        found, _, number = made.rpartition(" ")
+        remedy = ""
+        if found == kind and number.isdecimal() and int(number) > FORMAT:
+            remedy = (
+                f": it was written by saltus {file.attrs['saltus_version']}, read it with that version or a later one"
+            )
+        raise FileFormatError(
+            f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted{remedy}"
+        )
     about = json.loads(file[ABOUT][()])
-    return Content({name: _array(path, file[name], size) for name in about["variables"]}, about)
+    arrays = {name: _array(path, file[name], size) for name in about["variables"]}
+    return Content(arrays, about, int(file.attrs.get("saltus_format_minor", 0)))
 
 
 def version() -> str:
@@ -114,6 +130,7 @@ def _image(kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) 
     with h5py.File(buffer, "w") as file:
         file.attrs["checksum"] = np.bytes_(MARK + BLANK)
         file.attrs["saltus_format"], file.attrs["saltus_version"] = f"{kind} {FORMAT}", version()
+        file.attrs["saltus_format_minor"] = MINOR
         made = {name: file.create_dataset(name, data=variable.values) for name, variable in variables.items()}
         scales = {}
         for name, variable in variables.items():

@@ -14,10 +14,13 @@ from saltus.io.format import Content, Variable, read, write
 from saltus.io.settings import describe, rebuild
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.record import KIND_NAMES
-from saltus.solution import NodeValues, Solution, event_type, read_only
+from saltus.solution import Asked, NodeValues, Solution, event_type, read_only
 from saltus.status import Status
+from saltus.verification import Parting, Verification
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
+CERTIFICATE = "certificate/table"  # what was found inside of steps
+UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 
 
 def save(solution: Solution, path: str | os.PathLike, source: str | None = None) -> None:
@@ -56,6 +59,7 @@ def load(path: str | os.PathLike) -> Solution:
 def _variables(solution: Solution) -> dict[str, Variable]:
     names = (*solution.system.contact_names, *solution.event_names)
     events = solution.events
+    certificate, verification = getattr(solution, "_certificate", None), solution.verification
     states, rates = _rates(solution)
     made = {
         "t": Variable(solution.t, ("t",), "s"),
@@ -71,7 +75,7 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         "dense/q_dot": Variable(rates, ("state", "coordinate")),
         "events/t": Variable(events["t"], ("event",), "s"),
         "events/contact": Variable(_places(events["contact"], names), ("event",)),
-        "events/kind": Variable(_places(events["kind"], KIND_NAMES), ("event",)),
+        "events/kind": Variable(_places(events["kind"], _kinds(events)), ("event",)),
         "events/count": Variable(events["count"].astype(np.int64), ("event",)),
         "events/energy": Variable(events["energy"], ("event",), "J"),
     }
@@ -79,6 +83,11 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         made[f"events/{name}"] = Variable(events[name], ("event", "axis"), "N s" if name == "impulse" else "m s-1")
     if solution._extra is not None:
         made["extra/table"] = Variable(solution._extra, ("t", "extra_column"))
+    if certificate is not None:
+        made[CERTIFICATE] = Variable(certificate, ("t", "certificate_column"))
+    if verification is not None:
+        made["verification/t"] = Variable(verification.t, ("verification_time",), "s")
+        made["verification/growth"] = Variable(verification.growth, ("verification_time", "quantity"))
     if solution._forces is not None:
         made["reactions/force"] = Variable(solution._forces, ("side", "t", "reaction_row"), "N")
     try:
@@ -111,7 +120,33 @@ def _about(solution: Solution) -> dict[str, Any]:
             "description": scheme.description if stored else describe(scheme),
             "reaction": hasattr(scheme, "reaction"),
         },
+        "kinds": list(_kinds(solution.events)),
+        "asked": None if solution._asked is None else _asked_of(solution._asked),
+        "verification": None if solution.verification is None else _verification_of(solution.verification),
     }
+
+
+def _asked_of(asked: Asked) -> dict[str, Any]:
+    """Return what `solve` was asked as JSON values; functions of events are not among them."""
+    return {
+        "t_span": list(asked.t_span), "q0": asked.q0.tolist(), "v0": asked.v0.tolist(), "h": float(asked.h),
+        "control": describe(asked.control), "breaks": list(asked.breaks), "start_tolerance": asked.start_tolerance,
+    }  # fmt: skip
+
+
+def _verification_of(verification: Verification) -> dict[str, Any]:
+    """Return a verification as JSON values; its curves are variables of the file."""
+    made = {f.name: getattr(verification, f.name) for f in dataclasses.fields(verification)}
+    for curve in ("t", "growth"):
+        del made[curve]
+    parting = verification.parting
+    return {**made, "parting": None if parting is None else dataclasses.asdict(parting)}
+
+
+def _kinds(events: np.ndarray) -> tuple[str, ...]:
+    """Return the names of the kinds of events that the numbers in a file stand for."""
+    others = set(np.unique(events["kind"]).tolist()) - set(KIND_NAMES)
+    return (*KIND_NAMES, *sorted(others))
 
 
 def _places(names: np.ndarray, family: tuple[str, ...]) -> np.ndarray:
@@ -164,6 +199,7 @@ def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
 def _solution(content: Content) -> Solution:
     arrays, about = content.arrays, content.about
     t, described, event_names = arrays["t"], about["system"], tuple(about.get("events", ()))
+    kinds = tuple(about.get("kinds", KIND_NAMES))
     values = NodeValues(t, arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"])
     system = StoredSystem(
         described["name"],
@@ -173,7 +209,7 @@ def _solution(content: Content) -> Solution:
     )
     try:
         scheme = rebuild(about["scheme"]["description"])
-    except SettingError:
+    except (SettingError, TypeError):  # of somebody's own, or with settings of a later version
         kind = StoredForceScheme if about["scheme"].get("reaction") else StoredScheme
         scheme = kind(about["scheme"]["name"], about["scheme"]["description"])
     return read_only(
@@ -181,7 +217,7 @@ def _solution(content: Content) -> Solution:
             t=t,
             q=arrays["q"],
             v=arrays["v"],
-            events=_events(arrays, (*system.contact_names, *event_names)),
+            events=_events(arrays, (*system.contact_names, *event_names), kinds),
             work=about["work"],
             status=Status(about["status"]),
             message=about["message"],
@@ -198,15 +234,54 @@ def _solution(content: Content) -> Solution:
             _before=arrays["reactions/before"],
             _forces=arrays.get("reactions/force"),
             event_names=event_names,
+            verification=_verification(about.get("verification"), arrays),
+            _asked=_asked(about.get("asked"), event_names),
+            **_certificate(arrays),
         )
     )
 
 
-def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
+def _certificate(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return what was found inside of steps as an argument of Solution, where both know it."""
+    known = any(field.name == "_certificate" for field in dataclasses.fields(Solution))
+    return {"_certificate": arrays[CERTIFICATE]} if known and CERTIFICATE in arrays else {}
+
+
+def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...]) -> Asked | None:
+    """Return what `solve` was asked; older files do not say it."""
+    if given is None:
+        return None
+    try:
+        control = rebuild(given["control"])
+    except (SettingError, TypeError):
+        control = None
+    return Asked(
+        (given["t_span"][0], given["t_span"][1]), np.array(given["q0"]), np.array(given["v0"]), given["h"], control,
+        tuple(given["breaks"]), given["start_tolerance"], None if event_names else (),
+    )  # fmt: skip
+
+
+def _verification(given: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> Verification | None:
+    """Return the verification of a file; words of later versions are passed over."""
+    if given is None:
+        return None
+    known = {f.name for f in dataclasses.fields(Verification)}
+    words = {name: value for name, value in given.items() if name in known}
+    parting = given["parting"]
+    if parting is not None:
+        names = {f.name for f in dataclasses.fields(Parting)}
+        words["parting"] = Parting(**{name: value for name, value in parting.items() if name in names})
+    words["undecided"] = tuple((t, contact, kind) for t, contact, kind in given["undecided"])
+    return Verification(**words, t=arrays["verification/t"], growth=arrays["verification/growth"])
+
+
+def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...], kinds: tuple[str, ...]) -> np.ndarray:
     table = np.zeros(len(arrays["events/t"]), dtype=event_type(names))
     table["t"] = arrays["events/t"]
     table["contact"] = np.array(names or ("",))[arrays["events/contact"]]
-    table["kind"] = np.array(KIND_NAMES)[arrays["events/kind"]]
+    longest = event_type(names)["kind"].itemsize // np.dtype("U1").itemsize
+    named = [kind if len(kind) <= longest else UNKNOWN_KIND for kind in kinds]
+    table["kind"] = np.array([*named, UNKNOWN_KIND])[np.minimum(arrays["events/kind"], len(named))]
     for name in EVENT_VECTORS:
         table[name] = arrays[f"events/{name}"]
     table["count"] = arrays.get("events/count", 1)  # older files have one row per impact
