@@ -115,7 +115,6 @@ def fine_spline(rng: np.random.Generator) -> Case:
 
     reference = Reference()
     reference.add(0.0, s.span, motion)
-    reference.kinks = []
     text = f"mass, cubic spline of {KNOTS} knots"
     return Case("tables", text, system, (0.0, s.span), np.zeros(1), np.zeros(1), reference)
 

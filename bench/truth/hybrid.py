@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable
 
 import numpy as np
-from curves import SMOOTH, Curve
+from curves import Curve
 from reference import Reference, Unfit
 from scipy.integrate import DOP853
 from scipy.optimize import brentq
@@ -345,7 +345,6 @@ def march(body: Body, q0, v0, span: float, *, rtol: float = RTOL, steps: float =
     n = len(q0)
     body.span, body.fastest = span, float(np.abs(v0).max())
     made = Reference()
-    made.kinks = []
     sizes: dict = {}
     lows: list = []
     t, y = 0.0, np.concatenate([q0, v0, np.zeros(len(body.walls))])
@@ -454,7 +453,7 @@ def _crossing(guard, dense, start, places, values, before, key) -> float | None:
 
 
 def motion(body: Body, q0, v0, span: float) -> Reference:
-    """The motion, where it is a fit measure of accuracy."""
+    """The motion, where it is a fit measure of accuracy; its `again` makes it anew with other tolerances and steps."""
     made = march(body, q0, v0, span)
     # what is closed to a moving wall has the velocity of the wall
     free = not any(wall.curve is not None and wall.over is None for wall in body.walls)
@@ -471,17 +470,5 @@ def motion(body: Body, q0, v0, span: float) -> Reference:
         moved = max(moved, float(np.abs(a - b).max(initial=0.0)) / size)
     if moved > REACH * CHANGE:
         raise Unfit(f"a change of the data by {CHANGE:g} moves the result by {moved:g}")
+    made.again = functools.partial(march, body, q0, v0, span, rtol=10.0 * RTOL, steps=1.7 * STEPS)
     return made
-
-
-def checked(body: Body, q0, v0, span: float, made: Reference) -> float:
-    """How far a motion by other tolerances and steps is from `made`: the accuracy of the reference."""
-    other = march(body, q0, v0, span, rtol=1e-12, steps=STEPS * 1.7)
-    t = np.random.default_rng(0).uniform(0.0, span, 400)
-    apart = 0.0
-    for a, b in zip(made(t), other(t), strict=True):
-        apart = max(apart, float(np.abs(a - b).mean(axis=0).max(initial=0.0)) / (1.0 + np.abs(a).max(initial=0.0)))
-    return apart
-
-
-__all__ = ["SMOOTH", "Body", "Hinged", "Kink", "Term", "Wall", "checked", "motion"]
