@@ -106,12 +106,13 @@ class Curve:
     def order(self, k: int) -> int:
         """Which derivative jumps at knot k: 0 the value, 1 the slope, 2 the curvature, SMOOTH none of them."""
         x = self.knots[k]
-        left, right = self.pieces[k](x), self.pieces[k + 1](x)
         around = [abs(x - self.knots[j]) for j in (k - 1, k + 1) if 0 <= j < len(self.knots)]
         length = min(around, default=1.0)
-        sizes = [max(abs(a), abs(b)) * length**n for n, (a, b) in enumerate(zip(left, right, strict=True))]
+        left, right = self.pieces[k](x), self.pieces[k + 1](x)
+        near = (left, right, self.pieces[k](x - length / 2.0), self.pieces[k + 1](x + length / 2.0))
+        size = max(abs(float(values[n])) * length**n for values in near for n in range(SMOOTH))
         for n, (a, b) in enumerate(zip(left, right, strict=True)):
-            if abs(a - b) * length**n > SAME * max(sizes):
+            if abs(a - b) * length**n > SAME * size:
                 return n
         return SMOOTH
 

@@ -20,8 +20,8 @@ from scipy.integrate import DOP853
 from scipy.optimize import brentq
 
 RTOL, ATOL = 1e-13, 1e-15
-STEPS = 150  # least number of steps of a span
-SHARES = np.arange(1, 9) / 8.0  # places of a step at which guards are looked at
+STEPS = 60  # least number of steps of a span
+SHARES = np.arange(1, 17) / 16.0  # places of a step at which guards are looked at
 MARGIN = 3e-3  # of the largest value of a guard: nearer to zero without crossing it is a graze
 APART = 1e-6  # of the span: events nearer to each other are a tie
 SHORT = 1e-7  # of the span: flights shorter than this end an accumulation of impacts
@@ -29,6 +29,7 @@ SOON = 1e-6  # of the span: when it is looked where a motion goes that starts on
 PIECES = 500
 HALVINGS = 60
 JUMP = 1e-10  # of the speeds: what a gap closes with is no rounding
+COARSE = 1e-10  # relative tolerance of the motion with changed data
 CHANGE, REACH = 1e-7, 100.0  # data changed by this share may move the result by so many times as much
 
 
@@ -458,7 +459,7 @@ def motion(body: Body, q0, v0, span: float) -> Reference:
     # what is closed to a moving wall has the velocity of the wall
     free = not any(wall.curve is not None and wall.over is None for wall in body.walls)
     start = np.asarray(v0) * (1.0 + CHANGE) if free else v0
-    other = march(dataclasses.replace(body, change=CHANGE), q0, start, span, rtol=1e-11, steps=STEPS / 2.0)
+    other = march(dataclasses.replace(body, change=CHANGE), q0, start, span, rtol=COARSE, steps=STEPS)
     if made.modes != other.modes:
         raise Unfit("a small change of the data changes the phases")
     times = made.breaks

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
+import itertools
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -241,6 +242,23 @@ class Job:
     tol: float
     options: tuple = ()
 
+    @property
+    def model(self) -> tuple:
+        """What jobs that run the same model share."""
+        return self.module, self.seed, self.options
+
+
+AHEAD = 24  # jobs among which one of the same model is looked for
+
+
+def _chosen(waiting: deque[Job], mine: tuple | None, others: list) -> Job:
+    """Take the next job for a worker: one of its last model, else one that no other worker has drawn."""
+    ahead = list(itertools.islice(waiting, AHEAD))
+    job = next((job for job in ahead if job.model == mine), None)
+    job = job or next((job for job in ahead if job.model not in others), ahead[0])
+    waiting.remove(job)
+    return job
+
 
 def _work(pipe: multiprocessing.connection.Connection, folder: str) -> None:
     sys.path[:0] = [folder]
@@ -264,10 +282,11 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.job: Job | None = None
+        self.model: tuple | None = None  # of the last job: what is drawn once is not drawn again
         self.since = 0.0
 
     def start(self, job: Job) -> None:
-        self.job, self.since = job, time.monotonic()
+        self.job, self.model, self.since = job, job.model, time.monotonic()
         self.pipe.send(job)
 
     def stop(self) -> None:
@@ -285,7 +304,8 @@ def run_jobs(jobs: Iterable[Job], limit: float, *, workers: int = WORKERS, say: 
         while waiting or any(worker.job for worker in pool):
             for worker in pool:
                 if worker.job is None and waiting:
-                    worker.start(waiting.popleft())
+                    others = [w.model for w in pool if w is not worker]
+                    worker.start(_chosen(waiting, worker.model, others))
             busy = [worker for worker in pool if worker.job]
             for pipe in multiprocessing.connection.wait([worker.pipe for worker in busy], timeout=0.5):
                 worker = next(w for w in busy if w.pipe is pipe)
