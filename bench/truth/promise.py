@@ -1,4 +1,4 @@
-"""Promises one by one: boxes that come to rest, long runs, redundant joints, ties, planks on rough feet.
+"""Promises one by one: boxes that come to rest, long runs, redundant joints, ties, planks on rough feet, sleepers.
 
 box         planar boxes fall on two corners: no error, energy closes, what rests lies flat on the floor
 long_run    an oscillator against a wall, e = 1, 1e3 and 1e4 impacts: ratio at most 1 at tol 1e-10; at 1e-4 and 1e-7
@@ -10,12 +10,14 @@ tie         the slider-crank to 45 ms: corners that land together near 0.0398 s,
 rest_report boxes in space, with several ends: a body at rest has no events
 plank       a plank on two different rough feet, pushed: stays while any admissible forces hold it (linear programming),
             then slides in closed form; all schemes that locate events
+force, cam, bump, hill, gust: forces and walls that sleep (asleep.py), each with numpy and with a plain `if`
 """
 
 from __future__ import annotations
 
 import re
 
+import asleep
 import numpy as np
 from boxes import energy_returns, silent_at_rest, stays_outside
 from feet import DRAWS, GRAVITY, log_uniform, uniform, wave
@@ -435,8 +437,9 @@ CLASSES = {
     "tie": tie,
     "rest_report": rest_report,
     "plank": plank,
+    **asleep.CLASSES,
 }
-FEW = {"long_run": 4, "tie": 1, "rest_report": 10}  # most models of these classes
+FEW = {"long_run": 4, "tie": 1, "rest_report": 10, **asleep.COUNTS}  # most models of these classes
 
 
 def draw(name: str, seed: int) -> Case:

@@ -20,10 +20,15 @@ class Unfit(Exception):
 
 @dataclasses.dataclass
 class Reference:
-    """Pieces (start, end, motion); motion(t) -> q (n, nq), v (n, nv), total impulse (n, rows)."""
+    """Pieces (start, end, motion); motion(t) -> q (n, nq), v (n, nv), total impulse (n, rows).
+
+    `kinks` are switching surfaces that the motion crosses, `again` makes the motion with other steps and tolerances.
+    """
 
     pieces: list[tuple[float, float, Callable]] = dataclasses.field(default_factory=list)
     modes: list[str] = dataclasses.field(default_factory=list)
+    kinks: list = dataclasses.field(default_factory=list)
+    again: Callable | None = None
 
     def add(self, start: float, end: float, motion: Callable, mode: str = "") -> None:
         self.pieces.append((start, end, motion))
