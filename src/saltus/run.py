@@ -398,9 +398,9 @@ class Run:
 
     def _last_steps(self) -> str:
         """Return what the last steps did."""
-        nodes, names = self.tables.kept(self.tally), self.model.names
+        nodes, names = self.tables.kept(self.tally), self.model.name_array
         rows = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
-        events = [(row[EVENT_T], names[int(row[EVENT_CONTACT])], KIND_NAMES[int(row[EVENT_KIND])]) for row in rows]
+        events = [(row[EVENT_T], str(names[int(row[EVENT_CONTACT])]), KIND_NAMES[int(row[EVENT_KIND])]) for row in rows]
         return described(nodes.t[:, 0], nodes.v, events)
 
     def _terminal_sentence(self) -> str:

@@ -1,0 +1,251 @@
+"""Branches of traced functions: found where they end, held in between, whatever way they are written in."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline, PchipInterpolator
+
+import saltus as sl
+from saltus.compile.emit import interpreted
+from saltus.compile.switches import FREE, Switches
+from saltus.compile.trace import Trace
+
+T = 10.1
+BEGIN, END = 0.06 * T, 0.99 * T
+SCHEMES = (sl.HpTDG(), sl.EventDriven())
+
+
+def window(t, q, v):
+    return [np.where((t > BEGIN) & (t < END), 2.3, 0.0)]
+
+
+def window_by_if(t, q, v):
+    if t > BEGIN and t < END:
+        return [2.3]
+    return [0.0]
+
+
+def trapezoid(t, q, v):
+    return [np.interp(t, [0.0, 2.0, 4.0, 8.0, 10.0], [0.0, 0.0, 2.3, 2.3, 0.0])]
+
+
+def hann(t, q, v):
+    return [2.3 * np.where((t > 3.0) & (t < 9.0), np.sin(np.pi * (t - 3.0) / 6.0) ** 2, 0.0)]
+
+
+def rectified(t, q, v):
+    return [np.maximum(np.cos(2.0 * t), 0.0)]
+
+
+def square(t, q, v):
+    return [np.sign(np.sin(2.0 * t))]
+
+
+def sawtooth(t, q, v):
+    return [t % 0.7]
+
+
+def stairs(t, q, v):
+    return [np.floor(t) - 3.0 * np.trunc(0.4 * t)]
+
+
+# impulse of the force up to T
+PUSHES = {
+    window: 2.3 * (END - BEGIN),
+    window_by_if: 2.3 * (END - BEGIN),
+    trapezoid: 2.3 * (1.0 + 4.0 + 1.0),
+    hann: 2.3 * 3.0,
+    rectified: 0.0,
+    square: 0.0,
+    sawtooth: 14 * 0.5 * 0.49 + 0.5 * (T - 9.8) ** 2,
+    stairs: sum(range(10)) + 10 * (T - 10.0) - 3.0 * (2.5 * (1 + 2 + 3) + 4 * (T - 10.0)),
+}
+
+
+@pytest.mark.parametrize("force", [window, window_by_if, trapezoid, hann, sawtooth, stairs], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: type(s).__name__)
+def test_a_force_that_switches_gives_its_whole_impulse(force, scheme):
+    for tol in (1e-4, 1e-10):
+        sol = sl.solve(sl.System(M=1.0, f=force), (0.0, T), 0.0, 0.0, scheme=scheme, tol=tol, progress=False)
+        assert sol.v[-1, 0] == pytest.approx(PUSHES[force], abs=5.0 * tol)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda s: type(s).__name__)
+def test_pieces_end_where_a_sine_changes_its_sign(scheme):
+    for force in (rectified, square):
+        sol = sl.solve(sl.System(M=1.0, f=force), (0.0, T), 0.0, 0.0, scheme=scheme, tol=1e-8, progress=False)
+        zeros = (np.arange(6) + (0.5 if force is rectified else 1.0)) * np.pi / 2.0
+        assert sol.switches["t"][-6:] == pytest.approx(zeros[zeros < T][-6:], abs=1e-12)
+        assert all(np.min(np.abs(sol.t - zero)) < 1e-12 for zero in zeros[zeros < T])
+
+
+def test_the_order_is_kept_through_a_kink_in_time_and_one_in_space():
+    """A mass falls onto a spring: half a period of a sine between two parabolas."""
+    k = 400.0
+    sol = sl.solve(
+        sl.System(M=1.0, f=lambda t, q, v: [-9.81 + k * np.maximum(-q[0], 0.0)]), (0.0, 1.2), 1.0, 0.0, tol=1e-11,
+        progress=False,
+    )  # fmt: skip
+    w, u = math.sqrt(k), math.sqrt(2.0 * 9.81)
+    depth = 9.81 / k
+    lasting = (math.pi + 2.0 * math.atan2(depth * w, u)) / w  # in contact
+    assert sol.switches["t"] == pytest.approx([u / 9.81, u / 9.81 + lasting], abs=1e-10)
+    assert sol.work["steps"] <= 12
+
+
+def test_a_start_on_a_surface_takes_the_branch_into_which_the_motion_goes():
+    for v0, expected in ((1.0, 5.0), (-1.0, -3.0)):
+        sol = sl.solve(
+            sl.System(M=1.0, f=lambda t, q, v: [np.where(q[0] > 0.0, 5.0, -3.0)]), (0.0, 1.0), 0.0, v0, tol=1e-9,
+            progress=False,
+        )  # fmt: skip
+        assert sol.v[-1, 0] == pytest.approx(v0 + expected, abs=1e-9)
+        assert len(sol.switches) == 0
+        assert sol.work["steps"] <= 3
+
+
+def test_drag_is_smooth_from_rest():
+    sol = sl.solve(
+        sl.System(M=1.0, f=lambda t, q, v: [-9.81 - 0.3 * np.abs(v[0]) * v[0]]), (0.0, 2.0), 0.0, 0.0, tol=1e-10,
+        progress=False,
+    )  # fmt: skip
+    limit = math.sqrt(9.81 / 0.3)
+    assert sol.v[-1, 0] == pytest.approx(-limit * math.tanh(2.0 * 9.81 / limit), abs=1e-8)
+    assert len(sol.switches) == 0
+
+
+def test_what_rests_on_a_surface_does_not_leave_it():
+    """A block at rest on the floor, whose drag and whose second floor have their kinks exactly there."""
+    system = sl.System(
+        M=1.0,
+        f=lambda t, q, v: [-9.81 - np.abs(v[0]) * v[0] + np.where(q[0] > 0.0, 1.0, 0.0)],
+        contacts=[sl.Contact(lambda q: q[0])],
+    )
+    sol = sl.solve(system, (0.0, 5.0), 0.0, 0.0, tol=1e-8, progress=False)
+    assert np.all(sol.q == 0.0)
+    assert len(sol.switches) == 0
+    assert sol.work["steps"] <= 12
+
+
+def test_a_moving_wall_with_corners_strikes_what_rests_on_it():
+    """A table lifts a body with sudden speed: the contact strikes (e = 0) and carries it, and lets it go on top."""
+    times, places = [0.0, 0.5, 1.0, 3.0], [0.0, 0.0, 1.0, 1.0]
+    system = sl.System(M=1.0, f=[-9.81], contacts=[sl.Contact(lambda t, q: q[0] - np.interp(t, times, places))])
+    for tol in (1e-4, 1e-9):
+        sol = sl.solve(system, (0.0, 3.0), 0.0, 0.0, tol=tol, progress=False)
+        impacts = sol.events[sol.events["kind"] == "impact"]
+        landing = 1.0 + 2.0 * 2.0 / 9.81
+        assert impacts["t"] == pytest.approx([0.5, landing], abs=1e-9)
+        assert impacts["impulse"][:, 0] == pytest.approx([2.0, 2.0], abs=10.0 * tol)
+        assert sol(0.75).q[0] == pytest.approx(0.5, abs=tol)
+
+
+def test_a_road_of_straight_pieces_turns_a_bead():
+    """Without restitution the part of the velocity along the next piece is kept."""
+    corners, heights = [-9.0, 1.0, 9.0], [0.0, 0.0, 4.0]
+    system = sl.System(M=1.0, f=[0.0, 0.0], contacts=[sl.Contact(lambda q: q[1] - np.interp(q[0], corners, heights))])
+    for scheme in SCHEMES:
+        sol = sl.solve(system, (0.0, 1.0), [0.0, 0.0], [4.0, 0.0], tol=1e-8, scheme=scheme, progress=False)
+        along = 4.0 / 1.25 * np.array([1.0, 0.5])
+        assert sol.v[-1] == pytest.approx(along, abs=1e-6)
+        assert sol.q[-1] == pytest.approx([1.0, 0.0] + 0.75 * along, abs=1e-6)
+
+
+def test_splines_of_many_knots_cost_few_steps():
+    x = np.linspace(0.0, 20.0, 3601)
+    spline = CubicSpline(x, np.sin(3.0 * x))
+    sol = sl.solve(sl.System(M=1.0, f=lambda t, q, v: [spline(t)]), (0.0, 18.0), 0.0, 0.0, tol=1e-6, progress=False)
+    assert sol.v[-1, 0] == pytest.approx((1.0 - math.cos(54.0)) / 3.0, abs=1e-6)
+    assert sol.work["steps"] < 100
+    coarse = PchipInterpolator([0.0, 1.0, 2.0, 3.0], [0.0, 2.0, 2.5, 0.0])
+    sol = sl.solve(sl.System(M=1.0, f=lambda t, q, v: [coarse(t)]), (0.0, 3.0), 0.0, 0.0, tol=1e-11, progress=False)
+    assert sol.v[-1, 0] == pytest.approx(float(coarse.integrate(0.0, 3.0)), abs=1e-11)
+    assert sol.switches["t"] == pytest.approx([1.0, 2.0], abs=1e-12)
+
+
+def test_forces_that_push_back_from_both_sides_are_refused():
+    with pytest.raises(sl.RunError, match=r"Contact\(mu"):
+        sl.solve(sl.System(M=1.0, f=lambda t, q, v: [-np.sign(v[0])]), (0.0, 2.0), 0.0, 1.0, tol=1e-6, progress=False)
+
+
+def test_modes_belong_to_a_run_and_not_to_the_system():
+    system = sl.System(M=1.0, f=lambda t, q, v: [np.where(q[0] > 0.3, -5.0, 2.0)])
+    alone = [sl.solve(system, (0.0, 3.0), 0.0, v0, tol=1e-7, progress=False).q for v0 in (0.0, 0.5, 1.0, 1.5)]
+    together: dict[int, np.ndarray] = {}
+
+    def run(k: int) -> None:
+        together[k] = sl.solve(system, (0.0, 3.0), 0.0, 0.5 * k, tol=1e-7, progress=False).q
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(alone[k], together[k]) for k in range(4))
+
+
+def test_a_run_that_goes_on_from_a_checkpoint_keeps_its_branches(tmp_path):
+    system = sl.System(M=1.0, f=lambda t, q, v: [-4.0 * np.sign(q[0]) + np.where(np.sin(3.0 * t) > 0.5, 1.0, 0.0)])
+    whole = sl.solve(system, (0.0, 6.0), 1.0, 0.0, tol=1e-8, progress=False)
+    file = tmp_path / "run.h5"
+    with pytest.raises(sl.LimitError):
+        sl.solve(system, (0.0, 6.0), 1.0, 0.0, tol=1e-8, progress=False, checkpoint=file, max_steps=7)
+    resumed = sl.resume(file, system, progress=False)
+    assert np.array_equal(whole.q, resumed.q)
+    assert np.array_equal(whole.switches["t"], resumed.switches["t"])
+
+
+# ---- expressions
+
+
+def traced(function, n=1):
+    trace = Trace()
+    t, q, v = trace.variable("t"), trace.variables("q", n), trace.variables("v", n)
+    exprs = trace.as_array(trace.call(function, t, q, v), (1,))
+    switches = Switches(trace)
+    return trace, switches, exprs, switches.hold(exprs)
+
+
+def test_free_modes_change_nothing():
+    spline = CubicSpline([0.0, 1.0, 2.0], [0.0, 1.0, 0.5])
+
+    def function(t, q, v):
+        x = np.abs(q[0]) * np.sign(v[0]) + np.maximum(t, q[0]) - np.minimum(v[0], 0.3) + np.copysign(t, v[0])
+        x = x + np.floor(3.0 * q[0]) + np.ceil(2.0 * v[0]) + np.trunc(4.0 * q[0]) + t % 0.4 + spline(q[0])
+        return [np.where((t > 0.5) | (q[0] < -0.2), np.sqrt(np.maximum(t - 0.5, 0.0)), x)]
+
+    trace, _, exprs, held = traced(function)
+    plain, free = (interpreted(made, ["t", "q", "v"]) for made in (exprs, held))
+    rng, par = np.random.default_rng(1), None
+    for _ in range(300):
+        par = np.array(trace.constants)
+        state = float(rng.uniform(-1, 2)), rng.uniform(-2, 2, 1), rng.uniform(-2, 2, 1)
+        assert free(*state, par)[0] == pytest.approx(plain(*state, par)[0], rel=1e-15, abs=1e-15)
+
+
+def test_a_held_branch_goes_on_beyond_its_end():
+    trace, switches, _, held = traced(lambda t, q, v: [np.where(t > 1.0, np.sqrt(t - 1.0), t)])
+    (switch,) = switches.found(list(held))
+    run = interpreted(held, ["t", "q", "v"])
+    par = np.array(trace.constants)
+    assert par[switch.slot] == FREE
+    par[switch.slot] = -1.0
+    assert run(1.5, np.zeros(1), np.zeros(1), par)[0] == 1.5
+    par[switch.slot], par[switches.holding] = 1.0, 0.0
+    assert run(0.5, np.zeros(1), np.zeros(1), par)[0] == 0.0  # a root that ends at its edge
+
+
+def test_one_switching_function_serves_all_that_depends_on_it():
+    _, switches, _, held = traced(lambda t, q, v: [np.abs(q[0]) + np.sign(-q[0]) + np.where(q[0] < 0.0, t, 1.0)])
+    assert len(switches.found(list(held))) == 1
+
+
+def test_a_switching_function_counts_only_where_something_depends_on_it():
+    _, switches, _, held = traced(lambda t, q, v: [np.where(t > 1.0, np.abs(q[0]), 0.0)])
+    found = switches.found(list(held))
+    guards = switches.guards(found, list(held))
+    assert sorted(guard is None for guard in guards) == [False, True]
