@@ -249,3 +249,30 @@ def test_a_switching_function_counts_only_where_something_depends_on_it():
     found = switches.found(list(held))
     guards = switches.guards(found, list(held))
     assert sorted(guard is None for guard in guards) == [False, True]
+
+
+# ---- what cannot be traced
+
+
+def opaque_window(t, q, v):
+    n = 0
+    while 0.1 * n < t:  # a loop whose length depends on time
+        n += 1
+    return [3.0 if 51 < n <= 53 else 0.0]
+
+
+def test_a_longest_step_finds_what_an_opaque_force_does():
+    system = sl.System(M=1.0, f=opaque_window)
+    with pytest.warns(sl.SlowFunctionWarning):
+        sol = sl.solve(system, (0.0, T), 0.0, 0.0, tol=1e-5, max_step=0.05, progress=False)
+    assert np.max(np.diff(sol.t)) <= 0.05 * (1.0 + 1e-12)
+    assert sol.v[-1, 0] == pytest.approx(0.6, abs=1e-3)
+    assert "Kinks not seen: f" in sol.message
+
+
+def test_a_longest_step_must_be_a_time_and_needs_a_scheme_that_chooses():
+    system = sl.System(M=1.0, f=[0.0])
+    with pytest.raises(sl.SettingError, match=r"max_step is -1\.0: it must be a positive time"):
+        sl.solve(system, (0.0, 1.0), 0.0, 0.0, max_step=-1.0)
+    with pytest.raises(sl.SettingError, match="choose h instead"):
+        sl.solve(system, (0.0, 1.0), 0.0, 0.0, scheme=sl.MoreauJean(), h=0.1, max_step=0.01)

@@ -97,6 +97,8 @@ class CompiledModel:
         The tables in its functions, of which the cell is held.
     switch_names
         What the switching functions are, in the order of their numbers.
+    opaque_names
+        Functions of the user that could not be traced, so that nobody sees their kinks.
     checked
         Tolerances within which the start, for which the model was compiled, is known to be right.
     inertia
@@ -112,6 +114,7 @@ class CompiledModel:
     events: tuple[Event, ...] = ()
     tables: tuple[Table, ...] = ()
     switch_names: tuple[str, ...] = ()
+    opaque_names: tuple[str, ...] = ()
     checked: set[float] = dataclasses.field(default_factory=set)
     inertia: Any = None
 
@@ -278,6 +281,7 @@ class _Builder:
         self.q, self.v = self.trace.variables("q", self.nq), self.trace.variables("v", self.nv)
         self.functions: dict[str, UserFunction] = {}
         self.opaque: list[opaque.Opaque] = []
+        self.opaque_names: list[str] = []
         self.opaque_par: list[np.ndarray] = []
         self.arrays: list[np.ndarray] = []  # constant arrays behind the traced parameters
         self.switching = Switches(self.trace)
@@ -318,6 +322,7 @@ class _Builder:
         )
         name = f"opaque{len(self.opaque)}"
         self.opaque.append(made)
+        self.opaque_names.append(function.name)
         return _OpaqueUse(name, f"par_of_{name}")
 
     # ---- the model, part by part
@@ -376,7 +381,18 @@ class _Builder:
         labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
-        model = CompiledModel(self.system, units, profile, self.functions, labels, start, self.events, tables, switches)
+        model = CompiledModel(
+            self.system,
+            units,
+            profile,
+            self.functions,
+            labels,
+            start,
+            self.events,
+            tables,
+            switches,
+            tuple(self.opaque_names),
+        )
         for made in self.opaque:
             if made.interpreted:
                 weakref.finalize(model, opaque.release, int(made.values[0]))

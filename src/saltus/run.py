@@ -202,6 +202,7 @@ class Run:
         self.sliding_h: float | None = None  # size of the steps along a sliding mode, once one was seen
         plan = ready_plan(settings.scheme, model.layout, control.kernel)
         self.units = model.pinned_for(None if plan.promise is None else plan.promise.tol)
+        self.located = plan.promise is not None
         plan = plan.over(model, problem.t_span, problem.q0)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.given = settings.scheme  # the plan may have been made for an equal one
@@ -383,7 +384,9 @@ class Run:
     def finish(self) -> Solution:
         """Return the solution, or raise the error that ended the run with the solution inside."""
         if self.status in (Status.OK, Status.TERMINATED, Status.INTERRUPTED):
-            said = (self._terminal_sentence() or self.status.sentence) + self._grown_sentence()
+            said = (
+                (self._terminal_sentence() or self.status.sentence) + self._grown_sentence() + self._unseen_sentence()
+            )
             return self._solution(self.status, said)
         from saltus.replay import explain, slides  # here, because most runs end well
 
@@ -402,6 +405,13 @@ class Run:
         rows = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         events = [(row[EVENT_T], str(names[int(row[EVENT_CONTACT])]), KIND_NAMES[int(row[EVENT_KIND])]) for row in rows]
         return described(nodes.t[:, 0], nodes.v, events)
+
+    def _unseen_sentence(self) -> str:
+        """Return which functions a scheme that locates events could not look into."""
+        names = self.model.opaque_names
+        if not names or not self.located:
+            return ""
+        return f" Kinks not seen: {', '.join(names)} cannot be traced; a small max_step= is the remedy."
 
     def _terminal_sentence(self) -> str:
         """Return how a terminal event ended the run, with its name; nothing when none did."""

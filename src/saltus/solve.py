@@ -61,6 +61,7 @@ def solve(
     checkpoint_every: float = 60.0,
     max_steps: int | None = None,
     max_memory: float | None = None,
+    max_step: float | None = None,
     verify: bool = False,
 ) -> Solution:
     """Integrate a system with contacts over a time span.
@@ -115,6 +116,9 @@ def solve(
     max_memory
         Bytes that the tables of the results may take; None: half of the memory of the machine. Tables grow by doubling,
         so that a run may end with somewhat more than half of it used.
+    max_step
+        Longest step of a scheme that chooses its steps [s], for functions that cannot be traced: what such a function
+        does between two places where it is evaluated, nobody sees. None sets no limit.
     verify
         Run the problem once more with other steps and a smaller tolerance; `Solution.verification` then holds the mean
         errors and the time up to which both runs agree, `message` a sentence about it. See `Solution.verify`.
@@ -160,6 +164,8 @@ def solve(
         raise SettingError(f"{scheme.name} may have to repeat a step, which Fixed() does not do: leave control out")
     if isinstance(control, Richardson | VariableOrder):
         control = control.over(problem.t_span[1] - problem.t_span[0])
+    if max_step is not None:
+        size, control = _shortened(max_step, size, scheme, control)
     settings = Settings(scheme, size, control, marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     run = _prepare(problem, events, settings, file, start_tolerance, _limits(max_steps, max_memory, settings))
@@ -281,6 +287,16 @@ def _prepare(
     breaks, allowed = tuple(settings.breaks), float(start_tolerance)
     run.asked = Asked(problem.t_span, problem.q0, problem.v0, settings.h, settings.control, breaks, allowed, events)
     return run
+
+
+def _shortened(max_step, h: float, scheme, control) -> tuple[float, Any]:
+    """Return the first step and the control of a run whose steps are at most max_step [s]."""
+    if isinstance(max_step, bool) or not isinstance(max_step, numbers.Real) or not 0.0 < float(max_step) < np.inf:
+        raise SettingError(f"max_step is {max_step!r}: it must be a positive time [s], like 0.01")
+    if not hasattr(control, "h_max"):
+        raise SettingError(f"max_step is {max_step!r}, but the steps of {scheme.name} are given here: choose h instead")
+    longest = min(float(max_step), control.h_max)
+    return min(h, longest), dataclasses.replace(control, h_max=longest)
 
 
 def _limits(max_steps, max_memory, settings: Settings) -> Limits:
