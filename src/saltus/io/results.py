@@ -20,6 +20,7 @@ from saltus.verification import Parting, Verification
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
 CERTIFICATE = "certificate/table"  # what was found inside of steps
+SWITCHES = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 
 
@@ -85,6 +86,10 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         made["extra/table"] = Variable(solution._extra, ("t", "extra_column"))
     if certificate is not None:
         made[CERTIFICATE] = Variable(certificate, ("t", "certificate_column"))
+    switches = getattr(solution, "switches", None)
+    if switches is not None:
+        made[SWITCHES[0]] = Variable(switches["t"], ("switch",), "s")
+        made[SWITCHES[1]] = Variable(_places(switches["name"], _names(switches)), ("switch",))
     if verification is not None:
         made["verification/t"] = Variable(verification.t, ("verification_time",), "s")
         made["verification/growth"] = Variable(verification.growth, ("verification_time", "quantity"))
@@ -121,6 +126,7 @@ def _about(solution: Solution) -> dict[str, Any]:
             "reaction": hasattr(scheme, "reaction"),
         },
         "kinds": list(_kinds(solution.events)),
+        "switches": _switch_names(getattr(solution, "switches", None)),
         "asked": None if solution._asked is None else _asked_of(solution._asked),
         "verification": None if solution.verification is None else _verification_of(solution.verification),
     }
@@ -141,6 +147,15 @@ def _verification_of(verification: Verification) -> dict[str, Any]:
         del made[curve]
     parting = verification.parting
     return {**made, "parting": None if parting is None else dataclasses.asdict(parting)}
+
+
+def _switch_names(switches: np.ndarray | None) -> dict[str, Any] | None:
+    """Return the names of switches and the type that holds them, where a solution lists switches."""
+    return None if switches is None else {"names": list(_names(switches)), "type": switches["name"].dtype.str}
+
+
+def _names(switches: np.ndarray) -> tuple[str, ...]:
+    return tuple(np.unique(switches["name"]).tolist())
 
 
 def _kinds(events: np.ndarray) -> tuple[str, ...]:
@@ -236,15 +251,25 @@ def _solution(content: Content) -> Solution:
             event_names=event_names,
             verification=_verification(about.get("verification"), arrays),
             _asked=_asked(about.get("asked"), event_names),
-            **_certificate(arrays),
+            **_known({"_certificate": arrays.get(CERTIFICATE), "switches": _switches(about.get("switches"), arrays)}),
         )
     )
 
 
-def _certificate(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return what was found inside of steps as an argument of Solution, where both know it."""
-    known = any(field.name == "_certificate" for field in dataclasses.fields(Solution))
-    return {"_certificate": arrays[CERTIFICATE]} if known and CERTIFICATE in arrays else {}
+def _known(optional: dict[str, np.ndarray | None]) -> dict[str, np.ndarray]:
+    """Return those tables that both the file and Solution have."""
+    fields = {field.name for field in dataclasses.fields(Solution)}
+    return {name: table for name, table in optional.items() if name in fields and table is not None}
+
+
+def _switches(given: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Return the table of switches (t, name); older files have none."""
+    if given is None or SWITCHES[0] not in arrays:
+        return None
+    t, places = (arrays[name] for name in SWITCHES)
+    table = np.zeros(len(t), dtype=[("t", float), ("name", given["type"])])
+    table["t"], table["name"] = t, np.array(given["names"] or [""])[places]
+    return table
 
 
 def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...]) -> Asked | None:
