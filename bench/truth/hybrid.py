@@ -480,5 +480,6 @@ def motion(body: Body, q0, v0, span: float) -> Reference:
         moved = max(moved, float(np.abs(a - b).max(initial=0.0)) / size)
     if moved > REACH * CHANGE:
         raise Unfit(f"a change of the data by {CHANGE:g} moves the result by {moved:g}")
+    made.magnified = moved / CHANGE
     made.again = functools.partial(march, body, q0, v0, span, rtol=10.0 * RTOL, steps=1.7 * STEPS)
     return made

@@ -34,6 +34,7 @@ FULL = 300  # models of a class
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 EXACT = 1e-9  # of the span: how near a piece ends to a knot of time
 ERRORS = 100.0  # tolerances: how far a state may be off where it crosses a switch
+SENSITIVE = 10.0  # a motion that magnifies its data by more says so in its row
 DRAWN = 1e-3  # seconds: what took less was drawn before
 PROMISED = 0.995  # share of the runs that keep the promise
 
@@ -85,6 +86,8 @@ def measured(seed: int, scheme: str, tol: float, name: str) -> Verdict:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowFunctionWarning)  # a plain `if` that is called as Python is slow, not wrong
         made = judged(case, seed, scheme, tol)
+    if case.reference.magnified > SENSITIVE:
+        made.structure += f", data magnified {case.reference.magnified:.0f} times"
     made.found = {**found, "rejected": rejected, "drawing": drawn}
     return made
 
