@@ -290,7 +290,7 @@ def kinked(rng: np.random.Generator, form: int) -> Case:
             def road(x):
                 return np.minimum(one * x + b1, two * x + b2)
     else:
-        n = int(rng.integers(4, 7))
+        n = int(rng.choice((4, 6)))
         x = [reach * place for place in places(rng, n, -2.0, 4.0, 0.4)]
         y = [reach * uniform(rng, -0.2, 0.2) for _ in x]
         if writing == "road if":
