@@ -28,7 +28,7 @@ class Model:
     def case(self, name: str, reference=None) -> Case:
         """The case of the model; raises Unfit where its motion is no measure of accuracy."""
         made = motion(self.body, self.q0, self.v0, self.span) if reference is None else reference
-        total = np.eye(len(self.body.walls)) if self.body.walls else None
+        total = np.eye(self.body.rows) if self.body.rows else None
         start = np.array(self.q0), np.array(self.v0)
         return Case(name, self.text, self.system, (0.0, self.span), *start, made, total)
 

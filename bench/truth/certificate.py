@@ -66,6 +66,13 @@ def gradient(contact: sl.Contact, t: float, q: np.ndarray) -> np.ndarray | None:
     return found[1] + (found[1] - found[0]) / 24.0  # the error falls with the square of the width
 
 
+def slip_rows(contact: sl.Contact, t: float, q: np.ndarray, nv: int) -> np.ndarray:
+    """Derivatives of the slips with respect to v, in which they are affine."""
+    still = np.ravel(np.asarray(contact.slip(t, q, np.zeros(nv)), dtype=float))
+    columns = [np.ravel(np.asarray(contact.slip(t, q, unit), dtype=float)) - still for unit in np.eye(nv)]
+    return np.stack(columns, axis=-1)
+
+
 SIZE_FLOOR = 1e-3  # of a length: coordinates near zero are moved by MOVED times this
 
 
@@ -111,12 +118,14 @@ def observed(sol: sl.Solution, rng: np.random.Generator) -> Observed:
             worst = max(worst, abs(g) if r[0] > CARRIES * carried else -g)
             excess[k] = max(excess[k], -r[0], np.linalg.norm(r[1:]) - contact.mu * r[0] if contact.mu else 0.0)
             W = gradient(contact, t[k], q)
-            if W is None or len(r) > 1:
+            if W is None:
                 known = False
                 continue
             lifted = np.linalg.solve(M, W)
             load = max(load, abs(float(lifted @ f) / float(W @ lifted)))
             total += W * r[0]
+            if contact.slip is not None:
+                total += slip_rows(contact, t[k], q, len(v)).T @ r[1:]
         made.values["violation"][k] = max(worst, 0.0)
         made.rounding["violation"][k] = DIGITS * size
         if known and inside[k]:
@@ -166,6 +175,7 @@ def measured(seed: int, scheme: str, tol: float, name: str) -> Verdict:
             )
     except sl.RunError as error:  # a run that stops and says so certifies nothing
         made.structure += f", stopped: {message_of(error)[:40]}"
+        made.found["stopped"] = 1.0
         return made
     made.steps, made.events = sol.work["steps"], len(sol.events)
     made.found, made.faults = exceeded(sol, observed(sol, np.random.default_rng([seed, 31])))
@@ -196,6 +206,7 @@ def main() -> None:
                     f"{np.median(values):.2g}, 90 %: {np.quantile(values, 0.9):.2g}, most {values.max():.2g}"
                     + (f"; {missing} runs report none" if missing else "")
                 )
+    print(f"{sum('stopped' in v.found for v in verdicts)} of {len(verdicts)} runs stopped and certify nothing")
     finish("certificate", verdicts, given)
 
 

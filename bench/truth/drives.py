@@ -13,7 +13,7 @@ from curves import ZERO, Curve, between, cosine, lines, marked_bell, of_spline, 
 from drawing import log_uniform, places, signed, uniform
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
-NARROWEST = 3e-3  # of the span: width of the narrowest pulse
+NARROWEST = 1.2e-3  # of the span: width of the narrowest pulse
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +42,10 @@ def window(rng: np.random.Generator, span: float, writing: str) -> Drive:
 
         return Drive(chosen, stairs([a, b, c], [0.0, low, high, 0.0]), "if, elif, else")
     edges = places(rng, 2 * count, 0.0, span, NARROWEST * span)
+    if count == 1 and rng.random() < 0.5:  # from narrow to wide, every size as likely
+        width = span * log_uniform(rng, NARROWEST, 0.5)
+        begin = uniform(rng, 0.01 * span, 0.98 * span - width)
+        edges = [begin, begin + width]
     heights = [signed(rng, 0.3, 1.0) for _ in range(count)]
     a, b, height = edges[0], edges[1], heights[0]
     curve = between(a, b, polynomial(0.0, height))
@@ -104,7 +108,7 @@ def pulse(rng: np.random.Generator, span: float, writing: str) -> Drive:
     a = uniform(rng, 0.02 * span, 0.95 * span - width)
     b = a + width
     if kind == "gauss":
-        narrow, middle = width / 4.0, (a + b) / 2.0
+        narrow, middle = width / 2.0, (a + b) / 2.0
         curve = marked_bell(height, middle, narrow)
         return Drive(lambda t: height * np.exp(-(((t - middle) / narrow) ** 2)), curve, "gaussian")
     if kind == "hann":
@@ -183,7 +187,7 @@ def wave(rng: np.random.Generator, span: float, writing: str) -> Drive:
 
 def table(rng: np.random.Generator, span: float, writing: str) -> Drive:
     """Tables of time: lines, cubic splines, monotone splines; quiet at first in half of them."""
-    n = int(rng.integers(5, 13))
+    n = int(rng.choice((5, 10)))
     inner = places(rng, n, 0.0, span, 0.3 * span / n)
     x = [-0.1 * span, *inner, 1.1 * span]
     y = [signed(rng, 0.1, 1.0) for _ in x]

@@ -129,17 +129,26 @@ class Kink:
 class Body:
     """M v' = (1 + change) force(t, q, v, c) + W r; mass: numbers, or a function of q that gives a matrix."""
 
-    mass: list[float] | Callable
+    mass: np.ndarray | list[float] | Callable
     force: Callable
     terms: list[Term] = dataclasses.field(default_factory=list)
     walls: list = dataclasses.field(default_factory=list)
     change: float = 0.0
 
+    def __post_init__(self):
+        if not callable(self.mass):
+            self.mass = np.asarray(self.mass)
+
+    @property
+    def rows(self) -> int:
+        """Numbers of which the impulse consists."""
+        return len(self.walls)
+
     # ---- dynamics
 
     def solved(self, q, right: np.ndarray) -> np.ndarray:
         """M^-1 right."""
-        return np.linalg.solve(self.mass(q), right) if callable(self.mass) else right / np.asarray(self.mass)
+        return np.linalg.solve(self.mass(q), right) if callable(self.mass) else right / self.mass
 
     def free(self, mode: Mode, t: float, q, v) -> np.ndarray:
         """Accelerations without contacts."""
@@ -348,7 +357,7 @@ def march(body: Body, q0, v0, span: float, *, rtol: float = RTOL, steps: float =
     made = Reference()
     sizes: dict = {}
     lows: list = []
-    t, y = 0.0, np.concatenate([q0, v0, np.zeros(len(body.walls))])
+    t, y = 0.0, np.concatenate([q0, v0, np.zeros(body.rows)])
     mode, y = body.start(t, y, n)
     last = -np.inf
     while t < span:
@@ -471,5 +480,6 @@ def motion(body: Body, q0, v0, span: float) -> Reference:
         moved = max(moved, float(np.abs(a - b).max(initial=0.0)) / size)
     if moved > REACH * CHANGE:
         raise Unfit(f"a change of the data by {CHANGE:g} moves the result by {moved:g}")
+    made.magnified = moved / CHANGE
     made.again = functools.partial(march, body, q0, v0, span, rtol=10.0 * RTOL, steps=1.7 * STEPS)
     return made

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import driven
 import numpy as np
+import rough
 import springs
 import walls
 from curves import SMOOTH
@@ -25,7 +26,7 @@ from reference import Unfit
 
 from saltus.errors import SlowFunctionWarning
 
-CLASSES = {**driven.CLASSES, **walls.CLASSES, **springs.CLASSES}
+CLASSES = {**driven.CLASSES, **walls.CLASSES, **springs.CLASSES, **rough.CLASSES}
 DRAWS = 400  # attempts to draw a fit model
 LIMIT = 60.0  # seconds of wall time of a run
 SCHEMES = ("hp-tdg", "event-driven")
@@ -33,6 +34,7 @@ FULL = 300  # models of a class
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 EXACT = 1e-9  # of the span: how near a piece ends to a knot of time
 ERRORS = 100.0  # tolerances: how far a state may be off where it crosses a switch
+SENSITIVE = 10.0  # a motion that magnifies its data by more says so in its row
 DRAWN = 1e-3  # seconds: what took less was drawn before
 PROMISED = 0.995  # share of the runs that keep the promise
 
@@ -76,14 +78,16 @@ def crossings(sol, case: Case, tol: float) -> dict[str, int]:
 
 
 def measured(seed: int, scheme: str, tol: float, name: str) -> Verdict:
-    begin = time.perf_counter()
+    begin = time.process_time()
     case, rejected = draw(name, seed)
-    drawn = time.perf_counter() - begin
+    drawn = time.process_time() - begin
     found = {}
     case.checks = [lambda sol, tol: found.update(crossings(sol, case, tol))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowFunctionWarning)  # a plain `if` that is called as Python is slow, not wrong
         made = judged(case, seed, scheme, tol)
+    if case.reference.magnified > SENSITIVE:
+        made.structure += f", data magnified {case.reference.magnified:.0f} times"
     made.found = {**found, "rejected": rejected, "drawing": drawn}
     return made
 
@@ -132,11 +136,16 @@ def costs(verdicts: list[Verdict]) -> list[str]:
             for key in {(v.scheme, v.tol) for v in mine}
         )
         made.append(
-            f"{name}: {sum(seeds.values())} unfit models rejected for {len(seeds)} kept; "
+            f"* {name}: {sum(seeds.values())} unfit models rejected for {len(seeds)} kept; "
             f"{FULL} models cost about {FULL * (drawing + each) / 60.0:.1f} min "
             f"({drawing:.2f} s for a reference, {each:.2f} s for its runs)"
         )
     return made
+
+
+def more(verdicts: list[Verdict]) -> list[str]:
+    """The tables of this figure."""
+    return [*distribution(verdicts), "", *ends(verdicts), "", *costs(verdicts), ""]
 
 
 def main() -> None:
@@ -148,8 +157,7 @@ def main() -> None:
     ]  # fmt: skip
     print(f"seed {given.seed} ({given.seed:08x}), {given.count} models of each class, tolerances {TOLERANCES}")
     verdicts = run_jobs(jobs, LIMIT, workers=given.workers)
-    for lines in (distribution(verdicts), ends(verdicts), costs(verdicts)):
-        print("\n".join(lines), end="\n\n")
+    print("\n".join(more(verdicts)))
     finish("kinks", verdicts, given, share=PROMISED)
 
 

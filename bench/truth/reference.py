@@ -22,13 +22,15 @@ class Unfit(Exception):
 class Reference:
     """Pieces (start, end, motion); motion(t) -> q (n, nq), v (n, nv), total impulse (n, rows).
 
-    `kinks` are switching surfaces that the motion crosses, `again` makes the motion with other steps and tolerances.
+    `kinks` are switching surfaces that the motion crosses, `again` makes the motion with other steps and tolerances,
+    `magnified` says how many times a small change of the data comes out of it.
     """
 
     pieces: list[tuple[float, float, Callable]] = dataclasses.field(default_factory=list)
     modes: list[str] = dataclasses.field(default_factory=list)
     kinks: list = dataclasses.field(default_factory=list)
     again: Callable | None = None
+    magnified: float = 1.0
 
     def add(self, start: float, end: float, motion: Callable, mode: str = "") -> None:
         self.pieces.append((start, end, motion))

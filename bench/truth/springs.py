@@ -256,7 +256,7 @@ def magnets(rng: np.random.Generator, form: int) -> Case:
     m, speed = s.mass, s.speed * uniform(rng, 0.5, 2.0)
     way = speed * s.span
     spots = places(rng, count, 0.1 * way, 0.9 * way, 0.1 * way)
-    widths = [way * log_uniform(rng, 2e-3, 0.03) for _ in spots]
+    widths = [way * log_uniform(rng, 1e-3, 0.03) for _ in spots]
     # each changes the kinetic energy by up to a third
     sizes = [signed(rng, 0.05, 0.3) * 0.5 * m * speed**2 / (np.pi * width) for width in widths]
     numbers = list(zip(sizes, spots, widths, strict=True))
