@@ -161,7 +161,7 @@ SOURCE, PYTHON = "compiled from its source", "called as Python"
 SLOW = {
     "float of the state": (lambda: branching, SOURCE, "float"),
     "float of the time": (lambda: timed, SOURCE, "float"),
-    "while loop": (lambda: looping, SOURCE, "branches on the state more than"),
+    "while loop": (lambda: looping, SOURCE, "iterates until the state"),
     "helper and array": (with_helper, SOURCE, "float"),
     "dictionary of objects": (with_objects, PYTHON, "springs"),
     "branch without source": (branching_without_source, PYTHON, "source is not available"),

@@ -94,6 +94,15 @@ def windows_in_a_row(t, q):
     return f
 
 
+def limited_again_and_again(t, q):
+    f = 0.0
+    for x in (q[0], q[1], q[2], t, q[0] * q[1]):
+        f += x * x
+        if f > 1.25:
+            f = 1.25
+    return f
+
+
 def looped_over_contacts(t, q):
     f = np.zeros(3)
     for i, x in enumerate(q):
@@ -123,7 +132,7 @@ FUNCTIONS = {
     f.__name__: f
     for f in (
         window, chained, either, negated, ladder, early_and_nested, number_as_truth, chosen_by_python, searched,
-        windows_in_a_row, looped_over_contacts, of_arrays,
+        windows_in_a_row, limited_again_and_again, looped_over_contacts, of_arrays,
     )
 } | {"object": Gate([0.5, 1.25])}  # fmt: skip
 BORDERS = [0.0, -0.0, 0.25, 0.5, -0.5, 0.75, 1.0, 1.2, 1.25, 1.5, 2.0, -0.75, 0.4, 0.2 + 0.1]
@@ -236,6 +245,30 @@ def endless(t, q):
     return x
 
 
+def halved(t, q):
+    x = q[0] + 0.5
+    while x > 0.5:
+        x = x * 0.5
+    return x
+
+
+def newton(t, q):
+    x = q[0]
+    for _ in range(50):
+        step = (math.cos(x) - x * q[1]) / (math.sin(x) + q[1])
+        x = x + step
+        if abs(step) < 1e-12:
+            break
+    return x
+
+
+def counted(t, q):
+    steps = 0
+    while steps * 0.25 < q[0]:
+        steps += 1
+    return steps
+
+
 def many(t, q):
     return sum(1.0 if math.sin(k * t) > 0 else 2.5 for k in range(1, 10))
 
@@ -283,12 +316,15 @@ class Latch:
 
 
 REFUSED = {
-    f"more than {paths.MAX_DECISIONS} times in one call.*`while x > 0.5:`": endless,
+    "`while x > 0.5:` .* asks again and again": endless,
+    "iterates until the state is good enough: `while x > 0.5:`": halved,
+    r"iterates until the state is good enough: `if abs\(step\) < 1e-12:`": newton,
+    f"more than {paths.MAX_DECISIONS} times in one call.*`while steps \\* 0.25 < q": counted,
     f"more than {paths.MAX_PATHS} outcomes; use np.where": many,
     r"ValueError while tracing: it went around, after yes to `if q\[0\] > 100.0:`": raising,
     r"shape \(2,\) after yes and \(3,\) after no to `return \[1.0, 2.0\] if t > 1": other_shapes,
     "returns None, no number, after one of the answers to `if t > 1:`": forgotten,
-    "times in one call": hidden,
+    "asks again": hidden,
     "keeps a memory": remembering(),
     "memory between its calls": Latch(),
 }

@@ -652,7 +652,7 @@ def grow(q):
 
 GENERATOR = np.random.default_rng(1)
 REFUSED = {
-    "branches on the state more than": halve,
+    "iterates until the state": halve,
     "into a float": lambda q: float(q[0]),
     "jv cannot be traced": lambda q: special.jv(0, q[0]),
     "numpy.unwrap": lambda q: np.unwrap(q),

@@ -11,18 +11,23 @@ import dataclasses
 import linecache
 import os
 import sys
+import types
+from array import array
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saltus.compile.expression import Expr, Untraceable
+from saltus.compile.expression import Expr, Untraceable, reachable
 
 if TYPE_CHECKING:
     from saltus.compile.graph import Graph
 
 MAX_PATHS = 256  # outcomes of one function; ten independent branches one after the other would have 1024
 MAX_DECISIONS = 256  # on one path; a `while` on the state asks for ever
+MAX_ITERATES = (
+    8  # questions of one line about what grew out of its last question: beyond, an iteration until it is good
+)
 
 # how a number can stand to another one, as bits: below, equal, above
 BELOW, EQUAL, ABOVE = 1, 2, 4
@@ -39,6 +44,8 @@ class Decision:
     condition: Expr
     outcome: bool
     place: str
+    line: Any = None  # the instruction that asks
+    iterates: int = 0  # how often it has asked about what grew out of what it asked about before
 
     def __str__(self) -> str:
         return f"{'yes' if self.outcome else 'no'} to {self.place}"
@@ -55,6 +62,7 @@ class Paths:
         self._levels: dict[int, list[tuple[float, int]]] = {}  # index of a node -> numbers and how it stands to them
         self._kept: dict[bytes, list[int]] = {}  # values -> their places among the constants, made by all paths
         self._used: set[int] = set()  # places that this path has used
+        self._next: dict[bytes, int] = {}  # values -> how many of their places this path has used for sure
         self._refusal: Untraceable | None = None
 
     # ---- runs
@@ -95,7 +103,7 @@ class Paths:
         """The result of the present path; decisions beyond those that are known are added."""
         self._asked, self._refusal = 0, None
         self._pairs, self._levels = {}, {}
-        self._used = set()
+        self._used, self._next = set(), {}
         try:
             result = call()
         except Untraceable:
@@ -141,10 +149,10 @@ class Paths:
             if self._asked == MAX_DECISIONS:
                 self._refusal = Untraceable(
                     f"the function branches on the state more than {MAX_DECISIONS} times in one call, like a loop "
-                    f"that ends when the state says so, at last in {_place()}"
+                    f"that ends when the state says so, at last in {_place(_frame())}"
                 )
                 raise self._refusal
-            self._decisions.append(Decision(condition, True, _place()))
+            self._decisions.append(self._new(condition))
         decision = self._decisions[self._asked]
         self._asked += 1
         if decision.condition is not condition:
@@ -153,6 +161,20 @@ class Paths:
             )
             raise self._refusal
         return decision.outcome
+
+    def _new(self, condition: Expr) -> Decision:
+        frame = _frame()
+        line = frame.f_code, frame.f_lasti
+        before = next((decision for decision in reversed(self._decisions) if decision.line == line), None)
+        iterates = before.iterates + 1 if before is not None and _grew(before.condition, condition) else 0
+        made = Decision(condition, True, _place(frame), line, iterates)
+        if iterates > MAX_ITERATES:
+            self._refusal = Untraceable(
+                f"the function iterates until the state is good enough: {made.place} asks again and again about what "
+                "it has made of the last answer; a fixed number of steps without a question can be traced"
+            )
+            raise self._refusal
+        return made
 
     # ---- what follows from earlier answers
     def _possible(self, left: Expr, right: Expr) -> int:
@@ -183,13 +205,15 @@ class Paths:
     # ---- constants
     def place_of(self, values: tuple[float, ...], make: Callable[[], int]) -> int:
         """Where these constants stand: all paths share the ones that they make alike."""
-        places = self._kept.setdefault(np.array(values).tobytes(), [])
-        found = next((place for place in places if place not in self._used), None)
-        if found is None:
-            found = make()
-            places.append(found)
-        self._used.add(found)
-        return found
+        key = array("d", values).tobytes()
+        places, at = self._kept.setdefault(key, []), self._next.get(key, 0)
+        while at < len(places) and places[at] in self._used:
+            at += 1
+        if at == len(places):
+            places.append(make())
+        self._next[key] = at + 1
+        self._used.add(places[at])
+        return places[at]
 
     def uses(self, place: int) -> None:
         """Note a constant that is known without asking: the next one of the same value is another one."""
@@ -209,11 +233,22 @@ def _implied(stands: int, level: float, number: float) -> int:
     return ANYHOW if stands & BELOW or not level > number else ABOVE
 
 
-def _place() -> str:
-    """The line of the user's source that asks."""
+def _grew(before: Expr, now: Expr) -> bool:
+    """Whether a condition is about something that was computed from what another one was about."""
+    old, new = ({node.index for node in reachable(condition.args) if node.args} for condition in (before, now))
+    return len(new) > len(old) > 0 and 2 * len(old & new) >= len(old)
+
+
+def _frame() -> types.FrameType:
+    """The frame of the user's function that asks."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
+    return frame
+
+
+def _place(frame: types.FrameType) -> str:
+    """The line of the user's source that asks."""
     name, line = frame.f_code.co_filename, frame.f_lineno
     text = linecache.getline(name, line).strip()
     text = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}..."
