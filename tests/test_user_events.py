@@ -411,7 +411,7 @@ def test_files_keep_user_events_and_older_ones_count_every_row_once(tmp_path):
     assert loaded.status is sl.Status.TERMINATED and loaded.success and loaded.message == sol.message
     content = read(tmp_path / "run.h5", "results")
     arrays = {name: array for name, array in content.arrays.items() if name != "events/count"}
-    np.testing.assert_array_equal(results._solution(Content(arrays, content.about)).events["count"], 1)
+    np.testing.assert_array_equal(results._solution(Content(arrays, content.about, content.minor)).events["count"], 1)
 
 
 def test_a_checkpoint_goes_on_with_the_same_events_only(tmp_path):

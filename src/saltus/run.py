@@ -46,6 +46,7 @@ from saltus.record import (
     JACOBIAN_CALLS,
     KIND_NAMES,
     SWEEPS,
+    SWITCH,
 )
 from saltus.solution import Asked, Solution, build_solution
 from saltus.status import Status
@@ -72,6 +73,7 @@ ERRORS = {
     Status.SLIDING_MODE: ChatteringError,
 }
 TELLING = (*ERRORS, Status.STEP_TOO_SMALL)  # ends that the last steps explain
+SLIDING_SHARES = (1e-10, 1e-8, 1e-6)  # of the span: steps for which a sliding mode is looked for
 ROUNDING = 1e-17  # mean error that the rounding of an impact leaves behind, for each impact that follows
 ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
@@ -393,11 +395,23 @@ class Run:
         t, h = self._step_now()
         if self.status is Status.STEP_TOO_SMALL and slides(self.model, t, h, self.state) is not None:
             self.status = Status.SLIDING_MODE
+        if self.status is Status.EVENTS_CROWDED and self._switched():
+            # a branch that is left as soon as it is entered; how far the motion is from it follows no step
+            for share in SLIDING_SHARES:
+                short = share * (self.problem.t_span[1] - self.problem.t_span[0])
+                if slides(self.model, t, short, self.state) is not None:
+                    self.status, self.sliding_h = Status.SLIDING_MODE, short
+                    break
         status, h = self.status, self.sliding_h or h
         message, cause = explain(self.model, self.plan, status, self.error, t, h, self.state)
         if status in TELLING and status is not Status.SLIDING_MODE:
             message = f"{message}. {self._last_steps()}".strip()
         raise ERRORS.get(status, RunError)(message, self._solution(status, message)) from cause
+
+    def _switched(self) -> bool:
+        """Return whether the last event was the end of a branch."""
+        last = self.tally[marching.EVENTS] - 1
+        return last >= 0 and self.tables.events[last * EVENT_COLUMNS + EVENT_KIND] == SWITCH
 
     def _last_steps(self) -> str:
         """Return what the last steps did."""
