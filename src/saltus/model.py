@@ -299,7 +299,7 @@ class _Builder:
         for matrix in (K, C):
             if matrix is not None:
                 pattern = pattern | (matrix != 0.0)
-                f_flags &= ~lay.F_FREE
+                f_flags &= ~(lay.F_FREE | lay.F_STEADY)
         profile = Profile.of(pattern)
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
@@ -420,11 +420,11 @@ class _Builder:
             value = np.atleast_1d(value)
             if value.shape != (nv,):
                 raise ModelError(f"f has shape {value.shape}, expected ({nv},) because v0 has {nv} entries")
-            return value, {}, ~full, lay.F_FREE | lay.F_LINEAR | lay.J_CONSTANT
+            return value, {}, ~full, lay.F_FREE | lay.F_LINEAR | lay.J_CONSTANT | lay.F_STEADY
         function = self.probe(f, "f", [(nv,)])
         made = self.expressions(function)
         if isinstance(made, _OpaqueUse):
-            return made, None, full, 0
+            return made, None, full, lay.F_WILD
         if self.rate is not None and self.B is None:
             return made, None, full, 0
         entries, linear, constant = {}, True, True
@@ -441,6 +441,8 @@ class _Builder:
         for i, j in entries:
             pattern[i, j] = True
         flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0) | (lay.J_CONSTANT if constant else 0)
+        if not entries and not any(depends_on(x, self.t) for x in made):
+            flags |= lay.F_STEADY
         return made, entries, pattern, flags
 
     def linear(self, matrix, name: str) -> np.ndarray | None:
