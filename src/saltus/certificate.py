@@ -9,7 +9,7 @@ violation   depth of a contact, |g| of a contact that carries a force and of a j
 excess      force outside of the contact law, max(-r_N, |r_T| - mu r_N, 0) [N]
 load        largest contact force, or force that a contact row feels before reactions [N]
 
-Steps that were not kept (save=, t_eval=) have what flights found out about them while they were made
+Steps that were not kept (save=, t_eval=) have what flights found out about them while they were made, at fewer places
 (stages/inspect.py); schemes with fixed steps know their ends only.
 """
 
@@ -103,6 +103,11 @@ def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.nd
     )  # fmt: skip
     if status != 0:
         made[:] = np.nan  # a mass matrix that is not positive definite: nothing is known
+    if not hasattr(solution.scheme, "reaction"):
+        # forces are what impacts leave of the reaction of a step, rounding of them included
+        h = solution.t[ends] - solution.t[ends - 1]
+        carried = np.abs(solution.impulse[ends - 1]).max(axis=1, initial=0.0) / h
+        np.maximum(made[:, LOAD], carried, out=made[:, LOAD])
     return made
 
 

@@ -2,9 +2,10 @@
 
 A kept node is t, q, v, its ledger (largest violation, work) and, only where a contact or joint reacted since the node
 before, a row of reactions: number of the node, residual, v_minus, impulse, dissipation. `extra` (error, degree, offset
-of the dense block, whether the step before was kept, what was found inside of the steps) is stored only for schemes and runs that need it. The march
-returns when the span is done, a terminal event ended the run, a table is full, its budget of steps is spent (progress,
-interruption) or a step failed; it can be entered again at the same step.
+of the dense block, whether the step before was kept, rejections so far, what was found inside of the steps) is stored
+only for schemes and runs that need it. The march returns when the span is done, a terminal event ended the run, a table
+is full, its budget of steps is spent (progress, interruption) or a step failed; it can be entered again at the same
+step.
 
 A segment with a number of steps has a counted grid. Without one (steps < 0) the march runs freely: the control says how
 long the next step is, a step may end before its h (the next one begins there), the last one ends at the end exactly.

@@ -15,7 +15,7 @@ import numpy as np
 from saltus.certificate import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_inside
 from saltus.compile.seam import ready, unit, vec
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
-from saltus.errors import SettingError
+from saltus.errors import FunctionError, SettingError
 from saltus.layout import NC, NJ, NQ, NV
 from saltus.march import EXTRA_INSIDE, SMALLEST
 from saltus.profile import quadratic
@@ -283,7 +283,10 @@ class Solution:
         """What the steps hide between their ends (n, 4), see saltus/certificate.py."""
         made = np.zeros((len(self.t) - 1, FOUND_COUNT)) if self._certificate is None else self._certificate[1:].copy()
         if not isinstance(self._model, NodeValues):
-            np.maximum(made, look_inside(self), out=made)
+            try:
+                np.maximum(made, look_inside(self), out=made)
+            except FunctionError:
+                made[:] = np.nan  # a function of the model fails between the nodes: nothing is known there
         return made
 
     def _inside_of(self, t: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -13,7 +13,7 @@ from math import ceil
 from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.polynomial import combine, lagrange_weights
-from saltus.layout import F_STEADY, F_WILD, FLAGS, M_CONSTANT, NC, NJ, NQ, NR, NV, W_CONSTANT
+from saltus.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, M_CONSTANT, NC, NJ, NQ, NR, NV, W_CONSTANT
 from saltus.record import FORCE_CALLS, INSIDE
 from saltus.stages import frame as frames
 from saltus.stages.frame import (
@@ -56,10 +56,13 @@ def inspect(model, settings, t, h, frame, record):
     for i in range(FOUND_COUNT):
         header[INSIDE + i] = 0.0
     straight = (flags & W_CONSTANT) != 0 or nc + nj == 0  # gaps are straight in q and t, their polynomials exact
-    held = nj > 0 or marks[frames.HOLDING] == 1.0
-    exact = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (straight or not held)
+    held, turns = nj > 0 or marks[frames.HOLDING] == 1.0, False
+    for k in range(nc):
+        # friction in space turns with its slip, however constant everything else is
+        turns = turns or layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k] == 3
+    exact = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
     if settings[MISSES] == 0.0 or marks[frames.JAMMED_SET] == 1.0:
-        return 0
+        return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
     share = h / span_of(settings)
     many = larger(1.0 * ceil(MANY * share), LEAST_MANY)
     gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(FEW * share), 1.0)
@@ -82,16 +85,16 @@ def inspect(model, settings, t, h, frame, record):
     for i in range(nv):
         largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
         scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings[ATOL] / settings[RTOL] + largest
-    first = remembered_flights(settings, frame)
+    first = part(settings, frame, frames.MEMORY)[frames.FLIGHTS]  # so that each flight is looked at in other places
     for k in range(whole(larger(gaps, forces))):
         s = GOLDEN * (first + k + 1.0)
         s -= whole(s)
         lagrange_weights(c, s, weights)
         combine(weights, vec(nodes, 0, n * nq), q)
-        combine(weights, vec(nodes, n * nq, n * nv), v)
-        combine(weights, vec(nodes, n * (2 * nq + nv), n * nv), a)
         combine(weights, vec(R, 0, n * nr), r)
         if k < forces:
+            combine(weights, vec(nodes, n * nq, n * nv), v)
+            combine(weights, vec(nodes, n * (2 * nq + nv), n * nv), a)
             record.counters[FORCE_CALLS] += 1
         status = look_at(model, t + s * h, q, v, a, r, h if k < forces else 0.0, 1, scale, room, found)
         if status != 0:
@@ -106,12 +109,6 @@ def inspect(model, settings, t, h, frame, record):
     if not h * header[INSIDE + EXCESS] <= allowed_push(layout, settings, frame):
         return LAW
     return 0
-
-
-@unit(F(A, A))
-def remembered_flights(settings, frame):
-    """Return how many flights led here, so that each is looked at in other places."""
-    return part(settings, frame, frames.MEMORY)[frames.FLIGHTS]
 
 
 @unit(F(MODEL, A, F, A))
