@@ -161,7 +161,7 @@ def test_the_slider_crank_follows_the_combined_projection_within_a_percent(refer
 
 def test_the_projection_leaves_no_penetration(crank):
     assert np.min(crank.gaps()) >= -1e-10
-    assert np.max(crank.violation) <= 1e-10
+    assert np.max(crank.end_violation) <= 1e-10
 
 
 def test_the_other_place_of_evaluation_gives_the_same_impacts_at_order_one(reference_run, crank):

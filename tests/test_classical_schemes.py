@@ -185,7 +185,7 @@ def test_a_curved_wall_is_met_with_order_one(scheme):
 
 
 def test_joints_hold_on_position_level_with_schatzman_paoli():
-    assert np.max(run(problems.rod_pendulum(), sl.SchatzmanPaoli(), 5e-3).violation) <= 1e-12
+    assert np.max(run(problems.rod_pendulum(), sl.SchatzmanPaoli(), 5e-3).end_violation) <= 1e-12
 
 
 def test_joints_drift_with_order_one_in_the_velocity_scheme():

@@ -107,7 +107,9 @@ def run(request) -> tuple[sl.Problem, dict]:
 def assert_same(found: sl.Solution, expected: sl.Solution) -> None:
     """Every array bit by bit, every word and number equal."""
     for field in dataclasses.fields(expected):
-        value, wanted = getattr(found, field.name), getattr(expected, field.name)
+        # a file holds what a solution finds out when it is asked
+        name = "_inside" if field.name == "_certificate" else field.name
+        value, wanted = getattr(found, name), getattr(expected, name)
         if isinstance(wanted, np.ndarray):
             assert (value.dtype, value.shape) == (wanted.dtype, wanted.shape), field.name
             assert value.tobytes() == wanted.tobytes(), field.name
@@ -124,7 +126,7 @@ def test_a_saved_solution_comes_back_bit_by_bit(run, tmp_path):
     sol.save(tmp_path / "run.h5")
     loaded = sl.load(tmp_path / "run.h5")
     assert_same(loaded, sol)
-    for name in ("v_minus", "impulse", "joint_impulse", "residual", "violation", "step_error"):
+    for name in ("v_minus", "impulse", "joint_impulse", "residual", "violation", "admissibility", "step_error"):
         assert getattr(loaded, name).tobytes() == getattr(sol, name).tobytes(), name
     for name in ("kinetic", "work", "dissipation", "defect"):
         assert getattr(loaded.energy, name).tobytes() == getattr(sol.energy, name).tobytes(), name

@@ -64,7 +64,7 @@ def test_a_contact_on_a_mechanism_with_one_degree_of_freedom_stops_it(name, seed
     height = sol.q[-1] @ turn[2] + LENGTH
     assert abs(height - STOP) <= 1e-6
     assert np.abs(sol.v[-1]).max() <= 1e-6
-    assert sol.residual.max() <= 1e-10
+    assert sol.contact_residual.max() <= 1e-10
     # forces at rest: the weight is carried by joints and a contact force inside of its cone
     r = sol.force_at(1.9)[:3]
     assert r[0] > 0.0

@@ -539,7 +539,10 @@ def test_every_kth_step_is_kept_with_the_impulses_of_those_between():
     sums = np.add.reduceat(full.impulse, kept[:-1], axis=0)
     np.testing.assert_allclose(thin.impulse, sums, rtol=0.0, atol=ROUNDING)
     np.testing.assert_allclose(thin.residual, np.maximum.reduceat(full.residual, kept[:-1]), atol=1e-300)
-    np.testing.assert_allclose(thin.violation, np.maximum.reduceat(full.violation, kept[:-1]), atol=1e-300)
+    ends = np.maximum.reduceat(full.end_violation, kept[:-1])
+    np.testing.assert_allclose(thin.end_violation, ends, atol=1e-300)
+    # inside of steps that were not kept nothing is known of a scheme with fixed steps
+    assert np.all(ends <= thin.violation) and np.all(thin.violation <= np.maximum.reduceat(full.violation, kept[:-1]))
 
 
 @pytest.mark.parametrize("save", [7, "events", [0.0, 0.55, 1.234, 4.0]])

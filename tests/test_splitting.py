@@ -182,7 +182,7 @@ def test_joints_are_held_with_the_order_of_the_base(base):
     problem, sizes = problems.rod_pendulum(), (64, 96, 128, 192)
     fitted = orders(sizes, errors(problem, sl.Splitting(base), sizes))
     assert np.all(fitted[:2] > table(base).order - 0.25)
-    assert sl.solve(problem, scheme=sl.Splitting(base), h=0.02).violation.max() < 1e-13
+    assert sl.solve(problem, scheme=sl.Splitting(base), h=0.02).end_violation.max() < 1e-13
 
 
 @pytest.mark.parametrize(("base", "order"), [("rk4", 4), ("rkf45", 4), ("dop853", 7), ("radau5", 4)])

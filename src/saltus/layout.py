@@ -33,10 +33,10 @@ RATE_IDENTITY = 32  # q_dot = v
 HAS_RETRACT = 64
 TANGENTIAL = 128  # a contact has tangential restitution
 POISSON = 256  # impacts by Poisson's law instead of Newton's
-
 TRUSTED = 512  # f, gaps and rows are constant or linear in q and v: what is quiet stays quiet until the next event
 WILD = 1024  # some function may do between two places what cannot be told from its values there
 WAVES = 2048  # sines or cosines, of which the fastest phase is known
+F_STEADY = 4096  # f depends on nothing while its branches are held
 
 LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 

@@ -2,9 +2,10 @@
 
 A kept node is t, q, v, its ledger (largest violation, work) and, only where a contact or joint reacted since the node
 before, a row of reactions: number of the node, residual, v_minus, impulse, dissipation. `extra` (error, degree, offset
-of the dense block, whether the step before was kept) is stored only for schemes and runs that need it. The march
-returns when the span is done, a terminal event ended the run, a table is full, its budget of steps is spent (progress,
-interruption) or a step failed; it can be entered again at the same step.
+of the dense block, whether the step before was kept, rejections so far, what was found inside of the steps) is stored
+only for schemes and runs that need it. The march returns when the span is done, a terminal event ended the run, a table
+is full, its budget of steps is spent (progress, interruption) or a step failed; it can be entered again at the same
+step.
 
 A segment with a number of steps has a counted grid. Without one (steps < 0) the march runs freely: the control says how
 long the next step is, a step may end before its h (the next one begins there), the last one ends at the end exactly.
@@ -43,11 +44,13 @@ from saltus.record import (
     EVENTS_USED,
     FORCE_WORK,
     H_USED,
+    INSIDE,
     REACTED,
     RESIDUAL,
     TERMINAL,
     VIOLATION,
 )
+from saltus.stages.look import FOUND_COUNT
 from saltus.status import Status
 
 OK, FULL, CHUNK = int(Status.OK), int(Status.FULL), int(Status.CHUNK)
@@ -65,8 +68,10 @@ ENDED, SHORT = 13, 14  # 1 once a terminal event ended the run; how many steps w
 TALLY = 15
 KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
 # sums since the last kept node; then impulse and dissipation, then v_minus of the last step
-SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_IMPULSE = range(7)
-LEDGER, EXTRAS = 2, 5
+SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_INSIDE = range(7)
+SUM_IMPULSE = SUM_INSIDE + FOUND_COUNT
+LEDGER, EXTRAS = 2, 5 + FOUND_COUNT
+EXTRA_INSIDE = 5  # first column of what was found inside of steps
 SMALLEST = 1e-14  # a step relative to its time and span: shorter ones are refused, shorter rests count as none
 NEXT = 3e-16  # of a time: the smallest difference that leads to another one
 MOST_SHORT = 1000  # steps without duration, one after the other: events that never end
@@ -128,6 +133,8 @@ def march(
         if final:
             h = clock[END] - t - (clock[NOW_LOW] if tally[STEPS] < 0 else 0.0)
         header[ERROR], header[TERMINAL] = 0.0, 0.0
+        for i in range(FOUND_COUNT):
+            header[INSIDE + i] = 0.0
         status = scheme.step(model, inner, settings, t, h, now, new, record, step_work, iwork)
         finite = header[VIOLATION] < 1e300
         for i in range(nv):
@@ -186,6 +193,8 @@ def march(
         sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header[VIOLATION])
         sums[SUM_WORK] += header[FORCE_WORK] + header[DRIVE_WORK]
         sums[SUM_ERROR], sums[SUM_DEGREE] = larger(sums[SUM_ERROR], header[ERROR]), header[DEGREE]
+        for i in range(FOUND_COUNT):
+            sums[SUM_INSIDE + i] = larger(sums[SUM_INSIDE + i], header[INSIDE + i])
         if header[REACTED] == 1.0:
             sums[SUM_REACTED] = 1.0
             sums[SUM_RESIDUAL] = larger(sums[SUM_RESIDUAL], header[RESIDUAL])
@@ -255,6 +264,8 @@ def keep_node(layout, tally, nodes, t, state, sums):
         extra = vec(nodes.extra, EXTRAS * k, EXTRAS)
         extra[0], extra[1], extra[2] = sums[SUM_ERROR], sums[SUM_DEGREE], tally[DENSE]
         extra[3], extra[4] = 1.0 if tally[SINCE] == 1 else 0.0, tally[REJECTED]
+        for i in range(FOUND_COUNT):
+            extra[EXTRA_INSIDE + i] = sums[SUM_INSIDE + i]
     if sums[SUM_REACTED] == 1.0:
         reaction = vec(nodes.reactions, tally[REACTIONS] * (2 + nv + rest), 2 + nv + rest)
         reaction[0], reaction[1] = k, sums[SUM_RESIDUAL]
@@ -266,6 +277,8 @@ def keep_node(layout, tally, nodes, t, state, sums):
         for i in range(SUM_IMPULSE + rest):
             sums[i] = 0.0
     sums[SUM_VIOLATION], sums[SUM_WORK], sums[SUM_ERROR] = 0.0, 0.0, 0.0
+    for i in range(FOUND_COUNT):
+        sums[SUM_INSIDE + i] = 0.0
     tally[COUNT] += 1
     tally[SINCE] = 0
     return 0

@@ -342,7 +342,7 @@ class _Builder:
         for matrix in (K, C):
             if matrix is not None:
                 pattern = pattern | (matrix != 0.0)
-                f_flags &= ~lay.F_FREE
+                f_flags &= ~(lay.F_FREE | lay.F_STEADY)
         profile = Profile.of(pattern)
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
@@ -501,7 +501,7 @@ class _Builder:
             value = np.atleast_1d(value)
             if value.shape != (nv,):
                 raise ModelError(f"f has shape {value.shape}, expected ({nv},) because v0 has {nv} entries")
-            return value, {}, ~full, lay.F_FREE | lay.F_LINEAR | lay.J_CONSTANT
+            return value, {}, ~full, lay.F_FREE | lay.F_LINEAR | lay.J_CONSTANT | lay.F_STEADY
         function = self.probe(f, "f", [(nv,)])
         made = self.expressions(function)
         if isinstance(made, _OpaqueUse):
@@ -522,6 +522,8 @@ class _Builder:
         for i, j in entries:
             pattern[i, j] = True
         flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0) | (lay.J_CONSTANT if constant else 0)
+        if nature_of(made, self.t, self.q, self.v, held=True).kind == Kind.CONSTANT:
+            flags |= lay.F_STEADY
         return made, entries, pattern, flags
 
     def linear(self, matrix, name: str) -> np.ndarray | None:

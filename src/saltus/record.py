@@ -9,7 +9,8 @@ TERMINAL = 10  # a step sets it to 1 to end the run; the march clears it before 
 # and what it means that an impact lies anywhere in its step, for the position and for the velocity
 PENETRATION, MISPLACED, DELAYED = 11, 12, 13
 NEXT_H = 14  # length that a scheme proposes for its next step, also for one that is rejected
-HEADER_SIZE = 15
+INSIDE = 15  # what flights found inside of them, in the order of stages/look.py; the march clears it before each step
+HEADER_SIZE = 19
 
 # counters of a run
 FORCE_CALLS, JACOBIAN_CALLS, ITERATIONS, SWEEPS = range(4)

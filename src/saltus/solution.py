@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from saltus.certificate import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_inside
 from saltus.compile.seam import ready, unit, vec
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
-from saltus.errors import SettingError
+from saltus.errors import FunctionError, SettingError
 from saltus.layout import NC, NJ, NQ, NV
-from saltus.march import SMALLEST
+from saltus.march import EXTRA_INSIDE, SMALLEST
 from saltus.profile import quadratic
 from saltus.record import (
     EVENT_AFTER,
@@ -231,6 +232,7 @@ class Solution:
     switches: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0, dtype=[("t", float), ("name", "U1")]))
     verification: Verification | None = dataclasses.field(default=None, repr=False)
     _asked: Asked | None = dataclasses.field(default=None, repr=False)
+    _certificate: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (n + 1, 4), see certificate.py
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not what was derived from them."""
@@ -273,18 +275,93 @@ class Solution:
         """Reaction of the joints over each (t_k, t_k+1] (n, joint rows) [N s or N m s]."""
         return self._filled(len(self.rows), self._all_rows)
 
+    # ---- the certificate
+
     @functools.cached_property
     def residual(self) -> np.ndarray:
-        """Certificate of the contact law (n,): scaled natural map, largest since the kept time before."""
+        """How well the equations of each step are solved (n,), the largest since the kept time before; free of units.
+
+        The larger of `contact_residual` and, for schemes that choose their steps by a tolerance, the defect of the
+        equations of motion inside of the steps: h |v_dot - M^-1 (f + W r)| / (1 + largest |v|), the velocity that is
+        missed over a step of length h, each component relative to its largest value in the run (plus its scale where
+        `scale` is given, in place of 1).
+        """
+        return _frozen(np.maximum(self.contact_residual, self._inside[:, DEFECT]))
+
+    @functools.cached_property
+    def contact_residual(self) -> np.ndarray:
+        """How well the contact problems were solved (n,): scaled natural map, largest since the kept time before."""
         made = np.zeros(len(self.t) - 1)
         reactions = self._reactions[self._reactions[:, 0] > 0.0]  # the start ends no step
         made[reactions[:, 0].astype(int) - 1] = reactions[:, 1]
         return _frozen(made)
 
-    @property
+    @functools.cached_property
     def violation(self) -> np.ndarray:
-        """Largest penetration or joint error since the kept time before (n,) [m]."""
+        """Largest penetration or joint error since the kept time before (n,) [m], inside of steps and at their ends.
+
+        Schemes that locate events hold a closed contact closed: there the distance of a contact that carries a force
+        counts as well.
+        """
+        return _frozen(np.maximum(self.end_violation, self._inside[:, VIOLATION]))
+
+    @property
+    def end_violation(self) -> np.ndarray:
+        """Largest penetration or joint error at the ends of the steps since the kept time before (n,) [m]."""
         return self._ledger[1:, 0]
+
+    @functools.cached_property
+    def admissibility(self) -> np.ndarray:
+        """How far contact forces leave the contact law (n,): a contact that pulls, friction outside of its cone.
+
+        max(-r_N, |r_T| - mu r_N, 0), the largest over all contacts and times since the kept time before, relative to
+        the largest force that a contact of the run carries, or feels of the other forces. 0 where all forces are
+        admissible. Forces are those of `force_at`, before any is put onto its cone.
+        """
+        load = np.max(self._inside[:, LOAD], initial=0.0)
+        return _frozen(self._inside[:, EXCESS] / load if load > 0.0 else np.zeros(len(self.t) - 1))
+
+    @functools.cached_property
+    def _inside(self) -> np.ndarray:
+        """What the steps hide between their ends (n, 4), see saltus/certificate.py."""
+        made = np.zeros((len(self.t) - 1, FOUND_COUNT)) if self._certificate is None else self._certificate[1:].copy()
+        if not isinstance(self._model, NodeValues):
+            try:
+                np.maximum(made, look_inside(self), out=made)
+            except FunctionError:
+                made[:] = np.nan  # a function of the model fails between the nodes: nothing is known there
+        return made
+
+    def _inside_of(self, t: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return q, v, forces, v_dot and the duration of the piece at times in steps that end at given nodes.
+
+        The duration is 0 where nothing follows a tolerance, and in windows and accumulations of impacts, which stand
+        for a motion and do not describe it.
+        """
+        places, chosen = Places(t, np.full(len(t), -1), ends, "+"), np.arange(len(t))
+        q, v = np.empty((len(t), self.q.shape[1])), np.empty((len(t), self.v.shape[1]))
+        a, duration = np.zeros(v.shape), np.zeros(len(t))
+        located = getattr(self.scheme, "locates_events", False)
+        known = getattr(self.scheme, "adaptive", False) and hasattr(self.scheme, "acceleration")
+        for i, s, h, block in self._steps(places, chosen):
+            q[i], v[i] = self.scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
+            if known:
+                a[i], piece, lasts = self.scheme.acceleration(s, h, block, "+")
+                duration[i] = np.where((piece > 0) & located, 0.0, lasts)
+        return q, v, self._reacted(places, chosen)[0], a, duration
+
+    @functools.cached_property
+    def _velocity_scale(self) -> np.ndarray:
+        """What a tolerance is relative to beside the velocities themselves."""
+        scale, share = getattr(self.scheme, "scale", None), 1.0
+        if getattr(self.scheme, "rtol", None) is not None:
+            share = self.scheme.atol / self.scheme.rtol
+        if scale is None:
+            return np.full(self.v.shape[1], share)
+        from saltus.stages.promise import start_of
+
+        position = np.broadcast_to(np.asarray(scale, dtype=float), self.q.shape[1:])
+        return share * start_of(self._model, self.t[0], self.q[0].copy()).moved_by(position) / (self.t[-1] - self.t[0])
 
     @property
     def step_error(self) -> np.ndarray:
@@ -565,7 +642,7 @@ class Solution:
         ends = np.searchsorted(self.t, times, side="left")
         worst = [
             np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in itertools.pairwise(ends)])
-            for column in (self.residual, self.violation, self.step_error)
+            for column in (self.contact_residual, self.end_violation, self.step_error, *self._inside.T)
         ]
         n = len(times)
         grown = np.diff(np.concatenate([total, lost], axis=1), axis=0)
@@ -575,6 +652,8 @@ class Solution:
         reactions[1:, 1], reactions[1:, 2 + left.v.shape[1] :] = worst[0], grown
         ledger, extra = np.zeros((n, 2)), np.zeros((n, 5))
         ledger[1:, 0], ledger[1:, 1], extra[1:, 0] = worst[1], np.diff(work), worst[2]
+        certificate = np.zeros((n, FOUND_COUNT))
+        certificate[1:] = np.transpose(worst[3:])
         made = dataclasses.replace(
             self,
             t=times,
@@ -585,6 +664,7 @@ class Solution:
             _extra=extra,
             _reactions=reactions if n > 1 else reactions[:0],
             _dense=np.zeros(0),
+            _certificate=certificate,
             _forces=self._forces_of(times) if hasattr(self.scheme, "reaction") else None,
         )
         return read_only(made)
@@ -830,7 +910,8 @@ def build_solution(
         name=problem.name,
         _model=model,
         _ledger=nodes.ledger,
-        _extra=nodes.extra if nodes.extra.shape[1] else None,
+        _extra=nodes.extra[:, :EXTRA_INSIDE] if nodes.extra.shape[1] else None,
+        _certificate=nodes.extra[:, EXTRA_INSIDE:] if nodes.extra.shape[1] else None,
         _reactions=nodes.reactions,
         _dense=dense,
         _before=np.zeros(len(model.rows)),

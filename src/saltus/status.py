@@ -32,6 +32,9 @@ class Status(enum.IntEnum):
     MEMORY_SPENT = 31
     CHATTERING = 32
     SLIDING_MODE = 33
+    MOTION_MISSED = 34
+    GAP_MISSED = 35
+    LAW_MISSED = 36
 
     @property
     def sentence(self) -> str:
@@ -62,5 +65,11 @@ _SENTENCES = {
     Status.STEPS_SPENT: "The run has made as many steps as max_steps allows, rejected ones included.",
     Status.MEMORY_SPENT: "The results have outgrown max_memory; give more, or keep less with save= or t_eval=.",
     Status.CHATTERING: "The run chatters: it goes on making steps, but its time does not advance.",
+    Status.MOTION_MISSED: "The equations of motion are missed between the nodes of intervals however short they are; "
+    "look for values of f or M that are not numbers, and for forces that change within rounding of the time.",
+    Status.GAP_MISSED: "A closed contact or a joint is left, or an open contact passed, inside of intervals however "
+    "short they are; look for jumps of its gap, or for a gap that is not a number.",
+    Status.LAW_MISSED: "Contact forces leave their law inside of intervals however short they are; look for contacts "
+    "that share their forces.",
     Status.SLIDING_MODE: "A velocity slides along a jump of the force, which no step can follow.",
 }

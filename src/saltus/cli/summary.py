@@ -65,8 +65,12 @@ def _errors(solution: Solution) -> str:
 
 
 def _certificate(solution: Solution) -> str:
-    residual, violation = (float(np.max(x, initial=0.0)) for x in (solution.residual, solution.violation))
-    return f"contact law kept to {_size(residual)} (relative), largest penetration or joint error {_size(violation)} m"
+    parts = solution.residual, solution.violation, solution.admissibility
+    residual, violation, outside = (float(np.max(part, initial=0.0)) for part in parts)
+    return (
+        f"equations solved to {_size(residual)} (relative), largest penetration or joint error {_size(violation)} m, "
+        f"contact forces outside of their laws by {_size(outside)} (relative)"
+    )
 
 
 def _verification(solution: Solution) -> list[tuple[str, str]]:

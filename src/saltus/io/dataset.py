@@ -28,6 +28,7 @@ def to_dataset(solution: Solution) -> xarray.Dataset:
         "impulse": (("t", "row"), _from_zero(solution.impulse), {"units": "N s", "long_name": "since the time before"}),
         "residual": (("t",), _from_zero(solution.residual), {}),
         "violation": (("t",), _from_zero(solution.violation), {"units": "m"}),
+        "admissibility": (("t",), _from_zero(solution.admissibility), {}),
         "step_error": (("t",), _from_zero(solution.step_error), {}),
         "kinetic": (("t",), energy.kinetic, {"units": "J"}),
         "work": (("t",), energy.work, {"units": "J"}),

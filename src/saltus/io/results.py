@@ -67,7 +67,11 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         "q": Variable(solution.q, ("t", "coordinate")),
         "v": Variable(solution.v, ("t", "velocity")),
         "kinetic_energy": Variable(solution.energy.kinetic, ("t",), "J"),
-        "violation": Variable(solution._ledger[:, 0], ("t",), "m"),
+        "violation": Variable(_from_zero(solution.violation), ("t",), "m"),
+        "residual": Variable(_from_zero(solution.residual), ("t",)),
+        "admissibility": Variable(_from_zero(solution.admissibility), ("t",)),
+        "certificate/ends": Variable(solution._ledger[:, 0], ("t",), "m"),
+        "certificate/inside": Variable(_from_zero(solution._inside), ("t", "inside_column")),
         "work_since": Variable(solution._ledger[:, 1], ("t",), "J"),
         "reactions/table": Variable(solution._reactions, ("reaction", "reaction_column")),
         "reactions/before": Variable(solution._before, ("row",), "N s"),
@@ -164,6 +168,11 @@ def _kinds(events: np.ndarray) -> tuple[str, ...]:
     return (*KIND_NAMES, *sorted(others))
 
 
+def _from_zero(steps: np.ndarray) -> np.ndarray:
+    """Return what belongs to steps at their ends, with zero at the start."""
+    return np.concatenate([np.zeros((1, *steps.shape[1:])), steps])
+
+
 def _places(names: np.ndarray, family: tuple[str, ...]) -> np.ndarray:
     """Return the number of each name in its family."""
     found, inverse = np.unique(names, return_inverse=True)
@@ -242,7 +251,9 @@ def _solution(content: Content) -> Solution:
             exact=None,
             name=about["name"],
             _model=values,
-            _ledger=np.column_stack([arrays["violation"], arrays["work_since"]]),
+            # older files know the ends of steps only
+            _ledger=np.column_stack([arrays.get("certificate/ends", arrays["violation"]), arrays["work_since"]]),
+            _certificate=arrays.get("certificate/inside"),
             _extra=arrays.get("extra/table"),
             _reactions=arrays["reactions/table"],
             _dense=arrays["dense/block"],

@@ -16,7 +16,7 @@ from saltus.control.adaptive import Adaptive
 from saltus.control.grid import Grid
 from saltus.errors import SettingError
 from saltus.schemes.plan import SchemePlan, runge_kutta_plan
-from saltus.stages.dense import interpolate, reaction
+from saltus.stages.dense import acceleration, interpolate, reaction
 from saltus.stages.packed_methods import METHODS, packed_method
 from saltus.stages.runge_kutta import table
 from saltus.stages.smooth_step import HEAD, NODES, STAGES
@@ -148,3 +148,7 @@ class AnyOrder:
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""
         return reaction([tableau(NODES - 1, "-", "lobatto")], s, h, block, rows, side)
+
+    def acceleration(self, s, h, block, side):
+        """Return v_dot inside of steps, the piece of the step that it belongs to, and the duration of the piece."""
+        return acceleration([tableau(NODES - 1, "-", "lobatto")], s, h, block, side)

@@ -18,7 +18,7 @@ from saltus.control.grid import Grid
 from saltus.control.proposed import Proposed
 from saltus.errors import SettingError
 from saltus.schemes.plan import SchemePlan, checked_scale, chosen_solver, flight_plan
-from saltus.stages.dense import interpolate, reaction
+from saltus.stages.dense import acceleration, interpolate, reaction
 from saltus.stages.tableau import NODES, tableau
 
 HIGHEST = 16
@@ -151,6 +151,10 @@ class HpTDG:
     def reaction(self, s, h, block, rows, side):
         """Return the polynomial of the stage forces and its integral inside of intervals."""
         return reaction(self._tableaux(), s, h, block, rows, side)
+
+    def acceleration(self, s, h, block, side):
+        """Return v_dot inside of steps, the piece of the step that it belongs to, and the duration of the piece."""
+        return acceleration(self._tableaux(), s, h, block, side)
 
 
 @functools.lru_cache(maxsize=256)

@@ -62,7 +62,7 @@ from saltus.record import (
 from saltus.reporting import NORMALS, STICKING, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan, runge_kutta_plan
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
-from saltus.stages.dense import HEADER, interpolate, reaction
+from saltus.stages.dense import HEADER, acceleration, interpolate, reaction
 from saltus.stages.galerkin import inertia_work
 from saltus.stages.hold import JAM, JAMMED, POWERS, accelerate
 from saltus.stages.interval import (
@@ -304,6 +304,10 @@ class Splitting:
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""
         return reaction([tableau(NODES - 1, "-", "lobatto")], s, h, block, rows, side)
+
+    def acceleration(self, s, h, block, side):
+        """Return v_dot inside of steps, the piece of the step that it belongs to, and the duration of the piece."""
+        return acceleration([tableau(NODES - 1, "-", "lobatto")], s, h, block, side)
 
 
 @functools.cache

@@ -143,6 +143,17 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
     return force, impulse
 
 
+def acceleration(tableaux: list[Tableau], s, h, block, side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return v_dot at places s, the number of the piece that each of them lies in, and its duration [s]."""
+    first = block[0, : HEADER - 1].astype(int)
+    made, piece, duration = np.empty((len(s), first[3])), np.empty(len(s), dtype=int), np.empty(len(s))
+    for steps in _steps(tableaux, s, h, block, side):
+        (value,) = _weights(steps.made, steps.x, "value")
+        made[steps.rows] = _combined(value, steps.mine(steps.a))
+        piece[steps.rows], duration[steps.rows] = steps.which, steps.length[:, 0]
+    return made, piece, duration
+
+
 def _combined(weights: np.ndarray, stages: np.ndarray) -> np.ndarray:
     """Return stage values (n, stages, size) combined by weights (n or 1, stages)."""
     return np.einsum("nk,nkj->nj", np.broadcast_to(weights, stages.shape[:2]), stages)

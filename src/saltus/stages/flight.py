@@ -56,6 +56,7 @@ from saltus.stages.frame import (
     span_of,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
+from saltus.stages.inspect import CURABLE, inspect
 from saltus.stages.interval import HOLD_AT, REACH_AT, room_iwork, room_work
 from saltus.stages.modes import free_modes, hold_modes
 from saltus.stages.tableau import NODE, STAGES, VECTORS
@@ -229,6 +230,12 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
             if status != 0:
                 return status
             size = marks[frames.LENGTH]
+        status = inspect(model, settings, t, size, frame, record)
+        if status != 0:
+            if size <= CURABLE * (abs(t) + span_of(settings)):
+                return status
+            header[ERROR], header[NEXT_H] = REFUSED, LOOK_CLOSER * size
+            return 0
     marks[frames.LENGTH] = size
     header[H_USED] = size
     if marks[frames.WINDOW] > 0.0:  # the window of an impact does not reach beyond the step

@@ -14,17 +14,19 @@ from saltus.events.zeno import zeno_work
 from saltus.layout import NC, NE, NJ, NQ, NR, NS, NV, SIZE
 from saltus.stages.hold import POWERS
 from saltus.stages.interval import SETTINGS
+from saltus.stages.look import inspect_work
 
 # settings of a flight, behind those that all schemes with stages share: tolerances; speed of bounces that are followed
 # to their accumulation [m/s], or FROM_PROMISE; drift allowed to what is held, over the tolerance; window of an impact =
 # FACTOR * (step size)^POWER [s]; whether closings are forecast; flights of a run up to which each has the same share of
-# the tolerance; way that a slip in space may go straight [m]; where the phase has its numbers, where the vectors of the
+# the tolerance; way that a slip in space may go straight [m]; what the equations of motion may miss inside of a flight,
+# over the tolerance, 0 where steps follow none (inspect.py); where the phase has its numbers, where the vectors of the
 # frame begin, where the promise stands (promise.py)
 (
-    RTOL, ATOL, ZENO, DRIFT, WINDOW_FACTOR, WINDOW_POWER, ANTICIPATES, MANY, STRAIGHT, PHASE_AT, PLACES_AT,
+    RTOL, ATOL, ZENO, DRIFT, WINDOW_FACTOR, WINDOW_POWER, ANTICIPATES, MANY, STRAIGHT, MISSES, PHASE_AT, PLACES_AT,
     PROMISE_AT,
-) = range(SETTINGS, SETTINGS + 12)  # fmt: skip
-FLIGHT_SETTINGS = SETTINGS + 12
+) = range(SETTINGS, SETTINGS + 13)  # fmt: skip
+FLIGHT_SETTINGS = SETTINGS + 13
 FROM_PROMISE = -1.0
 
 # ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of
@@ -38,8 +40,9 @@ POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
     KEPT, MARKS, MEMORY, Q_START, V_START, Q_END, V_END, V_NEW, Q_SHIFTED, V_TRY, A_TRY, SLOPE, MOVED, FORCE, A_LAST,
     R_LAST, POWERS_LAST, SUM_R, SUM_POWERS, GAPS, IMPULSE, U_MINUS, U_PLUS, U_FIRST, CORRECTED, P_ZENO, SPARE, INFO,
     SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, STRETCH, BOUNCES, Q_MIDDLE,
-    V_MIDDLE, TIE_TOGETHER, TIE_BEFORE, TIE_AFTER, TIE_IMPULSE, TIE_U, TIE_U_AFTER, PHASE, INNER, FRAME,
-) = range(50)  # fmt: skip
+    V_MIDDLE, TIE_TOGETHER, TIE_BEFORE, TIE_AFTER, TIE_IMPULSE, TIE_U, TIE_U_AFTER, INSPECTED, PHASE, INNER,
+    FRAME,
+) = range(51)  # fmt: skip
 
 # ---- marks: numbers that the parts hand to each other
 (
@@ -85,7 +88,7 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
         nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
         3, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
         scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), nv, nq,
-        nv, nv, nv, nv, nr, nr, nr, phase, inner,
+        nv, nv, nv, nv, nr, nr, nr, inspect_work(layout), phase, inner,
     ]  # fmt: skip
 
 

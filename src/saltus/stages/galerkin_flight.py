@@ -16,6 +16,7 @@ from saltus.stages.phase_galerkin import galerkin_phase
 SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
 MANY_FLIGHTS, HIGH = 500.0, 8  # flights that have the same share of the tolerance each; degrees that may have less
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
+MISSED = 20.0  # over the share of the tolerance: what the equations of motion may miss; good intervals miss 0.1
 MOST_SWEEPS = 30  # of an interval; one that needs more is made shorter
 
 
@@ -32,7 +33,8 @@ def galerkin_flight(
     # degrees grow with the digits that are asked for; after the first interval its polynomial decides
     first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
     return make_flight(
-        layout, contact_solver, shared, [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, many, 0.0],
+        layout, contact_solver, shared,
+        [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, many, 0.0, MISSED if degree is None else 0.0],
         lambda begin: galerkin_numbers(layout, nodes, highest, first, degree is not None, begin),
         galerkin_phase,
         most_nodes=highest + RAISED + 1, phase_work=sum(own_sizes(layout, highest)),

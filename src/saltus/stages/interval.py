@@ -214,7 +214,8 @@ def solve_interval(
     room = largest * nv if settings[NEWTON] == 1.0 else 0
     new = vec(work, KEPT + room * room, largest * nv)
     at = whole(settings[HOLD_AT])
-    hold, ihold = vec(work, at, work.shape[0] - at), ivec(iwork, largest * (nv + nc) + nc, HOLD_INTEGERS + 3 * nr)
+    i_at = largest * (nv + nc) + nc
+    hold, ihold = vec(work, at, work.shape[0] - at), ivec(iwork, i_at, iwork.shape[0] - i_at)
     at = whole(settings[STAGE_AT])
     rest = vec(work, at, work.shape[0] - at)
     pivots, irest = ivec(iwork, 0, largest * nv), ivec(iwork, largest * nv, iwork.shape[0] - largest * nv)

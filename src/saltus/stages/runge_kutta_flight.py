@@ -29,6 +29,7 @@ from saltus.stages.runge_kutta import table
 from saltus.stages.smooth_step import NODES, smooth_size
 
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
+MISSED = 500.0  # over the tolerance: what the equations of motion may miss in dense output, whose order is lower
 
 
 def runge_kutta_flight(
@@ -51,7 +52,8 @@ def runge_kutta_flight(
         inner_work = int(shared[HOLD_AT])
         inner_iwork = interval_iwork(layout, stages) + int(layout[NV])  # pivots of the error estimate at their end
     return make_flight(
-        layout, contact_solver, shared, [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates), np.inf, 0.0],
+        layout, contact_solver, shared,
+        [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates), np.inf, 0.0, MISSED if estimates else 0.0],
         lambda begin: phase_numbers(
             method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
         ),

@@ -1,0 +1,139 @@
+"""A flight before it is handed on: places that are no nodes, at which it may still turn out to miss.
+
+Where forces and rows are constant, polynomials are exact and nothing is evaluated. Gaps that are curved or move are
+looked at in many places, because they cost little and a wall may be narrow; the equations of motion in few, because
+every look is an evaluation of the force, and in many only where the force is wild (layout.WILD). What misses is not
+handed on: the flight is made again, shorter.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.events.polynomial import combine, lagrange_weights
+from saltus.layout import CONTACT_ROW, F_STEADY, FLAGS, M_CONSTANT, NC, NJ, NQ, NR, NV, W_CONSTANT, WILD
+from saltus.record import FORCE_CALLS, INSIDE
+from saltus.stages import frame as frames
+from saltus.stages.frame import (
+    ATOL,
+    MISSES,
+    POSITION_SCALE,
+    PUSH_SCALE,
+    RTOL,
+    VELOCITY_SCALE,
+    part,
+    promised,
+    remembered,
+    span_of,
+)
+from saltus.stages.interval import closed_gap
+from saltus.stages.look import DEFECT, EXCESS, FOUND_COUNT, VIOLATION, look_at
+from saltus.stages.tableau import NODE, VECTORS
+from saltus.status import Status
+
+MOTION, GAP, LAW = int(Status.MOTION_MISSED), int(Status.GAP_MISSED), int(Status.LAW_MISSED)
+GOLDEN = 0.6180339887498949  # multiples of it lie on no nodes
+MANY = 2000.0  # places over the whole span: what lasts for a thousandth of it is met
+LEAST_MANY = 3.0  # of them in every interval
+FEW = 8.0  # the same where every look costs an evaluation of a force that is not known to be wild; at least one
+GAP_PART = 0.05  # of what the equations of motion may miss: gaps are one integration smoother than velocities
+DIGITS = 1e-12  # of the coordinates: digits that a gap always may miss
+CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
+
+
+@unit(I(MODEL, A, F, F, A, RECORD))
+def inspect(model, settings, t, h, frame, record):
+    """Look inside of the flight of length h; write what is found into the header; return what it misses, or 0."""
+    layout, header = model.layout, record.header
+    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
+    marks, nodes, R = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.NODE_FORCES),
+    )
+    for i in range(FOUND_COUNT):
+        header[INSIDE + i] = 0.0
+    straight = (flags & W_CONSTANT) != 0 or nc + nj == 0  # gaps are straight in q and t, their polynomials exact
+    held, turns = nj > 0 or marks[frames.HOLDING] == 1.0, False
+    for k in range(nc):
+        # friction in space turns with its slip, however constant everything else is
+        turns = turns or layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k] == 3
+    exact = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
+    if settings[MISSES] == 0.0 or marks[frames.JAMMED_SET] == 1.0:
+        return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
+    share = h / span_of(settings)
+    many = larger(1.0 * ceil(MANY * share), LEAST_MANY)
+    gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(FEW * share), 1.0)
+    if (flags & WILD) != 0:
+        forces = many
+    if exact:
+        forces = 0.0
+    n = whole(marks[frames.NODES])
+    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
+    weights, work = vec(part(settings, frame, frames.WEIGHTS), 0, n), part(settings, frame, frames.INSPECTED)
+    q, v, a, r = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, nv), vec(work, nq + 2 * nv, nr)
+    scale, found = vec(work, nq + 2 * nv + nr, nv), vec(work, nq + 3 * nv + nr, FOUND_COUNT)
+    at = nq + 3 * nv + nr + FOUND_COUNT
+    room = vec(work, at, work.shape[0] - at)
+    v_0, v_end, fastest = (
+        part(settings, frame, frames.V_START),
+        part(settings, frame, frames.V_END),
+        remembered(settings, frame, frames.MOST_SPEED),
+    )
+    for i in range(nv):
+        largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
+        scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings[ATOL] / settings[RTOL] + largest
+    first = part(settings, frame, frames.MEMORY)[frames.FLIGHTS]  # so that each flight is looked at in other places
+    for k in range(whole(larger(gaps, forces))):
+        s = GOLDEN * (first + k + 1.0)
+        s -= whole(s)
+        lagrange_weights(c, s, weights)
+        combine(weights, vec(nodes, 0, n * nq), q)
+        combine(weights, vec(R, 0, n * nr), r)
+        if k < forces:
+            combine(weights, vec(nodes, n * nq, n * nv), v)
+            combine(weights, vec(nodes, n * (2 * nq + nv), n * nv), a)
+            record.counters[FORCE_CALLS] += 1
+        status = look_at(model, t + s * h, q, v, a, r, h if k < forces else 0.0, 1, scale, room, found)
+        if status != 0:
+            return status
+        for i in range(FOUND_COUNT):
+            if not found[i] <= header[INSIDE + i]:  # what is not a number must not pass
+                header[INSIDE + i] = found[i]
+    if not header[INSIDE + DEFECT] <= settings[MISSES] * settings[RTOL]:
+        return MOTION
+    if not header[INSIDE + VIOLATION] <= allowed_gap(model, settings, t, frame):
+        return GAP
+    if not h * header[INSIDE + EXCESS] <= allowed_push(layout, settings, frame):
+        return LAW
+    return 0
+
+
+@unit(F(MODEL, A, F, A))
+def allowed_gap(model, settings, t, frame):
+    """Return the depth that is allowed inside of a flight [m]: a share of the promise, beside that of its beginning."""
+    layout = model.layout
+    nq, nc, nj = layout[NQ], layout[NC], layout[NJ]
+    q, g = part(settings, frame, frames.Q_START), part(settings, frame, frames.GAPS)
+    length, scale, deepest = 0.0, 0.0, 0.0
+    for i in range(nq):
+        length = larger(length, abs(q[i]))
+        scale = larger(scale, promised(layout, settings, POSITION_SCALE)[i])
+    model.gap(t, q, model.par, g)
+    for j in range(nc + nj):
+        # a shorter flight does not undo what has gone wrong before it
+        deepest = larger(deepest, -g[j] if j < nc else abs(g[j]))
+    allowed = GAP_PART * settings[MISSES] * (settings[ATOL] * scale + settings[RTOL] * length)
+    return deepest + closed_gap(settings, q) + DIGITS * length + allowed
+
+
+@unit(F(J, A, A))
+def allowed_push(layout, settings, frame):
+    """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
+    scale, most = promised(layout, settings, PUSH_SCALE), remembered(settings, frame, frames.MOST_PUSHED)
+    least, largest = 1e300, 0.0
+    for i in range(layout[NR]):
+        least, largest = smaller(least, scale[i]), larger(largest, most[i])
+    return settings[MISSES] * (settings[ATOL] * least + settings[RTOL] * largest)
