@@ -9,6 +9,8 @@ X_PTR, X_COL, X_POS   sparse rows of M^-1 W: all degrees of freedom that a row c
 EVENT_TABLE           direction (-1, 0, 1), terminal (0, 1) and has_reset (0, 1) of each of the NE events: those of the
                       user, then NS switching functions of the model, which fall through zero where their branch ends
 SWITCH_TABLE          place of its mode in `par` and kind of each of the NS switching functions (compile/switches.py)
+TAPE                  gaps of the contacts for interval arithmetic (compile/tape.py), TAPE_SIZE integers; its numbers stand
+                      at TAPE_NUMBERS of `par`, and it needs TAPE_WORK floats (0: there is none)
 NOISE, HOLDING        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
                       (-1: there is none)
 """
@@ -17,11 +19,11 @@ from __future__ import annotations
 
 import numpy as np
 
-NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE, NS, NOISE, HOLDING = range(13)
+NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE, NS, NOISE, HOLDING, TAPE_SIZE, TAPE_WORK, TAPE_NUMBERS = range(16)
 (
-    PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE, SWITCH_TABLE,
-) = range(13, 25)  # fmt: skip
-HEADER = 25
+    PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE, SWITCH_TABLE, TAPE,
+) = range(16, 29)  # fmt: skip
+HEADER = 29
 
 # flags: what a kernel may skip
 M_CONSTANT = 1  # M depends on nothing

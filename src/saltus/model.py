@@ -24,6 +24,7 @@ from saltus.compile.modules import module_from
 from saltus.compile.nature import Kind, nature_of, phase_rate
 from saltus.compile.pin import pin
 from saltus.compile.switches import Switches, Table
+from saltus.compile.tape import Tape, tape_of
 from saltus.compile.trace import (
     HELPERS,
     IMPORTS,
@@ -287,6 +288,7 @@ class _Builder:
         self.switching = Switches(self.trace)
         self.held: list[Expr] = []  # all expressions whose branches are held
         self.geometry: list[Expr] = []  # of them gaps, slips and constraints
+        self.plain: dict[str, np.ndarray] = {}  # what was traced, before branches were held, by the names of functions
 
     # ---- functions of the user
 
@@ -302,6 +304,7 @@ class _Builder:
             made = self.trace.as_array(result, function.shape)
             if operation_count(made) > MOST_OPERATIONS:
                 raise Untraceable(f"it has more than {MOST_OPERATIONS} operations")
+            self.plain[function.name] = made
             if hold:
                 made = self.switching.hold(made, function.name)
                 self.held += list(made.flat)
@@ -355,6 +358,8 @@ class _Builder:
         waves = self.waves()
         flags |= lay.WAVES if waves is not self.trace.zero else 0
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if self.switches else -1
+        self.tape = self.gap_tape()
+        self.tape_numbers = 0 if self.tape is None else self.trace.table([*self.tape.numbers, 0.0])
         layout = self.layout(profile, rows, contact_rows, len(joint_rows), flags)
 
         body = {
@@ -407,6 +412,16 @@ class _Builder:
         if kind == Kind.WILD:
             return lay.WILD
         return lay.TRUSTED if kind <= Kind.LINEAR else 0
+
+    def gap_tape(self) -> Tape | None:
+        """Return the gaps of all contacts for interval arithmetic, if they may do anything between two places."""
+        names = [f"gap of contact {name!r}" for name in self.system.contact_names]
+        if not names or any(name not in self.plain for name in names):
+            return None
+        gaps = [self.plain[name].reshape(-1)[0] for name in names]
+        if nature_of(gaps, self.t, self.q, self.v, held=True).kind != Kind.WILD:
+            return None
+        return tape_of(gaps, [self.t, *self.q], slopes=True)
 
     def waves(self) -> Expr:
         """Return the fastest phase of all sines and cosines [rad/s] as far as it is known."""
@@ -702,6 +717,8 @@ class _Builder:
             lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
             lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
             lay.NE: len(self.events) + len(self.switches), lay.NS: len(self.switches), lay.NOISE: self.noise,
+            lay.TAPE_SIZE: 0 if self.tape is None else self.tape.code.size,
+            lay.TAPE_WORK: 0 if self.tape is None else self.tape.work, lay.TAPE_NUMBERS: self.tape_numbers,
             lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
         }  # fmt: skip
         tables = {
@@ -711,6 +728,7 @@ class _Builder:
             lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
             lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
             + [-1, 0, 0] * len(self.switches),
+            lay.TAPE: [] if self.tape is None else self.tape.code.reshape(-1),
             lay.SWITCH_TABLE: [x for switch in self.switches for x in (switch.slot, switch.kind)],
         }  # fmt: skip
         return lay.pack(numbers, tables)

@@ -17,6 +17,7 @@ from saltus.stages.frame import CROSSES, FOUND, NOTHING, RTOL, STRAIGHT, STRIKES
 from saltus.stages.hold import LOAD, not_unique
 from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
 from saltus.stages.loss import first_loss
+from saltus.stages.prove import first_hidden
 from saltus.stages.tableau import NODE, VECTORS
 
 PLACES = 5  # off the nodes, at which slips are looked at
@@ -56,6 +57,9 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
     if nc > 0 and not jammed:
         place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
         if place < NONE:
+            kind, which, s = STRIKES, found[0], place
+        place = first_hidden(model, settings, t, h, s, index, slack, found, frame)
+        if place < s:
             kind, which, s = STRIKES, found[0], place
     if marks[frames.HOLDING] == 1.0 and nc > 0:
         slips(model, c, t, h, Q, V, U, room)

@@ -59,6 +59,7 @@ from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.inspect import CURABLE, inspect
 from saltus.stages.interval import HOLD_AT, REACH_AT, room_iwork, room_work
 from saltus.stages.modes import free_modes, hold_modes
+from saltus.stages.prove import prove_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
 from saltus.status import Status
 
@@ -109,7 +110,7 @@ def make_flight(
     """
     nc, ne = int(layout[NC]), int(layout[NE])
     inner = inner_work + room_work(layout, contact_solver)
-    sizes = frame_sizes(layout, most_nodes, phase_memory, phase_work, inner)
+    sizes = frame_sizes(layout, most_nodes, phase_memory, prove_work(layout), phase_work, inner)
     where = places(layout, sizes, phase_memory)
     promise_at = FLIGHT_SETTINGS + len(where)
     at = promise_at + promise_size(layout)

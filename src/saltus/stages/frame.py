@@ -40,9 +40,9 @@ POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
     KEPT, MARKS, MEMORY, Q_START, V_START, Q_END, V_END, V_NEW, Q_SHIFTED, V_TRY, A_TRY, SLOPE, MOVED, FORCE, A_LAST,
     R_LAST, POWERS_LAST, SUM_R, SUM_POWERS, GAPS, IMPULSE, U_MINUS, U_PLUS, U_FIRST, CORRECTED, P_ZENO, SPARE, INFO,
     SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, STRETCH, BOUNCES, Q_MIDDLE,
-    V_MIDDLE, TIE_TOGETHER, TIE_BEFORE, TIE_AFTER, TIE_IMPULSE, TIE_U, TIE_U_AFTER, INSPECTED, PHASE, INNER,
-    FRAME,
-) = range(51)  # fmt: skip
+    V_MIDDLE, TIE_TOGETHER, TIE_BEFORE, TIE_AFTER, TIE_IMPULSE, TIE_U, TIE_U_AFTER, INSPECTED, PROOF, PHASE,
+    INNER, FRAME,
+) = range(52)  # fmt: skip
 
 # ---- marks: numbers that the parts hand to each other
 (
@@ -79,7 +79,7 @@ def promise_size(layout) -> int:
     return SCALES + 2 * nq + 3 * nv + nr
 
 
-def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) -> list[int]:
+def frame_sizes(layout, most_nodes: int, memory: int, proof: int, phase: int, inner: int) -> list[int]:
     """Return the sizes of the vectors of a frame, in their order."""
     nq, nv, nc, nj, nr, ne = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, NE))
     width = POWERS + nc
@@ -88,7 +88,7 @@ def frame_sizes(layout, most_nodes: int, memory: int, phase: int, inner: int) ->
         nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
         3, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
         scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), nv, nq,
-        nv, nv, nv, nv, nr, nr, nr, inspect_work(layout), phase, inner,
+        nv, nv, nv, nv, nr, nr, nr, inspect_work(layout), proof, phase, inner,
     ]  # fmt: skip
 
 

@@ -1,0 +1,98 @@
+"""Proofs that nothing closes between the places at which gaps were sampled, by interval arithmetic.
+
+Samples see what is as wide as their distance. Where a gap may be anything (layout.WILD), bounds of it over boxes that
+the motion stays in (compile/interval.py) show that it stays open; a box that shows nothing is halved, until what is left
+is too short to matter, and there the gap itself is looked at. So a needle on a road is met, however thin it is.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.interval import enclose
+from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.types import MODEL, A, F, J
+from saltus.events.index_set import SLIP, STICK
+from saltus.events.polynomial import NONE, combine
+from saltus.events.scan import closing_place, weigh
+from saltus.layout import NC, NJ, NQ, NV, TAPE, TAPE_NUMBERS, TAPE_SIZE, TAPE_WORK
+from saltus.stages import frame as frames
+from saltus.stages.frame import part
+from saltus.stages.tableau import NODE, VECTORS
+
+FINEST = 2.0**-22  # of a flight: boxes below this length are not halved
+MOST_BOXES = 1500  # of a flight, where much is nearly closed
+LEVELS = 24  # of halves that wait for their turn
+FASTER = 1.5  # how much faster than at its nodes a polynomial may be
+
+
+def prove_work(layout) -> int:
+    """Return the floats of a proof."""
+    nq, nc, nj = (int(layout[k]) for k in (NQ, NC, NJ))
+    return int(layout[TAPE_WORK]) + 3 * (1 + nq) + 2 * nc + nc + nj + LEVELS if int(layout[TAPE_WORK]) else 0
+
+
+@unit(F(MODEL, A, F, F, F, J, F, J, A))
+def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
+    """Return the first place up to `limit` at which a gap closes that samples have not seen, or NONE."""
+    layout = model.layout
+    nq, nv, nc, nj = layout[NQ], layout[NV], layout[NC], layout[NJ]
+    if layout[TAPE_WORK] == 0:
+        return NONE
+    watched = False
+    for k in range(nc):
+        watched = watched or not (index[k] == SLIP or index[k] == STICK)
+    if not watched:
+        return NONE
+    marks, nodes, scan = (
+        part(settings, frame, frames.MARKS),
+        part(settings, frame, frames.NODE_STATES),
+        part(settings, frame, frames.SCAN),
+    )
+    n = whole(marks[frames.NODES])
+    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
+    Q, V, Q_dot = vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv), vec(nodes, n * (nq + nv), n * nq)
+    proof = part(settings, frame, frames.PROOF)
+    low, high, speed = vec(proof, 0, 1 + nq), vec(proof, 1 + nq, 1 + nq), vec(proof, 2 + 2 * nq, 1 + nq)
+    at = 3 * (1 + nq)
+    bounds, g, ends = vec(proof, at, 2 * nc), vec(proof, at + 2 * nc, nc + nj), vec(proof, at + 3 * nc + nj, LEVELS)
+    at += 3 * nc + nj + LEVELS
+    work, code = vec(proof, at, layout[TAPE_WORK]), ivec(layout, layout[TAPE], layout[TAPE_SIZE])
+    numbers = vec(model.par, layout[TAPE_NUMBERS], model.par.shape[0] - layout[TAPE_NUMBERS])
+    for i in range(nq):
+        speed[i] = 0.0
+        for j in range(n):
+            speed[i] = larger(speed[i], FASTER * abs(Q_dot[j * nq + i]))
+    scan[0] = 0.0  # the factors of the nodes are not known yet
+    s_0, top, boxes = 0.0, 0, 0
+    ends[0] = limit
+    while top >= 0:
+        s_1 = ends[top]
+        middle, reach = 0.5 * (s_0 + s_1), 0.5 * (s_1 - s_0) * h
+        weigh(c, middle, scan)
+        combine(vec(scan, n, n), Q, vec(low, 1, nq))
+        low[0], high[0] = t + s_0 * h, t + s_1 * h
+        for i in range(nq):
+            place = low[1 + i]
+            low[1 + i], high[1 + i] = place - reach * speed[i], place + reach * speed[i]
+        enclose(code, numbers, model.par, low, high, work, bounds)
+        boxes += 1
+        proven = True
+        for k in range(nc):
+            proven = proven and (index[k] == SLIP or index[k] == STICK or bounds[2 * k] > -slack)
+        if not proven and s_1 - s_0 > FINEST and boxes < MOST_BOXES and top + 1 < LEVELS:
+            top += 1
+            ends[top] = middle
+            continue
+        if not proven:
+            weigh(c, s_1, scan)
+            combine(vec(scan, n, n), Q, vec(low, 1, nq))
+            model.gap(t + s_1 * h, vec(low, 1, nq), model.par, g)
+            for k in range(nc):
+                if index[k] != SLIP and index[k] != STICK and g[k] < -slack and s_1 < limit:
+                    found[0] = k
+                    weigh(c, s_0, scan)
+                    combine(vec(scan, n, n), Q, vec(low, 1, nq))
+                    model.gap(t + s_0 * h, vec(low, 1, nq), model.par, g)
+                    return closing_place(model, c, t, h, s_0, s_1, g[k], Q, V, k, slack, scan)
+        s_0 = s_1
+        top -= 1
+    return NONE
