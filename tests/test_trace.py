@@ -16,8 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.linalg import norm as imported_norm
-from scipy import sparse, special
-from scipy.interpolate import Akima1DInterpolator, CubicSpline, PchipInterpolator, make_interp_spline
+from scipy import signal, sparse, special
+from scipy.interpolate import (
+    Akima1DInterpolator,
+    CubicSpline,
+    InterpolatedUnivariateSpline,
+    PchipInterpolator,
+    interp1d,
+    make_interp_spline,
+)
 
 from saltus.compile.trace import (
     HELPERS,
@@ -240,6 +247,19 @@ FUNCTIONS = {
         CubicSpline(KNOTS, VALUES, extrapolate=False)(q[:2] / 2),
         CUBIC(9 * q, extrapolate="periodic"),
         PchipInterpolator(KNOTS, VALUES, extrapolate=True)(9 * q),
+    ],
+    "waves of scipy": lambda q: [
+        signal.square(9 * q),
+        signal.square(9 * q, 0.3),
+        signal.sawtooth(9 * q),
+        signal.sawtooth(9 * q[0], 0.4),
+    ],
+    "divmod": lambda q: [*divmod(q[1], 0.3), *divmod(1.75, q[0])],
+    "lines of scipy": lambda q: [
+        interp1d(KNOTS, VALUES)(q),
+        interp1d(KNOTS, VALUES, fill_value="extrapolate")(3 * q),
+        interp1d(KNOTS, VALUES, bounds_error=False, fill_value=(-2.5, 3.5))(3 * q),
+        InterpolatedUnivariateSpline(KNOTS, VALUES)(2 * q),
     ],
     "cubic spline": lambda q: [CUBIC(q), CUBIC(2 * q), CUBIC(q, 1), CUBIC.derivative()(q)],
     "periodic spline": lambda q: PERIODIC(3 * q),

@@ -131,6 +131,12 @@ class Expr:
         other = self.graph.lift(other)
         return NotImplemented if other is None else self.graph.floor_divide(other, self)
 
+    def __divmod__(self, other: Any) -> tuple[Expr, Expr]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Expr, Expr]:
+        return other // self, other % self
+
     def __pow__(self, other: Any) -> Expr:  # unlifted: whole exponents and 1/2 stay literal
         return NotImplemented if isinstance(other, np.ndarray) else self.graph.power(self, other)
 

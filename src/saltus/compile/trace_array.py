@@ -193,14 +193,21 @@ def apply_function(function: Any, args: Sequence[Any], options: dict[str, Any]) 
         return _full(args[0] if args else options["shape"], math.nan)  # not what the memory happened to hold
     if not has_tracer(args) and not has_tracer(options):
         return tracer_array(function(*as_numbers(args), **as_numbers(options)))
-    handler = _handlers().get(function)
+    handler = _handler(function)
     if handler is None:
         raise Untraceable(f"{full_name(function)} cannot be traced")
     return handler(*args, **options)
 
 
 def handled(function: Any) -> bool:
-    return function in _handlers()
+    return _handler(function) is not None
+
+
+def _handler(function: Any) -> Any:
+    found = _handlers().get(function)
+    if found is None and (getattr(function, "__module__", None) or "").startswith("scipy.signal"):
+        found = {"square": _square_wave, "sawtooth": _sawtooth}.get(function.__name__)  # scipy is not imported here
+    return found
 
 
 @functools.cache
@@ -319,6 +326,23 @@ def _piecewise(x, conditions, functions, *args, **options):
     for condition, function in zip(conditions, functions, strict=False):
         result = _where(condition, value(function), result)
     return result
+
+
+def _square_wave(t, duty=0.5):
+    """scipy.signal.square: +1 in the first part of a turn, then -1."""
+    turned = np.remainder(as_operand(t), 2 * math.pi)
+    return _where((duty < 0) | (duty > 1), math.nan, _where(turned < duty * 2 * math.pi, 1.0, -1.0))
+
+
+def _sawtooth(t, width=1):
+    """scipy.signal.sawtooth: from -1 up to +1 in the first part of a turn, then back."""
+    turned = np.remainder(as_operand(t), 2 * math.pi)
+    if has_tracer(width) or not 0 < width <= 1:
+        raise Untraceable("scipy.signal.sawtooth: only a fixed width in (0, 1] can be traced")
+    rising = turned / (math.pi * width) - 1
+    if width == 1:
+        return rising
+    return _where(turned < width * 2 * math.pi, rising, (math.pi * (width + 1) - turned) / (math.pi * (1 - width)))
 
 
 def _sinc(x):

@@ -114,7 +114,27 @@ def as_spline(graph: Graph, value: Any) -> Spline | None:
         return Spline(graph, value)
     if isinstance(value, interpolate.BSpline) and value.c.ndim == 1:
         return Spline(graph, _increasing(interpolate.PPoly.from_spline(value)), value)
+    if isinstance(value, interpolate.UnivariateSpline) and value.ext == 0:
+        return Spline(graph, _increasing(interpolate.PPoly.from_spline(value._eval_args)), value)
+    if isinstance(value, interpolate.interp1d) and np.ndim(value.y) == 1 and value._kind == "linear":
+        slopes = np.diff(value.y) / np.diff(value.x)
+        return Lines(graph, interpolate.PPoly(np.array([slopes, value.y[:-1]]), value.x), value)
     return None
+
+
+class Lines(Spline):
+    """interp1d of scipy: straight lines, and outside of the table what it was told."""
+
+    def _value(self, x: Any, offset: int, nu: int, extrapolate: Any) -> Expr:
+        value, graph = super()._value(x, offset, nu, True), self._graph
+        if isinstance(self._origin.fill_value, str):  # "extrapolate"
+            return value
+        n = self._spline.c.shape[1]
+        below, above = (
+            float(np.ravel(fill)[0]) for fill in (self._origin._fill_value_below, self._origin._fill_value_above)
+        )
+        value = graph.where(graph.less(x, graph.parameter(offset)), below, value)
+        return graph.where(graph.less(graph.parameter(offset + n), x), above, value)
 
 
 def _increasing(polynomial: Any) -> Any:
