@@ -11,7 +11,8 @@ import pytest
 
 import saltus as sl
 from saltus.compile import paths
-from saltus.compile.trace import Trace, Untraceable, differentiate, emit, interpreted
+from saltus.compile.effects import is_free_of_effects
+from saltus.compile.trace import Trace, Untraceable, differentiate, emit, interpreted, operation_count
 from saltus.model import compile_model
 
 
@@ -111,6 +112,31 @@ def looped_over_contacts(t, q):
     return f
 
 
+STIFFNESS = 3.5
+
+
+def bumper(x, place):
+    if x < place:
+        return -STIFFNESS * (x - place)
+    return 0
+
+
+def side(x):
+    return 1 if x > 0.25 else 0
+
+
+def word(x):
+    return "left" if x < 0.5 else "right"
+
+
+def called_with_branches(t, q):
+    return sum(bumper(x * t, 0.25 * k) for k, x in enumerate([*q, *q, *q, *q])) + STIFFNESS * [2.5, t][side(q[0])]
+
+
+def called_with_words(t, q):
+    return q[0] / q[1] if word(q[1]) == "right" and q[1] > 0.5 else {"left": 1.5, "right": 2.5}[word(q[2])]
+
+
 def of_arrays(t, q):
     if np.any(q > 0.75) or (q < -0.75).all():
         return q
@@ -132,7 +158,8 @@ FUNCTIONS = {
     f.__name__: f
     for f in (
         window, chained, either, negated, ladder, early_and_nested, number_as_truth, chosen_by_python, searched,
-        windows_in_a_row, limited_again_and_again, looped_over_contacts, of_arrays,
+        called_with_branches, called_with_words, windows_in_a_row, limited_again_and_again, looped_over_contacts,
+        of_arrays,
     )
 } | {"object": Gate([0.5, 1.25])}  # fmt: skip
 BORDERS = [0.0, -0.0, 0.25, 0.5, -0.5, 0.75, 1.0, 1.2, 1.25, 1.5, 2.0, -0.75, 0.4, 0.2 + 0.1]
@@ -174,6 +201,30 @@ def test_ten_windows_have_as_many_outcomes_as_there_are_pieces_of_time(monkeypat
     monkeypatch.setattr(paths.Paths, "_follow", lambda *args: runs.append(1) or follow(*args))
     record(windows_in_a_row)
     assert len(runs) == 2 * 21 - 1  # each outcome twice, except for the first one
+
+
+def test_branches_of_called_functions_are_choices_of_their_own():
+    _, _, made = record(lambda t, q: sum(bumper(x - 0.1 * k, t) for k in range(12) for x in q))
+    assert operation_count([made[()]]) < 12 * 3 * 8
+
+
+def test_functions_that_leave_traces_are_not_run_on_their_own():
+    seen, table = [], np.array([1.5, 2.5])
+
+    def remembers(x):
+        seen.append(x)
+        return x
+
+    def fills(x):
+        table[0] = 2.5
+        return x
+
+    def has_default(x, memory=[]):  # noqa: B006  what is to be noticed
+        return x
+
+    assert is_free_of_effects(bumper) and is_free_of_effects(side) and is_free_of_effects(lambda x: bumper(x, 0.5))
+    for function in (remembers, fills, has_default, Latch.__call__, lambda x: remembers(x)):
+        assert not is_free_of_effects(function)
 
 
 def test_derivatives_are_those_of_the_branch():

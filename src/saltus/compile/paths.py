@@ -52,10 +52,13 @@ class Decision:
 
 
 class Paths:
-    """All runs of one function: what is decided on the present path and what follows from it."""
+    """All runs of one function: what is decided on the present path and what follows from it.
 
-    def __init__(self, graph: Graph):
-        self._graph = graph
+    around: the paths of the function that calls this one, whose answers hold here too.
+    """
+
+    def __init__(self, graph: Graph, around: Paths | None = None):
+        self._graph, self._around = graph, around
         self._decisions: list[Decision] = []
         self._asked = 0
         self._pairs: dict[tuple[int, int], int] = {}  # indices of two nodes, the smaller first -> how they can stand
@@ -66,7 +69,22 @@ class Paths:
         self._refusal: Untraceable | None = None
 
     # ---- runs
-    def run(self, first: Callable[[], Any], again: Callable[[], Any]) -> Any:
+    def within(self, call: Callable[[], Any]) -> Any:
+        """Return the joined result of a function without side effects that this path calls.
+
+        Ten contacts with one branch each then have ten choices, not a thousand paths. Where it cannot be joined by
+        itself (it returns a word, or a whole number that may count something) its branches are those of this path.
+        """
+        inner = self._graph.paths = Paths(self._graph, self)
+        try:
+            return inner.run(call, None)
+        except Untraceable:
+            self._graph.paths = self
+            return call()
+        finally:
+            self._graph.paths = self
+
+    def run(self, first: Callable[[], Any], again: Callable[[], Any] | None) -> Any:
         """Return the joined result of all paths.
 
         Parameters
@@ -75,19 +93,23 @@ class Paths:
             Calls the function, every time with what earlier calls may have left behind.
         again
             Calls the function as if nobody had called it before; where both differ, the function keeps a memory.
+            None if the function is known to have none.
         """
         waiting: list[Any] = []  # results of yes, whose decisions are being answered by no
         count = 1
         while True:
             result = self._follow(first)
-            if count > 1 and not _same(result, self._follow(again)):
+            if count > 1 and again is not None and not _same(result, self._follow(again)):
                 raise Untraceable(
                     "the function keeps a memory between its calls, which its branches change; "
                     "it must depend on its arguments alone"
                 )
             while self._decisions and not self._decisions[-1].outcome:
                 decision = self._decisions.pop()
-                result = _join(self._graph, decision, waiting.pop(), result)
+                yes = waiting.pop()
+                if self._around is not None and isinstance(yes, int) and isinstance(result, int):
+                    raise Untraceable("a choice of whole numbers may stand for anything")
+                result = _join(self._graph, decision, yes, result)
             if not self._decisions:
                 return result
             waiting.append(result)
@@ -103,6 +125,9 @@ class Paths:
         """The result of the present path; decisions beyond those that are known are added."""
         self._asked, self._refusal = 0, None
         self._pairs, self._levels = {}, {}
+        if self._around is not None:
+            self._pairs = dict(self._around._pairs)
+            self._levels = {node: list(levels) for node, levels in self._around._levels.items()}
         self._used, self._next = set(), {}
         try:
             result = call()
@@ -210,7 +235,8 @@ class Paths:
         while at < len(places) and places[at] in self._used:
             at += 1
         if at == len(places):
-            places.append(make())
+            around = self._around
+            places.append(make() if around is None else around.place_of(values, make))
         self._next[key] = at + 1
         self._used.add(places[at])
         return places[at]
@@ -218,6 +244,8 @@ class Paths:
     def uses(self, place: int) -> None:
         """Note a constant that is known without asking: the next one of the same value is another one."""
         self._used.add(place)
+        if self._around is not None:
+            self._around.uses(place)
 
 
 def _mirrored(stands: int) -> int:

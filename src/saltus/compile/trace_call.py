@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from saltus.compile.effects import is_free_of_effects
 from saltus.compile.expression import UNARY, Expr, Untraceable, graph_of, has_tracer
 from saltus.compile.graph import Graph
 from saltus.compile.trace_array import (
@@ -35,6 +36,7 @@ UNREPEATABLE = frozenset({"numpy.random", "random", "secrets", "time"})  # a tra
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
 _ATOMS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_, Expr,
                     TracerArray, slice, range, type(...)})  # fmt: skip
+_SCALARS = frozenset({int, float, np.float64, Expr})
 
 
 def _root(module: str | None) -> str:
@@ -130,7 +132,19 @@ class StandIns:
                 new.cell_contents = self.wrap(old.cell_contents)
             except ValueError:
                 pass  # an empty cell stays empty
-        return made
+        return self._joining(made) if is_free_of_effects(function) else made
+
+    def _joining(self, made: types.FunctionType) -> Any:
+        """The function, whose branches are joined where it returns when it is called with scalars."""
+
+        @functools.wraps(made)
+        def call(*args, **options):
+            paths = self.graph.paths
+            if paths is None or options or not all(type(value) in _SCALARS for value in args) or not has_tracer(args):
+                return made(*args, **options)
+            return paths.within(lambda: made(*args))
+
+        return call
 
     def _outside(self, function: Any) -> Any:
         """A library function: numbers go through, expressions only where their meaning is known."""
