@@ -9,8 +9,8 @@ X_PTR, X_COL, X_POS   sparse rows of M^-1 W: all degrees of freedom that a row c
 EVENT_TABLE           direction (-1, 0, 1), terminal (0, 1) and has_reset (0, 1) of each of the NE events: those of the
                       user, then NS switching functions of the model, which fall through zero where their branch ends
 SWITCH_TABLE          place of its mode in `par` and kind of each of the NS switching functions (compile/switches.py)
-TAPE                  gaps of the contacts for interval arithmetic (compile/tape.py), TAPE_SIZE integers; its numbers stand
-                      at TAPE_NUMBERS of `par`, and it needs TAPE_WORK floats (0: there is none)
+TAPE                  gaps of the contacts for interval arithmetic (compile/tape.py), TAPE_SIZE integers; its numbers
+                      stand at TAPE_NUMBERS of `par`, and it needs TAPE_WORK floats (0: there is none)
 NOISE, HOLDING        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
                       (-1: there is none)
 """

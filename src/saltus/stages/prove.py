@@ -1,8 +1,8 @@
 """Proofs that nothing closes between the places at which gaps were sampled, by interval arithmetic.
 
 Samples see what is as wide as their distance. Where a gap may be anything (layout.WILD), bounds of it over boxes that
-the motion stays in (compile/interval.py) show that it stays open; a box that shows nothing is halved, until what is left
-is too short to matter, and there the gap itself is looked at. So a needle on a road is met, however thin it is.
+the motion stays in (compile/interval.py) show that it stays open; a box that shows nothing is halved, until what is
+left is too short to matter, and there the gap itself is looked at. So a needle on a road is met, however thin it is.
 """
 
 from __future__ import annotations
