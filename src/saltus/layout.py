@@ -27,7 +27,8 @@ RATE_IDENTITY = 32  # q_dot = v
 HAS_RETRACT = 64
 TANGENTIAL = 128  # a contact has tangential restitution
 POISSON = 256  # impacts by Poisson's law instead of Newton's
-F_STEADY = 512  # f depends on nothing
+F_STEADY = 512  # f is affine in q and v and depends on no time: between two values it hides nothing
+G_STRAIGHT = 2048  # gaps and joints are affine in q and t, made by arithmetic alone
 F_WILD = 1024  # f may do anything between two places where it was evaluated: it is looked at densely
 
 LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
