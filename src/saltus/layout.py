@@ -38,7 +38,8 @@ POISSON = 256  # impacts by Poisson's law instead of Newton's
 TRUSTED = 512  # f, gaps and rows are constant or linear in q and v: what is quiet stays quiet until the next event
 WILD = 1024  # some function may do between two places what cannot be told from its values there
 WAVES = 2048  # sines or cosines, of which the fastest phase is known
-F_STEADY = 4096  # f depends on nothing while its branches are held
+F_STEADY = 4096  # f is affine in q and v and depends on no time while its branches are held
+G_STRAIGHT = 8192  # gaps and joints are affine in q and t, made by arithmetic alone
 
 LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 

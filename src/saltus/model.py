@@ -20,6 +20,7 @@ import numpy as np
 from saltus import layout as lay
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
+from saltus.compile.expression import reachable
 from saltus.compile.modules import module_from
 from saltus.compile.nature import Kind, nature_of, phase_rate
 from saltus.compile.pin import pin
@@ -46,6 +47,7 @@ from saltus.profile import Profile
 from saltus.system import System
 from saltus.user_function import Unmarked, UserFunction, mark_of
 
+ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
@@ -345,7 +347,7 @@ class _Builder:
         for matrix in (K, C):
             if matrix is not None:
                 pattern = pattern | (matrix != 0.0)
-                f_flags &= ~(lay.F_FREE | lay.F_STEADY)
+                f_flags &= ~lay.F_FREE
         profile = Profile.of(pattern)
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
@@ -354,6 +356,8 @@ class _Builder:
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
+            # a slip has no gap
+            flags |= lay.G_STRAIGHT if self.arithmetic([x for x, n in (*gaps, *joint_gaps) if n > 0]) else 0
         flags |= self.nature()
         waves = self.waves()
         flags |= lay.WAVES if waves is not self.trace.zero else 0
@@ -537,9 +541,16 @@ class _Builder:
         for i, j in entries:
             pattern[i, j] = True
         flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0) | (lay.J_CONSTANT if constant else 0)
-        if nature_of(made, self.t, self.q, self.v, held=True).kind == Kind.CONSTANT:
+        if nature_of(made, self.t, self.q, self.v, held=True).kind <= Kind.LINEAR:
             flags |= lay.F_STEADY
         return made, entries, pattern, flags
+
+    def arithmetic(self, exprs) -> bool:
+        """Tell whether what moves in expressions is added and multiplied only; derivatives do not see steps."""
+        if any(isinstance(x, _OpaqueUse) for x in exprs):
+            return False
+        moving = [self.t, *self.q, *self.v]
+        return all(node.op in ARITHMETIC for node in reachable(exprs) if depends_on(node, moving))
 
     def linear(self, matrix, name: str) -> np.ndarray | None:
         if matrix is None:

@@ -1,9 +1,10 @@
 """A flight before it is handed on: places that are no nodes, at which it may still turn out to miss.
 
-Where forces and rows are constant, polynomials are exact and nothing is evaluated. Gaps that are curved or move are
-looked at in many places, because they cost little and a wall may be narrow; the equations of motion in few, because
-every look is an evaluation of the force, and in many only where the force is wild (layout.WILD). What misses is not
-handed on: the flight is made again, shorter.
+Where f is affine in the state, M constant and rows as well, nothing can hide between the nodes: what polynomials miss
+is in their last coefficients, which the estimate of the error sees. Gaps that are curved or move are looked at in many
+places, because they cost little and a wall may be narrow; the equations of motion in few, because every look is an
+evaluation of the force, and in many only where the force is wild (layout.WILD). What misses is not handed on: the
+flight is made again, shorter.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import ceil
 from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.polynomial import combine, lagrange_weights
-from saltus.layout import CONTACT_ROW, F_STEADY, FLAGS, M_CONSTANT, NC, NJ, NQ, NR, NV, W_CONSTANT, WILD
+from saltus.layout import CONTACT_ROW, F_STEADY, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV, WILD
 from saltus.record import FORCE_CALLS, INSIDE
 from saltus.stages import frame as frames
 from saltus.stages.frame import (
@@ -55,12 +56,12 @@ def inspect(model, settings, t, h, frame, record):
     )
     for i in range(FOUND_COUNT):
         header[INSIDE + i] = 0.0
-    straight = (flags & W_CONSTANT) != 0 or nc + nj == 0  # gaps are straight in q and t, their polynomials exact
+    straight = (flags & G_STRAIGHT) != 0 or nc + nj == 0  # polynomials of gaps are the gaps themselves
     held, turns = nj > 0 or marks[frames.HOLDING] == 1.0, False
     for k in range(nc):
         # friction in space turns with its slip, however constant everything else is
         turns = turns or layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k] == 3
-    exact = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
+    plain = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
     if settings[MISSES] == 0.0 or marks[frames.JAMMED_SET] == 1.0:
         return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
     share = h / span_of(settings)
@@ -68,7 +69,7 @@ def inspect(model, settings, t, h, frame, record):
     gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(FEW * share), 1.0)
     if (flags & WILD) != 0:
         forces = many
-    if exact:
+    if plain:
         forces = 0.0
     n = whole(marks[frames.NODES])
     c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
