@@ -25,6 +25,7 @@ from saltus.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
+from saltus.stages.begin import begin_slips
 from saltus.stages.hold import (
     AMBIGUOUS,
     CONTRADICT,
@@ -239,7 +240,7 @@ def take(model, t, q, v, rest, index, direction, candidate, a, r, u, powers, wor
     candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE. u:
     row velocities; slips in space that are not faster than `rest` have the direction that was decided, not their own.
     """
-    layout, status = model.layout, 0
+    layout, status, begun = model.layout, 0, 0
     for c in range(layout[NC]):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
         for i in range(row + 1, end):
@@ -253,6 +254,13 @@ def take(model, t, q, v, rest, index, direction, candidate, a, r, u, powers, wor
         if status != 0:
             break
         changed = False
+        if iwork[AMBIGUOUS] == 1 and begun == 0:
+            # directions of slips that begin together belong to the split
+            begun = 1
+            if begin_slips(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record) == 1:
+                if lawful(model, index, r, powers, iwork) == 1:
+                    break
+            continue
         if lawful(model, index, r, powers, iwork) == 1:
             if iwork[AMBIGUOUS] == 0 or held_back(model, index, direction, candidate, a, powers, work) == 0:
                 break

@@ -47,9 +47,15 @@ def split_work(layout) -> int:
     return int(interpreted(split_size)(layout))
 
 
-def split_iwork(layout) -> int:
+@unit(I(J), small=True)
+def split_integers(layout):
     """Return the integers that `admit` needs."""
-    return 3 * int(layout[NC])
+    return 3 * layout[NC]
+
+
+def split_iwork(layout) -> int:
+    """Return the same for plans."""
+    return int(interpreted(split_integers)(layout))
 
 
 @unit(F(J, J), small=True)
