@@ -29,12 +29,12 @@ from saltus.stages.hold import COUNT, HOLD_INTEGERS, REDUNDANT, UNHELD, accelera
 
 NOTHING_BEGINS = 1e-12  # of the accelerations before reactions: less than that moves nothing
 PLANE = 2  # numbers of a direction
-FINEST = 1e-11  # of the accelerations without friction: last e
+FINEST = 1e-12  # of the accelerations without friction: last e
 FINER = 0.1  # from one e to the next
 SETTLED = 0.3  # change of a direction after which e becomes smaller
 FOUND_DIRECTIONS = 1e-9  # change of directions at the last e that ends the search
 FITTING, FITTING_AT_LAST = 1e-13, 1e-5  # change of directions that ends the polishing; that it may end with
-MOST_SEARCHED, MOST_POLISHED = 80, 12  # iterations
+MOST_SEARCHED, MOST_AT_FINEST, MOST_POLISHED = 80, 6, 12  # iterations
 INSIDE = 0.99  # of the way of friction to the border of its cone
 TURNS_AROUND = 1.0 - 1e-3  # |d|: what is below at the last e sticks
 
@@ -64,6 +64,17 @@ def may_begin(model, index, direction, candidate, contact):
     held = index[contact] == SLIP or index[contact] == STICK
     begins = held and rows > 1 and direction[2 * layout[NC] + contact] == 1.0 and candidate[contact] != MUST_SLIP
     return 1 if begins and model.constants[LAW_FLOATS * contact + 1] > 0.0 else 0
+
+
+@unit(I(MODEL, J, A, J))
+def begin_together(model, index, direction, candidate):
+    """Return 1 where two contacts or more begin to slip in space: their directions need not be the same."""
+    layout, count = model.layout, 0
+    for c in range(layout[NC]):
+        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c]
+        if rows > PLANE and index[c] == SLIP and may_begin(model, index, direction, candidate, c) == 1:
+            count += 1
+    return 1 if count > 1 else 0
 
 
 @unit(F(MODEL, I, F, A, A, A), small=True)
@@ -205,10 +216,11 @@ def bend(model, contact, column, eta, s, direction, turned, work):
     return 0
 
 
-@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, A, J, RECORD))
-def begin_slips(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, A, J, RECORD))
+def begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record):
     """Find which of the contacts that may begin to slip do so, and in which directions; 1 where that was possible.
 
+    in      turning: whether a contact around which a body turns may stick
     in/out  index, direction: see `may_begin`; the others stay as they are
     out     a, r, u, powers: as of `accelerate`
     """
@@ -220,7 +232,7 @@ def begin_slips(model, t, q, v, index, direction, candidate, a, r, u, powers, wo
         kept[PLANE * nc + c] = index[c]
         for i in range(PLANE):
             kept[PLANE * c + i] = direction[2 * c + i]
-    found = search(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record)
+    found = search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record)
     if found == 1:
         return 1
     for c in range(nc):
@@ -230,8 +242,8 @@ def begin_slips(model, t, q, v, index, direction, candidate, a, r, u, powers, wo
     return 0
 
 
-@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, A, J, RECORD))
-def search(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, A, J, RECORD))
+def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record):
     """Do what `begin_slips` says, but leave index and direction as they are where it is not possible."""
     layout = model.layout
     nv, nc, at = layout[NV], layout[NC], hold_size(layout)
@@ -239,7 +251,7 @@ def search(model, t, q, v, index, direction, candidate, a, r, u, powers, work, i
     for c in range(nc):
         if may_begin(model, index, direction, candidate, c) == 1:
             index[c], direction[2 * c], direction[2 * c + 1] = SLIP, 0.0, 0.0
-    fine, finest = 0.0, 0.0
+    fine, finest, last = 0.0, 0.0, 0
     for k in range(MOST_SEARCHED):
         if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, iwork, record) != 0:
             return 0
@@ -255,8 +267,10 @@ def search(model, t, q, v, index, direction, candidate, a, r, u, powers, work, i
         turned = improve(model, index, direction, candidate, fine, a, r, y, work, iwork)
         if turned < 0.0 or not turned < 1e300:
             return 0
-        if turned <= FOUND_DIRECTIONS and fine <= finest:
-            break
+        if fine <= finest:
+            last += 1
+            if turned <= FOUND_DIRECTIONS or last == MOST_AT_FINEST:
+                break
         if turned <= SETTLED:
             fine = larger(FINER * fine, finest)
     # what turns around a contact leaves it in its place
@@ -264,7 +278,7 @@ def search(model, t, q, v, index, direction, candidate, a, r, u, powers, work, i
         if may_begin(model, index, direction, candidate, c) == 0:
             continue
         length = sqrt(direction[2 * c] ** 2 + direction[2 * c + 1] ** 2)
-        if length < TURNS_AROUND:
+        if length < TURNS_AROUND and turning == 1:
             index[c] = STICK
         for i in range(2):
             direction[2 * c + i] /= larger(length, 1e-300)

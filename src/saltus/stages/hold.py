@@ -33,7 +33,7 @@ from saltus.layout import (
 from saltus.profile import factor, solve, solve_row
 from saltus.reaction import row_add, row_dot, slide
 from saltus.record import FORCE_CALLS
-from saltus.stages.split import admit, relaxation, split_integers, split_size
+from saltus.stages.split import RELAXED, admit, split_integers, split_size
 from saltus.status import Status
 
 CONTRADICT = int(Status.JOINTS_CONTRADICT)
@@ -323,7 +323,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
             for m in range(missing):
                 for k in range(n):
                     directions[m * n + pivots[n + k]] = left[n + m * n + k]
-            relaxed = relaxation(layout, index) * powers[LOAD]
+            relaxed = RELAXED * powers[LOAD]
             margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, split, isplit)
             powers[MARGIN] = smaller(margin, powers[LOAD])
             iwork[AMBIGUOUS] = moves(layout, X, rows, n, missing, directions, scale, column, f)
