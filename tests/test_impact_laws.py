@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saltus as sl
-from saltus import problems
+from saltus import expansion, problems
 from saltus.cli.summary import summary
 from saltus.compile.seam import interpreted
+from saltus.compile.types import Contacts
 from saltus.errors import ModelError, SettingError
 from saltus.laws import poisson as poisson_law
 
@@ -372,6 +373,41 @@ def test_the_law_of_the_expansion_is_solved_block_by_block():
         project(rows, mu, floor, pulled)
         worst = max(worst, np.abs(P - pulled[:rows]).max() / np.linalg.norm(b))
     assert worst < 1e-10
+
+
+@pytest.mark.parametrize("seed", [9, 27, 31, 59])
+def test_an_expansion_that_sweeps_would_solve_slowly_is_solved_at_once(seed):
+    """Corners of a box in space: the law is checked as it is written, and sweeps alone come to the same velocities."""
+    rng = np.random.default_rng(seed)
+    halves, mu, corners = rng.uniform(0.1, 0.5, 3), rng.uniform(0.5, 1.0), int(rng.integers(2, 5))
+    inverse = np.r_[1.0, 1.0, 1.0, 3.0 / (np.square(halves).sum() - np.square(halves))]
+    W = []
+    for signs in list(itertools.product((-1.0, 1.0), repeat=2))[:corners]:
+        arm = halves * [*signs, -1.0]
+        W += [np.r_[axis, np.cross(arm, axis)] for axis in np.eye(3)[[2, 0, 1]]]
+    W, n = np.array(W), 3 * corners
+    b, floor = W @ rng.normal(size=6), np.abs(rng.normal(size=corners)) * 0.3 * (rng.random(corners) < 0.7)
+    columns, rows = np.tile(np.arange(6), n), np.array([[6 * i, 6 * i + 6] * 2 for i in range(n)]).ravel()
+    blocks = np.array([[2, 3 * k, 3] for k in range(corners)]).ravel()
+    contacts = Contacts(
+        6, blocks, rows, columns, W.ravel(), columns, (W * inverse).ravel(), b, np.full(corners, mu)
+    )  # fmt: skip
+    expand, ends = interpreted(expansion.expand), []
+    for room in (n * (2 * n + 6) + corners + 15, 0):  # without room Newton's method does nothing
+        P, u, info = np.zeros(n), np.zeros(n), np.zeros(2)
+        P[::3] = floor
+        assert expand(contacts, floor, P, u, info, np.zeros(12 + 9 * corners + 9), np.zeros(room)) == 0
+        ends.append((u, info[1]))
+        assert np.abs(W @ (inverse * (W.T @ P)) + b - u).max() <= 1e-13 * np.abs(b).max()
+        normal, size = P[::3], np.abs(b).max()
+        friction, slip = P.reshape(-1, 3)[:, 1:], u.reshape(-1, 3)[:, 1:]
+        assert np.all(normal >= floor) and np.all(u[::3] >= -1e-11 * size)
+        assert np.abs((normal - floor) * u[::3]).max() <= 1e-11 * size**2
+        assert np.all(np.linalg.norm(friction, axis=1) <= mu * normal * (1.0 + 1e-12))
+        lost = -(friction * slip).sum(axis=1)
+        assert np.abs(lost - mu * normal * np.linalg.norm(slip, axis=1)).max() <= 1e-11 * size**2
+    assert ends[0][1] <= expansion.FIRST_SWEEPS < ends[1][1]
+    assert np.abs(ends[0][0] - ends[1][0]).max() <= 1e-9 * np.abs(b).max()
 
 
 # ---- what is refused

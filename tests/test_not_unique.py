@@ -152,9 +152,12 @@ def test_a_beam_on_three_feet_tips_as_on_the_two_outer_ones():
         assert admissible(sol)
 
 
-def table(order, *, yaw: bool):
-    """A table on four legs, q = (x, y, yaw, z, roll, pitch), small tilts; with `yaw` it slides and turns."""
-    legs, mu, height = np.array([[-1.0, -0.6], [1.0, -0.6], [1.0, 0.6], [-1.0, 0.6]])[order], 0.3, 0.3
+LEGS = np.array([[-1.0, -0.6], [1.0, -0.6], [1.0, 0.6], [-1.0, 0.6]])
+
+
+def table(order, wrench=lambda t: [0.0, 0.0, 0.0], height: float = 0.3):
+    """A table on four legs, q = (x, y, yaw, z, roll, pitch), small tilts, pushed along x and y and turned."""
+    legs, mu = LEGS[order], 0.3
 
     def leg(x, y):
         def slip(t, q, v):
@@ -163,22 +166,78 @@ def table(order, *, yaw: bool):
 
         return sl.Contact(lambda q: q[3] + y * q[4] - x * q[5], mu=mu, slip=slip)
 
-    push = 0.0 if yaw else 4.0
     return sl.System(
         M=[2.0, 2.0, 0.5, 2.0, 0.4, 0.4],
-        f=lambda t, q, v: [push * t, 0.0, 0.0, -2.0 * GRAVITY, 0.0, 0.0],
+        f=lambda t, q, v: [*wrench(t), -2.0 * GRAVITY, 0.0, 0.0],
         contacts=[leg(x, y) for x, y in legs],
     )
 
 
 def test_a_table_that_slides_and_yaws_does_not_depend_on_the_order_of_its_legs_and_is_marked():
     start = (0.0, 1.5), np.zeros(6), [2.0, 0.5, 3.0, 0.0, 0.0, 0.0]
-    sols = [sl.solve(table(order, yaw=True), *start, tol=1e-6) for order in ([0, 1, 2, 3], [2, 0, 3, 1])]
+    sols = [sl.solve(table(order), *start, tol=1e-6) for order in ([0, 1, 2, 3], [2, 0, 3, 1])]
     assert np.abs(sols[0].q[-1] - sols[1].q[-1]).max() <= 1e-7
     for sol in sols:
         assert sol.events["kind"][0] == "not unique" and np.abs(sol.v[-1]).max() <= 1e-12
         assert admissible(sol, 0.3)
         assert np.abs(sol.energy.defect).max() <= 1e-8 * sol.energy.kinetic[0]
+
+
+def slips_of_legs(q, v):
+    """Slip velocities of the legs of a table that stays level, (..., 4, 2)."""
+    cos, sin = np.cos(q[..., 2, None]), np.sin(q[..., 2, None])
+    along, across = cos * LEGS[:, 0] - sin * LEGS[:, 1], sin * LEGS[:, 0] + cos * LEGS[:, 1]
+    return np.stack([v[..., 0, None] - across * v[..., 2, None], v[..., 1, None] + along * v[..., 2, None]], axis=-1)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_legs_that_begin_to_slip_in_different_directions_move_as_friction_of_known_loads_lets_them(name):
+    """Without height all legs carry the same, so that accelerations are those that make a convex function least."""
+    from scipy.integrate import solve_ivp
+    from scipy.optimize import minimize
+
+    scheme, allowed = SCHEMES[name]
+    wrench, masses, bound, tol = np.array([5.0, 2.0, 5.0]), np.array([2.0, 2.0, 0.5]), 0.3 * 2.0 * GRAVITY / 4.0, 1e-7
+
+    def power(a):
+        speeds = np.linalg.norm(slips_of_legs(np.zeros(3), a), axis=-1)
+        return 0.5 * a @ (masses * a) - wrench @ a + bound * speeds.sum()
+
+    def motion(t, y):
+        q, v = y[:3], y[3:]
+        slip = slips_of_legs(q, v)
+        force = -bound * slip / np.linalg.norm(slip, axis=-1, keepdims=True)
+        arms = slips_of_legs(q, np.array([0.0, 0.0, 1.0]))
+        return np.r_[v, (wrench + np.array([*force.sum(axis=0), (force * arms).sum()])) / masses]
+
+    begins, ahead = minimize(power, wrench / masses, method="BFGS", options={"gtol": 1e-11}).x, 1e-7
+    exact = solve_ivp(
+        motion, (ahead, 0.8), np.r_[0.5 * ahead**2 * begins, ahead * begins], rtol=1e-11, atol=1e-14, method="DOP853"
+    )
+    sol = sl.solve(
+        table([0, 1, 2, 3], lambda t: wrench, 0.0), (0.0, 0.8), np.zeros(6), np.zeros(6), tol=tol, scheme=scheme
+    )
+    assert np.abs(sol.q[-1, :3] - exact.y[:3, -1]).max() <= 2.0 * allowed * tol
+    assert np.abs(sol.v[-1, :3] - exact.y[3:, -1]).max() <= 5.0 * allowed * tol
+
+
+def test_a_table_that_is_pushed_and_turned_ever_harder_slips_against_its_friction_in_any_order_of_its_legs():
+    sols = [
+        sl.solve(table(order, lambda t: [6.0 * t, -3.0 * t, 5.0 * t]), (0.0, 1.2), np.zeros(6), np.zeros(6), tol=1e-6)
+        for order in ([0, 1, 2, 3], [2, 0, 3, 1])
+    ]
+    assert np.abs(sols[0].q[-1] - sols[1].q[-1]).max() <= 1e-7 and np.abs(sols[0].v[-1, :3]).min() > 0.01
+    for sol in sols:
+        assert admissible(sol, 0.3, share=1e-6)
+        assert np.abs(sol.energy.defect).max() <= 1e-8 * sol.energy.kinetic[-1]
+    sol = sols[0]
+    assert "not unique" in sol.events["kind"] and set(sol.events["kind"]) <= {"slip", "not unique"}
+    begin = sol.events["t"][-1]
+    t = np.random.default_rng(5).uniform(begin + 1e-3, 1.2, 200)
+    slip, r = slips_of_legs(sol(t).q, sol(t).v), np.asarray(sol.force_at(t)).reshape(200, 4, 3)
+    slip -= 0.3 * np.stack([sol(t).v[:, 5], -sol(t).v[:, 4]], axis=-1)[:, None]
+    lost = -(r[..., 1:] * slip).sum(axis=-1)
+    assert np.abs(lost - 0.3 * r[..., 0] * np.linalg.norm(slip, axis=-1)).max() <= 1e-4 * lost.max()
 
 
 def test_a_particle_in_a_narrow_wedge_stays_while_it_can_and_says_that_it_need_not():

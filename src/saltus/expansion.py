@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import handle, ivec, larger, unit, vec
-from saltus.compile.types import CONTACTS, REACT, A, Contacts, I
+from saltus.compile.seam import handle, ivec, larger, mat, unit, vec
+from saltus.compile.types import CONTACTS, REACT, A, B, Contacts, F, I
+from saltus.contact.semismooth_newton import ROUNDING, SINGULAR, eliminate, scaled
 from saltus.laws.poisson import project as project_expansion
 from saltus.laws.poisson import solve as solve_expansion
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, NX, W_COL, X_COL
@@ -18,6 +19,10 @@ SAME = 1e-13  # of the velocities: differences that are rounding
 EXPANDED, ACCEPTED = 1e-12, 1e-8  # residual that the sweeps aim for, and with which they may end
 MOST_SWEEPS, LOOK = 20_000, 10  # sweeps in all, and between two residuals
 PATIENCE = 200  # exact sweeps in which the residual must at least halve
+FIRST_SWEEPS = 40  # after which Newton's method takes over: a corner that rests makes sweeps slow
+NEWTON_STEPS, HALVINGS = 60, 12  # of Newton's method, and of one of its steps
+NEWTON_TARGET = 1e-14  # scaled error with which it ends
+ENOUGH, FORMER = 1e-4, 0.85  # decrease that a step must bring, weight of former errors in their mean
 
 
 @unit(REACT)
@@ -115,7 +120,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     for k in range(nb):
         P_e[blocks[3 * k + 1]] = floor[k]
     if frictional:
-        status = expand(contacts, floor, P_e, u_e, info, sweep_work)
+        status = expand(contacts, floor, P_e, u_e, info, sweep_work, room)
         if status != 0:
             return status
     else:
@@ -168,12 +173,116 @@ def raised(contacts, P, u, work):
     return 0
 
 
-@unit(I(CONTACTS, A, A, A, A, A))
-def expand(contacts, floor, P, u, info, work):
+@unit(F(CONTACTS, A, B, A, A, A, B, A))
+def missed(contacts, b, D, floor, P, error, J, block):
+    """Write P - p(P - rho u), where p raises normal impulses to their floors and clips friction; return its norm.
+
+    The equations of contact/semismooth_newton.py for the set of the expansion, scaled as there.
+    out     error; J: the derivative with D + SINGULAR I, unless empty
+    work    block: 15 floats
+    """
+    n, norm = P.shape[0], 0.0
+    x, p, G = vec(block, 0, 3), vec(block, 3, 3), vec(block, 6, 9)  # G: derivative of p
+    for k in range(contacts.mu.shape[0]):
+        first, nr, trace, length = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0, 0.0
+        for r in range(nr):
+            trace += D[first + r, first + r]
+        rho = nr / trace if trace > 0.0 else 1.0
+        for r in range(nr):
+            u = b[first + r]
+            for j in range(n):
+                u += D[first + r, j] * P[j]
+            error[first + r], x[r] = rho * u, P[first + r] - rho * u
+            length += x[r] * x[r] if r > 0 else 0.0
+            for c in range(3):
+                G[3 * r + c] = 1.0 if r == c else 0.0
+        p[0] = larger(x[0], floor[k])
+        G[0] = 1.0 if p[0] == x[0] else 0.0
+        length, radius = sqrt(length), contacts.mu[k] * p[0]
+        slips = length >= radius
+        for r in range(1, nr):
+            s = x[r] / length if length > 0.0 else 0.0
+            p[r] = radius * s if slips else x[r]
+            for c in range(1, nr if slips else 0):
+                G[3 * r + c] = radius * (G[3 * r + c] - s * x[c] / length) / length if length > 0.0 else 0.0
+            G[3 * r] = contacts.mu[k] * s * G[0] if slips else 0.0
+        for r in range(nr):
+            error[first + r] -= p[r] - x[r]
+            norm += error[first + r] * error[first + r]
+            for j in range(n if J.shape[0] > 0 else 0):
+                total = 0.0
+                for c in range(nr):
+                    total += G[3 * r + c] * D[first + c, j]
+                J[first + r, j] = rho * total
+            for c in range(nr if J.shape[0] > 0 else 0):
+                J[first + r, first + c] += (1.0 if r == c else 0.0) - (1.0 - rho * SINGULAR) * G[3 * r + c]
+    return sqrt(norm)
+
+
+@unit(I(CONTACTS, A, A, A))
+def expand_at_once(contacts, floor, P, work):
+    """Improve the impulses of an expansion by Newton's method; they stay as they are where that does not help.
+
+    work    n (2 n + 6) + mu.shape[0] + 15 floats; where there are fewer, nothing is done
+    """
+    n, nb = P.shape[0], contacts.mu.shape[0]
+    if work.shape[0] < n * (2 * n + 6) + nb + 15 or work.shape[0] < contacts.nv:
+        return 0
+    unit_of, b, P_s, P_new, error, step = (
+        vec(work, 0, n),
+        vec(work, n, n),
+        vec(work, 2 * n, n),
+        vec(work, 3 * n, n),
+        vec(work, 4 * n, n),
+        vec(work, 5 * n, n),
+    )
+    low, block = vec(work, 6 * n, nb), vec(work, 6 * n + nb, 15)
+    at = 6 * n + nb + 15
+    D, J, none = mat(work, at, n, n), mat(work, at + n * n, n, n), mat(work, 0, 0, 0)
+    scaled(contacts, unit_of, b, D, vec(work, at + n * n, contacts.nv))
+    for k in range(nb):
+        low[k] = floor[k] / unit_of[contacts.blocks[3 * k + 1]]
+    for i in range(n):
+        P_s[i] = P[i] / unit_of[i]
+    begin = missed(contacts, b, D, low, P_s, error, none, block)
+    average, weight, norm = 0.0, 0.0, begin
+    for _ in range(NEWTON_STEPS):
+        norm, size = missed(contacts, b, D, low, P_s, step, J, block), 0.0
+        for i in range(n):
+            size += P_s[i] * P_s[i]
+        if norm <= larger(NEWTON_TARGET, ROUNDING * sqrt(size)) or not norm < 1e300:
+            break
+        weight = FORMER * weight + 1.0
+        average += (norm - average) / weight
+        eliminate(J, step)
+        share = 1.0
+        for halving in range(HALVINGS):
+            for i in range(n):
+                P_new[i] = P_s[i] - share * step[i]
+            norm = missed(contacts, b, D, low, P_new, error, none, block)
+            if norm <= (1.0 - ENOUGH * share) * average:
+                break
+            share = 0.5 * share if halving < HALVINGS - 2 else 1.0  # at last in full: it leads out of a corner
+        for i in range(n):
+            P_s[i] = P_new[i]
+    if not norm < begin:
+        return 0
+    for k in range(nb):
+        first, nr = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
+        for i in range(first, first + nr):
+            P[i] = unit_of[i] * P_s[i]
+        project_expansion(nr, contacts.mu[k], floor[k], vec(P, first, nr))
+    return 1
+
+
+@unit(I(CONTACTS, A, A, A, A, A, A))
+def expand(contacts, floor, P, u, info, work, idle):
     """Sweep over the contacts by the law of the expansion until its natural map is small (Gauss-Seidel).
 
+    What sweeps do not solve soon, Newton's method does; what it does not, more of them.
     in/out  P: start -> impulses of the expansion
     out     u: velocities after it; info: residual, sweeps
+    work    idle: the room of the contact solver, whose size is the solver's own
     """
     blocks, rows, W, X, b, mu = contacts.blocks, contacts.rows, contacts.W, contacts.X, contacts.b, contacts.mu
     nv, nb, n = contacts.nv, mu.shape[0], b.shape[0]
@@ -206,6 +315,8 @@ def expand(contacts, floor, P, u, info, work):
     rho, length = n / diagonal, sqrt(length)
     failed, still, exact, halved, before = 0, False, True, 0, 1e300
     for sweep in range(MOST_SWEEPS + 1):
+        if sweep == FIRST_SWEEPS:
+            expand_at_once(contacts, floor, vec(P, 0, n), idle)
         if sweep % LOOK == 0 or nb == 1 or still:
             raised(contacts, P, u, work)
             total = 0.0

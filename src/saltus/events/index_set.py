@@ -20,9 +20,8 @@ from saltus.status import Status
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
 # who takes part in the decision: the second slips in its given direction, the third is not held without a force
-# `decide` writes the fourth to a candidate that it lets stick although its force lies on the cone; the last two are of
-# stages/settle.py: one that may stick because it would slip backwards, one for which that was tried
-CANDIDATE, MUST_SLIP, UNTIED, ON_CONE, HELD_BACK, TRIED = 1, 2, 3, 4, 5, 6
+# `decide` writes the fourth to a candidate that it lets stick although its force lies on the cone
+CANDIDATE, MUST_SLIP, UNTIED, ON_CONE = 1, 2, 3, 4
 AT_REST = 1e-9  # acceleration of a row relative to the largest, those before reactions included, that counts as none
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 

@@ -18,6 +18,7 @@ from saltus.layout import (
 )
 from saltus.stages import frame as frames
 from saltus.stages.frame import ATOL, FOUND, PHASE_AT, RTOL, SPEED_SCALE, part, promised, remembered
+from saltus.stages.full_matrix import solve_dense
 from saltus.stages.galerkin_matrix import (
     factor_stages,
     renew,
@@ -52,7 +53,6 @@ from saltus.stages.interval import (
     closed_gap,
     move,
     propagate,
-    solve_dense,
 )
 from saltus.stages.tableau import END, FIRST, NODE, VECTORS
 

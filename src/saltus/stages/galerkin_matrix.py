@@ -22,6 +22,7 @@ from saltus.layout import (
 from saltus.profile import multiply, solve
 from saltus.stages import frame as frames
 from saltus.stages.frame import FOUND, part, remembered
+from saltus.stages.full_matrix import factor_dense
 from saltus.stages.galerkin_numbers import (
     FACTORED_FOR,
     FACTORED_H,
@@ -37,13 +38,7 @@ from saltus.stages.galerkin_numbers import (
     own,
     table_of,
 )
-from saltus.stages.interval import (
-    HOLD_AT,
-    LARGEST,
-    assemble,
-    factor_dense,
-    jacobians,
-)
+from saltus.stages.interval import HOLD_AT, LARGEST, assemble, jacobians
 from saltus.stages.tableau import END, FIRST
 
 MASS_STEP = 1e-6  # of central differences of the mass matrix

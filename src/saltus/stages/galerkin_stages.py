@@ -22,6 +22,7 @@ from saltus.profile import multiply
 from saltus.record import ITERATIONS
 from saltus.stages import frame as frames
 from saltus.stages.frame import ATOL, FOUND, POSITION_SCALE, RTOL, SPEED_SCALE, part, promised, remembered
+from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.galerkin_matrix import (
     factor_stages,
     renew,
@@ -59,10 +60,8 @@ from saltus.stages.interval import (
     LARGEST,
     MOST,
     assemble,
-    factor_dense,
     move,
     propagate,
-    solve_dense,
 )
 from saltus.stages.secant import carry, learn
 from saltus.stages.tableau import END, FIRST, NODE, POSITION, VECTORS, WEIGHT

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec
+from saltus.compile.seam import interpreted, ivec, larger, smaller, unit, vec
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import (
@@ -33,7 +33,7 @@ from saltus.layout import (
 from saltus.profile import factor, solve, solve_row
 from saltus.reaction import row_add, row_dot, slide
 from saltus.record import FORCE_CALLS
-from saltus.stages.split import admit, relaxation, split_iwork, split_size, split_work
+from saltus.stages.split import RELAXED, admit, split_integers, split_size
 from saltus.status import Status
 
 CONTRADICT = int(Status.JOINTS_CONTRADICT)
@@ -58,16 +58,28 @@ DISAGREEMENT = 1e-6
 COUNT, REDUNDANT, JAM, AMBIGUOUS, DISAGREE, HOLD_INTEGERS = range(6)
 
 
-def hold_work(layout) -> int:
+@unit(I(J), small=True)
+def hold_size(layout):
     """Return the floats that `accelerate` needs."""
-    nv, nr = int(layout[NV]), int(layout[NR])
-    own = 1 + int(layout[SIZE]) + int(layout[NW]) + int(layout[NX]) + 2 * nv + 7 * nr + 2 * nr * nr
-    return own + nr * nr + split_work(layout)
+    nv, nr = layout[NV], layout[NR]
+    own = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv + 7 * nr + 2 * nr * nr
+    return own + nr * nr + split_size(layout)
+
+
+def hold_work(layout) -> int:
+    """Return the same for plans."""
+    return int(interpreted(hold_size)(layout))
+
+
+@unit(I(J), small=True)
+def hold_integers(layout):
+    """Return the integers that `accelerate` needs."""
+    return HOLD_INTEGERS + 3 * layout[NR] + layout[NC] + split_integers(layout)
 
 
 def hold_iwork(layout) -> int:
-    """Return the integers that `accelerate` needs."""
-    return HOLD_INTEGERS + 3 * int(layout[NR]) + int(layout[NC]) + split_iwork(layout)
+    """Return the same for plans."""
+    return int(interpreted(hold_integers)(layout))
 
 
 @unit(J(J, J), small=True)
@@ -311,7 +323,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
             for m in range(missing):
                 for k in range(n):
                     directions[m * n + pivots[n + k]] = left[n + m * n + k]
-            relaxed = relaxation(layout, index) * powers[LOAD]
+            relaxed = RELAXED * powers[LOAD]
             margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, split, isplit)
             powers[MARGIN] = smaller(margin, powers[LOAD])
             iwork[AMBIGUOUS] = moves(layout, X, rows, n, missing, directions, scale, column, f)

@@ -34,6 +34,8 @@ from saltus.layout import (
 from saltus.profile import factor, multiply, solve
 from saltus.reaction import row_add, row_dot
 from saltus.record import ITERATIONS, JACOBIAN_CALLS
+from saltus.stages.begin import begin_iwork, begin_work
+from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.hold import (
     COUNT,
     HOLD_INTEGERS,
@@ -102,12 +104,13 @@ def interval_iwork(layout, n: int) -> int:
 
 def room_work(layout, contact_solver) -> int:
     """Return the floats for held rows, decisions, borders and projections, which share their place."""
-    return max(hold_work(layout) + int(layout[NQ]), decide_work(layout, contact_solver))
+    held = hold_work(layout) + max(int(layout[NQ]), begin_work(layout))
+    return max(held, decide_work(layout, contact_solver))
 
 
 def room_iwork(layout, contact_solver) -> int:
     """Return the integers of the same."""
-    return max(hold_iwork(layout), decide_iwork(layout, contact_solver))
+    return max(hold_iwork(layout) + begin_iwork(layout), decide_iwork(layout, contact_solver))
 
 
 @unit(I(A, F, A, A, A, A, I, I))
@@ -492,49 +495,6 @@ def turn_friction(model, index, direction, W, r, u, v, f):
             columns = layout[W_COL]
             for k in range(layout[layout[W_PTR] + row + i], layout[layout[W_PTR] + row + i + 1]):
                 f[layout[columns + k]] += W[k] * force
-    return 0
-
-
-@unit(I(A, I, J))
-def factor_dense(G, m, pivots):
-    """Replace a full matrix by its LU factors with row exchanges."""
-    for k in range(m):
-        best = k
-        for i in range(k + 1, m):
-            if abs(G[i * m + k]) > abs(G[best * m + k]):
-                best = i
-        pivots[k] = best
-        if best != k:
-            for j in range(m):
-                G[k * m + j], G[best * m + j] = G[best * m + j], G[k * m + j]
-        if not abs(G[k * m + k]) > 1e-300:
-            return NEWTON_STALLED
-        for i in range(k + 1, m):
-            G[i * m + k] /= G[k * m + k]
-            factor = G[i * m + k]
-            if factor != 0.0:
-                for j in range(k + 1, m):
-                    G[i * m + j] -= factor * G[k * m + j]
-    return 0
-
-
-@unit(I(A, A, J))
-def solve_dense(G, x, pivots):
-    """Solve with the factors of `factor_dense`, in place."""
-    m = x.shape[0]
-    for k in range(m):
-        p = pivots[k]
-        x[k], x[p] = x[p], x[k]
-    for i in range(m):
-        total = x[i]
-        for j in range(i):
-            total -= G[i * m + j] * x[j]
-        x[i] = total
-    for i in range(m - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, m):
-            total -= G[i * m + j] * x[j]
-        x[i] = total / G[i * m + i]
     return 0
 
 

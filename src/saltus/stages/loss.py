@@ -19,7 +19,7 @@ from saltus.stages.frame import FOUND, part, remembered
 from saltus.stages.hold import LOAD, MARGIN, accelerate, not_unique
 from saltus.stages.interval import HOLD_AT, LARGEST, REST
 from saltus.stages.settle import DECIDED
-from saltus.stages.split import RELAXED, relaxation
+from saltus.stages.split import RELAXED
 from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
@@ -103,7 +103,7 @@ def first_loss(model, settings, c, t, h, before, frame, iwork, record):
     at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (layout[NV] + nc) + nc
     now = not_unique(layout, ivec(iwork, at, iwork.shape[0] - at))
     load = remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
-    clear, unresolved = CLEAR * load, (ADMITTED + relaxation(layout, index)) * load
+    clear, unresolved = CLEAR * load, (ADMITTED + RELAXED) * load
     for k in range(nc):
         shared[k] = now[k]  # `margin_at` writes anew
     earlier, early_room, low, low_room = 0.0, 0.0, 0.0, 0.0
@@ -167,8 +167,6 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
             high, above, side = s, margin, -1
     way = larger(seen - high, NARROW)
     marks[frames.AHEAD] = smaller(BEYOND / larger(depth, 1e-300), FARTHEST_AHEAD) * way * h
-    if relaxation(model.layout, ivec(iwork, 0, model.layout[NC])) > RELAXED:
-        marks[frames.AHEAD] = 0.0  # it is clear already
     return high
 
 

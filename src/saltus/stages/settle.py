@@ -8,23 +8,22 @@ from saltus.compile.seam import ivec, larger, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
 from saltus.events.index_set import (
     CANDIDATE,
-    HELD_BACK,
     IMPULSIVE,
     MUST_SLIP,
     ON_CONE,
     OPEN,
     SLIP,
     STICK,
-    TRIED,
     UNTIED,
     decide,
 )
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, NX, SIZE
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
 from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
+from saltus.stages.begin import begin_slips, begin_together
 from saltus.stages.hold import (
     AMBIGUOUS,
     CONTRADICT,
@@ -32,7 +31,6 @@ from saltus.stages.hold import (
     JAM,
     JAMMED,
     MARGIN,
-    UNHELD,
     accelerate,
     not_unique,
     rest_speed,
@@ -42,7 +40,6 @@ from saltus.stages.interval import BY_STAGE, HOLD_AT, LARGEST, REST, STAGE_AT, c
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
 # index set is decided already
 RELEASING, BREAKING, LET_GO, DECIDED = -1, -2, -3, -4
-BACKWARDS = 1e-12  # of the accelerations before reactions: a slip that begins against its direction
 
 
 @unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
@@ -146,7 +143,7 @@ def settle(
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
         anyone = anyone or candidate[c] != 0
     if decided:
-        return take(model, t, q, v, slowest, index, direction, candidate, a, r, u, powers, room, iroom, record)
+        return take(model, t, q, v, slowest, 1, index, direction, candidate, a, r, u, powers, room, iroom, record)
     if not anyone:
         for c in range(nc):
             index[c] = OPEN
@@ -169,7 +166,7 @@ def settle(
     status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, iroom, record)
     if status != 0:
         return status
-    return take(model, t, q, v, slowest, index, direction, candidate, a, r, u, powers, room, iroom, record)
+    return take(model, t, q, v, slowest, 0, index, direction, candidate, a, r, u, powers, room, iroom, record)
 
 
 @unit(I(MODEL, J, A, A, J))
@@ -232,14 +229,15 @@ def hold_all(model, rest, candidate, u, index, direction):
     return 0
 
 
-@unit(I(MODEL, F, A, A, F, J, A, J, A, A, A, A, A, J, RECORD))
-def take(model, t, q, v, rest, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, F, I, J, A, J, A, A, A, A, A, J, RECORD))
+def take(model, t, q, v, rest, lost, index, direction, candidate, a, r, u, powers, work, iwork, record):
     """Write what acts under a decided index set; what it calls sticking but cannot hold slips after all.
 
+    lost: 1 where forces that are not unique were lost, so that slips begin without any acceleration to speak of;
     candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE. u:
     row velocities; slips in space that are not faster than `rest` have the direction that was decided, not their own.
     """
-    layout, status = model.layout, 0
+    layout, status, begun = model.layout, 0, 0
     for c in range(layout[NC]):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
         for i in range(row + 1, end):
@@ -252,40 +250,27 @@ def take(model, t, q, v, rest, index, direction, candidate, a, r, u, powers, wor
             continue
         if status != 0:
             break
-        changed = False
-        if lawful(model, index, r, powers, iwork) == 1:
-            if iwork[AMBIGUOUS] == 0 or held_back(model, index, direction, candidate, a, powers, work) == 0:
+        several = lost == 1 and begin_together(model, index, direction, candidate) == 1
+        if begun == 0 and (iwork[AMBIGUOUS] == 1 or several):
+            # directions of slips that begin together belong to the split; what a body turns around sticks if it can
+            begun, found = 1, 0
+            for turning in range(1, -1, -1):
+                found = begin_slips(
+                    model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record
+                )
+                if found == 0 or lawful(model, index, r, powers, iwork) == 1:
+                    break
+            if found == 1:
                 break
             continue
+        if lawful(model, index, r, powers, iwork) == 1:
+            break
+        changed = False
         for c in range(layout[NC]):
-            if (candidate[c] == ON_CONE or candidate[c] == HELD_BACK) and index[c] == STICK:
-                index[c], candidate[c], changed = SLIP, TRIED, True
+            if candidate[c] == ON_CONE and index[c] == STICK:
+                index[c], changed = SLIP, True
         if not changed:
             break
     for c in range(layout[NC]):
         direction[2 * layout[NC] + c] = 0.0
     return status
-
-
-@unit(I(MODEL, J, A, J, A, A, A))
-def held_back(model, index, direction, candidate, a, powers, work):
-    """Let contacts stick that were to begin a slip, but would go backwards; return how many.
-
-    Where accelerations are not unique, those of the split forces are others than those that decided the directions.
-    """
-    layout, count = model.layout, 0
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    W, zeta = vec(work, 1 + layout[SIZE], layout[NW]), vec(work, at + nr, nr)
-    for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        begins = index[c] == SLIP and end - row > 1 and direction[2 * nc + c] == 1.0 and candidate[c] != TRIED
-        if not begins or not model.constants[LAW_FLOATS * c + 1] > 0.0:
-            continue
-        forward = 0.0
-        for i in range(row + 1, end):
-            forward += (row_dot(layout, W, i, a) + zeta[i]) * direction[2 * c + i - row - 1]
-        if forward < -BACKWARDS * powers[UNHELD]:
-            index[c], candidate[c] = STICK, HELD_BACK
-            count += 1
-    return count

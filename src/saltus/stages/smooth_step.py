@@ -18,8 +18,9 @@ from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, NW, NX, RATE_IDENTITY, SIZE
 from saltus.reaction import row_add, row_dot
+from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.hold import POWERS, accelerate
-from saltus.stages.interval import HOLD_AT, KEPT, LARGEST, NEWTON, STAGE_AT, factor_dense, solve_dense
+from saltus.stages.interval import HOLD_AT, KEPT, LARGEST, NEWTON, STAGE_AT
 from saltus.stages.runge_kutta import rational, table
 from saltus.stages.tableau import STAGES as TABLE_STAGES
 from saltus.stages.tableau import lagrange, lagrange_integrals, node_places

@@ -21,10 +21,7 @@ from saltus.compile.types import MODEL, SPLIT, A, F, I, J, Split
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR
 
-# of the forces before reactions: how far laws are relaxed, so that rounding does not break them. Where feet begin to
-# slip in space, each in a direction of its own, these must be known better than the excess that moves them: contact
-# solvers are not as exact as that. The error of waiting is of second order.
-RELAXED, RELAXED_IN_SPACE = 1e-10, 1e-6
+RELAXED = 1e-10  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
 BARRIER = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
 INVOLVED = 1e-8  # component of a scaled unit direction: forces with less are unique
 STEEPER = 12.0  # factor by which the pull towards larger margins grows from one centre to the next
@@ -47,19 +44,15 @@ def split_work(layout) -> int:
     return int(interpreted(split_size)(layout))
 
 
-def split_iwork(layout) -> int:
+@unit(I(J), small=True)
+def split_integers(layout):
     """Return the integers that `admit` needs."""
-    return 3 * int(layout[NC])
+    return 3 * layout[NC]
 
 
-@unit(F(J, J), small=True)
-def relaxation(layout, index):
-    """Return by how much the laws are relaxed, over the forces before reactions."""
-    for c in range(layout[NC]):
-        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c]
-        if index[c] == STICK and rows == 3:
-            return RELAXED_IN_SPACE
-    return RELAXED
+def split_iwork(layout) -> int:
+    """Return the same for plans."""
+    return int(interpreted(split_integers)(layout))
 
 
 @unit(F(SPLIT, I, A), small=True)

@@ -1,0 +1,52 @@
+"""LU factors of small full matrices, stored row by row."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import unit
+from saltus.compile.types import A, I, J
+from saltus.status import Status
+
+NEWTON_STALLED = int(Status.NEWTON_STALLED)
+
+
+@unit(I(A, I, J))
+def factor_dense(G, m, pivots):
+    """Replace a full matrix by its LU factors with row exchanges."""
+    for k in range(m):
+        best = k
+        for i in range(k + 1, m):
+            if abs(G[i * m + k]) > abs(G[best * m + k]):
+                best = i
+        pivots[k] = best
+        if best != k:
+            for j in range(m):
+                G[k * m + j], G[best * m + j] = G[best * m + j], G[k * m + j]
+        if not abs(G[k * m + k]) > 1e-300:
+            return NEWTON_STALLED
+        for i in range(k + 1, m):
+            G[i * m + k] /= G[k * m + k]
+            factor = G[i * m + k]
+            if factor != 0.0:
+                for j in range(k + 1, m):
+                    G[i * m + j] -= factor * G[k * m + j]
+    return 0
+
+
+@unit(I(A, A, J))
+def solve_dense(G, x, pivots):
+    """Solve with the factors of `factor_dense`, in place."""
+    m = x.shape[0]
+    for k in range(m):
+        p = pivots[k]
+        x[k], x[p] = x[p], x[k]
+    for i in range(m):
+        total = x[i]
+        for j in range(i):
+            total -= G[i * m + j] * x[j]
+        x[i] = total
+    for i in range(m - 1, -1, -1):
+        total = x[i]
+        for j in range(i + 1, m):
+            total -= G[i * m + j] * x[j]
+        x[i] = total / G[i * m + i]
+    return 0
