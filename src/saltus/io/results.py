@@ -19,7 +19,6 @@ from saltus.status import Status
 from saltus.verification import Parting, Verification
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
-CERTIFICATE = "certificate/table"  # what was found inside of steps
 SWITCHES = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 
@@ -60,7 +59,7 @@ def load(path: str | os.PathLike) -> Solution:
 def _variables(solution: Solution) -> dict[str, Variable]:
     names = (*solution.system.contact_names, *solution.event_names)
     events = solution.events
-    certificate, verification = getattr(solution, "_certificate", None), solution.verification
+    verification = solution.verification
     states, rates = _rates(solution)
     made = {
         "t": Variable(solution.t, ("t",), "s"),
@@ -88,8 +87,6 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         made[f"events/{name}"] = Variable(events[name], ("event", "axis"), "N s" if name == "impulse" else "m s-1")
     if solution._extra is not None:
         made["extra/table"] = Variable(solution._extra, ("t", "extra_column"))
-    if certificate is not None:
-        made[CERTIFICATE] = Variable(certificate, ("t", "certificate_column"))
     switches = getattr(solution, "switches", None)
     if switches is not None:
         made[SWITCHES[0]] = Variable(switches["t"], ("switch",), "s")
@@ -262,7 +259,7 @@ def _solution(content: Content) -> Solution:
             event_names=event_names,
             verification=_verification(about.get("verification"), arrays),
             _asked=_asked(about.get("asked"), event_names),
-            **_known({"_certificate": arrays.get(CERTIFICATE), "switches": _switches(about.get("switches"), arrays)}),
+            **_known({"switches": _switches(about.get("switches"), arrays)}),
         )
     )
 

@@ -41,6 +41,7 @@ from saltus.stages.frame import (
     FLIGHT_SETTINGS,
     FOUND,
     MANY,
+    MISSES,
     NOTHING,
     PROMISE_AT,
     SPAN,
@@ -166,8 +167,9 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
         index[k] = whole(kept[k])
         record.dissipation[k] = 0.0
         iwork[frames.I_RESTING * nc + k] = iwork[frames.I_STOPPED * nc + k] = iwork[frames.I_CANDIDATE * nc + k] = 0
-    h = smaller(h, span_of(settings) / resolution(layout))
-    if (layout[FLAGS] & WAVES) != 0:
+    if settings[MISSES] > 0.0:  # steps that are given stay as they are
+        h = smaller(h, span_of(settings) / resolution(layout))
+    if settings[MISSES] > 0.0 and (layout[FLAGS] & WAVES) != 0:
         scan = part(settings, frame, frames.SCAN)
         model.surface(t, q_0, v_0, model.par, scan)
         h = smaller(h, RADIANS / larger(scan[3 * layout[NS]], 1e-300))
