@@ -38,6 +38,8 @@ POISSON = 256  # impacts by Poisson's law instead of Newton's
 TRUSTED = 512  # f, gaps and rows are constant or linear in q and v: what is quiet stays quiet until the next event
 WILD = 1024  # some function may do between two places what cannot be told from its values there
 WAVES = 2048  # sines or cosines, of which the fastest phase is known
+WILD_SWITCHES = 16384  # some switching function, or an event of the user, may do so
+F_WILD = 32768  # of them f or M: every look at them is an evaluation
 F_STEADY = 4096  # f is affine in q and v and depends on no time while its branches are held
 G_STRAIGHT = 8192  # gaps and joints are affine in q and t, made by arithmetic alone
 

@@ -290,6 +290,7 @@ class _Builder:
         self.switching = Switches(self.trace)
         self.held: list[Expr] = []  # all expressions whose branches are held
         self.geometry: list[Expr] = []  # of them gaps, slips and constraints
+        self.held_by_name: dict[str, np.ndarray] = {}  # the same by the names of their functions
         self.plain: dict[str, np.ndarray] = {}  # what was traced, before branches were held, by the names of functions
 
     # ---- functions of the user
@@ -310,6 +311,7 @@ class _Builder:
             if hold:
                 made = self.switching.hold(made, function.name)
                 self.held += list(made.flat)
+                self.held_by_name[function.name] = made
                 if function.name.split(" ")[0] in ("gap", "slip", "W", "constraint", "q_dot"):
                     self.geometry += list(made.flat)
             return made
@@ -358,7 +360,7 @@ class _Builder:
             flags |= lay.W_CONSTANT
             # a slip has no gap
             flags |= lay.G_STRAIGHT if self.arithmetic([x for x, n in (*gaps, *joint_gaps) if n > 0]) else 0
-        flags |= self.nature()
+        flags |= self.nature(events)
         waves = self.waves()
         flags |= lay.WAVES if waves is not self.trace.zero else 0
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if self.switches else -1
@@ -407,15 +409,26 @@ class _Builder:
                 weakref.finalize(model, opaque.release, int(made.values[0]))
         return model
 
-    def nature(self) -> int:
+    def nature(self, events: list[Expr | _OpaqueUse]) -> int:
         """Return flags that say what may be expected of the functions between two places (compile/nature.py)."""
+        variables = self.t, self.q, self.v
+        crossing = [
+            *(value for value in events if isinstance(value, Expr)),
+            *(switch.value for switch in self.switches),
+        ]
+        opaque_event = len(crossing) < len(events) + len(self.switches)
+        wild = opaque_event or nature_of(crossing, *variables, held=True).kind == Kind.WILD
+        flags = lay.WILD_SWITCHES if wild else 0
+        forces = [x for name in ("f", "M") if name in self.held_by_name for x in self.held_by_name[name].flat]
+        opaque_force = any(name in ("f", "M") for name in self.opaque_names)
+        if opaque_force or nature_of(forces, *variables, held=True).kind == Kind.WILD:
+            flags |= lay.F_WILD
         if self.opaque:
-            return lay.WILD
-        exprs, variables = [*self.held, *(switch.value for switch in self.switches)], (self.t, self.q, self.v)
-        kind = nature_of(exprs, *variables, held=True).kind
+            return flags | lay.WILD
+        kind = nature_of([*self.held, *crossing], *variables, held=True).kind
         if kind == Kind.WILD:
-            return lay.WILD
-        return lay.TRUSTED if kind <= Kind.LINEAR else 0
+            return flags | lay.WILD
+        return flags | (lay.TRUSTED if kind <= Kind.LINEAR else 0)
 
     def gap_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, if they may do anything between two places."""

@@ -75,8 +75,8 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
         if not known:
             for i in range(nv):
                 a_0[i] = 0.0
-            for k in range(layout[NS]):
-                modes[k] = FREE
+        for k in range(layout[NS]):
+            modes[k] = FREE  # on a surface the motion decides anew
         update_modes(model, settings, t, h, q_0, v_0, a_0, frame, 0)
         status = staged.settle(
             model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,

@@ -14,7 +14,7 @@ import numpy as np
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.polynomial import node_factors, spread
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NJ, NQ, NR, NS, NV, NW, SIZE, TRUSTED, WAVES, WILD
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NJ, NQ, NR, NS, NV, NW, SIZE, TRUSTED, WAVES, WILD, WILD_SWITCHES
 from saltus.reaction import row_dot
 from saltus.record import (
     DEGREE,
@@ -72,9 +72,9 @@ MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the for
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
-# flights of a span at least: where functions may do anything between two places (with the samples inside of each flight
-# what is wider than a thousandth of the span is seen), and where they are polynomials of time, state, sines and cosines
-WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 8.0
+# flights of a span at least: where switching functions may do anything between two places, where only others may (which
+# inspect.py looks at in many places), and where all are polynomials of time, state, sines and cosines
+WILD_SWITCH_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
 RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
@@ -272,6 +272,8 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
 @unit(F(J), small=True)
 def resolution(layout):
     """Return the least number of flights of a span: what a function may hide between places must not be missed."""
+    if (layout[FLAGS] & WILD_SWITCHES) != 0:
+        return WILD_SWITCH_FLIGHTS
     if (layout[FLAGS] & WILD) != 0:
         return WILD_FLIGHTS
     return 1.0 if (layout[FLAGS] & TRUSTED) != 0 else TAME_FLIGHTS

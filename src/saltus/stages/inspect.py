@@ -3,7 +3,7 @@
 Where f is affine in the state, M constant and rows as well, nothing can hide between the nodes: what polynomials miss
 is in their last coefficients, which the estimate of the error sees. Gaps that are curved or move are looked at in many
 places, because they cost little and a wall may be narrow; the equations of motion in few, because every look is an
-evaluation of the force, and in many only where the force is wild (layout.WILD). What misses is not handed on: the
+evaluation of the force, and in many only where the force is wild (layout.F_WILD). What misses is not handed on: the
 flight is made again, shorter.
 """
 
@@ -14,7 +14,7 @@ from math import ceil
 from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.polynomial import combine, lagrange_weights
-from saltus.layout import CONTACT_ROW, F_STEADY, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV, WILD
+from saltus.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV
 from saltus.record import FORCE_CALLS, INSIDE
 from saltus.stages import frame as frames
 from saltus.stages.frame import (
@@ -67,7 +67,7 @@ def inspect(model, settings, t, h, frame, record):
     share = h / span_of(settings)
     many = larger(1.0 * ceil(MANY * share), LEAST_MANY)
     gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(FEW * share), 1.0)
-    if (flags & WILD) != 0:
+    if (flags & F_WILD) != 0:
         forces = many
     if plain:
         forces = 0.0
