@@ -42,7 +42,7 @@ def test_the_projected_ball_agrees_until_the_reference_leaves_a_penetration(refe
     assert deviation(ours.q[:left, 0], theirs[:left, 1]) <= STEADY
     assert deviation(ours.v[:left, 0], theirs[:left, 2]) <= STEADY
     assert deviation(ours.v[left], theirs[left, 2:3]) <= STEADY
-    assert np.min(ours.q) >= -1e-12 and np.max(ours.violation) <= 1e-12
+    assert np.min(ours.q) >= -1e-12 and np.max(ours.end_violation) <= 1e-12
 
 
 def test_the_linear_galerkin_ball_agrees_in_every_row(reference_run):
