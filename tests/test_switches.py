@@ -276,3 +276,14 @@ def test_a_longest_step_must_be_a_time_and_needs_a_scheme_that_chooses():
         sl.solve(system, (0.0, 1.0), 0.0, 0.0, max_step=-1.0)
     with pytest.raises(sl.SettingError, match="choose h instead"):
         sl.solve(system, (0.0, 1.0), 0.0, 0.0, scheme=sl.MoreauJean(), h=0.1, max_step=0.01)
+
+
+def test_a_run_begins_in_the_cell_of_its_start():
+    """A ball above the third piece of a road whose first piece, drawn on, lies far above the start."""
+    corners, heights = [-1.0, -0.5, -0.1, 3.0], [0.0, 4.0, 0.0, 0.0]
+    system = sl.System(
+        M=1.0, f=[0.0, -9.81], contacts=[sl.Contact(lambda q: q[1] - np.interp(q[0], corners, heights), e=0.5)]
+    )
+    for scheme in SCHEMES:
+        sol = sl.solve(system, (0.0, 0.6), [0.0, 1.0], [1.0, 0.0], scheme=scheme, tol=1e-8, progress=False)
+        assert sol.events["t"][0] == pytest.approx(math.sqrt(2.0 / 9.81), abs=1e-9)

@@ -77,7 +77,8 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                 a_0[i] = 0.0
         for k in range(layout[NS]):
             modes[k] = FREE  # on a surface the motion decides anew
-        update_modes(model, settings, t, h, q_0, v_0, a_0, frame, 0)
+        if update_modes(model, settings, t, h, q_0, v_0, a_0, frame, 0) > 0:
+            model.gap(t, q_0, par, g)
         status = staged.settle(
             model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
             a_0, r_0, u_0, powers_0, part(settings, frame, frames.INFO), inner, iinner, record,

@@ -14,7 +14,24 @@ import numpy as np
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.polynomial import node_factors, spread
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NJ, NQ, NR, NS, NV, NW, SIZE, TRUSTED, WAVES, WILD, WILD_SWITCHES
+from saltus.layout import (
+    CONTACT_ROW,
+    F_WILD,
+    FLAGS,
+    NC,
+    NE,
+    NJ,
+    NQ,
+    NR,
+    NS,
+    NV,
+    NW,
+    SIZE,
+    TRUSTED,
+    WAVES,
+    WILD,
+    WILD_SWITCHES,
+)
 from saltus.reaction import row_dot
 from saltus.record import (
     DEGREE,
@@ -59,7 +76,7 @@ from saltus.stages.frame import (
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.inspect import CURABLE, inspect
 from saltus.stages.interval import HOLD_AT, REACH_AT, room_iwork, room_work
-from saltus.stages.modes import free_modes, hold_modes
+from saltus.stages.modes import FREE, free_modes, hold_modes
 from saltus.stages.prove import prove_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
 from saltus.status import Status
@@ -72,9 +89,9 @@ MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the for
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
-# flights of a span at least: where switching functions may do anything between two places, where only others may (which
-# inspect.py looks at in many places), and where all are polynomials of time, state, sines and cosines
-WILD_SWITCH_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
+# flights of a span at least: where forces or switching functions may do anything between two places, where only gaps
+# and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
+WILDEST_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
 RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
@@ -182,6 +199,9 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
     marks[frames.SHARPER] = sharper(settings, t, h, memory)
 
     # ---- smooth motion up to the first event
+    if memory[frames.VALID] == 0.0:
+        for k in range(layout[NS]):
+            remembered(settings, frame, frames.MODES)[k] = FREE
     hold_modes(model, settings, t, h, q_0, remembered(settings, frame, frames.MODES))
     status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
     if status != 0:
@@ -272,8 +292,8 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
 @unit(F(J), small=True)
 def resolution(layout):
     """Return the least number of flights of a span: what a function may hide between places must not be missed."""
-    if (layout[FLAGS] & WILD_SWITCHES) != 0:
-        return WILD_SWITCH_FLIGHTS
+    if (layout[FLAGS] & (WILD_SWITCHES | F_WILD)) != 0:
+        return WILDEST_FLIGHTS
     if (layout[FLAGS] & WILD) != 0:
         return WILD_FLIGHTS
     return 1.0 if (layout[FLAGS] & TRUSTED) != 0 else TAME_FLIGHTS

@@ -40,6 +40,7 @@ MANY = 2000.0  # places over the whole span: what lasts for a thousandth of it i
 LEAST_MANY = 3.0  # of them in every interval
 FEW = 8.0  # the same where every look costs an evaluation of a force that is not known to be wild; at least one
 GAP_PART = 0.05  # of what the equations of motion may miss: gaps are one integration smoother than velocities
+WILD_PART = 0.2  # of what the equations of motion may miss, where a look may meet the foot of something higher
 DIGITS = 1e-12  # of the coordinates: digits that a gap always may miss
 CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
 
@@ -103,7 +104,8 @@ def inspect(model, settings, t, h, frame, record):
         for i in range(FOUND_COUNT):
             if not found[i] <= header[INSIDE + i]:  # what is not a number must not pass
                 header[INSIDE + i] = found[i]
-    if not header[INSIDE + DEFECT] <= settings[MISSES] * settings[RTOL]:
+    misses = settings[MISSES] * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
+    if not header[INSIDE + DEFECT] <= misses * settings[RTOL]:
         return MOTION
     if not header[INSIDE + VIOLATION] <= allowed_gap(model, settings, t, frame):
         return GAP

@@ -21,6 +21,8 @@ from saltus.stages.tableau import NODE, VECTORS
 FINEST = 2.0**-22  # of a flight: boxes below this length are not halved
 MOST_BOXES = 1500  # of a flight, where much is nearly closed
 LEVELS = 24  # of halves that wait for their turn
+DEEP = 1e3  # of the depth up to which a gap counts as closed: what has just opened is closed by its own rounding
+DIGITS = 1e-12  # of the coordinates: digits of a gap that say nothing
 FASTER = 1.5  # how much faster than at its nodes a polynomial may be
 
 
@@ -61,6 +63,9 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         speed[i] = 0.0
         for j in range(n):
             speed[i] = larger(speed[i], FASTER * abs(Q_dot[j * nq + i]))
+    deep = DEEP * slack
+    for i in range(nq):
+        deep = larger(deep, DIGITS * abs(Q[i]))
     scan[0] = 0.0  # the factors of the nodes are not known yet
     s_0, top, boxes = 0.0, 0, 0
     ends[0] = limit
@@ -77,7 +82,7 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         boxes += 1
         proven = True
         for k in range(nc):
-            proven = proven and (index[k] == SLIP or index[k] == STICK or bounds[2 * k] > -slack)
+            proven = proven and (index[k] == SLIP or index[k] == STICK or bounds[2 * k] > -deep)
         if not proven and s_1 - s_0 > FINEST and boxes < MOST_BOXES and top + 1 < LEVELS:
             top += 1
             ends[top] = middle
@@ -87,7 +92,7 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
             combine(vec(scan, n, n), Q, vec(low, 1, nq))
             model.gap(t + s_1 * h, vec(low, 1, nq), model.par, g)
             for k in range(nc):
-                if index[k] != SLIP and index[k] != STICK and g[k] < -slack and s_1 < limit:
+                if index[k] != SLIP and index[k] != STICK and g[k] < -deep and s_1 < limit:
                     found[0] = k
                     weigh(c, s_0, scan)
                     combine(vec(scan, n, n), Q, vec(low, 1, nq))
