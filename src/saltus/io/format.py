@@ -132,9 +132,7 @@ def _check_regular(path, found: os.stat_result, most: float) -> None:
         raise FileFormatError(f"{path} is {what}, not a file: give the name of a file")
     blocks = getattr(found, "st_blocks", None)
     if found.st_size > most:
-        raise FileFormatError(
-            f"{path} has {found.st_size} bytes, more than the {most:.0f} that may be read: allow it by max_bytes="
-        )
+        raise FileFormatError(f"{path} has {found.st_size} bytes, more than {most:.0f}: allow it by max_bytes=")
     if blocks is not None and found.st_size > SMALL and found.st_size > PACKED * 512 * blocks:
         raise FileFormatError(f"{path} claims {found.st_size} bytes, but almost none of them are stored: it is hollow")
 
@@ -145,7 +143,8 @@ def _content(path, kind: str, file: Image, max_bytes: float | None) -> Content:
         found, _, number = str(made).rpartition(" ")
         remedy = ""
         if found == kind and number.isdecimal() and int(number) > FORMAT:
-            remedy = f": it was written by saltus {file.attribute('saltus_version')}, read it with that version or a later one"
+            made_by = file.attribute("saltus_version")
+            remedy = f": it was written by saltus {made_by}, read it with that version or a later one"
         raise FileFormatError(
             f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted{remedy}"
         )

@@ -64,6 +64,7 @@ class Image:
         if versions != bytes(5) or widths != bytes([8, 8]) or base != 0:
             raise Unreadable("its superblock is of a kind that saltus does not write")
         self._groups: dict[int, dict[str, int]] = {}
+        self._heaps: dict[int, dict[int, tuple[int, int]]] = {}
         self.root = self._whole(64)
 
     # ---- what callers ask for
@@ -97,6 +98,17 @@ class Image:
         if shape != () or size != 16 or not _is_text(kind):
             raise Unreadable(f"{name!r} is not one text")
         return self._heap_text(self._at(at, 16), most)
+
+    def texts(self, name: str, most: int) -> list[bytes]:
+        """Return a dataset that is a list of texts, which may have so many bytes together."""
+        kind, shape, at, size = self._dataset(name)
+        if len(shape) != 1 or size != 16 * shape[0] or not _is_text(kind):
+            raise Unreadable(f"{name!r} is no list of texts")
+        references, made = self._at(at if size else 0, size), []
+        for k in range(shape[0]):
+            made.append(self._heap_text(references[16 * k : 16 * k + 16], most))
+            most -= len(made[-1])
+        return made
 
     def attribute(self, name: str) -> str | int | None:
         """Return an attribute of the root, a text or a whole number; None where there is none of that name."""
@@ -242,22 +254,27 @@ class Image:
             raise Unreadable(f"a text has {length} bytes, more than {most}")
         if length == 0:
             return b""
+        place, size = self._heap(at).get(number, (0, -1))
+        if length > size:
+            raise Unreadable("a text is missing, or shorter than it claims to be")
+        return self._at(place, length)
+
+    def _heap(self, at: int) -> dict[int, tuple[int, int]]:
+        """Return places and sizes of the objects of a collection, by their numbers."""
+        known = self._heaps.get(at)
+        if known is not None:
+            return known
         if self._at(at, 5) != b"GCOL\x01":
-            raise Unreadable("a text is missing")
-        end = at + self._whole(at + 8)
-        place = at + 16
+            raise Unreadable("a collection of texts is missing")
+        known, end, place = {}, at + self._whole(at + 8), at + 16
         for _ in range(MOST_TEXTS):
-            if place + 16 > end:
+            if place + 16 > end or self._whole(place, 2) == 0:
                 break
-            found, size = self._whole(place, 2), self._whole(place + 8)
-            if found == number and number:
-                if length > size:
-                    raise Unreadable("a text claims to be longer than it is")
-                return self._at(place + 16, length)
-            if found == 0:
-                break
+            size = self._whole(place + 8)
+            known[self._whole(place, 2)] = place + 16, size
             place += 16 + -(-size // 8) * 8
-        raise Unreadable("a text is missing")
+        self._heaps[at] = known
+        return known
 
 
 def _product(shape: tuple[int, ...]) -> int:
