@@ -100,11 +100,20 @@ def _problem(about: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _described(value: Any) -> dict[str, Any]:
+    """Check that a value looks like what `describe` makes of an object."""
+    given = words.obj(value)
+    if "repr" not in given:
+        taken(given, "class", words.text)
+        taken(given, "settings", words.obj)
+    return given
+
+
 def _settings(content: Content) -> dict[str, Any]:
     """Return the settings of the run, with steps, breaks and times that lie in its span."""
     given, (begin, end) = taken(content.about, "settings", words.obj), _problem(content.about)["t_span"]
     made = {
-        **{name: taken(given, name, words.anything) for name in ("scheme", "control")},
+        **{name: taken(given, name, _described) for name in ("scheme", "control")},
         "h": taken(given, "h", words.positive),
         "breaks": taken(given, "breaks", words.many(words.finite)),
         "keep": taken(given, "keep", words.whole),

@@ -408,7 +408,7 @@ def _switches(given: dict[str, Any] | None, arrays: dict[str, np.ndarray], room:
     if np.any(places < 0) or np.any(places >= len(names)):
         raise ValueError("'switches/name' has the number of a name that is not there")
     form = taken(given, "type", words.text)
-    if not re.fullmatch(r"[<>|]U[0-9]{1,9}", form):
+    if not re.fullmatch(r"[<>|]U[0-9]{1,6}", form):
         raise ValueError(f"switches have names of type {form!r:.100}")
     kind = np.dtype([("t", float), ("name", f"U{form[2:]}")])
     longest = max(kind.itemsize, *(np.dtype("U1").itemsize * len(name) for name in names))

@@ -78,6 +78,8 @@ def _check_tally(run: Run, arrays: dict[str, np.ndarray]) -> None:
         steps = run.segments[stage // 2].steps
         if tally[marching.STEPS] != steps or not 0 <= step <= (steps if counted else accepted):
             raise ValueError(f"step {step} of {tally[marching.STEPS]} is none of this segment, which has {steps}")
+        if stage == 1 and step != accepted:
+            raise ValueError(f"step {step} of the first segment cannot be number {accepted} of the run")
         before += step
     if counted and accepted != before:
         raise ValueError(f"{accepted} steps are counted where {before} were made")
