@@ -414,7 +414,7 @@ class _Builder:
         if not exprs or self.opaque:
             return self.trace.zero
         rate = list(self.v) if self.rate is None else list(self.rate)
-        fastest = phase_rate(exprs, self.t, self.q, rate, held=True)
+        fastest = phase_rate(exprs, self.t, list(self.q), rate, held=True)
         return self.trace.zero if fastest is None else fastest
 
     def row_labels(self, contact_rows: list[int]) -> tuple[tuple[str, str], ...]:
@@ -522,7 +522,7 @@ class _Builder:
         for i, j in entries:
             pattern[i, j] = True
         flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0) | (lay.J_CONSTANT if constant else 0)
-        if nature_of(made, self.t, self.q, self.v, held=True).kind == Kind.CONSTANT:
+        if nature_of(made, self.t, list(self.q), list(self.v), held=True).kind == Kind.CONSTANT:
             flags |= lay.F_STEADY
         return made, entries, pattern, flags
 
