@@ -23,8 +23,8 @@ def pytest_terminal_summary(terminalreporter):
     absent = sum(any(name in reason for name in EXTERNAL) for reason in reasons)
     if absent:
         terminalreporter.write_line(
-            f"{absent} tests need files beside the checkout (../shared) and were skipped: {' and '.join(EXTERNAL)} name "
-            "their folders"
+            f"{absent} tests were skipped: they need files beside the checkout (../shared), whose folders "
+            f"{' and '.join(EXTERNAL)} name"
         )
 
 

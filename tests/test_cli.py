@@ -262,6 +262,22 @@ def test_a_refused_run_leaves_the_checkpoint_of_another_one_alone(call, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.ckpt", "run.ckpt.json"]
 
 
+def test_resume_says_which_model_file_it_executes(call, model, tmp_path):
+    assert call(f"run {model}:ball --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
+    code, _, err = call(f"resume {tmp_path}/run.ckpt")
+    assert (code, err.splitlines()[0]) == (0, f"saltus: executing the model file {model}")
+    assert "executes the model file" in " ".join(call("resume --help")[1].split())
+
+
+@pytest.mark.parametrize("note", ["[" * 100_000, '{"problem": 1}', '{"problem": "x", "problem": "y"}', "\0"])
+def test_a_prepared_specification_is_refused(call, note, tmp_path):
+    assert call(f"run zeno-ball --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
+    (tmp_path / "run.ckpt.json").write_text(note, encoding="utf-8")
+    code, _, err = call(f"resume {tmp_path}/run.ckpt")
+    assert code != 0
+    assert "does not say which problem it belongs to" in err
+
+
 def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
     assert call(f"run zeno-ball --t-end 1 --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
     (tmp_path / "run.ckpt.json").unlink()
