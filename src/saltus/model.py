@@ -402,7 +402,10 @@ class _Builder:
         """Return flags that say what may be expected of the functions between two places (compile/nature.py)."""
         if self.opaque:
             return lay.WILD
-        exprs, variables = [*self.held, *(switch.value for switch in self.switches)], (self.t, self.q, self.v)
+        exprs, variables = (
+            [*self.held, *(switch.value for switch in self.switches)],
+            (self.t, list(self.q), list(self.v)),
+        )
         kind = nature_of(exprs, *variables, held=True).kind
         if kind == Kind.WILD:
             return lay.WILD
