@@ -1,6 +1,7 @@
 # Everything a fresh machine needs: Python >= 3.11, make and a network for the first `pip install`.
 #   make PYTHON=python3.12 test     another interpreter (it is only asked when .venv does not exist yet)
 #   make VENV=/tmp/venv test        another place for the environment
+#   make ARGS="-x tests/test_laws.py" matrix     a part of the tests on every Python
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -10,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench long clean
+.PHONY: help demo test check matrix format bench long clean
 
 help:           ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -27,6 +28,9 @@ check: $(VENV)/.stamp-dev       ## lint, format, types, import directions
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
+matrix: $(VENV)/.stamp-test     ## run the tests on every Python >= 3.11 and on the lowest versions; ARGS= go to pytest
+	$(BIN)/python bench/matrix.py $(ARGS)
+
 format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
 	$(BIN)/ruff check --select I --fix .
 	$(BIN)/ruff format .
@@ -34,11 +38,12 @@ format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
 bench: $(VENV)/.stamp-test      ## run the benchmarks
 	$(BIN)/python bench/run.py
 
-long: $(VENV)/.stamp-test       ## draw and judge all models of bench/truth, table in bench/truth/RESULTS.md
+long: $(VENV)/.stamp-test       ## full counts of bench/truth and bench/hostile, tables in their RESULTS.md
+	$(BIN)/python bench/hostile/files.py
 	$(BIN)/python bench/truth/run.py
 
 clean:          ## remove the environment, caches and demo pictures
-	rm -rf $(VENV) demo_output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .matrix demo_output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(BIN)/python:

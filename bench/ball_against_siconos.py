@@ -40,7 +40,7 @@ def seconds_per_step(problem: sl.Problem, steps: int) -> float:
 def siconos(kind: str, steps: int, *, keep: bool = False) -> dict:
     """Run the side script; its own process and interpreter, without our environment."""
     command = [SICONOS_PYTHON, str(SIDE_SCRIPT), kind, str(steps), "keep" if keep else "time"]
-    made = subprocess.run(command, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"})  # noqa: S603
+    made = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, env={"PATH": "/usr/bin:/bin"})  # noqa: S603
     return json.loads(made.stdout.splitlines()[-1])
 
 

@@ -41,7 +41,7 @@ def write_for_siconos(problem: ContactProblem, file: Path) -> None:
     for k, block in enumerate(D.data):
         lines += [str(k), *(repr(float(x)) for x in block.T.ravel())]
     lines += [" ".join(repr(float(x)) for x in numbers) for numbers in (problem.b, problem.mu)]
-    file.write_text("\n".join(lines) + "\n")
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def siconos(problem: ContactProblem, tol: float, *, local: str = "NSN", max_sweeps: int = 20_000) -> dict:
@@ -52,7 +52,9 @@ def siconos(problem: ContactProblem, tol: float, *, local: str = "NSN", max_swee
         command = [SICONOS_PYTHON, str(SIDE_SCRIPT), str(file), str(tol), str(max_sweeps), local, str(result)]
         runs = []
         for _ in range(2):
-            made = subprocess.run(command, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"})  # noqa: S603
+            made = subprocess.run(  # noqa: S603
+                command, capture_output=True, encoding="utf-8", check=True, env={"PATH": "/usr/bin:/bin"}
+            )
             runs.append(json.loads(made.stdout.splitlines()[-1]))
         best = min(runs, key=lambda run: run["seconds"])
         return {**best, "residual": problem.residual(np.load(result))}

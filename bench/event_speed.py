@@ -78,7 +78,7 @@ def measure() -> list[Row]:
     what = "oscillator, Siconos event-driven over EventDriven"
     command = [SICONOS_PYTHON, str(SIDE_SCRIPT), str(T_END), "1.0"]
     try:
-        runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(3)]  # noqa: S603
+        runs = [subprocess.run(command, check=True, capture_output=True, encoding="utf-8") for _ in range(3)]  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return [*rows, Row(what, None, "at least", 1.0, note=f"no siconos in {SICONOS_PYTHON}")]
     found = [json.loads(run.stdout.splitlines()[-1]) for run in runs]

@@ -23,7 +23,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def peak(steps: int) -> float:
     """Return the largest resident memory of a process that makes so many steps [MB]."""
     command = [sys.executable, "-c", PROGRAM, str(steps)]
-    made = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    made = subprocess.run(command, check=True, capture_output=True, encoding="utf-8")  # noqa: S603
     per_megabyte = 1024.0**2 if sys.platform == "darwin" else 1024.0
     return int(made.stdout.split()[-1]) / per_megabyte
 

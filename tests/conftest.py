@@ -14,6 +14,20 @@ settings.register_profile("suite", derandomize=True, database=None)
 settings.load_profile("suite")
 
 
+EXTERNAL = ("SALTUS_FCLIB", "SALTUS_CASES")  # where files are that do not belong to the project
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say in one line how many tests were left out because files beside the checkout are absent."""
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    absent = sum(any(name in reason for name in EXTERNAL) for reason in reasons)
+    if absent:
+        terminalreporter.write_line(
+            f"{absent} tests were skipped: they need files beside the checkout (../shared), whose folders "
+            f"{' and '.join(EXTERNAL)} name"
+        )
+
+
 @pytest.fixture(scope="session")
 def reference_run():
     """Return a reader of external reference runs: name -> table, one row per time.
@@ -27,7 +41,7 @@ def reference_run():
     def read(name: str) -> np.ndarray:
         path = folder / name
         if not path.is_file():
-            pytest.skip(f"the external reference run {path} is missing")
+            pytest.skip(f"the external reference run {path} is missing in the folder SALTUS_CASES")
         return np.loadtxt(path, skiprows=1)  # the first line holds the numbers of rows and columns
 
     return read

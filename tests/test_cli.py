@@ -49,7 +49,7 @@ def failing(t_end: float = 1.0):
 def model(tmp_path):
     """A user's file; `trace` beside it says how often it was executed."""
     file = tmp_path / "my_model.py"
-    file.write_text(MODEL.format(trace=str(tmp_path / "trace")))
+    file.write_text(MODEL.format(trace=str(tmp_path / "trace")), encoding="utf-8")
     return file
 
 
@@ -136,7 +136,7 @@ def test_run_writes_the_solution_and_a_picture(call, tmp_path):
     assert code == 0
     assert out.count("written") == 2
     assert len(sl.load(tmp_path / "run.h5").t) == 401
-    assert (tmp_path / "run.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "run.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_keep_thins_what_is_saved(call, tmp_path):
@@ -174,7 +174,7 @@ def test_a_function_of_a_file_gets_its_parameters_as_options(call, model):
     assert code == 0
     assert "mine by Moreau-Jean: t = 0 to 0.25 s in 25 steps" in out
     assert f"{2.5 + 0.25 - 0.25**2:.6g}" in out  # free flight, exact for theta = 1/2
-    assert (model.parent / "trace").read_text() == "once "
+    assert (model.parent / "trace").read_text(encoding="utf-8") == "once "
 
 
 def test_help_of_a_file_shows_its_own_words(call, model):
@@ -206,7 +206,7 @@ def test_a_wrong_thing_in_a_file_is_named(call, model, what, says):
 
 
 def test_an_error_in_a_file_is_given_with_its_line(call, tmp_path):
-    (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
+    (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n", encoding="utf-8")
     code, _, err = call(f"run {tmp_path}/broken.py:problem --h 1e-2")
     assert code == 2
     assert err == "saltus: broken.py failed in line 2: ZeroDivisionError: division by zero\n"
@@ -260,6 +260,22 @@ def test_a_refused_run_leaves_the_checkpoint_of_another_one_alone(call, tmp_path
     assert "zeno_ball" in out
     assert call(f"run belt --h 100 --checkpoint {tmp_path}/new.ckpt")[0] == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.ckpt", "run.ckpt.json"]
+
+
+def test_resume_says_which_model_file_it_executes(call, model, tmp_path):
+    assert call(f"run {model}:ball --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
+    code, _, err = call(f"resume {tmp_path}/run.ckpt")
+    assert (code, err.splitlines()[0]) == (0, f"saltus: executing the model file {model}")
+    assert "executes the model file" in " ".join(call("resume --help")[1].split())
+
+
+@pytest.mark.parametrize("note", ["[" * 100_000, '{"problem": 1}', '{"problem": "x", "problem": "y"}', "\0"])
+def test_a_prepared_specification_is_refused(call, note, tmp_path):
+    assert call(f"run zeno-ball --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
+    (tmp_path / "run.ckpt.json").write_text(note, encoding="utf-8")
+    code, _, err = call(f"resume {tmp_path}/run.ckpt")
+    assert code != 0
+    assert "does not say which problem it belongs to" in err
 
 
 def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
@@ -386,7 +402,7 @@ def test_convergence_prints_orders_and_writes_them(call, tmp_path):
     assert code == 0
     assert "MoreauJean(theta=1.0)" in out
     assert "PaoliVelocity()" in out
-    assert len((tmp_path / "orders.csv").read_text().splitlines()) == 1 + 2 * 3 * 2
+    assert len((tmp_path / "orders.csv").read_text(encoding="utf-8").splitlines()) == 1 + 2 * 3 * 2
     assert (tmp_path / "orders.png").stat().st_size > 1000
 
 
@@ -441,7 +457,7 @@ def test_descriptions_are_found_in_running_text():
 
 
 def test_python_m_saltus_works_without_a_terminal():
-    done = subprocess.run([sys.executable, "-m", "saltus", "list", "solvers"], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "saltus", "list", "solvers"], capture_output=True, encoding="utf-8")
     assert done.returncode == 0
     assert "\nnsgs " in done.stdout
 
@@ -451,7 +467,10 @@ def test_ctrl_c_saves_what_there_is_and_returns_130(call, tmp_path):
     assert call("run zeno-ball --h 1e-2")[0] == 0  # compiled by now
     line = f"run zeno-ball --h 1e-6 --t-end 1000 --keep 100000 --save {tmp_path}/part.h5 --checkpoint {tmp_path}/run"
     process = subprocess.Popen(  # noqa: S603  our own interpreter and our own words
-        [sys.executable, "-m", "saltus", *line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "saltus", *line.split()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
     )
     try:
         while not (tmp_path / "run").is_file() and process.poll() is None:  # written when the march begins

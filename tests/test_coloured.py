@@ -5,7 +5,6 @@ from __future__ import annotations
 import _thread
 import itertools
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -185,11 +184,9 @@ def test_an_interrupt_ends_the_sweeps_and_leaves_no_thread_behind(threads):
     before = threading.active_count()
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()
-    began = time.perf_counter()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # the sweeps alone would take for ever
         ColouredNSGS(threads=threads, max_sweeps=10**12, rounding=0.0, tol=1e-15).solve(problem)
     timer.join()
-    assert time.perf_counter() - began < 20.0
     assert threading.active_count() == before
 
 

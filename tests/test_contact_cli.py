@@ -27,7 +27,7 @@ def squeezed(speed: float = 0.25):
 @pytest.fixture
 def model(tmp_path):
     file = tmp_path / "my_model.py"
-    file.write_text(MODEL)
+    file.write_text(MODEL, encoding="utf-8")
     return file
 
 
@@ -118,7 +118,7 @@ def test_few_iterations_fail_where_many_succeed(call, tmp_path):
 )
 def test_what_is_typed_wrongly_is_named(call, tmp_path, line, words):
     write_fclib(block(), tmp_path / "p.hdf5")
-    (tmp_path / "text.hdf5").write_text("text")
+    (tmp_path / "text.hdf5").write_text("text", encoding="utf-8")
     code, _, err = call(line.format(tmp_path))
     assert code == 2
     assert words in err and err.count("\n") == 1
@@ -175,7 +175,7 @@ def test_a_run_of_a_file_and_one_saved_from_python_are_dumped(call, model, tmp_p
     assert code == 2 and "does not say which problem it belongs to" in err and "--model" in err
     code, _, err = call(f"contact dump {python} --model {model}:squeezed")
     assert code == 2 and "does not fail" in err  # walls of another speed are still apart
-    model.write_text(MODEL.replace("speed: float = 0.25", "speed: float = 0.5"))
+    model.write_text(MODEL.replace("speed: float = 0.25", "speed: float = 0.5"), encoding="utf-8")
     assert call(f"contact dump {python} --model {model}:squeezed --out {tmp_path}/q.hdf5")[0] == 0
 
 

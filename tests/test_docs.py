@@ -10,9 +10,11 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [
-    pytest.param(match.group(1), id=f"{page.name}:{page.read_text()[: match.start()].count(chr(10)) + 2}")
+    pytest.param(
+        match.group(1), id=f"{page.name}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 2}"
+    )
     for page in PAGES
-    for match in re.finditer(r"^```python\n(.*?)^```", page.read_text(), flags=re.S | re.M)
+    for match in re.finditer(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M)
 ]
 
 
@@ -25,6 +27,6 @@ def test_a_block_of_the_documentation_runs(block, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_of_the_documentation_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target

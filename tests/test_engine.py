@@ -315,7 +315,7 @@ def environment(**changes: str) -> dict[str, str]:
 def start(script: str, *arguments: str, **changes: str) -> subprocess.Popen:
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.Popen(  # noqa: S603  our own script
-        command, env=environment(**changes), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=environment(**changes), stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
     )
 
 
@@ -413,7 +413,7 @@ def test_two_cold_processes_at_once_do_not_disturb_each_other(warm, ball):
 
 def test_an_unusable_cache_directory_falls_back_to_the_next(warm, tmp_path):
     file = tmp_path / "file"
-    file.write_text("not a directory")
+    file.write_text("not a directory", encoding="utf-8")
     xdg = tmp_path / "xdg"
     shutil.copytree(warm, xdg / "saltus")
     (xdg / "saltus").chmod(0o700)
@@ -481,10 +481,10 @@ def test_an_edited_kernel_or_any_module_it_imports_changes_its_digest(copied_pac
         "status.py",
     ):
         file = copy / name
-        text = file.read_text()
-        file.write_text(text + "\nEDITED = 1\n")
+        text = file.read_text(encoding="utf-8")
+        file.write_text(text + "\nEDITED = 1\n", encoding="utf-8")
         assert digest("schemes/moreau_jean.py") != before, name
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
         assert digest("schemes/moreau_jean.py") == before
 
 
@@ -492,7 +492,7 @@ def test_an_edit_elsewhere_keeps_the_digest(copied_package):
     copy, digest = copied_package
     before = digest("schemes/moreau_jean.py"), digest("profile.py")
     for name in ("problems/zeno_ball.py", "solve.py", "solution.py", "schemes/step_doubling.py"):
-        (copy / name).write_text((copy / name).read_text() + "\nEDITED = 1\n")
+        (copy / name).write_text((copy / name).read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
     assert (digest("schemes/moreau_jean.py"), digest("profile.py")) == before
 
 
@@ -535,7 +535,7 @@ print(json.dumps(made))
 
 def test_the_interpreted_source_gives_the_same_bits(tmp_path):
     script = tmp_path / "short.py"
-    script.write_text(SHORT)  # a file, so that the source of the converting function can be read
+    script.write_text(SHORT, encoding="utf-8")  # a file, so that the source of the converting function can be read
     line = "import runpy, sys; runpy.run_path(sys.argv[1])"
     root = str(cache.root() or tmp_path)
     plain = start(line, str(script), NUMBA_DISABLE_JIT="1", SALTUS_CACHE=root)

@@ -284,7 +284,7 @@ def test_what_is_wrong_with_a_file_is_named_with_its_group_and_remedy(tmp_path, 
 def test_files_that_are_missing_or_not_hdf5_are_refused(tmp_path):
     with pytest.raises(FileError, match="cannot be read: No such file"):
         read_fclib(tmp_path / "missing.hdf5")
-    (tmp_path / "text.hdf5").write_text("fclib_local")
+    (tmp_path / "text.hdf5").write_text("fclib_local", encoding="utf-8")
     with pytest.raises(FileFormatError, match="is not an HDF5 file"):
         read_fclib(tmp_path / "text.hdf5")
     M, W, f, w = matrices()

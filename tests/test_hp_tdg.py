@@ -234,8 +234,8 @@ def test_the_certificate_holds():
         for tol in (1e-4, 1e-8):
             sol = solve(getattr(problems, name)(), tol)
             assert sol.contact_residual.max() <= 1e-12
-            # an end is moved onto the impact without a new interval where the square of the shift is below 1e-4 tol, and
-            # what is held drifts by as little as the velocities are exact
+            # an end is moved onto the impact without a new interval where the square of the shift is below 1e-4 tol,
+            # and what is held drifts by as little as the velocities are exact
             assert sol.end_violation.max() <= 1e-3 * tol
             # between the nodes
             assert sol.residual.max() <= tol and sol.violation.max() <= 1e-2 * tol

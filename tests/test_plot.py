@@ -190,7 +190,7 @@ def test_a_missing_matplotlib_names_the_extra(ball, monkeypatch):
 def test_plotting_leaves_pyplot_alone():
     program = "import sys, saltus.plot; print('matplotlib.pyplot' in sys.modules)"
     command = [sys.executable, "-c", program]
-    made = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own program
+    made = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)  # noqa: S603 - our own program
     assert made.stdout.strip() == "False"
 
 

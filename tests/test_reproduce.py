@@ -271,7 +271,7 @@ def test_the_command_prints_the_table_and_draws_the_picture(call, tmp_path):
     assert (code, err) == (0, "")
     for word in ("free flight", "rest phase", "combined", "exponential rest", "expected", "written"):
         assert word in out
-    assert (tmp_path / "figures.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "figures.svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
 def test_the_command_writes_every_run_of_the_lecture(call, tmp_path):
@@ -279,7 +279,7 @@ def test_the_command_writes_every_run_of_the_lecture(call, tmp_path):
     assert (code, err) == (0, "")
     for word in ("radau3", "lobatto3c", "oscillator", "promised", "written"):
         assert word in out
-    head, *lines = (tmp_path / "runs.csv").read_text().splitlines()
+    head, *lines = (tmp_path / "runs.csv").read_text(encoding="utf-8").splitlines()
     assert head.startswith("family,problem,run,setting,value,quantity,norm,error,evaluations")
     assert len(lines) == 2 * 2 * sum(
         len(run["h"]["ball"]) for run in all_families(quick=True)["implicit"].runs.values()

@@ -283,7 +283,7 @@ def test_an_interrupted_convergence_study_does_not_go_on(replaced):
 def test_csv_holds_every_number(tmp_path):
     table = small(norms=("L1", "Linf"))
     text = table.to_csv(tmp_path / "work.csv")
-    assert (tmp_path / "work.csv").read_text() == text
+    assert (tmp_path / "work.csv").read_text(encoding="utf-8") == text
     read = list(csv.DictReader(io.StringIO(text)))
     assert len(read) == 4 * 3 * 2
     for got, row in zip(read, table.rows(), strict=True):
@@ -425,7 +425,7 @@ def test_the_command_prints_and_writes_the_table(call, tmp_path):
     assert (code, err) == (0, "")
     assert "MoreauJean(theta=1.0)" in out
     assert "the fastest of 2 calls" in out
-    rows = list(csv.DictReader((tmp_path / "wp.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "wp.csv").open(encoding="utf-8")))
     assert len(rows) == (2 + 3) * 2
     sol = sl.solve(problems.zeno_ball(t_end=1.5), scheme=sl.EventDriven(), tol=1e-6)
     found = next(row for row in rows if row["value"] == "1e-06")

@@ -431,7 +431,7 @@ def finish(title: str, verdicts: list[Verdict], given: argparse.Namespace, *, sh
         print(f"below {share:.1%}: {', '.join(sorted(low)) or 'no class'}")
     show(title, verdicts, rows=given.rows)
     if given.store:
-        with open(given.store, "a") as file:
+        with open(given.store, "a", encoding="utf-8") as file:
             for verdict in verdicts:
                 file.write(json.dumps({"figure": title, **dataclasses.asdict(verdict)}) + "\n")
     sys.exit(1 if low else 0)

@@ -42,7 +42,7 @@ PROMISED = 0.995  # share of the runs that keep the promise
 def commit_seed() -> int:
     """The first eight hexadecimal digits of the commit."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    said = subprocess.run(command, capture_output=True, text=True).stdout.strip()  # noqa: S603
+    said = subprocess.run(command, capture_output=True, encoding="utf-8").stdout.strip()  # noqa: S603
     return int(said[:8], 16) if said else 0
 
 

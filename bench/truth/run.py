@@ -31,7 +31,7 @@ def commit() -> str:
     git = ["git", "-C", str(FOLDER)]
 
     def said(*command: str) -> str:
-        return subprocess.run([*git, *command], capture_output=True, text=True).stdout.strip()  # noqa: S603
+        return subprocess.run([*git, *command], capture_output=True, encoding="utf-8").stdout.strip()  # noqa: S603
 
     changed = said("status", "--porcelain", "--", "../../src")
     return (said("rev-parse", "--short", "HEAD") or "unknown") + (" with changes in src" if changed else "")
@@ -46,7 +46,7 @@ def ran(name: str, share: float, workers: int) -> tuple[list[Verdict], str, int,
         if name in COUNTS:
             count = max(1, round(share * COUNTS[name]))
             command += ["--count", str(count), "--store", str(store), "--workers", str(workers)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")  # noqa: S603
         assert process.stdout is not None
         last = ""
         for line in process.stdout:
@@ -55,7 +55,7 @@ def ran(name: str, share: float, workers: int) -> tuple[list[Verdict], str, int,
         code = process.wait()
         verdicts = []
         if store.exists():
-            for line in store.read_text().splitlines():
+            for line in store.read_text(encoding="utf-8").splitlines():
                 fields = json.loads(line)
                 fields.pop("figure")
                 verdicts.append(Verdict(**fields))
@@ -98,7 +98,7 @@ def main() -> None:
             own = getattr(importlib.import_module(name), "more", table)  # a figure may have tables of its own
             parts += [f"## {name}", "", *own(verdicts), "", *worst(verdicts, given.rows), ""]
     lines += ["| figure | | summary | time |", "|---|---|---|---|", *summaries, "", *parts]
-    given.results.write_text("\n".join(lines).rstrip() + "\n")
+    given.results.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"written to {given.results}")
     sys.exit(0 if met else 1)
 

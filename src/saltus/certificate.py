@@ -15,7 +15,7 @@ Steps that were not kept (save=, t_eval=) have what flights found out about them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from saltus.layout import NQ, NR, NV
 from saltus.stages.look import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_at, look_work
 
 if TYPE_CHECKING:
+    from saltus.model import CompiledModel
     from saltus.solution import Solution
 
 __all__ = ["DEFECT", "EXCESS", "FOUND_COUNT", "LOAD", "VIOLATION", "look_inside"]
@@ -94,7 +95,7 @@ def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.nd
     """Return defect, violation, excess and load at times inside of the steps that end at given nodes (times, 4)."""
     q, v, r, a, duration = solution._inside_of(t, ends)
     made = np.zeros((len(t), FOUND_COUNT))
-    model = solution._model
+    model = cast("CompiledModel", solution._model)  # a loaded solution has kept what was found here
     scale = solution._velocity_scale + np.abs(solution.v).max(axis=0)
     closes = int(bool(getattr(solution.scheme, "locates_events", False)))
     status = ready(found_inside)(

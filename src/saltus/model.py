@@ -411,7 +411,7 @@ class _Builder:
 
     def nature(self, events: list[Expr | _OpaqueUse]) -> int:
         """Return flags that say what may be expected of the functions between two places (compile/nature.py)."""
-        variables = self.t, self.q, self.v
+        variables = self.t, list(self.q), list(self.v)
         crossing = [
             *(value for value in events if isinstance(value, Expr)),
             *(switch.value for switch in self.switches),
@@ -436,7 +436,7 @@ class _Builder:
         if not names or any(name not in self.plain for name in names):
             return None
         gaps = [self.plain[name].reshape(-1)[0] for name in names]
-        if nature_of(gaps, self.t, self.q, self.v, held=True).kind != Kind.WILD:
+        if nature_of(gaps, self.t, list(self.q), list(self.v), held=True).kind != Kind.WILD:
             return None
         return tape_of(gaps, [self.t, *self.q], slopes=True)
 
@@ -446,7 +446,7 @@ class _Builder:
         if not exprs or self.opaque:
             return self.trace.zero
         rate = list(self.v) if self.rate is None else list(self.rate)
-        fastest = phase_rate(exprs, self.t, self.q, rate, held=True)
+        fastest = phase_rate(exprs, self.t, list(self.q), rate, held=True)
         return self.trace.zero if fastest is None else fastest
 
     def row_labels(self, contact_rows: list[int]) -> tuple[tuple[str, str], ...]:
@@ -554,7 +554,7 @@ class _Builder:
         for i, j in entries:
             pattern[i, j] = True
         flags = (0 if entries else lay.F_FREE) | (lay.F_LINEAR if linear else 0) | (lay.J_CONSTANT if constant else 0)
-        if nature_of(made, self.t, self.q, self.v, held=True).kind <= Kind.LINEAR:
+        if nature_of(made, self.t, list(self.q), list(self.v), held=True).kind <= Kind.LINEAR:
             flags |= lay.F_STEADY
         return made, entries, pattern, flags
 

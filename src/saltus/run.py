@@ -28,6 +28,7 @@ from saltus.errors import (
 )
 from saltus.event import EVENT_INTEGERS
 from saltus.io.checkpoint import PROBE, Checkpoint, calls_python, probe
+from saltus.io.snapshot import check_snapshot
 from saltus.layout import EVENT_TABLE, LAW_FLOATS, NC, NR
 from saltus.march import Tables, march, march_signature, reaction_width
 from saltus.problem import Problem
@@ -196,8 +197,9 @@ class Run:
 
     def __init__(
         self, problem: Problem, model: CompiledModel, settings: Settings, segments: list[Segment],
-        file: Checkpoint | None, limits: Limits,
+        file: Checkpoint | None, limits: Limits, rows: int = MOST_ROWS,
     ):  # fmt: skip
+        """Make the buffers; rows: most rows of a table that are reserved at once."""
         control, keep = settings.control, settings.keep
         self.limits = limits
         self.asked: Asked | None = None  # how to make the run once more
@@ -220,9 +222,10 @@ class Run:
             np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros(plan.events * EVENT_COLUMNS),
             np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
         )  # fmt: skip
-        rows = FIRST_ROWS
         if keep > 0:
-            rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, MOST_ROWS)
+            rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, rows)
+        else:
+            rows = FIRST_ROWS
         extra = keep != 1 or plan.dense > 0 or not isinstance(control, Fixed)
         # a table that is reserved at once must not pass the limit either
         rows = min(rows, int(limits.memory // (8 * (nq + nv + 16 + reaction_width(nv, nr, nc)))))
@@ -339,15 +342,16 @@ class Run:
         return made
 
     def restore(self, path: str | os.PathLike, arrays: dict[str, np.ndarray]) -> None:
-        """Put the run where a snapshot was taken."""
-        for name, array in self._evolving().items():
-            if arrays[name].shape != array.shape:
-                raise FileFormatError(
-                    f"{path} has {arrays[name].size} numbers in {name!r}, but the run needs {array.size}: start anew"
-                )
+        """Put the run where a snapshot was taken; what is in it is checked first."""
+        evolving = self._evolving()
+        try:
+            check_snapshot(self, arrays, evolving)
+        except ValueError as error:
+            raise FileFormatError(f"{path} does not hold such a run: {error}; start anew") from error
+        for name, array in evolving.items():
             array[:] = arrays[name]
         self.stage = int(arrays["march/stage"])
-        if self.python and self._probe().tobytes() != arrays[PROBE].tobytes():
+        if self.python and (PROBE not in arrays or self._probe().tobytes() != arrays[PROBE].tobytes()):
             raise SettingError(
                 f"{path} belongs to another problem: a function of the system has other values at "
                 f"t = {self.clock[marching.LAST_TIME]:g}; resume with what was given to solve"

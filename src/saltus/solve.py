@@ -13,14 +13,14 @@ import numpy as np
 
 from saltus import march as marching
 from saltus.control import Fixed, Richardson, VariableOrder
-from saltus.errors import SaltusError, SettingError
+from saltus.errors import FileFormatError, SaltusError, SettingError
 from saltus.event import Event, checked_events
-from saltus.io.checkpoint import Checkpoint, check_same, fingerprint, read_checkpoint
+from saltus.io.checkpoint import TIMES, Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
 from saltus.problem import Problem, check_span, vector
 from saltus.progress import Progress
-from saltus.run import ON_GRID, Limits, Run, Settings, segments_of
+from saltus.run import MOST_ROWS, ON_GRID, Limits, Run, Settings, segments_of
 from saltus.solution import Asked, Solution
 from saltus.start import check_start
 from saltus.status import Status
@@ -35,6 +35,7 @@ MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is gi
 MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
 UNKNOWN_MEMORY = 4.0 * 2**30  # bytes, where the system does not say how many it has
 FINEST = 1e-14  # smallest step relative to the times it leads through
+RESUMED_ROWS = 1 << 16  # reserved at once: how many a run will need is not believed of a file
 START_TOLERANCE = 1e-8  # penetration and joint error that a start may have [m, m/s]
 
 
@@ -203,6 +204,7 @@ def resume(
     checkpoint_every: float = 60.0,
     max_steps: int | None = None,
     max_memory: float | None = None,
+    max_bytes: float | None = None,
 ) -> Solution:
     """Go on with a run from its checkpoint, to the same result bit by bit as if it had never stopped.
 
@@ -218,6 +220,8 @@ def resume(
         The same as for `solve`.
     progress, checkpoint_every, max_steps, max_memory
         As for `solve`; steps before the checkpoint count.
+    max_bytes
+        Size of the largest checkpoint that is read [bytes]. None: 4 GB.
 
     Raises
     ------
@@ -227,7 +231,7 @@ def resume(
         When the file cannot be read; FileFormatError when it is not a checkpoint of this version of saltus,
         DamagedFileError when it was changed or cut off.
     """
-    stored = read_checkpoint(path)
+    stored = read_checkpoint(path, max_bytes)
     known, given = stored.about["problem"], stored.about["settings"]
     if isinstance(system, System):
         t_span, q0, v0 = (
@@ -240,13 +244,21 @@ def resume(
         _stored_setting(path, given, "control", control),
         given["breaks"],
         given["keep"],
-        stored.arrays["march/times"],
+        stored.arrays[TIMES],
     )
+    try:
+        own = dataclasses.replace(problem, t_span=tuple(known["t_span"]))
+        _check_settings(settings.scheme, settings.h, own, settings.control, settings.breaks)
+    except SettingError as error:
+        raise FileFormatError(f"{path} was not written by such a run: {error}") from error
     file = Checkpoint(path, checkpoint_every)
     limits = _limits(max_steps, max_memory, settings)
-    allowed = given.get("start_tolerance", START_TOLERANCE)  # the start was checked when the run began
+    allowed = given["start_tolerance"]  # the start was checked when the run began
     located = _locatable(events, settings.scheme, problem.system)
-    run = _prepare(problem, located, settings, file, allowed, limits, check=False)
+    run = _prepare(
+        problem, located, settings, file, START_TOLERANCE if allowed is None else allowed, limits, check=False,
+        rows=RESUMED_ROWS,
+    )  # fmt: skip
     check_same(path, file.problem, known)
     run.restore(path, stored.arrays)
     clear_parts(path)
@@ -258,7 +270,7 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
     """Return the scheme or control of a checkpoint, or the given one when it is the same."""
     if value is None:
         try:
-            return rebuild(given[name])
+            return rebuild(given[name], name)
         except SettingError as error:
             raise SettingError(f"{name} of {path} cannot be made again: {error} as {name}=...") from error
     if describe(value) != given[name]:
@@ -268,7 +280,7 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
 
 def _prepare(
     problem: Problem, events: tuple[Event, ...], settings: Settings, file: Checkpoint | None,
-    start_tolerance: float, limits: Limits, check: bool = True,
+    start_tolerance: float, limits: Limits, check: bool = True, rows: int = MOST_ROWS,
 ) -> Run:  # fmt: skip
     """Compile a problem and make its buffers, and check the start."""
     from saltus.model import compile_model  # here, because tracing is needed only now
@@ -283,7 +295,7 @@ def _prepare(
         }  # fmt: skip
     if check:
         check_start(problem, model, start_tolerance)
-    run = Run(problem, model, settings, segments, file, limits)
+    run = Run(problem, model, settings, segments, file, limits, rows)
     breaks, allowed = tuple(settings.breaks), float(start_tolerance)
     run.asked = Asked(problem.t_span, problem.q0, problem.v0, settings.h, settings.control, breaks, allowed, events)
     return run

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from saltus.errors import SettingError
+from saltus.io.format import regular_bytes
 
+LONGEST_NOTE = 1 << 20  # bytes of what names a problem
 EVERY = 60.0  # seconds of wall clock between checkpoints
 
 
@@ -53,7 +55,7 @@ def note_of(path: str) -> str:
     beside = _beside(path)
     if not beside.is_file():
         raise SettingError(f"{beside} is missing, which names its problem: use saltus.resume(path, problem) in Python")
-    return beside.read_text(encoding="utf-8").strip()
+    return regular_bytes(beside, LONGEST_NOTE).decode("utf-8", "replace").strip()
 
 
 def _beside(path: str) -> pathlib.Path:

@@ -22,7 +22,8 @@ def resume_command(
 ) -> int:
     """Go on with a run that was interrupted, from its last checkpoint to the end of its span.
 
-    The problem is built again as it was for the run; a file FILE.py:NAME that it came from is executed again.
+    This executes the model file that FILE.json beside the checkpoint names (FILE.py:NAME of saltus run), with all
+    rights that you have: resume only what you trust. One line says which file it is before it runs.
     """
     if file is None:
         raise SettingError("FILE is missing: name what saltus run --checkpoint FILE wrote")

@@ -6,13 +6,14 @@ import dataclasses
 import json
 import math
 import pathlib
+import sys
 from typing import Any
 
 from saltus.cli.names import Source, find_problem, find_schemes, kebab, pick, problem_functions, solver_classes
 from saltus.cli.options import Family, Option, check_required, family, first_word, option_value, options_of
 from saltus.cli.values import NUMBER
 from saltus.errors import FileError, MissingExtraError, ModelError, SettingError
-from saltus.io.format import check_place
+from saltus.io.format import check_place, parsed
 from saltus.problem import Problem
 
 T_END = Option("t_end", NUMBER, "End of the run [s]; that of the problem by default.")
@@ -125,12 +126,14 @@ def specification(source: Source, parameters: dict[str, Any]) -> str:
 
 
 def rebuilt(text: str) -> Problem:
-    """Return the problem that a specification names."""
+    """Return the problem that a specification names; one line says so before a model file is executed."""
     try:
-        stored = json.loads(text)
+        stored = parsed(text.encode())
         where, parameters = str(stored["problem"]), dict(stored["parameters"])
     except (ValueError, KeyError, TypeError) as error:
         raise SettingError(f"the file does not say which problem it belongs to: {text[:60]!r}") from error
+    if ".py:" in where:
+        print(f"saltus: executing the model file {where.rpartition(':')[0]}", file=sys.stderr)
     return specified(find_problem(where), {name: _value(value) for name, value in parameters.items()})
 
 

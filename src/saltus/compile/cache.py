@@ -92,7 +92,7 @@ def _imports(path: pathlib.Path) -> frozenset[pathlib.Path]:
     What functions import is left out: compiled code sees only what the module has.
     """
     found: set[pathlib.Path] = set()
-    todo: list[ast.AST] = [ast.parse(path.read_text())]
+    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):

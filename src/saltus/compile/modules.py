@@ -40,9 +40,9 @@ def _module_from(text: str, prefix: str) -> types.ModuleType:
 def _from_file(text: str, name: str, folder) -> types.ModuleType | None:
     path = folder / f"{name}.py"
     try:
-        if not path.is_file() or path.read_text() != text:
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
             handle, temporary = tempfile.mkstemp(dir=folder, suffix=".py")
-            with os.fdopen(handle, "w") as file:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
                 file.write(text)
             os.replace(temporary, path)
     except OSError:

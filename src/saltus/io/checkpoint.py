@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import itertools
 import os
 import time
 from types import CodeType
@@ -11,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus.errors import FileFormatError, FunctionError, SettingError
+from saltus.io import words
 from saltus.io.format import Content, Variable, check_place, read, version, write
+from saltus.io.words import taken
+from saltus.march import KEEP_EVENTS, KEEP_TIMES
 from saltus.problem import Problem
 
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
 
 SHARE = 0.1  # most of the wall time that writing may take: large runs are written less often
-PROBE = "model/probe"
+PROBE, TIMES = "model/probe", "march/times"
+MOST_KEPT = 2**53  # steps of which one is kept
 WORDS = {
     "model": "the functions of the system",
     "parameters": "the numbers of the system",
@@ -65,15 +71,67 @@ class Checkpoint:
             self._next = ended + max(self.every, (ended - began) / SHARE)
 
 
-def read_checkpoint(path: str | os.PathLike) -> Content:
-    """Read a checkpoint of this version of saltus."""
-    content = read(path, "checkpoint")
-    if content.about["version"] != version():
-        raise FileFormatError(
-            f"{path} was written by saltus {content.about['version']}, this is {version()}: "
-            "its results would not be the same; resume it with that version"
-        )
-    return content
+def read_checkpoint(path: str | os.PathLike, max_bytes: float | None = None) -> Content:
+    """Read a checkpoint of this version of saltus; what it says of its problem and settings is checked."""
+    content = read(path, "checkpoint", max_bytes)
+    try:
+        made = taken(content.about, "version", words.text)
+        if made != version():
+            raise FileFormatError(
+                f"{path} was written by saltus {made:.20}, this is {version()}: its results would not be the same; "
+                "resume it with that version"
+            )
+        about = {"problem": _problem(content.about), "settings": _settings(content)}
+    except ValueError as error:
+        raise FileFormatError(f"{path} was not written by this format of saltus: {error}") from error
+    return dataclasses.replace(content, about=about)
+
+
+def _problem(about: dict[str, Any]) -> dict[str, Any]:
+    given = taken(about, "problem", words.obj)
+    made = {
+        **{name: taken(given, name, words.text) for name in ("model", "parameters")},
+        "t_span": list(taken(given, "t_span", words.row(words.finite, words.finite))),
+        **{name: taken(given, name, words.many(words.finite)) for name in ("q0", "v0")},
+        "events": taken(given, "events", words.many(words.text), []),
+    }
+    if not made["t_span"][0] < made["t_span"][1]:
+        raise ValueError(f"t_span is {made['t_span']}, which does not run forward")
+    return made
+
+
+def _described(value: Any) -> dict[str, Any]:
+    """Check that a value looks like what `describe` makes of an object."""
+    given = words.obj(value)
+    if "repr" not in given:
+        taken(given, "class", words.text)
+        taken(given, "settings", words.obj)
+    return given
+
+
+def _settings(content: Content) -> dict[str, Any]:
+    """Return the settings of the run, with steps, breaks and times that lie in its span."""
+    given, (begin, end) = taken(content.about, "settings", words.obj), _problem(content.about)["t_span"]
+    made = {
+        **{name: taken(given, name, _described) for name in ("scheme", "control")},
+        "h": taken(given, "h", words.positive),
+        "breaks": taken(given, "breaks", words.many(words.finite)),
+        "keep": taken(given, "keep", words.whole),
+        "start_tolerance": taken(given, "start_tolerance", words.number, None),
+    }
+    marks = [begin, *made["breaks"], end]
+    if any(not left < right for left, right in itertools.pairwise(marks)):
+        raise ValueError(f"breaks must increase inside of t_span, not {made['breaks']!r:.100}")
+    times = content.arrays.get(TIMES)
+    if times is None or times.dtype.kind != "f" or times.ndim != 1 or times.size == 0:
+        raise ValueError("the times to keep are missing")
+    if not begin <= times[0] or not times[-1] <= end or not np.all(np.diff(times) > 0.0):
+        raise ValueError("the times to keep do not increase inside of t_span")
+    if made["keep"] < KEEP_EVENTS or made["keep"] == 0 or made["keep"] > MOST_KEPT:
+        raise ValueError(f"what is kept is {made['keep']}, which means nothing")
+    if made["keep"] != KEEP_TIMES and (times.size != 1 or times[0] != end):
+        raise ValueError("times are listed of which none is kept")
+    return made
 
 
 # ---- is it the same problem?

@@ -10,17 +10,21 @@ the block is the same law. What the format has no words for, the order of the ro
 
 from __future__ import annotations
 
+import contextlib
 import io
+import itertools
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from saltus.contact import ContactProblem, ContactResult
 from saltus.contact.problem import GlobalForm, ReducedForm
-from saltus.errors import FileError, FileFormatError, ModelError
-from saltus.io.format import replace
+from saltus.errors import FileFormatError, ModelError, SaltusError
+from saltus.io.format import open_regular, regular_bytes, replace, room_for
+from saltus.io.hdf5 import SIGNATURE, WIDTH, Image
 from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, NAMES, ROWS, UNILATERAL
 
 if TYPE_CHECKING:
@@ -29,44 +33,56 @@ if TYPE_CHECKING:
 
 LOCAL, GLOBAL, OWN = "fclib_local", "fclib_global", "saltus"
 CSC, CSR = -1, -2  # values of nz; zero or more: that many triplets
+LONGEST_NUMBER = 9  # digits of the number of a guess
+MOST_SHOWN = 8  # names in a message
 REMEDY = "store the problem again with FCLib or saltus.contact.write_fclib"
 
 
-def read_fclib(path: str | os.PathLike) -> ContactProblem:
+def read_fclib(path: str | os.PathLike, *, max_bytes: float | None = None) -> ContactProblem:
     """Read a contact problem from an FCLib file, local or global.
 
     Contacts come first, with the law that `spacedim` names, then the equality constraints as bilateral rows; a file
-    that `write_fclib` made gives back the rows in their own order, without friction where there was none.
+    that `write_fclib` made gives back the rows in their own order, without friction where there was none. Links,
+    storage outside of the file and unknown packing are refused: no other file is read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    max_bytes
+        Size of the largest file that is read, and of what is made from it [bytes]. None: 4 GB, and eight times the
+        size of the file.
 
     Raises
     ------
     FileError
         When there is no such file; FileFormatError when it holds no contact problem, names the group and what is wrong.
     """
-    with _opened(path) as file:
-        form = _form(path, file)
-        group = _Group(path, file[form])
+    with _opened(path, max_bytes) as file:
+        form = _form(file)
+        group = file.below(form)
         dim = group.integer("spacedim")
         if dim not in (2, 3):
             raise group.wrong(f"spacedim is {dim}, but must be 2 or 3")
-        return (_read_global if form == GLOBAL else _read_local)(group, dim, _Group(path, file))
+        return (_read_global if form == GLOBAL else _read_local)(group, dim, file)
 
 
-def read_impulses(path: str | os.PathLike, problem: ContactProblem) -> dict[str, np.ndarray]:
+def read_impulses(
+    path: str | os.PathLike, problem: ContactProblem, *, max_bytes: float | None = None
+) -> dict[str, np.ndarray]:
     """Return the impulses P [N s] that a file holds for its problem: "solution" and "guess 1", "guess 2", ...
 
     They are what somebody stored, zeros in many files: ask `problem.residual` what they are worth.
     """
     made, rows = {}, Rows(problem.kinds)
-    with _opened(path) as file:
-        places = {"solution": "solution"}
-        guesses = file.get("guesses", {})
-        places |= {f"guess {key}": f"guesses/{key}" for key in sorted(guesses, key=_number) if key.isdecimal()}
-        for name, place in places.items():
-            # many files reserve the place and never write it
-            if place not in file or "r" not in file[place] or not file[place]["r"].id.get_storage_size():
+    with _opened(path, max_bytes) as file:
+        stored = {"solution": file.below("solution")} if file.has("solution") else {}
+        if file.has("guesses"):
+            guesses = file.below("guesses")
+            stored |= {f"guess {key}": guesses.below(key) for key in sorted(guesses.numbered(), key=int)}
+        for name, group in stored.items():
+            if not group.written("r"):  # many files reserve the place and never write it
                 continue
-            group = _Group(path, file[place])
             P = np.zeros(problem.n)
             r = group.vector("r", rows.contact.size)
             P[rows.contact[rows.own]] = r[rows.own]
@@ -298,65 +314,123 @@ def _write_all(group: h5py.Group, values: Stored) -> None:
 # ---- reading
 
 
-def _opened(path: str | os.PathLike) -> Any:
-    try:
-        with open(path, "rb"):
-            pass
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from error
-    import h5py
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike, max_bytes: float | None) -> Iterator[_Group]:
+    """Open a file; what HDF5 says of a broken one, in whichever class, becomes a FileFormatError."""
+    with open_regular(path, max_bytes) as stream:
+        import h5py
 
-    try:
-        return h5py.File(path, "r")
-    except OSError as error:
-        raise FileFormatError(f"{path} is not an HDF5 file, or it is damaged: an FCLib problem is one") from error
+        size = os.fstat(stream.fileno()).st_size
+        damaged = FileFormatError(f"{path} is not an HDF5 file, or it is damaged: an FCLib problem is one")
+        if stream.read(len(SIGNATURE)) != SIGNATURE:  # HDF5 would look for it in the whole file
+            raise damaged
+        try:
+            with h5py.File(stream, "r") as file:
+                yield _Group(path, file, _Room(room_for(size, max_bytes), max_bytes))
+        except SaltusError:
+            raise
+        except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError, MemoryError) as error:
+            raise damaged from error
 
 
-def _form(path, file: h5py.File) -> str:
-    found = [form for form in (LOCAL, GLOBAL) if form in file]
+def _form(file: _Group) -> str:
+    found = [form for form in (LOCAL, GLOBAL) if file.has(form)]
     if len(found) != 1:
-        held = ", ".join(map(repr, file)) or "nothing"
+        held = ", ".join(repr(name) for name in itertools.islice(file.group, MOST_SHOWN)) or "nothing"
         raise FileFormatError(
-            f"{path} must have one of the groups {LOCAL!r} and {GLOBAL!r}, but holds {held}: it is "
+            f"{file.path} must have one of the groups {LOCAL!r} and {GLOBAL!r}, but holds {held}: it is "
             "no contact problem of FCLib"
         )
     return found[0]
 
 
-class _Group:
-    """A group of a file, whose members are checked when they are read."""
+class _Room:
+    """How many bytes may still be made from a file, and what the caller has allowed."""
 
-    def __init__(self, path, group: Any):
-        self.path, self.group = path, group
+    def __init__(self, left: int, max_bytes: float | None):
+        self.left, self.max_bytes = left, max_bytes
+
+
+class _Group:
+    """A group of a file, whose members are checked before they are read."""
+
+    def __init__(self, path, group: Any, room: _Room):
+        self.path, self.group, self.room = path, group, room
 
     def wrong(self, what: str) -> FileFormatError:
         return FileFormatError(f"{self.path}, group {self.group.name!r}: {what}; {REMEDY}")
 
     def has(self, name: str) -> bool:
-        return name in self.group
+        """Whether there is a member of that name; nothing is followed to find out."""
+        return self.group.get(name, getlink=True) is not None
+
+    def numbered(self) -> list[str]:
+        """Return the names of the members that are numbers."""
+        return [name for name in self.group if name.isascii() and name.isdecimal() and len(name) < LONGEST_NUMBER]
 
     def below(self, name: str) -> _Group:
         import h5py
 
-        if not isinstance(self.group.get(name), h5py.Group):
+        found = self._member(name)
+        if not isinstance(found, h5py.Group):
             raise self.wrong(f"the group {name!r} is missing")
-        return _Group(self.path, self.group[name])
+        return _Group(self.path, found, self.room)
+
+    def written(self, name: str) -> bool:
+        """Whether a dataset has been written, not only announced."""
+        import h5py
+
+        found = self._member(name)
+        return isinstance(found, h5py.Dataset) and bool(found.id.get_storage_size())
+
+    def _member(self, name: str) -> Any:
+        """Return a member that lies in this file, or None; links are not followed."""
+        import h5py
+
+        link = self.group.get(name, getlink=True)
+        if link is None:
+            return None
+        if not isinstance(link, h5py.HardLink):
+            raise self.wrong(f"{name!r} is a link to somewhere else, which is not followed")
+        return self.group[name]
 
     def numbers(self, name: str, kind: str, least: int = 0) -> np.ndarray:
         """Return a dataset of integers (kind "iu") or of numbers ("iuf") as a vector."""
         import h5py
 
-        found = self.group.get(name)
+        found = self._member(name)
         if not isinstance(found, h5py.Dataset):
             raise self.wrong(f"the dataset {name!r} is missing")
-        if found.dtype.kind not in kind:
+        self._check_storage(name, found)
+        if found.dtype.kind not in kind or found.dtype.itemsize > WIDTH:
             raise self.wrong(f"{name!r} holds {found.dtype}, but must hold {'numbers' if 'f' in kind else 'integers'}")
         if found.size is None or found.size < least or (found.size and not found.id.get_storage_size()):
             raise self.wrong(f"{name!r} was never written, but must hold {max(least, found.size or 0)} numbers")
+        self.room.left -= WIDTH * found.size
+        if self.room.left < 0:
+            raise self.wrong(
+                f"{name!r} claims {found.size} numbers, more than such a file should hold (see max_bytes=)"
+            )
         try:
             return np.ravel(found[()])
-        except OSError as error:
+        except (OSError, RuntimeError, ValueError) as error:
             raise self.wrong(f"{name!r} cannot be read ({error}): the file is damaged") from error
+
+    def _check_storage(self, name: str, found: Any) -> None:
+        """Refuse numbers that lie outside of the file, or are packed in ways that need more than this library."""
+        import h5py
+
+        made = found.id.get_create_plist()
+        if made.get_layout() not in (h5py.h5d.COMPACT, h5py.h5d.CONTIGUOUS, h5py.h5d.CHUNKED):
+            raise self.wrong(f"{name!r} is put together from other datasets, which are not read")
+        if made.get_layout() == h5py.h5d.CONTIGUOUS and made.get_external_count():
+            raise self.wrong(f"{name!r} is stored outside of the file, which is not read")
+        filters = {made.get_filter(k)[0] for k in range(made.get_nfilters())}
+        known = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
+        if filters - known:
+            raise self.wrong(f"{name!r} is packed by filter {min(filters - known)}, which is not unpacked")
+        if made.get_layout() == h5py.h5d.CHUNKED and WIDTH * math.prod(made.get_chunk()) > self.room.left:
+            raise self.wrong(f"{name!r} comes in chunks of {made.get_chunk()}, larger than such a file should hold")
 
     def integer(self, name: str) -> int:
         return int(self.numbers(name, "iu", 1)[0])
@@ -424,13 +498,14 @@ def _read_global(group: _Group, dim: int, file: _Group) -> ContactProblem:
     p = group.below("G").integer("n") if group.has("G") else 0
     G = group.matrix("G", nv) if p else None
     f, w = vectors.vector("f", nv), vectors.vector("w", n)
+    b = vectors.vector("b", p) if p else np.zeros(0)
     laws = _laws(group, vectors, dim, n, p, file)
     if G is None and laws.rows.plain:
         return _built(group, lambda: ContactProblem.from_global(M, H, f, w, **laws.given))
     from scipy.sparse import hstack
 
     W = (H if G is None else hstack([H, G])).tocsc()[:, laws.rows.order]
-    w = np.concatenate([w, vectors.vector("b", p) if p else np.zeros(0)])[laws.rows.order]
+    w = np.concatenate([w, b])[laws.rows.order]
     return _built(group, lambda: ContactProblem.from_global(M, W, f, w, **laws.given))
 
 
@@ -441,6 +516,7 @@ def _read_local(group: _Group, dim: int, file: _Group) -> ContactProblem:
     W = W if W.shape[1] == n else group.matrix("W", n, n)  # raises
     p = group.below("R").integer("n") if group.has("R") else 0
     q = vectors.vector("q", n)
+    s = vectors.vector("s", p) if p else np.zeros(0)
     laws = _laws(group, vectors, dim, n, p, file)
     if p == 0 and laws.rows.plain:
         return _built(group, lambda: ContactProblem(W, q, **laws.given))
@@ -448,7 +524,7 @@ def _read_local(group: _Group, dim: int, file: _Group) -> ContactProblem:
 
     if p:
         V, R = group.matrix("V", n, p), group.matrix("R", p, p)
-        W, q = block_array([[W, V], [V.T, R]]), np.concatenate([q, vectors.vector("s", p)])
+        W, q = block_array([[W, V], [V.T, R]]), np.concatenate([q, s])
     order = laws.rows.order
     D = W.tocsr()[order].tocsc()[:, order]
     return _built(group, lambda: ContactProblem(D, q[order], **laws.given))
@@ -481,7 +557,7 @@ def _laws(group: _Group, vectors: _Group, dim: int, n: int, p: int, file: _Group
                     f"'kinds' does not fit {nc} contacts with spacedim = {dim} and {p} equality constraints"
                 )
         if own.has("names"):
-            names = [name.decode() if isinstance(name, bytes) else str(name) for name in own.group["names"][()]]
+            names = _names(own)
             if len(names) != kinds.size:
                 raise own.wrong(f"there are {len(names)} names for {kinds.size} contacts and constraints")
     mu = np.zeros(kinds.size)
@@ -489,12 +565,17 @@ def _laws(group: _Group, vectors: _Group, dim: int, n: int, p: int, file: _Group
     return _Laws(Rows(kinds, dim), {"mu": mu, "kinds": kinds.tolist(), "names": names})
 
 
+def _names(own: _Group) -> list[str]:
+    """Return the names of contacts and constraints, which only `write_fclib` writes: no library is needed for them."""
+    try:
+        image = Image(regular_bytes(own.path, own.room.max_bytes))
+        return [name.decode("utf-8") for name in image.texts(f"{OWN}/names", own.room.left)]
+    except ValueError as error:
+        raise own.wrong(f"'names' cannot be read ({error})") from error
+
+
 def _built(group: _Group, build) -> ContactProblem:
     try:
         return build()
     except ModelError as error:
         raise group.wrong(str(error)) from error
-
-
-def _number(key: str) -> int:
-    return int(key) if key.isdecimal() else 0

@@ -1,6 +1,8 @@
 """The file format: HDF5 that netCDF-4 readers understand, one checksum over every byte, replaced as a whole.
 
 A file is made in memory and written by plain writes: a full disk is then an error of ours, not a broken HDF5 library.
+It is read by a reader of our own (hdf5.py), because files come from anywhere: nothing that a file says is believed
+before it is checked, and no other file is ever opened.
 
 Two numbers say how a file is laid out. Readers refuse another `FORMAT`. Within one, layouts only grow: a reader passes
 over variables and words that it does not know, and has a default for every one that came after minor version 0.
@@ -17,22 +19,30 @@ import io
 import itertools
 import json
 import os
+import re
+import stat
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from saltus.errors import DamagedFileError, FileError, FileFormatError
+from saltus.errors import DamagedFileError, FileError, FileFormatError, SettingError
+from saltus.io.hdf5 import SIGNATURE, Image, Unreadable
 
 FORMAT = 1  # counts layouts that older versions cannot read
 MINOR = (
     1  # counts additions that older versions pass over: names they do not know, and defaults where names are missing
 )
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
 MARK, BLANK = b"saltus-sha256:", b"0" * 64  # the checksum is that of the file with zeros in its own place
 ABOUT = "about/json"
+LARGEST_FILE = 4 << 30  # bytes of a file that is read without being told that it may be larger
+GROWTH, SMALL = 8, 64 << 20  # what is built from a file may take so many times its bytes, and so many bytes in any case
+PACKED = 1032  # bytes that a byte on disk can stand for, by deflate: a file that claims more is hollow
+LONGEST_TEXT, MOST_VALUES, DEEPEST = 16 << 20, 1_000_000, 60  # of JSON: bytes, values, brackets inside of each other
+LONGEST_NUMBER = 30  # digits of a whole number: 64 bits need 20
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."  # the words that netCDF-4 prescribes
 
+STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # of JSON
 _numbers = itertools.count()
 
 
@@ -47,11 +57,15 @@ class Variable:
 
 @dataclasses.dataclass(frozen=True)
 class Content:
-    """What a file holds: arrays by name, a JSON object about them, and the minor version of their layout."""
+    """What a file holds: arrays by name, a JSON object about them, the minor version of their layout.
+
+    room: bytes that may be built from it.
+    """
 
     arrays: dict[str, np.ndarray]
     about: dict[str, Any]
     minor: int
+    room: int = SMALL
 
 
 def write(path: str | os.PathLike, kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) -> None:
@@ -62,38 +76,121 @@ def write(path: str | os.PathLike, kind: str, variables: Mapping[str, Variable],
     replace(path, pieces)
 
 
-def read(path: str | os.PathLike, kind: str) -> Content:
-    """Read a file of a kind; every byte of it is checked before it is interpreted."""
-    try:
-        with open(path, "rb") as file:
-            image = file.read()
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from error
-    _verify(path, image)
-    import h5py
+def read(path: str | os.PathLike, kind: str, max_bytes: float | None = None) -> Content:
+    """Read a file of a kind; every byte of it is checked before it is interpreted.
 
+    max_bytes: size of the largest file that is read, and of what is built from it; None: 4 GB.
+    """
+    image = regular_bytes(path, max_bytes)
+    _verify(path, image)
     try:
-        with h5py.File(io.BytesIO(image), "r") as file:
-            return _content(path, kind, file, len(image))
-    except (KeyError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        return _content(path, kind, Image(image), max_bytes)
+    except Unreadable as error:
         raise FileFormatError(f"{path} is not laid out as a file of saltus: {error}") from error
 
 
-def _content(path, kind: str, file: Any, size: int) -> Content:
-    made = str(file.attrs["saltus_format"])
+def room_for(size: int, max_bytes: float | None) -> int:
+    """Return how many bytes may be built from a file of a size."""
+    return max(GROWTH * size, SMALL) if max_bytes is None else int(max_bytes)
+
+
+def regular_bytes(path: str | os.PathLike, max_bytes: float | None) -> bytes:
+    """Return the bytes of a file; pipes, devices and folders are refused before they are opened."""
+    with open_regular(path, max_bytes) as file:
+        try:
+            return file.read()
+        except OSError as error:
+            raise FileError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def open_regular(path: str | os.PathLike, max_bytes: float | None) -> io.FileIO:
+    """Open a file that is one, and not larger than allowed."""
+    most = LARGEST_FILE if max_bytes is None else max_bytes
+    if isinstance(most, bool) or not isinstance(most, int | float) or not 0 < most < float("inf"):
+        raise SettingError(f"max_bytes is {max_bytes!r}: it must be a positive number of bytes, like 8e9")
+    try:
+        _check_regular(path, os.stat(path), most)
+        # without waiting, because another file may have taken its place meanwhile
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        try:
+            _check_regular(path, os.fstat(handle), most)
+        except BaseException:
+            os.close(handle)
+            raise
+        return io.FileIO(handle)
+    except FileError:
+        raise
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise FileError(f"{path!r} is no name of a file: {error}") from error
+
+
+def _check_regular(path, found: os.stat_result, most: float) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        what = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, device or socket"
+        raise FileFormatError(f"{path} is {what}, not a file: give the name of a file")
+    blocks = getattr(found, "st_blocks", None)
+    if found.st_size > most:
+        raise FileFormatError(f"{path} has {found.st_size} bytes, more than {most:.0f}: allow it by max_bytes=")
+    if blocks is not None and found.st_size > SMALL and found.st_size > PACKED * 512 * blocks:
+        raise FileFormatError(f"{path} claims {found.st_size} bytes, but almost none of them are stored: it is hollow")
+
+
+def _content(path, kind: str, file: Image, max_bytes: float | None) -> Content:
+    made = file.attribute("saltus_format")
     if made != f"{kind} {FORMAT}":
-        found, _, number = made.rpartition(" ")
+        found, _, number = str(made).rpartition(" ")
         remedy = ""
         if found == kind and number.isdecimal() and int(number) > FORMAT:
-            remedy = (
-                f": it was written by saltus {file.attrs['saltus_version']}, read it with that version or a later one"
-            )
+            made_by = file.attribute("saltus_version")
+            remedy = f": it was written by saltus {made_by}, read it with that version or a later one"
         raise FileFormatError(
             f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted{remedy}"
         )
-    about = json.loads(file[ABOUT][()])
-    arrays = {name: _array(path, file[name], size) for name in about["variables"]}
-    return Content(arrays, about, int(file.attrs.get("saltus_format_minor", 0)))
+    try:
+        most = LONGEST_TEXT if max_bytes is None else int(max_bytes)
+        about = parsed(file.text(ABOUT, most), MOST_VALUES if max_bytes is None else most)
+    except ValueError as error:
+        raise FileFormatError(f"{path} does not say what it holds: {error}") from error
+    names = about.get("variables")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise FileFormatError(f"{path} does not list its variables, each once, by name")
+    tables = {name: file.table(name) for name in names}
+    claimed = sum(table.size for table in tables.values())
+    if claimed > len(file.image):
+        raise FileFormatError(f"{path} claims {claimed} bytes of numbers, more than it holds")
+    minor = file.attribute("saltus_format_minor")
+    arrays = {name: file.numbers(table) for name, table in tables.items()}
+    return Content(arrays, about, minor if isinstance(minor, int) else 0, room_for(len(file.image), max_bytes))
+
+
+def parsed(text: bytes, most: int = MOST_VALUES) -> dict[str, Any]:
+    """Return a JSON object; ValueError where it is none, or too large, too deep, or says something twice."""
+    marks = np.frombuffer(STRINGS.sub(b"", text), dtype=np.uint8)
+    opening, closing = (np.isin(marks, np.frombuffer(signs, dtype=np.uint8)) for signs in (b"[{", b"]}"))
+    if max(int(opening.sum()) + int(np.sum(marks == ord(","))), int(closing.sum())) > most:
+        raise ValueError(f"its text has more than {most} values")
+    depth = np.cumsum(np.where(opening[opening | closing], 1, -1))
+    if np.max(depth, initial=0) > DEEPEST:
+        raise ValueError(f"its text has brackets more than {DEEPEST} deep")
+    made = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_int=_whole)
+    if not isinstance(made, dict):
+        raise ValueError("its text is no JSON object")
+    return made
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("its text gives a name twice")
+    return made
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > LONGEST_NUMBER:
+        raise ValueError(f"its text has a number of {len(digits)} digits")
+    return int(digits)
 
 
 def version() -> str:
@@ -156,12 +253,6 @@ def _scale(file, dim: str, size: int, variable):
         dim = f"{NO_VARIABLE}{size:10d}"
     variable.make_scale(dim)
     return variable
-
-
-def _array(path, dataset, size: int) -> np.ndarray:
-    if dataset.size * dataset.dtype.itemsize > size:
-        raise FileFormatError(f"{path} claims {dataset.size} numbers in {dataset.name!r}, more than it can hold")
-    return dataset[()]
 
 
 def _checksum(image: bytes, at: int) -> str:

@@ -3,24 +3,75 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from saltus.certificate import FOUND_COUNT
 from saltus.errors import FileFormatError, FunctionError, SettingError
+from saltus.io import words
 from saltus.io.format import Content, Variable, read, write
 from saltus.io.settings import describe, rebuild
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
+from saltus.io.words import taken
 from saltus.record import KIND_NAMES
 from saltus.solution import Asked, NodeValues, Solution, event_type, read_only
 from saltus.status import Status
-from saltus.verification import Parting, Verification
+from saltus.verification import QUANTITIES, REASONS, Parting, Verification
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
 SWITCHES = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
+LEAST_EXTRAS = 4  # columns: error, degree, offset of the dense block, whether the step was kept; then rejections
+LARGEST_PLACE = 2.0**53  # beyond, floats do not count
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """What a variable of a result is: the names of its dimensions, its unit, whether files may lack it."""
+
+    dims: tuple[str, ...]
+    units: str = ""
+    later: bool = False  # it came after minor version 0, or not every solution has it
+    whole: bool = False  # it holds whole numbers
+
+
+LAYOUT = {
+    "t": Column(("t",), "s"),
+    "q": Column(("t", "coordinate")),
+    "v": Column(("t", "velocity")),
+    "kinetic_energy": Column(("t",), "J"),
+    "violation": Column(("t",), "m"),
+    "residual": Column(("t",)),
+    "admissibility": Column(("t",), later=True),
+    "certificate/ends": Column(("t",), "m", later=True),
+    "certificate/inside": Column(("t", "inside_column"), later=True),
+    "work_since": Column(("t",), "J"),
+    "reactions/table": Column(("reaction", "reaction_column")),
+    "reactions/before": Column(("row",), "N s"),
+    "reactions/force": Column(("side", "t", "reaction_row"), "N", later=True),
+    "dense/block": Column(("dense_entry",)),
+    "dense/state": Column(("state", "state_column")),
+    "dense/q_dot": Column(("state", "coordinate")),
+    "events/t": Column(("event",), "s"),
+    "events/contact": Column(("event",), whole=True),
+    "events/kind": Column(("event",), whole=True),
+    "events/count": Column(("event",), later=True, whole=True),
+    "events/energy": Column(("event",), "J", later=True),
+    "events/u_minus": Column(("event", "axis"), "m s-1"),
+    "events/u_plus": Column(("event", "axis"), "m s-1"),
+    "events/impulse": Column(("event", "axis"), "N s"),
+    "extra/table": Column(("t", "extra_column"), later=True),
+    SWITCHES[0]: Column(("switch",), "s", later=True),
+    SWITCHES[1]: Column(("switch",), later=True, whole=True),
+    "verification/t": Column(("verification_time",), "s", later=True),
+    "verification/growth": Column(("verification_time", "quantity"), later=True),
+    "gap": Column(("t", "contact"), "m", later=True),
+}
 
 
 def save(solution: Solution, path: str | os.PathLike, source: str | None = None) -> None:
@@ -31,14 +82,22 @@ def save(solution: Solution, path: str | os.PathLike, source: str | None = None)
 
 def source_of(path: str | os.PathLike) -> str | None:
     """Return how to build the problem of a saved solution again, if the file says it."""
-    return read(path, "results").about.get("source")
+    source = read(path, "results").about.get("source")
+    return source if isinstance(source, str) else None
 
 
-def load(path: str | os.PathLike) -> Solution:
+def load(path: str | os.PathLike, *, max_bytes: float | None = None) -> Solution:
     """Read a solution that `Solution.save` wrote; every byte is checked.
 
     Arrays, events, energy, gaps, plots and `sol(t)` are those of the saved one. The model's functions and the exact
-    solution are not in a file: `exact` is None.
+    solution are not in a file: `exact` is None. Nothing of a file is executed, and no other file is read or written.
+
+    Parameters
+    ----------
+    path
+        The file.
+    max_bytes
+        Size of the largest file that is read, and of what is made from it [bytes]. None: 4 GB.
 
     Raises
     ------
@@ -46,11 +105,12 @@ def load(path: str | os.PathLike) -> Solution:
         When there is no such file; FileFormatError when it is not a result of saltus, DamagedFileError when it was
         changed or cut off.
     """
-    content = read(path, "results")
+    content = read(path, "results", max_bytes)
     try:
+        check_tables(content)
         return _solution(content)
-    except (KeyError, ValueError, TypeError) as error:
-        raise FileFormatError(f"{path} was not written by this format of saltus: {error!r}") from error
+    except ValueError as error:  # of the checks, which name what is wrong
+        raise FileFormatError(f"{path} was not written by this format of saltus: {error}") from error
 
 
 # ---- writing
@@ -62,45 +122,45 @@ def _variables(solution: Solution) -> dict[str, Variable]:
     verification = solution.verification
     states, rates = _rates(solution)
     made = {
-        "t": Variable(solution.t, ("t",), "s"),
-        "q": Variable(solution.q, ("t", "coordinate")),
-        "v": Variable(solution.v, ("t", "velocity")),
-        "kinetic_energy": Variable(solution.energy.kinetic, ("t",), "J"),
-        "violation": Variable(_from_zero(solution.violation), ("t",), "m"),
-        "residual": Variable(_from_zero(solution.residual), ("t",)),
-        "admissibility": Variable(_from_zero(solution.admissibility), ("t",)),
-        "certificate/ends": Variable(solution._ledger[:, 0], ("t",), "m"),
-        "certificate/inside": Variable(_from_zero(solution._inside), ("t", "inside_column")),
-        "work_since": Variable(solution._ledger[:, 1], ("t",), "J"),
-        "reactions/table": Variable(solution._reactions, ("reaction", "reaction_column")),
-        "reactions/before": Variable(solution._before, ("row",), "N s"),
-        "dense/block": Variable(solution._dense, ("dense_entry",)),
-        "dense/state": Variable(states, ("state", "state_column")),
-        "dense/q_dot": Variable(rates, ("state", "coordinate")),
-        "events/t": Variable(events["t"], ("event",), "s"),
-        "events/contact": Variable(_places(events["contact"], names), ("event",)),
-        "events/kind": Variable(_places(events["kind"], _kinds(events)), ("event",)),
-        "events/count": Variable(events["count"].astype(np.int64), ("event",)),
-        "events/energy": Variable(events["energy"], ("event",), "J"),
+        "t": solution.t,
+        "q": solution.q,
+        "v": solution.v,
+        "kinetic_energy": solution.energy.kinetic,
+        "violation": _from_zero(solution.violation),
+        "residual": _from_zero(solution.residual),
+        "admissibility": _from_zero(solution.admissibility),
+        "certificate/ends": solution._ledger[:, 0],
+        "certificate/inside": _from_zero(solution._inside),
+        "work_since": solution._ledger[:, 1],
+        "reactions/table": solution._reactions,
+        "reactions/before": solution._before,
+        "dense/block": solution._dense,
+        "dense/state": states,
+        "dense/q_dot": rates,
+        "events/t": events["t"],
+        "events/contact": _places(events["contact"], names),
+        "events/kind": _places(events["kind"], _kinds(events)),
+        "events/count": events["count"].astype(np.int64),
+        "events/energy": events["energy"],
     }
     for name in EVENT_VECTORS:
-        made[f"events/{name}"] = Variable(events[name], ("event", "axis"), "N s" if name == "impulse" else "m s-1")
+        made[f"events/{name}"] = events[name]
     if solution._extra is not None:
-        made["extra/table"] = Variable(solution._extra, ("t", "extra_column"))
-    switches = getattr(solution, "switches", None)
-    if switches is not None:
-        made[SWITCHES[0]] = Variable(switches["t"], ("switch",), "s")
-        made[SWITCHES[1]] = Variable(_places(switches["name"], _names(switches)), ("switch",))
+        made["extra/table"] = solution._extra
+    switches = solution.switches
+    made[SWITCHES[0]], made[SWITCHES[1]] = switches["t"], _places(switches["name"], _names(switches))
     if verification is not None:
-        made["verification/t"] = Variable(verification.t, ("verification_time",), "s")
-        made["verification/growth"] = Variable(verification.growth, ("verification_time", "quantity"))
+        made["verification/t"], made["verification/growth"] = verification.t, verification.growth
     if solution._forces is not None:
-        made["reactions/force"] = Variable(solution._forces, ("side", "t", "reaction_row"), "N")
+        made["reactions/force"] = solution._forces
     try:
-        made["gap"] = Variable(solution.gaps(), ("t", "contact"), "m")
+        made["gap"] = solution.gaps()
     except (FunctionError, SettingError):
         pass  # a gap that fails at some state must not cost the run; the loaded solution says that there are none
-    return {name: dataclasses.replace(part, values=np.ascontiguousarray(part.values)) for name, part in made.items()}
+    return {
+        name: Variable(np.ascontiguousarray(values), LAYOUT[name].dims, LAYOUT[name].units)
+        for name, values in made.items()
+    }
 
 
 def _about(solution: Solution) -> dict[str, Any]:
@@ -127,7 +187,7 @@ def _about(solution: Solution) -> dict[str, Any]:
             "reaction": hasattr(scheme, "reaction"),
         },
         "kinds": list(_kinds(solution.events)),
-        "switches": _switch_names(getattr(solution, "switches", None)),
+        "switches": _switch_names(solution.switches),
         "asked": None if solution._asked is None else _asked_of(solution._asked),
         "verification": None if solution.verification is None else _verification_of(solution.verification),
     }
@@ -150,9 +210,9 @@ def _verification_of(verification: Verification) -> dict[str, Any]:
     return {**made, "parting": None if parting is None else dataclasses.asdict(parting)}
 
 
-def _switch_names(switches: np.ndarray | None) -> dict[str, Any] | None:
-    """Return the names of switches and the type that holds them, where a solution lists switches."""
-    return None if switches is None else {"names": list(_names(switches)), "type": switches["name"].dtype.str}
+def _switch_names(switches: np.ndarray) -> dict[str, Any]:
+    """Return the names of switches and the type that holds them."""
+    return {"names": list(_names(switches)), "type": switches["name"].dtype.str}
 
 
 def _names(switches: np.ndarray) -> tuple[str, ...]:
@@ -217,36 +277,101 @@ def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
 # ---- reading
 
 
+def check_tables(content: Content) -> None:
+    """Refuse tables of a result that do not belong together, before anything is made of them."""
+    arrays, about = content.arrays, content.about
+    rows = len(taken(about, "rows", words.many(words.anything)))
+    contacts = len(taken(taken(about, "system", words.obj), "contacts", words.many(words.anything)))
+    sizes = {
+        "row": rows, "contact": contacts, "axis": 3, "side": 2, "inside_column": FOUND_COUNT,
+        "quantity": len(QUANTITIES),
+    }  # fmt: skip
+    for name, column in LAYOUT.items():
+        array = arrays.get(name)
+        if array is None:
+            if not column.later:
+                raise ValueError(f"{name!r} is missing")
+            continue
+        if array.dtype.kind != ("i" if column.whole else "f"):
+            raise ValueError(f"{name!r} holds {array.dtype} instead of {'whole numbers' if column.whole else 'floats'}")
+        if array.ndim != len(column.dims):
+            raise ValueError(f"{name!r} has the shape {array.shape}, but must have {len(column.dims)} axes")
+        for dim, size in zip(column.dims, array.shape, strict=True):
+            if sizes.setdefault(dim, size) != size:
+                raise ValueError(f"{name!r} has the shape {array.shape}, but there are {sizes[dim]} of {dim!r}")
+    nq, nv = sizes["coordinate"], sizes["velocity"]
+    joint_rows = sizes["reaction_column"] - 2 - nv - rows - contacts
+    if joint_rows < 0 or sizes.get("reaction_row", rows + joint_rows) != rows + joint_rows:
+        raise ValueError(f"'reactions/table' has {sizes['reaction_column']} columns, which do not fit {rows} rows")
+    if sizes["state_column"] != nq + nv or sizes.get("extra_column", LEAST_EXTRAS) < LEAST_EXTRAS:
+        raise ValueError("'dense/state' or 'extra/table' has too few columns")
+    _check_values(arrays)
+
+
+def _check_values(arrays: dict[str, np.ndarray]) -> None:
+    """Refuse times that turn back, states that are no numbers, and places that lie outside of their tables."""
+    t, n = arrays["t"], len(arrays["t"])
+    if n == 0 or not np.all(np.isfinite(t)) or np.any(np.diff(t) < 0.0):
+        raise ValueError("'t' must be finite numbers that never decrease, at least one")
+    for name in ("q", "v", "events/t", *(name for name in (SWITCHES[0],) if name in arrays)):
+        if not np.all(np.isfinite(arrays[name])):
+            raise ValueError(f"{name!r} holds something that is not a finite number")
+    nodes = arrays["reactions/table"][:, 0]
+    if not _are_places(nodes, n - 1) or np.any(np.diff(nodes) <= 0.0):
+        raise ValueError("'reactions/table' belongs to times that are not there")
+    extra = arrays.get("extra/table")
+    if extra is not None:
+        offsets, rejections = extra[:, 2], extra[:, 4:5]
+        if not _are_places(offsets, len(arrays["dense/block"])) or np.any(np.diff(offsets) < 0.0):
+            raise ValueError("'extra/table' refers to dense output that is not there")
+        if not _are_places(rejections, LARGEST_PLACE) or not np.all(np.isfinite(extra[:, 1])):
+            raise ValueError("'extra/table' has a degree or a count that is none")
+    if np.any(arrays["events/kind"] < 0) or np.any(arrays.get("events/count", np.zeros(0)) < 0):
+        raise ValueError("'events' has a kind or a count below zero")
+
+
+def _are_places(values: np.ndarray, last: float) -> bool:
+    """Whether all values are whole numbers from 0 to the last one."""
+    return bool(np.all((values >= 0.0) & (values <= last) & (values == np.floor(values))))
+
+
 def _solution(content: Content) -> Solution:
     arrays, about = content.arrays, content.about
-    t, described, event_names = arrays["t"], about["system"], tuple(about.get("events", ()))
-    kinds = tuple(about.get("kinds", KIND_NAMES))
-    values = NodeValues(t, arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"])
-    system = StoredSystem(
-        described["name"],
-        tuple(StoredContact(*contact) for contact in described["contacts"]),
-        tuple(StoredJoint(name) for name in described["joints"]),
-        values.rate if described["q_dot"] else None,
+    described = taken(about, "system", words.obj)
+    event_names = taken(about, "events", words.distinct, ())
+    values = NodeValues(
+        arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"]
     )
-    try:
-        scheme = rebuild(about["scheme"]["description"])
-    except (SettingError, TypeError):  # of somebody's own, or with settings of a later version
-        kind = StoredForceScheme if about["scheme"].get("reaction") else StoredScheme
-        scheme = kind(about["scheme"]["name"], about["scheme"]["description"])
+    contacts = taken(described, "contacts", words.many(words.row(words.text, words.number, words.number)))
+    system = StoredSystem(
+        taken(described, "name", words.maybe(words.text)),
+        tuple(StoredContact(*contact) for contact in contacts),
+        tuple(StoredJoint(name) for name in taken(described, "joints", words.many(words.text))),
+        values.rate if taken(described, "q_dot", words.truth) else None,
+    )
+    rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
+    if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:
+        raise ValueError("'rows' are not those of the contacts, in their order")
+    names = (*system.contact_names, *event_names)
+    if np.any(arrays["events/contact"] < 0) or np.any(arrays["events/contact"] >= len(names)):
+        raise ValueError("'events/contact' has the number of a contact that is not there")
+    work = taken(about, "work", words.table(words.count))
+    if "steps" not in work:
+        raise ValueError("'work' does not count the steps")
     return read_only(
         Solution(
-            t=t,
+            t=arrays["t"],
             q=arrays["q"],
             v=arrays["v"],
-            events=_events(arrays, (*system.contact_names, *event_names), kinds),
-            work=about["work"],
-            status=Status(about["status"]),
-            message=about["message"],
+            events=_events(arrays, names, taken(about, "kinds", words.many(words.text), KIND_NAMES), content.room),
+            work=work,
+            status=Status(taken(about, "status", words.whole)),
+            message=taken(about, "message", words.text),
             system=system,
-            scheme=scheme,
-            rows=tuple((name, axis) for name, axis in about["rows"]),
+            scheme=_scheme(taken(about, "scheme", words.obj)),
+            rows=rows,
             exact=None,
-            name=about["name"],
+            name=taken(about, "name", words.maybe(words.text)),
             _model=values,
             # older files know the ends of steps only
             _ledger=np.column_stack([arrays.get("certificate/ends", arrays["violation"]), arrays["work_since"]]),
@@ -257,27 +382,45 @@ def _solution(content: Content) -> Solution:
             _before=arrays["reactions/before"],
             _forces=arrays.get("reactions/force"),
             event_names=event_names,
-            verification=_verification(about.get("verification"), arrays),
-            _asked=_asked(about.get("asked"), event_names),
-            **_known({"switches": _switches(about.get("switches"), arrays)}),
+            switches=_switches(taken(about, "switches", words.maybe(words.obj), None), arrays, content.room),
+            verification=_verification(taken(about, "verification", words.maybe(words.obj), None), arrays),
+            _asked=_asked(taken(about, "asked", words.maybe(words.obj), None), event_names),
         )
     )
 
 
-def _known(optional: dict[str, np.ndarray | None]) -> dict[str, np.ndarray]:
-    """Return those tables that both the file and Solution have."""
-    fields = {field.name for field in dataclasses.fields(Solution)}
-    return {name: table for name, table in optional.items() if name in fields and table is not None}
+def _scheme(given: dict[str, Any]) -> Any:
+    """Return the scheme of a result, or its name and settings where it is not part of this version of saltus."""
+    name, description = taken(given, "name", words.text), taken(given, "description", words.anything)
+    try:
+        return rebuild(description, "scheme")
+    except SettingError:  # of somebody's own, or with settings of a later version
+        kind = StoredForceScheme if taken(given, "reaction", words.truth, False) else StoredScheme
+        return kind(name, description)
 
 
-def _switches(given: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+def _switches(given: dict[str, Any] | None, arrays: dict[str, np.ndarray], room: int) -> np.ndarray:
     """Return the table of switches (t, name); older files have none."""
-    if given is None or SWITCHES[0] not in arrays:
-        return None
+    if given is None or SWITCHES[0] not in arrays or SWITCHES[1] not in arrays:
+        return np.zeros(0, dtype=[("t", float), ("name", "U1")])
     t, places = (arrays[name] for name in SWITCHES)
-    table = np.zeros(len(t), dtype=[("t", float), ("name", given["type"])])
-    table["t"], table["name"] = t, np.array(given["names"] or [""])[places]
+    names = taken(given, "names", words.many(words.text)) or [""]
+    if np.any(places < 0) or np.any(places >= len(names)):
+        raise ValueError("'switches/name' has the number of a name that is not there")
+    form = taken(given, "type", words.text)
+    if not re.fullmatch(r"[<>|]U[0-9]{1,6}", form):
+        raise ValueError(f"switches have names of type {form!r:.100}")
+    kind = np.dtype([("t", float), ("name", f"U{form[2:]}")])
+    longest = max(kind.itemsize, *(np.dtype("U1").itemsize * len(name) for name in names))
+    _check_room("switches", (len(names) + len(t)) * longest, room)
+    table = np.zeros(len(t), dtype=kind)
+    table["t"], table["name"] = t, np.array(names)[places]
     return table
+
+
+def _check_room(name: str, size: int, room: int) -> None:
+    if size > room:
+        raise ValueError(f"{name!r} would take {size} bytes, because a name is very long; allow it by max_bytes=")
 
 
 def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...]) -> Asked | None:
@@ -285,34 +428,59 @@ def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...]) -> Asked 
     if given is None:
         return None
     try:
-        control = rebuild(given["control"])
-    except (SettingError, TypeError):
+        control = rebuild(taken(given, "control", words.anything), "control")
+    except SettingError:
         control = None
     return Asked(
-        (given["t_span"][0], given["t_span"][1]), np.array(given["q0"]), np.array(given["v0"]), given["h"], control,
-        tuple(given["breaks"]), given["start_tolerance"], None if event_names else (),
-    )  # fmt: skip
+        taken(given, "t_span", words.row(words.finite, words.finite)),
+        np.array(taken(given, "q0", words.many(words.finite)), dtype=float),
+        np.array(taken(given, "v0", words.many(words.finite)), dtype=float),
+        taken(given, "h", words.positive),
+        control,
+        tuple(taken(given, "breaks", words.many(words.finite))),
+        taken(given, "start_tolerance", words.number),
+        None if event_names else (),
+    )
 
 
 def _verification(given: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -> Verification | None:
     """Return the verification of a file; words of later versions are passed over."""
     if given is None:
         return None
-    known = {f.name for f in dataclasses.fields(Verification)}
-    words = {name: value for name, value in given.items() if name in known}
-    parting = given["parting"]
-    if parting is not None:
-        names = {f.name for f in dataclasses.fields(Parting)}
-        words["parting"] = Parting(**{name: value for name, value in parting.items() if name in names})
-    words["undecided"] = tuple((t, contact, kind) for t, contact, kind in given["undecided"])
-    return Verification(**words, t=arrays["verification/t"], growth=arrays["verification/growth"])
+    if "verification/t" not in arrays or "verification/growth" not in arrays:
+        raise ValueError("the curves of the verification are missing")
+    said = taken(given, "parting", words.maybe(words.obj))
+    parting = None
+    if said is not None:
+        texts = (taken(said, name, words.text) for name in ("contact", "kind", "why"))
+        parting = Parting(taken(said, "t", words.finite), *texts, taken(said, "rate", words.maybe(words.number), None))
+        if parting.why not in REASONS:
+            raise ValueError(f"the runs part for a reason that is none, {parting.why!r:.100}")
+    errors, ratios = (taken(given, name, words.table(words.number)) for name in ("errors", "ratios"))
+    if not set(QUANTITIES) <= errors.keys() & ratios.keys():
+        raise ValueError("the verification lacks a quantity")
+    return Verification(
+        by=taken(given, "by", words.text),
+        tolerance=taken(given, "tolerance", words.number),
+        promised=taken(given, "promised", words.truth),
+        errors=errors,
+        ratios=ratios,
+        **{name: taken(given, name, words.number) for name in ("begin", "until", "end")},
+        parting=parting,
+        undecided=tuple(taken(given, "undecided", words.many(words.row(words.number, words.text, words.text)))),
+        note=taken(given, "note", words.text),
+        t=arrays["verification/t"],
+        growth=arrays["verification/growth"],
+    )
 
 
-def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...], kinds: tuple[str, ...]) -> np.ndarray:
-    table = np.zeros(len(arrays["events/t"]), dtype=event_type(names))
+def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...], kinds: Sequence[str], room: int) -> np.ndarray:
+    kind = event_type(names)
+    _check_room("events", (len(names) + len(arrays["events/t"])) * kind.itemsize, room)
+    table = np.zeros(len(arrays["events/t"]), dtype=kind)
     table["t"] = arrays["events/t"]
     table["contact"] = np.array(names or ("",))[arrays["events/contact"]]
-    longest = event_type(names)["kind"].itemsize // np.dtype("U1").itemsize
+    longest = kind["kind"].itemsize // np.dtype("U1").itemsize
     named = [kind if len(kind) <= longest else UNKNOWN_KIND for kind in kinds]
     table["kind"] = np.array([*named, UNKNOWN_KIND])[np.minimum(arrays["events/kind"], len(named))]
     for name in EVENT_VECTORS:

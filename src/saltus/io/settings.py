@@ -1,14 +1,39 @@
-"""Settings of schemes, contact solvers and controls as JSON, and back; classes are looked up in their families."""
+"""Settings of schemes, contact solvers and controls as JSON, and back.
+
+A file can name the classes that are listed here and nothing else: frozen dataclasses, which keep numbers and words and
+do nothing when they are made but check them.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 
 from saltus import contact, control, schemes
 from saltus.errors import SettingError
+
+FAMILIES = {
+    "scheme": (
+        schemes,
+        (
+            "AnyOrder", "EventDriven", "Extrapolated", "HalfExplicitTDG", "HpTDG", "MoreauJean", "PaoliVelocity",
+            "SchatzmanPaoli", "Splitting", "StepDoubling", "TDGMinus", "TDGPlus",
+        ),
+    ),
+    "solver": (
+        contact,
+        (
+            "ADMM", "ColouredNSGS", "ConicFixedPoint", "Direct", "Homotopy", "Lemke", "NSGS", "Portfolio",
+            "SemismoothNewton",
+        ),
+    ),
+    "control": (control, ("Adaptive", "Fixed", "Grid", "Proposed", "Richardson", "VariableOrder")),
+}  # fmt: skip
+LARGEST_WHOLE = 2**53  # beyond, floats do not count
+LONGEST_LIST = 100_000  # values of one setting
 
 
 def describe(thing: Any) -> Any:
@@ -23,15 +48,67 @@ def describe(thing: Any) -> Any:
     return thing if thing is None or isinstance(thing, bool | int | float | str) else {"repr": repr(thing)}
 
 
-def rebuild(description: Any) -> Any:
-    """Return what `describe` described; a class that is not part of saltus raises SettingError."""
-    if isinstance(description, list):
-        return tuple(rebuild(item) for item in description)
-    if not isinstance(description, dict):
-        return description
-    name = str(description.get("class", description.get("repr")))
-    families = [family for family in (schemes, contact, control) if name in family.__all__]
-    if not families:
-        raise SettingError(f"{name} is not part of saltus: give the object itself")
-    values = {key: rebuild(value) for key, value in description["settings"].items()}
-    return getattr(families[0], name)(**values)
+def rebuild(description: Any, family: str) -> Any:
+    """Return what `describe` described, a member of a family: "scheme", "solver" or "control".
+
+    Raises
+    ------
+    SettingError
+        When the class is not part of the family, or does not take these settings.
+    """
+    name = description.get("class", description.get("repr")) if isinstance(description, dict) else description
+    module, names = FAMILIES[family]
+    if not isinstance(name, str) or name not in names:
+        raise SettingError(f"{str(name)[:100]} is not part of saltus: give the object itself")
+    try:
+        kind = getattr(module, name)
+    except ImportError as error:
+        raise SettingError(f"{name} cannot be made: {error}") from error
+    given = description.get("settings") if isinstance(description, dict) else None
+    if not _is_frozen(kind) or not isinstance(given, dict):
+        raise SettingError(f"the settings of {name} are missing: give the object itself")
+    known = {field.name: str(field.type) for field in dataclasses.fields(kind) if field.init}
+    values = {key: _setting(value, key) for key, value in given.items()}
+    unfit = [key for key, value in values.items() if key not in known or not _fits(value, known[key])]
+    if unfit:
+        raise SettingError(f"{name} has no such setting {unfit[0][:100]!r} in this version: give the object itself")
+    try:
+        return kind(**values)
+    except (TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise SettingError(
+            f"{name} does not take the settings of the file ({error}): give the object itself"
+        ) from error
+
+
+def _setting(value: Any, key: str) -> Any:
+    """Return the value of a setting; a scheme in a scheme, or a contact solver, is made again."""
+    if isinstance(value, dict):
+        return rebuild(value, key if key in FAMILIES else "solver")
+    if isinstance(value, list):
+        if len(value) > LONGEST_LIST:
+            raise SettingError(f"{key} has {len(value)} values: give the object itself")
+        return tuple(_setting(item, key) for item in value)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if number and (math.isnan(value) or (isinstance(value, int) and abs(value) > LARGEST_WHOLE)):
+        raise SettingError(f"{key} is {value}: give the object itself")
+    return value
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    """Whether a value is of the kind that the annotation of a setting names."""
+    if value is None:
+        return "None" in annotation
+    if isinstance(value, bool):
+        return "bool" in annotation
+    if isinstance(value, int | float):
+        return "float" in annotation or "int" in annotation
+    if isinstance(value, str):
+        return "str" in annotation or "Literal" in annotation
+    if isinstance(value, tuple):
+        return "Sequence" in annotation or "tuple" in annotation
+    return True  # a scheme or a solver, made here
+
+
+def _is_frozen(kind: Any) -> bool:
+    """Whether this is a class of frozen settings."""
+    return isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]

@@ -1,0 +1,246 @@
+"""What a checkpoint holds, checked against the run that it belongs to, before compiled code sees it.
+
+Compiled code believes its counters, and a checkpoint may come from anywhere. So every number that says how much, how
+far or which one must fit the tables beside it; ValueError names the one that does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saltus import march as marching
+from saltus.event import EVENT_INTEGERS
+from saltus.events.index_set import IMPULSIVE, OPEN
+from saltus.layout import EVENT_TABLE, NC
+from saltus.record import EVENT, EVENT_COLUMNS, EVENT_CONTACT, EVENT_COUNT, EVENT_KIND, KIND_NAMES
+from saltus.schemes.plan import SchemePlan
+
+if TYPE_CHECKING:
+    from saltus.run import Run, Segment
+
+MOST = 2**53  # of a count: beyond, floats do not count
+ON_GRID = 1e-6  # of a step: how far the times of a counted grid are from their places
+
+
+def check_snapshot(run: Run, arrays: dict[str, np.ndarray], evolving: dict[str, np.ndarray]) -> None:
+    """Refuse a snapshot that was not taken from such a run."""
+    for name, array in evolving.items():
+        _check_array(arrays, name, array.dtype.kind, array.shape)
+    _check_array(arrays, "march/stage", "i", ())
+    _check_array(arrays, "march/times", "f", run.times.shape)
+    _check_tables(run, arrays)
+    _check_tally(run, arrays)
+    _check_clock(run, arrays)
+    _check_nodes(run, arrays)
+    _check_state(run, arrays)
+
+
+def _check_array(arrays: dict[str, np.ndarray], name: str, kind: str, shape: tuple[int, ...]) -> None:
+    if name not in arrays:
+        raise ValueError(f"{name!r} is missing")
+    found = arrays[name]
+    if found.dtype.kind != kind or found.shape != shape:
+        raise ValueError(f"{name!r} has {found.size} numbers ({found.dtype}), but the run needs {shape} of them")
+
+
+def _check_tables(run: Run, arrays: dict[str, np.ndarray]) -> None:
+    """Every table has the rows that the tally counts."""
+    tally = arrays["march/tally"]
+    counts = [tally[k] for k in (marching.COUNT, marching.REACTIONS, marching.EVENTS, marching.DENSE)]
+    if min(counts) < 0 or max(counts) > MOST or counts[0] < 1:
+        raise ValueError(f"a table cannot have {min(counts)} or {max(counts)} rows")
+    rows, reactions, events, dense = (int(count) for count in counts)
+    names = run.tables.nodes._fields
+    for name, columns in zip(names, run.tables.columns, strict=False):
+        _check_array(arrays, f"tables/{name}", "f", (rows, columns))
+    _check_array(arrays, f"tables/{names[-1]}", "f", (reactions, run.tables.width))
+    _check_array(arrays, "tables/events", "f", (events * EVENT_COLUMNS,))
+    _check_array(arrays, "tables/dense", "f", (dense,))
+
+
+def _check_tally(run: Run, arrays: dict[str, np.ndarray]) -> None:
+    """The counters are those that so many steps leave behind."""
+    tally, stage = arrays["march/tally"], int(arrays["march/stage"])
+    if not 0 <= stage <= 2 * len(run.segments):
+        raise ValueError(f"the run has {len(run.segments)} segments, but is in number {stage // 2}")
+    step, count, keep = (int(tally[k]) for k in (marching.STEP, marching.COUNT, marching.KEEP))
+    accepted, rejected, since = (int(tally[k]) for k in (marching.ACCEPTED, marching.REJECTED, marching.SINCE))
+    counted = run.segments[0].steps >= 0
+    for k, name in ((marching.KEEP, "what is kept"), (marching.EXTRA, "what is kept beside")):
+        if tally[k] != run.tally[k]:
+            raise ValueError(f"{name} is {tally[k]}, but must be {run.tally[k]}")
+    if not 0 <= accepted <= MOST or not 0 <= rejected <= (0 if counted else MOST) or not 0 <= since <= accepted:
+        raise ValueError(f"{accepted} steps, {rejected} rejected ones and {since} since the last node are no counts")
+    before = sum(max(segment.steps, 0) for segment in run.segments[: stage // 2])
+    if stage % 2 == 1:
+        steps = run.segments[stage // 2].steps
+        if tally[marching.STEPS] != steps or not 0 <= step <= (steps if counted else accepted):
+            raise ValueError(f"step {step} of {tally[marching.STEPS]} is none of this segment, which has {steps}")
+        if stage == 1 and step != accepted:
+            raise ValueError(f"step {step} of the first segment cannot be number {accepted} of the run")
+        before += step
+    if counted and accepted != before:
+        raise ValueError(f"{accepted} steps are counted where {before} were made")
+    if keep > 0 and not (count - 1 <= accepted <= (count - 1) * keep + since and since < keep):
+        raise ValueError(f"{count} nodes do not fit {accepted} steps of which every {keep}. is kept")
+    if keep < 0 and count - 1 > 2 * accepted:
+        raise ValueError(f"{count} nodes do not fit {accepted} steps")
+    for k, most in (
+        (marching.LAST, 1),
+        (marching.ENDED, 1),
+        (marching.SHORT, 0 if counted else marching.MOST_SHORT + 1),
+    ):
+        if not 0 <= tally[k] <= most:
+            raise ValueError(f"counter {k} of the march is {tally[k]}, but must lie between 0 and {most}")
+    if (tally[marching.LAST] == 1) != (since == 0):
+        raise ValueError(f"the last node cannot be kept {since} steps ago")
+
+
+def _check_clock(run: Run, arrays: dict[str, np.ndarray]) -> None:
+    """The clock stands in the segment that is under way, at the time that the steps have reached."""
+    clock, tally, stage = arrays["march/clock"], arrays["march/tally"], int(arrays["march/stage"])
+    if not np.all(np.isfinite(clock)):
+        raise ValueError("the clock holds something that is not a finite number")
+    last, times, t_span = float(clock[marching.LAST_TIME]), run.times, run.problem.t_span
+    looked_for = np.searchsorted(times, last, side="right") if run.tally[marching.KEEP] == marching.KEEP_TIMES else 0
+    if tally[marching.NEXT_TIME] != looked_for:
+        raise ValueError(f"the next time to keep is number {tally[marching.NEXT_TIME]}, but must be {looked_for}")
+    if stage % 2 == 0:
+        reached = run.segments[stage // 2 - 1].right if stage else t_span[0]
+        if last != reached:
+            raise ValueError(f"the run stands at t = {last}, but its segment ends at t = {reached}")
+        return
+    segment = run.segments[stage // 2]
+    for place, wanted in zip(
+        (marching.BEGIN, marching.END, marching.NAME_BEGIN, marching.NAME_END),
+        (segment.begin, segment.end, segment.left, segment.right),
+        strict=True,
+    ):
+        if clock[place] != wanted:
+            raise ValueError(f"the segment goes from t = {segment.left} to {segment.right}, not to {clock[place]}")
+    _check_now(clock, tally, segment)
+
+
+def _check_now(clock: np.ndarray, tally: np.ndarray, segment: Segment) -> None:
+    now, last, h = (float(clock[k]) for k in (marching.NOW, marching.LAST_TIME, marching.H))
+    counted = segment.steps >= 0
+    slack = 4.0 * marching.SMALLEST * (abs(segment.left) + abs(segment.right)) + (ON_GRID * h if counted else 0.0)
+    if h < 0.0 or (counted and h != segment.h):
+        raise ValueError(f"the step is {h}, but must be {segment.h}")
+    if not segment.left - slack <= now <= segment.right + slack or abs(now - last) > slack:
+        raise ValueError(f"the run stands at t = {now} and at t = {last} at once")
+    if abs(clock[marching.NOW_LOW]) > slack:
+        raise ValueError(f"the time lacks {clock[marching.NOW_LOW]}, more than rounding")
+    if counted:
+        step = int(tally[marching.STEP])
+        reached = segment.right if step == segment.steps else segment.left + step * h
+        if abs(last - reached) > slack:
+            raise ValueError(f"step {step} ends at t = {reached}, not at {last}")
+
+
+def _check_nodes(run: Run, arrays: dict[str, np.ndarray]) -> None:
+    """Nodes follow each other in time and refer to what is there; the last one is the state, where it was kept."""
+    tally, clock = arrays["march/tally"], arrays["march/clock"]
+    t, q, v = (arrays[f"tables/{name}"] for name in ("t", "q", "v"))
+    last = clock[marching.LAST_TIME]
+    if not all(np.all(np.isfinite(table)) for table in (t, q, v)):
+        raise ValueError("a node holds something that is not a finite number")
+    if np.any(np.diff(t[:, 0]) < 0.0) or t[0, 0] != run.problem.t_span[0] or t[-1, 0] > last:
+        raise ValueError("the times of the nodes do not increase from the start to now")
+    if tally[marching.LAST] == 1:
+        same = (
+            t[-1, 0] == last and np.array_equal(q[-1], arrays["state/q"]) and np.array_equal(v[-1], arrays["state/v"])
+        )
+        if not same:
+            raise ValueError("the last node is not the state of the run")
+    reacted = arrays["tables/reactions"][:, 0]
+    if not _are_whole(reacted, len(t) - 1) or np.any(np.diff(reacted) <= 0.0):
+        raise ValueError("reactions belong to nodes that are not there")
+    extra = arrays["tables/extra"]
+    if extra.shape[1]:
+        offsets, rejections = extra[:, 2], extra[:, 4]
+        if not _are_whole(offsets, tally[marching.DENSE]) or np.any(np.diff(offsets) < 0.0):
+            raise ValueError("nodes refer to dense output that is not there")
+        if not _are_whole(rejections, tally[marching.REJECTED]) or np.any(np.diff(rejections) < 0.0):
+            raise ValueError("rejected steps are counted backwards")
+        if not np.all(np.isfinite(extra[:, 1])) or not _are_whole(extra[:, 3], 1):
+            raise ValueError("a node has a degree that is none")
+    _check_events(run, arrays["tables/events"].reshape(-1, EVENT_COLUMNS), bool(tally[marching.ENDED]))
+
+
+def _check_events(run: Run, events: np.ndarray, ended: bool) -> None:
+    names, layout = run.model.name_array, run.model.layout
+    contacts, kinds, counts = (events[:, k] for k in (EVENT_CONTACT, EVENT_KIND, EVENT_COUNT))
+    if not _are_whole(contacts, len(names) - 1) or not _are_whole(kinds, len(KIND_NAMES) - 1):
+        raise ValueError("an event has a contact or a kind that is not there")
+    if not np.all(np.isfinite(events[:, 0])) or not _are_whole(counts, MOST):
+        raise ValueError("an event has a time or a count that is none")
+    own = contacts[kinds == EVENT].astype(int) - int(layout[NC])
+    terminal = [k for k in own if k >= 0 and layout[layout[EVENT_TABLE] + EVENT_INTEGERS * k + 1]]
+    if ended and not terminal:
+        raise ValueError("no terminal event has ended the run")
+
+
+def _check_state(run: Run, arrays: dict[str, np.ndarray]) -> None:
+    """The state is finite, and what it remembers of the contacts is something that a contact can do."""
+    for name in ("state/q", "state/v", "state/memory", "march/sums"):
+        if not np.all(np.isfinite(arrays[name])):
+            raise ValueError(f"{name!r} holds something that is not a finite number")
+    if np.any(np.isnan(arrays["march/control"])):
+        raise ValueError("'march/control' holds something that is not a number")
+    if np.any(arrays["march/counters"] < 0) or arrays["march/sums"][marching.SUM_REACTED] not in (0.0, 1.0):
+        raise ValueError("'march/counters' or 'march/sums' holds a count that is none")
+    plan: Any = run.plan
+    while isinstance(plan.inner, SchemePlan):
+        plan = plan.inner
+    step = getattr(plan.step, "py_func", plan.step).__module__
+    if step == "saltus.stages.flight":
+        _check_flight(run, plan, arrays)
+    elif step == "saltus.stages.galerkin":
+        _check_galerkin(run, arrays["state/memory"])
+
+
+def _check_galerkin(run: Run, memory: np.ndarray) -> None:
+    from saltus.stages import galerkin
+
+    valid, intervals = memory[galerkin.VALID], memory[galerkin.INTERVALS]
+    if valid not in (0.0, 1.0) or not _are_whole(np.array(intervals), MOST):
+        raise ValueError("'state/memory' counts intervals that were not made")
+    _check_index(memory[galerkin.REMEMBERED :][: int(run.model.layout[NC])])
+
+
+def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> None:
+    from saltus.stages import frame
+
+    memory, frame_work, settings = arrays["state/memory"], arrays["march/work"][1:], plan.settings
+    if memory[frame.VALID] not in (0.0, 1.0) or memory[frame.CHANGED] not in (0.0, 1.0):
+        raise ValueError("'state/memory' is neither valid nor not")
+    if memory[frame.LONGEST] < 0.0 or not _are_whole(np.array(memory[frame.FLIGHTS]), MOST):
+        raise ValueError("'state/memory' counts flights that were not made")
+    _check_index(memory[frame.REMEMBERED :][: int(run.model.layout[NC])])
+    phase = plan.inner.phase
+    if getattr(phase, "py_func", phase).__module__ != "saltus.stages.phase_galerkin":
+        return
+    from saltus.stages import galerkin_numbers as own
+
+    # the numbers of the phase lie in the workspace: degrees and terms are places in tables
+    head = int(settings[frame.PHASE_AT])
+    begin = int(settings[int(settings[frame.PLACES_AT]) + frame.PHASE])
+    begin += int(settings[int(settings[head + own.OWN_AT]) + own.NUMBERS])
+    numbers, top = frame_work[begin : begin + own.NUMBER_COUNT], settings[head + own.TOP]
+    most = {own.NEXT_DEGREE: top, own.DEGREE_NOW: top, own.LOOKED_DEGREE: top, own.SERIES_N: top + 1, own.STIFF: 1}
+    for k, largest in most.items():
+        if not _are_whole(np.array(numbers[k]), largest):
+            raise ValueError(f"number {k} of the intervals is {numbers[k]}, but must lie between 0 and {largest:g}")
+
+
+def _check_index(index: np.ndarray) -> None:
+    if not _are_whole(index - OPEN, IMPULSIVE - OPEN):
+        raise ValueError("'state/memory' says of a contact what none can do")
+
+
+def _are_whole(values: np.ndarray, last: float) -> bool:
+    """Whether all values are whole numbers from 0 to the last one."""
+    return bool(np.all((values >= 0.0) & (values <= last) & (values == np.floor(values))))
