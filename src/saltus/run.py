@@ -15,7 +15,6 @@ from saltus import march as marching
 from saltus.chatter import described, restless
 from saltus.compile import seam
 from saltus.compile.types import Control, Record, State
-from saltus.compile.worker import ready_all
 from saltus.control import Fixed
 from saltus.errors import (
     ChatteringError,
@@ -144,7 +143,7 @@ def ready_plan(scheme, layout: np.ndarray, decide) -> SchemePlan:
     if known is not None:
         return known
     plan = scheme.plan(layout)
-    ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
+    seam.ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
     if key is not None:
         if len(_PLANS) >= MOST_PLANS:
             _PLANS.clear()
