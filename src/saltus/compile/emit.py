@@ -84,7 +84,7 @@ KNOT_SOURCE = '''def knot(cell, par, offset, n, end):
 '''
 
 HYPOT_SOURCE = '''def hypot(x, y):
-    """sqrt(x^2 + y^2), corrected to less than one unit in the last place (Borges, ACM TOMS 1014, 2020, no fma).
+    """sqrt(x^2 + y^2), corrected to about half a unit in the last place (Borges, ACM TOMS 1014, 2020, without fma).
 
     math.hypot and the C library round differently from each other, and from one version to the next.
     """

@@ -53,8 +53,9 @@ def assemble(text: str, symbols: Mapping[str, str], known: Mapping[str, int]) ->
         builder = llvm.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
         engine = llvm.create_mcjit_compiler(module, machine)
-        for symbol, address in known.items():
-            engine.add_global_mapping(module.get_function(symbol), address)
+        for function in module.functions:
+            if function.is_declaration and function.name in known:  # what nobody needed is gone
+                engine.add_global_mapping(function, known[function.name])
         engine.finalize_object()
         return Code(engine, symbols)
 
