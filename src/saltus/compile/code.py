@@ -43,8 +43,3 @@ def provide(unit, version: int) -> int:
 
                 user_units.make(unit, version)
         return unit.addresses[version]
-
-
-def raise_pending(unit, status: int) -> None:
-    """Raise what a user's function raised inside of compiled code."""
-    raise RuntimeError(f"{unit!r} ended with code {status}")

@@ -11,9 +11,14 @@ import types
 _making = threading.RLock()
 
 
+def module_name(text: str, prefix: str) -> str:
+    """Return the name of the module of a generated source text, which holds its digest."""
+    return f"saltus_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
 def module_from(text: str, prefix: str) -> types.ModuleType:
     """Return the module of a generated source text; the same text gives the same module."""
-    name = f"saltus_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    name = module_name(text, prefix)
     with _making:
         if name not in sys.modules:
             module = types.ModuleType(name)

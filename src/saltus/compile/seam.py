@@ -18,6 +18,7 @@ __all__ = [
     "exposed",
     "handle",
     "interpreted",
+    "is_interpreted",
     "ivec",
     "larger",
     "mat",
@@ -77,9 +78,14 @@ def ready_all(wanted) -> None:
 exposed = ready  # every unit can be called from Python
 
 
+def is_interpreted() -> bool:
+    """Return whether nothing is compiled in this process."""
+    return code.interpreting()
+
+
 def interpreted(one):
     """Return the unit as plain Python, every unit that it calls included."""
-    return _plain(one.py_func, {}) if isinstance(one, Unit) else one
+    return _plain(one.py_func, {}) if hasattr(one, "py_func") else one
 
 
 def _plain(function, done):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from saltus.compile import code
+from saltus.compile.failure import raise_failure
 from saltus.compile.kinds import Array, F, Handle, Kind, Pointer, Record, Signature
 
 _C = {"d": ctypes.c_double, "q": ctypes.c_int64, "p": ctypes.c_void_p}
@@ -61,6 +62,10 @@ class Unit:
         found = self.addresses.get(version)
         return code.provide(self, version) if found is None else found
 
+    def address_of(self, signature: Signature | None = None) -> int:
+        """Return the address of the version with a signature, the first one by default."""
+        return self.address(self.version(signature))
+
     def __call__(self, *arguments):
         """Run the kernel: compiled on arrays and records of Python, or interpreted where nothing is compiled."""
         if code.interpreting():
@@ -74,7 +79,7 @@ class Unit:
         status = function(ctypes.addressof(returned), None, *words)
         del keep
         if status != 0:
-            code.raise_pending(self, status)
+            raise_failure(status)
         return returned.value
 
     def _prepare(self, version: int) -> tuple:
@@ -126,7 +131,7 @@ def _append(kind: Kind, value: Any, words: list) -> Any:
         words.extend(value.shape)
         return value
     if type(kind) is Pointer:
-        words.append(value.address(value.version(kind.signature)))
+        words.append(value.address_of(kind.signature))
         return None
     if type(kind) is Record:
         return [_append(member, part, words) for member, part in zip(kind.members, value, strict=True)]
