@@ -11,6 +11,7 @@ import argparse
 import concurrent.futures
 import contextlib
 import importlib
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -68,6 +69,11 @@ def build(folder: pathlib.Path, levels: list[str], jobs: int | None = None, repo
         return _Build(folder, levels, jobs or cores(), report or (lambda what, done, total: None)).run()
 
 
+def can_build() -> bool:
+    """Return whether numba is there."""
+    return importlib.util.find_spec("numba") is not None
+
+
 def units_to_build(folder: pathlib.Path) -> int:
     """Return how many units a build would have to translate."""
     units = package_units()
@@ -83,6 +89,8 @@ class _Build:
 
     def run(self) -> Manifest:
         units = package_units()
+        # now, not at the end: what is edited meanwhile is not what was built
+        sources = digest.source_hashes(digest.sources_of({unit.__module__ for unit in units}))
         keys = {unit: digest.unit_digest(unit) for unit in units}
         self._front(units, keys)
         modules: dict[str, list[Unit]] = {}
@@ -93,7 +101,6 @@ class _Build:
             content = pack(self._back(level, modules, keys))
             replace(self.folder / f"{level}.a", content)
             libraries[level] = {"size": len(content), "sha256": digest.hash_of(content)}
-        sources = digest.source_hashes(digest.sources_of(modules))
         symbols = [unit.symbol(k) for unit in units for k in range(len(unit.unit_signatures))]
         made = Manifest(sources, sorted(symbols), libraries)
         made.write(self.folder)

@@ -7,7 +7,6 @@ which needs numba (pip install saltus[jit]); without it kernels run interpreted,
 from __future__ import annotations
 
 import functools
-import importlib.util
 import logging
 import os
 import pathlib
@@ -18,28 +17,43 @@ from saltus.compile import cache, digest
 from saltus.compile.archive import Damaged, Manifest
 from saltus.compile.levels import BY_NAME, fitting
 
-SECONDS_PER_UNIT = 0.25  # of one core, to compile a unit: measured over all units of the package
+SECONDS_PER_UNIT, STARTING = 0.25, 3.0  # of one core, to compile a unit: measured over all units of the package
 log = logging.getLogger("saltus")
+
+
+class KernelsNotBuilt(RuntimeError):
+    """Kernels could not be compiled, with what the compiler said."""
 
 
 @functools.cache
 def kernels():
     """Return the loaded library, None where there is none and none can be built."""
+    return _loaded(find()) or (_loaded(find()) if build_here() else None)
+
+
+def _loaded(objects: list[bytes] | None):
+    if objects is None:
+        return None
     from saltus.compile.loader import Loaded
 
-    found = find()
-    if found is None and _build():
-        found = find()
-    return None if found is None else Loaded(found)
+    return Loaded(objects)
 
 
 def address(unit, version: int) -> int:
     """Return the address of a unit of the package."""
-    loaded = kernels()
-    found = 0 if loaded is None else loaded.address(unit.symbol(version))
-    if not found:
-        raise RuntimeError(f"the built kernels have no {unit!r}: python -m saltus.compile.build")
-    return found
+    symbol = unit.symbol(version)
+    for loaded in (kernels, _newer):
+        made = loaded()
+        found = 0 if made is None else made.address(symbol)
+        if found:
+            return found
+    raise KernelsNotBuilt(f"the built kernels have no {unit!r}: python -m saltus.compile.build")
+
+
+@functools.cache
+def _newer():
+    """Return a library that knows modules which came after the first one was built."""
+    return _loaded(find()) if build_here() else None
 
 
 def levels() -> list[str]:
@@ -80,13 +94,15 @@ def _key() -> str:
     return digest.hash_of(str(digest.PACKAGE).encode())[:16]
 
 
-def _build() -> bool:
-    """Build a library for this processor; returns whether that was possible."""
+def build_here() -> bool:
+    """Build a library for this processor; returns whether that was possible, raises where kernels are at fault."""
+    from saltus.compile.build import can_build, cores, units_to_build
+
     wanted = levels()
     if not wanted:
         log.warning("saltus: no kernels are known for this processor; they run interpreted, hundreds of times slower")
         return False
-    if importlib.util.find_spec("numba") is None:
+    if not can_build():
         log.warning(
             "saltus: no compiled kernels fit this processor and these sources, and numba is missing to build them: "
             "pip install saltus[jit]. They run interpreted, hundreds of times slower."
@@ -96,19 +112,19 @@ def _build() -> bool:
     if folder is None:
         log.warning("saltus: no folder can be written to build kernels in: set SALTUS_CACHE. They run interpreted.")
         return False
-    from saltus.compile.build import cores, units_to_build
-
     count = units_to_build(folder)
-    seconds = 3 + count * SECONDS_PER_UNIT / cores()
+    seconds = STARTING + count * SECONDS_PER_UNIT / cores()
     log.warning("saltus: building %d kernels for this machine, about %.0f s, kept in %s", count, seconds, folder)
     command = [sys.executable, "-m", "saltus.compile.build", "--to", str(folder), "--level", wanted[0]]
     # the current directory stays out of the path: what lies there is the user's
     paths = os.pathsep.join([str(digest.PACKAGE.parent), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
-    made = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8")  # noqa: S603  our own
+    shown = None if sys.stderr.isatty() else subprocess.PIPE  # a progress line where somebody looks
+    made = subprocess.run(command, env=environment, stderr=shown, encoding="utf-8")  # noqa: S603  our own
     if made.returncode != 0:
-        log.warning("saltus: kernels could not be built, they run interpreted:\n%s", made.stderr.strip()[-2000:])
-    return made.returncode == 0
+        said = (made.stderr or "").strip()[-3000:]
+        raise KernelsNotBuilt(f"kernels could not be built (SALTUS_KERNELS=none runs them interpreted). {said}")
+    return True
 
 
 def _place() -> pathlib.Path | None:

@@ -125,8 +125,8 @@ def _append(kind: Kind, value: Any, words: list) -> Any:
     if type(kind) is Array:
         if type(value) is not np.ndarray or value.dtype != (_FLOAT if kind.dtype is F else _INTEGER):
             raise TypeError(f"a kernel takes arrays of {kind.dtype.leaves}, not {type(value).__name__} {value!r:.60}")
-        if not value.flags.carray or value.ndim != kind.ndim:
-            raise TypeError("a kernel takes writeable C-contiguous arrays")
+        if not value.flags.c_contiguous or value.ndim != kind.ndim:
+            raise TypeError(f"a kernel takes C-contiguous arrays of {kind.ndim} dimensions, not {value!r:.60}")
         words.append(value.__array_interface__["data"][0])
         words.extend(value.shape)
         return value
