@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,8 +15,7 @@ import pytest
 from scipy import interpolate
 
 import saltus as sl
-from saltus.compile import cache, modules
-from saltus.compile.seam import ready
+from saltus.compile import code, direct
 
 PACKAGE = pathlib.Path(sl.__file__).parent
 H = 1.0 / 64.0
@@ -233,15 +231,20 @@ def test_untraceable_mass_and_slip_give_the_same_motion_up_to_differences():
 
 @pytest.fixture
 def loads(monkeypatch) -> list[str]:
-    """Names of the units that were loaded or compiled since the fixture began."""
+    """What was loaded or compiled since the fixture began: units of the package, models."""
     seen: list[str] = []
-    load = cache.UnitCache.load_overload
+    provide, assemble = code.provide, direct.assemble
 
-    def counted(self, signature, context):
-        seen.append(self._function.__qualname__)
-        return load(self, signature, context)
+    def provided(unit, version):
+        seen.append(unit.__qualname__)
+        return provide(unit, version)
 
-    monkeypatch.setattr(cache.UnitCache, "load_overload", counted)
+    def assembled(*arguments):
+        seen.append("model")
+        return assemble(*arguments)
+
+    monkeypatch.setattr(code, "provide", provided)
+    monkeypatch.setattr(direct, "assemble", assembled)
     return seen
 
 
@@ -292,23 +295,11 @@ def test_the_same_structure_under_another_scheme_compiles_only_the_scheme(loads)
     assert loads == []
 
 
-# ---- processes and the disk cache
-
-BALL = """
-import json
-from saltus.compile import cache
-misses = []
-announce = cache.announce
-cache.announce = lambda: (misses.append(1), announce())
-import saltus as sl
-sl.solve(sl.problems.zeno_ball(gravity=3.25), scheme=sl.MoreauJean(), h=0.01)
-sol = sl.solve(sl.problems.zeno_ball(), scheme=sl.MoreauJean(), h=0.01)
-print(json.dumps({"misses": len(misses), "v": sol.v[:, 0].tolist(), "root": str(cache.root())}))
-"""
+# ---- processes
 
 
 def environment(**changes: str) -> dict[str, str]:
-    kept = {k: v for k, v in os.environ.items() if k not in ("SALTUS_CACHE", "XDG_CACHE_HOME", "NUMBA_DISABLE_JIT")}
+    kept = {k: v for k, v in os.environ.items() if k not in ("SALTUS_CACHE", "XDG_CACHE_HOME", "SALTUS_KERNELS")}
     return {**kept, "PYTHONPATH": str(PACKAGE.parent), **changes}
 
 
@@ -323,186 +314,6 @@ def finish(process: subprocess.Popen) -> tuple[dict, str]:
     out, err = process.communicate(timeout=100)
     assert process.returncode == 0, err
     return json.loads(out), err
-
-
-@pytest.fixture(scope="module")
-def ball() -> sl.Solution:
-    return sl.solve(sl.problems.zeno_ball(), scheme=sl.MoreauJean(), h=0.01)
-
-
-@pytest.fixture
-def warm(tmp_path, ball) -> pathlib.Path:
-    """A cache of its own with everything that the ball needs, copied from what this process has compiled."""
-    root = cache.root()
-    if root is None:
-        pytest.skip("no writable cache directory")
-    files = [
-        m.__file__ for name, m in sys.modules.items() if name.startswith("saltus") and getattr(m, "__file__", None)
-    ]
-    target = tmp_path / "cache"
-    target.mkdir(mode=0o700)
-    for digest in {cache.source_digest(file) for file in files if os.path.isfile(file)}:
-        if (root / digest).is_dir():
-            shutil.copytree(root / digest, target / digest)
-    return target
-
-
-# units that the ball asks for by name; others come along inside of them
-ASKED_FOR = ("fixed.keep", "direct.direct", "frictionless_cone", "no_joints")
-
-
-def files_of(warm: pathlib.Path, unit: str, ending: str) -> list[pathlib.Path]:
-    """The files in which a unit is kept: *.nbi is the index, *.nbc the code."""
-    found = list(warm.glob(f"*/*{unit}-*.{ending}"))
-    assert found, unit
-    return found
-
-
-def forget(warm: pathlib.Path) -> None:
-    for unit in ASKED_FOR:
-        for file in files_of(warm, unit, "nb?"):
-            file.unlink()
-
-
-def test_another_process_compiles_nothing_and_says_nothing(warm, ball):
-    result, err = finish(start(BALL, SALTUS_CACHE=str(warm)))
-    assert result["misses"] == 0
-    assert err == ""
-    assert result["v"] == ball.v[:, 0].tolist()
-
-
-def test_a_cold_cache_says_so_in_one_line(warm, ball):
-    forget(warm)
-    result, err = finish(start(BALL, SALTUS_CACHE=str(warm)))
-    assert result["misses"] >= 1  # a second process may compile the others
-    assert len(err.splitlines()) == 1
-    assert "compiling kernels for first use" in err
-    assert str(warm) in err
-    assert result["v"] == ball.v[:, 0].tolist()
-
-
-def test_damaged_cache_files_are_compiled_again(warm, ball):
-    spoilers = {
-        "fixed.keep": ("nbc", lambda content: content[: len(content) // 2]),
-        "direct.direct": ("nbc", lambda content: bytes(byte ^ 0x5A for byte in content)),
-        "frictionless_cone": ("nbi", lambda content: b""),
-        "no_joints": ("nbi", lambda content: content[:-7]),
-    }
-    for unit, (ending, spoil) in spoilers.items():
-        for file in files_of(warm, unit, ending):
-            file.write_bytes(spoil(file.read_bytes()))
-    result, err = finish(start(BALL, SALTUS_CACHE=str(warm)))
-    assert result["misses"] >= 4
-    assert result["v"] == ball.v[:, 0].tolist()
-    assert len(err.splitlines()) == 1
-    again, err = finish(start(BALL, SALTUS_CACHE=str(warm)))
-    assert again["misses"] == 0
-    assert err == ""
-
-
-def test_two_cold_processes_at_once_do_not_disturb_each_other(warm, ball):
-    forget(warm)
-    both = [start(BALL, SALTUS_CACHE=str(warm)) for _ in range(2)]
-    for process in both:
-        result, _ = finish(process)
-        assert result["v"] == ball.v[:, 0].tolist()
-    after, err = finish(start(BALL, SALTUS_CACHE=str(warm)))
-    assert after["misses"] == 0
-    assert err == ""
-
-
-def test_an_unusable_cache_directory_falls_back_to_the_next(warm, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("not a directory", encoding="utf-8")
-    xdg = tmp_path / "xdg"
-    shutil.copytree(warm, xdg / "saltus")
-    (xdg / "saltus").chmod(0o700)
-    result, _ = finish(start(BALL, SALTUS_CACHE=str(file / "below"), XDG_CACHE_HOME=str(xdg)))
-    assert result["root"] == str(xdg / "saltus")
-    assert result["misses"] == 0
-
-
-def test_a_directory_that_others_may_write_is_closed_to_them(monkeypatch, tmp_path):
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    shared.chmod(0o777)
-    monkeypatch.setenv("SALTUS_CACHE", str(shared))
-    assert cache.root() == shared
-    assert shared.stat().st_mode & 0o022 == 0
-
-
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a directory away")
-def test_a_directory_of_somebody_else_is_not_used(monkeypatch, tmp_path):
-    foreign, own = tmp_path / "foreign", tmp_path / "own"
-    foreign.mkdir()
-    os.chown(foreign, 12345, 12345)
-    monkeypatch.setenv("SALTUS_CACHE", str(foreign))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(own))
-    assert cache.root() == own / "saltus"
-
-
-def test_without_any_cache_directory_units_are_compiled_in_memory(monkeypatch):
-    monkeypatch.setattr(cache, "directory", lambda digest: None)
-    text = (
-        "from saltus.compile.seam import unit\nfrom saltus.compile.types import I\n\n\n"
-        "@unit(I(I), entry=True)\ndef twice(n):\n    return 2 * n\n"
-    )
-    module = modules.module_from(text, "test")
-    assert not os.path.isfile(module.__file__)
-    assert ready(module.twice)(21) == 42
-
-
-@pytest.fixture
-def copied_package(tmp_path, monkeypatch):
-    """A copy of the sources that may be edited, and a function that takes the digest of one of its files."""
-    copy = tmp_path / "saltus"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(cache, "PACKAGE", copy)
-
-    def digest(name: str) -> str:
-        cache.source_digest.cache_clear()
-        cache._imports.cache_clear()
-        return cache.source_digest(str(copy / name))
-
-    yield copy, digest
-    cache.source_digest.cache_clear()
-    cache._imports.cache_clear()
-
-
-def test_an_edited_kernel_or_any_module_it_imports_changes_its_digest(copied_package):
-    copy, digest = copied_package
-    before = digest("schemes/moreau_jean.py")
-    for name in (
-        "schemes/moreau_jean.py",
-        "reaction.py",
-        "profile.py",
-        "layout.py",
-        "compile/thin.py",
-        "status.py",
-    ):
-        file = copy / name
-        text = file.read_text(encoding="utf-8")
-        file.write_text(text + "\nEDITED = 1\n", encoding="utf-8")
-        assert digest("schemes/moreau_jean.py") != before, name
-        file.write_text(text, encoding="utf-8")
-        assert digest("schemes/moreau_jean.py") == before
-
-
-def test_an_edit_elsewhere_keeps_the_digest(copied_package):
-    copy, digest = copied_package
-    before = digest("schemes/moreau_jean.py"), digest("profile.py")
-    for name in ("problems/zeno_ball.py", "solve.py", "solution.py", "schemes/step_doubling.py"):
-        (copy / name).write_text((copy / name).read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
-    assert (digest("schemes/moreau_jean.py"), digest("profile.py")) == before
-
-
-def test_digests_do_not_depend_on_where_the_package_lies(copied_package, monkeypatch):
-    _, digest = copied_package
-    elsewhere = digest("march.py")
-    monkeypatch.setattr(cache, "PACKAGE", PACKAGE.resolve())
-    cache.source_digest.cache_clear()
-    cache._imports.cache_clear()
-    assert cache.source_digest(str(PACKAGE / "march.py")) == elsewhere
 
 
 # ---- interpreted
@@ -537,9 +348,8 @@ def test_the_interpreted_source_gives_the_same_bits(tmp_path):
     script = tmp_path / "short.py"
     script.write_text(SHORT, encoding="utf-8")  # a file, so that the source of the converting function can be read
     line = "import runpy, sys; runpy.run_path(sys.argv[1])"
-    root = str(cache.root() or tmp_path)
-    plain = start(line, str(script), NUMBA_DISABLE_JIT="1", SALTUS_CACHE=root)
-    compiled = start(line, str(script), SALTUS_CACHE=root)
+    plain = start(line, str(script), SALTUS_KERNELS="none")
+    compiled = start(line, str(script))
     plain_result, compiled_result = finish(plain)[0], finish(compiled)[0]
     for name, values in compiled_result.items():
         assert len(values) > 100
@@ -635,6 +445,6 @@ print(json.dumps([run(100_000), run(2_000_000)]))
 
 @pytest.mark.skipif(sys.platform == "win32", reason="resource is not available")
 def test_memory_does_not_grow_with_the_number_of_steps():
-    short, long = finish(start(MEMORY, SALTUS_CACHE=str(cache.root() or "")))[0]
+    short, long = finish(start(MEMORY))[0]
     # one float per step would be 15 MB; the unit is kB on Linux and bytes on macOS
     assert (long - short) * (1 if sys.platform == "darwin" else 1024) < 4e6

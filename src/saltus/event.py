@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from saltus.compile.seam import unit
-from saltus.compile.types import RESET, SURFACE, SWITCH
 from saltus.errors import FunctionError, ModelError, SettingError
 from saltus.system import System, arity
 
@@ -112,21 +110,3 @@ def joined_reset(reset: Callable, name: str, t: float, q: np.ndarray, v: np.ndar
         return np.concatenate((np.asarray(q_new), np.asarray(v_new)))
 
     return joined
-
-
-@unit(SWITCH)
-def no_switch(t, q, v, par, out):
-    """A model without events has nothing to evaluate."""
-    return 0
-
-
-@unit(SURFACE)
-def no_surface(t, q, v, par, out):
-    """A model without switching functions has nothing to evaluate."""
-    return 0
-
-
-@unit(RESET)
-def no_reset(number, t, q, v, par):
-    """A model without resets changes no state."""
-    return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 import re
 import sys
 import warnings
@@ -21,7 +22,8 @@ from saltus import layout as lay
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
-from saltus.compile.modules import module_from
+from saltus.compile.modules import module_from, module_name
+from saltus.compile.native import NativeUnit, absent_unit, compile_text
 from saltus.compile.nature import Kind, nature_of, phase_rate
 from saltus.compile.pin import pin
 from saltus.compile.switches import Switches, Table
@@ -41,7 +43,7 @@ from saltus.compile.trace import (
 )
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
-from saltus.event import Event, event_names, joined_reset, no_reset, no_surface, no_switch
+from saltus.event import Event, event_names, joined_reset
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
 from saltus.profile import Profile
 from saltus.system import System
@@ -52,11 +54,6 @@ MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes:
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
-ABSENT = {
-    "switch": no_switch,
-    "surface": no_surface,
-    "reset": no_reset,
-}  # units of a model without events, the same for all of them
 SIGNATURES = {
     "mass": "t, q, par, out",
     "force": "t, q, v, par, out",
@@ -102,6 +99,10 @@ class CompiledModel:
         What the switching functions are, in the order of their numbers.
     opaque_names
         Functions of the user that could not be traced, so that nobody sees their kinks.
+    calls_python
+        Whether some of them are called as plain Python.
+    module
+        Name of the generated module, which holds the digest of its text.
     checked
         Tolerances within which the start, for which the model was compiled, is known to be right.
     inertia
@@ -118,6 +119,8 @@ class CompiledModel:
     tables: tuple[Table, ...] = ()
     switch_names: tuple[str, ...] = ()
     opaque_names: tuple[str, ...] = ()
+    calls_python: bool = False
+    module: str = ""
     checked: set[float] = dataclasses.field(default_factory=set)
     inertia: Any = None
 
@@ -267,6 +270,11 @@ class _OpaqueUse:
     par: str  # text of its parameters
 
 
+def _by_numba() -> bool:
+    """Whether traced models are compiled by numba, to compare: SALTUS_MODELS=numba. Seconds, and the same bits."""
+    return os.environ.get("SALTUS_MODELS") == "numba"
+
+
 def _level_of_caller() -> int:
     """Return the stack level of the first frame outside of saltus, where a warning should point."""
     package, level, frame = __name__.split(".")[0], 1, sys._getframe(1)
@@ -385,10 +393,8 @@ class _Builder:
         if any(event.reset is not None for event in self.events):
             body["reset"] = self.emit_reset()
         text, par = self.module_text(body)
-        module = module_from(text, "model")
         laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu), float(c.e_t))]
-        made = (getattr(module, name) if name in body else ABSENT[name] for name in UNITS)
-        units = Model(*map(seam.ready, made), par, np.array(laws), layout)
+        units = Model(*self.units(text, body), par, np.array(laws), layout)
         labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
@@ -403,11 +409,23 @@ class _Builder:
             tables,
             switches,
             tuple(self.opaque_names),
+            any(made.interpreted for made in self.opaque),
+            module_name(text, "model"),
         )
         for made in self.opaque:
-            if made.interpreted:
-                weakref.finalize(model, opaque.release, int(made.values[0]))
+            weakref.finalize(model, made.release)
         return model
+
+    def units(self, text: str, body: dict[str, str]) -> list[Any]:
+        """Return all units of the model, compiled."""
+        if seam.is_interpreted():
+            module = module_from(text, "model")
+            return [getattr(module, name) if name in body else absent_unit(name).py_func for name in UNITS]
+        if _by_numba() and not any(made.interpreted for made in self.opaque):
+            module = module_from(text, "model")
+            return [seam.ready(getattr(module, name)) if name in body else absent_unit(name) for name in UNITS]
+        code = compile_text(text, {f"opaque{k}": made.address for k, made in enumerate(self.opaque)})
+        return [NativeUnit(code, text, name) if name in body else absent_unit(name) for name in UNITS]
 
     def nature(self, events: list[Expr | _OpaqueUse]) -> int:
         """Return flags that say what may be expected of the functions between two places (compile/nature.py)."""
@@ -986,7 +1004,7 @@ class _Builder:
         imports = ""
         for k, made in enumerate(self.opaque):
             names[f"par_of_opaque{k}"] = f"vec(par, {at}, {len(made.values)})"
-            imports += f"from {made.module.__name__} import opaque as opaque{k}\n"
+            imports += f"from {made.module} import opaque as opaque{k}\n"
             values.append(made.values)
             at += len(made.values)
         helpers = IMPORTS

@@ -16,6 +16,7 @@ import numpy as np
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I, J
 from saltus.layout import FIRST, NV, PERM, START, W_COL, W_PTR, X_COL, X_POS, X_PTR
+from saltus.ordering import components_of, neighbours_of, reverse_cuthill_mckee
 from saltus.status import Status
 
 INDEFINITE = int(Status.MASS_INDEFINITE)
@@ -56,23 +57,25 @@ class Profile:
             if joined.sum() == nv * (nv - 1):
                 start = np.concatenate([[0], np.cumsum(np.arange(nv))])
                 return cls(np.arange(nv), np.zeros(nv, dtype=np.int64), start, np.zeros(nv, dtype=np.int64))
-        from scipy import sparse
-        from scipy.sparse import csgraph
-
-        graph = sparse.csr_matrix(pattern, dtype=np.int8)
-        graph = sparse.csr_matrix(graph + graph.T + sparse.identity(nv, format="csr"))
-        if graph.nnz in (nv, nv * nv):  # diagonal or full: nothing to gain
-            perm = np.arange(nv)
+        if isinstance(pattern, np.ndarray):
+            joined = pattern | pattern.T
+            np.fill_diagonal(joined, True)
+            rows, columns = np.nonzero(joined)
+            neighbours = neighbours_of(joined)
         else:
-            perm = np.asarray(csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True), dtype=np.int64)
-        count, label = csgraph.connected_components(graph, directed=False)
-        if count > 1:
-            order = np.argsort(label[perm], kind="stable")  # keep components contiguous
-            perm = perm[order]
+            from scipy import sparse  # slow to import, and most systems are dense
+
+            graph = sparse.csr_matrix(pattern, dtype=np.int8)
+            graph = sparse.csr_matrix(graph + graph.T + sparse.identity(nv, format="csr"))
+            rows, columns = graph.nonzero()
+            neighbours = [np.sort(part) for part in np.split(graph.indices, graph.indptr[1:-1])]
+        full = len(rows) in (nv, nv * nv)  # diagonal or full: nothing to gain
+        perm = np.arange(nv) if full else reverse_cuthill_mckee(neighbours)
+        label = components_of(neighbours)
+        perm = perm[np.argsort(label[perm], kind="stable")]  # keep components contiguous
         position = np.empty(nv, dtype=np.int64)
         position[perm] = np.arange(nv)
         first = np.arange(nv)
-        rows, columns = graph.nonzero()
         np.minimum.at(first, position[rows], position[columns])
         start = np.concatenate([[0], np.cumsum(np.arange(nv) - first)])
         return cls(perm.astype(np.int64), first.astype(np.int64), start.astype(np.int64), label[perm])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from saltus.certificate import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_inside
+from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, unit, vec
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
@@ -537,7 +538,8 @@ class Solution:
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)
         made = np.empty(q.shape)
-        ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
+        with failures_raised():
+            ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
         return made
 
     # ---- impulses and forces of all rows, contacts first, joints after them
@@ -707,7 +709,8 @@ class Solution:
             return self._model.kinetic[self._model.rows(t)]
         kinetic, scratch = np.empty(len(t)), np.empty(int(self._model.profile.size))
         # copies, because kernels take writeable arrays only
-        ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
+        with failures_raised():
+            ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
         return kinetic
 
     # ---- a second run
@@ -779,7 +782,8 @@ class Solution:
             return self._model.gaps[self._model.rows(self.t)]
         made = np.empty((len(self.t), len(self.system.contacts)))
         scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
-        ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
+        with failures_raised():
+            ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
         return made
 
     # ---- contact problems

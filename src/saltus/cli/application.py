@@ -36,7 +36,7 @@ def application(tokens: list[str]) -> App:
         "work-precision": (work_precision_command(mine["work-precision"]), "PROBLEM [OPTIONS]"),
         "reproduce": (reproduce_command(), "NAME [OPTIONS]"),
         "list": (list_command, "[problems|schemes|solvers|reproductions]"),
-        "compile": (compile_command, "[PROBLEM ...]"),
+        "compile": (compile_command, ""),
         "resume": (resume_command, "FILE [OPTIONS]"),
         "version": (version_command, ""),
     }

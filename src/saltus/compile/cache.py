@@ -1,252 +1,147 @@
-"""The disk cache of compiled kernels: one directory per digest of sources, so that stale code cannot be served.
+"""The one folder that saltus may write: kernels built on this machine, where the package itself cannot hold them.
 
-numba stamps only the file of a function; a constant or helper changed in another file would be missed. Here the
-directory name holds a hash of the unit's module and of every saltus module it imports, of numba, llvmlite and
-Python. A damaged file is compiled again; an unwritable or foreign directory means compiling without a disk cache.
+It lies inside of what the user names (SALTUS_CACHE), else of the cache folder of the system. Code is executed from
+there, so the folder and every entry must belong to this user and be writable by nobody else; what is not so is refused
+with a sentence and never repaired. Links are not followed, and only entries of our own making are ever removed.
 """
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import functools
-import hashlib
 import logging
 import os
 import pathlib
-import pickle  # numba's own cache format; read only from a directory that belongs to this user
+import re
 import stat
 import sys
 import tempfile
 import time
 
-import llvmlite
-import numba
-from numba.core import caching, config
-
-PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+NAME = "saltus-kernels"
+ENTRY = re.compile(r"built-[0-9a-f]{16}")
+OURS = re.compile(r"manifest\.json|\.lock|[a-z0-9_-]+\.a|\.new-\w+|index\.json|[0-9a-f]{64}(-\d+\.bc|\.o)")
+DAYS = 60.0  # an entry that nobody used for so long is removed
 log = logging.getLogger("saltus")
-_announced = False
+
+
+class Refused(Exception):
+    """A folder that must not be used, with the reason."""
 
 
 def root() -> pathlib.Path | None:
-    """Return the writable cache directory, or None when there is none that only this user can write."""
-    choices = [os.environ.get("SALTUS_CACHE"), os.environ.get("XDG_CACHE_HOME"), "~/.cache"]
-    candidates = [pathlib.Path(choices[0]).expanduser()] if choices[0] else []
-    candidates += [pathlib.Path(c).expanduser() / "saltus" for c in choices[1:] if c]
-    candidates.append(
-        pathlib.Path(tempfile.gettempdir()) / f"saltus-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
-    )
-    for path in candidates:
-        if _usable(path):
-            return path
+    """Return the folder, made on first use; None where there is none that only this user can write."""
+    for parent in _choices():
+        try:
+            return opened(parent / NAME)
+        except Refused as refused:
+            log.warning("saltus: %s", refused)
+        except OSError as error:
+            log.debug("no cache in %s: %r", parent, error)
     return None
 
 
-def _usable(path: pathlib.Path) -> bool:
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        info = path.stat()
-        if hasattr(os, "getuid") and info.st_uid != os.getuid():
-            return False
-        if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            path.chmod(0o700)  # the files are pickles: nobody else may write them
-        return os.access(path, os.W_OK)
-    except OSError:
-        return False
+def _choices() -> list[pathlib.Path]:
+    """Return the folders to look at; the one that the user names is the only one where there is one."""
+    named = os.environ.get("SALTUS_CACHE")
+    if named:
+        return [pathlib.Path(named).expanduser()]
+    found = []
+    if os.environ.get("XDG_CACHE_HOME"):
+        found.append(pathlib.Path(os.environ["XDG_CACHE_HOME"]).expanduser())
+    with contextlib.suppress(RuntimeError):  # nobody's home
+        home = pathlib.Path.home()
+        if sys.platform == "darwin":
+            found.append(home / "Library" / "Caches")
+        elif sys.platform == "win32":
+            found.append(pathlib.Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")))
+        else:
+            found.append(home / ".cache")
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    found.append(pathlib.Path(tempfile.gettempdir()) / f"saltus-{user}")
+    return found
 
 
-@functools.cache
-def directory(digest: str) -> pathlib.Path | None:
-    """Return the cache directory of one digest, created on first use."""
-    base = root()
-    if base is None:
-        return None
-    path = base / digest
-    if path.is_dir():
-        with contextlib.suppress(OSError):
-            os.utime(path)  # in use
-        return path
-    path.mkdir(exist_ok=True, mode=0o700)
-    _prune(base)
+def opened(path: pathlib.Path) -> pathlib.Path:
+    """Make a folder where it is missing and return it; raises Refused where others could change what lies in it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    checked(path, folder=True)
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise PermissionError(f"{path} cannot be written")
     return path
 
 
-def _prune(base: pathlib.Path, days: float = 60.0) -> None:
-    """Drop directories that no process has used for a while."""
-    now = time.time()
-    for old in base.iterdir():
-        try:
-            if old.is_dir() and now - old.stat().st_mtime > days * 86400.0:
-                for file in old.iterdir():
-                    file.unlink()
-                old.rmdir()
-        except OSError:
-            continue  # another process is pruning too
+def checked(path: pathlib.Path, *, folder: bool) -> pathlib.Path:
+    """Return a path that belongs to this user alone; raises Refused otherwise."""
+    info = path.lstat()
+    if stat.S_ISLNK(info.st_mode):
+        raise Refused(f"{path} is a link, which is not followed: remove it, or set SALTUS_CACHE to another folder")
+    if not (stat.S_ISDIR(info.st_mode) if folder else stat.S_ISREG(info.st_mode)):
+        raise Refused(f"{path} is no {'folder' if folder else 'file'}: remove it, or set SALTUS_CACHE")
+    if hasattr(os, "getuid"):
+        if info.st_uid != os.geteuid():
+            raise Refused(f"{path} belongs to user {info.st_uid}, not to you: set SALTUS_CACHE to a folder of your own")
+        if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            mode = stat.S_IMODE(info.st_mode)
+            raise Refused(f"{path} can be written by others (mode {mode:04o}): chmod go-w {path}, or set SALTUS_CACHE")
+    return path
 
 
-@functools.cache
-def _imports(path: pathlib.Path) -> frozenset[pathlib.Path]:
-    """Return the files of the saltus modules that one file imports as it is imported itself, not for type checkers.
-
-    What functions import is left out: compiled code sees only what the module has.
-    """
-    found: set[pathlib.Path] = set()
-    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.expr):
-            continue
-        if isinstance(node, ast.If) and getattr(node.test, "id", getattr(node.test, "attr", "")) == "TYPE_CHECKING":
-            todo.extend(node.orelse)
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE.name:
-            inside = [_module_file(f"{node.module}.{alias.name}") for alias in node.names]
-            found.update(file or _module_file(node.module) for file in inside)
-        elif isinstance(node, ast.Import):
-            found.update(_module_file(alias.name) for alias in node.names if alias.name.split(".")[0] == PACKAGE.name)
-        todo.extend(ast.iter_child_nodes(node))
-    return frozenset(file for file in found if file is not None)
-
-
-def _module_file(name: str) -> pathlib.Path | None:
-    stem = PACKAGE.joinpath(*name.split(".")[1:])
-    for file in (stem.with_suffix(".py"), stem / "__init__.py"):
-        if file.is_file():
-            return file
+def entry(key: str) -> pathlib.Path | None:
+    """Return the folder of one entry, made on first use; None where there is none."""
+    base = root()
+    if base is None:
+        return None
+    try:
+        path = opened(base / f"built-{key}")
+        os.utime(path)  # in use
+        prune(base, keep=path)
+        return path
+    except Refused as refused:
+        log.warning("saltus: %s", refused)
+    except OSError as error:
+        log.warning("saltus: %s cannot be written (%s); set SALTUS_CACHE to another folder", base, error.strerror)
     return None
 
 
-@functools.cache
-def source_digest(file: str) -> str:
-    """Return the hash of a module's source and of all saltus modules that it imports, directly or not."""
-    todo, seen = [pathlib.Path(file).resolve()], set()
-    while todo:
-        path = todo.pop()
-        if path not in seen:
-            seen.add(path)
-            todo.extend(_imports(path))
-    versions = (numba.__version__, llvmlite.__version__, sys.version)
-    digest = hashlib.sha256(repr(versions).encode())
-    named = {str(p.relative_to(PACKAGE) if p.is_relative_to(PACKAGE) else p.name): p for p in seen}
-    for name in sorted(named):
-        digest.update(name.encode() + b"\0" + named[name].read_bytes() + b"\0")
-    return digest.hexdigest()[:20]
-
-
-def announce() -> None:
-    """Say once per process that kernels are being compiled, because it takes seconds."""
-    global _announced
-    if not _announced:
-        _announced = True
-        where = root()
-        kept = f"kept in {where} for the next run" if where else "no writable cache directory: set SALTUS_CACHE"
-        log.warning("saltus: compiling kernels for first use, up to half a minute (%s)", kept)
-
-
-class _Locator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
-    def __init__(self, function, path: pathlib.Path):
-        self._py_file = function.__code__.co_filename
-        self._lineno = function.__code__.co_firstlineno
-        self._path = path
-
-    def get_cache_path(self):
-        return str(self._path)
-
-    def ensure_cache_path(self):
-        pass
-
-    def get_source_stamp(self):
-        return self._path.name  # the digest; a file's date says nothing
-
-    def get_disambiguator(self):
-        return str(self._lineno)
-
-
-class _FunctionCache(caching.FunctionCache):
-    def __init__(self, function, path: pathlib.Path):
-        impl = type("Impl", (caching.CompileResultCacheImpl,), {"_locator_classes": [_only(path)]})
-        self._impl_class = impl
-        # a user's own NUMBA_CACHE_LOCATOR_CLASSES would override the locator
-        kept, config.CACHE_LOCATOR_CLASSES = config.CACHE_LOCATOR_CLASSES, ""
+def known_entry(key: str) -> pathlib.Path | None:
+    """Return the folder of an entry if it is there, without making anything."""
+    for parent in _choices():
+        base, path = parent / NAME, parent / NAME / f"built-{key}"
         try:
-            super().__init__(function)
-        finally:
-            config.CACHE_LOCATOR_CLASSES = kept
+            checked(base, folder=True)
+            checked(path, folder=True)
+            for inside in path.iterdir():
+                if inside.name == "manifest.json" or inside.name.endswith(".a"):
+                    checked(inside, folder=False)
+            return path
+        except Refused as refused:
+            log.warning("saltus: %s", refused)
+        except OSError:
+            continue
+    return None
 
 
-def _only(path: pathlib.Path):
-    class Locator(_Locator):
-        @classmethod
-        def from_function(cls, function, py_file):
-            return cls(function, path)
+def prune(base: pathlib.Path, keep: pathlib.Path) -> None:
+    """Remove entries that nobody used for a while: those with a name of ours, and of them only files of ours."""
+    for old in base.iterdir():
+        with contextlib.suppress(OSError, Refused):  # another process may be pruning too
+            if ENTRY.fullmatch(old.name) and old != keep:
+                checked(old, folder=True)
+                if time.time() - old.stat().st_mtime > DAYS * 86400.0:
+                    _remove(old / "parts")
+                    _remove(old)
 
-    return Locator
 
-
-class UnitCache:
-    """What numba asks for compiled code: opens the disk cache on first use, survives damage and full disks."""
-
-    def __init__(self, function, on_miss):
-        self._function = function
-        self._on_miss = on_miss
-        self._disk: _FunctionCache | None = None
-        self._opened = False
-
-    def _open(self) -> _FunctionCache | None:
-        if not self._opened:
-            self._opened = True
-            file = self._function.__code__.co_filename
-            path = directory(source_digest(file)) if os.path.isfile(file) else None
-            if path is not None:
-                self._disk = _FunctionCache(self._function, path)
-        return self._disk
-
-    def exists(self) -> bool:
-        """Return whether the disk holds something for this unit; True as well when nothing can be kept."""
-        disk = self._open()
-        return disk is None or os.path.exists(disk._cache_file._index_path)
-
-    @property
-    def cache_path(self):
-        disk = self._open()
-        return None if disk is None else disk.cache_path
-
-    def load_overload(self, signature, context):
-        disk = self._open()
-        try:
-            loaded = None if disk is None else disk.load_overload(signature, context)
-        except (OSError, EOFError, ValueError, TypeError, KeyError, AttributeError, ImportError, pickle.PickleError):
-            loaded = None  # a damaged file is compiled again and overwritten
-        except Exception as error:  # llvmlite reports damaged objects by RuntimeError subclasses of its own
-            log.debug("cache entry of %s unreadable: %r", self._function.__qualname__, error)
-            loaded = None
-        if loaded is None:
-            announce()
-            self._on_miss(self._function)
-        return loaded
-
-    def save_overload(self, signature, result):
-        disk = self._open()
-        if disk is None:
-            return
-        for attempt in (1, 2):
-            try:
-                disk.save_overload(signature, result)
-                return
-            except OSError as error:
-                log.warning("saltus: compiled kernel not kept on disk: %s", error)
-                return
-            except Exception as error:  # a damaged index, or code that an interruption left unfinished
-                log.debug("kernel %s not kept (attempt %d): %r", self._function.__qualname__, attempt, error)
-                with contextlib.suppress(OSError):
-                    os.unlink(disk._cache_file._index_path)
-
-    def enable(self):
-        pass
-
-    def disable(self):
-        pass
-
-    def flush(self):
-        pass
+def _remove(folder: pathlib.Path) -> None:
+    """Remove our files of a folder, then the folder if nothing else is left in it."""
+    try:
+        checked(folder, folder=True)
+    except (OSError, Refused):
+        return
+    for file in folder.iterdir():
+        if OURS.fullmatch(file.name) and not file.is_symlink() and file.is_file():
+            file.unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -20,137 +20,123 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 
-from numba import types
-from numba.extending import typeof_impl
+from saltus.compile import kinds
+from saltus.compile.kinds import A, B, F, Handle, I, J, Pointer
 
-from saltus.compile.handle import handle_type
-from saltus.compile.thin import INTEGERS, MATRIX, VECTOR
+__all__ = ["A", "B", "F", "I", "J"]  # the letters of signatures, from here like the rest
 
-F, I = types.float64, types.int64  # noqa: E741  the short names of the two scalar types
-A, B, J = VECTOR, MATRIX, INTEGERS
+
+def _record(members, named_tuple) -> kinds.Record:
+    return kinds.Record(tuple(members), named_tuple)
+
 
 # ---- model functions: status = function(...)
-MASS = types.FunctionType(I(F, A, A, A))  # t q par -> matrix in profile storage
-FORCE = types.FunctionType(I(F, A, A, A, A))  # t q v par -> f
-JACOBIAN = types.FunctionType(I(F, A, A, A, A, A))  # t q v par -> (df/dq) B, df/dv in profile storage
-GAP = types.FunctionType(I(F, A, A, A))  # t q par -> gaps of contacts, then joint constraints
-KINEMATICS = types.FunctionType(I(F, A, A, A, A))  # t q par -> W by sparse rows, w
-CURVATURE = types.FunctionType(I(F, A, A, A, A))  # t q v par -> zeta, one per row
-RATE = types.FunctionType(I(A, A, A, A))  # q v par -> q_dot = B(q) v
-RETRACT = types.FunctionType(I(A, A))  # q par -> q in place
-SWITCH = types.FunctionType(I(F, A, A, A, A))  # t q v par -> one value per event, which crosses zero there
-SURFACE = types.FunctionType(I(F, A, A, A, A))  # t q v par -> values, noise and cells of all switching functions
-RESET = types.FunctionType(I(I, F, A, A, A))  # number of the event t q v par -> q and v in place
+MASS = Pointer(I(F, A, A, A))  # t q par -> matrix in profile storage
+FORCE = Pointer(I(F, A, A, A, A))  # t q v par -> f
+JACOBIAN = Pointer(I(F, A, A, A, A, A))  # t q v par -> (df/dq) B, df/dv in profile storage
+GAP = Pointer(I(F, A, A, A))  # t q par -> gaps of contacts, then joint constraints
+KINEMATICS = Pointer(I(F, A, A, A, A))  # t q par -> W by sparse rows, w
+CURVATURE = Pointer(I(F, A, A, A, A))  # t q v par -> zeta, one per row
+RATE = Pointer(I(A, A, A, A))  # q v par -> q_dot = B(q) v
+RETRACT = Pointer(I(A, A))  # q par -> q in place
+SWITCH = Pointer(I(F, A, A, A, A))  # t q v par -> one value per event, which crosses zero there
+SURFACE = Pointer(I(F, A, A, A, A))  # t q v par -> values, noise and cells of all switching functions
+RESET = Pointer(I(I, F, A, A, A))  # number of the event t q v par -> q and v in place
 
 Model = namedtuple(
     "Model", "mass force jacobian gap kinematics curvature rate retract switch surface reset par constants layout"
 )
-MODEL_RECORD = types.NamedTuple(
+MODEL_RECORD = _record(
     [MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, SWITCH, SURFACE, RESET, A, A, J], Model
 )
-MODEL = handle_type(MODEL_RECORD, "Model")
+MODEL = Handle(MODEL_RECORD)
 
 
 # ---- one-step contact problem: u = W^T y + b with y = X P, laws between u and P block by block
 # blocks: (kind, first row, rows) per block; rows: (W begin, W end, X begin, X end) per row into W_col/W and X_col/X
 Contacts = namedtuple("Contacts", "nv blocks rows W_col W X_col X b mu")
-CONTACTS_RECORD = types.NamedTuple([I, J, J, J, A, J, A, A, A], Contacts)
-CONTACTS = handle_type(CONTACTS_RECORD, "Contacts")
+CONTACTS_RECORD = _record([I, J, J, J, A, J, A, A, A], Contacts)
+CONTACTS = Handle(CONTACTS_RECORD)
 
-LOCAL = types.FunctionType(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solution of one block
-CONE = types.FunctionType(I(I, F, A))  # kind mu -> P projected onto its set, in place
-SOLVE = types.FunctionType(I(CONTACTS, LOCAL, CONE, A, A, A, A, A, J))  # .. settings P u info work iwork
+LOCAL = Pointer(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solution of one block
+CONE = Pointer(I(I, F, A))  # kind mu -> P projected onto its set, in place
+SOLVE = Pointer(I(CONTACTS, LOCAL, CONE, A, A, A, A, A, J))  # .. settings P u info work iwork
 
 # one colour of a large problem, see contact/coloured.py
-TREAT = types.FunctionType(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
-RESIDUAL = types.FunctionType(F(CONTACTS, CONE, A, A, A))  # P -> u, work; the scaled natural map
-JOINTS = types.FunctionType(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltus/reaction.py
+TREAT = Pointer(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
+RESIDUAL = Pointer(F(CONTACTS, CONE, A, A, A))  # P -> u, work; the scaled natural map
+JOINTS = Pointer(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltus/reaction.py
 
 Solver = namedtuple("Solver", "solve local cone residual joints settings")
-SOLVER_RECORD = types.NamedTuple([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
-SOLVER = handle_type(SOLVER_RECORD, "Solver")
-REACT = types.FunctionType(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, A, J))  # see saltus/reaction.py
-DRIFT = types.FunctionType(I(MODEL, SOLVER, A, F, A, A, A, A, J))  # settings t q v P work iwork
+SOLVER_RECORD = _record([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
+SOLVER = Handle(SOLVER_RECORD)
+REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, A, J))  # see saltus/reaction.py
+DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, A, J))  # settings t q v P work iwork
 
 Reaction = namedtuple("Reaction", "solver react drift")
-REACTION_RECORD = types.NamedTuple([SOLVER_RECORD, REACT, DRIFT], Reaction)
-REACTION = handle_type(REACTION_RECORD, "Reaction")
+REACTION_RECORD = _record([SOLVER_RECORD, REACT, DRIFT], Reaction)
+REACTION = Handle(REACTION_RECORD)
 
 # ---- forces that are not unique (stages/split.py): x + N^T y holds the same contacts for every y. d directions N of n
 # numbers each, the last one lowers all normal forces. cones: (first place in x, rows, contact) per contact whose forces
 # N changes, with its mu; weight: what the square of a force counts
 Split = namedtuple("Split", "cones mu x weight N y gradient hessian step trial")
-SPLIT_RECORD = types.NamedTuple([J, A, A, A, A, A, A, A, A, A], Split)
-SPLIT = handle_type(SPLIT_RECORD, "Split")
+SPLIT_RECORD = _record([J, A, A, A, A, A, A, A, A, A], Split)
+SPLIT = Handle(SPLIT_RECORD)
 
 # ---- stepping
 State = namedtuple("State", "q v memory")
-STATE_RECORD = types.NamedUniTuple(A, 3, State)  # what numba itself makes of three equal members
-STATE = handle_type(STATE_RECORD, "State")
+STATE_RECORD = _record([A] * 3, State)
+STATE = Handle(STATE_RECORD)
 Record = namedtuple("Record", "header v_minus impulse dissipation events dense counters")
-RECORD_RECORD = types.NamedTuple([A, A, A, A, A, A, J], Record)
-RECORD = handle_type(RECORD_RECORD, "Record")
+RECORD_RECORD = _record([A, A, A, A, A, A, J], Record)
+RECORD = Handle(RECORD_RECORD)
 
 # the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
-INTERVAL = types.FunctionType(
+INTERVAL = Pointer(
     I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J)
 )  # stages/interval.py
-SETTLE = types.FunctionType(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
+SETTLE = Pointer(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
 Staged = namedtuple("Staged", "reaction interval settle")
-STAGED_RECORD = types.NamedTuple([REACTION_RECORD, INTERVAL, SETTLE], Staged)
-STAGED = handle_type(STAGED_RECORD, "Staged")
+STAGED_RECORD = _record([REACTION_RECORD, INTERVAL, SETTLE], Staged)
+STAGED = Handle(STAGED_RECORD)
 # a part of a flight (stages/flight.py): model, staged, settings, task, t, h, frame, iwork, record
-PART = types.FunctionType(I(MODEL, STAGED, A, I, F, F, A, J, RECORD))
+PART = Pointer(I(MODEL, STAGED, A, I, F, F, A, J, RECORD))
 Plain = namedtuple("Plain", "solver react drift reaction staged phase depart find arrive")
-PLAIN_RECORD = types.NamedTuple(
+PLAIN_RECORD = _record(
     [SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, STAGED_RECORD, PART, PART, PART, PART], Plain
 )
-PLAIN = handle_type(PLAIN_RECORD, "Plain")
+PLAIN = Handle(PLAIN_RECORD)
 
 Nodes = namedtuple("Nodes", "t q v ledger extra reactions")  # kept states, each part flat
-NODES_RECORD = types.NamedUniTuple(A, 6, Nodes)
-NODES = handle_type(NODES_RECORD, "Nodes")
+NODES_RECORD = _record([A] * 6, Nodes)
+NODES = Handle(NODES_RECORD)
 Scheme = namedtuple("Scheme", "step inner settings")
 Control = namedtuple("Control", "decide settings memory")
-DECIDE = types.FunctionType(I(A, A, F, F, A, A))  # settings header t h memory -> decision
-CONTROL = types.NamedTuple([DECIDE, A, A], Control)
+DECIDE = Pointer(I(A, A, F, F, A, A))  # settings header t h memory -> decision
+CONTROL = _record([DECIDE, A, A], Control)
 
 
 @functools.cache
-def scheme_record(depth: int) -> types.NamedTuple:
+def scheme_record(depth: int) -> kinds.Record:
     """Return the record type of a scheme that wraps `depth` others (a pointer type cannot contain itself)."""
     inner = PLAIN_RECORD if depth == 0 else scheme_record(depth - 1)
-    return types.NamedTuple([step_type(depth), inner, A], Scheme)
+    return _record([step_type(depth), inner, A], Scheme)
 
 
 @functools.cache
-def scheme_handle(depth: int):
+def scheme_handle(depth: int) -> Handle:
     """Return the handle type of such a record."""
-    return handle_type(scheme_record(depth), f"Scheme{depth}")
+    return Handle(scheme_record(depth))
 
 
 @functools.cache
-def step_type(depth: int) -> types.FunctionType:
+def step_type(depth: int) -> Pointer:
     """Return the type of a step: model inner settings t h state -> state_new record, with work and iwork."""
     inner = PLAIN if depth == 0 else scheme_handle(depth - 1)
-    return types.FunctionType(I(MODEL, inner, A, F, F, STATE, STATE, RECORD, A, J))
+    return Pointer(I(MODEL, inner, A, F, F, STATE, STATE, RECORD, A, J))
 
 
 def depth_of(scheme) -> int:
     """Return how many schemes a record wraps."""
     return 0 if isinstance(scheme.inner, Plain) else 1 + depth_of(scheme.inner)
-
-
-# Without these, numba types the members as dispatchers and finds no matching signature.
-typeof_impl.register(Model)(lambda value, context: MODEL_RECORD)
-typeof_impl.register(Contacts)(lambda value, context: CONTACTS_RECORD)
-typeof_impl.register(Solver)(lambda value, context: SOLVER_RECORD)
-typeof_impl.register(Reaction)(lambda value, context: REACTION_RECORD)
-typeof_impl.register(Staged)(lambda value, context: STAGED_RECORD)
-typeof_impl.register(Plain)(lambda value, context: PLAIN_RECORD)
-typeof_impl.register(Split)(lambda value, context: SPLIT_RECORD)
-typeof_impl.register(State)(lambda value, context: STATE_RECORD)
-typeof_impl.register(Record)(lambda value, context: RECORD_RECORD)
-typeof_impl.register(Nodes)(lambda value, context: NODES_RECORD)
-typeof_impl.register(Control)(lambda value, context: CONTROL)
-typeof_impl.register(Scheme)(lambda value, context: scheme_record(depth_of(value)))

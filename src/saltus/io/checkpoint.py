@@ -143,8 +143,8 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
     digest = hashlib.sha256()
     for array in (units.layout, units.constants):
         digest.update(array.tobytes())
-    text = hashlib.sha256(_module(units.force).encode())
-    if calls_python(model):
+    text = hashlib.sha256(model.module.encode())
+    if model.calls_python:
         # numbers of callbacks differ from run to run, and functions called as Python are not in the generated text
         system = problem.system
         numbers: list[Any] = [x for x in (system.M, system.f, system.K, system.C) if x is not None and not callable(x)]
@@ -180,13 +180,6 @@ def check_same(path: str | os.PathLike, found: dict[str, Any], stored: dict[str,
         )
 
 
-def calls_python(model: CompiledModel) -> bool:
-    """Whether a function of the model is called as plain Python."""
-    unit = model.units.force
-    names = getattr(unit, "py_func", unit).__globals__
-    return any(_module(value).startswith("saltus_callback") for key, value in names.items() if key.startswith("opaque"))
-
-
 def probe(model: CompiledModel, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the values of all functions of the model at a state, not a number where one fails."""
     made = []
@@ -196,11 +189,6 @@ def probe(model: CompiledModel, t: float, q: np.ndarray, v: np.ndarray) -> np.nd
         except FunctionError:
             made.append(np.full(function.size, np.nan))
     return np.concatenate(made) if made else np.zeros(0)
-
-
-def _module(unit) -> str:
-    """Return the name of the generated module of a unit, which holds the digest of its text."""
-    return getattr(unit, "py_func", unit).__module__
 
 
 def _code(code: CodeType) -> bytes:

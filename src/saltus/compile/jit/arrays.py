@@ -1,28 +1,19 @@
-"""Thin arrays: what kernels see of a numpy array, a pointer and its lengths.
+"""Vectors and matrices in compiled code: an address and lengths, with the views of compile/views.py.
 
 numba's own array is a record of seven words with a reference count; a step that takes twenty of them spends more time
-on passing arguments than on mechanics. A `Vector` is two words, a `Matrix` three; neither counts references, wraps
-negative indices or checks bounds. From Python a unit takes ordinary C-contiguous arrays; interpreted, kernels run on
-the numpy arrays themselves, so `vec`, `ivec`, `mat` and `as_array` are also plain functions.
+on passing arguments than on mechanics. A vector is two words, a matrix three.
 """
 
 from __future__ import annotations
 
 import operator
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils, typeconv
+from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
-from numba.extending import (
-    NativeValue,
-    lower_builtin,
-    lower_getattr,
-    models,
-    register_model,
-    type_callable,
-    unbox,
-)
+from numba.extending import lower_builtin, lower_getattr, models, register_model, type_callable
+
+from saltus.compile.views import as_array, ivec, larger, mat, smaller, vec, whole
 
 
 class Thin(types.Type):
@@ -49,30 +40,6 @@ class _ThinModel(models.StructModel):
 
 
 VECTOR, INTEGERS, MATRIX = Thin(types.float64, 1), Thin(types.int64, 1), Thin(types.float64, 2)
-
-# from Python: an ordinary array is taken where a vector is declared
-for _thin in (VECTOR, INTEGERS):
-    typeconv.rules.default_type_manager.set_compatible(
-        types.Array(_thin.dtype, 1, "C"), _thin, typeconv.Conversion.safe
-    )
-
-
-@unbox(Thin)
-def _unbox(thin, array, c):
-    full = types.Array(thin.dtype, thin.ndim, "C")
-    struct = c.context.make_array(full)(c.context, c.builder)
-    pointer = c.builder.bitcast(struct._getpointer(), c.pyapi.voidptr)
-    # called by name, because pyapi offers it only to units without the runtime of reference counts
-    kind = ir.FunctionType(ir.IntType(32), [c.pyapi.pyobj, c.pyapi.voidptr])
-    adapt = c.pyapi._get_function(kind, name="numba_adapt_ndarray")
-    failed = cgutils.is_not_null(c.builder, c.builder.call(adapt, (array, pointer)))
-    with c.builder.if_then(failed, likely=False):
-        c.pyapi.err_set_string("PyExc_TypeError", "a kernel takes writeable C-contiguous arrays")
-    thin_struct = cgutils.create_struct_proxy(thin)(c.context, c.builder)
-    thin_struct.data = struct.data
-    for k, length in enumerate(cgutils.unpack_tuple(c.builder, struct.shape)):
-        setattr(thin_struct, f"n{k}", length)
-    return NativeValue(thin_struct._getvalue(), is_error=failed)
 
 
 # ---- indexing
@@ -138,27 +105,7 @@ def _shape(context, builder, thin, value):
     return context.make_tuple(builder, types.UniTuple(types.intp, thin.ndim), lengths)
 
 
-# ---- views; the plain functions are their interpreted meaning
-
-
-def vec(work, offset, n):
-    """Return work[offset:offset + n] as a view; no range check in compiled code."""
-    return work[offset : offset + n]
-
-
-def ivec(work, offset, n):
-    """Return the same for integers (kept apart so that each reads as what it is)."""
-    return work[offset : offset + n]
-
-
-def mat(work, offset, rows, columns):
-    """Return a (rows, columns) view of a vector."""
-    return work[offset : offset + rows * columns].reshape((rows, columns))
-
-
-def as_array(vector):
-    """Return a vector as an ordinary array, for a user's compiled function."""
-    return vector
+# ---- views
 
 
 @type_callable(vec)
@@ -204,22 +151,7 @@ def _lower_as_array(context, builder, sig, args):
     return made._getvalue()
 
 
-# ---- scalars: the builtins max, min and int are compiled as functions at every call site, 25 ms each; these are not
-
-
-def larger(a, b):
-    """Return the larger of two floats."""
-    return b if b > a else a
-
-
-def smaller(a, b):
-    """Return the smaller of two floats."""
-    return b if b < a else a
-
-
-def whole(x):
-    """Return a float without its fraction as an integer."""
-    return int(x)
+# ---- scalars
 
 
 @type_callable(larger)

@@ -1,0 +1,118 @@
+"""Built kernels on disk: a static library (ar) per level of processors, and a manifest that says what they belong to.
+
+    manifest.json     hashes of sources, symbols, size and SHA-256 of every library
+    x86-64-v3.a       objects, one per module; `nm` and `objdump` read it
+
+Nothing is believed that does not have the size and the hash that the manifest names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import tempfile
+
+from saltus.compile.digest import hash_of
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+_MAGIC = b"!<arch>\n"
+
+
+class Damaged(Exception):
+    """A file is not what its manifest says."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Manifest:
+    """What a folder of kernels holds.
+
+    Attributes
+    ----------
+    sources
+        Hash of every source file that the kernels were made from, by its path inside of the package.
+    symbols
+        All symbols that the libraries define.
+    libraries
+        Size and SHA-256 of every library, by the name of its level.
+    """
+
+    sources: dict[str, str]
+    symbols: list[str]
+    libraries: dict[str, dict]
+
+    def write(self, folder: pathlib.Path) -> None:
+        text = json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=0, sort_keys=True)
+        replace(folder / MANIFEST, text.encode())
+
+    @classmethod
+    def read(cls, folder: pathlib.Path) -> Manifest:
+        """Read a manifest; raises Damaged where there is none that makes sense."""
+        try:
+            given = json.loads((folder / MANIFEST).read_bytes())
+            if given.pop("format") != FORMAT:
+                raise Damaged(f"{folder / MANIFEST} has another format")
+            made = cls(**given)
+            sound = (
+                all(isinstance(part, str) for pair in made.sources.items() for part in pair)
+                and all(isinstance(symbol, str) for symbol in made.symbols)
+                and all(isinstance(one["sha256"], str) and one["size"] >= 0 for one in made.libraries.values())
+            )
+        except OSError as error:
+            raise Damaged(f"{folder / MANIFEST} cannot be read: {error.strerror}") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise Damaged(f"{folder / MANIFEST} is damaged") from error
+        if not sound:
+            raise Damaged(f"{folder / MANIFEST} is damaged")
+        return made
+
+    def objects(self, folder: pathlib.Path, level: str) -> list[bytes]:
+        """Return the objects of a library; raises Damaged where it is not the one that was built."""
+        path = folder / f"{level}.a"
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise Damaged(f"{path} cannot be read: {error.strerror}") from error
+        said = self.libraries[level]
+        if len(content) != said["size"] or hash_of(content) != said["sha256"]:
+            raise Damaged(f"{path} is not the file that was built: its SHA-256 is another one")
+        return unpack(content)
+
+
+def pack(members: dict[str, bytes]) -> bytes:
+    """Return objects as a static library; the same objects give the same bytes."""
+    names, content = b"", []
+    for name, member in sorted(members.items()):
+        head = f"/{len(names)}".ljust(16) + "0".ljust(12) + "0".ljust(6) + "0".ljust(6) + "644".ljust(8)
+        content.append(head.encode() + str(len(member)).ljust(10).encode() + b"`\n" + member + b"\n" * (len(member) % 2))
+        names += name.encode() + b"/\n"
+    names += b"\n" * (len(names) % 2)
+    return _MAGIC + b"//".ljust(48) + str(len(names)).ljust(10).encode() + b"`\n" + names + b"".join(content)
+
+
+def unpack(content: bytes) -> list[bytes]:
+    """Return the objects of a static library."""
+    found, at = [], len(_MAGIC)
+    while at < len(content):
+        name, size = content[at : at + 16].strip(), int(content[at + 48 : at + 58])
+        if name != b"//":
+            found.append(content[at + 60 : at + 60 + size])
+        at += 60 + size + size % 2
+    return found
+
+
+def replace(path: pathlib.Path, content: bytes) -> None:
+    """Write a file so that others see the old or the new one, never a part."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

@@ -1,0 +1,135 @@
+"""The machine code of the package: the built library that fits this processor and these sources, loaded once.
+
+Looked for in the package (wheels bring it, a checkout builds it there), then in the cache. Where none fits it is built,
+which needs numba (pip install saltus[jit]); without it kernels run interpreted, and a warning says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+
+from saltus.compile import cache, digest
+from saltus.compile.archive import Damaged, Manifest
+from saltus.compile.levels import BY_NAME, fitting
+
+SECONDS_PER_UNIT, STARTING = 0.25, 3.0  # of one core, to compile a unit: measured over all units of the package
+log = logging.getLogger("saltus")
+
+
+class KernelsNotBuilt(RuntimeError):
+    """Kernels could not be compiled, with what the compiler said."""
+
+
+@functools.cache
+def kernels():
+    """Return the loaded library, None where there is none and none can be built."""
+    return _loaded(find()) or (_loaded(find()) if build_here() else None)
+
+
+def _loaded(objects: list[bytes] | None):
+    if objects is None:
+        return None
+    from saltus.compile.loader import Loaded
+
+    return Loaded(objects)
+
+
+def address(unit, version: int) -> int:
+    """Return the address of a unit of the package."""
+    symbol = unit.symbol(version)
+    for loaded in (kernels, _newer):
+        made = loaded()
+        found = 0 if made is None else made.address(symbol)
+        if found:
+            return found
+    raise KernelsNotBuilt(f"the built kernels have no {unit!r}: python -m saltus.compile.build")
+
+
+@functools.cache
+def _newer():
+    """Return a library that knows modules which came after the first one was built."""
+    return _loaded(find()) if build_here() else None
+
+
+def levels() -> list[str]:
+    """Return the names of the levels to look for, best first; SALTUS_KERNELS names one of them."""
+    from saltus.compile.loader import processor
+
+    possible = [level.name for level in fitting(*processor())]
+    named = os.environ.get("SALTUS_KERNELS")
+    if not named:
+        return possible
+    if named not in BY_NAME:
+        raise ValueError(f"SALTUS_KERNELS is {named!r}: it must be none or one of {', '.join(BY_NAME)}")
+    if named not in possible:
+        raise ValueError(f"SALTUS_KERNELS is {named!r}, which this processor cannot run; it has {', '.join(possible)}")
+    return [named]
+
+
+def find() -> list[bytes] | None:
+    """Return the objects of the best library that belongs to these sources and is undamaged."""
+    wanted = levels()
+    for folder in (digest.PACKAGE / "kernels", cache.known_entry(_key())):
+        try:
+            if folder is None or not (folder / "manifest.json").exists():
+                continue
+            manifest = Manifest.read(folder)
+            if digest.source_hashes(manifest.sources) != manifest.sources:
+                continue  # made from other sources
+            for level in wanted:
+                if level in manifest.libraries:
+                    return manifest.objects(folder, level)
+        except Damaged as damaged:
+            log.warning("saltus: %s; it is not used", damaged)
+    return None
+
+
+def _key() -> str:
+    """Return the name of the cache entry of this installation."""
+    return digest.hash_of(str(digest.PACKAGE).encode())[:16]
+
+
+def build_here() -> bool:
+    """Build a library for this processor; returns whether that was possible, raises where kernels are at fault."""
+    from saltus.compile.build import can_build, cores, units_to_build
+
+    wanted = levels()
+    if not wanted:
+        log.warning("saltus: no kernels are known for this processor; they run interpreted, hundreds of times slower")
+        return False
+    if not can_build():
+        log.warning(
+            "saltus: no compiled kernels fit this processor and these sources, and numba is missing to build them: "
+            "pip install saltus[jit]. They run interpreted, hundreds of times slower."
+        )
+        return False
+    folder = _place()
+    if folder is None:
+        log.warning("saltus: no folder can be written to build kernels in: set SALTUS_CACHE. They run interpreted.")
+        return False
+    count = units_to_build(folder)
+    seconds = STARTING + count * SECONDS_PER_UNIT / cores()
+    log.warning("saltus: building %d kernels for this machine, about %.0f s, kept in %s", count, seconds, folder)
+    command = [sys.executable, "-m", "saltus.compile.build", "--to", str(folder), "--level", wanted[0]]
+    # the current directory stays out of the path: what lies there is the user's
+    paths = os.pathsep.join([str(digest.PACKAGE.parent), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
+    shown = None if sys.stderr.isatty() else subprocess.PIPE  # a progress line where somebody looks
+    made = subprocess.run(command, env=environment, stderr=shown, encoding="utf-8")  # noqa: S603  our own
+    if made.returncode != 0:
+        said = (made.stderr or "").strip()[-3000:]
+        raise KernelsNotBuilt(f"kernels could not be built (SALTUS_KERNELS=none runs them interpreted). {said}")
+    return True
+
+
+def _place() -> pathlib.Path | None:
+    """Return the folder to build in: inside of a checkout that can be written, else in the cache."""
+    source = digest.PACKAGE.parent.parent / "pyproject.toml"
+    if source.is_file() and digest.PACKAGE.parent.name == "src" and os.access(digest.PACKAGE, os.W_OK):
+        return digest.PACKAGE / "kernels"
+    return cache.entry(_key())

@@ -1,0 +1,53 @@
+"""Views and small functions of kernels, as plain Python; compiled, each is an instruction or two (compile/jit/).
+
+Compiled, a vector is an address and a length: nothing counts references, wraps negative indices or checks bounds.
+"""
+
+from __future__ import annotations
+
+
+def vec(work, offset, n):
+    """Return work[offset:offset + n] as a view; no range check in compiled code."""
+    return work[offset : offset + n]
+
+
+def ivec(work, offset, n):
+    """Return the same for integers (kept apart so that each reads as what it is)."""
+    return work[offset : offset + n]
+
+
+def mat(work, offset, rows, columns):
+    """Return a (rows, columns) view of a vector."""
+    return work[offset : offset + rows * columns].reshape((rows, columns))
+
+
+def as_array(vector):
+    """Return a vector as an ordinary array, for a user's compiled function."""
+    return vector
+
+
+def handle(record):
+    """Return the address of a record for the calls that this function makes; interpreted, the record itself.
+
+    A model has eleven functions and three arrays; passed by value through every call they would cost more than the
+    mechanics. A handle is valid while the function that made it runs.
+    """
+    return record
+
+
+# the builtins max, min and int would be compiled as functions at every call site, 25 ms each
+
+
+def larger(a, b):
+    """Return the larger of two floats."""
+    return b if b > a else a
+
+
+def smaller(a, b):
+    """Return the smaller of two floats."""
+    return b if b < a else a
+
+
+def whole(x):
+    """Return a float without its fraction as an integer."""
+    return int(x)
