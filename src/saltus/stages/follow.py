@@ -170,6 +170,20 @@ def negligible(model, settings, duration, frame, iwork):
     return 1
 
 
+@unit(I(MODEL, STAGED, A, F, A, J, RECORD))
+def end_at_once(model, staged, settings, t, frame, iwork, record):
+    """Let bounces that nobody could tell from lasting contact be over, where there is no following them.
+
+    They are lower than gaps are known: left alone they would be kept up by rounding without end.
+    """
+    nc = model.layout[NC]
+    resting = ivec(iwork, frames.I_RESTING * nc, nc)
+    for k in range(nc):
+        if iwork[frames.I_MEMBER * nc + k] == 1 and iwork[frames.I_CLOSED * nc + k] == 1:
+            resting[k] = 1
+    return arrange(model, staged, settings, t, 1, 1, frame, iwork, record)
+
+
 @unit(I(MODEL, STAGED, A, F, F, A, J, RECORD))
 def follow(model, staged, settings, t, h, frame, iwork, record):
     """Follow an accumulation that begins at the end of the flight, if there is one; nothing changes if it fails."""
@@ -247,6 +261,8 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], end_speed, h - size,
             v_try, moved, P, summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
         )  # fmt: skip
+        if status != ENDED and not visible:
+            return end_at_once(model, staged, settings, begin, frame, iwork, record)
         if status != ENDED or (visible and negligible(model, settings, summary[DURATION], frame, iwork) == 0):
             return 0
         model.rate(q, moved, par, shifted)
