@@ -8,12 +8,14 @@ polynomials), `arrive` (impact law, next index set, accumulations). They share a
 from __future__ import annotations
 
 import dataclasses
+from math import sqrt
 
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.polynomial import node_factors, spread
+from saltus.events.transition import STOPPED
 from saltus.layout import (
     CONTACT_ROW,
     F_WILD,
@@ -62,6 +64,7 @@ from saltus.stages.frame import (
     NOTHING,
     PROMISE_AT,
     SPAN,
+    STRAIGHT,
     STRIKES,
     TRY,
     WINDOW_FACTOR,
@@ -71,6 +74,7 @@ from saltus.stages.frame import (
     places,
     promise_size,
     remembered,
+    slip_tolerance,
     span_of,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
@@ -93,6 +97,7 @@ PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it
 # and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
 WILDEST_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
 RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
+SHARE_OF_STOP = 0.1  # of the tolerance of velocities: what the end of a slip may cost that is not followed
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -247,12 +252,13 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
         if marks[frames.PLACE] != 1.0 or (marks[frames.EVENT_KIND] == STRIKES and marks[frames.WINDOW] > 0.0):
             size = h * marks[frames.PLACE]
             status = snap(model, plain, settings, t, h, size, frame, iwork, record)
-            if status == STALLED:
+            ends_at_once = status == STALLED and stops_at_once(model, settings, size, frame) == 1
+            if status == STALLED and not ends_at_once:
                 header[ERROR] = REFUSED  # a slip that stops in space: come nearer first
                 return 0
-            if status != 0:
+            if status != 0 and not ends_at_once:
                 return status
-            size = marks[frames.LENGTH]
+            size = stand_and_stop(model, settings, t, h, frame) if ends_at_once else marks[frames.LENGTH]
         status = inspect(model, settings, t, size, frame, record)
         if status != 0:
             if size <= CURABLE * (abs(t) + span_of(settings)):
@@ -363,6 +369,50 @@ def stand(model, settings, t, h, frame):
     marks[frames.EVENT_KIND] = CROSSES if crossing else STRIKES
     marks[frames.WHICH] = marks[frames.CROSSING] if crossing else marks[frames.PENDING]
     return smaller(h, larger(4e-16 * abs(t), 1e-15 * h))
+
+
+@unit(I(MODEL, A, F, A))
+def stops_at_once(model, settings, time, frame):
+    """Return 1 where a slip in space that stops within a time [s] may as well stop now.
+
+    Friction turns it the faster the slower it is, so that its end can be approached but not reached. What is left of
+    it, its speed for this time and the way meanwhile, is compared with the promise.
+    """
+    layout, marks = model.layout, part(settings, frame, frames.MARKS)
+    if marks[frames.EVENT_KIND] != STOPPED:
+        return 0
+    u, which = remembered(settings, frame, frames.U_BEGIN), whole(marks[frames.WHICH])
+    row, end = layout[layout[CONTACT_ROW] + which], layout[layout[CONTACT_ROW] + which + 1]
+    square = 0.0
+    for i in range(row + 1, end):
+        square += u[i] * u[i]
+    way = sqrt(square) * time
+    allowed = slip_tolerance(layout, settings, SHARE_OF_STOP) * span_of(settings)
+    return 1 if way <= allowed and way <= settings[STRAIGHT] else 0
+
+
+@unit(F(MODEL, A, F, F, A))
+def stand_and_stop(model, settings, t, h, frame):
+    """Write a flight that ends where it begins, with a slip that stops; return its duration."""
+    layout, marks = model.layout, part(settings, frame, frames.MARKS)
+    q_0, v_0, q, v = (
+        part(settings, frame, frames.Q_START),
+        part(settings, frame, frames.V_START),
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+    )
+    a_0, a_last, which = (
+        remembered(settings, frame, frames.A_BEGIN),
+        part(settings, frame, frames.A_LAST),
+        marks[frames.WHICH],
+    )
+    for i in range(layout[NQ]):
+        q[i] = q_0[i]
+    for i in range(layout[NV]):
+        v[i], a_last[i] = v_0[i], a_0[i]
+    size = stand(model, settings, t, h, frame)
+    marks[frames.EVENT_KIND], marks[frames.WHICH], marks[frames.STOPPING] = STOPPED, which, 1.0
+    return size
 
 
 @unit(I(MODEL, PLAIN, A, F, F, F, A, J, RECORD))
