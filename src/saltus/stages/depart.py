@@ -10,12 +10,13 @@ from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NS, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered
+from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered, slip_tolerance, span_of
 from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
 from saltus.stages.modes import FREE, update_modes
 from saltus.stages.settle import ambiguous_event, changed_events
 
+SHARE_OF_STOP = 0.1  # of the tolerance of velocities: what the end of a slip may cost that is not followed
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
 
 
@@ -147,18 +148,62 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                         marks[frames.PENDING] = k
                     marks[frames.LIMIT] = smaller(marks[frames.LIMIT], time)
     still = marks[frames.PENDING] >= 0.0 or marks[frames.CROSSING] >= 0.0
+    marks[frames.ENDING] = -1.0
     if holding and not still:
         limit = slip_begins(
             model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[STRAIGHT], marks[frames.WINDOW], direction,
             room,
         )  # fmt: skip
         marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
+        marks[frames.ENDING] = ending_slip(model, settings, t, frame, iwork)
+        still = marks[frames.ENDING] >= 0.0
+    if holding and not still:
         marks[frames.LIMIT] = straight_on(model, settings, t, marks[frames.LIMIT], frame, iwork, record)
     if jammed and not still:
         marks[frames.LIMIT] = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
     marks[frames.STILL], marks[frames.HOLDING] = 1.0 if still else 0.0, 1.0 if holding else 0.0
     marks[frames.NEAR], marks[frames.JAMMED_SET] = 1.0 if near else 0.0, 1.0 if jammed else 0.0
     return 0
+
+
+@unit(F(MODEL, A, F, A, J))
+def ending_slip(model, settings, t, frame, iwork):
+    """Return a contact whose slip in space is so near to its end that it may as well end now, or -1.
+
+    Friction turns a slip the faster the slower it is, so that its end can be approached but not reached. What is left
+    of it, its speed for the time that it takes to stop, and the way meanwhile, is compared with the promise. Steps that
+    estimate no error have windows for that.
+    """
+    layout = model.layout
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    inner, u, a = (
+        part(settings, frame, frames.INNER),
+        remembered(settings, frame, frames.U_BEGIN),
+        remembered(settings, frame, frames.A_BEGIN),
+    )
+    q, v = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
+    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
+    W, zeta = vec(inner, at, layout[NW]), vec(inner, at + layout[NW] + layout[NX] + 2 * nv + nr, nr)
+    if part(settings, frame, frames.MARKS)[frames.WINDOW] > 0.0:
+        return -1.0
+    allowed = smaller(slip_tolerance(layout, settings, SHARE_OF_STOP) * span_of(settings), settings[STRAIGHT])
+    for c in range(nc):
+        row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+        if iwork[c] != SLIP or end - row != 3:
+            continue
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+        if not sqrt(square) > settings[REST]:
+            continue
+        model.kinematics(t, q, model.par, W, vec(inner, at + layout[NW] + layout[NX] + 2 * nv, nr))
+        model.curvature(t, q, v, model.par, zeta)
+        slowing = 0.0
+        for i in range(row + 1, end):
+            slowing -= (row_dot(layout, W, i, a) + zeta[i]) * u[i]
+        # it lasts |u| / (slowing / |u|) and goes half of |u| times that
+        if slowing > 0.0 and square * sqrt(square) <= allowed * slowing:
+            return 1.0 * c
+    return -1.0
 
 
 @unit(F(MODEL, A, F, F, A, J, RECORD))

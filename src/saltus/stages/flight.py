@@ -8,7 +8,6 @@ polynomials), `arrive` (impact law, next index set, accumulations). They share a
 from __future__ import annotations
 
 import dataclasses
-from math import sqrt
 
 import numpy as np
 
@@ -64,7 +63,6 @@ from saltus.stages.frame import (
     NOTHING,
     PROMISE_AT,
     SPAN,
-    STRAIGHT,
     STRIKES,
     TRY,
     WINDOW_FACTOR,
@@ -74,7 +72,6 @@ from saltus.stages.frame import (
     places,
     promise_size,
     remembered,
-    slip_tolerance,
     span_of,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
@@ -97,7 +94,6 @@ PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it
 # and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
 WILDEST_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
 RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
-SHARE_OF_STOP = 0.1  # of the tolerance of velocities: what the end of a slip may cost that is not followed
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -252,13 +248,12 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
         if marks[frames.PLACE] != 1.0 or (marks[frames.EVENT_KIND] == STRIKES and marks[frames.WINDOW] > 0.0):
             size = h * marks[frames.PLACE]
             status = snap(model, plain, settings, t, h, size, frame, iwork, record)
-            ends_at_once = status == STALLED and stops_at_once(model, settings, size, frame) == 1
-            if status == STALLED and not ends_at_once:
+            if status == STALLED:
                 header[ERROR] = REFUSED  # a slip that stops in space: come nearer first
                 return 0
-            if status != 0 and not ends_at_once:
+            if status != 0:
                 return status
-            size = stand_and_stop(model, settings, t, h, frame) if ends_at_once else marks[frames.LENGTH]
+            size = marks[frames.LENGTH]
         status = inspect(model, settings, t, size, frame, record)
         if status != 0:
             if size <= CURABLE * (abs(t) + span_of(settings)):
@@ -347,7 +342,8 @@ def stand(model, settings, t, h, frame):
     width, at = POWERS + nc, whole(settings[whole(settings[frames.PHASE_AT])])
     marks[frames.TABLE_AT] = at
     n = whole(settings[at + STAGES])
-    marks[frames.NODES], marks[frames.END_KNOWN], marks[frames.STOPPING] = n, 0.0, 0.0
+    ending = marks[frames.ENDING] >= 0.0
+    marks[frames.NODES], marks[frames.END_KNOWN], marks[frames.STOPPING] = n, 0.0, 1.0 if ending else 0.0
     Q, V, Q_dot, a = (
         vec(nodes, 0, n * nq),
         vec(nodes, n * nq, n * nv),
@@ -366,53 +362,13 @@ def stand(model, settings, t, h, frame):
     for i in range(width):
         sum_p[i] = 0.0
     crossing = marks[frames.CROSSING] >= 0.0
-    marks[frames.EVENT_KIND] = CROSSES if crossing else STRIKES
-    marks[frames.WHICH] = marks[frames.CROSSING] if crossing else marks[frames.PENDING]
+    if crossing:
+        marks[frames.EVENT_KIND], marks[frames.WHICH] = CROSSES, marks[frames.CROSSING]
+    elif ending:
+        marks[frames.EVENT_KIND], marks[frames.WHICH] = STOPPED, marks[frames.ENDING]
+    else:
+        marks[frames.EVENT_KIND], marks[frames.WHICH] = STRIKES, marks[frames.PENDING]
     return smaller(h, larger(4e-16 * abs(t), 1e-15 * h))
-
-
-@unit(I(MODEL, A, F, A))
-def stops_at_once(model, settings, time, frame):
-    """Return 1 where a slip in space that stops within a time [s] may as well stop now.
-
-    Friction turns it the faster the slower it is, so that its end can be approached but not reached. What is left of
-    it, its speed for this time and the way meanwhile, is compared with the promise.
-    """
-    layout, marks = model.layout, part(settings, frame, frames.MARKS)
-    if marks[frames.EVENT_KIND] != STOPPED:
-        return 0
-    u, which = remembered(settings, frame, frames.U_BEGIN), whole(marks[frames.WHICH])
-    row, end = layout[layout[CONTACT_ROW] + which], layout[layout[CONTACT_ROW] + which + 1]
-    square = 0.0
-    for i in range(row + 1, end):
-        square += u[i] * u[i]
-    way = sqrt(square) * time
-    allowed = slip_tolerance(layout, settings, SHARE_OF_STOP) * span_of(settings)
-    return 1 if way <= allowed and way <= settings[STRAIGHT] else 0
-
-
-@unit(F(MODEL, A, F, F, A))
-def stand_and_stop(model, settings, t, h, frame):
-    """Write a flight that ends where it begins, with a slip that stops; return its duration."""
-    layout, marks = model.layout, part(settings, frame, frames.MARKS)
-    q_0, v_0, q, v = (
-        part(settings, frame, frames.Q_START),
-        part(settings, frame, frames.V_START),
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-    )
-    a_0, a_last, which = (
-        remembered(settings, frame, frames.A_BEGIN),
-        part(settings, frame, frames.A_LAST),
-        marks[frames.WHICH],
-    )
-    for i in range(layout[NQ]):
-        q[i] = q_0[i]
-    for i in range(layout[NV]):
-        v[i], a_last[i] = v_0[i], a_0[i]
-    size = stand(model, settings, t, h, frame)
-    marks[frames.EVENT_KIND], marks[frames.WHICH], marks[frames.STOPPING] = STOPPED, which, 1.0
-    return size
 
 
 @unit(I(MODEL, PLAIN, A, F, F, F, A, J, RECORD))

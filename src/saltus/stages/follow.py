@@ -176,10 +176,10 @@ def end_at_once(model, staged, settings, t, frame, iwork, record):
 
     They are lower than gaps are known: left alone they would be kept up by rounding without end.
     """
-    nc = model.layout[NC]
-    resting = ivec(iwork, frames.I_RESTING * nc, nc)
+    nc, near = model.layout[NC], VISIBLE * closed_gap(settings, part(settings, frame, frames.Q_END))
+    resting, g = ivec(iwork, frames.I_RESTING * nc, nc), part(settings, frame, frames.GAPS)
     for k in range(nc):
-        if iwork[frames.I_MEMBER * nc + k] == 1 and iwork[frames.I_CLOSED * nc + k] == 1:
+        if iwork[frames.I_MEMBER * nc + k] == 1 and (iwork[frames.I_CLOSED * nc + k] == 1 or g[k] <= near):
             resting[k] = 1
     return arrange(model, staged, settings, t, 1, 1, frame, iwork, record)
 

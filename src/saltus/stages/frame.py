@@ -48,8 +48,8 @@ POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
 (
     NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
     CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED, AHEAD, FARTHEST_AHEAD,
-    SHARPER, UNRESOLVED, SWITCHED, MARK_COUNT,
-) = range(29)  # fmt: skip
+    SHARPER, UNRESOLVED, SWITCHED, ENDING, MARK_COUNT,
+) = range(30)  # fmt: skip
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/transition.py
 
 # ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event, how many flights
