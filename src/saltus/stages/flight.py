@@ -435,9 +435,19 @@ def snap(model, plain, settings, t, h, size, frame, iwork, record):
 
 @unit(I(MODEL, A, F, A))
 def move_end(model, settings, time, frame):
-    """Move the end of a flight by a very short time, with its velocity and acceleration."""
+    """Move the end of a flight by a very short time, with its velocity and acceleration, impulses and work included."""
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
+    r, powers, sum_r, sum_powers = (
+        part(settings, frame, frames.R_LAST),
+        part(settings, frame, frames.POWERS_LAST),
+        part(settings, frame, frames.SUM_R),
+        part(settings, frame, frames.SUM_POWERS),
+    )
+    for i in range(layout[NR]):
+        sum_r[i] += time * r[i]
+    for i in range(POWERS + layout[NC]):
+        sum_powers[i] += time * powers[i]
     q, v, q_dot, mean, a = (
         part(settings, frame, frames.Q_END),
         part(settings, frame, frames.V_END),
