@@ -14,9 +14,9 @@ from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered, 
 from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
 from saltus.stages.modes import FREE, update_modes
-from saltus.stages.settle import ambiguous_event, changed_events
+from saltus.stages.settle import ambiguous_event, changed_events, lawful
 
-SHARE_OF_STOP = 0.1  # of the tolerance of velocities: what the end of a slip may cost that is not followed
+SHARE_OF_STOP = 1e-3  # of what a slip in space may go straight: what its end may cost that is not followed
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
 
 
@@ -155,7 +155,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
             room,
         )  # fmt: skip
         marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
-        marks[frames.ENDING] = ending_slip(model, settings, t, frame, iwork)
+        marks[frames.ENDING] = ending_slip(model, settings, t, frame, iwork, record)
         still = marks[frames.ENDING] >= 0.0
     if holding and not still:
         marks[frames.LIMIT] = straight_on(model, settings, t, marks[frames.LIMIT], frame, iwork, record)
@@ -166,13 +166,14 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
     return 0
 
 
-@unit(F(MODEL, A, F, A, J))
-def ending_slip(model, settings, t, frame, iwork):
-    """Return a contact whose slip in space is so near to its end that it may as well end now, or -1.
+@unit(F(MODEL, A, F, A, J, RECORD))
+def ending_slip(model, settings, t, frame, iwork, record):
+    """Return a contact whose slip in space is so near to its end that it may as well stick now, or -1.
 
     Friction turns a slip the faster the slower it is, so that its end can be approached but not reached. What is left
-    of it, its speed for the time that it takes to stop, and the way meanwhile, is compared with the promise. Steps that
-    estimate no error have windows for that.
+    of it, its speed for the time that it takes to stop, and the way meanwhile, is compared with the promise. That is
+    all it costs where it sticks behind its end; a slip that goes on the other way is followed to the last. Steps that
+    estimate no error have windows for this.
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
@@ -182,28 +183,43 @@ def ending_slip(model, settings, t, frame, iwork):
         remembered(settings, frame, frames.A_BEGIN),
     )
     q, v = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
-    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
-    W, zeta = vec(inner, at, layout[NW]), vec(inner, at + layout[NW] + layout[NX] + 2 * nv + nr, nr)
+    index, tried = ivec(iwork, 0, nc), ivec(iwork, frames.I_TRIAL * nc, nc)
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
+    W, w, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at, nr), vec(room, at + nr, nr)
     if part(settings, frame, frames.MARKS)[frames.WINDOW] > 0.0:
         return -1.0
-    allowed = smaller(slip_tolerance(layout, settings, SHARE_OF_STOP) * span_of(settings), settings[STRAIGHT])
+    allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings[STRAIGHT])
+    first, known = -1, False
     for c in range(nc):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
-        if iwork[c] != SLIP or end - row != 3:
-            continue
+        tried[c] = index[c]
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        if not sqrt(square) > settings[REST]:
+        if index[c] != SLIP or end - row != 3 or not sqrt(square) > settings[REST]:
             continue
-        model.kinematics(t, q, model.par, W, vec(inner, at + layout[NW] + layout[NX] + 2 * nv, nr))
-        model.curvature(t, q, v, model.par, zeta)
+        if not known:
+            model.kinematics(t, q, model.par, W, w)
+            model.curvature(t, q, v, model.par, zeta)
+            known = True
         slowing = 0.0
         for i in range(row + 1, end):
             slowing -= (row_dot(layout, W, i, a) + zeta[i]) * u[i]
         # it lasts |u| / (slowing / |u|) and goes half of |u| times that
         if slowing > 0.0 and square * sqrt(square) <= allowed * slowing:
-            return 1.0 * c
-    return -1.0
+            tried[c] = STICK
+            first = c if first < 0 else first
+    if first < 0:
+        return -1.0
+    powers, r = part(settings, frame, frames.SPARE), part(settings, frame, frames.CORRECTED)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    status = accelerate(
+        model, t, q, v, tried, remembered(settings, frame, frames.DIRECTION), 0, part(settings, frame, frames.A_TRY),
+        r, part(settings, frame, frames.U_PLUS), powers, room, iroom, record,
+    )  # fmt: skip
+    return 1.0 * first if status == 0 and lawful(model, tried, r, powers, iroom) == 1 else -1.0
 
 
 @unit(F(MODEL, A, F, F, A, J, RECORD))

@@ -21,10 +21,10 @@ from saltus.compile.types import MODEL, SPLIT, A, F, I, J, Split
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR
 
-RELAXED = 1e-10  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
+RELAXED = 2e-11  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
 BARRIER = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
 INVOLVED = 1e-8  # component of a scaled unit direction: forces with less are unique
-SHORT = 1e-2  # of the squares of the forces, beside the first pull: forces with the largest margin may be endless
+SHORT = 1e-6  # of the squares of the forces, beside the first pull: forces with the largest margin may be endless
 STEEPER = 12.0  # factor by which the pull towards larger margins grows from one centre to the next
 SHARPEST = 1e-13  # of the load: how sharply the largest margin is found
 CENTRED = 1e-9  # square of Newton's decrement, over the barrier, at which one more step ends a search
