@@ -15,12 +15,19 @@ import numpy as np
 
 from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
+from saltus.layout import CONTACT_ROW, NC
 from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
 from saltus.stages.dense import acceleration, interpolate, reaction
 from saltus.stages.smooth_step import NODES
 from saltus.stages.tableau import tableau
 
 METHODS = ("dop853", "dopri5", "radau5")
+
+
+def rubs_in_space(layout: np.ndarray) -> bool:
+    """Return whether a contact has two tangential directions."""
+    first = layout[int(layout[CONTACT_ROW]) : int(layout[CONTACT_ROW]) + int(layout[NC]) + 1]
+    return bool(np.any(np.diff(first) == 3))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +44,8 @@ class EventDriven:
         contacts that are held count by the velocity that they would give.
     method
         Runge-Kutta method of the smooth phases: "dop853" (order 8) or "dopri5" (order 5), explicit, or "radau5" (order
-        5), implicit, for stiff forces.
+        5), implicit, for stiff forces. None takes "radau5" where a contact rubs in two directions, because friction
+        turns a slow slip faster than explicit steps can follow, and "dop853" elsewhere.
     closed_tolerance
         Gap [m] up to which contacts are closed together; None takes a thousandth of atol, 1e-13 at least, times
         the scale of q.
@@ -59,7 +67,7 @@ class EventDriven:
 
     rtol: float = 1e-8
     atol: float = 1e-8
-    method: str = "dop853"
+    method: str | None = None
     closed_tolerance: float | None = None
     rest_tolerance: float | None = None
     zeno_speed: float | None = None
@@ -79,7 +87,7 @@ class EventDriven:
                 raise SettingError(f"{field} of EventDriven is {value!r}: it must be a positive number")
         if self.rtol < 1e-15:
             raise SettingError(f"rtol of EventDriven is {self.rtol}: below rounding, take 1e-14 or more")
-        if self.method not in METHODS:
+        if self.method is not None and self.method not in METHODS:
             one = ", ".join(map(repr, METHODS))
             raise SettingError(f"method of EventDriven is {self.method!r}: it must be one of {one}")
         for field in ("closed_tolerance", "rest_tolerance", "zeno_speed"):
@@ -112,8 +120,9 @@ class EventDriven:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
+        method = self.method or ("radau5" if rubs_in_space(layout) else "dop853")
         return runge_kutta_plan(
-            self, layout, self.method, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
+            self, layout, method, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
             zeno=self.zeno_speed, rtol=self.rtol, atol=self.atol, scale=self.scale,
             newton_tolerance=max(1e-3 * self.rtol, 1e-14), solver=self.solver,
             projection_tolerance=self.projection_tolerance,

@@ -15,7 +15,7 @@ from saltus.events.index_set import CANDIDATE, SLIP, STICK, decide
 from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
 from saltus.stages import frame as frames
-from saltus.stages.frame import FOUND, part, remembered
+from saltus.stages.frame import FOUND, part, remembered, span_of
 from saltus.stages.hold import LOAD, MARGIN, accelerate, not_unique
 from saltus.stages.interval import HOLD_AT, LARGEST, REST
 from saltus.stages.settle import DECIDED
@@ -27,6 +27,7 @@ CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more 
 ADMITTED = 1e-9  # of the same: what polynomials may lack before they count as unresolved
 BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
 MOST_AHEAD = 0.5  # of the way to the place where the loss was seen
+FAR = 1e-6  # of the span: so far ahead the law may always be asked, however short the flight is
 FARTHER = 10.0  # from one time at which the law is asked to the next, while it still holds what is lost
 REFINEMENTS = 60  # of its place
 GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place between two samples
@@ -146,7 +147,8 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
     below = margin_at(model, settings, c, t, h, low, frame, iwork, record)
     above = margin_at(model, settings, c, t, h, high, frame, iwork, record)
     if not below >= 0.0:  # it is lost where the flight begins
-        marks[frames.AHEAD] = marks[frames.FARTHEST_AHEAD] = MOST_AHEAD * larger(high - low, c[1] - c[0]) * h
+        marks[frames.AHEAD] = MOST_AHEAD * larger(high - low, c[1] - c[0]) * h
+        marks[frames.FARTHEST_AHEAD] = larger(marks[frames.AHEAD], FAR * span_of(settings))
         return low
     seen, depth, side = high, -above, 0
     for k in range(REFINEMENTS):
@@ -168,7 +170,7 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
             high, above, side = s, margin, -1
     way = larger(seen - high, NARROW)
     marks[frames.AHEAD] = smaller(BEYOND / larger(depth, 1e-300), MOST_AHEAD) * way * h
-    marks[frames.FARTHEST_AHEAD] = MOST_AHEAD * way * h
+    marks[frames.FARTHEST_AHEAD] = larger(MOST_AHEAD * way * h, FAR * span_of(settings))
     return high
 
 
