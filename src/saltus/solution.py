@@ -149,6 +149,8 @@ class Asked:
         What the start may violate [m, m/s].
     events
         Events of the user; None where there were some that a file or a pickle has not kept.
+    parameters
+        Values of all parameters of the model by name.
     """
 
     t_span: tuple[float, float]
@@ -159,6 +161,7 @@ class Asked:
     breaks: tuple[float, ...]
     start_tolerance: float
     events: tuple[Event, ...] | None
+    parameters: dict[str, float | np.ndarray] = dataclasses.field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: no functions of events, which pickle may not know."""
@@ -243,6 +246,11 @@ class Solution:
         """Protect the arrays again, because a pickle forgets that they are read-only."""
         self.__dict__.update(state)
         read_only(self)
+
+    @property
+    def parameters(self) -> dict[str, float | np.ndarray]:
+        """Values of the model's parameters in this run, by name."""
+        return {} if self._asked is None else dict(self._asked.parameters)
 
     @property
     def success(self) -> bool:
@@ -446,11 +454,11 @@ class Solution:
     def _put_on_cones(self, r: np.ndarray) -> None:
         """Shorten friction that exceeds mu r_N by as little as polynomials may err."""
         first, groups = 0, itertools.groupby(self.rows, lambda row: row[0])
-        for contact, (_, group) in zip(self.system.contacts, groups, strict=True):
+        for (_, mu, _), (_, group) in zip(self.system.laws(self.parameters or None), groups, strict=True):
             count = len(list(group))
             if count > 1:
                 normal, friction = r[:, first], r[:, first + 1 : first + count]
-                size, cone = np.linalg.norm(friction, axis=1), contact.mu * normal
+                size, cone = np.linalg.norm(friction, axis=1), mu * normal
                 outside = (size > cone) & (size <= (1.0 + OFF_CONE) * cone)
                 friction[outside] *= (cone[outside] / size[outside])[:, None]
             first += count
