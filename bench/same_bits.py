@@ -48,6 +48,7 @@ def runs() -> dict:
 def coloured() -> str:
     """Return the hash of a solution of ColouredNSGS: rigid bodies, in the vector instructions of compile/lanes.py."""
     import numpy as np
+
     import saltus as sl
 
     rng, bodies, contacts = np.random.default_rng(16), 6, 14

@@ -1,4 +1,4 @@
-"""What a user waits for: import, the README ball, larger models; CPU time as ratio to `import numpy` in the same run."""
+"""What a user waits for: import, the README ball, larger models; CPU time over that of `import numpy`."""
 
 from __future__ import annotations
 
@@ -61,6 +61,12 @@ def measure() -> list[Row]:
     found = ratios()
     note = f"import numpy {found[NUMPY][1]:.2f} s"
     return [
-        Row(f"{what}, over import numpy", found[program][0], "at most", target, note=f"{found[program][1]:.2f} s; {note}")
+        Row(
+            f"{what}, over import numpy",
+            found[program][0],
+            "at most",
+            target,
+            note=f"{found[program][1]:.2f} s; {note}",
+        )
         for program, (what, target) in PROGRAMS.items()
     ]

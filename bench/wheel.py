@@ -22,8 +22,12 @@ import waiting
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MOST_MEGABYTES = 3.0
 # what objects may need from elsewhere: the C library, and our own function
-ALLOWED = set("acos asin atan atan2 cos cosh erf exp exp2 expm1 floor ceil trunc fmod hypot ldexp log log10 log1p log2 "
-              "memcpy memmove memset pow sin sinh sqrt tan tanh saltus_give_way _GLOBAL_OFFSET_TABLE_".split())  # fmt: skip
+ALLOWED = frozenset(
+    (
+        "acos asin atan atan2 cos cosh erf exp exp2 expm1 floor ceil trunc fmod hypot ldexp log log10 log1p log2 "
+        "memcpy memmove memset pow sin sinh sqrt tan tanh saltus_give_way _GLOBAL_OFFSET_TABLE_"
+    ).split()
+)
 PROBLEMS = """
 import sys, warnings
 import saltus as sl
@@ -121,9 +125,12 @@ def suite(inside: pathlib.Path, folder: pathlib.Path, clean: dict[str, str]) -> 
         source = ROOT / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / "copy" / name)
     command = [inside, "-m", "pytest", "-n", "2", "-q", "-rs", "-p", "no:cacheprovider"]
-    return subprocess.run(  # noqa: S603
-        [str(word) for word in command], cwd=folder / "copy", env={**os.environ, **clean}
-    ).returncode == 0
+    return (
+        subprocess.run(  # noqa: S603
+            [str(word) for word in command], cwd=folder / "copy", env={**os.environ, **clean}
+        ).returncode
+        == 0
+    )
 
 
 if __name__ == "__main__":

@@ -20,20 +20,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from saltus.compile import digest
+from saltus.compile import digest, sources
 from saltus.compile.archive import Damaged, Manifest, pack, replace
 from saltus.compile.levels import BY_NAME
 from saltus.compile.unit import Unit
 
-FOLDER = digest.PACKAGE / "kernels"
+FOLDER = sources.PACKAGE / "kernels"
 Report = Callable[[str, int, int], None]
 
 
 def package_modules() -> list[str]:
     """Return the modules of the package that declare units."""
     found = []
-    for file in sorted(digest.PACKAGE.rglob("*.py")):
-        place = file.relative_to(digest.PACKAGE)
+    for file in sorted(sources.PACKAGE.rglob("*.py")):
+        place = file.relative_to(sources.PACKAGE)
         if b"\n@unit(" in file.read_bytes():
             parts = place.with_suffix("").parts
             found.append(".".join(("saltus", *(parts[:-1] if parts[-1] == "__init__" else parts))))
@@ -82,6 +82,17 @@ def units_to_build(folder: pathlib.Path) -> int:
     return sum(parts is None or not parts.has(f"{digest.unit_digest(unit)}-{k}.bc") for unit, k in versions)
 
 
+def is_current(folder: pathlib.Path, levels: list[str]) -> bool:
+    """Return whether a folder holds undamaged kernels of these sources for all levels; nothing is imported for that."""
+    try:
+        manifest = Manifest.read(folder)
+        return sources.source_hashes(manifest.sources) == manifest.sources and all(
+            level in manifest.libraries and manifest.objects(folder, level) for level in levels
+        )
+    except Damaged:
+        return False
+
+
 class _Build:
     def __init__(self, folder: pathlib.Path, levels: list[str], jobs: int, report: Report):
         self.folder, self.levels, self.jobs, self.report = folder, levels, jobs, report
@@ -90,7 +101,7 @@ class _Build:
     def run(self) -> Manifest:
         units = package_units()
         # now, not at the end: what is edited meanwhile is not what was built
-        sources = digest.source_hashes(digest.sources_of({unit.__module__ for unit in units}))
+        hashes = sources.source_hashes(digest.sources_of({unit.__module__ for unit in units}))
         keys = {unit: digest.unit_digest(unit) for unit in units}
         self._front(units, keys)
         modules: dict[str, list[Unit]] = {}
@@ -100,9 +111,9 @@ class _Build:
         for level in self.levels:
             content = pack(self._back(level, modules, keys))
             replace(self.folder / f"{level}.a", content)
-            libraries[level] = {"size": len(content), "sha256": digest.hash_of(content)}
+            libraries[level] = {"size": len(content), "sha256": sources.hash_of(content)}
         symbols = [unit.symbol(k) for unit in units for k in range(len(unit.unit_signatures))]
-        made = Manifest(sources, sorted(symbols), libraries)
+        made = Manifest(hashes, sorted(symbols), libraries)
         made.write(self.folder)
         self.parts.prune()
         return made
@@ -122,7 +133,7 @@ class _Build:
             foreign = _inlined(units)
             used = [(unit, k) for unit in (*units, *foreign) for k in range(len(unit.unit_signatures))]
             said = "\n".join([level, digest.compiler_digest(), *(f"{keys[unit]}-{k}" for unit, k in used)])
-            files[module] = f"{digest.hash_of(said.encode())}.o"
+            files[module] = f"{sources.hash_of(said.encode())}.o"
             if not self.parts.has(files[module]):
                 code = [(unit.symbol(k), self.parts.read(f"{keys[unit]}-{k}.bc"), unit in foreign) for unit, k in used]
                 small = [unit.symbol(k) for unit, k in used if unit.inlined]
@@ -182,7 +193,7 @@ class _Parts:
         if name not in self.known:
             return False
         try:
-            return digest.hash_of((self.folder / name).read_bytes()) == self.known[name]
+            return sources.hash_of((self.folder / name).read_bytes()) == self.known[name]
         except OSError:
             return False
 
@@ -191,7 +202,7 @@ class _Parts:
 
     def write(self, name: str, content: bytes) -> None:
         replace(self.folder / name, content)
-        self.known[name] = digest.hash_of(content)
+        self.known[name] = sources.hash_of(content)
         replace(self._index, json.dumps(self.known).encode())  # an interrupted build goes on where it was
 
     def prune(self) -> None:
@@ -273,6 +284,9 @@ def main(arguments: list[str] | None = None) -> int:
     began, levels = time.perf_counter(), given.level or [best_level()]
     with contextlib.suppress(Damaged):  # what is there stays up to date
         levels += [level for level in Manifest.read(given.to).libraries if level not in levels and level in BY_NAME]
+    if is_current(given.to, levels):
+        print(f"saltus: the kernels in {given.to} are up to date", file=sys.stderr)
+        return 0
     show = _line if sys.stderr.isatty() else (lambda what, done, total: None)
     made = build(given.to, levels, given.jobs, show)
     size = sum(library["size"] for library in made.libraries.values()) / 1e6
