@@ -38,7 +38,8 @@ def solve_dense(G, x, pivots):
     m = x.shape[0]
     for k in range(m):
         p = pivots[k]
-        x[k], x[p] = x[p], x[k]
+        if p > k and p < m:  # factors may come from a checkpoint of somebody: nothing beyond x is touched
+            x[k], x[p] = x[p], x[k]
     for i in range(m):
         total = x[i]
         for j in range(i):
