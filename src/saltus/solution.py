@@ -522,7 +522,7 @@ class Solution:
             following = self._extra[np.minimum(end + 1, len(self.t) - 1), 2]
             begin = self._extra[end, 2].astype(int)
             size = np.where(end + 1 < len(self.t), following, len(self._dense)).astype(int) - begin
-            widths = np.unique(size).tolist()
+            widths = sorted(set(size.tolist()))
         for width in widths:
             same = np.flatnonzero(size == width)
             most = max(ROOM // (width + self.q.shape[1] + self.v.shape[1] + self._all_rows), 1)

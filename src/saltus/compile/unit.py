@@ -25,6 +25,9 @@ _others = itertools.count()
 class Unit:
     """A kernel."""
 
+    __name__: str
+    __qualname__: str
+
     def __init__(self, function, signatures: tuple, *, small: bool, nogil: bool, allocates: bool):
         functools.update_wrapper(self, function)
         self.py_func = function
