@@ -33,6 +33,7 @@ def runs() -> dict:
         "ball EventDriven": (p.zeno_ball(), {"scheme": sl.EventDriven(), **short}),
         "ball StepDoubling": (p.zeno_ball(), {"scheme": sl.StepDoubling(sl.MoreauJean()), "h": 0.02}),
         "ball Extrapolated": (p.zeno_ball(), {"scheme": sl.Extrapolated(sl.MoreauJean()), "h": 0.02}),
+        "ball AnyOrder": (p.zeno_ball(), {"scheme": sl.AnyOrder(), "h": 0.05, **short}),
         "belt HpTDG": (p.belt(), {"scheme": sl.HpTDG(tol=1e-4), "t_span": (0.0, 0.05)}),
         "slider crank MoreauJean": (p.slider_crank(), {"scheme": sl.MoreauJean(), "h": 1e-5, "t_span": (0.0, 5e-4)}),
         "slider crank HpTDG": (p.slider_crank(), {"scheme": sl.HpTDG(tol=1e-4), "t_span": (0.0, 2e-4)}),

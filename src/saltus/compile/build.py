@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import json
@@ -25,6 +26,8 @@ from saltus.compile.archive import Damaged, Manifest, pack, replace
 from saltus.compile.levels import BY_NAME
 from saltus.compile.unit import Unit
 
+# seconds of one core, measured over all units of the package on a free machine
+STARTING, TRANSLATING, COMPILING = 3.0, 0.16, 0.06
 FOLDER = sources.PACKAGE / "kernels"
 Report = Callable[[str, int, int], None]
 
@@ -74,12 +77,31 @@ def can_build() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def units_to_build(folder: pathlib.Path) -> int:
-    """Return how many units a build would have to translate."""
-    units = package_units()
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """What a build has to do: units to translate, units whose objects are compiled, and how long it takes [s]."""
+
+    translated: int
+    compiled: int
+
+    @property
+    def seconds(self) -> float:
+        return STARTING + (self.translated * TRANSLATING + self.compiled * COMPILING) / cores()
+
+
+def estimate(folder: pathlib.Path, level: str) -> Estimate:
+    """Return what has to be done for one level in a folder."""
     parts = _Parts(folder / "parts") if (folder / "parts").is_dir() else None
-    versions = [(unit, k) for unit in units for k in range(len(unit.unit_signatures))]
-    return sum(parts is None or not parts.has(f"{digest.unit_digest(unit)}-{k}.bc") for unit, k in versions)
+    stale, count = 0, 0
+    for unit in package_units():
+        versions = len(unit.unit_signatures)
+        missing = sum(parts is None or not parts.has(f"{digest.unit_digest(unit)}-{k}.bc") for k in range(versions))
+        stale, count = stale + missing, count + versions
+    try:
+        fresh = level not in Manifest.read(folder).libraries
+    except Damaged:
+        fresh = True
+    return Estimate(stale, count if fresh else stale)
 
 
 def is_current(folder: pathlib.Path, levels: list[str]) -> bool:

@@ -15,8 +15,6 @@ from saltus.compile import cache, sources
 from saltus.compile.archive import Damaged, Manifest
 from saltus.compile.levels import BY_NAME, fitting
 
-SECONDS_PER_UNIT, STARTING = 0.25, 3.0  # of one core, to compile a unit: measured over all units of the package
-
 
 class KernelsNotBuilt(RuntimeError):
     """Kernels could not be compiled, with what the compiler said."""
@@ -95,7 +93,7 @@ def build_here() -> bool:
     """Build a library for this processor; returns whether that was possible, raises where kernels are at fault."""
     import subprocess
 
-    from saltus.compile.build import can_build, cores, units_to_build
+    from saltus.compile.build import can_build, estimate
 
     wanted = levels()
     if not wanted:
@@ -111,9 +109,9 @@ def build_here() -> bool:
     if folder is None:
         cache.warn("saltus: no folder can be written to build kernels in: set SALTUS_CACHE. They run interpreted.")
         return False
-    count = units_to_build(folder)
-    seconds = STARTING + count * SECONDS_PER_UNIT / cores()
-    cache.warn("saltus: building %d kernels for this machine, about %.0f s, kept in %s", count, seconds, folder)
+    todo = estimate(folder, wanted[0])
+    what = f"{max(todo.translated, todo.compiled)} kernels for this machine, about {todo.seconds:.0f} s"
+    cache.warn("saltus: building %s, kept in %s", what, folder)
     command = [sys.executable, "-m", "saltus.compile.build", "--to", str(folder), "--level", wanted[0]]
     # the current directory stays out of the path: what lies there is the user's
     paths = os.pathsep.join([str(sources.PACKAGE.parent), *filter(None, sys.path)])
