@@ -95,7 +95,7 @@ def in_a_new_process(name: str) -> tuple[float, float]:
 
 
 def overheads() -> dict[str, float]:
-    """Return what `solve` of a ball costs beside its march [us of CPU]: the same again, another start, another value."""
+    """Return what `solve` of a ball costs beside its march [us of CPU]: again, with another start or value."""
     p = sl.Parameters(gravity=9.81, e=0.8)
     floor = sl.Contact(lambda q: q[0], e=p.e, name="floor")
     system = sl.System(M=1.0, f=lambda q: [-p.gravity], contacts=[floor])
@@ -149,4 +149,6 @@ if __name__ == "__main__":
         print(*compile_seconds(sys.argv[1]))
     else:
         for row in measure():
-            print(f"{row.what:55s} {row.measured:10.4g} {row.unit}  {row.bound} {row.target:g}  {row.verdict}  {row.note}")
+            print(
+                f"{row.what:55s} {row.measured:10.4g} {row.unit}  {row.bound} {row.target:g}  {row.verdict}  {row.note}"
+            )

@@ -18,7 +18,8 @@ import functools
 import importlib.util
 import math
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 # arguments of the units of a model, as types.py declares them; all of them give back a whole number
 UNIT_KINDS = {
@@ -567,7 +568,7 @@ class _Function:
         self.label(fine)
         return Value("I", self.new("load i64, ptr %result"))
 
-    _VALUES = {
+    _VALUES: ClassVar[dict[type, Callable]] = {
         ast.Constant: literal, ast.Name: name, ast.Subscript: subscript, ast.BinOp: binary, ast.UnaryOp: unary,
         ast.Compare: compare, ast.IfExp: conditional, ast.BoolOp: logical, ast.Call: call,
     }  # fmt: skip
