@@ -248,8 +248,9 @@ class AbsentModel:
     """A model that came out of a pickle: it is compiled when something of it is asked for."""
 
     def __init__(
-        self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...], values: dict[str, Any]
-    ):
+        self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
+        values: dict[str, Any] | None = None,
+    ):  # fmt: skip
         self._made_of = system, t, q, v, events, values
 
     def __reduce__(self):
