@@ -10,6 +10,8 @@ import pytest
 
 import saltus as sl
 from saltus.compile import callback, failure, opaque
+from saltus.compile.seam import interpreted
+from saltus.model import compile_model
 
 H = 2.0**-6
 
@@ -64,6 +66,23 @@ def test_every_function_may_be_called_as_python(without_numba):
     assert all("is called as Python, about" in one and "pip install saltus[jit]" in one for one in said)
     np.testing.assert_allclose(found.q, expected.q, rtol=0.0, atol=1e-7)
     np.testing.assert_allclose(found.impulse, expected.impulse, rtol=0.0, atol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")
+def test_differences_have_the_bits_of_the_interpreted_ones(without_numba):
+    """Jacobians, rows and curvatures by differences are compiled from the same source as they are interpreted from."""
+    rng = np.random.default_rng(4)
+    model = compile_model(build(opened), 0.0, np.array(START["q0"]), np.array(START["v0"]))
+    sizes = {"mass": (9,), "jacobian": (9, 9), "gap": (2,), "kinematics": (9, 3), "curvature": (3,), "force": (3,)}
+    for name, shapes in sizes.items():
+        unit = getattr(model.units, name)
+        for _ in range(5):
+            t, q, v, par = float(rng.random()), rng.normal(size=3), rng.normal(size=3), model.units.par
+            state = (t, q) if name in ("mass", "gap", "kinematics") else (t, q, v)
+            found, expected = ([np.full(n, 7.0) for n in shapes] for _ in range(2))
+            assert unit(*state, par.copy(), *found) == interpreted(unit)(*state, par.copy(), *expected) == 0
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one.view(np.int64), other.view(np.int64), err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")
