@@ -21,7 +21,7 @@ p = sl.Parameters(w=2.6, e=0.8, mu=0.3, damping=0.1, mode=0.0, low=-0.5, high=0.
 
 
 def force(t, q, v):
-    return [-p.w**2 * q[0] - p.damping * v[0], -9.81]
+    return [-(p.w**2) * q[0] - p.damping * v[0], -9.81]
 
 
 def floor_gap(q):
@@ -339,9 +339,15 @@ def test_two_parameters_of_one_name_must_agree():
         (lambda: sl.Parameters(w="2.6"), "parameter 'w' is '2.6'"),
         (lambda: sl.Parameters(_w=1.0), "'_w' cannot be the name of a parameter"),
         (lambda: sl.Parameters(items=1.0), "'items' cannot be the name of a parameter"),
-        (lambda: setattr(p, "w", 3.0), r"parameter 'w' cannot be set here: give solve\(\.\.\., parameters=\{'w': 3\.0\}"),
+        (
+            lambda: setattr(p, "w", 3.0),
+            r"parameter 'w' cannot be set here: give solve\(\.\.\., parameters=\{'w': 3\.0\}",
+        ),
         (lambda: p["omega"], "there is no parameter 'omega': there are w, e, mu"),
-        (lambda: sl.Contact(floor_gap, e=sl.Parameters(e=[0.1, 0.2]).e), r"e of a contact is parameter e of shape \(2,\)"),
+        (
+            lambda: sl.Contact(floor_gap, e=sl.Parameters(e=[0.1, 0.2]).e),
+            r"e of a contact is parameter e of shape \(2,\)",
+        ),
         (lambda: sl.Contact(floor_gap, e=sl.Parameters(e=2.0).e), r"e of a contact is 2\.0 \(parameter e\)"),
     ],
 )
@@ -357,7 +363,7 @@ def test_a_missing_name_is_an_attribute_error_that_lists_the_others():
 
 def test_constant_matrices_take_no_parameters():
     s = sl.Parameters(k=4.0)
-    with pytest.raises(sl.ModelError, match="K contains a parameter, .*put its force into f"):
+    with pytest.raises(sl.ModelError, match=r"K contains a parameter, .*put its force into f"):
         sl.solve(sl.System(M=1.0, f=0.0, K=[s.k]), (0.0, 1.0), 1.0, 0.0)
 
 

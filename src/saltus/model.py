@@ -25,8 +25,8 @@ from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
 from saltus.compile.modules import module_from, module_name
 from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
-from saltus.compile.par_layout import ParLayout, Slot
 from saltus.compile.nature import Kind, nature_of, phase_rate
+from saltus.compile.par_layout import ParLayout, Slot
 from saltus.compile.pin import pin
 from saltus.compile.switches import Switches, Table
 from saltus.compile.tape import Tape, tape_of
@@ -52,6 +52,7 @@ from saltus.profile import Profile
 from saltus.system import System
 from saltus.user_function import Unmarked, UserFunction, mark_of, parameters_in
 
+NO_SLOTS = ParLayout(())
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
@@ -128,7 +129,7 @@ class CompiledModel:
     opaque_names: tuple[str, ...] = ()
     calls_python: bool = False
     module: str = ""
-    par_layout: ParLayout = ParLayout(())
+    par_layout: ParLayout = NO_SLOTS
     first: dict[str, Any] = dataclasses.field(default_factory=dict)
     values: dict[str, Any] = dataclasses.field(default_factory=dict)
     checked: set[float] = dataclasses.field(default_factory=set)
@@ -247,8 +248,9 @@ class AbsentModel:
     """A model that came out of a pickle: it is compiled when something of it is asked for."""
 
     def __init__(
-        self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...], values: dict[str, Any]
-    ):
+        self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
+        values: dict[str, Any] | None = None,
+    ):  # fmt: skip
         self._made_of = system, t, q, v, events, values
 
     def __reduce__(self):

@@ -85,10 +85,15 @@ class UserFunction:
 
     def __call__(self, t, q, v) -> np.ndarray:
         """Call the user's function on copies and return an array; an exception names the function and the state."""
+        if not self.values:
+            return self._result(t, q, v)
+        with given(self.values):
+            return self._result(t, q, v)
+
+    def _result(self, t, q, v) -> np.ndarray:
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
         try:
-            with given(self.values):
-                result = self.function(*self.arguments(float(t), q, v))
+            result = self.function(*self.arguments(float(t), q, v))
         except Exception as error:
             raise FunctionError(f"{self.name} raised {type(error).__name__}: {error} {_at(t, q, v)}") from error
         if result is None:
@@ -96,8 +101,7 @@ class UserFunction:
         try:
             made = np.array(result)
             if not np.iscomplexobj(made):
-                with given(self.values):  # it may contain parameters
-                    return made.astype(float)
+                return made.astype(float)
         except (TypeError, ValueError) as error:
             raise FunctionError(f"{self.name} returned {result!r}, which is not an array of numbers") from error
         raise FunctionError(f"{self.name} returned complex numbers {result!r}: it must be real {_at(t, q, v)}")

@@ -60,10 +60,14 @@ class NativeUnit:
     def _call(self) -> Any:
         return prototype(self.name.upper())(self.address)
 
+    @functools.cached_property
+    def _kinds(self) -> str:
+        return UNIT_KINDS[self.name.upper()]
+
     def __call__(self, *arguments: Any) -> int:
         """Call the machine code; vectors are contiguous arrays of floats, written in place."""
         words: list[Any] = []
-        for argument, kind in zip(arguments, UNIT_KINDS[self.name.upper()], strict=True):
+        for argument, kind in zip(arguments, self._kinds, strict=True):
             if kind == "A":
                 if argument.dtype != np.float64 or not argument.flags.c_contiguous:
                     raise TypeError(f"{self.name} takes contiguous arrays of floats, not {argument!r}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
@@ -40,7 +41,7 @@ class Slot:
 
     @property
     def size(self) -> int:
-        return int(np.prod(self.shape, dtype=int))
+        return math.prod(self.shape)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,4 +81,7 @@ class ParLayout:
         """Write values of parameters, whose shapes fit."""
         for name, value in values.items():
             slot = self.parameters[name]
-            par[slot.offset : slot.offset + slot.size] = np.ravel(value)
+            if slot.shape:
+                par[slot.offset : slot.offset + slot.size] = np.ravel(value)
+            else:
+                par[slot.offset] = value

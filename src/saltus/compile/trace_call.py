@@ -252,7 +252,9 @@ class _TracedParameters:
         return _traced_parameter(self._graph, Parameter(self._parameters, name))
 
     def __getitem__(self, name: str) -> Any:
-        raise Untraceable(f"the function reads the first value of parameter {name!r}, not that of the run: write .{name}")
+        raise Untraceable(
+            f"the function reads the first value of parameter {name!r}, not that of the run: write .{name}"
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
