@@ -79,8 +79,8 @@ def compiler_digest() -> str:
     """Return a hash of all that translates units: our lowering, numba, llvmlite, Python."""
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
     text = repr((versions, sys.version_info[:3]))
-    folder = sources.PACKAGE / "compile"
-    for file in (folder / "kinds.py", *(folder / "jit" / f"{name}.py" for name in TRANSLATORS)):
+    for name in TRANSLATORS:
+        file = sources.PACKAGE / "compile" / "jit" / f"{name}.py"
         text += ast.dump(ast.parse(file.read_text(encoding="utf-8")))  # without comments and layout
     return hash_of(text.encode())
 

