@@ -58,13 +58,16 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "'$(PYTHON) -m venv' failed: install it (Debian: apt install python3-venv)" >&2; exit 1; }
 
+# An isolated build would install numba a second time, which an editable install does not need.
 # The stamps live inside the environment, so they go when it goes; a changed pyproject.toml renews them.
 $(VENV)/.stamp-test: pyproject.toml | $(BIN)/python
 	@echo "installing saltus into $(VENV) ..."
-	@$(PIP) install -e '.[test]'
+	@$(PIP) install hatchling editables
+	@$(PIP) install --no-build-isolation -e '.[test]'
 	@touch $@
 
 $(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
 	@echo "installing saltus and the developer tools into $(VENV) ..."
-	@$(PIP) install -e '.[dev]'
+	@$(PIP) install hatchling editables
+	@$(PIP) install --no-build-isolation -e '.[dev]'
 	@touch $@

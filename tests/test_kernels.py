@@ -426,6 +426,42 @@ def test_a_folder_that_cannot_be_written_is_left_out(monkeypatch, tmp_path):
     assert cache.root() is None
 
 
+def test_a_checkout_that_cannot_be_written_builds_into_the_cache(copied, monkeypatch):
+    assert library._place() == cache.entry(library._key())  # an installed package is left alone
+    checkout = copied.parent / "src" / "saltus"
+    checkout.parent.mkdir()
+    copied.rename(checkout)
+    (checkout.parent.parent / "pyproject.toml").write_text("", encoding="utf-8")
+    monkeypatch.setattr(sources, "PACKAGE", checkout)
+    assert library._place() == checkout / "kernels"
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != checkout and writable(path, mode))
+    assert library._place() == cache.entry(library._key())
+
+
+@needs_numba
+def test_a_full_disk_is_said_and_the_run_goes_on_interpreted(copied, monkeypatch, caplog):
+    shutil.rmtree(copied / "kernels")
+
+    def full(command, **options):
+        script = """
+import errno, sys
+from saltus.compile import build
+def full(*arguments):
+    raise OSError(errno.ENOSPC, "No space left on device")
+build.build = full
+sys.exit(build.main(sys.argv[1:]))
+"""
+        return run([sys.executable, "-c", script, *command[3:]], **options)
+
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", full)
+    with caplog.at_level(logging.WARNING, "saltus"):
+        assert not library.build_here()
+    assert "No space left on device" in caplog.text
+    assert "interpreted" in caplog.text
+
+
 def test_without_numba_and_fitting_kernels_the_run_is_interpreted_and_says_so(tmp_path):
     copy = tmp_path / "lib" / "saltus"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "kernels"))

@@ -29,6 +29,7 @@ from saltus.compile.unit import Unit
 # seconds of one core, measured over all units of the package on a free machine
 STARTING, TRANSLATING, COMPILING = 3.0, 0.16, 0.06
 FOLDER = sources.PACKAGE / "kernels"
+NO_ROOM = 3  # how the program ends where files cannot be written
 Report = Callable[[str, int, int], None]
 
 
@@ -310,7 +311,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"saltus: the kernels in {given.to} are up to date", file=sys.stderr)
         return 0
     show = _line if sys.stderr.isatty() else (lambda what, done, total: None)
-    made = build(given.to, levels, given.jobs, show)
+    try:
+        made = build(given.to, levels, given.jobs, show)
+    except OSError as error:
+        print(f"saltus: kernels cannot be kept in {given.to}: {error.strerror}", file=sys.stderr)
+        return NO_ROOM
     size = sum(library["size"] for library in made.libraries.values()) / 1e6
     said = f"saltus: {len(made.symbols)} kernels for {', '.join(levels)} in {given.to}, {size:.1f} MB"
     print(f"{said}, {time.perf_counter() - began:.1f} s", file=sys.stderr)

@@ -93,7 +93,7 @@ def build_here() -> bool:
     """Build a library for this processor; returns whether that was possible, raises where kernels are at fault."""
     import subprocess
 
-    from saltus.compile.build import can_build, estimate
+    from saltus.compile.build import NO_ROOM, can_build, estimate
 
     wanted = levels()
     if not wanted:
@@ -118,6 +118,9 @@ def build_here() -> bool:
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
     shown = None if sys.stderr.isatty() else subprocess.PIPE  # a progress line where somebody looks
     made = subprocess.run(command, env=environment, stderr=shown, encoding="utf-8")  # noqa: S603  our own
+    if made.returncode == NO_ROOM:
+        cache.warn("%s They run interpreted, hundreds of times slower.", (made.stderr or "").strip())
+        return False
     if made.returncode != 0:
         said = (made.stderr or "").strip()[-3000:]
         raise KernelsNotBuilt(f"kernels could not be built (SALTUS_KERNELS=none runs them interpreted). {said}")
