@@ -11,16 +11,22 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check matrix format bench long clean
+.PHONY: help demo test kernels wheel check matrix format bench long clean
 
 help:           ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.stamp-test       ## run examples/demo.py, pictures go to ./demo_output
+demo: kernels                   ## run examples/demo.py, pictures go to ./demo_output
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.stamp-test       ## run the tests
+test: kernels                   ## run the tests
 	$(BIN)/python -m pytest -n 2 -q
+
+kernels: $(VENV)/.stamp-test    ## compile the kernels that changed, all of them the first time (about a minute)
+	@$(BIN)/python -m saltus.compile.build
+
+wheel: $(VENV)/.stamp-test      ## build the wheel of this platform and test it in a clean environment
+	$(BIN)/python bench/wheel.py $(ARGS)
 
 check: $(VENV)/.stamp-dev       ## lint, format, types, import directions
 	$(BIN)/ruff check .
@@ -35,15 +41,15 @@ format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
 	$(BIN)/ruff check --select I --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.stamp-test      ## run the benchmarks
+bench: kernels                  ## run the benchmarks
 	$(BIN)/python bench/run.py
 
-long: $(VENV)/.stamp-test       ## full counts of bench/truth and bench/hostile, tables in their RESULTS.md
+long: kernels                   ## full counts of bench/truth and bench/hostile, tables in their RESULTS.md
 	$(BIN)/python bench/hostile/files.py
 	$(BIN)/python bench/truth/run.py
 
 clean:          ## remove the environment, caches and demo pictures
-	rm -rf $(VENV) .matrix demo_output build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .matrix demo_output build dist src/saltus/kernels .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(BIN)/python:
@@ -52,13 +58,16 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "'$(PYTHON) -m venv' failed: install it (Debian: apt install python3-venv)" >&2; exit 1; }
 
+# An isolated build would install numba a second time, which an editable install does not need.
 # The stamps live inside the environment, so they go when it goes; a changed pyproject.toml renews them.
 $(VENV)/.stamp-test: pyproject.toml | $(BIN)/python
 	@echo "installing saltus into $(VENV) ..."
-	@$(PIP) install -e '.[test]'
+	@$(PIP) install hatchling editables
+	@$(PIP) install --no-build-isolation -e '.[test]'
 	@touch $@
 
 $(VENV)/.stamp-dev: pyproject.toml | $(BIN)/python
 	@echo "installing saltus and the developer tools into $(VENV) ..."
-	@$(PIP) install -e '.[dev]'
+	@$(PIP) install hatchling editables
+	@$(PIP) install --no-build-isolation -e '.[dev]'
 	@touch $@

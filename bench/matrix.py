@@ -52,7 +52,7 @@ def lowest() -> list[str]:
     """Return the lowest version of every package that saltus and its tests name: pkg>=1.2,<3 becomes pkg==1.2.*"""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    named = [*project["dependencies"], *(need for name in ("plot", "xarray", "conic") for need in extras[name])]
+    named = [*project["dependencies"], *(need for name in ("jit", "plot", "xarray", "conic") for need in extras[name])]
     found = (re.match(r"([\w.-]+)>=([\d.]+)", need) for need in named)
     return [f"{match[1]}=={match[2]}.*" for match in found if match]
 
@@ -65,8 +65,10 @@ def environment(name: str, python: str, pins: list[str]) -> pathlib.Path | None:
     if stamp.is_file() and stamp.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime:
         return inside
     shutil.rmtree(folder, ignore_errors=True)
-    install = [str(inside), "-m", "pip", "--disable-pip-version-check", "-qq", "install", "-e", f"{ROOT}[test]", *pins]
-    for command in ([python, "-m", "venv", str(folder)], install):
+    pip = [str(inside), "-m", "pip", "--disable-pip-version-check", "-qq", "install"]
+    # without an environment of its own for the build, which would get another numba for nothing
+    install = [*pip, "--no-build-isolation", "-e", f"{ROOT}[test]", *pins]
+    for command in ([python, "-m", "venv", str(folder)], [*pip, "hatchling", "editables"], install):
         if subprocess.run(command).returncode != 0:  # noqa: S603
             return None
     stamp.touch()

@@ -9,9 +9,17 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from saltus.compile import code
+
 # the same examples in every run: a suite that fails on Tuesdays tells nothing about the change of Monday
 settings.register_profile("suite", derandomize=True, database=None)
 settings.load_profile("suite")
+
+
+def pytest_sessionstart(session):
+    """Build the kernels that changed before the first test, in one process: no test has to wait for them."""
+    if not hasattr(session.config, "workerinput"):
+        code.interpreting()
 
 
 EXTERNAL = ("SALTUS_FCLIB", "SALTUS_CASES")  # where files are that do not belong to the project

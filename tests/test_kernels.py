@@ -16,7 +16,7 @@ import time
 import pytest
 
 import saltus as sl
-from saltus.compile import archive, build, cache, digest, library
+from saltus.compile import archive, build, cache, digest, library, sources
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I
 
@@ -43,7 +43,7 @@ def copied(tmp_path, monkeypatch) -> pathlib.Path:
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "parts"))
     if not (copy / "kernels").is_dir():  # they lie in the cache
         shutil.copytree(cache.known_entry(library._key()), copy / "kernels", ignore=shutil.ignore_patterns("parts"))
-    monkeypatch.setattr(digest, "PACKAGE", copy)
+    monkeypatch.setattr(sources, "PACKAGE", copy)
     monkeypatch.setenv("SALTUS_CACHE", str(tmp_path / "cache"))
     return copy
 
@@ -110,7 +110,7 @@ def library_file(folder: pathlib.Path) -> pathlib.Path:
 
 
 def test_a_hundred_flipped_bits_are_recognised(copied, caplog):
-    before, chance = library.find(), random.Random(16)
+    before, chance = library.find(), random.Random(16)  # noqa: S311  flips, not secrets
     for file in (library_file(copied / "kernels"), copied / "kernels" / archive.MANIFEST):
         content = file.read_bytes()
         for _ in range(50):
@@ -424,6 +424,42 @@ def test_a_folder_that_cannot_be_written_is_left_out(monkeypatch, tmp_path):
     tmp_path.chmod(0o500)
     monkeypatch.setenv("SALTUS_CACHE", str(tmp_path))
     assert cache.root() is None
+
+
+def test_a_checkout_that_cannot_be_written_builds_into_the_cache(copied, monkeypatch):
+    assert library._place() == cache.entry(library._key())  # an installed package is left alone
+    checkout = copied.parent / "src" / "saltus"
+    checkout.parent.mkdir()
+    copied.rename(checkout)
+    (checkout.parent.parent / "pyproject.toml").write_text("", encoding="utf-8")
+    monkeypatch.setattr(sources, "PACKAGE", checkout)
+    assert library._place() == checkout / "kernels"
+    writable = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: path != checkout and writable(path, mode))
+    assert library._place() == cache.entry(library._key())
+
+
+@needs_numba
+def test_a_full_disk_is_said_and_the_run_goes_on_interpreted(copied, monkeypatch, caplog):
+    shutil.rmtree(copied / "kernels")
+
+    def full(command, **options):
+        script = """
+import errno, sys
+from saltus.compile import build
+def full(*arguments):
+    raise OSError(errno.ENOSPC, "No space left on device")
+build.build = full
+sys.exit(build.main(sys.argv[1:]))
+"""
+        return run([sys.executable, "-c", script, *command[3:]], **options)
+
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", full)
+    with caplog.at_level(logging.WARNING, "saltus"):
+        assert not library.build_here()
+    assert "No space left on device" in caplog.text
+    assert "interpreted" in caplog.text
 
 
 def test_without_numba_and_fitting_kernels_the_run_is_interpreted_and_says_so(tmp_path):

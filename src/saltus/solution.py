@@ -148,6 +148,8 @@ class Asked:
         What the start may violate [m, m/s].
     events
         Events of the user; None where there were some that a file or a pickle has not kept.
+    parameters
+        Values of all parameters of the model by name.
     """
 
     t_span: tuple[float, float]
@@ -158,6 +160,7 @@ class Asked:
     breaks: tuple[float, ...]
     start_tolerance: float
     events: tuple[Event, ...] | None
+    parameters: dict[str, float | np.ndarray] = dataclasses.field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: no functions of events, which pickle may not know."""
@@ -242,6 +245,11 @@ class Solution:
         """Protect the arrays again, because a pickle forgets that they are read-only."""
         self.__dict__.update(state)
         read_only(self)
+
+    @property
+    def parameters(self) -> dict[str, float | np.ndarray]:
+        """Values of the model's parameters in this run, by name."""
+        return {} if self._asked is None else dict(self._asked.parameters)
 
     @property
     def success(self) -> bool:
@@ -450,11 +458,11 @@ class Solution:
         True forces lie in these sets, which are convex: no step of this leads away from them.
         """
         first, groups = 0, itertools.groupby(self.rows, lambda row: row[0])
-        for contact, (_, group) in zip(self.system.contacts, groups, strict=True):
+        for (_, mu, _), (_, group) in zip(self.system.laws(self.parameters or None), groups, strict=True):
             count = len(list(group))
             normal, friction = r[:, first], r[:, first + 1 : first + count]
             np.maximum(normal, 0.0, out=normal)
-            size, cone = np.linalg.norm(friction, axis=1), contact.mu * normal
+            size, cone = np.linalg.norm(friction, axis=1), mu * normal
             outside = size > cone
             friction[outside] *= (cone[outside] / size[outside])[:, None]
             first += count
@@ -514,7 +522,7 @@ class Solution:
             following = self._extra[np.minimum(end + 1, len(self.t) - 1), 2]
             begin = self._extra[end, 2].astype(int)
             size = np.where(end + 1 < len(self.t), following, len(self._dense)).astype(int) - begin
-            widths = np.unique(size).tolist()
+            widths = sorted(set(size.tolist()))
         for width in widths:
             same = np.flatnonzero(size == width)
             most = max(ROOM // (width + self.q.shape[1] + self.v.shape[1] + self._all_rows), 1)

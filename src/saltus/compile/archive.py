@@ -15,7 +15,7 @@ import os
 import pathlib
 import tempfile
 
-from saltus.compile.digest import hash_of
+from saltus.compile.sources import hash_of
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -87,7 +87,9 @@ def pack(members: dict[str, bytes]) -> bytes:
     names, content = b"", []
     for name, member in sorted(members.items()):
         head = f"/{len(names)}".ljust(16) + "0".ljust(12) + "0".ljust(6) + "0".ljust(6) + "644".ljust(8)
-        content.append(head.encode() + str(len(member)).ljust(10).encode() + b"`\n" + member + b"\n" * (len(member) % 2))
+        content.append(
+            head.encode() + str(len(member)).ljust(10).encode() + b"`\n" + member + b"\n" * (len(member) % 2)
+        )
         names += name.encode() + b"/\n"
     names += b"\n" * (len(names) % 2)
     return _MAGIC + b"//".ljust(48) + str(len(names)).ljust(10).encode() + b"`\n" + names + b"".join(content)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import contextlib
+import dataclasses
 import importlib
 import importlib.util
 import json
@@ -20,20 +21,23 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from saltus.compile import digest
+from saltus.compile import digest, sources
 from saltus.compile.archive import Damaged, Manifest, pack, replace
 from saltus.compile.levels import BY_NAME
 from saltus.compile.unit import Unit
 
-FOLDER = digest.PACKAGE / "kernels"
+# seconds of one core, measured over all units of the package on a free machine
+STARTING, TRANSLATING, COMPILING = 3.0, 0.16, 0.06
+FOLDER = sources.PACKAGE / "kernels"
+NO_ROOM = 3  # how the program ends where files cannot be written
 Report = Callable[[str, int, int], None]
 
 
 def package_modules() -> list[str]:
     """Return the modules of the package that declare units."""
     found = []
-    for file in sorted(digest.PACKAGE.rglob("*.py")):
-        place = file.relative_to(digest.PACKAGE)
+    for file in sorted(sources.PACKAGE.rglob("*.py")):
+        place = file.relative_to(sources.PACKAGE)
         if b"\n@unit(" in file.read_bytes():
             parts = place.with_suffix("").parts
             found.append(".".join(("saltus", *(parts[:-1] if parts[-1] == "__init__" else parts))))
@@ -74,12 +78,42 @@ def can_build() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def units_to_build(folder: pathlib.Path) -> int:
-    """Return how many units a build would have to translate."""
-    units = package_units()
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """What a build has to do: units to translate, units whose objects are compiled, and how long it takes [s]."""
+
+    translated: int
+    compiled: int
+
+    @property
+    def seconds(self) -> float:
+        return STARTING + (self.translated * TRANSLATING + self.compiled * COMPILING) / cores()
+
+
+def estimate(folder: pathlib.Path, level: str) -> Estimate:
+    """Return what has to be done for one level in a folder."""
     parts = _Parts(folder / "parts") if (folder / "parts").is_dir() else None
-    versions = [(unit, k) for unit in units for k in range(len(unit.unit_signatures))]
-    return sum(parts is None or not parts.has(f"{digest.unit_digest(unit)}-{k}.bc") for unit, k in versions)
+    stale, count = 0, 0
+    for unit in package_units():
+        versions = len(unit.unit_signatures)
+        missing = sum(parts is None or not parts.has(f"{digest.unit_digest(unit)}-{k}.bc") for k in range(versions))
+        stale, count = stale + missing, count + versions
+    try:
+        fresh = level not in Manifest.read(folder).libraries
+    except Damaged:
+        fresh = True
+    return Estimate(stale, count if fresh else stale)
+
+
+def is_current(folder: pathlib.Path, levels: list[str]) -> bool:
+    """Return whether a folder holds undamaged kernels of these sources for all levels; nothing is imported for that."""
+    try:
+        manifest = Manifest.read(folder)
+        return sources.source_hashes(manifest.sources) == manifest.sources and all(
+            level in manifest.libraries and manifest.objects(folder, level) for level in levels
+        )
+    except Damaged:
+        return False
 
 
 class _Build:
@@ -90,7 +124,7 @@ class _Build:
     def run(self) -> Manifest:
         units = package_units()
         # now, not at the end: what is edited meanwhile is not what was built
-        sources = digest.source_hashes(digest.sources_of({unit.__module__ for unit in units}))
+        hashes = sources.source_hashes(digest.sources_of({unit.__module__ for unit in units}))
         keys = {unit: digest.unit_digest(unit) for unit in units}
         self._front(units, keys)
         modules: dict[str, list[Unit]] = {}
@@ -100,9 +134,9 @@ class _Build:
         for level in self.levels:
             content = pack(self._back(level, modules, keys))
             replace(self.folder / f"{level}.a", content)
-            libraries[level] = {"size": len(content), "sha256": digest.hash_of(content)}
+            libraries[level] = {"size": len(content), "sha256": sources.hash_of(content)}
         symbols = [unit.symbol(k) for unit in units for k in range(len(unit.unit_signatures))]
-        made = Manifest(sources, sorted(symbols), libraries)
+        made = Manifest(hashes, sorted(symbols), libraries)
         made.write(self.folder)
         self.parts.prune()
         return made
@@ -122,7 +156,7 @@ class _Build:
             foreign = _inlined(units)
             used = [(unit, k) for unit in (*units, *foreign) for k in range(len(unit.unit_signatures))]
             said = "\n".join([level, digest.compiler_digest(), *(f"{keys[unit]}-{k}" for unit, k in used)])
-            files[module] = f"{digest.hash_of(said.encode())}.o"
+            files[module] = f"{sources.hash_of(said.encode())}.o"
             if not self.parts.has(files[module]):
                 code = [(unit.symbol(k), self.parts.read(f"{keys[unit]}-{k}.bc"), unit in foreign) for unit, k in used]
                 small = [unit.symbol(k) for unit, k in used if unit.inlined]
@@ -182,7 +216,7 @@ class _Parts:
         if name not in self.known:
             return False
         try:
-            return digest.hash_of((self.folder / name).read_bytes()) == self.known[name]
+            return sources.hash_of((self.folder / name).read_bytes()) == self.known[name]
         except OSError:
             return False
 
@@ -191,7 +225,7 @@ class _Parts:
 
     def write(self, name: str, content: bytes) -> None:
         replace(self.folder / name, content)
-        self.known[name] = digest.hash_of(content)
+        self.known[name] = sources.hash_of(content)
         replace(self._index, json.dumps(self.known).encode())  # an interrupted build goes on where it was
 
     def prune(self) -> None:
@@ -273,8 +307,15 @@ def main(arguments: list[str] | None = None) -> int:
     began, levels = time.perf_counter(), given.level or [best_level()]
     with contextlib.suppress(Damaged):  # what is there stays up to date
         levels += [level for level in Manifest.read(given.to).libraries if level not in levels and level in BY_NAME]
+    if is_current(given.to, levels):
+        print(f"saltus: the kernels in {given.to} are up to date", file=sys.stderr)
+        return 0
     show = _line if sys.stderr.isatty() else (lambda what, done, total: None)
-    made = build(given.to, levels, given.jobs, show)
+    try:
+        made = build(given.to, levels, given.jobs, show)
+    except OSError as error:
+        print(f"saltus: kernels cannot be kept in {given.to}: {error.strerror}", file=sys.stderr)
+        return NO_ROOM
     size = sum(library["size"] for library in made.libraries.values()) / 1e6
     said = f"saltus: {len(made.symbols)} kernels for {', '.join(levels)} in {given.to}, {size:.1f} MB"
     print(f"{said}, {time.perf_counter() - began:.1f} s", file=sys.stderr)

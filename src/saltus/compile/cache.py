@@ -8,20 +8,24 @@ with a sentence and never repaired. Links are not followed, and only entries of 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import pathlib
 import re
 import stat
 import sys
-import tempfile
 import time
 
 NAME = "saltus-kernels"
 ENTRY = re.compile(r"built-[0-9a-f]{16}")
 OURS = re.compile(r"manifest\.json|\.lock|[a-z0-9_-]+\.a|\.new-\w+|index\.json|[0-9a-f]{64}(-\d+\.bc|\.o)")
 DAYS = 60.0  # an entry that nobody used for so long is removed
-log = logging.getLogger("saltus")
+
+
+def warn(message: str, *values) -> None:
+    """Say something to the user, by the logger of the package."""
+    import logging  # here, because it is seldom needed
+
+    logging.getLogger("saltus").warning(message, *values)
 
 
 class Refused(Exception):
@@ -30,13 +34,16 @@ class Refused(Exception):
 
 def root() -> pathlib.Path | None:
     """Return the folder, made on first use; None where there is none that only this user can write."""
+    unusable: list[str] = []
     for parent in _choices():
         try:
             return opened(parent / NAME)
         except Refused as refused:
-            log.warning("saltus: %s", refused)
+            warn("saltus: %s", refused)
         except OSError as error:
-            log.debug("no cache in %s: %r", parent, error)
+            unusable.append(f"{parent} ({error.strerror})")
+    if unusable:
+        warn("saltus: no cache folder can be written: %s; set SALTUS_CACHE to one of your own", ", ".join(unusable))
     return None
 
 
@@ -56,6 +63,8 @@ def _choices() -> list[pathlib.Path]:
             found.append(pathlib.Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")))
         else:
             found.append(home / ".cache")
+    import tempfile
+
     user = os.getuid() if hasattr(os, "getuid") else "user"
     found.append(pathlib.Path(tempfile.gettempdir()) / f"saltus-{user}")
     return found
@@ -99,9 +108,9 @@ def entry(key: str) -> pathlib.Path | None:
         prune(base, keep=path)
         return path
     except Refused as refused:
-        log.warning("saltus: %s", refused)
+        warn("saltus: %s", refused)
     except OSError as error:
-        log.warning("saltus: %s cannot be written (%s); set SALTUS_CACHE to another folder", base, error.strerror)
+        warn("saltus: %s cannot be written (%s); set SALTUS_CACHE to another folder", base, error.strerror)
     return None
 
 
@@ -117,7 +126,7 @@ def known_entry(key: str) -> pathlib.Path | None:
                     checked(inside, folder=False)
             return path
         except Refused as refused:
-            log.warning("saltus: %s", refused)
+            warn("saltus: %s", refused)
         except OSError:
             continue
     return None

@@ -59,5 +59,6 @@ def _called(ret, exc, t, q, nq, v, nv, par, n, out, size) -> int:
     return 0
 
 
+@functools.lru_cache(maxsize=256)  # kernels hand over the same few places all the time
 def _array(address: int, size: int) -> np.ndarray:
     return np.frombuffer((ctypes.c_double * size).from_address(address)) if size else np.empty(0)

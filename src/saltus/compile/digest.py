@@ -1,15 +1,13 @@
-"""Digests: what machine code was made from, so that stale code is recognised and only what changed is built.
+"""Digests of units: what their machine code depends on, so that only what changed is built again.
 
-Two questions. Does a built file belong to these sources? Hashes of the source files answer it without importing
-anything. Which units changed? A hash over the code of a unit, the constants it uses, the signatures of what it calls and
-the code of what is put into it answers that, and an edited comment changes none of them.
+A digest is a hash over the code of a unit, the constants it uses, the signatures of what it calls, the code of what is
+put into it, and of the compiler. An edited comment changes none of them.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import hashlib
 import importlib.metadata
 import pathlib
 import sys
@@ -18,35 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from saltus.compile import sources
+from saltus.compile.sources import hash_of
 from saltus.compile.unit import Unit
 
-PACKAGE = pathlib.Path(__file__).resolve().parent.parent
 TRANSLATORS = ("arrays", "back", "calls", "front", "handles", "lanes", "passes", "team", "translate")
-
-
-def hash_of(content: bytes) -> str:
-    """Return the SHA-256 of some bytes in hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()
 
 
 # ---- source files
 
 
-def source_hashes(names, package: pathlib.Path | None = None) -> dict[str, str]:
-    """Return the hash of source files, named by their paths inside of the package; "" for one that is missing."""
-    folder = package or PACKAGE
-    found = {}
-    for name in names:
-        try:
-            found[name] = hash_of((folder / name).read_bytes())
-        except OSError:
-            found[name] = ""
-    return found
-
-
-def sources_of(modules, package: pathlib.Path | None = None) -> list[str]:
+def sources_of(modules) -> list[str]:
     """Return the files of some modules of the package and of all that they import, directly or not."""
-    folder = package or PACKAGE
+    folder = sources.PACKAGE
     todo = [file for file in (_file(name, folder) for name in modules) if file is not None]
     seen: set[pathlib.Path] = set()
     while todo:
@@ -97,8 +79,10 @@ def compiler_digest() -> str:
     """Return a hash of all that translates units: our lowering, numba, llvmlite, Python."""
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
     text = repr((versions, sys.version_info[:3]))
-    files = [PACKAGE / "compile" / "kinds.py", *(PACKAGE / "compile" / "jit" / f"{name}.py" for name in TRANSLATORS)]
-    return hash_of(text.encode() + b"".join(file.read_bytes() for file in files))
+    for name in TRANSLATORS:
+        file = sources.PACKAGE / "compile" / "jit" / f"{name}.py"
+        text += ast.dump(ast.parse(file.read_text(encoding="utf-8")))  # without comments and layout
+    return hash_of(text.encode())
 
 
 @functools.cache

@@ -2,12 +2,12 @@
 
 A kernel has one C convention: `int32 f(ret*, exc*, words...)`. A float is a double, an integer an int64, a vector the
 address of its numbers and their count, a matrix an address and two counts, a function its address, a handle the address
-of a record, a record the words of its members one after the other. Nothing here knows a compiler.
+of a record, a record the words of its members one after the other. The result goes to `ret`; what is returned is 0, or
+the code of a failure that every caller hands on. Nothing here knows a compiler.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 
@@ -17,8 +17,8 @@ FLOAT, INTEGER, ADDRESS = "d", "q", "p"  # the letters of ctypes and struct
 class Kind:
     """What a value is. `leaves` has one letter per machine word, `name` is the same in every process."""
 
-    name: str
-    leaves: str
+    def __init__(self, name: str, leaves: str):
+        self.name, self.leaves = name, leaves
 
     def __call__(self, *arguments: Kind) -> Signature:
         """Return the signature of a function that returns this kind: I(F, A) takes a float and a vector."""
@@ -27,84 +27,76 @@ class Kind:
     def __repr__(self) -> str:
         return self.name
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Kind) and self.name == other.name)
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
 class Scalar(Kind):
     """A number."""
 
-    name: str
-    leaves: str
 
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Array(Kind):
     """Contiguous numbers of one kind, in one or two dimensions."""
 
-    name: str
-    dtype: Scalar
-    ndim: int
-
-    @property
-    def leaves(self) -> str:
-        return ADDRESS + INTEGER * self.ndim
+    def __init__(self, name: str, dtype: Scalar, ndim: int):
+        # counts are never negative: as addresses they are the same words, and ctypes passes them twice as fast
+        super().__init__(name, ADDRESS * (1 + ndim))
+        self.dtype, self.ndim = dtype, ndim
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
 class Signature:
     """What a function takes and returns."""
 
-    returns: Kind
-    arguments: tuple[Kind, ...]
+    def __init__(self, returns: Kind, arguments: tuple[Kind, ...]):
+        self.returns, self.arguments = returns, arguments
 
-    def __repr__(self) -> str:
-        return f"{self.returns}({', '.join(map(repr, self.arguments))})"
+    @functools.cached_property
+    def name(self) -> str:
+        return f"{self.returns}({', '.join(kind.name for kind in self.arguments)})"
 
     @property
     def leaves(self) -> str:
         """The words of all arguments."""
         return "".join(kind.leaves for kind in self.arguments)
 
+    def __repr__(self) -> str:
+        return self.name
 
-@dataclasses.dataclass(frozen=True, repr=False)
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Signature) and self.name == other.name)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
 class Pointer(Kind):
     """The address of a function."""
 
-    signature: Signature
-    leaves = ADDRESS
-
-    @property
-    def name(self) -> str:
-        return f"*{self.signature!r}"
+    def __init__(self, signature: Signature):
+        super().__init__(f"*{signature.name}", ADDRESS)
+        self.signature = signature
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
 class Record(Kind):
     """A named tuple whose members have these kinds."""
 
-    members: tuple[Kind, ...]
-    type: type
-
-    @property
-    def name(self) -> str:
-        return f"{self.type.__name__}{self.members!r}"
-
-    @property
-    def leaves(self) -> str:
-        return "".join(kind.leaves for kind in self.members)
+    def __init__(self, members: list[Kind], named_tuple: type):
+        inside = ", ".join(kind.name for kind in members)
+        super().__init__(f"{named_tuple.__name__}({inside})", "".join(kind.leaves for kind in members))
+        self.members, self.type = tuple(members), named_tuple
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
 class Handle(Kind):
     """The address of a record; kernels read its members from there."""
 
-    record: Record
-    leaves = ADDRESS
-
-    @functools.cached_property
-    def name(self) -> str:
-        # a hash, because records name functions that take handles of records ...
-        inside = hashlib.sha256(self.record.name.encode()).hexdigest()[:12]
-        return f"&{self.record.type.__name__}:{inside}"
+    def __init__(self, record: Record):
+        # a hash, because records name functions that take handles of records that name functions ...
+        inside = hashlib.sha256(record.name.encode()).hexdigest()[:12]
+        super().__init__(f"&{record.type.__name__}:{inside}", ADDRESS)
+        self.record = record
 
 
 F, I = Scalar("F", FLOAT), Scalar("I", INTEGER)  # noqa: E741  the short names of the two scalar kinds

@@ -7,18 +7,13 @@ which needs numba (pip install saltus[jit]); without it kernels run interpreted,
 from __future__ import annotations
 
 import functools
-import logging
 import os
 import pathlib
-import subprocess
 import sys
 
-from saltus.compile import cache, digest
+from saltus.compile import cache, sources
 from saltus.compile.archive import Damaged, Manifest
 from saltus.compile.levels import BY_NAME, fitting
-
-SECONDS_PER_UNIT, STARTING = 0.25, 3.0  # of one core, to compile a unit: measured over all units of the package
-log = logging.getLogger("saltus")
 
 
 class KernelsNotBuilt(RuntimeError):
@@ -74,53 +69,58 @@ def levels() -> list[str]:
 def find() -> list[bytes] | None:
     """Return the objects of the best library that belongs to these sources and is undamaged."""
     wanted = levels()
-    for folder in (digest.PACKAGE / "kernels", cache.known_entry(_key())):
+    for folder in (sources.PACKAGE / "kernels", cache.known_entry(_key())):
         try:
             if folder is None or not (folder / "manifest.json").exists():
                 continue
             manifest = Manifest.read(folder)
-            if digest.source_hashes(manifest.sources) != manifest.sources:
+            if sources.source_hashes(manifest.sources) != manifest.sources:
                 continue  # made from other sources
             for level in wanted:
                 if level in manifest.libraries:
                     return manifest.objects(folder, level)
         except Damaged as damaged:
-            log.warning("saltus: %s; it is not used", damaged)
+            cache.warn("saltus: %s; it is not used", damaged)
     return None
 
 
 def _key() -> str:
     """Return the name of the cache entry of this installation."""
-    return digest.hash_of(str(digest.PACKAGE).encode())[:16]
+    return sources.hash_of(str(sources.PACKAGE).encode())[:16]
 
 
 def build_here() -> bool:
     """Build a library for this processor; returns whether that was possible, raises where kernels are at fault."""
-    from saltus.compile.build import can_build, cores, units_to_build
+    import subprocess
+
+    from saltus.compile.build import NO_ROOM, can_build, estimate
 
     wanted = levels()
     if not wanted:
-        log.warning("saltus: no kernels are known for this processor; they run interpreted, hundreds of times slower")
+        cache.warn("saltus: no kernels are known for this processor; they run interpreted, hundreds of times slower")
         return False
     if not can_build():
-        log.warning(
+        cache.warn(
             "saltus: no compiled kernels fit this processor and these sources, and numba is missing to build them: "
             "pip install saltus[jit]. They run interpreted, hundreds of times slower."
         )
         return False
     folder = _place()
     if folder is None:
-        log.warning("saltus: no folder can be written to build kernels in: set SALTUS_CACHE. They run interpreted.")
+        cache.warn("saltus: no folder can be written to build kernels in: set SALTUS_CACHE. They run interpreted.")
         return False
-    count = units_to_build(folder)
-    seconds = STARTING + count * SECONDS_PER_UNIT / cores()
-    log.warning("saltus: building %d kernels for this machine, about %.0f s, kept in %s", count, seconds, folder)
+    todo = estimate(folder, wanted[0])
+    what = f"{max(todo.translated, todo.compiled)} kernels for this machine, about {todo.seconds:.0f} s"
+    cache.warn("saltus: building %s, kept in %s", what, folder)
     command = [sys.executable, "-m", "saltus.compile.build", "--to", str(folder), "--level", wanted[0]]
     # the current directory stays out of the path: what lies there is the user's
-    paths = os.pathsep.join([str(digest.PACKAGE.parent), *filter(None, sys.path)])
+    paths = os.pathsep.join([str(sources.PACKAGE.parent), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
     shown = None if sys.stderr.isatty() else subprocess.PIPE  # a progress line where somebody looks
     made = subprocess.run(command, env=environment, stderr=shown, encoding="utf-8")  # noqa: S603  our own
+    if made.returncode == NO_ROOM:
+        cache.warn("%s They run interpreted, hundreds of times slower.", (made.stderr or "").strip())
+        return False
     if made.returncode != 0:
         said = (made.stderr or "").strip()[-3000:]
         raise KernelsNotBuilt(f"kernels could not be built (SALTUS_KERNELS=none runs them interpreted). {said}")
@@ -129,7 +129,7 @@ def build_here() -> bool:
 
 def _place() -> pathlib.Path | None:
     """Return the folder to build in: inside of a checkout that can be written, else in the cache."""
-    source = digest.PACKAGE.parent.parent / "pyproject.toml"
-    if source.is_file() and digest.PACKAGE.parent.name == "src" and os.access(digest.PACKAGE, os.W_OK):
-        return digest.PACKAGE / "kernels"
+    source = sources.PACKAGE.parent.parent / "pyproject.toml"
+    if source.is_file() and sources.PACKAGE.parent.name == "src" and os.access(sources.PACKAGE, os.W_OK):
+        return sources.PACKAGE / "kernels"
     return cache.entry(_key())

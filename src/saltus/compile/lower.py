@@ -18,7 +18,8 @@ import functools
 import importlib.util
 import math
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 # arguments of the units of a model, as types.py declares them; all of them give back a whole number
 UNIT_KINDS = {
@@ -69,7 +70,13 @@ class Signature:
 
     @property
     def is_unit(self) -> bool:
+        """Whether it has the convention of units: a status comes back, the result through a pointer."""
         return self.result == "I"
+
+    @property
+    def is_public(self) -> bool:
+        """Whether others than this module call it."""
+        return self.symbol.startswith("unit.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +128,7 @@ class _Module:
         units = {}
         for name in self._own:
             signature = self.signature(name)
-            if signature.symbol.startswith("unit."):
+            if signature is not None and signature.is_public:
                 units[name] = signature.symbol
         declared = [f"declare double @{name}({', '.join(['double'] * n)})\n" for name, n in self.intrinsics.items()]
         declared += [f"declare double @{name} #0\n" for name in sorted(self.library)]
@@ -138,10 +145,8 @@ class _Module:
         """Return how a function is called; its body is lowered when it is asked for the first time."""
         if name not in self._signatures and name in self._definitions:
             node = self._definitions[name]
-            is_own = name in self._own
-            made = self._signatures[name] = _declared(node, is_own)
-            is_public = made.symbol.startswith("unit.")
-            self._parts.append(_Function(self, node, made, is_public).text())
+            made = self._signatures[name] = _declared(node)
+            self._parts.append(_Function(self, node, made).text())
         return self._signatures.get(name)
 
 
@@ -161,8 +166,8 @@ def _source_of(module: str) -> tuple[dict[str, ast.FunctionDef], dict[str, float
     return functions, constants
 
 
-def _declared(node: ast.FunctionDef, is_own: bool) -> Signature:
-    """Return the signature that @unit(...) declares."""
+def _declared(node: ast.FunctionDef) -> Signature:
+    """Return the signature that @unit(...) declares; a function with the type of a unit is one of the model."""
     declared = node.decorator_list[0].args[0]
     if isinstance(declared, ast.Name):
         return Signature(f"unit.{node.name}", tuple(UNIT_KINDS[declared.id]), "I")
@@ -187,7 +192,7 @@ class _Function:
     per kind, which LLVM turns into values again.
     """
 
-    def __init__(self, module: _Module, node: ast.FunctionDef, signature: Signature, is_public: bool):
+    def __init__(self, module: _Module, node: ast.FunctionDef, signature: Signature):
         self.module, self.node, self.signature = module, node, signature
         self.lines: list[str] = []
         self.places: dict[str, str] = {}  # symbol on the stack -> type
@@ -195,11 +200,11 @@ class _Function:
         self.loaded: dict[tuple[str, str], str] = {}  # address and index -> what was read from there
         self.count, self.depth, self.block, self.is_open = 0, 0, "entry", True
         self.once = _assigned_once(node)
-        self._head(is_public)
+        self._head()
         for statement in node.body:
             self.statement(statement)
 
-    def _head(self, is_public: bool) -> None:
+    def _head(self) -> None:
         words = ["ptr %ret", "ptr %exc"] if self.signature.is_unit else []
         for argument, kind in zip(self.node.args.args, self.signature.arguments, strict=True):
             name = f"%{argument.arg}"
@@ -210,7 +215,7 @@ class _Function:
                 words.append(f"{WORDS.get(kind, 'ptr')} {name}")
                 self.names[argument.arg] = Value(kind, name)
         result = "i32" if self.signature.is_unit else WORDS[self.signature.result]
-        scope = "" if is_public else "internal "
+        scope = "" if self.signature.is_public else "internal "
         self.head = f"define {scope}{result} @{self.signature.symbol}({', '.join(words)}) {{\nentry:\n"
 
     def text(self) -> str:
@@ -567,7 +572,7 @@ class _Function:
         self.label(fine)
         return Value("I", self.new("load i64, ptr %result"))
 
-    _VALUES = {
+    _VALUES: ClassVar[dict[type, Callable]] = {
         ast.Constant: literal, ast.Name: name, ast.Subscript: subscript, ast.BinOp: binary, ast.UnaryOp: unary,
         ast.Compare: compare, ast.IfExp: conditional, ast.BoolOp: logical, ast.Call: call,
     }  # fmt: skip

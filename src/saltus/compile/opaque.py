@@ -44,9 +44,14 @@ class Opaque:
             callback.release(int(self.values[0]))
 
 
+def has_numba() -> bool:
+    """Return whether sources can be compiled."""
+    return importlib.util.find_spec("numba") is not None
+
+
 def make_opaque(function: Callable, arity: int, plain: Callable) -> Opaque:
     """Compile a function's source; when that fails, make a unit that calls `plain(t, q, v, out)` in Python."""
-    if importlib.util.find_spec("numba") is None:
+    if not has_numba():
         reason = "numba is not installed: pip install saltus[jit]"
     else:
         from saltus.compile.jit.opaque_source import Uncompilable, compile_source  # here, because numba loads slowly

@@ -98,6 +98,8 @@ def _plain(function, done):
     done[function] = plain
     for name in function.__code__.co_names:
         value = names.get(name)
-        if hasattr(value, "py_func"):
-            names[name] = _plain(value.py_func, done) if isinstance(value, Unit) else value.py_func
+        if isinstance(value, Unit):
+            names[name] = _plain(value.py_func, done)
+        elif value is not None and hasattr(value, "py_func"):
+            names[name] = value.py_func
     return plain

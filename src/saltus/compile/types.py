@@ -20,15 +20,10 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 
-from saltus.compile import kinds
 from saltus.compile.kinds import A, B, F, Handle, I, J, Pointer
+from saltus.compile.kinds import Record as Members  # Record is the named tuple of a step
 
 __all__ = ["A", "B", "F", "I", "J"]  # the letters of signatures, from here like the rest
-
-
-def _record(members, named_tuple) -> kinds.Record:
-    return kinds.Record(tuple(members), named_tuple)
-
 
 # ---- model functions: status = function(...)
 MASS = Pointer(I(F, A, A, A))  # t q par -> matrix in profile storage
@@ -46,7 +41,7 @@ RESET = Pointer(I(I, F, A, A, A))  # number of the event t q v par -> q and v in
 Model = namedtuple(
     "Model", "mass force jacobian gap kinematics curvature rate retract switch surface reset par constants layout"
 )
-MODEL_RECORD = _record(
+MODEL_RECORD = Members(
     [MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, SWITCH, SURFACE, RESET, A, A, J], Model
 )
 MODEL = Handle(MODEL_RECORD)
@@ -55,7 +50,7 @@ MODEL = Handle(MODEL_RECORD)
 # ---- one-step contact problem: u = W^T y + b with y = X P, laws between u and P block by block
 # blocks: (kind, first row, rows) per block; rows: (W begin, W end, X begin, X end) per row into W_col/W and X_col/X
 Contacts = namedtuple("Contacts", "nv blocks rows W_col W X_col X b mu")
-CONTACTS_RECORD = _record([I, J, J, J, A, J, A, A, A], Contacts)
+CONTACTS_RECORD = Members([I, J, J, J, A, J, A, A, A], Contacts)
 CONTACTS = Handle(CONTACTS_RECORD)
 
 LOCAL = Pointer(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solution of one block
@@ -68,66 +63,62 @@ RESIDUAL = Pointer(F(CONTACTS, CONE, A, A, A))  # P -> u, work; the scaled natur
 JOINTS = Pointer(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltus/reaction.py
 
 Solver = namedtuple("Solver", "solve local cone residual joints settings")
-SOLVER_RECORD = _record([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
+SOLVER_RECORD = Members([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
 SOLVER = Handle(SOLVER_RECORD)
 REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, A, J))  # see saltus/reaction.py
 DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, A, J))  # settings t q v P work iwork
 
 Reaction = namedtuple("Reaction", "solver react drift")
-REACTION_RECORD = _record([SOLVER_RECORD, REACT, DRIFT], Reaction)
+REACTION_RECORD = Members([SOLVER_RECORD, REACT, DRIFT], Reaction)
 REACTION = Handle(REACTION_RECORD)
 
 # ---- forces that are not unique (stages/split.py): x + N^T y holds the same contacts for every y. d directions N of n
 # numbers each, the last one lowers all normal forces. cones: (first place in x, rows, contact) per contact whose forces
 # N changes, with its mu; weight: what the square of a force counts
 Split = namedtuple("Split", "cones mu x weight N y gradient hessian step trial")
-SPLIT_RECORD = _record([J, A, A, A, A, A, A, A, A, A], Split)
+SPLIT_RECORD = Members([J, A, A, A, A, A, A, A, A, A], Split)
 SPLIT = Handle(SPLIT_RECORD)
 
 # ---- stepping
 State = namedtuple("State", "q v memory")
-STATE_RECORD = _record([A] * 3, State)
+STATE_RECORD = Members([A] * 3, State)
 STATE = Handle(STATE_RECORD)
 Record = namedtuple("Record", "header v_minus impulse dissipation events dense counters")
-RECORD_RECORD = _record([A, A, A, A, A, A, J], Record)
+RECORD_RECORD = Members([A, A, A, A, A, A, J], Record)
 RECORD = Handle(RECORD_RECORD)
 
 # the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
-INTERVAL = Pointer(
-    I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J)
-)  # stages/interval.py
+INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J))  # stages/interval.py
 SETTLE = Pointer(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
 Staged = namedtuple("Staged", "reaction interval settle")
-STAGED_RECORD = _record([REACTION_RECORD, INTERVAL, SETTLE], Staged)
+STAGED_RECORD = Members([REACTION_RECORD, INTERVAL, SETTLE], Staged)
 STAGED = Handle(STAGED_RECORD)
 # a part of a flight (stages/flight.py): model, staged, settings, task, t, h, frame, iwork, record
 PART = Pointer(I(MODEL, STAGED, A, I, F, F, A, J, RECORD))
 Plain = namedtuple("Plain", "solver react drift reaction staged phase depart find arrive")
-PLAIN_RECORD = _record(
-    [SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, STAGED_RECORD, PART, PART, PART, PART], Plain
-)
+PLAIN_RECORD = Members([SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, STAGED_RECORD, PART, PART, PART, PART], Plain)
 PLAIN = Handle(PLAIN_RECORD)
 
 Nodes = namedtuple("Nodes", "t q v ledger extra reactions")  # kept states, each part flat
-NODES_RECORD = _record([A] * 6, Nodes)
+NODES_RECORD = Members([A] * 6, Nodes)
 NODES = Handle(NODES_RECORD)
 Scheme = namedtuple("Scheme", "step inner settings")
 Control = namedtuple("Control", "decide settings memory")
 DECIDE = Pointer(I(A, A, F, F, A, A))  # settings header t h memory -> decision
-CONTROL = _record([DECIDE, A, A], Control)
+CONTROL = Members([DECIDE, A, A], Control)
 
 
 @functools.cache
-def scheme_record(depth: int) -> kinds.Record:
+def schemeMembers(depth: int) -> Members:
     """Return the record type of a scheme that wraps `depth` others (a pointer type cannot contain itself)."""
-    inner = PLAIN_RECORD if depth == 0 else scheme_record(depth - 1)
-    return _record([step_type(depth), inner, A], Scheme)
+    inner = PLAIN_RECORD if depth == 0 else schemeMembers(depth - 1)
+    return Members([step_type(depth), inner, A], Scheme)
 
 
 @functools.cache
 def scheme_handle(depth: int) -> Handle:
     """Return the handle type of such a record."""
-    return Handle(scheme_record(depth))
+    return Handle(schemeMembers(depth))
 
 
 @functools.cache

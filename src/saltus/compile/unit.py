@@ -19,11 +19,15 @@ from saltus.compile.kinds import Array, F, Handle, Kind, Pointer, Record, Signat
 
 _C = {"d": ctypes.c_double, "q": ctypes.c_int64, "p": ctypes.c_void_p}
 _FLOAT, _INTEGER = np.dtype(np.float64), np.dtype(np.int64)
+_BYTE = ctypes.c_char
 _others = itertools.count()
 
 
 class Unit:
     """A kernel."""
+
+    __name__: str
+    __qualname__: str
 
     def __init__(self, function, signatures: tuple, *, small: bool, nogil: bool, allocates: bool):
         functools.update_wrapper(self, function)
@@ -123,11 +127,7 @@ def _bits(word: int | float) -> int:
 def _append(kind: Kind, value: Any, words: list) -> Any:
     """Append the words of a value; what is returned must live as long as they are used."""
     if type(kind) is Array:
-        if type(value) is not np.ndarray or value.dtype != (_FLOAT if kind.dtype is F else _INTEGER):
-            raise TypeError(f"a kernel takes arrays of {kind.dtype.leaves}, not {type(value).__name__} {value!r:.60}")
-        if not value.flags.c_contiguous or value.ndim != kind.ndim:
-            raise TypeError(f"a kernel takes C-contiguous arrays of {kind.ndim} dimensions, not {value!r:.60}")
-        words.append(value.__array_interface__["data"][0])
+        words.append(_place(kind, value))
         words.extend(value.shape)
         return value
     if type(kind) is Pointer:
@@ -141,3 +141,17 @@ def _append(kind: Kind, value: Any, words: list) -> Any:
         return pinned
     words.append(float(value) if kind is F else int(value))
     return None
+
+
+def _place(kind: Array, value: Any) -> int:
+    """Return where the numbers of an array lie; it must be one that kernels can read."""
+    if type(value) is not np.ndarray or value.dtype != (_FLOAT if kind.dtype is F else _INTEGER):
+        raise TypeError(f"a kernel takes arrays of {kind.dtype.leaves}, not {type(value).__name__} {value!r:.60}")
+    if value.ndim != kind.ndim:
+        raise TypeError(f"a kernel takes arrays of {kind.ndim} dimensions, not of {value.ndim}")
+    try:
+        return ctypes.addressof(_BYTE.from_buffer(value))  # five times faster than asking the array
+    except (TypeError, ValueError):  # empty, read-only or not contiguous
+        if not value.flags.c_contiguous:
+            raise TypeError(f"a kernel takes C-contiguous arrays, not one with strides {value.strides}") from None
+        return value.ctypes.data

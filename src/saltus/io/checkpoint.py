@@ -15,6 +15,7 @@ import numpy as np
 from saltus.errors import FileFormatError, FunctionError, SettingError
 from saltus.io import words
 from saltus.io.format import Content, Variable, check_place, read, version, write
+from saltus.io.settings import listed
 from saltus.io.words import taken
 from saltus.march import KEEP_EVENTS, KEEP_TIMES
 from saltus.problem import Problem
@@ -94,6 +95,7 @@ def _problem(about: dict[str, Any]) -> dict[str, Any]:
         "t_span": list(taken(given, "t_span", words.row(words.finite, words.finite))),
         **{name: taken(given, name, words.many(words.finite)) for name in ("q0", "v0")},
         "events": taken(given, "events", words.many(words.text), []),
+        "values": taken(given, "values", words.table(words.numbers), {}),
     }
     if not made["t_span"][0] < made["t_span"][1]:
         raise ValueError(f"t_span is {made['t_span']}, which does not run forward")
@@ -164,6 +166,7 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
         "q0": problem.q0.tolist(),
         "v0": problem.v0.tolist(),
         "events": list(model.event_names),
+        "values": listed(model.values),
     }
 
 

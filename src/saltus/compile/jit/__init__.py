@@ -1,8 +1,8 @@
 """What talks to numba: the only folder that imports it. Nothing here is needed to run what was built before.
 
-numba is used as a front end: Python source -> typed -> LLVM IR. Its dispatchers, its disk cache, its wrappers for Python
-and its run time are not used (but for users' functions that cannot be traced, see store.py). numba has no public name
-for that, so these private ones are in use; the build requirements of pyproject.toml pin their versions.
+numba is used as a front end: Python source -> typed -> LLVM IR. Its dispatchers, its disk cache, its wrappers for
+Python and its run time are not used (but for users' functions that cannot be traced: opaque_source.py, whole.py and
+store.py). numba has no public name for that, so these private ones are in use; pyproject.toml says for which versions.
 
 | name | where | what would replace it |
 |---|---|---|

@@ -9,8 +9,8 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, errors
-from numba.core.typeconv import Conversion
 from numba.core.imputils import lower_constant
+from numba.core.typeconv import Conversion
 from numba.extending import lower_builtin, lower_cast, models, register_model, typeof_impl
 
 from saltus.compile.unit import Unit
@@ -69,7 +69,9 @@ class UnitType(types.Callable, types.Opaque):
         return [tuple(s.args) for s in self.signatures].index(tuple(signature.args))
 
     def can_convert_to(self, typingctx, other):
-        if isinstance(other, PointerType) and any(tuple(s.args) == tuple(other.signature.args) for s in self.signatures):
+        if isinstance(other, PointerType) and any(
+            tuple(s.args) == tuple(other.signature.args) for s in self.signatures
+        ):
             return Conversion.safe
         return None
 
