@@ -111,6 +111,7 @@ def joined_reset(reset: Callable, name: str, t: float, q: np.ndarray, v: np.ndar
         q_new, v_new = reset(t, q, v)
         return np.concatenate((np.asarray(q_new), np.asarray(v_new)))
 
+    joined.__wrapped__ = reset  # messages name the user's own
     return joined
 
 

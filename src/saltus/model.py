@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from saltus import layout as lay
+from saltus.compare import Comparison
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
@@ -31,6 +32,7 @@ from saltus.compile.trace import (
     IMPORTS,
     Expr,
     Trace,
+    Unrepeatable,
     Untraceable,
     depends_on,
     differentiate,
@@ -43,9 +45,10 @@ from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset, no_reset, no_surface, no_switch
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
+from saltus.marks import Unmarked, mark_of
 from saltus.profile import Profile
 from saltus.system import System
-from saltus.user_function import Unmarked, UserFunction, mark_of
+from saltus.user_function import UserFunction
 
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
@@ -106,6 +109,8 @@ class CompiledModel:
         Tolerances within which the start, for which the model was compiled, is known to be right.
     inertia
         Masses and rows of that start once somebody asked for them (stages/promise.py).
+    comparison
+        What its units are held against, once more after its first run.
     """
 
     system: System
@@ -120,6 +125,7 @@ class CompiledModel:
     opaque_names: tuple[str, ...] = ()
     checked: set[float] = dataclasses.field(default_factory=set)
     inertia: Any = None
+    comparison: Comparison = dataclasses.field(default_factory=Comparison)
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -315,6 +321,8 @@ class _Builder:
                 if function.name.split(" ")[0] in ("gap", "slip", "W", "constraint", "q_dot"):
                     self.geometry += list(made.flat)
             return made
+        except Unrepeatable as error:
+            raise FunctionError(f"{function.name} does not depend on its arguments alone: {error}") from error
         except (Untraceable, FunctionError) as error:
             return self.make_opaque(function, str(error))
 
@@ -403,10 +411,12 @@ class _Builder:
             tables,
             switches,
             tuple(self.opaque_names),
+            comparison=Comparison.of(text, self.functions, K, C),
         )
         for made in self.opaque:
             if made.interpreted:
                 weakref.finalize(model, opaque.release, int(made.values[0]))
+        model.comparison.at_start(model)
         return model
 
     def nature(self, events: list[Expr | _OpaqueUse]) -> int:
