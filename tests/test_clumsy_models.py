@@ -557,6 +557,16 @@ def assertion_that_holds():
 
 
 @right
+def exit_that_never_comes():
+    def f(t, q, v):
+        if q[0] < -1e6:
+            sys.exit("it fell")
+        return -q
+
+    return f
+
+
+@right
 def nested_functions_and_nonlocal():
     def f(t, q, v):
         total = 0.0
@@ -778,6 +788,16 @@ def variable_that_is_not_set():
 def assertion_that_fails():
     def f(t, q, v):
         assert t < 0.5, "too late"
+        return -q
+
+    return f
+
+
+@refused(r"f raised SystemExit: it is late at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def exit_later():
+    def f(t, q, v):
+        if t > 0.5:
+            sys.exit("it is late")
         return -q
 
     return f

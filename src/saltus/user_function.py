@@ -92,7 +92,7 @@ class UserFunction:
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
         try:
             result = self.function(*self.arguments(float(t), q, v))
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a program must not end where a function is only looked at
             raise FunctionError(
                 f"{self.name} raised {type(error).__name__}: {error} {at(t, q, v)} {_line_of(error, self.function)}"
             ) from error
@@ -155,7 +155,7 @@ def _written(function: Callable) -> Callable:
             return function
 
 
-def _line_of(error: Exception, function: Callable) -> str:
+def _line_of(error: BaseException, function: Callable) -> str:
     """Return the line of the user's that raised: the last one in the file of the function, else where that begins."""
     code = getattr(_written(function), "__code__", None)
     frames = (

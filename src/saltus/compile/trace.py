@@ -57,7 +57,7 @@ class Trace(Graph):
             return self.paths.run(lambda: run(self._stand_ins), lambda: run(StandIns(self)))
         except Untraceable as error:
             raise type(error)(f"{_name(function)}: {error}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise Untraceable(f"{_name(function)}: {type(error).__name__} while tracing: {error}") from error
         finally:
             self.paths = around
