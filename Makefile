@@ -38,8 +38,9 @@ format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
 bench: $(VENV)/.stamp-test      ## run the benchmarks
 	$(BIN)/python bench/run.py
 
-long: $(VENV)/.stamp-test       ## full counts of bench/truth and bench/hostile, tables in their RESULTS.md
+long: $(VENV)/.stamp-test       ## full counts of bench/truth and bench/hostile, with their tables
 	$(BIN)/python bench/hostile/files.py
+	$(BIN)/python bench/hostile/accidents.py
 	$(BIN)/python bench/truth/run.py
 
 clean:          ## remove the environment, caches and demo pictures

@@ -784,6 +784,22 @@ def variable_that_is_not_set():
     return f
 
 
+@refused(r"f raised UnboundLocalError.* at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def variable_that_is_not_set_for_a_moment():
+    def f(t, q, v):
+        n = int(1000 * t)
+        if n != 501:
+            force = -1.0
+        return np.array([force, 0.0])
+
+    return f
+
+
+@refused(r"f raised ValueError: math domain error at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def domain_left_in_a_condition():
+    return lambda t, q, v: -q if math.sqrt(0.5 - t) > 0.1 else q
+
+
 @refused(r"f raised AssertionError: too late.* at t = 0\.\d+.*test_clumsy_models.py:\d+")
 def assertion_that_fails():
     def f(t, q, v):

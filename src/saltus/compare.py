@@ -35,6 +35,7 @@ SMALL = 1e-12  # relative to the largest value of all: an entry that only roundi
 SYMMETRIC = 1e-10  # relative asymmetry of M up to which it is rounding
 DISTANCES = (1e-3, 0.1, 1.0)  # of the states beside the start, relative to its size or 1
 MOST_STATES = 12  # of a run that are looked at
+MORE_STATES = 100  # of every run where a function was compiled from its source, which is not Python everywhere
 
 
 class State(NamedTuple):
@@ -90,11 +91,16 @@ class Comparison:
         self._compare(model, [start, *(_moved(start, distance, k) for k, distance in enumerate(DISTANCES))], False)
         self.done.add("start")
 
+    def looked_along(self, model: CompiledModel) -> bool:
+        """Return whether runs of this model need not be looked at any more."""
+        return "run" in self.done and not model.opaque_names
+
     def along(self, model: CompiledModel, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Do the same at some states of a finished run."""
-        if "run" in self.done:
+        if self.looked_along(model):
             return
-        places = np.unique(np.linspace(0, len(t) - 1, MOST_STATES).round().astype(int))
+        most = MORE_STATES if model.opaque_names else MOST_STATES
+        places = np.unique(np.linspace(0, len(t) - 1, most).round().astype(int))
         self._compare(model, [State(float(t[k]), q[k].copy(), v[k].copy()) for k in places], True)
         self.done.add("run")
 
@@ -108,8 +114,8 @@ class Comparison:
             for which in sorted({part.which for part in parts.values()}):
                 names = [name for name in parts if parts[name].which == which]
                 for k, state in enumerate(states):
-                    failing = [name for name in names if not isinstance(values[name][k], np.ndarray)]
-                    if failing and not (visited and set(failing) <= set(model.opaque_names)):
+                    failing = [values[name][k] for name in names if isinstance(values[name][k], FunctionError)]
+                    if failing and not (visited and all(map(_counts, failing))):
                         continue  # arguments that Python has no value for
                     written = _written(model, which, state)
                     if written is None:
@@ -267,10 +273,15 @@ def _written(model: CompiledModel, which: int, state: State) -> np.ndarray | Non
     return out if status == 0 else None
 
 
+def _counts(error: FunctionError) -> bool:
+    """Whether it matters that a function fails where a run came by: an overflow may be the infinity that was meant."""
+    return not isinstance(error.__cause__, ArithmeticError)
+
+
 def _check_failing(error: FunctionError, unit: np.ndarray) -> None:
     """Raise the error of a function that has no value where what was compiled of it has one."""
     if np.all(np.isfinite(unit)):
-        raise FunctionError(f"{error}; compiled from its source it gives {unit} there") from error
+        raise FunctionError(f"{error}; what was made of it gives {unit} there, and the run went on") from error
 
 
 def _parts(model: CompiledModel) -> dict[str, _Part]:

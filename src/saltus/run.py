@@ -420,7 +420,7 @@ class Run:
 
     def _difference(self) -> FunctionError | None:
         """Return where the run's own states show that a function is not what was compiled of it (compare.py)."""
-        if "run" in self.model.comparison.done or self.status is Status.INTERRUPTED:
+        if self.model.comparison.looked_along(self.model) or self.status is Status.INTERRUPTED:
             return None
         nodes = self.tables.kept(self.tally)
         try:

@@ -20,11 +20,12 @@ from numba import objmode
 from saltus.compile import seam
 from saltus.compile.modules import module_from
 from saltus.compile.seam import as_array, unit
-from saltus.compile.surprises import catches, same_code
+from saltus.compile.surprises import catches, same_code, unset
 from saltus.compile.types import A, F, I
 
 # copies: what a function changes in its arguments is its own business
 ARGUMENTS = {0: "copied(q), copied(v)", 1: "copied(q)", 2: "t, copied(q)", 3: "t, copied(q), copied(v)"}
+NAN = "1e400 - 1e400"  # without a name that the function may use otherwise
 COMPILED = frozenset({"numpy", "math"})  # modules whose attributes nobody changes
 ADAPTER = """
 @unit(FORCE, allocates=True)
@@ -172,6 +173,8 @@ class _Writer:
                 renames[key] = self._done[value]
             else:
                 raise Uncompilable(f"it uses {key}, a {type(value).__name__}")
+        for key in unset(function.__code__):  # a NaN ends the run, and then the function itself is asked
+            literals.append(ast.parse(f"{key} = {NAN}").body[0])
         node = _Rename(renames).visit(node)
         node.args.args.extend(ast.arg(arg=key) for key in extra)
         node.body = [*literals, *node.body]
