@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
 KINDS = np.array(KIND_NAMES)
-OFF_CONE = 1e-2  # of the largest friction: what polynomials between nodes may add to it
 ROOM = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
 Side = Literal["+", "-"]
 
@@ -435,23 +434,28 @@ class Solution:
         """Return the contact force r(t) of lasting contacts, one column per contact row [N].
 
         It is the force that the scheme describes, and its average over the step around t when it describes none.
-        `side` chooses the step at a grid point. Between the nodes of a step forces are polynomials: friction that
-        leaves its cone by less than a hundredth is put onto it.
+        `side` chooses the step at a grid point. Schemes that locate events describe forces by polynomials, which may
+        leave the contact law between their nodes: there the nearest admissible force is returned, which is nearer to
+        the true one as well. By how much the polynomials leave the law is `admissibility`.
         """
         made = self._force_at(self._places(t, side))[:, : len(self.rows)].copy()
-        self._put_on_cones(made)
+        if getattr(self.scheme, "locates_events", False):
+            self._put_on_cones(made)
         return made[0] if np.ndim(t) == 0 else made
 
     def _put_on_cones(self, r: np.ndarray) -> None:
-        """Shorten friction that exceeds mu r_N by as little as polynomials may err."""
+        """Raise normal forces to zero, then shorten friction to mu r_N.
+
+        True forces lie in these sets, which are convex: no step of this leads away from them.
+        """
         first, groups = 0, itertools.groupby(self.rows, lambda row: row[0])
         for contact, (_, group) in zip(self.system.contacts, groups, strict=True):
             count = len(list(group))
-            if count > 1:
-                normal, friction = r[:, first], r[:, first + 1 : first + count]
-                size, cone = np.linalg.norm(friction, axis=1), contact.mu * normal
-                outside = (size > cone) & (size <= (1.0 + OFF_CONE) * cone)
-                friction[outside] *= (cone[outside] / size[outside])[:, None]
+            normal, friction = r[:, first], r[:, first + 1 : first + count]
+            np.maximum(normal, 0.0, out=normal)
+            size, cone = np.linalg.norm(friction, axis=1), contact.mu * normal
+            outside = size > cone
+            friction[outside] *= (cone[outside] / size[outside])[:, None]
             first += count
 
     def joint_force_at(self, t, side: Side = "+") -> np.ndarray:

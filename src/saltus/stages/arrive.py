@@ -236,7 +236,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         candidate[which] = BREAKING
         break_direction(layout, which, vec(R, (n - 1) * nr, nr), direction)
     if kind == LOST:
-        status = look_ahead(model, staged, settings, t_end, marks[frames.AHEAD], frame, iwork, record)
+        status = look_ahead(model, staged, settings, t_end, frame, iwork, record)
         if status != 0:
             return status
     if kind == CROSSES:

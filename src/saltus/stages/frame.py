@@ -47,9 +47,9 @@ POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
 # ---- marks: numbers that the parts hand to each other
 (
     NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
-    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED, AHEAD, SHARPER,
-    UNRESOLVED, SWITCHED, MARK_COUNT,
-) = range(28)  # fmt: skip
+    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED, AHEAD, FARTHEST_AHEAD,
+    SHARPER, UNRESOLVED, SWITCHED, MARK_COUNT,
+) = range(29)  # fmt: skip
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/transition.py
 
 # ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event, how many flights

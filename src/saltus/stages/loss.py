@@ -26,7 +26,8 @@ STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE
 CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more to spare need no closer look
 ADMITTED = 1e-9  # of the same: what polynomials may lack before they count as unresolved
 BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
-FARTHEST_AHEAD = 0.5  # of the way to the place where the loss was seen
+MOST_AHEAD = 0.5  # of the way to the place where the loss was seen
+FARTHER = 10.0  # from one time at which the law is asked to the next, while it still holds what is lost
 REFINEMENTS = 60  # of its place
 GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place between two samples
 NARROW = 1e-14  # of the flight: width of the place at the end
@@ -145,7 +146,7 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
     below = margin_at(model, settings, c, t, h, low, frame, iwork, record)
     above = margin_at(model, settings, c, t, h, high, frame, iwork, record)
     if not below >= 0.0:  # it is lost where the flight begins
-        marks[frames.AHEAD] = FARTHEST_AHEAD * larger(high - low, c[1] - c[0]) * h
+        marks[frames.AHEAD] = marks[frames.FARTHEST_AHEAD] = MOST_AHEAD * larger(high - low, c[1] - c[0]) * h
         return low
     seen, depth, side = high, -above, 0
     for k in range(REFINEMENTS):
@@ -166,55 +167,74 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
             below = 0.5 * below if side == -1 else below
             high, above, side = s, margin, -1
     way = larger(seen - high, NARROW)
-    marks[frames.AHEAD] = smaller(BEYOND / larger(depth, 1e-300), FARTHEST_AHEAD) * way * h
+    marks[frames.AHEAD] = smaller(BEYOND / larger(depth, 1e-300), MOST_AHEAD) * way * h
+    marks[frames.FARTHEST_AHEAD] = MOST_AHEAD * way * h
     return high
 
 
-@unit(I(MODEL, STAGED, A, F, F, A, J, RECORD))
-def look_ahead(model, staged, settings, t, time, frame, iwork, record):
+@unit(I(MODEL, STAGED, A, F, A, J, RECORD))
+def look_ahead(model, staged, settings, t, frame, iwork, record):
     """Decide the index set of the held contacts as it is a short time later, when it is clear what has let go.
 
-    At the very end of what the laws admit their solution is a border case of several index sets.
+    At the very end of what the laws admit their solution is a border case of several index sets. Where a body is lifted
+    off, the forces before reactions vanish there too, and what is clear later is rounding for some time: as long as
+    nothing has changed the law is asked again farther ahead.
     """
-    layout = model.layout
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    q, v, q_ahead, v_ahead = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
+    layout, marks = model.layout, part(settings, frame, frames.MARKS)
+    nv, nc = layout[NV], layout[NC]
+    inner, q, v = (
+        part(settings, frame, frames.INNER),
         part(settings, frame, frames.Q_SHIFTED),
         part(settings, frame, frames.V_TRY),
     )
-    a, mean, inner = (
-        part(settings, frame, frames.A_LAST),
-        part(settings, frame, frames.MOVED),
-        part(settings, frame, frames.INNER),
-    )
-    index, held, candidate = (
+    index, before, held, candidate = (
         ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_BEFORE * nc, nc),
         ivec(iwork, frames.I_AHEAD * nc, nc),
         ivec(iwork, frames.I_CANDIDATE * nc, nc),
     )
     at = whole(settings[HOLD_AT])
     room = vec(inner, at, inner.shape[0] - at)
     at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    for i in range(nv):
-        mean[i], v_ahead[i] = v[i] + 0.5 * time * a[i], v[i] + time * a[i]
-    model.rate(q, mean, model.par, q_ahead)
-    for i in range(nq):
-        q_ahead[i] = q[i] + time * q_ahead[i]
-    model.retract(q_ahead, model.par)
-    for k in range(nc):
-        held[k] = CANDIDATE if index[k] == SLIP or index[k] == STICK else 0
-    status = decide(
-        model, staged.reaction, t + time, q_ahead, v_ahead, held, settings[REST], index,
-        remembered(settings, frame, frames.DIRECTION), part(settings, frame, frames.A_TRY),
-        part(settings, frame, frames.CORRECTED), part(settings, frame, frames.INFO), room,
-        ivec(iwork, at, iwork.shape[0] - at), record,
-    )  # fmt: skip
+    time, status, same = marks[frames.AHEAD], 0, True
+    while same:
+        go_ahead(model, settings, time, frame)
+        for k in range(nc):
+            held[k] = CANDIDATE if before[k] == SLIP or before[k] == STICK else 0
+        status = decide(
+            model, staged.reaction, t + time, q, v, held, settings[REST], index,
+            remembered(settings, frame, frames.DIRECTION), part(settings, frame, frames.A_TRY),
+            part(settings, frame, frames.CORRECTED), part(settings, frame, frames.INFO), room,
+            ivec(iwork, at, iwork.shape[0] - at), record,
+        )  # fmt: skip
+        same = status == 0 and time < marks[frames.FARTHEST_AHEAD]
+        for k in range(nc):
+            same = same and index[k] == before[k]
+        time = smaller(FARTHER * time, marks[frames.FARTHEST_AHEAD])
     if status == STALLED or status == UNSOLVABLE:
         for k in range(nc):
-            index[k] = iwork[frames.I_BEFORE * nc + k]
+            index[k] = before[k]
         return 0
     for k in range(nc):
         candidate[k] = DECIDED if held[k] != 0 else candidate[k]
     return status
+
+
+@unit(I(MODEL, A, F, A))
+def go_ahead(model, settings, time, frame):
+    """Write the state a short time behind the end of a flight, with its acceleration."""
+    layout = model.layout
+    q, v, q_ahead, v_ahead = (
+        part(settings, frame, frames.Q_END),
+        part(settings, frame, frames.V_END),
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.V_TRY),
+    )
+    a, mean = part(settings, frame, frames.A_LAST), part(settings, frame, frames.MOVED)
+    for i in range(layout[NV]):
+        mean[i], v_ahead[i] = v[i] + 0.5 * time * a[i], v[i] + time * a[i]
+    model.rate(q, mean, model.par, q_ahead)
+    for i in range(layout[NQ]):
+        q_ahead[i] = q[i] + time * q_ahead[i]
+    model.retract(q_ahead, model.par)
+    return 0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
+from math import sqrt
 
 import numpy as np
 
-from saltus.compile.seam import ivec, unit, vec, whole
-from saltus.compile.types import MODEL, PART, A, F, I
+from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.events.index_set import SLIP
 from saltus.events.scan import SAMPLES
-from saltus.layout import NC, NQ, NR, NV
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR, NV, NW, NX, SIZE
+from saltus.profile import factor, solve_row
+from saltus.reaction import row_add, row_dot
 from saltus.record import DEGREE, ERROR
 from saltus.stages import frame as frames
 from saltus.stages.frame import FILL, FOUND, PHASE_AT, TRY, part, remembered
@@ -22,6 +26,7 @@ from saltus.stages.tableau import packed, tableau
 # the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin, whether it
 # estimates its error
 TABLE, SAMPLED, METHOD, STAGED_AT, ESTIMATES, PHASE_HEAD = range(6)
+STABLE = 2.0  # (step size) (rate at which friction turns a slip): up to there explicit methods are stable
 
 
 @functools.cache
@@ -61,6 +66,10 @@ def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
         remembered(settings, frame, frames.R_BEGIN),
         remembered(settings, frame, frames.POWERS_BEGIN),
     )
+    if task == TRY:
+        h = smaller(h, STABLE / larger(turning_rate(model, t, q_0, v_0, index, direction, r_0, room), 1e-300))
+        marks = part(settings, frame, frames.MARKS)
+        marks[frames.LIMIT] = smaller(marks[frames.LIMIT], h)
     begin, end = (step, total) if task == FILL else (0, step)
     status = stages_of_step(
         model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, iroom, record
@@ -83,6 +92,45 @@ def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
                 )  # fmt: skip
         return 0
     return fill_nodes(model, settings, pair, h, stages, frame)
+
+
+@unit(F(MODEL, F, A, A, J, A, A, A))
+def turning_rate(model, t, q, v, index, direction, r, work):
+    """Return a bound of the rate at which friction in space turns slips into their direction [1/s].
+
+    Friction mu r_N against a slip u pulls what is across to it back at the rate mu r_N (W_T^T M^-1 W_T) / |u|: right
+    behind the beginning of a slip, and right before its end, the equations of motion are as stiff as that, although
+    the motion itself is smooth. What goes straight on (stages/depart.py) does not turn.
+    """
+    layout = model.layout
+    nv, nc, nr, size, nw, nx = layout[NV], layout[NC], layout[NR], layout[SIZE], layout[NW], layout[NX]
+    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
+    at = 1 + size + nw + nx
+    moved, column, u = vec(work, at, nv), vec(work, at + nv, nv), vec(work, at + 2 * nv, nr)
+    total, known = 0.0, False
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == 1.0:
+            continue
+        if not known:
+            if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+                model.mass(t, q, model.par, lu)
+                if factor(layout, lu) != 0:
+                    return 0.0  # the stages will say so
+                work[0] = 1.0
+            model.kinematics(t, q, model.par, W, u)
+            known = True
+        speed, moves = 0.0, 0.0
+        for i in range(row + 1, end):
+            speed += (row_dot(layout, W, i, v) + u[i]) ** 2
+            solve_row(layout, lu, W, i, X, column)
+            for k in range(nv):
+                moved[k] = 0.0
+            row_add(layout, X, i, 1.0, moved)
+            moves = larger(moves, row_dot(layout, W, i, moved))
+        friction = model.constants[LAW_FLOATS * c + 1] * larger(r[row], 0.0)
+        total += friction * moves / larger(sqrt(speed), 1e-300)
+    return total
 
 
 @unit(I(MODEL, A, A, F, A, A))

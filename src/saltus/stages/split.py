@@ -24,6 +24,7 @@ from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR
 RELAXED = 1e-10  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
 BARRIER = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
 INVOLVED = 1e-8  # component of a scaled unit direction: forces with less are unique
+SHORT = 1e-2  # of the squares of the forces, beside the first pull: forces with the largest margin may be endless
 STEEPER = 12.0  # factor by which the pull towards larger margins grows from one centre to the next
 SHARPEST = 1e-13  # of the load: how sharply the largest margin is found
 CENTRED = 1e-9  # square of Newton's decrement, over the barrier, at which one more step ends a search
@@ -199,7 +200,7 @@ def centre(split, d, share, pull, barrier, until):
             return 1
         for i in range(n):
             x[i] = trial[i]
-        if until == 1 and split.y[d - 1] > 0.0:
+        if until == 1 and least_slack(split, x) > split.y[d - 1] * split.N[(d - 1) * n + split.cones[0]]:
             return 2
         if last:
             return 1
@@ -211,7 +212,8 @@ def centre(split, d, share, pull, barrier, until):
 def largest_margin(split, d, load):
     """Move the forces to where all laws admit them if that can be done; return the margin [N], negative if not.
 
-    The last direction lowers all normal forces by the load; it is followed as far as the laws let it go.
+    The last direction lowers all normal forces by the load; it is followed as far as the laws let it go. In a rough
+    slot that is without end, as long as the forces grow: short ones are preferred by a little.
     """
     n, least, parameter = split.x.shape[0], least_slack(split, split.x), 0.0
     for cone in range(split.mu.shape[0]):
@@ -222,15 +224,18 @@ def largest_margin(split, d, load):
         split.x[i] += start * split.N[(d - 1) * n + i]
     pull = 1.0
     while True:
-        found = centre(split, d, 0.0, pull, 1.0, 1)
-        margin, room = split.y[d - 1], parameter / pull
+        found = centre(split, d, SHORT, pull, 1.0, 1)
+        margin, squares = split.y[d - 1], 0.0
+        for i in range(n):
+            squares += split.weight[i] * split.x[i] * split.x[i]
+        room = (parameter + SHORT * squares) / pull
         sure = margin + room < 0.0 and room < 1e-3 * abs(margin)
         if found == 2 or sure or room < SHARPEST:
             break
         pull *= STEEPER
     for i in range(n):
         split.x[i] -= split.y[d - 1] * split.N[(d - 1) * n + i]
-    return split.y[d - 1] * load
+    return larger(split.y[d - 1] * load, least_slack(split, split.x))
 
 
 @unit(F(MODEL, J, I, I, A, A, A, F, J, A, J))

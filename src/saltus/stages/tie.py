@@ -2,8 +2,9 @@
 
 The motion is discontinuous in its data there: whatever is taken, a little more or less rotation would lead elsewhere.
 What strikes at the same time is one impact of all its contacts. A contact that is still open by less than the run can
-resolve is compared too, and strikes on its own afterwards; but where it is open by far less and approaches as fast as
-the one that strikes, both are corners of a face that lands flat, parted by rounding, and it takes part in the impact.
+resolve is compared too, and strikes on its own afterwards. It takes part in the impact where it is open by rounding of
+its coordinates and of the clock alone, or where it is open by far less than the run can resolve and approaches as fast
+as the one that strikes: then both are corners of a face that lands flat.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from saltus.stages.interval import HOLD_AT, LARGEST, REST
 RESOLVED = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
 FACE = 1e-3  # of the same: corners of a face that are parted by less land together
 FLAT = 1e-3  # of the speed of the contact that strikes: corners of a face that lands flat differ by less
+ROUNDED = 64 * 2.2e-16  # of the coordinates, and of the way that a contact makes in the time on the clock
 SAME = 1e-9  # of the jump of the velocity: outcomes that differ by less are the same but for rounding
 MOST_COMPARED = 8  # contacts that are tried as the first one; each takes several contact problems
 MOST_TURNS = 8  # impacts in turn until nothing approaches any more
@@ -119,7 +121,8 @@ def find_ties(model, reaction, settings, t, h, frame, iwork, record):
         row = layout[layout[CONTACT_ROW] + k]
         u[row] += row_dot(layout, W, row, v)
         flat = abs(u[row] + fastest) <= FLAT * fastest and g[k] <= FACE * resolution
-        if mark[k] == NEAR + TIED and flat:
+        rounded = g[k] <= ROUNDED * (length + abs(u[row]) * (abs(t) + h))
+        if mark[k] == NEAR + TIED and (flat or rounded):
             closed[k] = 1
     return ties
 
