@@ -11,6 +11,7 @@ from rich.table import Table
 BENCHMARKS = (
     "ball_against_siconos",
     "waiting",
+    "model_compile",
     "memory",
     "tdg",
     "event_speed",

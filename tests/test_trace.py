@@ -647,7 +647,8 @@ def test_compiled_text_gives_the_bits_of_the_interpreted_one():
     exprs = np.append(exprs, gradient(np.sum(exprs), q))
     body = text_of(exprs)
     namespace = {"njit": numba.njit(error_model="numpy")}
-    exec(f"{IMPORTS}@njit\n{HELPERS['piecewise'][0]}@njit\ndef run(q, par, out):\n{body}", namespace)  # noqa: S102
+    helpers = "".join(f"@njit\n{HELPERS[name][0]}" for name in ("hypot", "piecewise"))
+    exec(f"{IMPORTS}{helpers}@njit\ndef run(q, par, out):\n{body}", namespace)  # noqa: S102
     for at in (Q[:3], np.array([-0.4, 0.2, -0.3])):
         out = np.full(exprs.size, np.nan)
         namespace["run"](at, np.array(trace.constants), out)

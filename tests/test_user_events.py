@@ -10,7 +10,7 @@ import pytest
 
 import saltus as sl
 from saltus import layout as lay
-from saltus.compile.seam import exposed, unit, vec
+from saltus.compile.seam import unit, vec
 from saltus.compile.types import DECIDE, STATE, A, F, I, step_type
 from saltus.contact import Direct
 from saltus.control import Fixed
@@ -268,7 +268,7 @@ def model():
 def test_compiled_events_are_the_functions_of_the_user(model, seed):
     t, *state = np.random.default_rng(seed).normal(size=5)
     q, v = np.split(np.array(state), 2)
-    for units in (model.units._replace(switch=exposed(model.units.switch)), model.interpreted()):
+    for units in (model.units, model.interpreted()):
         values = np.full(len(UNITS), np.nan)
         assert units.switch(t, q.copy(), v.copy(), model.units.par, values) == 0
         wanted = [np.sin(q[0]) - 0.3 * q[1], q[1] - t**2, untraceable(t, q, v), v @ v - q @ v]
@@ -280,7 +280,7 @@ def test_a_compiled_reset_replaces_the_state_by_that_of_its_own_event(model, num
     t, q, v = 0.7, np.array([0.9, -1.6]), np.array([0.3, 2.2])
     event = UNITS[number]
     wanted = (q, v) if event.reset is None else event.reset(t, q, v)
-    for units in (model.units._replace(reset=exposed(model.units.reset)), model.interpreted()):
+    for units in (model.units, model.interpreted()):
         q_new, v_new = q.copy(), v.copy()
         assert units.reset(number, t, q_new, v_new, model.units.par) == 0
         np.testing.assert_allclose(q_new, wanted[0], rtol=ROUNDING)
@@ -298,8 +298,8 @@ def test_a_model_without_events_has_empty_units():
     units = compile_model(BALL, 0.0, np.ones(1), np.zeros(1)).units
     assert units.layout[lay.NE] == 0
     q, v = np.array([1.5]), np.array([-2.0])
-    assert exposed(units.switch)(0.0, q, v, units.par, np.zeros(0)) == 0
-    assert exposed(units.reset)(0, 0.0, q, v, units.par) == 0
+    assert units.switch(0.0, q, v, units.par, np.zeros(0)) == 0
+    assert units.reset(0, 0.0, q, v, units.par) == 0
     assert (q[0], v[0]) == (1.5, -2.0)
 
 

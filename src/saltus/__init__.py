@@ -20,6 +20,7 @@ from saltus.errors import (
     SlowFunctionWarning,
 )
 from saltus.event import Event
+from saltus.parameters import Parameters
 from saltus.problem import Exact, Problem
 from saltus.solution import Solution
 from saltus.solve import resume, solve
@@ -81,6 +82,7 @@ __all__ = [
     "ModelError",
     "MoreauJean",
     "PaoliVelocity",
+    "Parameters",
     "Problem",
     "RunError",
     "SaltusError",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from saltus.compile.failure import failures_raised
 from saltus.compile.seam import handle, ready, unit, vec
 from saltus.compile.types import MODEL_RECORD, A, I
 from saltus.layout import NQ, NR, NV
@@ -98,10 +99,11 @@ def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.nd
     model = cast("CompiledModel", solution._model)  # a loaded solution has kept what was found here
     scale = solution._velocity_scale + np.abs(solution.v).max(axis=0)
     closes = int(bool(getattr(solution.scheme, "locates_events", False)))
-    status = ready(found_inside)(
-        model.units, t.copy(), q.ravel(), v.ravel(), a.ravel(), r.ravel(), duration, closes, scale,
-        np.zeros(look_work(model.layout)), made.reshape(-1),
-    )  # fmt: skip
+    with failures_raised():
+        status = ready(found_inside)(
+            model.units, t.copy(), q.ravel(), v.ravel(), a.ravel(), r.ravel(), duration, closes, scale,
+            np.zeros(look_work(model.layout)), made.reshape(-1),
+        )  # fmt: skip
     if status != 0:
         made[:] = np.nan  # a mass matrix that is not positive definite: nothing is known
     if not hasattr(solution.scheme, "reaction"):

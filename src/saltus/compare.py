@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from saltus import layout as lay
-from saltus.compile.evaluate import FORCE, GAPS, MASS, RATE, RESET, RETRACTED, ROWS, SWITCHES, evaluate
-from saltus.compile.seam import ready
+from saltus.compile.native import runnable
 from saltus.errors import FunctionError
 from saltus.marks import Unmarked, changed, mark_of
 from saltus.user_function import UserFunction, at
@@ -34,6 +33,10 @@ CONDITION = 100.0  # how many times the effect of such a shift two values may di
 SMALL = 1e-12  # relative to the largest value of all: an entry that only rounding makes
 SYMMETRIC = 1e-10  # relative asymmetry of M up to which it is rounding
 DISTANCES = (1e-3, 0.1, 1.0)  # of the states beside the start, relative to its size or 1
+SIZES = {  # of what units write
+    "mass": (lay.SIZE,), "force": (lay.NV,), "gap": (lay.NC, lay.NJ), "kinematics": (lay.NW, lay.NR), "rate": (lay.NQ,),
+    "switch": (lay.NE,),
+}  # fmt: skip
 MOST_STATES = 12  # of a run that are looked at
 MORE_STATES = 100  # of every run where a function was compiled from its source, which is not Python everywhere
 
@@ -49,7 +52,7 @@ class State(NamedTuple):
 class _Part(NamedTuple):
     """Where the values of one function stand: number of the unit, and how to cut them out of what it writes."""
 
-    which: int
+    which: str
     cut: Callable[[np.ndarray, State], np.ndarray]
 
 
@@ -114,7 +117,8 @@ class Comparison:
             for which in sorted({part.which for part in parts.values()}):
                 names = [name for name in parts if parts[name].which == which]
                 for k, state in enumerate(states):
-                    failing = [values[name][k] for name in names if isinstance(values[name][k], FunctionError)]
+                    here = [values[name][k] for name in names]
+                    failing = [value for value in here if isinstance(value, FunctionError)]
                     if failing and not (visited and all(map(_counts, failing))):
                         continue  # arguments that Python has no value for
                     written = _written(model, which, state)
@@ -262,15 +266,22 @@ def _check_symmetric(function: UserFunction, states: list[State], values: list[n
 # ---- the units
 
 
-def _written(model: CompiledModel, which: int, state: State) -> np.ndarray | None:
-    """What a unit writes, None where it fails."""
-    counts = (lay.SIZE, lay.NQ, lay.NV, lay.NE, lay.NW, lay.NR, lay.NC, lay.NJ)
-    out = np.full(sum(int(model.layout[k]) for k in counts), np.nan)
+def _written(model: CompiledModel, which: str, state: State) -> np.ndarray | None:
+    """What a unit writes, None where it fails: kinematics W and then w, retract and reset the new q and then v."""
+    name, _, number = which.partition(" ")
+    t, q, v, par = state.t, state.q.copy(), state.v.copy(), model.units.par
+    out = np.full(sum(int(model.layout[k]) for k in SIZES.get(name, ())), np.nan)
+    nw = int(model.layout[lay.NW])
+    arguments = {
+        "mass": (t, q, par, out), "force": (t, q, v, par, out), "gap": (t, q, par, out), "rate": (q, v, par, out),
+        "kinematics": (t, q, par, out[:nw], out[nw:]), "switch": (t, q, v, par, out), "retract": (q, par),
+        "reset": (int(number or 0), t, q, v, par),
+    }  # fmt: skip
     try:
-        status = ready(evaluate)(model.pinned, which, state.t, state.q.copy(), state.v.copy(), out)
+        runnable(getattr(model.units, name))(*arguments[name])
     except Exception:  # whatever a compiled function raises: the run would raise it too
         return None
-    return out if status == 0 else None
+    return out if name in SIZES else np.concatenate([q, v])
 
 
 def _counts(error: FunctionError) -> bool:
@@ -289,28 +300,28 @@ def _parts(model: CompiledModel) -> dict[str, _Part]:
     layout, functions, system = model.layout, model.functions, model.system
     nq, nv, nc = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NC))
     made = {
-        "M": _Part(MASS, lambda out, state: model.profile.unpack(out[: int(layout[lay.SIZE])])),
-        "f": _Part(FORCE, lambda out, state: out[:nv]),
-        "q_dot": _Part(RATE, lambda out, state: out[:nq]),
-        "retract": _Part(RETRACTED, lambda out, state: out[:nq]),
+        "M": _Part("mass", lambda out, state: model.profile.unpack(out[: int(layout[lay.SIZE])])),
+        "f": _Part("force", lambda out, state: out[:nv]),
+        "q_dot": _Part("rate", lambda out, state: out[:nq]),
+        "retract": _Part("retract", lambda out, state: out[:nq]),
     }
     for k, name in enumerate(system.contact_names):
-        made[f"gap of contact {name!r}"] = _piece(GAPS, k, 1)
+        made[f"gap of contact {name!r}"] = _piece("gap", k, 1)
         first, end = (int(layout[layout[lay.CONTACT_ROW] + c]) for c in (k, k + 1))
-        made[f"W of contact {name!r}"] = _Part(ROWS, _row_cut(model, first))
-        made[f"slip of contact {name!r}"] = _Part(ROWS, _slip_cut(model, first + 1, end))
+        made[f"W of contact {name!r}"] = _Part("kinematics", _row_cut(model, first))
+        made[f"slip of contact {name!r}"] = _Part("kinematics", _slip_cut(model, first + 1, end))
     place = nc
     for name in system.joint_names:
         key = f"constraint of joint {name!r}"
-        made[key] = _piece(GAPS, place, functions[key].size)
+        made[key] = _piece("gap", place, functions[key].size)
         place += functions[key].size
     for k, name in enumerate(model.event_names):
-        made[f"function of event {name!r}"] = _piece(SWITCHES, k, 1)
-        made[f"reset of event {name!r}"] = _piece(RESET + k, 0, nq + nv)
+        made[f"function of event {name!r}"] = _piece("switch", k, 1)
+        made[f"reset of event {name!r}"] = _piece(f"reset {k}", 0, nq + nv)
     return {name: part for name, part in made.items() if name in functions}
 
 
-def _piece(which: int, begin: int, size: int) -> _Part:
+def _piece(which: str, begin: int, size: int) -> _Part:
     return _Part(which, lambda out, state: out[begin : begin + size])
 
 

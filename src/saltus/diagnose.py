@@ -12,7 +12,7 @@ from math import acos, degrees
 import numpy as np
 
 from saltus import layout as lay
-from saltus.compile.seam import interpreted
+from saltus.compile.native import runnable
 from saltus.errors import SettingError
 from saltus.model import compile_model
 from saltus.system import System
@@ -92,9 +92,9 @@ def diagnose(system: System, t: float, q: np.ndarray, v: np.ndarray, closed_tole
     nv, nc, nj, nr = (int(layout[k]) for k in (lay.NV, lay.NC, lay.NJ, lay.NR))
     g, W, w = np.empty(nc + nj), np.empty(int(layout[lay.NW])), np.empty(nr)
     M = np.empty(int(layout[lay.SIZE]))
-    interpreted(units.gap)(t, q, units.par, g)
-    interpreted(units.kinematics)(t, q, units.par, W, w)
-    interpreted(units.mass)(t, q, units.par, M)
+    runnable(units.gap)(t, q, units.par, g)
+    runnable(units.kinematics)(t, q, units.par, W, w)
+    runnable(units.mass)(t, q, units.par, M)
     rows = np.zeros((nr, nv))
     for r in range(nr):
         begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]
@@ -109,7 +109,7 @@ def diagnose(system: System, t: float, q: np.ndarray, v: np.ndarray, closed_tole
         closed=tuple(system.contact_names[c] for c in closed),
         independent=_rank(_unit(normal)) == len(closed),
         pairs=_pairs(system, closed, _unit(normal)),
-        friction=any(system.contacts[c].mu > 0.0 for c in closed),
+        friction=any(system.laws()[c, 1] > 0.0 for c in closed),
     )
 
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from saltus.compile.seam import unit
-from saltus.compile.types import RESET, SURFACE, SWITCH
 from saltus.errors import FunctionError, ModelError, SettingError
+from saltus.parameters import Values, given
 from saltus.system import System, arity
 
 EVENT_INTEGERS = 3  # what a layout keeps of an event: direction, terminal, has_reset
@@ -87,10 +86,16 @@ def checked_events(events, system: System) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def joined_reset(reset: Callable, name: str, t: float, q: np.ndarray, v: np.ndarray) -> Callable:
-    """Return a reset whose result is one vector, q before v, once it is known to fit the state."""
+def joined_reset(
+    reset: Callable, name: str, t: float, q: np.ndarray, v: np.ndarray, values: Values | None = None
+) -> Callable:
+    """Return a reset whose result is one vector, q before v, once it is known to fit the state.
+
+    values: those of the parameters for which it is called.
+    """
     try:
-        result = reset(float(t), q.copy(), v.copy())
+        with given(values):
+            result = reset(float(t), q.copy(), v.copy())
     except Exception as error:
         raise FunctionError(
             f"{name} raised {type(error).__name__}: {error} at t = {t:.9g}, q = {q}, v = {v}"
@@ -113,21 +118,3 @@ def joined_reset(reset: Callable, name: str, t: float, q: np.ndarray, v: np.ndar
 
     joined.__wrapped__ = reset  # messages name the user's own
     return joined
-
-
-@unit(SWITCH)
-def no_switch(t, q, v, par, out):
-    """A model without events has nothing to evaluate."""
-    return 0
-
-
-@unit(SURFACE)
-def no_surface(t, q, v, par, out):
-    """A model without switching functions has nothing to evaluate."""
-    return 0
-
-
-@unit(RESET)
-def no_reset(number, t, q, v, par):
-    """A model without resets changes no state."""
-    return 0

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from saltus.parameters import Parameter, Parameters
+
 MOST_VALUES = 20_000  # that are looked at for one mark: beyond, looking would take longer than compiling
 COPIED_BYTES = 100_000  # of an array that is kept as it is; larger ones are kept as a digest
 MOST_DEPTH = 60  # objects inside of objects
@@ -109,6 +111,10 @@ class _Look:
         kind = type(value)
         if kind is types.FunctionType:
             return self._function(value, depth)
+        if isinstance(value, Parameters):
+            return value.mark
+        if isinstance(value, Parameter):
+            return value.label, value.parameters.mark
         if isinstance(value, (tuple, list)):
             inside = tuple([self.mark(one, names, depth) for one in value])
             return kind, inside, self._own(value, kind, depth)
@@ -153,7 +159,7 @@ class _Look:
         if _is_library(function.__module__) and not function.__closure__:
             return function
         code, known = function.__code__, function.__globals__
-        names = _names(code)
+        names = names_in(code)
         made: list[Any] = [
             _Named((name, self.mark(known[name], names, depth)))
             for name in names
@@ -256,7 +262,7 @@ def _is_library(module: str | None) -> bool:
 
 
 @functools.lru_cache(maxsize=1024)
-def _names(code: types.CodeType) -> tuple[str, ...]:
+def names_in(code: types.CodeType) -> tuple[str, ...]:
     """Return the names that a function may look up, those of functions inside of it included."""
-    inner = (name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant))
+    inner = (name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in names_in(constant))
     return tuple(dict.fromkeys((*code.co_names, *inner)))

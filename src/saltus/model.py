@@ -9,10 +9,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 import re
 import sys
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,10 @@ from saltus.compare import Comparison
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
-from saltus.compile.modules import module_from
+from saltus.compile.modules import module_from, module_name
+from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
 from saltus.compile.nature import Kind, nature_of, phase_rate
+from saltus.compile.par_layout import ParLayout, Slot
 from saltus.compile.pin import pin
 from saltus.compile.switches import Switches, Table
 from saltus.compile.tape import Tape, tape_of
@@ -43,23 +47,20 @@ from saltus.compile.trace import (
 )
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
-from saltus.event import Event, event_names, joined_reset, no_reset, no_surface, no_switch
+from saltus.event import Event, event_names, joined_reset
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
 from saltus.marks import Unmarked, mark_of
+from saltus.parameters import Parameter, as_changes, has_parameter, run_values
 from saltus.profile import Profile
 from saltus.system import System
-from saltus.user_function import UserFunction
+from saltus.user_function import UserFunction, parameters_in
 
+NO_SLOTS = ParLayout(())
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
-ABSENT = {
-    "switch": no_switch,
-    "surface": no_surface,
-    "reset": no_reset,
-}  # units of a model without events, the same for all of them
 SIGNATURES = {
     "mass": "t, q, par, out",
     "force": "t, q, v, par, out",
@@ -91,8 +92,8 @@ class CompiledModel:
     ----------
     units
         The `Model` record of compiled units and arrays that kernels take.
-    functions
-        The user's functions by name, for messages and replay.
+    probed
+        The user's functions by name, as they were called when the model was traced.
     rows
         Contact and axis of each row of the contacts.
     start
@@ -105,6 +106,14 @@ class CompiledModel:
         What the switching functions are, in the order of their numbers.
     opaque_names
         Functions of the user that could not be traced, so that nobody sees their kinks.
+    calls_python
+        Whether some of them are called as plain Python.
+    module
+        Name of the generated module, which holds the digest of its text.
+    par_layout
+        What lies in `par`.
+    first, values
+        Values of the parameters as they were written down, and those of this model.
     checked
         Tolerances within which the start, for which the model was compiled, is known to be right.
     inertia
@@ -116,16 +125,26 @@ class CompiledModel:
     system: System
     units: Model
     profile: Profile
-    functions: dict[str, UserFunction]
+    probed: dict[str, UserFunction]
     rows: tuple[tuple[str, str], ...]
     start: tuple[float, np.ndarray, np.ndarray]
     events: tuple[Event, ...] = ()
     tables: tuple[Table, ...] = ()
     switch_names: tuple[str, ...] = ()
     opaque_names: tuple[str, ...] = ()
+    calls_python: bool = False
+    module: str = ""
+    par_layout: ParLayout = NO_SLOTS
+    first: dict[str, Any] = dataclasses.field(default_factory=dict)
+    values: dict[str, Any] = dataclasses.field(default_factory=dict)
     checked: set[float] = dataclasses.field(default_factory=set)
     inertia: Any = None
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
+
+    @functools.cached_property
+    def functions(self) -> dict[str, UserFunction]:
+        """The user's functions by name, for messages and replay, with the parameters of this model."""
+        return {name: dataclasses.replace(one, values=self.values) for name, one in self.probed.items()}
 
     @property
     def event_names(self) -> tuple[str, ...]:
@@ -165,7 +184,59 @@ class CompiledModel:
 
     def __reduce__(self):
         """Pickle what the model is made of: compiled code and its addresses belong to this process."""
-        return AbsentModel, (self.system, *self.start, self.events)
+        return AbsentModel, (self.system, *self.start, self.events, self.values)
+
+    def at(self, t: float, q: np.ndarray, v: np.ndarray, changes: dict[str, Any]) -> CompiledModel:
+        """Return the same model for another start and other values of its parameters: nothing is traced for them."""
+        values = run_values(self.first, changes) if changes or self.first else {}
+        same = all(_same(value, self.values[name]) for name, value in values.items())
+        old_t, old_q, old_v = self.start
+        if same and t == old_t and q.tobytes() == old_q.tobytes() and v.tobytes() == old_v.tobytes():
+            return self
+        changed: dict[str, Any] = {}
+        if not same:
+            par = self.units.par.copy()
+            self.par_layout.write(par, values)
+            units = self.units._replace(par=par, constants=self.system.laws(values).ravel())
+            changed = {"units": units, "values": values}
+        made = dataclasses.replace(self, start=(t, q, v), checked=set(), inertia=None, **changed)
+        for name in ("names", "name_array", *(("pinned",) if same else ())):
+            if name in self.__dict__:  # worked out before, and still true
+                made.__dict__[name] = self.__dict__[name]
+        return made
+
+    def is_sound(self) -> bool:
+        """Tell whether all functions are finite and the mass is positive definite where the run begins."""
+        t, q, v = self.start
+        units, par, layout = self.units, self.units.par, self.layout
+        force, gaps = np.empty(len(v)), np.empty(int(layout[lay.NC] + layout[lay.NJ]))
+        runnable(units.force)(t, q, v, par, force)
+        runnable(units.gap)(t, q, par, gaps)
+        found = [force, gaps]
+        if not int(layout[lay.FLAGS]) & lay.RATE_IDENTITY:
+            found.append(np.empty(len(q)))
+            runnable(units.rate)(q, v, par, found[-1])
+        if self.system.retract is not None:
+            found.append(q.copy())
+            runnable(units.retract)(found[-1], par)
+        if any(contact.slip is not None for contact in self.system.contacts):
+            found += [np.empty(int(layout[lay.NW])), np.empty(int(layout[lay.NR]))]
+            runnable(units.kinematics)(t, q, par, *found[-2:])
+        if self.events:
+            crossings = np.empty(int(layout[lay.NE]))
+            runnable(units.switch)(t, q, v, par, crossings)
+            found.append(crossings[: len(self.events)])
+        for number, event in enumerate(self.events):
+            if event.reset is not None:
+                found += [q.copy(), v.copy()]
+                runnable(units.reset)(number, t, *found[-2:], par)
+        if not all(np.isfinite(part).all() for part in found):
+            return False
+        if not callable(self.system.M) and not has_parameter(self.system.M):
+            return True
+        packed = np.empty(int(layout[lay.SIZE]))
+        runnable(units.mass)(t, q, par, packed)
+        return bool(np.isfinite(packed).all()) and mass_complaint(self.profile.unpack(packed)) is None
 
     def interpreted(self) -> Model:
         """Return the same model as plain Python that calls the user's own functions before the generated ones."""
@@ -182,8 +253,11 @@ class CompiledModel:
 class AbsentModel:
     """A model that came out of a pickle: it is compiled when something of it is asked for."""
 
-    def __init__(self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...]):
-        self._made_of = system, t, q, v, events
+    def __init__(
+        self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
+        values: dict[str, Any] | None = None,
+    ):  # fmt: skip
+        self._made_of = system, t, q, v, events, values
 
     def __reduce__(self):
         return AbsentModel, self._made_of
@@ -220,25 +294,59 @@ def _reset_of(event: str) -> str:
 
 
 def compile_model(
-    system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = ()
+    system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = (), parameters: Any = None
 ) -> CompiledModel:
     """Check, trace and compile a system and the events of its run for states like (t, q, v).
 
-    A system that is run again from the same state is not traced again, as long as nothing its functions use changed.
+    A system is traced once, whatever its start and its parameters are, as long as nothing its functions use changed.
+
+    parameters: values of parameters by name, others keep their first value.
     """
+    changes = as_changes(parameters)
     try:
-        mark = _mark(system, events), t, q.tobytes(), v.tobytes()
+        mark = _mark(system, events), len(q), len(v)
     except Unmarked:
-        return _Builder(system, t, q, v, events).build()
+        return _Builder(system, t, q, v, events, changes).build()
     known = getattr(system, "_compiled", None)
-    if known is None or known[0] != mark:
-        builder = _Builder(system, t, q, v, events)
-        made = builder.build()
-        if builder.opaque:
-            return made  # what cannot be traced is announced in every run
-        known = mark, made
-        object.__setattr__(system, "_compiled", known)
-    return known[1]
+    if known is not None and known[0] == mark:
+        made = known[1].at(t, q, v, changes)
+        if made is known[1]:
+            return made
+        if made.is_sound():
+            object.__setattr__(system, "_compiled", (mark, made))
+            return made
+    builder = _Builder(system, t, q, v, events, changes)  # it says what is wrong where something is
+    made = builder.build()
+    if not builder.opaque:  # what cannot be traced is announced in every run
+        object.__setattr__(system, "_compiled", (mark, made))
+    return made
+
+
+def _same(one: float | np.ndarray, other: float | np.ndarray) -> bool:
+    return one == other if isinstance(one, float) else np.array_equal(one, other)
+
+
+def mass_complaint(value: np.ndarray) -> str | None:
+    """Return what is wrong with a mass matrix, None where nothing is."""
+    scale = np.max(np.abs(value), initial=0.0)
+    if not np.allclose(value, value.T, rtol=0.0, atol=1e-10 * scale):
+        worst = np.unravel_index(np.argmax(np.abs(value - value.T)), value.shape)
+        i, j = (int(k) for k in worst)
+        return f"M is not symmetric: M[{i}, {j}] = {value[i, j]} but M[{j}, {i}] = {value[j, i]}; make it symmetric"
+    smallest = float(np.linalg.eigvalsh(value)[0])
+    if smallest > 1e-14 * scale:
+        return None
+    return (
+        f"M is not positive definite at q0: its smallest eigenvalue is {smallest:.6g}; "
+        "check signs and units, every motion needs a positive mass"
+    )
+
+
+def _contents(system: System, events: tuple[Event, ...]) -> Iterator[Any]:
+    """Yield everything of a system and of events in which functions and numbers stand."""
+    for one in (system, *system.contacts, *system.joints, *events):
+        for name in _fields(type(one)):
+            yield getattr(one, name)
 
 
 def _mark(system: System, events: tuple[Event, ...]):
@@ -273,6 +381,11 @@ class _OpaqueUse:
     par: str  # text of its parameters
 
 
+def _by_numba() -> bool:
+    """Whether traced models are compiled by numba, to compare: SALTUS_MODELS=numba. Seconds, and the same bits."""
+    return os.environ.get("SALTUS_MODELS") == "numba"
+
+
 def _level_of_caller() -> int:
     """Return the stack level of the first frame outside of saltus, where a warning should point."""
     package, level, frame = __name__.split(".")[0], 1, sys._getframe(1)
@@ -282,10 +395,18 @@ def _level_of_caller() -> int:
 
 
 class _Builder:
-    def __init__(self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = ()):
-        self.system, self.t0, self.q0, self.v0, self.events = system, t, q, v, events
+    def __init__(
+        self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
+        changes: dict[str, Any],
+    ):  # fmt: skip
+        self.system, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
         self.nq, self.nv = len(q), len(v)
         self.trace = Trace()
+        for found in parameters_in(*_contents(system, events)):  # first in `par`, in a row
+            self.trace.declare(found)
+        first = {name: value for name, (_, value) in self.trace.named.items()}
+        # names that only the trace will find are judged at the end
+        self.values = run_values(first, {name: value for name, value in changes.items() if name in first})
         self.t = self.trace.variable("t")
         self.q, self.v = self.trace.variables("q", self.nq), self.trace.variables("v", self.nv)
         self.functions: dict[str, UserFunction] = {}
@@ -302,7 +423,8 @@ class _Builder:
     # ---- functions of the user
 
     def probe(self, function, name, shapes, **options) -> UserFunction:
-        made = UserFunction.probe(function, name, self.t0, self.q0, self.v0, shapes, **options)
+        start = self.t0, self.q0, self.v0
+        made = UserFunction.probe(function, name, *start, shapes, values=self.values, **options)
         self.functions[name] = made
         return made
 
@@ -361,7 +483,8 @@ class _Builder:
         profile = Profile.of(pattern)
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
-        flags |= lay.TANGENTIAL if any(c.e_t > 0.0 for c in self.system.contacts) else 0
+        tangential = any(isinstance(c.e_t, Parameter) or c.e_t > 0.0 for c in self.system.contacts)
+        flags |= lay.TANGENTIAL if tangential else 0
         flags |= lay.POISSON if any(c.impact == "poisson" for c in self.system.contacts) else 0
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
@@ -392,11 +515,11 @@ class _Builder:
             body["surface"] = self.emit_surfaces(waves)
         if any(event.reset is not None for event in self.events):
             body["reset"] = self.emit_reset()
-        text, par = self.module_text(body)
-        module = module_from(text, "model")
-        laws = [number for c in self.system.contacts for number in (float(c.e), float(c.mu), float(c.e_t))]
-        made = (getattr(module, name) if name in body else ABSENT[name] for name in UNITS)
-        units = Model(*map(seam.ready, made), par, np.array(laws), layout)
+        text, par, par_layout = self.module_text(body)
+        first = par_layout.read(par)
+        values = run_values(first, self.changes)
+        par_layout.write(par, values)
+        units = Model(*self.units(text, body), par, self.system.laws(values).ravel(), layout)
         labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
@@ -411,13 +534,28 @@ class _Builder:
             tables,
             switches,
             tuple(self.opaque_names),
+            any(made.interpreted for made in self.opaque),
+            module_name(text, "model"),
+            par_layout,
+            first,
+            values,
             comparison=Comparison.of(text, self.functions, K, C),
         )
         for made in self.opaque:
-            if made.interpreted:
-                weakref.finalize(model, opaque.release, int(made.values[0]))
+            weakref.finalize(model, made.release)
         model.comparison.at_start(model)
         return model
+
+    def units(self, text: str, body: dict[str, str]) -> list[Any]:
+        """Return all units of the model, compiled."""
+        if seam.is_interpreted():
+            module = module_from(text, "model")
+            return [getattr(module, name) if name in body else absent_unit(name).py_func for name in UNITS]
+        if _by_numba() and not any(made.interpreted for made in self.opaque):
+            module = module_from(text, "model")
+            return [seam.ready(getattr(module, name)) if name in body else absent_unit(name) for name in UNITS]
+        code = compile_text(text, {f"opaque{k}": made.address for k, made in enumerate(self.opaque)})
+        return [NativeUnit(code, text, name) if name in body else absent_unit(name) for name in UNITS]
 
     def nature(self, events: list[Expr | _OpaqueUse]) -> int:
         """Return flags that say what may be expected of the functions between two places (compile/nature.py)."""
@@ -494,6 +632,8 @@ class _Builder:
     def mass(self):
         """Return M as array, expressions or opaque unit, its pattern and whether it is constant."""
         M, nv = self.system.M, self.nv
+        if has_parameter(M):
+            M = self.constant_function(self.square(np.array(M, dtype=object), "M"))
         if callable(M):
             function = self.probe(M, "M", [(nv, nv), *([(1,), ()] if nv == 1 else [])], most=2)
             value = function(self.t0, self.q0, self.v0).reshape(nv, nv)
@@ -505,35 +645,39 @@ class _Builder:
             pattern = np.array([[x is not self.trace.zero for x in row] for row in made])
             constant = not any(depends_on(x, [self.t, *self.q]) for x in made.flat)
             return made, pattern, constant
-        value = self.numbers(M, "M")
-        if value.ndim == 0:
-            value = np.eye(nv) * float(value)
-        elif value.ndim == 1 and value.shape == (nv,):
-            value = np.diag(value)
-        if value.shape != (nv, nv):
-            raise ModelError(f"M has shape {value.shape}, expected ({nv}, {nv}) because v0 has {nv} entries")
+        value = self.square(self.numbers(M, "M"), "M")
         self.check_mass(value)
         return value, value != 0.0, True
 
+    def square(self, value: np.ndarray, name: str) -> np.ndarray:
+        """Return a matrix of numbers or parameters: a number stands on the diagonal, a vector is one."""
+        nv = self.nv
+        if value.ndim == 0:
+            value = np.full(nv, value[()], dtype=value.dtype)
+        if value.ndim == 1 and value.shape == (nv,):
+            full = np.zeros((nv, nv), dtype=value.dtype)
+            np.fill_diagonal(full, value)
+            return full
+        if value.shape != (nv, nv):
+            raise ModelError(f"{name} has shape {value.shape}, expected ({nv}, {nv}) because v0 has {nv} entries")
+        return value
+
+    def constant_function(self, value: np.ndarray):
+        """Return numbers with parameters among them as a function of the state."""
+        listed = value.tolist()
+        return lambda q: listed
+
     def check_mass(self, value: np.ndarray) -> None:
-        scale = np.max(np.abs(value), initial=0.0)
-        if not np.allclose(value, value.T, rtol=0.0, atol=1e-10 * scale):
-            worst = np.unravel_index(np.argmax(np.abs(value - value.T)), value.shape)
-            i, j = (int(k) for k in worst)
-            raise ModelError(
-                f"M is not symmetric: M[{i}, {j}] = {value[i, j]} but M[{j}, {i}] = {value[j, i]}; make it symmetric"
-            )
-        smallest = float(np.linalg.eigvalsh(value)[0])
-        if not smallest > 1e-14 * scale:
-            raise ModelError(
-                f"M is not positive definite at q0: its smallest eigenvalue is {smallest:.6g}; "
-                "check signs and units, every motion needs a positive mass"
-            )
+        complaint = mass_complaint(value)
+        if complaint is not None:
+            raise ModelError(complaint)
 
     def force(self):
         """Return f, its Jacobian entries {(i, j): (f_q B, f_v)}, their pattern and flags."""
         f, nv = self.system.f, self.nv
         full = np.ones((nv, nv), dtype=bool)
+        if has_parameter(f):
+            f = self.constant_function(np.atleast_1d(np.array(f, dtype=object)))
         if not callable(f):
             value = self.numbers(f, "f")
             if value.ndim == 0 and nv > 1 and float(value) == 0.0:
@@ -582,6 +726,8 @@ class _Builder:
             raise ModelError(f"{name} needs q_dot = v: put the force of coordinates with their own q_dot into f")
         from scipy import sparse
 
+        if has_parameter(matrix):
+            raise ModelError(f"{name} contains a parameter, but {name} must be numbers: put its force into f")
         if callable(matrix):
             raise ModelError(f"{name} must be numbers, not {matrix!r}: put a force that depends on the state into f")
         given = self.numbers(matrix.toarray() if sparse.issparse(matrix) else matrix, name)
@@ -966,7 +1112,7 @@ class _Builder:
             if event.reset is None:
                 continue
             called = _reset_of(name)
-            joined = joined_reset(event.reset, called, self.t0, self.q0, self.v0)
+            joined = joined_reset(event.reset, called, self.t0, self.q0, self.v0, self.values)
             function = self.probe(joined, called, [(nq + nv,)], least=3)
             made = self.expressions(function, hold=False)
             text += f"    if number == {k}:\n"
@@ -984,19 +1130,36 @@ class _Builder:
             text += "".join(f"        v[{i}] = y{nq + i}\n" for i in range(nv))
         return text
 
-    def module_text(self, body: dict[str, str]) -> tuple[str, np.ndarray]:
-        """Return the source of the module and its parameter values."""
+    def constant_slots(self) -> list[Slot]:
+        """Return what lies among the constants of the trace: parameters, and what the functions contain."""
+        slots: list[Slot] = []
+        end = len(self.trace.constants)
+        named = sorted((offset, name, np.shape(value)) for name, (offset, value) in self.trace.named.items())
+        at = 0
+        for offset, name, shape in [*named, (end, "", ())]:
+            if offset > at:
+                slots.append(Slot(f"constants {at}", "constants", at, (offset - at,)))
+            if name:
+                slots.append(Slot(name, "parameter", offset, shape))
+                at = offset + slots[-1].size
+        return slots
+
+    def module_text(self, body: dict[str, str]) -> tuple[str, np.ndarray, ParLayout]:
+        """Return the source of the module, the numbers that it reads, and what they are."""
         values = [np.array(self.trace.constants, dtype=float)]
+        slots = self.constant_slots()
         at = len(self.trace.constants)
         names = {}
         for k, array in enumerate(self.arrays):
             names[f"ARRAY{k}"] = str(at)
+            slots.append(Slot(f"array {k}", "array", at, array.shape))
             values.append(array)
             at += len(array)
         imports = ""
         for k, made in enumerate(self.opaque):
             names[f"par_of_opaque{k}"] = f"vec(par, {at}, {len(made.values)})"
-            imports += f"from {made.module.__name__} import opaque as opaque{k}\n"
+            imports += f"from {made.module} import opaque as opaque{k}\n"
+            slots.append(Slot(f"opaque {k}", "opaque", at, made.values.shape))
             values.append(made.values)
             at += len(made.values)
         helpers = IMPORTS
@@ -1005,6 +1168,7 @@ class _Builder:
             size = scratch_size(self.nq, self.nv, max((f.size for f in self.functions.values()), default=1))
             names["SCRATCH"] = f"vec(par, {at}, {size})"
             names["REST"] = f"vec(par, {at + self.nv}, {size})"
+            slots.append(Slot("scratch", "scratch", at, (size + self.nv,)))
             values.append(np.zeros(size + self.nv))
             helpers += (
                 "from saltus.compile.differences import affine_rows, difference_curvature, difference_jacobian\n"
@@ -1027,4 +1191,4 @@ class _Builder:
         for name, place in names.items():
             text = re.sub(rf"\b{name}\b", place, text)
         par = np.concatenate(values)
-        return text, par if len(par) else np.zeros(1)
+        return text, par if len(par) else np.zeros(1), ParLayout(tuple(slots))

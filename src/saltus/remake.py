@@ -133,20 +133,22 @@ def _plan(solution: Solution, problem: Problem | None) -> tuple[SchemePlan, Comp
         if problem is None:
             raise SettingError("a loaded solution has no model: give the problem it was made from as problem=...")
         system = problem.system
-        found = _said(system, len(problem.q0), len(problem.v0))
-        stored = _said(solution.system, solution.q.shape[1], solution.v.shape[1])
+        values = solution.parameters or None
+        found = _said(system, len(problem.q0), len(problem.v0), values)
+        stored = _said(solution.system, solution.q.shape[1], solution.v.shape[1], values)
         if found != stored:
             raise SettingError(f"the problem has {found}, but the run has {stored}: give the problem of the run")
-        model = compile_model(system, problem.t_span[0], problem.q0, problem.v0)
+        model = compile_model(system, problem.t_span[0], problem.q0, problem.v0, parameters=values)
     if not len(solution.system.contacts):
         raise SettingError("the system has no contact, so that its steps solve no contact problem")
     span = float(solution.t[0]), float(solution.t[-1])
     return scheme.plan(model.layout).over(model, span, solution.q[0].copy()), model
 
 
-def _said(system: Any, nq: int, nv: int) -> str:
+def _said(system: Any, nq: int, nv: int, values: Any) -> str:
     """Return what tells systems apart: sizes, contacts with their numbers, joints."""
-    contacts = [f"{n} (e {c.e:g}, mu {c.mu:g})" for n, c in zip(system.contact_names, system.contacts, strict=True)]
+    laws = zip(system.contact_names, system.laws(values), strict=True)
+    contacts = [f"{name} (e {e:g}, mu {mu:g})" for name, (e, mu, _) in laws]
     joints = ", ".join(system.joint_names) or "none"
     return f"{nq} positions, {nv} velocities, contacts {', '.join(contacts) or 'none'}, joints {joints}"
 

@@ -14,6 +14,7 @@ import numpy as np
 from saltus import march as marching
 from saltus.chatter import described, restless
 from saltus.compile import seam
+from saltus.compile.failure import failures_raised
 from saltus.compile.types import Control, Record, State
 from saltus.compile.worker import ready_all
 from saltus.control import Fixed
@@ -28,7 +29,7 @@ from saltus.errors import (
     SettingError,
 )
 from saltus.event import EVENT_INTEGERS
-from saltus.io.checkpoint import PROBE, Checkpoint, calls_python, probe
+from saltus.io.checkpoint import PROBE, Checkpoint, probe
 from saltus.io.snapshot import check_snapshot
 from saltus.layout import EVENT_TABLE, LAW_FLOATS, NC, NR
 from saltus.march import Tables, march, march_signature, reaction_width
@@ -212,7 +213,7 @@ class Run:
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
         self.given = settings.scheme  # the plan may have been made for an equal one
         self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
-        self.python = file is not None and calls_python(model)
+        self.python = file is not None and model.calls_python
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
         nr = int(model.layout[NR])
         self.scheme = plan.pinned
@@ -293,13 +294,13 @@ class Run:
                     return Status.STEPS_SPENT
                 budget = min(budget, left)
             try:
-                status = Status(
-                    march(
+                with failures_raised():
+                    status = march(
                         self.units, self.scheme, self.decider, self.clock, self.tally, self.state,
                         self.state_new, self.record, self.tables.nodes, self.tables.events, self.tables.dense,
                         self.times, self.sums, self.work, self.iwork, budget,
-                    )
-                )  # fmt: skip
+                    )  # fmt: skip
+                status = Status(status)
             except BaseException:
                 # the march changes places of the two states with every step and had no chance to put them back
                 if (self.tally[marching.ACCEPTED] - accepted) % 2 == 1:

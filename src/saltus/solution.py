@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from saltus.certificate import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_inside
+from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, unit, vec
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
@@ -147,6 +148,8 @@ class Asked:
         What the start may violate [m, m/s].
     events
         Events of the user; None where there were some that a file or a pickle has not kept.
+    parameters
+        Values of all parameters of the model by name.
     """
 
     t_span: tuple[float, float]
@@ -157,6 +160,7 @@ class Asked:
     breaks: tuple[float, ...]
     start_tolerance: float
     events: tuple[Event, ...] | None
+    parameters: dict[str, float | np.ndarray] = dataclasses.field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a pickle holds: no functions of events, which pickle may not know."""
@@ -241,6 +245,11 @@ class Solution:
         """Protect the arrays again, because a pickle forgets that they are read-only."""
         self.__dict__.update(state)
         read_only(self)
+
+    @property
+    def parameters(self) -> dict[str, float | np.ndarray]:
+        """Values of the model's parameters in this run, by name."""
+        return {} if self._asked is None else dict(self._asked.parameters)
 
     @property
     def success(self) -> bool:
@@ -449,11 +458,11 @@ class Solution:
         True forces lie in these sets, which are convex: no step of this leads away from them.
         """
         first, groups = 0, itertools.groupby(self.rows, lambda row: row[0])
-        for contact, (_, group) in zip(self.system.contacts, groups, strict=True):
+        for (_, mu, _), (_, group) in zip(self.system.laws(self.parameters or None), groups, strict=True):
             count = len(list(group))
             normal, friction = r[:, first], r[:, first + 1 : first + count]
             np.maximum(normal, 0.0, out=normal)
-            size, cone = np.linalg.norm(friction, axis=1), contact.mu * normal
+            size, cone = np.linalg.norm(friction, axis=1), mu * normal
             outside = size > cone
             friction[outside] *= (cone[outside] / size[outside])[:, None]
             first += count
@@ -537,7 +546,8 @@ class Solution:
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)
         made = np.empty(q.shape)
-        ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
+        with failures_raised():
+            ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
         return made
 
     # ---- impulses and forces of all rows, contacts first, joints after them
@@ -707,7 +717,8 @@ class Solution:
             return self._model.kinetic[self._model.rows(t)]
         kinetic, scratch = np.empty(len(t)), np.empty(int(self._model.profile.size))
         # copies, because kernels take writeable arrays only
-        ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
+        with failures_raised():
+            ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
         return kinetic
 
     # ---- a second run
@@ -779,7 +790,8 @@ class Solution:
             return self._model.gaps[self._model.rows(self.t)]
         made = np.empty((len(self.t), len(self.system.contacts)))
         scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
-        ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
+        with failures_raised():
+            ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
         return made
 
     # ---- contact problems

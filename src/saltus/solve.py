@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import numbers
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -53,6 +53,7 @@ def solve(
     scale: float | Sequence[float] | None = None,
     control=None,
     events: Event | Sequence[Event] = (),
+    parameters: Mapping[str, Any] | None = None,
     breaks: Sequence[float] = (),
     t_eval: Sequence[float] | None = None,
     save: Literal["steps", "events"] | int | Sequence[float] = "steps",
@@ -95,6 +96,8 @@ def solve(
         that chooses its steps, and VariableOrder() for others where a tolerance is given.
     events
         `Event`s to find; only for schemes that locate events, such as EventDriven().
+    parameters
+        Values of the model's `Parameters` by name, for this run; those that are not named keep their first value.
     breaks
         Times at which the force jumps [s]: steps end there, and f is evaluated on both sides.
     t_eval
@@ -169,7 +172,8 @@ def solve(
         size, control = _shortened(max_step, size, scheme, control)
     settings = Settings(scheme, size, control, marks, keep, times)
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    run = _prepare(problem, events, settings, file, start_tolerance, _limits(max_steps, max_memory, settings))
+    limits = _limits(max_steps, max_memory, settings)
+    run = _prepare(problem, events, settings, file, start_tolerance, limits, parameters=parameters)
     if file is not None:
         file.write(run.snapshot())
     run.march(Progress(problem.t_span, progress))
@@ -200,6 +204,7 @@ def resume(
     scheme: Any = None,
     control=None,
     events: Event | Sequence[Event] = (),
+    parameters: Mapping[str, Any] | None = None,
     progress: bool | None = None,
     checkpoint_every: float = 60.0,
     max_steps: int | None = None,
@@ -218,6 +223,8 @@ def resume(
         Only needed when their classes are not part of saltus.
     events
         The same as for `solve`.
+    parameters
+        None takes those of the checkpoint.
     progress, checkpoint_every, max_steps, max_memory
         As for `solve`; steps before the checkpoint count.
     max_bytes
@@ -257,7 +264,7 @@ def resume(
     located = _locatable(events, settings.scheme, problem.system)
     run = _prepare(
         problem, located, settings, file, START_TOLERANCE if allowed is None else allowed, limits, check=False,
-        rows=RESUMED_ROWS,
+        rows=RESUMED_ROWS, parameters=known["values"] if parameters is None else parameters,
     )  # fmt: skip
     check_same(path, file.problem, known)
     run.restore(path, stored.arrays)
@@ -280,13 +287,13 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
 
 def _prepare(
     problem: Problem, events: tuple[Event, ...], settings: Settings, file: Checkpoint | None,
-    start_tolerance: float, limits: Limits, check: bool = True, rows: int = MOST_ROWS,
+    start_tolerance: float, limits: Limits, check: bool = True, rows: int = MOST_ROWS, parameters: Any = None,
 ) -> Run:  # fmt: skip
     """Compile a problem and make its buffers, and check the start."""
     from saltus.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
-    model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0, events)
+    model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0, events, parameters)
     if file is not None:
         file.problem = fingerprint(problem, model)
         file.settings = {
@@ -297,7 +304,9 @@ def _prepare(
         check_start(problem, model, start_tolerance)
     run = Run(problem, model, settings, segments, file, limits, rows)
     breaks, allowed = tuple(settings.breaks), float(start_tolerance)
-    run.asked = Asked(problem.t_span, problem.q0, problem.v0, settings.h, settings.control, breaks, allowed, events)
+    run.asked = Asked(
+        problem.t_span, problem.q0, problem.v0, settings.h, settings.control, breaks, allowed, events, model.values
+    )
     return run
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saltus import layout as lay
-from saltus.compile.seam import interpreted
+from saltus.compile.native import runnable
 from saltus.errors import ModelError
 from saltus.problem import Problem
 
@@ -25,8 +25,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     layout, units = model.layout, model.units
     nc, nj, nr, nv = (int(layout[k]) for k in (lay.NC, lay.NJ, lay.NR, lay.NV))
     g = np.full(nc + nj, np.nan)
-    # once, as plain Python: compiled units have no entry from here
-    interpreted(units.gap)(t, q, units.par, g)
+    runnable(units.gap)(t, q, units.par, g)
     for name, gap in zip(problem.system.contact_names, g, strict=False):
         if gap < -tolerance:
             raise ModelError(
@@ -36,7 +35,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
         model.checked.add(tolerance)
         return
     W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
-    interpreted(units.kinematics)(t, q, units.par, W, w)
+    runnable(units.kinematics)(t, q, units.par, W, w)
     dense = np.zeros((nr, nv))
     for r in range(nr):
         begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]

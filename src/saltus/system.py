@@ -11,7 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from saltus.errors import ModelError
+from saltus.parameters import Parameter, Values
 
+LAW_NUMBERS = ("e", "mu", "e_t")  # what a parameter may stand for
 Quantity = float | Sequence | np.ndarray | Callable
 IMPACTS = ("newton", "poisson")  # laws of impacts
 ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
@@ -26,7 +28,7 @@ class Contact:
     gap
         Distance g(q) or g(t, q) [m] as a plain function returning a scalar; open where positive.
     e
-        Restitution of the normal velocity, 0 <= e <= 1.
+        Restitution of the normal velocity, 0 <= e <= 1. It, mu and e_t may be parameters, like `p.e` (Parameters).
     mu
         Coefficient of friction, mu >= 0; a positive one needs `slip`.
     slip
@@ -45,10 +47,10 @@ class Contact:
     """
 
     gap: Callable
-    e: float = dataclasses.field(default=0.0, kw_only=True)
-    mu: float = dataclasses.field(default=0.0, kw_only=True)
+    e: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
+    mu: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
     slip: Callable | None = dataclasses.field(default=None, kw_only=True)
-    e_t: float = dataclasses.field(default=0.0, kw_only=True)
+    e_t: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
     impact: Literal["newton", "poisson"] = dataclasses.field(default="newton", kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
     W: Callable | None = dataclasses.field(default=None, kw_only=True)
@@ -58,25 +60,33 @@ class Contact:
         who = f"contact {self.name!r}" if self.name else "a contact"
         if not callable(self.gap):
             raise ModelError(f"gap of {who} must be a function of (q) or (t, q), not {self.gap!r}")
-        _number(self.e, f"e of {who}")
-        _number(self.mu, f"mu of {who}")
-        if not 0.0 <= self.e <= 1.0:
-            raise ModelError(f"e of {who} is {self.e}: a restitution lies between 0 and 1")
-        if not self.mu >= 0.0:
-            raise ModelError(f"mu of {who} is {self.mu}: a friction coefficient is not negative")
-        if self.mu > 0.0 and self.slip is None:
-            raise ModelError(f"mu of {who} is {self.mu}, but it has no slip: give slip=lambda t, q, v: ...")
-        _number(self.e_t, f"e_t of {who}")
-        if not 0.0 <= self.e_t <= 1.0:
-            raise ModelError(f"e_t of {who} is {self.e_t}: a tangential restitution lies between 0 and 1")
-        if self.e_t > 0.0 and self.slip is None:
-            raise ModelError(f"e_t of {who} is {self.e_t}, but it has no slip: give slip=lambda t, q, v: ... and mu")
+        for letter in LAW_NUMBERS:
+            _number(getattr(self, letter), f"{letter} of {who}")
         if self.impact not in IMPACTS:
             raise ModelError(f"impact of {who} is {self.impact!r}: it must be 'newton' or 'poisson'")
-        if self.e_t > 0.0 and self.impact == "poisson":
+        self.law(None, who)
+
+    def law(self, values: Values | None, who: str) -> tuple[float, float, float]:
+        """Return (e, mu, e_t) of a run, of which `values` are the parameters; raises ModelError for impossible ones."""
+        e, mu, e_t = _run_number(self.e, values), _run_number(self.mu, values), _run_number(self.e_t, values)
+        if 0.0 <= e <= 1.0 and mu == e_t == 0.0:
+            return e, mu, e_t
+        said = {letter: _spelled(getattr(self, letter), values) for letter in LAW_NUMBERS}
+        if not 0.0 <= e <= 1.0:
+            raise ModelError(f"e of {who} is {said['e']}: a restitution lies between 0 and 1")
+        if not mu >= 0.0:
+            raise ModelError(f"mu of {who} is {said['mu']}: a friction coefficient is not negative")
+        if mu > 0.0 and self.slip is None:
+            raise ModelError(f"mu of {who} is {said['mu']}, but it has no slip: give slip=lambda t, q, v: ...")
+        if not 0.0 <= e_t <= 1.0:
+            raise ModelError(f"e_t of {who} is {said['e_t']}: a tangential restitution lies between 0 and 1")
+        if e_t > 0.0 and self.slip is None:
+            raise ModelError(f"e_t of {who} is {said['e_t']}, but it has no slip: give slip=lambda t, q, v: ... and mu")
+        if e_t > 0.0 and self.impact == "poisson":
             raise ModelError(
-                f"e_t of {who} is {self.e_t}: tangential restitution belongs to impact='newton'; take e_t=0"
+                f"e_t of {who} is {said['e_t']}: tangential restitution belongs to impact='newton'; take e_t=0"
             )
+        return e, mu, e_t
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -149,6 +159,12 @@ class System:
                 "acts on all closed contacts together, so give all of them the same"
             )
 
+    def laws(self, values: Values | None = None) -> np.ndarray:
+        """Return (e, mu, e_t) of every contact, one row each; values: the parameters of a run, None the first ones."""
+        named = zip(self.contact_names, self.contacts, strict=True)
+        rows = [contact.law(values, f"contact {name!r}") for name, contact in named]
+        return np.array(rows, dtype=float).reshape(len(rows), len(LAW_NUMBERS))
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not the compiled model, which belongs to this process."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -186,6 +202,24 @@ def _text(name, who: str) -> None:
         raise ModelError(f"name of {who} must be text, not {name!r}")
 
 
+def _run_number(value, values: Values | None) -> float:
+    """Return a number of a law in a run."""
+    if isinstance(value, Parameter):
+        return float(value.of(value.parameters if values is None else values))
+    return float(value)
+
+
+def _spelled(value, values: Values | None) -> str:
+    """Return a number of a law as messages say it."""
+    return f"{_run_number(value, values)} (parameter {value.label})" if isinstance(value, Parameter) else f"{value}"
+
+
 def _number(value, who: str) -> None:
+    if isinstance(value, Parameter):
+        if value.shape != ():
+            raise ModelError(
+                f"{who} is parameter {value.label} of shape {value.shape}: it must be one number, like {value.label}[0]"
+            )
+        return
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not np.isfinite(float(value)):
         raise ModelError(f"{who} must be a finite number, not {value!r}")

@@ -6,12 +6,18 @@ import dataclasses
 import functools
 import os
 import traceback
+import types
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from saltus.errors import FunctionError
+from saltus.marks import PLAIN_VALUES, names_in
+from saltus.parameters import Parameter, Parameters, Values, given
 from saltus.system import ARGUMENTS, arity
+
+NEVER_CHANGING = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)  # nothing of them is a parameter
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,6 +36,8 @@ class UserFunction:
         Shape of its result, found by the first call; () for a scalar.
     rate
         Whether its arguments are (q, v), as for q_dot.
+    values
+        Values of the parameters for which it is called.
     """
 
     name: str
@@ -37,9 +45,10 @@ class UserFunction:
     arity: int
     shape: tuple[int, ...] = ()
     rate: bool = False
+    values: Values | None = None
 
     @classmethod
-    def probe(cls, function, name, t, q, v, shapes, *, least=1, most=3, rate=False) -> UserFunction:
+    def probe(cls, function, name, t, q, v, shapes, *, least=1, most=3, rate=False, values=None) -> UserFunction:
         """Call the function once; its result must have one of `shapes` (None: any vector) and be finite."""
         allowed = tuple(range(least, most + 1))
         listed = [f"({', '.join(ARGUMENTS[k])})" for k in allowed]
@@ -49,7 +58,7 @@ class UserFunction:
         count = arity(function, name, wanted)
         if (rate and count != 2) or (not rate and count not in allowed):
             raise FunctionError(f"{name} takes {count} arguments: it must take {wanted}")
-        made = cls(name, function, count, (), rate)
+        made = cls(name, function, count, (), rate, values)
         value = made(t, q, v)
         size = value.size
         if shapes is None:
@@ -89,6 +98,12 @@ class UserFunction:
 
     def __call__(self, t, q, v) -> np.ndarray:
         """Call the user's function on copies and return an array; an exception names the function and the state."""
+        if not self.values:
+            return self._result(t, q, v)
+        with given(self.values):
+            return self._result(t, q, v)
+
+    def _result(self, t, q, v) -> np.ndarray:
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
         try:
             result = self.function(*self.arguments(float(t), q, v))
@@ -164,3 +179,49 @@ def _line_of(error: BaseException, function: Callable) -> str:
     if not frames:
         return _where(function)
     return f"({frames[-1].name}, {os.path.basename(frames[-1].filename)}:{frames[-1].lineno})"
+
+
+def parameters_in(*values: Any) -> list[Parameters]:
+    """Return the Parameters that functions and numbers refer to, as far as one can see, in the order of sight."""
+    found: dict[int, Parameters] = {}
+    seen: set[int] = set()
+    todo = [(value, 0) for value in reversed(values)]
+    while todo:
+        value, depth = todo.pop()
+        if value is None or isinstance(value, PLAIN_VALUES) or depth > 6 or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Parameter):
+            value = value.parameters
+        if isinstance(value, Parameters):
+            found[id(value)] = value
+        else:
+            todo += [(one, depth + 1) for one in reversed(_parts(value))]
+    return list(found.values())
+
+
+def _parts(value: Any) -> list[Any]:
+    """Return what a function, a container or an object of the user refers to."""
+    if isinstance(value, types.MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if isinstance(value, types.FunctionType):
+        known = value.__globals__
+        cells = []
+        for cell in value.__closure__ or ():
+            try:
+                cells.append(cell.cell_contents)
+            except ValueError:
+                continue  # an empty cell
+        names = [known[name] for name in names_in(value.__code__) if name in known]
+        return [*cells, *names, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, np.ndarray):
+        return list(value.flat) if value.dtype == object else []
+    if isinstance(value, NEVER_CHANGING) or type(value).__module__.split(".")[0] in ("numpy", "scipy"):
+        return []
+    return list(getattr(value, "__dict__", {}).values())

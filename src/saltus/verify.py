@@ -103,7 +103,12 @@ def _asked(solution: Solution, system, events) -> tuple[Asked, Problem]:
 
 
 def _common(asked: Asked) -> dict[str, Any]:
-    return {"events": asked.events, "breaks": asked.breaks, "start_tolerance": asked.start_tolerance}
+    return {
+        "events": asked.events,
+        "breaks": asked.breaks,
+        "start_tolerance": asked.start_tolerance,
+        "parameters": asked.parameters or None,
+    }
 
 
 def _whole(solution: Solution, asked: Asked, problem: Problem, progress) -> Solution:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from saltus.parameters import Parameter, Parameters
+
 MAX_DEPTH = 8  # functions that call each other
 STORING = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "STORE_GLOBAL", "STORE_DEREF", "STORE_NAME", "DELETE_", "YIELD",
            "IMPORT", "SEND", "GET_AWAITABLE", "SETUP_WITH", "BEFORE_WITH", "MAKE_FUNCTION", "MAKE_CELL")  # fmt: skip
@@ -37,7 +39,7 @@ def is_free_of_effects(function: types.FunctionType, depth: int = 0) -> bool:
 
 def _is_harmless(value: Any, depth: int) -> bool:
     """Whether a value can be used without being changed."""
-    if isinstance(value, NUMBERS):
+    if isinstance(value, (*NUMBERS, Parameters, Parameter)):
         return True
     if isinstance(value, types.ModuleType):
         return value.__name__ in ("numpy", "math")

@@ -16,7 +16,7 @@ from saltus.compile.expression import CONDITIONS, LEAVES, Expr, reachable
 
 IMPORTS = """from math import (
     acos, acosh, asin, asinh, atan, atan2, atanh, ceil, copysign, cos, cosh, erf, erfc, exp, expm1, floor,
-    hypot, inf, log, log10, log1p, log2, nan, pow, sin, sinh, sqrt, tan, tanh, trunc,
+    inf, log, log10, log1p, log2, nan, pow, sin, sinh, sqrt, tan, tanh, trunc,
 )
 """
 
@@ -83,7 +83,39 @@ KNOT_SOURCE = '''def knot(cell, par, offset, n, end):
     return par[offset + int(cell) + end]
 '''
 
-HELPERS = {  # functions of tables that the text may call: source and signature
+HYPOT_SOURCE = '''def hypot(x, y):
+    """sqrt(x^2 + y^2), corrected to about half a unit in the last place (Borges, ACM TOMS 1014, 2020, without fma).
+
+    math.hypot and the C library round differently from each other, and from one version to the next.
+    """
+    a = abs(x)
+    b = abs(y)
+    if b > a:
+        a = abs(y)
+        b = abs(x)
+    if a == inf or b == inf:
+        return inf
+    if b <= a * 5.551115123125783e-17:
+        return a + b
+    scale = 1.0
+    if a > 3.351951982485649e153:
+        scale = 4.149515568880993e180
+    elif b < 1e-140:
+        scale = 2.409919865102884e-181
+    a = a / scale
+    b = b / scale
+    h = sqrt(a * a + b * b)
+    if h <= 2.0 * b:
+        d = h - b
+        error = a * (2.0 * d - a) + (d - 2.0 * (a - b)) * d
+    else:
+        d = h - a
+        error = 2.0 * d * (a - 2.0 * b) + (4.0 * d - b) * b + d * d
+    return (h - error / (2.0 * h)) * scale
+'''
+
+HELPERS = {  # functions that the text may call: source and signature
+    "hypot": (HYPOT_SOURCE, "F(F, F)"),
     "piecewise": (PIECEWISE_SOURCE, "F(F, A, F, I, I, I, I)"),
     "cell": (CELL_SOURCE, "F(F, A, I, I)"),
     "knot": (KNOT_SOURCE, "F(F, A, I, I, I)"),

@@ -5,14 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saltus.compile.expression import CONDITIONS, LEAVES, UNARY, Expr, Untraceable
 from saltus.compile.paths import Paths
+from saltus.errors import ModelError
+from saltus.parameters import Parameter, Parameters
 
 MAX_EXPANDED_POWER = 64  # x**n with a larger |n| stays a call of pow
+
+
+class Named(NamedTuple):
+    """Where a parameter of the user stands among the constants, and its first value."""
+
+    offset: int
+    value: float | np.ndarray
 
 
 class Graph:
@@ -29,6 +38,7 @@ class Graph:
         self._variables: list[Expr] = []
         self.spline_tables: dict[int, tuple[Any, list[int]]] = {}  # id of a spline -> (it, kept alive; its tables)
         self.paths: Paths | None = None  # who answers when a function asks `if` of an expression
+        self.named: dict[str, Named] = {}  # parameters of the user by name
         self.derivatives: dict[Any, dict[int, Expr]] = {}  # memo of differentiate and directional
         self.zero, self.one, self.minus_one = self.number(0.0), self.number(1.0), self.number(-1.0)
 
@@ -71,6 +81,42 @@ class Graph:
             self.paths.uses(found[1].payload)
         return found[1]
 
+    # ---- parameters of the user: variables of a run, of which no value is ever looked at
+    def declare(self, parameters: Parameters) -> None:
+        """Give slots to all parameters of an object; those that have one must have the same first value."""
+        for name, value in parameters.items():
+            known = self.named.get(name)
+            if known is None:
+                offset, array = len(self.constants), np.asarray(value)
+                self.constants.extend(array.ravel().tolist())
+                self.named[name] = Named(offset, value)
+            elif np.shape(known.value) != np.shape(value) or not np.array_equal(known.value, value):
+                raise ModelError(
+                    f"two Parameters have {name!r}, once {known.value!r} and once {value!r}: give them different names"
+                )
+
+    def named_value(self, parameters: Parameters, name: str) -> Any:
+        """The variable of a parameter, an array of variables where it is one."""
+        if name not in self.named:
+            self.declare(parameters)
+        offset, value = self.named[name]
+        if isinstance(value, float):
+            return self.parameter(offset)
+        made = np.empty(value.size, dtype=object)
+        made[:] = [self.parameter(offset + k) for k in range(value.size)]
+        return made.reshape(value.shape)
+
+    def is_named(self, place: int) -> bool:
+        """Whether a slot belongs to a parameter of the user."""
+        return any(offset <= place < offset + np.size(value) for offset, value in self.named.values())
+
+    def spelled(self, place: int) -> str:
+        """What stands in a slot, for messages: the name of a parameter, else its number."""
+        for name, (offset, value) in self.named.items():
+            if offset <= place < offset + np.size(value):
+                return name if isinstance(value, float) else f"{name}[{place - offset}]"
+        return f"{self.constants[place]:.6g}"
+
     def table(self, values: Iterable[float]) -> int:
         """Put values into consecutive parameter slots; returns the first one."""
         numbers = tuple(float(value) for value in values)
@@ -98,6 +144,8 @@ class Graph:
             return self.lift(float(value))
         if isinstance(value, (complex, np.complexfloating)):
             raise Untraceable("the function uses complex numbers")
+        if kind is Parameter:
+            return self.lift(value.of({value.name: self.named_value(value.parameters, value.name)}))
         return None
 
     def real(self, value: Any) -> Expr:

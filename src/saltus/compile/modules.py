@@ -16,6 +16,11 @@ _GENERATOR = __file__
 _making = threading.RLock()
 
 
+def module_name(text: str, prefix: str) -> str:
+    """Return the name of the module of a generated source text, which holds its digest."""
+    return f"saltus_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+
+
 def module_from(text: str, prefix: str) -> types.ModuleType:
     """Return the module of a generated source text; the same text gives the same module."""
     with _making:
@@ -23,7 +28,7 @@ def module_from(text: str, prefix: str) -> types.ModuleType:
 
 
 def _module_from(text: str, prefix: str) -> types.ModuleType:
-    name = f"saltus_{prefix}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    name = module_name(text, prefix)
     if name in sys.modules:
         return sys.modules[name]
     folder = cache.directory(cache.source_digest(_GENERATOR))

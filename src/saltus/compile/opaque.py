@@ -1,240 +1,65 @@
-"""Functions that cannot be traced: their source is compiled, or they are called as plain Python.
+"""Functions that cannot be traced: their source is compiled where numba is installed, else they are called as Python.
 
-Either way the result is a unit (t, q, v, par, out) like any other; derivatives come from differences. Floats and
-arrays found in closures and globals become parameters, so that a new value compiles nothing.
+Either way the result is a unit (t, q, v, par, out) like any other; derivatives come from differences.
 """
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import inspect
-import itertools
-import textwrap
-import types as python_types
+import importlib.util
 from collections.abc import Callable
 
 import numpy as np
-from numba import objmode
 
-from saltus.compile import seam
-from saltus.compile.modules import module_from
-from saltus.compile.seam import as_array, unit
-from saltus.compile.surprises import catches, same_code, unset
-from saltus.compile.types import A, F, I
-
-# copies: what a function changes in its arguments is its own business
-ARGUMENTS = {0: "copied(q), copied(v)", 1: "copied(q)", 2: "t, copied(q)", 3: "t, copied(q), copied(v)"}
-NAN = "1e400 - 1e400"  # without a name that the function may use otherwise
-COMPILED = frozenset({"numpy", "math"})  # modules whose attributes nobody changes
-ADAPTER = """
-@unit(FORCE, allocates=True)
-def opaque(t, q, v, par, out):
-    par_array = as_array(par)
-    store(_user({arguments}), as_array(out))
-    return 0
-"""
-CALLBACK = """from saltus.compile.opaque import callback
-from saltus.compile.seam import unit
-from saltus.compile.types import FORCE
-
-
-@unit(FORCE, allocates=True, nogil=False)
-def opaque(t, q, v, par, out):
-    return callback(int(par[0]), t, q, v, out)
-"""
-
-
-class Uncompilable(Exception):
-    """The source of a function is not available or is outside of what numba compiles."""
+from saltus.compile import callback
 
 
 @dataclasses.dataclass(frozen=True)
 class Opaque:
-    """A unit made from an untraceable function: where it lives, its parameter values, whether it is Python."""
+    """A unit made from an untraceable function.
 
-    module: python_types.ModuleType
+    Attributes
+    ----------
+    module
+        Name of the module that holds it, as `opaque`.
+    values
+        Its parameters.
+    address
+        Where its machine code is.
+    interpreted
+        Whether it is called as Python.
+    reason
+        Why it is, empty otherwise.
+    """
+
+    module: str
     values: np.ndarray
+    address: int
     interpreted: bool
     reason: str
+
+    def release(self) -> None:
+        """Forget the function of a model that is gone."""
+        if self.interpreted:
+            callback.release(int(self.values[0]))
+
+
+def has_numba() -> bool:
+    """Return whether sources can be compiled."""
+    return importlib.util.find_spec("numba") is not None
 
 
 def make_opaque(function: Callable, arity: int, plain: Callable) -> Opaque:
     """Compile a function's source; when that fails, make a unit that calls `plain(t, q, v, out)` in Python."""
-    try:
-        text, values = _source_module(function, arity)
-        module = module_from(text, "source")
-        seam.ready(module.opaque)
-        return Opaque(module, values, False, "")
-    except Uncompilable as error:
-        reason = str(error)
-    except Exception as error:  # numba also raises what it met while it folded constants or read the source
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    slot = float(next(_slots))
-    _table[int(slot)] = plain
-    module = module_from(CALLBACK, "callback")
-    seam.ready(module.opaque)
-    return Opaque(module, np.array([slot]), True, reason)
-
-
-# ---- plain Python: the callable sits in a table, its number among the parameters
-
-_table: dict[int, Callable] = {}
-_slots = itertools.count()
-
-
-def release(slot: int) -> None:
-    """Forget a Python function whose model is gone."""
-    _table.pop(slot, None)
-
-
-def _call(slot, t, q, v, out):
-    _table[slot](t, q, v, out)
-
-
-@unit(I(I, F, A, A, A), allocates=True, nogil=False)
-def callback(slot, t, q, v, out):
-    q_array, v_array, out_array = as_array(q), as_array(v), as_array(out)
-    with objmode():
-        _call(slot, t, q_array, v_array, out_array)
-    return 0
-
-
-# ---- source
-
-
-def _source_module(function: Callable, arity: int) -> tuple[str, np.ndarray]:
-    writer = _Writer()
-    parameters = writer.add(function, "_user")
-    names = ", ".join([ARGUMENTS[arity], *parameters])
-    text = "\n".join(
-        [
-            *sorted(writer.imports),
-            "from numba import njit",
-            "from saltus.compile.seam import as_array, unit",
-            "from saltus.compile.store import copied, store",
-            "from saltus.compile.types import FORCE",
-            "",
-            *writer.functions,
-            ADAPTER.format(arguments=names),
-        ]
-    )
-    return text, np.array(writer.values if writer.values else [0.0])
-
-
-class _Writer:
-    """Collects the source of a function and of the functions it calls, free variables turned into arguments."""
-
-    def __init__(self):
-        self.imports: set[str] = set()
-        self.functions: list[str] = []
-        self.values: list[float] = []
-        self._done: dict[Callable, str] = {}
-
-    def add(self, function: Callable, name: str) -> list[str]:
-        """Add one function under a new name and return the expressions of its extra arguments."""
-        if not isinstance(function, python_types.FunctionType):
-            raise Uncompilable(f"{function!r} is not a plain function")
-        if catches(function.__code__):
-            raise Uncompilable(f"{function.__name__} catches exceptions")
-        node = _definition(function)
-        node.name = name
-        node.decorator_list, node.returns = [], None
-        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-            argument.annotation = None
-        if node.args.defaults:
-            raise Uncompilable(f"{function.__name__} has arguments with defaults")
-        renames, literals, extra, expressions = {}, [], [], []
-        variables = inspect.getclosurevars(function)
-        for key, value in {**variables.globals, **variables.nonlocals}.items():
-            if isinstance(value, python_types.ModuleType):
-                if value.__name__ not in COMPILED:
-                    raise Uncompilable(f"it reads module {value.__name__}, whose attributes may change")
-                self.imports.add(f"import {value.__name__} as {key}")
-            elif isinstance(value, bool | int | str | None | np.integer):
-                literal = int(value) if isinstance(value, np.integer) else value
-                literals.append(ast.parse(f"{key} = {literal!r}").body[0])
-            elif isinstance(value, float | np.floating):
-                extra.append(key)
-                expressions.append(f"par_array[{len(self.values)}]")
-                self.values.append(float(value))
-            elif isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):
-                extra.append(key)
-                begin, end = len(self.values), len(self.values) + value.size
-                shape = f".reshape({value.shape!r})" if value.ndim == 2 else ""
-                expressions.append(f"par_array[{begin}:{end}]{shape}")
-                self.values.extend(np.asarray(value, dtype=float).ravel())
-            elif isinstance(value, python_types.FunctionType):
-                if value not in self._done:
-                    helper = f"_helper{len(self._done)}"
-                    self._done[value] = helper
-                    if self.add(value, helper):
-                        raise Uncompilable(f"helper {key} uses numbers from outside of itself")
-                renames[key] = self._done[value]
-            else:
-                raise Uncompilable(f"it uses {key}, a {type(value).__name__}")
-        for key in unset(function.__code__):  # a NaN ends the run, and then the function itself is asked
-            literals.append(ast.parse(f"{key} = {NAN}").body[0])
-        node = _Rename(renames).visit(node)
-        node.args.args.extend(ast.arg(arg=key) for key in extra)
-        node.body = [*literals, *node.body]
-        text = ast.unparse(ast.fix_missing_locations(node))
-        self.functions.append(f'@njit(error_model="numpy", boundscheck=True)\n{text}\n')
-        return expressions
-
-
-class _Rename(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str]):
-        self.names = names
-
-    def visit_Name(self, node):
-        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
-
-
-def _definition(function: Callable) -> ast.FunctionDef:
-    """Return the syntax tree of a function as it runs; a lambda becomes a function with one return."""
-    code = function.__code__  # of the function itself: what it wraps, if it does, is another one
-    try:
-        lines, _ = inspect.getsourcelines(code)
-        file, _ = inspect.findsource(code)
-    except (OSError, TypeError) as error:
-        raise Uncompilable("its source is not available") from error
-    try:
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-        imports = _imports(ast.parse("".join(file)))
-    except SyntaxError as error:
-        raise Uncompilable("its source cannot be cut out of its file") from error
-    wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
-    for node in ast.walk(tree):
-        if isinstance(node, wanted) and same_code(_compiled(node, code, imports), code):
-            if isinstance(node, ast.FunctionDef):
-                return node
-            return ast.FunctionDef("f", node.args, [ast.Return(node.body)], [], None, None)
-    raise Uncompilable("its source is not what runs: the file was changed after it was imported, or rewritten")
-
-
-def _imports(file: ast.Module) -> list[ast.stmt]:
-    """Return the imports of a file: Python compiles calls of what was imported in its own way."""
-    found, todo = [], list(reversed(file.body))
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            found.append(node)
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            todo.extend(reversed([inner for inner in ast.iter_child_nodes(node) if not isinstance(inner, ast.expr)]))
-    return found
-
-
-def _compiled(node: ast.Lambda | ast.FunctionDef, code: python_types.CodeType, imports: list[ast.stmt]):
-    """Return the code of a definition that uses the same variables from outside as the given one."""
-    if isinstance(node, ast.FunctionDef):
-        inner: ast.stmt = ast.FunctionDef(node.name, node.args, node.body, [], None, None)
+    if not has_numba():
+        reason = "numba is not installed: pip install saltus[jit]"
     else:
-        inner = ast.Expr(node)
-    outside = ast.arguments([], [ast.arg(name) for name in code.co_freevars], None, [], [], None, [])
-    outer = ast.FunctionDef("outer", outside, [inner], [], None, None)
-    module = ast.fix_missing_locations(ast.Module([*imports, outer], []))
-    made = compile(module, "<source>", "exec", dont_inherit=True)
-    (around,) = (constant for constant in made.co_consts if isinstance(constant, python_types.CodeType))
-    inside = (constant for constant in around.co_consts if isinstance(constant, python_types.CodeType))
-    return next(constant for constant in inside if constant.co_name == code.co_name)
+        from saltus.compile.opaque_source import Uncompilable, compile_source  # here, because numba loads slowly
+
+        try:
+            made = compile_source(function, arity)
+            return Opaque(made.module, made.values, made.address, False, "")
+        except Uncompilable as error:
+            reason = str(error).splitlines()[0]
+    number = callback.register(plain)
+    return Opaque(callback.__name__, np.array([float(number)]), callback.address(), True, reason)

@@ -225,7 +225,9 @@ class Paths:
     def _number(self, node: Expr) -> float | None:
         if node.op == "num":
             return node.payload
-        return self._graph.constants[node.payload] if node.op == "par" else None
+        if node.op != "par" or self._graph.is_named(node.payload):
+            return None
+        return self._graph.constants[node.payload]
 
     # ---- constants
     def place_of(self, values: tuple[float, ...], make: Callable[[], int]) -> int:

@@ -145,6 +145,11 @@ def source_size(dispatcher) -> int:
     return sum(len(function.__code__.co_code) for function in seen)
 
 
+def is_interpreted() -> bool:
+    """Return whether nothing is compiled in this process."""
+    return bool(config.DISABLE_JIT)
+
+
 def interpreted(dispatcher):
     """Return the unit as plain Python, every unit that it calls included."""
     if config.DISABLE_JIT or not hasattr(dispatcher, "py_func"):

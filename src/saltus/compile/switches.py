@@ -222,7 +222,7 @@ class Switches:
         text = emit([("", value)]).strip()
         said = text.removeprefix("= ")
         for index in sorted({node.payload for node in reachable([value]) if node.op == "par"}, reverse=True):
-            said = said.replace(f"par[{index}]", f"{self.graph.constants[index]:.6g}")
+            said = said.replace(f"par[{index}]", self.graph.spelled(index))
         short = kind == SIGN and "\n" not in text and len(said) <= LONGEST_NAME
         return f"{self._functions[slot]}: {said if short else ('a kink', 'a knot', 'a knot')[kind]}"
 

@@ -32,6 +32,7 @@ from saltus.compile.trace_array import (
     tracer_array,
 )
 from saltus.compile.trace_table import Sparse, as_spline
+from saltus.parameters import Parameter, Parameters
 
 LIBRARIES = frozenset({"numpy", "scipy"})
 UNREPEATABLE = frozenset({"numpy.random", "random", "secrets", "time", "uuid"})  # a trace would freeze one value
@@ -89,6 +90,10 @@ class StandIns:
         module = getattr(value, "__module__", None) if callable(value) else kind.__module__
         if isinstance(value, types.ModuleType):
             return _Module(self, value)
+        if kind is Parameters:
+            return _TracedParameters(self.graph, value)
+        if kind is Parameter:
+            return _traced_parameter(self.graph, value)
         if isinstance(value, types.FunctionType) and not _is_foreign(module):
             return self._function(value)
         if isinstance(value, np.ufunc):
@@ -243,6 +248,34 @@ class _Module:
             raise _unrepeatable(f"{module.__name__}.{name}")
         value = self.__dict__[name] = self.__dict__["_stand_ins"].wrap(getattr(module, name))
         return value
+
+
+class _TracedParameters:
+    """Parameters of the user, of which each is a variable."""
+
+    def __init__(self, graph: Graph, parameters: Parameters):
+        graph.declare(parameters)
+        self._graph, self._parameters = graph, parameters
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._parameters:
+            return getattr(self._parameters, name)  # which says what there is
+        return _traced_parameter(self._graph, Parameter(self._parameters, name))
+
+    def __getitem__(self, name: str) -> Any:
+        raise Untraceable(
+            f"the function reads the first value of parameter {name!r}, not that of the run: write .{name}"
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            setattr(self._parameters, name, value)  # refused
+        object.__setattr__(self, name, value)
+
+
+def _traced_parameter(graph: Graph, parameter: Parameter) -> Any:
+    value = parameter.of({parameter.name: graph.named_value(parameter.parameters, parameter.name)})
+    return value if isinstance(value, Expr) else tracer_array(value)
 
 
 class _Unrepeatable:

@@ -15,6 +15,7 @@ import numpy as np
 from saltus.errors import FileFormatError, FunctionError, SettingError
 from saltus.io import words
 from saltus.io.format import Content, Variable, check_place, read, version, write
+from saltus.io.settings import listed
 from saltus.io.words import taken
 from saltus.march import KEEP_EVENTS, KEEP_TIMES
 from saltus.problem import Problem
@@ -94,6 +95,7 @@ def _problem(about: dict[str, Any]) -> dict[str, Any]:
         "t_span": list(taken(given, "t_span", words.row(words.finite, words.finite))),
         **{name: taken(given, name, words.many(words.finite)) for name in ("q0", "v0")},
         "events": taken(given, "events", words.many(words.text), []),
+        "values": taken(given, "values", words.table(words.numbers), {}),
     }
     if not made["t_span"][0] < made["t_span"][1]:
         raise ValueError(f"t_span is {made['t_span']}, which does not run forward")
@@ -143,8 +145,8 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
     digest = hashlib.sha256()
     for array in (units.layout, units.constants):
         digest.update(array.tobytes())
-    text = hashlib.sha256(_module(units.force).encode())
-    if calls_python(model):
+    text = hashlib.sha256(model.module.encode())
+    if model.calls_python:
         # numbers of callbacks differ from run to run, and functions called as Python are not in the generated text
         system = problem.system
         numbers: list[Any] = [x for x in (system.M, system.f, system.K, system.C) if x is not None and not callable(x)]
@@ -164,6 +166,7 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
         "q0": problem.q0.tolist(),
         "v0": problem.v0.tolist(),
         "events": list(model.event_names),
+        "values": listed(model.values),
     }
 
 
@@ -180,13 +183,6 @@ def check_same(path: str | os.PathLike, found: dict[str, Any], stored: dict[str,
         )
 
 
-def calls_python(model: CompiledModel) -> bool:
-    """Whether a function of the model is called as plain Python."""
-    unit = model.units.force
-    names = getattr(unit, "py_func", unit).__globals__
-    return any(_module(value).startswith("saltus_callback") for key, value in names.items() if key.startswith("opaque"))
-
-
 def probe(model: CompiledModel, t: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the values of all functions of the model at a state, not a number where one fails."""
     made = []
@@ -196,11 +192,6 @@ def probe(model: CompiledModel, t: float, q: np.ndarray, v: np.ndarray) -> np.nd
         except FunctionError:
             made.append(np.full(function.size, np.nan))
     return np.concatenate(made) if made else np.zeros(0)
-
-
-def _module(unit) -> str:
-    """Return the name of the generated module of a unit, which holds the digest of its text."""
-    return getattr(unit, "py_func", unit).__module__
 
 
 def _code(code: CodeType) -> bytes:

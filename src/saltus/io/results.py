@@ -15,7 +15,7 @@ from saltus.certificate import FOUND_COUNT
 from saltus.errors import FileFormatError, FunctionError, SettingError
 from saltus.io import words
 from saltus.io.format import Content, Variable, read, write
-from saltus.io.settings import describe, rebuild
+from saltus.io.settings import describe, listed, rebuild
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.io.words import taken
 from saltus.record import KIND_NAMES
@@ -176,7 +176,8 @@ def _about(solution: Solution) -> dict[str, Any]:
         "system": {
             "name": system.name,
             "contacts": [
-                [name, float(c.e), float(c.mu)] for name, c in zip(system.contact_names, system.contacts, strict=True)
+                [name, float(e), float(mu)]
+                for name, (e, mu, _) in zip(system.contact_names, system.laws(solution.parameters or None), strict=True)
             ],
             "joints": list(system.joint_names),
             "q_dot": system.q_dot is not None,
@@ -198,6 +199,7 @@ def _asked_of(asked: Asked) -> dict[str, Any]:
     return {
         "t_span": list(asked.t_span), "q0": asked.q0.tolist(), "v0": asked.v0.tolist(), "h": float(asked.h),
         "control": describe(asked.control), "breaks": list(asked.breaks), "start_tolerance": asked.start_tolerance,
+        "parameters": listed(asked.parameters),
     }  # fmt: skip
 
 
@@ -440,6 +442,7 @@ def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...]) -> Asked 
         tuple(taken(given, "breaks", words.many(words.finite))),
         taken(given, "start_tolerance", words.number),
         None if event_names else (),
+        taken(given, "parameters", words.table(words.numbers), {}),  # older files have none
     )
 
 

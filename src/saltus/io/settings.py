@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ def describe(thing: Any) -> Any:
     if isinstance(thing, list | tuple):
         return [describe(item) for item in thing]
     return thing if thing is None or isinstance(thing, bool | int | float | str) else {"repr": repr(thing)}
+
+
+def listed(values: Mapping[str, float | np.ndarray]) -> dict[str, Any]:
+    """Return values of parameters as JSON values: numbers, and lists of them."""
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def rebuild(description: Any, family: str) -> Any:

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from saltus.errors import SettingError
 
 
@@ -33,6 +35,10 @@ class StoredSystem:
     contacts: tuple[StoredContact, ...]
     joints: tuple[StoredJoint, ...]
     q_dot: Callable | None
+
+    def laws(self, values: Any = None) -> np.ndarray:
+        """Return (e, mu, e_t) of every contact, one row each, as they were in the run; files do not keep e_t."""
+        return np.array([(contact.e, contact.mu, np.nan) for contact in self.contacts]).reshape(len(self.contacts), 3)
 
     @property
     def contact_names(self) -> tuple[str, ...]:

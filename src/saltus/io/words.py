@@ -6,8 +6,11 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+import numpy as np
+
 Value = TypeVar("Value")
 LARGEST = 2**63 - 1  # of a count
+MOST_AXES = 8  # of an array of numbers
 REQUIRED: Any = object()
 
 
@@ -65,6 +68,19 @@ def positive(value: Any) -> float:
     if not finite(value) > 0.0:
         raise ValueError(f"{value!r:.100} is not positive")
     return float(value)
+
+
+def numbers(value: Any) -> float | np.ndarray:
+    """A finite number, or lists of them inside of each other that make an array."""
+    if not isinstance(value, list):
+        return finite(value)
+    try:
+        made = np.array(value)
+    except ValueError:
+        made = np.array(None)  # rows of different lengths
+    if made.dtype.kind not in "fi" or made.ndim > MOST_AXES or not np.isfinite(made).all():
+        raise ValueError(f"{value!r:.100} is no array of finite numbers")
+    return made.astype(float)
 
 
 def obj(value: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saltus import layout as lay
-from saltus.compile.seam import interpreted
+from saltus.compile.native import runnable
 from saltus.errors import SettingError
 from saltus.stages.frame import PROMISE_AT, STRAIGHT
 from saltus.stages.interval import CLOSED, REST
@@ -158,8 +158,8 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
     layout, units = model.layout, model.units
     nq, nv, nr, nw = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NR, lay.NW))
     M, W, w = np.zeros(int(layout[lay.SIZE])), np.zeros(nw), np.zeros(nr)
-    interpreted(units.mass)(t, q, units.par, M)
-    interpreted(units.kinematics)(t, q, units.par, W, w)
+    runnable(units.mass)(t, q, units.par, M)
+    runnable(units.kinematics)(t, q, units.par, W, w)
     mass = np.empty(nv)
     mass[layout[layout[lay.PERM] : layout[lay.PERM] + nv]] = M[:nv]
     pointers = layout[layout[lay.W_PTR] : layout[lay.W_PTR] + nr + 1]
@@ -169,7 +169,7 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
         for i in range(nv):
             moved, unit = np.zeros(nq), np.zeros(nv)
             unit[i] = 1.0
-            interpreted(units.rate)(q, unit, units.par, moved)
+            runnable(units.rate)(q, unit, units.par, moved)
             rate[:, i] = moved
     used = int(pointers[-1])
     made = Start(

@@ -1,0 +1,52 @@
+"""Exceptions of Python functions that machine code called: kept until the march is back in Python.
+
+Machine code knows no exceptions. A callback that fails keeps what was raised and returns a status that every caller
+hands on; until somebody has raised it, no further callback of the same thread runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+
+FAILED = -1  # status of a unit that ended by a Python exception
+
+
+class _Kept(threading.local):
+    error: BaseException | None = None
+
+
+_kept = _Kept()
+
+
+def keep(error: BaseException) -> int:
+    """Keep an exception and return the status that says so."""
+    _kept.error = error
+    return FAILED
+
+
+def is_pending() -> bool:
+    """Return whether an exception waits to be raised in this thread."""
+    return _kept.error is not None
+
+
+def raise_failure(status: int = FAILED) -> None:
+    """Raise what was kept, or say which status a unit returned without a word."""
+    error, _kept.error = _kept.error, None
+    if error is None:
+        raise RuntimeError(f"a compiled function of the model ended with status {status} and left no message")
+    raise error
+
+
+@contextlib.contextmanager
+def failures_raised() -> Iterator[None]:
+    """Raise the exception of a callback where the code inside ends, however it ends."""
+    _kept.error = None
+    try:
+        yield
+    except SystemError:  # numba was told that there is an exception, and found none
+        if not is_pending():
+            raise
+    if is_pending():
+        raise_failure()

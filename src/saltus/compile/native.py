@@ -1,0 +1,124 @@
+"""Units of a model as machine code that no numba made: what Python and kernels see of them.
+
+Kernels take their addresses; Python may call them as well, on arrays of floats. `py_func` is the same unit as plain
+Python, made from the same text when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import numpy as np
+
+from saltus.compile.direct import compile_text
+from saltus.compile.failure import raise_failure
+from saltus.compile.lower import UNIT_KINDS
+from saltus.compile.machine import Code
+from saltus.compile.modules import module_from
+from saltus.compile.seam import interpreted
+
+WORDS = {"F": (ctypes.c_double,), "I": (ctypes.c_int64,), "A": (ctypes.c_void_p, ctypes.c_int64)}
+
+
+@functools.cache
+def prototype(unit_type: str) -> Any:
+    """Return the ctypes type of a unit: int32 f(ret*, exc*, words...)."""
+    words = [word for kind in UNIT_KINDS[unit_type] for word in WORDS[kind]]
+    return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)
+
+
+def address_of(array: np.ndarray) -> int:
+    """Return where the numbers of an array are; five times faster than array.ctypes where it can be written to."""
+    if array.size and array.flags.writeable:
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return array.ctypes.data
+
+
+class _Anywhere:
+    """What numba's records ask for the address of a function (pointers.py): one address for all signatures."""
+
+    def __init__(self, address: int):
+        self._found = address, None
+
+    def get(self, signature: int) -> tuple[int, None]:
+        return self._found
+
+
+class NativeUnit:
+    """One unit of a generated module."""
+
+    unit_signatures = ()  # it is there in one version, which nobody compiles
+    inlined = False
+
+    def __init__(self, code: Code, text: str, name: str):
+        self.code, self.text, self.name = code, text, name  # the code lives as long as its units
+        self.address = code[name]
+        self.wrapper_addresses = self.jit_addresses = _Anywhere(self.address)
+
+    def __repr__(self) -> str:
+        return f"<unit {self.name} of a model>"
+
+    @property
+    def py_func(self) -> Any:
+        """The unit as plain Python."""
+        made = getattr(module_from(self.text, "model"), self.name)
+        return getattr(made, "py_func", made)
+
+    @functools.cached_property
+    def _call(self) -> Any:
+        return prototype(self.name.upper())(self.address)
+
+    @functools.cached_property
+    def _kinds(self) -> str:
+        return UNIT_KINDS[self.name.upper()]
+
+    def __call__(self, *arguments: Any) -> int:
+        """Call the machine code; vectors are contiguous arrays of floats, written in place."""
+        words: list[Any] = []
+        for argument, kind in zip(arguments, self._kinds, strict=True):
+            if kind == "A":
+                if argument.dtype != np.float64 or not argument.flags.c_contiguous:
+                    raise TypeError(f"{self.name} takes contiguous arrays of floats, not {argument!r}")
+                words += (address_of(argument), argument.size)
+            else:
+                words.append(argument)
+        result, failure = ctypes.c_int64(0), ctypes.c_void_p()
+        status = self._call(ctypes.byref(result), ctypes.byref(failure), *words)
+        if status:
+            raise_failure(status)
+        return result.value
+
+
+def runnable(unit: Any) -> Any:
+    """Return a unit as Python can call it: machine code where it has an entry, else plain Python."""
+    return unit if isinstance(unit, NativeUnit) else interpreted(unit)
+
+
+NO_UNITS = '''"""Units of a model that has no such functions."""
+
+from saltus.compile.seam import unit
+from saltus.compile.types import RESET, SURFACE, SWITCH
+
+
+@unit(SWITCH)
+def switch(t, q, v, par, out):
+    return 0
+
+
+@unit(SURFACE)
+def surface(t, q, v, par, out):
+    return 0
+
+
+@unit(RESET)
+def reset(number, t, q, v, par):
+    return 0
+'''
+
+
+@functools.cache
+def absent_unit(name: str) -> NativeUnit:
+    """Return the unit of a model that has nothing to evaluate there."""
+    return NativeUnit(compile_text(NO_UNITS), NO_UNITS, name)
