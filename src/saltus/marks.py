@@ -221,7 +221,8 @@ class _Look:
                 if name not in ("__dict__", "__weakref__"):
                     name = f"_{base.__name__.lstrip('_')}{name}" if name[:2] == "__" != name[-2:] else name
                     made.append(_Named((name, self.mark(getattr(value, name, ABSENT), (), depth))))
-        for name, one in getattr(value, "__dict__", {}).items():
+        own = getattr(value, "__dict__", None)
+        for name, one in own.items() if isinstance(own, dict) else ():
             made.append(_Named((name, self.mark(one, (), depth))))
         return tuple(made)
 

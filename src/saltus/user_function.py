@@ -224,4 +224,7 @@ def _parts(value: Any) -> list[Any]:
         return list(value.flat) if value.dtype == object else []
     if isinstance(value, NEVER_CHANGING) or type(value).__module__.split(".")[0] in ("numpy", "scipy"):
         return []
-    return list(getattr(value, "__dict__", {}).values())
+    if hasattr(value, "py_func"):  # compiled by numba
+        return [value.py_func]
+    own = getattr(value, "__dict__", None)
+    return list(own.values()) if isinstance(own, dict) else []

@@ -36,7 +36,7 @@ from saltus.parameters import Parameter, Parameters
 
 LIBRARIES = frozenset({"numpy", "scipy"})
 UNREPEATABLE = frozenset({"numpy.random", "random", "secrets", "time", "uuid"})  # a trace would freeze one value
-SEEDED = frozenset({"default_rng", "RandomState", "Random"})  # generators of their own, which may repeat themselves
+HARMLESS = frozenset({"default_rng", "RandomState", "Random", "sleep"})  # of these: generators may repeat themselves
 CLOCKS = frozenset({"now", "today", "utcnow"})  # of dates
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
 _ATOMS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_, Expr,
@@ -244,7 +244,7 @@ class _Module:
 
     def __getattr__(self, name: str) -> Any:
         module = self.__dict__["_module"]
-        if _is_unrepeatable(module.__name__) and name != "sleep":
+        if _is_unrepeatable(module.__name__):
             raise _unrepeatable(f"{module.__name__}.{name}")
         value = self.__dict__[name] = self.__dict__["_stand_ins"].wrap(getattr(module, name))
         return value
@@ -307,9 +307,10 @@ class _Dates:
 
 
 def _unrepeatable(name: str) -> Untraceable:
-    """The refusal of a clock or of random numbers; a generator that the function makes itself may repeat itself."""
-    said = f"{name} gives another value at every call"
-    return Untraceable(said) if name.rpartition(".")[2] in SEEDED else Unrepeatable(said)
+    """The refusal of a clock or of random numbers."""
+    if name.rpartition(".")[2] in HARMLESS:
+        return Untraceable(f"{name} cannot be traced")
+    return Unrepeatable(f"{name} gives another value at every call")
 
 
 def _refusing(reason: str) -> Any:
