@@ -101,3 +101,11 @@ def test_a_process_without_a_locale_reads_and_writes(alone, tmp_path):
     )
     assert said.returncode == 0, said.stderr
     assert said.stdout.split() == [alone[0]]
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
+def test_two_hundred_structures_leave_their_memory():
+    script = pathlib.Path(__file__).parents[1] / "bench" / "hostile" / "structures.py"
+    said = subprocess.run([sys.executable, str(script)], capture_output=True, encoding="utf-8", timeout=250)  # noqa: S603
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert said.stdout.count("200 models") == 2
