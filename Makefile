@@ -44,8 +44,9 @@ format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
 bench: kernels                  ## run the benchmarks
 	$(BIN)/python bench/run.py
 
-long: kernels                   ## full counts of bench/truth and bench/hostile, tables in their RESULTS.md
+long: kernels                   ## full counts of bench/truth and bench/hostile, with their tables
 	$(BIN)/python bench/hostile/files.py
+	$(BIN)/python bench/hostile/accidents.py
 	$(BIN)/python bench/truth/run.py
 
 clean:          ## remove the environment, caches and demo pictures

@@ -790,3 +790,12 @@ def test_units_of_mass_and_length_change_nothing_but_the_units(power):
     np.testing.assert_array_equal(long.q, plain.q * scale)
     np.testing.assert_array_equal(long.v, plain.v * scale)
     np.testing.assert_array_equal(long.events["t"], plain.events["t"])
+
+
+@pytest.mark.parametrize("slope", [1e200, 1e-200])
+def test_a_gap_whose_square_is_no_number_is_refused(slope):
+    refuse(
+        lambda: run(ball(contacts=[floor(gap=lambda q: slope * q[0])])),
+        sl.ModelError,
+        rf"gap of contact 'floor' changes by {slope:g} per unit of q at t = 0.*other units".replace("+", r"\+"),
+    )

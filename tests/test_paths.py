@@ -375,7 +375,7 @@ REFUSED = {
     r"ValueError while tracing: it went around, after yes to `if q\[0\] > 100.0:`": raising,
     r"shape \(2,\) after yes and \(3,\) after no to `return \[1.0, 2.0\] if t > 1": other_shapes,
     "returns None, no number, after one of the answers to `if t > 1:`": forgotten,
-    "asks again": hidden,
+    "hidden catches exceptions": hidden,
     "keeps a memory": remembering(),
     "memory between its calls": Latch(),
 }

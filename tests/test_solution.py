@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import sys
 import threading
 import time
 from typing import ClassVar
@@ -747,16 +748,24 @@ def test_counters_count_forces_steps_and_jacobians():
     assert sol.work["f"] == 200
     assert sol.work["rejected"] == 0
     assert sol.work["contact_sweeps"] == 0
-    counted = []
 
     def f(t, q, v):
-        counted.append(t)
         return -np.sin(q)
 
-    pendulum = sl.solve(sl.System(M=1.0, f=f), (0.0, 1.0), 1.0, 0.0, scheme=sl.MoreauJean(theta=0.5), h=0.01)
+    counted = []  # by the profiler: a function that counts its own calls is refused
+
+    def watch(frame, what, argument):
+        if what == "call" and frame.f_code is f.__code__:
+            counted.append(frame.f_locals["t"])
+
+    sys.setprofile(watch)
+    try:
+        pendulum = sl.solve(sl.System(M=1.0, f=f), (0.0, 1.0), 1.0, 0.0, scheme=sl.MoreauJean(theta=0.5), h=0.01)
+    finally:
+        sys.setprofile(None)
     assert pendulum.work["f"] >= 200  # an implicit step of a nonlinear force looks at least twice
     assert pendulum.work["jac"] >= 1
-    assert len(counted) < 10  # compiled: the user's function itself is called for checks only
+    assert 2 < len(counted) < 50  # compiled: the user's function itself is called for checks only
     ball = bounce()
     assert 0 < ball.work["contact_sweeps"] <= ball.work["steps"]
 

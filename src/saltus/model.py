@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from saltus import layout as lay
+from saltus.compare import Comparison
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
@@ -35,6 +36,7 @@ from saltus.compile.trace import (
     IMPORTS,
     Expr,
     Trace,
+    Unrepeatable,
     Untraceable,
     depends_on,
     differentiate,
@@ -47,10 +49,11 @@ from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
+from saltus.marks import Unmarked, mark_of
 from saltus.parameters import Parameter, as_changes, has_parameter, run_values
 from saltus.profile import Profile
 from saltus.system import System
-from saltus.user_function import Unmarked, UserFunction, mark_of, parameters_in
+from saltus.user_function import UserFunction, parameters_in
 
 NO_SLOTS = ParLayout(())
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
@@ -115,6 +118,8 @@ class CompiledModel:
         Tolerances within which the start, for which the model was compiled, is known to be right.
     inertia
         Masses and rows of that start once somebody asked for them (stages/promise.py).
+    comparison
+        What its units are held against, once more after its first run.
     """
 
     system: System
@@ -134,6 +139,7 @@ class CompiledModel:
     values: dict[str, Any] = dataclasses.field(default_factory=dict)
     checked: set[float] = dataclasses.field(default_factory=set)
     inertia: Any = None
+    comparison: Comparison = dataclasses.field(default_factory=Comparison)
 
     @functools.cached_property
     def functions(self) -> dict[str, UserFunction]:
@@ -437,6 +443,8 @@ class _Builder:
                 if function.name.split(" ")[0] in ("gap", "slip", "W", "constraint", "q_dot"):
                     self.geometry += list(made.flat)
             return made
+        except Unrepeatable as error:
+            raise FunctionError(f"{function.name} does not depend on its arguments alone: {error}") from error
         except (Untraceable, FunctionError) as error:
             return self.make_opaque(function, str(error))
 
@@ -531,9 +539,11 @@ class _Builder:
             par_layout,
             first,
             values,
+            comparison=Comparison.of(text, self.functions, K, C),
         )
         for made in self.opaque:
             weakref.finalize(model, made.release)
+        model.comparison.at_start(model)
         return model
 
     def units(self, text: str, body: dict[str, str]) -> list[Any]:

@@ -22,6 +22,7 @@ from saltus.errors import (
     CheckpointWarning,
     FileError,
     FileFormatError,
+    FunctionError,
     LimitError,
     RunError,
     SettingError,
@@ -389,10 +390,13 @@ class Run:
 
     def finish(self) -> Solution:
         """Return the solution, or raise the error that ended the run with the solution inside."""
+        difference = self._difference()
         if self.status in (Status.OK, Status.TERMINATED, Status.INTERRUPTED):
             said = (
                 (self._terminal_sentence() or self.status.sentence) + self._grown_sentence() + self._unseen_sentence()
             )
+            if difference is not None:
+                raise difference
             return self._solution(self.status, said)
         from saltus.replay import explain, slides  # here, because most runs end well
 
@@ -408,9 +412,22 @@ class Run:
                     break
         status, h = self.status, self.sliding_h or h
         message, cause = explain(self.model, self.plan, status, self.error, t, h, self.state)
+        if difference is not None and not isinstance(cause, FunctionError):
+            message, cause = f"{difference}\n{message}", difference
         if status in TELLING and status is not Status.SLIDING_MODE:
             message = f"{message}. {self._last_steps()}".strip()
         raise ERRORS.get(status, RunError)(message, self._solution(status, message)) from cause
+
+    def _difference(self) -> FunctionError | None:
+        """Return where the run's own states show that a function is not what was compiled of it (compare.py)."""
+        if self.model.comparison.looked_along(self.model) or self.status is Status.INTERRUPTED:
+            return None
+        nodes = self.tables.kept(self.tally)
+        try:
+            self.model.comparison.along(self.model, nodes.t[:, 0], nodes.q, nodes.v)
+        except FunctionError as error:
+            return error
+        return None
 
     def _switched(self) -> bool:
         """Return whether the last event was the end of a branch."""

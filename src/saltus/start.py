@@ -14,6 +14,8 @@ from saltus.problem import Problem
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
 
+LARGEST_SLOPE = 1e150  # of a gap: kernels divide by squares
+
 
 def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> None:
     """Raise ModelError when q0 penetrates, a joint is violated, or joints contradict each other."""
@@ -29,7 +31,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
             raise ModelError(
                 f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact"
             )
-    if nj == 0:
+    if nr == 0:
         model.checked.add(tolerance)
         return
     W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
@@ -38,6 +40,16 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     for r in range(nr):
         begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]
         dense[r, layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]] = W[begin:end]
+    for c, name in enumerate(problem.system.contact_names):
+        slope = float(np.max(np.abs(dense[layout[layout[lay.CONTACT_ROW] + c]])))
+        if LARGEST_SLOPE < slope < np.inf or 0.0 < slope < 1.0 / LARGEST_SLOPE:
+            raise ModelError(
+                f"gap of contact {name!r} changes by {slope:.3g} per unit of q at t = {t:g}: the square of that is no "
+                "number; measure the gap in other units"
+            )
+    if nj == 0:
+        model.checked.add(tolerance)
+        return
     G, w = dense[nr - nj :], w[nr - nj :]
     names = [
         name

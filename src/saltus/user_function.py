@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
+import traceback
 import types
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from saltus.errors import FunctionError
+from saltus.marks import PLAIN_VALUES, names_in
 from saltus.parameters import Parameter, Parameters, Values, given
 from saltus.system import ARGUMENTS, arity
+
+NEVER_CHANGING = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)  # nothing of them is a parameter
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -62,16 +67,24 @@ class UserFunction:
             fitting = [s for s in shapes if value.shape == s or (size == np.prod(s, dtype=int) and len(s) < 2)]
             if not fitting:
                 wanted = " or ".join(str(s) for s in shapes)
-                raise FunctionError(f"{name} returned shape {value.shape}, expected {wanted} {_at(t, q, v)}")
+                raise FunctionError(
+                    f"{name} returned shape {value.shape}, expected {wanted} {at(t, q, v)} {made.where}"
+                )
             shape = fitting[0]
         if not np.all(np.isfinite(value)):
-            raise FunctionError(f"{name} returned {value} {_at(t, q, v)}: it must be finite there")
+            raise FunctionError(f"{name} returned {value} {at(t, q, v)}: it must be finite there {made.where}")
         again = made(t, q, v)
         if not np.array_equal(value, again):
             raise FunctionError(
-                f"{name} gave {value} and then {again} {_at(t, q, v)}: it must depend on its arguments alone"
+                f"{name} gave {value} and then {again} {at(t, q, v)}: it must depend on its arguments alone "
+                f"{made.where}"
             )
         return dataclasses.replace(made, shape=shape)
+
+    @property
+    def where(self) -> str:
+        """Which function of which file this is, in brackets, for the end of a message."""
+        return _where(self.function)
 
     @property
     def size(self) -> int:
@@ -94,77 +107,78 @@ class UserFunction:
         q, v = np.array(q, dtype=float), np.array(v, dtype=float)
         try:
             result = self.function(*self.arguments(float(t), q, v))
-        except Exception as error:
-            raise FunctionError(f"{self.name} raised {type(error).__name__}: {error} {_at(t, q, v)}") from error
+        except (Exception, SystemExit) as error:  # a program must not end where a function is only looked at
+            raise FunctionError(
+                f"{self.name} raised {type(error).__name__}: {error} {at(t, q, v)} {_line_of(error, self.function)}"
+            ) from error
         if result is None:
-            raise FunctionError(f"{self.name} returned None: does it lack a return statement?")
+            raise FunctionError(
+                f"{self.name} returned None: does it lack a return statement? {at(t, q, v)} {self.where}"
+            )
         try:
             made = np.array(result)
-            if not np.iscomplexobj(made):
+            if made.dtype.kind in "biufO":
                 return made.astype(float)
         except (TypeError, ValueError) as error:
-            raise FunctionError(f"{self.name} returned {result!r}, which is not an array of numbers") from error
-        raise FunctionError(f"{self.name} returned complex numbers {result!r}: it must be real {_at(t, q, v)}")
+            raise FunctionError(
+                f"{self.name} returned {result!r}, which is not an array of numbers {self.where}"
+            ) from error
+        if np.iscomplexobj(made):
+            raise FunctionError(
+                f"{self.name} returned complex numbers {result!r}: it must be real {at(t, q, v)} {self.where}"
+            )
+        raise FunctionError(f"{self.name} returned {result!r}, which is not an array of numbers {self.where}")
 
     def fill(self, t, q, v, out) -> None:
         """Call the function and write its result; a non-finite number is an error that names the state."""
         value = np.ravel(self(t, q, v))
         if value.shape != out.shape:
-            raise FunctionError(f"{self.name} returned {value.size} numbers, expected {out.size} {_at(t, q, v)}")
+            raise FunctionError(
+                f"{self.name} returned {value.size} numbers, expected {out.size} {at(t, q, v)} {self.where}"
+            )
         if not np.all(np.isfinite(value)):
-            raise FunctionError(f"{self.name} returned {value} {_at(t, q, v)}")
+            raise FunctionError(f"{self.name} returned {value} {at(t, q, v)} {self.where}")
         out[:] = value
 
 
-def _at(t, q, v) -> str:
+def at(t, q, v) -> str:
+    """Return where a function was called, for messages."""
     q, v = (np.array2string(np.asarray(x), precision=6, threshold=12) for x in (q, v))
     return f"at t = {float(t):.9g}, q = {q}, v = {v}"
 
 
-# as tuples, because looking through a union takes longer
-PLAIN_VALUES = (bool, int, float, complex, str, bytes, np.generic)
-NEVER_CHANGING = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)
+def _where(function: Callable) -> str:
+    """Return the name of a function and the line where it begins, in brackets."""
+    function = _written(function)
+    name = getattr(function, "__qualname__", None) or type(function).__name__
+    code = getattr(function, "__code__", None)
+    return f"({name})" if code is None else f"({name}, {os.path.basename(code.co_filename)}:{code.co_firstlineno})"
 
 
-class Unmarked(Exception):
-    """A value that may change without being noticed."""
+def _written(function: Callable) -> Callable:
+    """Return what the user has written, without what it is wrapped in."""
+    while True:
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif hasattr(function, "__wrapped__"):  # a decorator, a cache
+            function = function.__wrapped__
+        elif hasattr(function, "py_func"):  # compiled by numba
+            function = function.py_func
+        elif not hasattr(function, "__code__") and hasattr(type(function).__call__, "__code__"):
+            function = type(function).__call__
+        else:
+            return function
 
 
-def mark_of(value, depth: int = 0):
-    """Return a value that is the same only if the given one still means the same, functions with all that they use.
-
-    Raises Unmarked for what cannot be looked through: then nobody knows whether a function still does what it did.
-    """
-    if value is None:
-        return None
-    if isinstance(value, PLAIN_VALUES):
-        return type(value), value if value == value else repr(value)
-    if depth > 6:
-        raise Unmarked
-    if isinstance(value, (tuple, list)):
-        return type(value), tuple([mark_of(one, depth + 1) for one in value])
-    if isinstance(value, np.ndarray):
-        if value.size > 10_000:
-            raise Unmarked
-        if value.dtype == object:
-            return value.shape, tuple([mark_of(one, depth + 1) for one in value.flat])
-        return value.shape, value.dtype.str, value.tobytes()
-    if isinstance(value, Parameters):
-        return value.mark
-    if isinstance(value, Parameter):
-        return value.label, value.parameters.mark
-    if isinstance(value, NEVER_CHANGING):
-        return id(value)
-    if isinstance(value, types.FunctionType):
-        code = value.__code__
-        known = value.__globals__
-        names = (known[name] for name in _names(code) if name in known)
-        cells = (cell.cell_contents for cell in value.__closure__ or ())
-        inside = (*cells, *names, value.__defaults__, *(value.__kwdefaults__ or {}).values())
-        return id(code), tuple(mark_of(one, depth + 1) for one in inside if one is not value)
-    if type(value).__module__.split(".")[0] == "numpy" and callable(value):
-        return id(value)
-    raise Unmarked
+def _line_of(error: BaseException, function: Callable) -> str:
+    """Return the line of the user's that raised: the last one in the file of the function, else where that begins."""
+    code = getattr(_written(function), "__code__", None)
+    frames = (
+        [] if code is None else [f for f in traceback.extract_tb(error.__traceback__) if f.filename == code.co_filename]
+    )
+    if not frames:
+        return _where(function)
+    return f"({frames[-1].name}, {os.path.basename(frames[-1].filename)}:{frames[-1].lineno})"
 
 
 def parameters_in(*values: Any) -> list[Parameters]:
@@ -200,7 +214,7 @@ def _parts(value: Any) -> list[Any]:
                 cells.append(cell.cell_contents)
             except ValueError:
                 continue  # an empty cell
-        names = [known[name] for name in _names(value.__code__) if name in known]
+        names = [known[name] for name in names_in(value.__code__) if name in known]
         return [*cells, *names, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)
@@ -210,11 +224,7 @@ def _parts(value: Any) -> list[Any]:
         return list(value.flat) if value.dtype == object else []
     if isinstance(value, NEVER_CHANGING) or type(value).__module__.split(".")[0] in ("numpy", "scipy"):
         return []
-    return list(getattr(value, "__dict__", {}).values())
-
-
-@functools.lru_cache(maxsize=1024)
-def _names(code: types.CodeType) -> tuple[str, ...]:
-    """Return the global names that a function may look up, those of functions inside of it included."""
-    inner = (name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant))
-    return tuple(dict.fromkeys((*code.co_names, *inner)))
+    if hasattr(value, "py_func"):  # compiled by numba
+        return [value.py_func]
+    own = getattr(value, "__dict__", None)
+    return list(own.values()) if isinstance(own, dict) else []

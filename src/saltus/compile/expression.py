@@ -29,8 +29,15 @@ METHODS = frozenset(UNARY) | {"square", "cbrt", "exp2", "radians", "degrees", "d
                               "conjugate", "arctan2", "hypot", "fmod"}  # fmt: skip
 
 
-class Untraceable(Exception):
-    """The function cannot be recorded with tracer values; the message says why and what to do."""
+class Untraceable(BaseException):
+    """The function cannot be recorded with tracer values; the message says why and what to do.
+
+    Not an Exception: nothing that a function calls may catch it and go on with half a record.
+    """
+
+
+class Unrepeatable(Untraceable):
+    """The function reads a clock or random numbers, so that it does not depend on its arguments alone."""
 
 
 class Expr:
@@ -43,9 +50,17 @@ class Expr:
         self.payload, self.index, self.mask = payload, index, mask
 
     def __repr__(self) -> str:
+        if self.graph.paths is not None:
+            raise Untraceable("the function makes text of the state: print, str, repr or an f-string")
         return f"<traced {self.op}>" if self.payload is None else f"<traced {self.op} {self.payload}>"
 
-    __hash__ = object.__hash__
+    def __format__(self, form: str) -> str:
+        return repr(self)
+
+    def __hash__(self) -> int:
+        if self.graph.paths is not None:
+            raise Untraceable("the function uses the state as a key: a dictionary, a set or hash()")
+        return object.__hash__(self)
 
     def __bool__(self) -> bool:
         return self.graph.decide(self)

@@ -133,7 +133,7 @@ class Paths:
             result = call()
         except Untraceable:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not self._decisions:
                 raise
             raise Untraceable(f"{type(error).__name__} while tracing: {error}, after {self._told()}") from error

@@ -14,7 +14,7 @@ import numpy as np
 
 from saltus.compile.derivative import depends_on, differentiate, directional, gradient, jacobian, substitute
 from saltus.compile.emit import HELPERS, IMPORTS, emit, interpreted
-from saltus.compile.expression import Expr, Untraceable, operation_count
+from saltus.compile.expression import Expr, Unrepeatable, Untraceable, operation_count
 from saltus.compile.graph import Graph
 from saltus.compile.paths import Paths
 from saltus.compile.trace_array import TracerArray, apply_function, apply_ufunc, plain
@@ -22,7 +22,7 @@ from saltus.compile.trace_call import StandIns
 from saltus.errors import FunctionError
 
 __all__ = [
-    "HELPERS", "IMPORTS", "Expr", "Trace", "TracerArray", "Untraceable", "depends_on",
+    "HELPERS", "IMPORTS", "Expr", "Trace", "TracerArray", "Unrepeatable", "Untraceable", "depends_on",
     "differentiate", "directional", "emit", "gradient", "interpreted", "jacobian", "operation_count",
     "substitute",
 ]  # fmt: skip
@@ -56,8 +56,8 @@ class Trace(Graph):
         try:
             return self.paths.run(lambda: run(self._stand_ins), lambda: run(StandIns(self)))
         except Untraceable as error:
-            raise Untraceable(f"{_name(function)}: {error}") from error
-        except Exception as error:
+            raise type(error)(f"{_name(function)}: {error}") from error
+        except (Exception, SystemExit) as error:
             raise Untraceable(f"{_name(function)}: {type(error).__name__} while tracing: {error}") from error
         finally:
             self.paths = around

@@ -102,7 +102,7 @@ def full_name(function: Any) -> str:
 
 
 def _check_dtype(dtype: Any) -> None:
-    if dtype is not None and np.dtype(dtype).kind not in "fO":
+    if dtype is not None and np.dtype(dtype) not in (np.dtype(float), np.dtype(object)):
         raise Untraceable(f"the state is converted to {np.dtype(dtype)}, only float can be traced")
 
 

@@ -7,6 +7,7 @@ defaults and attributes are replaced by stand-ins inside the copy only.
 from __future__ import annotations
 
 import builtins
+import datetime
 import functools
 import math
 import sys
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from saltus.compile.effects import is_free_of_effects
-from saltus.compile.expression import UNARY, Expr, Untraceable, graph_of, has_tracer
+from saltus.compile.expression import UNARY, Expr, Unrepeatable, Untraceable, graph_of, has_tracer
 from saltus.compile.graph import Graph
+from saltus.compile.surprises import catches
 from saltus.compile.trace_array import (
     ConstantArray,
     TracerArray,
@@ -33,7 +35,9 @@ from saltus.compile.trace_table import Sparse, as_spline
 from saltus.parameters import Parameter, Parameters
 
 LIBRARIES = frozenset({"numpy", "scipy"})
-UNREPEATABLE = frozenset({"numpy.random", "random", "secrets", "time"})  # a trace would freeze one value
+UNREPEATABLE = frozenset({"numpy.random", "random", "secrets", "time", "uuid"})  # a trace would freeze one value
+HARMLESS = frozenset({"default_rng", "RandomState", "Random", "sleep"})  # of these: generators may repeat themselves
+CLOCKS = frozenset({"now", "today", "utcnow"})  # of dates
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
 _ATOMS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_, Expr,
                     TracerArray, slice, range, type(...)})  # fmt: skip
@@ -62,6 +66,9 @@ class StandIns:
         self._builtins = dict(vars(builtins))
         self._builtins["min"] = functools.partial(_extremum, min, "minimum")
         self._builtins["max"] = functools.partial(_extremum, max, "maximum")
+        self._builtins["isinstance"] = _is_instance
+        self._builtins["type"] = _type
+        self._builtins["id"] = _identity
         self._builtins["__import__"] = lambda *args, **options: self.wrap(__import__(*args, **options))
 
     def wrap(self, value: Any) -> Any:
@@ -104,6 +111,8 @@ class StandIns:
             return functools.partial(self.wrap(value.func), *map(self.wrap, value.args), **options)
         if kind.__name__ == "_lru_cache_wrapper":
             return self.wrap(value.__wrapped__)
+        if value is datetime.datetime or value is datetime.date:
+            return _Dates(value)
         if isinstance(value, type):
             # splines may be made inside the function; other classes stay what they are
             return self._outside(value) if value.__module__.startswith("scipy.interpolate") else value
@@ -120,6 +129,8 @@ class StandIns:
     # ---- functions
     def _function(self, function: types.FunctionType) -> types.FunctionType:
         code = function.__code__
+        if catches(code):
+            return _refusing(f"{function.__name__} catches exceptions, which numbers raise and tracers do not")
         namespace: dict[str, Any] = {"__builtins__": self._builtins, "__name__": function.__module__}
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         made = types.FunctionType(code, namespace, function.__name__, None, cells or None)
@@ -234,7 +245,7 @@ class _Module:
     def __getattr__(self, name: str) -> Any:
         module = self.__dict__["_module"]
         if _is_unrepeatable(module.__name__):
-            raise Untraceable(f"{module.__name__}.{name} gives another value at every call")
+            raise _unrepeatable(f"{module.__name__}.{name}")
         value = self.__dict__[name] = self.__dict__["_stand_ins"].wrap(getattr(module, name))
         return value
 
@@ -274,10 +285,41 @@ class _Unrepeatable:
         self._name = name
 
     def __call__(self, *args, **options):
-        raise Untraceable(f"{self._name} gives another value at every call")
+        raise _unrepeatable(self._name)
 
     def __getattr__(self, name: str) -> Any:
-        raise Untraceable(f"{self._name}.{name} gives another value at every call")
+        raise _unrepeatable(f"{self._name}.{name}")
+
+
+class _Dates:
+    """The class of dates, whose clock must not be read."""
+
+    def __init__(self, kind: type):
+        self._kind = kind
+
+    def __call__(self, *args, **options):
+        return self._kind(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in CLOCKS:
+            raise _unrepeatable(f"{self._kind.__name__}.{name}")
+        return getattr(self._kind, name)
+
+
+def _unrepeatable(name: str) -> Untraceable:
+    """The refusal of a clock or of random numbers."""
+    if name.rpartition(".")[2] in HARMLESS:
+        return Untraceable(f"{name} cannot be traced")
+    return Unrepeatable(f"{name} gives another value at every call")
+
+
+def _refusing(reason: str) -> Any:
+    """A function that cannot be traced, as soon as it is called."""
+
+    def call(*args, **options):
+        raise Untraceable(reason)
+
+    return call
 
 
 class _Ufunc:
@@ -321,6 +363,36 @@ def _by_graph(name: str):
 def _math_call(function: Any, *args, **options):
     args = [value.item() if isinstance(value, np.ndarray) and value.size == 1 else value for value in args]
     return _math_handlers()[function](*args, **options) if has_tracer(args) else function(*args, **options)
+
+
+def _is_instance(value: Any, kinds: Any) -> bool:
+    """isinstance, for which a traced number is a float, of Python or of numpy: where these differ nobody knows."""
+    kinds = _real_kinds(kinds)
+    if type(value) is not Expr:
+        return isinstance(value, kinds)
+    if isinstance(1.0, kinds) != isinstance(np.float64(1.0), kinds):
+        raise Untraceable("the function asks whether a number of the state is one of Python or of numpy")
+    return isinstance(1.0, kinds)
+
+
+def _real_kinds(kinds: Any) -> Any:
+    if isinstance(kinds, tuple):
+        return tuple(_real_kinds(kind) for kind in kinds)
+    return type if kinds is _type else kinds._kind if isinstance(kinds, _Dates) else kinds
+
+
+def _type(*args, **options) -> Any:
+    if len(args) == 1 and type(args[0]) is Expr:
+        raise Untraceable("the function asks for the type of a number of the state")
+    if len(args) == 1 and type(args[0]) in (TracerArray, ConstantArray):
+        return np.ndarray
+    return type(*args, **options)
+
+
+def _identity(value: Any) -> int:
+    if has_tracer(value):
+        raise Untraceable("the function asks for the id of the state")
+    return id(value)
 
 
 def _extremum(choose: Any, name: str, *args, **options):

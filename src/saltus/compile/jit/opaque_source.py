@@ -13,12 +13,15 @@ import types as python_types
 from collections.abc import Callable
 
 import numpy as np
-from numba.core.errors import NumbaError
 
 from saltus.compile import seam
 from saltus.compile.modules import module_from
+from saltus.compile.surprises import catches, same_code, unset
 
-ARGUMENTS = {0: "as_array(q), as_array(v)", 1: "as_array(q)", 2: "t, as_array(q)", 3: "t, as_array(q), as_array(v)"}
+# copies: what a function changes in its arguments is its own business
+ARGUMENTS = {0: "copied(q), copied(v)", 1: "copied(q)", 2: "t, copied(q)", 3: "t, copied(q), copied(v)"}
+NAN = "1e400 - 1e400"  # without a name that the function may use otherwise
+COMPILED = frozenset({"numpy", "math"})  # modules whose attributes nobody changes
 ADAPTER = """
 @unit(FORCE, allocates=True)
 def opaque(t, q, v, par, out):
@@ -47,7 +50,7 @@ def compile_source(function: Callable, arity: int) -> CompiledSource:
     try:
         module = module_from(text, "source")
         made = seam.ready(module.opaque)
-    except NumbaError as error:
+    except Exception as error:  # numba also raises what it met while it folded constants or read the source
         raise Uncompilable(str(error).strip() or type(error).__name__) from error
     address = 0 if seam.is_interpreted() else made.address_of()
     return CompiledSource(module.__name__, values, address)
@@ -62,7 +65,7 @@ def _source_module(function: Callable, arity: int) -> tuple[str, np.ndarray]:
             *sorted(writer.imports),
             "from numba import njit",
             "from saltus.compile.seam import as_array, unit",
-            "from saltus.compile.jit.store import store",
+            "from saltus.compile.jit.store import copied, store",
             "from saltus.compile.types import FORCE",
             "",
             *writer.functions,
@@ -85,6 +88,8 @@ class _Writer:
         """Add one function under a new name and return the expressions of its extra arguments."""
         if not isinstance(function, python_types.FunctionType):
             raise Uncompilable(f"{function!r} is not a plain function")
+        if catches(function.__code__):
+            raise Uncompilable(f"{function.__name__} catches exceptions")
         node = _definition(function)
         node.name = name
         node.decorator_list, node.returns = [], None
@@ -96,6 +101,8 @@ class _Writer:
         variables = inspect.getclosurevars(function)
         for key, value in {**variables.globals, **variables.nonlocals}.items():
             if isinstance(value, python_types.ModuleType):
+                if value.__name__ not in COMPILED:
+                    raise Uncompilable(f"it reads module {value.__name__}, whose attributes may change")
                 self.imports.add(f"import {value.__name__} as {key}")
             elif isinstance(value, bool | int | str | None | np.integer):
                 literal = int(value) if isinstance(value, np.integer) else value
@@ -119,6 +126,8 @@ class _Writer:
                 renames[key] = self._done[value]
             else:
                 raise Uncompilable(f"it uses {key}, a {type(value).__name__}")
+        for key in unset(function.__code__):  # a NaN ends the run, and then the function itself is asked
+            literals.append(ast.parse(f"{key} = {NAN}").body[0])
         node = _Rename(renames).visit(node)
         node.args.args.extend(ast.arg(arg=key) for key in extra)
         node.body = [*literals, *node.body]
@@ -136,26 +145,49 @@ class _Rename(ast.NodeTransformer):
 
 
 def _definition(function: Callable) -> ast.FunctionDef:
-    """Return the syntax tree of a function; a lambda becomes a function with one return."""
+    """Return the syntax tree of a function as it runs; a lambda becomes a function with one return."""
+    code = function.__code__  # of the function itself: what it wraps, if it does, is another one
     try:
-        lines, _ = inspect.getsourcelines(function)
+        lines, _ = inspect.getsourcelines(code)
+        file, _ = inspect.findsource(code)
     except (OSError, TypeError) as error:
         raise Uncompilable("its source is not available") from error
     try:
         tree = ast.parse(textwrap.dedent("".join(lines)))
+        imports = _imports(ast.parse("".join(file)))
     except SyntaxError as error:
         raise Uncompilable("its source cannot be cut out of its file") from error
+    wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            return node
-    lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
-    matching = [node for node in lambdas if _same_code(node, function)]
-    if len(matching) != 1 and len(lambdas) != 1:
-        raise Uncompilable("its source line holds several lambdas; write a def")
-    chosen = (matching or lambdas)[0]
-    return ast.FunctionDef("f", chosen.args, [ast.Return(chosen.body)], [], None, None)
+        if isinstance(node, wanted) and same_code(_compiled(node, code, imports), code):
+            if isinstance(node, ast.FunctionDef):
+                return node
+            return ast.FunctionDef("f", node.args, [ast.Return(node.body)], [], None, None)
+    raise Uncompilable("its source is not what runs: the file was changed after it was imported, or rewritten")
 
 
-def _same_code(node: ast.Lambda, function: Callable) -> bool:
-    code = compile(ast.fix_missing_locations(ast.Expression(node)), "<lambda>", "eval").co_consts[0]
-    return code.co_code == function.__code__.co_code and code.co_consts == function.__code__.co_consts
+def _imports(file: ast.Module) -> list[ast.stmt]:
+    """Return the imports of a file: Python compiles calls of what was imported in its own way."""
+    found, todo = [], list(reversed(file.body))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append(node)
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            todo.extend(reversed([inner for inner in ast.iter_child_nodes(node) if not isinstance(inner, ast.expr)]))
+    return found
+
+
+def _compiled(node: ast.Lambda | ast.FunctionDef, code: python_types.CodeType, imports: list[ast.stmt]):
+    """Return the code of a definition that uses the same variables from outside as the given one."""
+    if isinstance(node, ast.FunctionDef):
+        inner: ast.stmt = ast.FunctionDef(node.name, node.args, node.body, [], None, None)
+    else:
+        inner = ast.Expr(node)
+    outside = ast.arguments([], [ast.arg(name) for name in code.co_freevars], None, [], [], None, [])
+    outer = ast.FunctionDef("outer", outside, [inner], [], None, None)
+    module = ast.fix_missing_locations(ast.Module([*imports, outer], []))
+    made = compile(module, "<source>", "exec", dont_inherit=True)
+    (around,) = (constant for constant in made.co_consts if isinstance(constant, python_types.CodeType))
+    inside = (constant for constant in around.co_consts if isinstance(constant, python_types.CodeType))
+    return next(constant for constant in inside if constant.co_name == code.co_name)

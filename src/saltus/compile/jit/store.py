@@ -1,10 +1,25 @@
-"""store(result, out): write what a compiled user function returned, scalar, tuple, list or array, into a vector."""
+"""What goes into a compiled function of the user and what comes out of it.
+
+copied(vector) is an array of its own; store(result, out) writes a scalar, tuple, list or array into a vector.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import types
 from numba.extending import overload
+
+from saltus.compile.seam import as_array
+
+
+def copied(vector):
+    """Return a vector as an array that the user's function may change."""
+    return np.array(vector)
+
+
+@overload(copied)
+def _copied(vector):
+    return lambda vector: as_array(vector).copy()
 
 
 def store(result, out):

@@ -1,0 +1,1138 @@
+"""Ways of writing a model that go wrong easily: each is right against an independent evaluation, or refused by name.
+
+The reference calls the same function as plain Python in a Runge-Kutta method with short steps; it knows nothing of
+saltus. Functions with jumps are met within a step, so both sides are good to about TOLERANCE; a branch that was taken
+wrongly, a decorator that was dropped or a state that was kept is at least ten times farther away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import datetime
+import functools
+import itertools
+import logging
+import math
+import random
+import subprocess
+import sys
+import time
+import types
+import warnings
+
+import numba
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline, interp1d
+
+import saltus as sl
+
+H, T = 1e-3, 1.0
+TOLERANCE = 2e-3
+Q0, V0 = np.array([0.4, -0.2]), np.array([0.5, 0.3])
+G, TABLE, BUFFER = 2.0, {0.0: 1.0}, np.zeros(2)
+config = types.ModuleType("clumsy_config")
+config.k = 2.0
+log = logging.getLogger("clumsy")
+WAYS: list = []
+REFUSED: list = []
+
+
+def right(make):
+    """A way that must give the motion that Python gives."""
+    WAYS.append(pytest.param(make, id=make.__name__))
+    return make
+
+
+def refused(message: str):
+    """A way that must end in an error with this message."""
+
+    def keep(make):
+        REFUSED.append(pytest.param(make, message, id=make.__name__))
+        return make
+
+    return keep
+
+
+def python_motion(f, M=None) -> np.ndarray:
+    """Return q and v at the end by the classical Runge-Kutta method, calling f as a user would."""
+
+    def rate(t, y):
+        force = np.ravel(np.asarray(f(t, y[:2].copy(), y[2:].copy()), dtype=float))
+        return np.concatenate([y[2:], force if M is None else np.linalg.solve(M(y[:2].copy()), force)])
+
+    y, n = np.concatenate([Q0, V0]), round(T / H)
+    for k in range(n):
+        t = k * H
+        a = rate(t, y)
+        b = rate(t + H / 2, y + H / 2 * a)
+        c = rate(t + H / 2, y + H / 2 * b)
+        d = rate(t + H, y + H * c)
+        y = y + H / 6 * (a + 2 * b + 2 * c + d)
+    return y
+
+
+def motion(f, M=1.0) -> np.ndarray:
+    """Return the same by saltus."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sl.SlowFunctionWarning)
+        made = sl.solve(sl.System(M=M, f=f), (0.0, T), Q0, V0, scheme=sl.MoreauJean(), h=H, progress=False)
+    return np.concatenate([made.q[-1], made.v[-1]])
+
+
+# ---- branches, and what is asked of the arguments
+
+
+@right
+def plain_branch():
+    def f(t, q, v):
+        if q[0] > 0.6:
+            return np.array([-3.0, 0.0])
+        elif t < 0.2 or v[1] < 0:
+            return np.array([1.0, q[1]])
+        return np.array([0.5, 1.0])
+
+    return f
+
+
+@right
+def early_return_of_a_list():
+    def f(t, q, v):
+        if not t < 0.5:
+            return [0, 1]
+        return -q
+
+    return f
+
+
+@right
+def chained_comparison():
+    return lambda t, q, v: np.array([-1.0 if 0.2 < t <= 0.7 < 1 else 2.0, 0.0])
+
+
+@right
+def and_or_not():
+    return lambda t, q, v: np.array([(t > 0.3 and -1.0) or 2.0, float(not q[0] > 0.5)])
+
+
+@right
+def membership_in_a_list():
+    return lambda t, q, v: np.array([1.0 if np.sign(t - 0.5) in [1.0] else -2.0, 0.0])
+
+
+@right
+def equality_of_floats():
+    return lambda t, q, v: np.array([1.0 if t * 0 == 0 else -2.0, 0.0])
+
+
+@right
+def isinstance_of_time():
+    return lambda t, q, v: np.array([-1.0 if isinstance(t, float) else 2.0, 0.0])
+
+
+@right
+def isinstance_of_a_coordinate():
+    return lambda t, q, v: np.array([-1.0 if isinstance(q[0], (int, np.floating)) else 2.0, 0.0])
+
+
+@right
+def type_of_the_argument():
+    return lambda t, q, v: np.array([-1.0 if type(q) is np.ndarray else 2.0, 1.0 if type(t) is float else 0.0])
+
+
+@right
+def dictionary_by_comparison():
+    return lambda t, q, v: np.array([{True: -1.0, False: 2.0}[bool(t > 0.4)], 0.0])
+
+
+@right
+def dictionary_get_by_state():
+    return lambda t, q, v: np.array([TABLE.get(v[0] * 0.0, -2.0), 0.0])
+
+
+@right
+def dictionary_made_inside():
+    return lambda t, q, v: np.array([{0.0: 1.0}.get(float(q[0]) * 0.0, -2.0), 0.0])
+
+
+@right
+def set_of_states():
+    return lambda t, q, v: np.array([1.0 if len({q[0], q[0], v[1]}) == 2 else -2.0, 0.0])
+
+
+@right
+def hash_of_a_number():
+    return lambda t, q, v: np.array([-1.0 if hash(q[0] * 0.0) == hash(0.0) else 2.0, 0.0])
+
+
+@right
+def list_by_whole_number():
+    return lambda t, q, v: np.array([[-1.0, 2.0, 0.5][int(3 * t) % 3], 0.0])
+
+
+@right
+def text_of_the_state():
+    return lambda t, q, v: np.array([float(f"{q[0]:.12g}"), len(str(float(t) * 0))])
+
+
+@right
+def text_as_a_key():
+    names = {"0.0": 1.0}
+    return lambda t, q, v: np.array([names.get(str(float(v[0]) * 0), -2.0), 0.0])
+
+
+@right
+def hasattr_of_a_number():
+    return lambda t, q, v: np.array([-1.0 if hasattr(q, "shape") else 2.0, 0.0])
+
+
+# ---- rounding and numpy
+
+
+@right
+def whole_numbers_of_the_state():
+    return lambda t, q, v: np.array([int(10 * q[0]) / 10, round(float(q[1]), 1)])
+
+
+@right
+def floors_and_divisions():
+    return lambda t, q, v: np.array([math.floor(4 * t) / 2 - 4 * t // 1, divmod(5 * t, 2.0)[1]])
+
+
+@right
+def heaviside_piecewise_select():
+    def f(t, q, v):
+        a = np.piecewise(q, [q < 0.5, q >= 0.5], [lambda x: -x, 1.0])
+        return a + np.heaviside(t - 0.5, 0.5) + np.select([v > 0.4, v > 0.1], [v, 2 * v], default=0.0)
+
+    return f
+
+
+@right
+def where_divides_by_zero_in_the_other_branch():
+    def f(t, q, v):
+        with np.errstate(divide="ignore"):
+            return np.where(t > 0.5, 0.1 / np.subtract(t, 0.25), -q)
+
+    return f
+
+
+@right
+def builtins_over_arrays():
+    def f(t, q, v):
+        return [min(q) + max(v, key=abs), sum(x for x in q if x > 0) - sorted(v)[0] * any(q > 0.5) + all(v > -9)]
+
+    return f
+
+
+@right
+def masks_and_argmax():
+    return lambda t, q, v: np.array([len(q[q > 0.0]) * 1.0, [1.0, -1.0][np.argmax(q)]])
+
+
+@right
+def vectorized():
+    return np.vectorize(lambda t, x: -1.0 if x < 0.5 else 2.0, excluded={0}) and (
+        lambda t, q, v: np.vectorize(lambda x: -1.0 if x < 0.5 else 2.0)(q)
+    )
+
+
+@right
+def single_precision():
+    return lambda t, q, v: (-q).astype(np.float32) * np.float32(0.5)
+
+
+@right
+def matrices_and_columns():
+    return lambda t, q, v: np.matrix(-q).T if False else (np.array([[0.0, 1.0], [-1.0, 0.0]]) @ q).reshape(2, 1)
+
+
+@right
+def tuple_of_mixed_numbers():
+    return lambda t, q, v: (True, np.int64(2) - q[0])
+
+
+@right
+def splines_and_tables():
+    spline, line = CubicSpline([0, 0.5, 1.0], [0.0, 1.0, 0.0]), interp1d([0, 0.3, 2], [1.0, -1.0, 3.0])
+    return lambda t, q, v: np.array([spline(t), line(t)]) - np.interp(t, [0.2, 0.6], [0.0, 1.0])
+
+
+@right
+def pandas_series():
+    pandas = pytest.importorskip("pandas")
+    stiffness = pandas.Series({"x": 2.0, "y": 3.0})
+    return lambda t, q, v: np.array([-stiffness["x"] * q[0], -stiffness.y * q[1]])
+
+
+# ---- arguments and results that are shared or changed
+
+
+@right
+def argument_edited_in_place():
+    def f(t, q, v):
+        q[0] += 1.0
+        v *= 2.0
+        return -q - v
+
+    return f
+
+
+@right
+def argument_edited_in_place_and_compiled():
+    def f(t, q, v):
+        n = int(2 * t)
+        q[0] += n
+        v[1] = 0.0
+        return -q - v
+
+    return f
+
+
+@right
+def argument_returned():
+    return lambda t, q, v: q
+
+
+@right
+def buffer_shared_by_all_calls():
+    def f(t, q, v):
+        BUFFER[:] = -q
+        BUFFER[0] -= 1.0
+        return BUFFER
+
+    return f
+
+
+@right
+def buffer_compiled():
+    out = np.zeros(2)
+
+    def f(t, q, v):
+        out[0], out[1] = -q[0], int(3 * t)
+        return out
+
+    return f
+
+
+@right
+def memory_of_the_last_call_only():
+    class Last:
+        value = None
+
+        def __call__(self, t, q, v):
+            self.value = -q
+            return self.value
+
+    return Last()
+
+
+@right
+def cache_of_functools():
+    @functools.lru_cache
+    def stiffness(k):
+        return 3.0 * k
+
+    return lambda t, q, v: -stiffness(2) * q if t > 0.5 else q
+
+
+@right
+def memo_by_time():
+    known = {}
+
+    def f(t, q, v):
+        if t not in known:
+            known[t] = np.array([np.cos(3 * t), 1.0])
+        return known[t]
+
+    return f
+
+
+# ---- functions that are not plain functions
+
+
+@right
+def decorated_with_branch():
+    def twice(function):
+        @functools.wraps(function)
+        def inner(t, q, v):
+            return 2 * function(t, q, v)
+
+        return inner
+
+    @twice
+    def f(t, q, v):
+        if int(2 * t) > 0:
+            return np.array([1.0, 0.0])
+        return np.array([-1.0, 0.5])
+
+    return f
+
+
+@right
+def partial_with_keywords():
+    def f(t, q, v, *, k, c=0.1):
+        return -k * q - c * v
+
+    return functools.partial(f, k=3.0)
+
+
+@right
+def bound_method():
+    class Spring:
+        k = 3.0
+
+        def __init__(self):
+            self.c = 0.2
+
+        def force(self, t, q, v):
+            return -self.k * q - self.c * v if t > 0.3 else q
+
+    return Spring().force
+
+
+@right
+def callable_object_with_slots():
+    class Spring:
+        __slots__ = ("k",)
+
+        def __init__(self, k):
+            self.k = k
+
+        def __call__(self, t, q, v):
+            return -self.k * q
+
+    return Spring(3.0)
+
+
+@right
+def property_and_dataclass():
+    @dataclasses.dataclass
+    class Oscillator:
+        m: float = 2.0
+
+        @property
+        def stiffness(self):
+            return self.m * 2.0
+
+        def force(self, t, q, v):
+            return -self.stiffness * q
+
+    return Oscillator().force
+
+
+@right
+def compiled_by_numba():
+    @numba.njit
+    def f(t, q, v):
+        return -q if t > 0.5 else 2.0 * q
+
+    return f
+
+
+@right
+def loop_variables_in_closures():
+    springs = [lambda x: -k * x for k in (1.0, 2.0, 3.0)]  # noqa: B023  all of them see the last k
+    return lambda t, q, v: np.array([spring(x) for spring, x in zip(springs, q, strict=False)])
+
+
+@right
+def default_argument_as_constant():
+    def f(t, q, v, k=[2.0]):  # noqa: B006
+        return -k[0] * q
+
+    return f
+
+
+@right
+def recursion():
+    def tower(x, n):
+        return x if n == 0 else 0.5 * tower(x, n - 1) + 0.1
+
+    return lambda t, q, v: np.array([tower(q[0], 5), -tower(q[1], 2)])
+
+
+@right
+def while_loop_on_the_state():
+    def f(t, q, v):
+        x = abs(q[0]) + 3.0
+        while x > 1.0:
+            x -= 0.75
+        return np.array([x, 0.0])
+
+    return f
+
+
+@right
+def newton_inside():
+    def f(t, q, v):
+        x = 1.0
+        for _ in range(50):
+            step = (x * x - 2.0 - q[0] ** 2) / (2.0 * x)
+            x -= step
+            if abs(step) < 1e-13:
+                break
+        return np.array([-x, 0.0])
+
+    return f
+
+
+@right
+def generator_and_comprehension():
+    def parts(q):
+        yield -q[0]
+        yield from (x * 2 for x in q[1:])
+
+    return lambda t, q, v: list(parts(q))
+
+
+@right
+def exception_as_a_branch():
+    def f(t, q, v):
+        try:
+            return np.array([-math.sqrt(float(q[0]) - 0.5), 0.0])
+        except ValueError:
+            return np.array([1.0, 0.0])
+
+    return f
+
+
+@right
+def exception_swallowed():
+    def f(t, q, v):
+        x = 0.0
+        with contextlib.suppress(ZeroDivisionError):
+            x = 1.0 / (0.0 if t < 0.5 else 2.0)
+        return np.array([x, 0.0])
+
+    return f
+
+
+@right
+def bare_except():
+    def f(t, q, v):
+        try:
+            return np.array([{}[t], 0.0])
+        except:  # noqa: E722
+            return np.array([-1.0, 1.0])
+
+    return f
+
+
+@right
+def deep_copies_and_imports_inside():
+    def f(t, q, v):
+        import math as m
+
+        other = copy.deepcopy(q)
+        return np.array([-m.sin(other[0]), 0.0])
+
+    return f
+
+
+@right
+def print_and_logging_inside():
+    def f(t, q, v):
+        log.debug("q = %s", q)
+        print(end="")
+        return -q
+
+    return f
+
+
+@right
+def seeded_generator_inside():
+    return lambda t, q, v: np.random.default_rng(3).normal(size=2)
+
+
+@right
+def assertion_that_holds():
+    def f(t, q, v):
+        assert q[0] < 1e6, "too far"
+        return -q
+
+    return f
+
+
+@right
+def exit_that_never_comes():
+    def f(t, q, v):
+        if q[0] < -1e6:
+            sys.exit("it fell")
+        return -q
+
+    return f
+
+
+@right
+def nested_functions_and_nonlocal():
+    def f(t, q, v):
+        total = 0.0
+
+        def add(x):
+            nonlocal total
+            total += x
+
+        for x in q:
+            add(x)
+        return np.array([-total, 0.0])
+
+    return f
+
+
+@right
+def operators_of_an_own_class():
+    class Vector:
+        def __init__(self, x, y):
+            self.x, self.y = x, y
+
+        def __mul__(self, k):
+            return Vector(self.x * k, self.y * k)
+
+    def f(t, q, v):
+        made = Vector(*q) * -2.0
+        return [made.x, made.y]
+
+    return f
+
+
+@pytest.mark.parametrize("make", WAYS)
+def test_the_motion_is_that_of_the_function_called_as_python(make):
+    assert motion(make()) == pytest.approx(python_motion(make()), abs=TOLERANCE)
+
+
+# ---- functions that must be refused
+
+
+@refused(r"f changes calls\b.*counting.*test_clumsy_models.py:\d+")
+def counting():
+    calls = [0]
+
+    def counting(t, q, v):
+        calls[0] += 1
+        return -q
+
+    return counting
+
+
+@refused(r"f changes history with every call")
+def recording():
+    history = []
+
+    def f(t, q, v):
+        history.append(float(t))
+        return -q
+
+    return f
+
+
+@refused(r"f changes count with every call")
+def nonlocal_counter():
+    count = 0
+
+    def f(t, q, v):
+        nonlocal count
+        count += 1
+        return -q if count < 50 else q
+
+    return f
+
+
+@refused(r"f changes numbers with every call|f gave .* and then")
+def iterator():
+    numbers = itertools.count()
+    return lambda t, q, v: -q + 0 * next(numbers)
+
+
+@refused(r"f gave .* it must depend on its arguments alone|remembers earlier calls")
+def controller_with_integral():
+    class Controller:
+        integral = 0.0
+
+        def __call__(self, t, q, v):
+            self.integral += 0.01 * q[0]
+            return np.array([-self.integral, 0.0])
+
+    return Controller()
+
+
+@refused(r"remembers earlier calls, but it must depend on its arguments alone .*test_clumsy_models.py")
+def relay_with_hysteresis():
+    class Relay:
+        on = False
+
+        def __call__(self, t, q, v):
+            if q[0] > 0.6:
+                self.on = True
+            elif q[0] < 0.5:
+                self.on = False
+            return np.array([-4.0 if self.on else 1.0, 0.0])
+
+    return Relay()
+
+
+@refused(r"remembers earlier calls|gave .* and then")
+def difference_to_the_last_call():
+    last = {"q": 0.4}
+
+    def f(t, q, v):
+        rate = q[0] - last["q"]
+        last["q"] = float(q[0])
+        return np.array([-rate, 0.0])
+
+    return f
+
+
+@refused(r"f gave .* and then .* it must depend on its arguments alone")
+def random_force():
+    return lambda t, q, v: np.random.normal(size=2)
+
+
+@refused(r"random.* gives another value at every call")
+def random_force_later():
+    return lambda t, q, v: np.array([random.gauss(0, 1), 0.0]) if t > 0.5 else -q
+
+
+@refused(r"rng|Generator|depend on its arguments alone")
+def generator_from_outside():
+    rng = np.random.default_rng(0)
+    return lambda t, q, v: rng.normal(size=2) if t > 0.5 else -q
+
+
+@refused(r"time.time gives another value at every call|and then")
+def wall_clock():
+    return lambda t, q, v: np.array([float(int(time.time())), 0.0])
+
+
+@refused(r"datetime.now gives another value at every call|and then")
+def calendar():
+    return lambda t, q, v: np.array([float(datetime.datetime.now().hour), 0.0])
+
+
+@refused(r"f returned complex numbers .* it must be real .*test_clumsy_models.py:\d+")
+def complex_result():
+    return lambda t, q, v: np.sqrt(q.astype(complex))
+
+
+@refused(r"f returned None: does it lack a return statement\? at t = 0.*test_clumsy_models.py:\d+")
+def no_result():
+    def f(t, q, v):
+        -q  # noqa: B018
+
+    return f
+
+
+@refused(r"f returned None|returns None")
+def no_result_later():
+    def f(t, q, v):
+        if t < 0.5:
+            return -q
+
+    return f
+
+
+@refused(r"f returned shape \(3,\), expected \(2,\) at t = 0.*test_clumsy_models.py:\d+")
+def wrong_shape():
+    return lambda t, q, v: np.zeros(3)
+
+
+@refused(r"f returned 3 numbers, expected 2 at t = ")
+def wrong_shape_later():
+    return lambda t, q, v: np.zeros(2 if t < 0.5 else 3)
+
+
+@refused(r"f returned '-9.81', which is not an array of numbers .*test_clumsy_models.py:\d+")
+def text_result():
+    return lambda t, q, v: "-9.81"
+
+
+@refused(r"f takes \*args|f takes 0 arguments")
+def star_arguments():
+    return lambda *arguments: -arguments[1]
+
+
+@refused(r"f takes 0 arguments")
+def keyword_only_arguments():
+    def f(*, t, q, v):
+        return -q
+
+    return f
+
+
+@refused(
+    r"f returned \[nan nan\]|f returned \[ *nan.* at t = 0\.\d+, q = \[.*\], v = \[.*\] .*test_clumsy_models.py:\d+"
+)
+def not_a_number_later():
+    return lambda t, q, v: np.sqrt(0.5 - t) * q
+
+
+@refused(r"f raised KeyError: .* at t = 0.5.* q = .*test_clumsy_models.py:\d+")
+def exception_later():
+    return lambda t, q, v: -q if t < 0.5 else {}["later"]
+
+
+@refused(r"f raised UnboundLocalError.* at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def variable_that_is_not_set():
+    def f(t, q, v):
+        n = int(4 * t)
+        if n < 3:
+            force = -q
+        return force
+
+    return f
+
+
+@refused(r"f raised UnboundLocalError.* at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def variable_that_is_not_set_for_a_moment():
+    def f(t, q, v):
+        n = int(1000 * t)
+        if n != 501:
+            force = -1.0
+        return np.array([force, 0.0])
+
+    return f
+
+
+@refused(r"f raised ValueError: math domain error at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def domain_left_in_a_condition():
+    return lambda t, q, v: -q if math.sqrt(0.5 - t) > 0.1 else q
+
+
+@refused(r"f raised AssertionError: too late.* at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def assertion_that_fails():
+    def f(t, q, v):
+        assert t < 0.5, "too late"
+        return -q
+
+    return f
+
+
+@refused(r"f raised SystemExit: it is late at t = 0\.\d+.*test_clumsy_models.py:\d+")
+def exit_later():
+    def f(t, q, v):
+        if t > 0.5:
+            sys.exit("it is late")
+        return -q
+
+    return f
+
+
+@refused(r"f raised RecursionError.*test_clumsy_models.py:\d+")
+def endless_recursion():
+    def f(t, q, v):
+        return f(t, q, v)
+
+    return f
+
+
+@refused(r"f returns \[.*\] at t = .*, but what was made of it gives \[.*\]: it is traced.*test_clumsy_models.py:\d+")
+def kind_of_the_numbers():
+    return lambda t, q, v: np.array([-1.0, 0.0]) if q.dtype == np.float64 else np.array([2.0, 0.0])
+
+
+@refused(r"f returns \[.*\] at t = .*, but what was made of it gives \[.*\]: it is traced.*test_clumsy_models.py:\d+")
+def kind_by_pattern():
+    def f(t, q, v):
+        match t:
+            case float():
+                return np.array([-1.0, 0.0])
+        return np.array([2.0, 0.0])
+
+    return f
+
+
+@refused(r"f returns \[.*\] at t = .*, but what was made of it gives \[.*\]: it is traced.*test_clumsy_models.py:\d+")
+def truth_by_pattern():
+    def f(t, q, v):
+        match t > 0.5:
+            case True:
+                return np.array([1.0, 0.0])
+        return np.array([-1.0, 0.0])
+
+    return f
+
+
+@pytest.mark.parametrize(("make", "message"), REFUSED)
+def test_what_cannot_be_right_is_refused_by_name(make, message):
+    with pytest.raises(sl.errors.SaltusError, match=f"(?s){message}"):
+        motion(make())
+
+
+# ---- the same for M, gap, slip, events
+
+
+def masses():
+    """M of two coordinates, written in ways that ask about q."""
+
+    def typed(q):
+        return np.eye(2) * (2.0 if isinstance(q, np.ndarray) else 1.0) + np.diag([q[0] ** 2, 0.0])
+
+    def stored(q):
+        BUFFER[:] = 1.0 + q**2
+        return np.diag(BUFFER)
+
+    def stepped(q):
+        return np.diag([1.0 + int(q[0] > 0.6), 2.0])
+
+    def caught(q):
+        try:
+            return np.diag([1.0 + math.sqrt(float(q[0]) - 0.6), 1.0])
+        except ValueError:
+            return np.eye(2)
+
+    return {made.__name__: made for made in (typed, stored, stepped, caught)}
+
+
+@pytest.mark.parametrize("name", masses())
+def test_a_mass_is_that_of_the_function_called_as_python(name):
+    def force(t, q, v):
+        return np.array([1.0, -q[1]])
+
+    # a mass that jumps keeps its velocity in both methods
+    assert motion(force, masses()[name]) == pytest.approx(python_motion(force, masses()[name]), abs=TOLERANCE)
+
+
+WRONG_MASSES = {
+    r"M is not symmetric: M\[0, 1\] = .* but M\[1, 0\] = 0.0 at t = .*test_clumsy_models.py:\d+": lambda q: np.array(
+        [[2.0, q[0] - Q0[0]], [0.0, 2.0]]
+    ),
+    r"M is not symmetric: M\[0, 1\] = .* at t = 0\.\d+, q = ": lambda q: np.array(
+        [[2.0, max(q[0] - 0.7, 0.0) * (q[0] < 0.9) * (abs(q[1]) < 0.3)], [0.0, 2.0]]
+    ),
+    r"M returns \[.*, but what was made of it gives": lambda q: np.eye(2) * (1.0 if q.dtype == float else 2.0),
+    r"M changes count with every call": (lambda count: lambda q: np.eye(2) + 0 * next(count))(itertools.count()),
+    r"M returned \[.*nan.* at t = 0\.\d+.*test_clumsy_models.py:\d+": lambda q: np.diag([np.sqrt(0.8 - q[0]), 1.0]),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_MASSES)
+def test_a_wrong_mass_is_refused_by_name(message):
+    with np.errstate(invalid="ignore"), pytest.raises(sl.errors.SaltusError, match=f"(?s){message}"):
+        motion(lambda t, q, v: np.array([1.0, 0.0]), WRONG_MASSES[message])
+
+
+def falling(gap=lambda q: q[0], slip=None, events=(), **options):
+    """A body that falls from 1 m with 2 m/s sideways."""
+    contact = sl.Contact(gap=gap, slip=slip, mu=0.5 if slip else 0.0, name="floor", **options)
+    system = sl.System(M=1.0, f=np.array([-10.0, 0.0]), contacts=[contact])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sl.SlowFunctionWarning)
+        return sl.solve(system, (0.0, 1.0), [1.0, 0.0], [0.0, 2.0], events=events, progress=False)
+
+
+def caught_gap(q):
+    try:
+        return float(q[0]) - 0.2 if q[0] > -9 else [][0]
+    except IndexError:
+        return 0.0
+
+
+GAPS = {
+    "isinstance": lambda q: q[0] - (0.2 if isinstance(q, np.ndarray) else 0.5),
+    "key": lambda q: q[0] - {0.0: 0.2}.get(float(q[1]) * 0.0, 0.5),
+    "text": lambda q: float(f"{q[0]:.17g}") - 0.2,
+    "caught": caught_gap,
+    "edited": lambda q: q.__isub__(0.2)[0],
+    "vector of one": lambda q: [[q[0] - 0.2]],
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_a_gap_closes_where_python_says_so(name):
+    found = falling(GAPS[name]).events
+    assert found["t"][0] == pytest.approx(math.sqrt(2 * 0.8 / 10), abs=1e-6)
+
+
+SLIPS = {
+    "isinstance": lambda t, q, v: v[1] * (1.0 if isinstance(t, float) else 3.0),
+    "key": lambda t, q, v: v[1] * {0.0: 1.0}.get(t * 0.0, 3.0),
+    "edited": lambda t, q, v: v.__imul__(1.0)[1:],
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_is_braked_as_python_says(name):
+    made = falling(slip=SLIPS[name])
+    # the impact takes mu times its impulse, then friction mu g
+    fall = math.sqrt(0.2)
+    assert made.v[-1, 1] == pytest.approx(max(0.0, 2.0 - 0.5 * 10 * fall - 0.5 * 10 * (1 - fall)), abs=1e-6)
+
+
+EVENTS = {
+    "isinstance": lambda t, q, v: q[0] - (0.55 if isinstance(t, float) else 0.7),
+    "caught": lambda t, q, v: caught_gap(q) - 0.35,
+    "text": lambda t, q, v: float(str(float(q[0]))) - 0.55,
+}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+def test_an_event_is_where_python_says(name):
+    seen = falling(events=[sl.Event(EVENTS[name], name="seen", terminal=True)])
+    assert seen.t[-1] == pytest.approx(math.sqrt(2 * 0.45 / 10), abs=1e-6)
+
+
+WRONG_PARTS = {
+    r"gap of contact 'floor' returns .*, but what was made of it gives .*test_clumsy_models.py": lambda: falling(
+        lambda q: q[0] - (0.2 if q.dtype == float else 0.5)
+    ),
+    r"gap of contact 'floor' changes seen with every call": (
+        lambda seen: lambda: falling(lambda q: (seen.append(1), q[0])[1])
+    )([]),
+    r"slip of contact 'floor' returns .*, but what was made of it gives": lambda: falling(
+        slip=lambda t, q, v: v[1] * (1.0 if v.dtype == float else 3.0)
+    ),
+    r"function of event 'seen' returns .*, but what was made of it gives": lambda: falling(
+        events=[sl.Event(lambda t, q, v: q[0] - (0.5 if q.dtype == float else 0.7), name="seen")]
+    ),
+    r"reset of event 'seen' returns .*, but what was made of it gives": lambda: falling(
+        events=[
+            sl.Event(
+                lambda t, q, v: q[0] - 0.5,
+                name="seen",
+                reset=lambda t, q, v: (q, v * (2.0 if v.dtype == float else 3.0)),
+            )
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_PARTS)
+def test_a_wrong_part_is_refused_by_name(message):
+    with pytest.raises(sl.errors.SaltusError, match=f"(?s){message}"):
+        WRONG_PARTS[message]()
+
+
+# ---- what functions read may change between two runs of one system
+
+
+def changes():
+    """Pairs of a force and of what doubles it afterwards."""
+
+    class Kind:
+        k = 2.0
+
+    class Part:
+        __slots__ = ("k",)
+
+    class Whole:
+        def __init__(self):
+            self.part = Part()
+            self.part.k = 2.0
+
+        @property
+        def stiffness(self):
+            return self.part.k
+
+    whole, numbers, by_name, array, spline = (
+        Whole(),
+        [2.0],
+        {"a": {"k": 2.0}},
+        np.array([2.0]),
+        CubicSpline([0, 1, 2], [2.0] * 3),
+    )
+    nested = types.ModuleType("nested")
+    nested.config = config
+    config.k = 2.0
+
+    def with_attribute(t, q, v):
+        return -with_attribute.k * q
+
+    with_attribute.k = 2.0
+
+    def helper(x):
+        return -config.k * x
+
+    def with_default(t, q, v, k=numbers):
+        return -k[0] * q
+
+    def twice_as_steep():
+        spline.c[-1] = 4.0
+
+    def global_number():
+        global G
+        G = 4.0
+
+    return {
+        "module": (lambda t, q, v: -config.k * q, lambda: setattr(config, "k", 4.0)),
+        "module of a module": (lambda t, q, v: -nested.config.k * q, lambda: setattr(config, "k", 4.0)),
+        "module behind a helper": (lambda t, q, v: np.array([helper(x) for x in q]), lambda: setattr(config, "k", 4.0)),
+        "class": (lambda t, q, v: -Kind.k * q, lambda: setattr(Kind, "k", 4.0)),
+        "class of an object": ((lambda o: lambda t, q, v: -o.k * q)(Kind()), lambda: setattr(Kind, "k", 4.0)),
+        "object in an object": (lambda t, q, v: -whole.part.k * q, lambda: setattr(whole.part, "k", 4.0)),
+        "property": (lambda t, q, v: -whole.stiffness * q, lambda: setattr(whole.part, "k", 4.0)),
+        "list": (lambda t, q, v: -numbers[0] * q, lambda: numbers.__setitem__(0, 4.0)),
+        "default": (with_default, lambda: numbers.__setitem__(0, 4.0)),
+        "dictionary": (lambda t, q, v: -by_name["a"]["k"] * q, lambda: by_name["a"].update(k=4.0)),
+        "array": (lambda t, q, v: -array[0] * q, lambda: array.__setitem__(0, 4.0)),
+        "global": (lambda t, q, v: -G * q, global_number),
+        "function attribute": (with_attribute, lambda: setattr(with_attribute, "k", 4.0)),
+        "partial": (
+            functools.partial(lambda o, t, q, v: -o["k"] * q, by_name["a"]),
+            lambda: by_name["a"].update(k=4.0),
+        ),
+        "method": (
+            types.MethodType(lambda self, t, q, v: -self.part.k * q, whole),
+            lambda: setattr(whole.part, "k", 4.0),
+        ),
+        "spline": (lambda t, q, v: -spline(t) * q, twice_as_steep),
+        "branch that cannot be traced": (
+            lambda t, q, v: -config.k * q * (1.0 if int(t) < 9 else 2.0),
+            lambda: setattr(config, "k", 4.0),
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", changes())
+def test_what_changed_between_two_runs_of_a_system_counts(name):
+    f, change = changes()[name]
+    global G
+    G = 2.0
+    system = sl.System(M=1.0, f=f)
+
+    def run():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sl.SlowFunctionWarning)
+            made = sl.solve(system, (0.0, T), Q0, V0, scheme=sl.MoreauJean(), h=H, progress=False)
+        return np.concatenate([made.q[-1], made.v[-1]])
+
+    for k in (2.0, 2.0, 4.0):
+        if k == 4.0:
+            change()
+        assert run() == pytest.approx(python_motion(lambda t, q, v, k=k: -k * q), abs=TOLERANCE)
+
+
+def test_a_module_that_changed_on_disk_counts_in_the_next_process(tmp_path):
+    (tmp_path / "run.py").write_text(
+        "import numpy as np, saltus as sl, warnings, constants\n"
+        "warnings.simplefilter('ignore')\n"
+        "def f(t, q, v):\n"
+        "    if int(t) > 5:\n"
+        "        return np.zeros(1)\n"
+        "    return np.array([-constants.G - constants.more(q[0])])\n"
+        "run = sl.solve(sl.System(M=1.0, f=f), (0.0, 1.0), 0.0, 0.0, scheme=sl.MoreauJean(), h=0.1, progress=False)\n"
+        "print(float(run.v[-1, 0]))\n",
+        encoding="utf-8",
+    )
+    for number in (1.0, 2.0):
+        (tmp_path / "constants.py").write_text(f"G = {number}\ndef more(x):\n    return {number}\n", encoding="utf-8")
+        command = [sys.executable, "-B", str(tmp_path / "run.py")]
+        said = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout  # noqa: S603
+        assert float(said) == pytest.approx(-2.0 * number)
+
+
+def test_a_file_that_changed_after_its_import_does_not_count(tmp_path, monkeypatch):
+    file = tmp_path / "clumsy_edited.py"
+    text = "import numpy as np\ndef f(t, q, v):\n    return np.array([-1.0 * int(2.5), 0.0])\n"
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    import clumsy_edited  # pyright: ignore[reportMissingImports]
+
+    file.write_text("\n" + text.replace("-1.0", "-5.0"), encoding="utf-8")
+    assert motion(clumsy_edited.f)[2] == pytest.approx(V0[0] - 2.0)
+
+
+def test_the_table_has_at_least_sixty_ways():
+    assert len(WAYS) + len(REFUSED) >= 60
