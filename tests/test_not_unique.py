@@ -284,3 +284,42 @@ def test_a_slip_in_space_that_begins_from_rest_turns_with_its_force():
         sol = sl.solve(block, (0.0, 1.2), np.zeros(3), np.zeros(3), tol=tol)
         assert np.abs(sol.q[-1, :2] - exact.y[:2, -1]).max() <= 2.0 * tol
         assert np.abs(sol.v[-1, :2] - exact.y[2:, -1]).max() <= 5.0 * tol
+
+
+# ---- borders at which rounding must not decide
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+def test_a_table_that_slides_while_it_is_lifted_off_leaves_the_floor_when_its_weight_is_carried(tol):
+    """Where the last admitted split is lost the forces before reactions vanish too, apart from the pull."""
+    feet = ((0.9, 0.5), (-0.7, 0.6), (-0.8, -0.6), (0.6, -0.7))
+
+    def foot(x, y):
+        def slip(t, q, v):
+            return [v[0] - y * v[5], v[1] + x * v[5]]
+
+        return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=0.8, slip=slip, name=f"foot {x} {y}")
+
+    def f(t, q, v):
+        return [3.0 + 40.0 * t, 2.0 + 25.0 * t, -2.0 * GRAVITY + 20.0 * t, 0.0, 0.0, 0.0]
+
+    table = sl.System(M=[2.0, 2.0, 2.0, 0.4, 0.3, 0.5], f=f, contacts=[foot(*place) for place in feet])
+    sol = sl.solve(table, (0.0, 1.5), np.zeros(6), np.zeros(6), tol=tol)
+    released = sol.events[sol.events["kind"] == "release"]
+    lifted = 2.0 * GRAVITY / 20.0
+    assert len(released) == 4 and np.abs(released["t"] - lifted).max() <= 10.0 * tol
+    late = 1.5 - lifted
+    assert abs(sol.q[-1, 2] - 20.0 / 2.0 * late**3 / 6.0) <= 10.0 * tol
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_rough_slot_holds_with_forces_of_the_size_of_the_load(scheme):
+    """Between two rough walls any squeeze is admitted: the shortest forces that hold are taken, not endless ones."""
+    sides = [sl.Contact(lambda q, s=s: s * q[1], mu=mu, slip=lambda t, q, v: v[0]) for s, mu in ((1.0, 0.2), (-1.0, 0.4))]
+    body = sl.System(M=1.0, f=lambda t, q, v: [6.0 * np.cos(3.0 * t), -GRAVITY], contacts=sides)
+    sol = sl.solve(body, (0.0, 1.0), [0.0, 0.0], [0.0, 0.0], scheme=SCHEMES[scheme][0], tol=1e-7)
+    assert np.abs(sol.q).max() < 1e-12
+    r = sol.force_at(np.linspace(0.0, 1.0, 101))
+    assert np.abs(r).max() < 5.0 * GRAVITY
+    np.testing.assert_allclose(r[:, 0] - r[:, 2], GRAVITY, rtol=1e-9)
+    np.testing.assert_allclose(r[:, 1] + r[:, 3], -6.0 * np.cos(3.0 * np.linspace(0.0, 1.0, 101)), atol=1e-6)

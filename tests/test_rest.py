@@ -87,3 +87,55 @@ def test_a_body_without_weight_on_three_feet_stays():
     )
     sol = sl.solve(body, (0.0, 10.0), np.zeros(2), np.zeros(2), tol=1e-8)
     assert np.all(sol.q == 0.0) and sol.work["steps"] < 20
+
+
+@pytest.mark.parametrize(("seed", "tol"), [(6, 1e-10), (3, 1e-7), (14, 1e-10)])
+def test_a_box_in_space_comes_to_rest_without_thousands_of_events(seed, tol):
+    """Bounces lower than gaps are known, and slips about to stop, ended such runs at 1e-10 or never."""
+    from saltus.problems._quaternion import cross, normalised, rate, rotate
+
+    rng = np.random.default_rng([seed, 2])
+    mu, e, halves = float(rng.uniform(0.1, 0.8)), float(rng.uniform(0.05, 0.6)), rng.uniform(0.1, 0.4, 3)
+    inertia = (np.square(halves).sum() - np.square(halves)) / 3.0
+
+    def f(t, q, v):
+        turn = cross(v[3:6], [inertia[0] * v[3], inertia[1] * v[4], inertia[2] * v[5]])
+        return [0.0, 0.0, -GRAVITY, -turn[0], -turn[1], -turn[2]]
+
+    def corner(signs):
+        arm = [float(x) for x in signs * halves]
+
+        def slip(t, q, v):
+            swing = rotate(q[3:7], cross(v[3:6], arm))
+            return [v[0] + swing[0], v[1] + swing[1]]
+
+        return sl.Contact(lambda q: q[2] + rotate(q[3:7], arm)[2], e=e, mu=mu, impact="poisson", slip=slip)
+
+    corners = [corner(np.array([a, b, c])) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+    box = sl.System(
+        M=[1.0, 1.0, 1.0, *inertia], f=f, contacts=corners,
+        q_dot=lambda q, v: [v[0], v[1], v[2], *rate(q[3:7], v[3:6])],
+        retract=lambda q: [q[0], q[1], q[2], *normalised(q[3:7])],
+    )  # fmt: skip
+    start = np.array([0.0, 0.0, 0.0, *normalised(rng.normal(size=4))])
+    start[2] = 0.1 - min(float(contact.gap(start)) for contact in corners)
+    sol = sl.solve(box, (0.0, 12.0), start, [0.4, -0.3, 0.0, *rng.uniform(-3.0, 3.0, 3)], tol=tol, max_steps=20_000)
+    assert np.abs(sol.v[-1]).max() < 1e-12
+    assert len(sol.events) < 6000
+    moved = np.abs(sol.energy.work).max()
+    assert np.abs(sol.energy.defect).max() <= 1e-8 * moved
+
+
+def test_the_ledger_of_a_box_that_rocks_closes_whatever_the_end_of_a_flight_was_moved_by():
+    """The last moment before an impact, by which a flight is moved onto it, has friction work as well."""
+    half, height, mu, e = 0.3, 0.15, 0.7, 0.6
+
+    def corner(sign):
+        return sl.Contact(
+            lambda q: q[1] - height * np.cos(q[2]) + sign * half * np.sin(q[2]), mu=mu, e=e,
+            slip=lambda t, q, v: v[0] + (height * np.cos(q[2]) - sign * half * np.sin(q[2])) * v[2],
+        )  # fmt: skip
+
+    box = sl.System(M=[1.0, 1.0, 0.05], f=[0.0, -GRAVITY, 0.0], contacts=[corner(1.0), corner(-1.0)])
+    sol = sl.solve(box, (0.0, 6.0), [0.0, 0.5, 0.35], [1.0, 0.0, 0.5], tol=1e-6)
+    assert np.abs(sol.energy.defect).max() <= 1e-9 * np.abs(sol.energy.work).max()

@@ -158,3 +158,22 @@ def test_the_flat_landing_of_a_piston_is_tied_in_all_coordinates(tol, scheme):
         near = ties(sol)[np.abs(ties(sol)["t"] - 0.039807315) <= 1e-6]
         assert list(near["contact"]) == ["upper rear", "upper front"]
         np.testing.assert_allclose(near["u_minus"][:, 0], -0.913576, rtol=1e-4)
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-8, 1e-9, 3e-10, 1e-10, 3e-11, 1e-11])
+def test_contacts_that_come_back_together_at_different_speeds_are_one_impact(tol):
+    """A beam that has tipped over its outer foot comes back onto two others at once, at .5 and 15 m/s.
+
+    Rounding parts them by some 1e-15 m; whichever came first decided how the beam tips over next. The end is that of
+    the closed form of bench/truth/cone.py, pieces of sines and powers of time.
+    """
+    places = (0.2815954716208755, -0.745119695068178, 0.3149822296730389)
+    feet = [sl.Contact(lambda q, x=x: q[0] + x * q[1]) for x in places]
+    beam = sl.System(
+        M=[0.7481550716418116, 0.28963825975887403],
+        f=lambda t, q, v: [-14.997936967332677, -10.837796248621462 * np.sin(4.361656612044922 * t)],
+        contacts=feet,
+    )
+    sol = sl.solve(beam, (0.0, 1.3613832594814128), [0.0, 0.0], [0.0, 0.0], tol=tol)
+    np.testing.assert_allclose(sol.q[-1], [0.12706605, 0.17053106], rtol=0, atol=1e-8 + 10.0 * tol)
+    assert "1 tie" in sol.message

@@ -285,5 +285,5 @@ def runge_kutta_plan(
         anticipates=anticipates,
     )  # fmt: skip
     implicit = made.parts[0] is implicit_phase
-    promise = Promise(atol, closed, rest, (1e-3, 1e-13), lasting=False, scale=scale)
+    promise = Promise(atol, closed, rest, (1e-3, 1e-13), lasting=True, scale=scale)
     return flight_plan(scheme, layout, contact_solver, made, promise, interval=solve_interval if implicit else None)

@@ -27,7 +27,7 @@ REST_SHARE = 0.1  # of the promise: what an approach that counts as no impact ma
 STRAIGHT_SHARE = 0.1  # of the promise: how far a slip in space may go before its direction is asked for again
 # An error of the velocity moves the position for the rest of the run. Those at the ends of intervals are far below
 # their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v itself.
-LASTING = 50.0
+LASTING = 10.0
 
 
 @dataclasses.dataclass(frozen=True)
