@@ -66,7 +66,7 @@ def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
         remembered(settings, frame, frames.R_BEGIN),
         remembered(settings, frame, frames.POWERS_BEGIN),
     )
-    if task == TRY:
+    if task == TRY and settings[frames.MISSES] > 0.0:  # steps that are given stay as they are
         h = smaller(h, STABLE / larger(turning_rate(model, t, q_0, v_0, index, direction, r_0, room), 1e-300))
         marks = part(settings, frame, frames.MARKS)
         marks[frames.LIMIT] = smaller(marks[frames.LIMIT], h)
