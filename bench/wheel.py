@@ -122,10 +122,13 @@ def suite(inside: pathlib.Path, folder: pathlib.Path, clean: dict[str, str]) -> 
     """Run the tests on the installed wheel, with numba absent; skipped ones are listed by name."""
     needs = ["pytest", "hypothesis", "pytest-timeout", "pytest-xdist", "matplotlib", "xarray", "h5netcdf", "clarabel"]
     run(inside, "-m", "pip", "--disable-pip-version-check", "-q", "install", *needs)
-    for name in ("tests", "docs", "examples", "bench", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile"):
-        source = ROOT / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / "copy" / name)
-    command = [inside, "-m", "pytest", "-n", "2", "-q", "-rs", "-p", "no:cacheprovider"]
+    (folder / "copy").mkdir()
+    for source in ROOT.iterdir():  # all but the sources: what is tested is installed
+        if source.name in ("tests", "docs", "examples", "bench"):
+            shutil.copytree(source, folder / "copy" / source.name)
+        elif source.suffix in (".md", ".toml", ".cff") or source.name in ("LICENSE", "Makefile"):
+            shutil.copy(source, folder / "copy")
+    command = [inside, "-m", "pytest", "-n", "2", "-q", "-rfEs", "-p", "no:cacheprovider"]
     return (
         subprocess.run(  # noqa: S603
             [str(word) for word in command], cwd=folder / "copy", env={**os.environ, **clean}

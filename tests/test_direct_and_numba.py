@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import saltus as sl
+from extras import needs_jit
 from saltus import problems
 from saltus.compile.native import NativeUnit
 
@@ -22,6 +23,7 @@ def short(problem: sl.Problem, scheme) -> bytes:
     return b"".join(part.tobytes() for part in (sol.t, sol.q, sol.v, sol.impulse))
 
 
+@needs_jit
 @pytest.mark.parametrize("name", problems.__all__)
 def test_runs_have_the_same_bits_whoever_compiled_the_model(name, monkeypatch):
     made = getattr(problems, name)

@@ -15,6 +15,7 @@ import pytest
 from scipy import interpolate
 
 import saltus as sl
+from extras import needs_jit
 from saltus.compile import code, direct
 
 PACKAGE = pathlib.Path(sl.__file__).parent
@@ -167,6 +168,7 @@ SLOW = {
 }
 
 
+@needs_jit
 @pytest.mark.parametrize("name", SLOW)
 def test_an_untraceable_force_warns_and_gives_the_same_motion(name, reference):
     make, how, why = SLOW[name]
@@ -182,6 +184,7 @@ def test_an_untraceable_force_warns_and_gives_the_same_motion(name, reference):
     np.testing.assert_array_equal(sol.events["t"], reference.events["t"])
 
 
+@needs_jit
 def test_an_untraceable_gap_gives_the_same_motion_up_to_differences(reference):
     def gap(q):
         return q[0] + 0.5 if float(q[0]) < 10.0 else 10.5
@@ -203,6 +206,7 @@ def throw(system: sl.System) -> sl.Solution:
     return sl.solve(system, (0.0, 1.0), [0.2, 0.0], [0.0, 3.0], scheme=sl.MoreauJean(theta=0.5), h=H)
 
 
+@needs_jit
 def test_untraceable_mass_and_slip_give_the_same_motion_up_to_differences():
     def mass(q):
         coupling = 0.1 * np.cos(q[1]) if float(q[0]) < 10.0 else 0.0

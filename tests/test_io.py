@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from extras import needs_jit
 from saltus import run as running
 from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE
@@ -388,6 +389,7 @@ def test_a_run_in_pieces_is_the_run_at_once(run, tmp_path, monkeypatch):
     assert_same(sl.resume(tmp_path / "run.h5", problem), expected)  # a finished run is simply read
 
 
+@needs_jit
 def test_a_control_with_a_memory_goes_on_too(tmp_path, monkeypatch):
     options = {"scheme": sl.StepDoubling(sl.MoreauJean()), "h": 1e-4, "control": Wavering(), "breaks": [0.5, 1.7]}
     problem, path = sl.problems.zeno_ball(), tmp_path / "run.h5"

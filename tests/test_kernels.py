@@ -16,13 +16,13 @@ import time
 import pytest
 
 import saltus as sl
+from extras import needs_jit
 from saltus.compile import archive, build, cache, digest, library, sources
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I
 
 PACKAGE = pathlib.Path(sl.__file__).parent
 ROOT = hasattr(os, "getuid") and os.getuid() == 0
-needs_numba = pytest.mark.skipif(not build.can_build(), reason="numba is not installed")
 
 
 def python(script: str, package: pathlib.Path = PACKAGE, **changes: str) -> subprocess.CompletedProcess:
@@ -86,7 +86,7 @@ def test_kernels_of_these_sources_are_found(copied):
     assert library.find() is not None
 
 
-@pytest.mark.parametrize("name", ["march.py", "layout.py", "compile/kinds.py", "status.py"])
+@pytest.mark.parametrize("name", ["march.py", "layout.py", "compile/kinds.py", "compile/jit/lanes.py", "status.py"])
 def test_an_edited_source_makes_kernels_stale(copied, name):
     file = copied / name
     file.write_text(file.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
@@ -194,18 +194,32 @@ def key(**changes: str) -> str:
     return digest.unit_digest(declared(KERNEL.format(**{**PLAIN, **changes})))
 
 
+def object_key(**changes: str) -> str:
+    return build.object_digest("x86-64-v2", [declared(KERNEL.format(**{**PLAIN, **changes}))])
+
+
+@needs_jit
 def test_a_docstring_and_the_body_of_a_callee_leave_a_unit_as_it_is():
     assert key() == key(doc="two") == key(callee="3.0 * x")
+    assert object_key() == object_key(doc="two") == object_key(callee="3.0 * x")
 
 
-def test_code_constants_and_inlined_callees_change_a_unit():
+@needs_jit
+def test_code_and_constants_change_a_unit_and_its_object():
+    assert key() != key(limit="LIMIT + 1")
+    assert object_key() != object_key(limit="LIMIT + 1")
+    assert digest.unit_digest(declared(KERNEL.format(**PLAIN).replace("LIMIT = 2", "LIMIT = 3"))) != key()
+
+
+@needs_jit
+def test_the_body_of_a_small_callee_changes_the_objects_that_it_is_put_into_but_not_the_units():
     small = {"flags": ", small=True"}
-    assert len({key(), key(limit="LIMIT + 1"), key(**small), key(**small, callee="3.0 * x")}) == 4
-    text = KERNEL.format(**PLAIN)
-    assert digest.unit_digest(declared(text.replace("LIMIT = 2", "LIMIT = 3"))) != key()
+    assert key(**small) == key(**small, callee="3.0 * x")
+    assert object_key(**small) != object_key(**small, callee="3.0 * x")
+    assert object_key(**small) != object_key()
 
 
-@needs_numba
+@needs_jit
 def test_a_kernel_that_raises_is_refused():
     from saltus.compile.jit.front import RaisingKernel, bitcode
 
@@ -245,7 +259,7 @@ def built(tmp_path_factory) -> tuple[pathlib.Path, str]:
     return folder, out
 
 
-@needs_numba
+@needs_jit
 def test_only_what_is_missing_is_built_again(built):
     folder, content = built
     parts = sorted((folder / "parts").glob("*.bc"))
@@ -259,7 +273,7 @@ def test_only_what_is_missing_is_built_again(built):
     assert {part for part in parts if part.stat().st_mtime_ns != before[part]} == {damaged}
 
 
-@needs_numba
+@needs_jit
 def test_two_builds_at_once_give_one_library(built, tmp_path):
     _, content = built
     both = [start_build(tmp_path / "both") for _ in range(2)]
@@ -268,7 +282,7 @@ def test_two_builds_at_once_give_one_library(built, tmp_path):
     assert manifest.objects(tmp_path / "both", "x86-64-v2")
 
 
-@needs_numba
+@needs_jit
 @pytest.mark.skipif(os.name == "nt", reason="signals of Windows differ")
 def test_a_build_that_was_killed_is_completed_by_the_next(built, tmp_path):
     _, content = built
@@ -439,7 +453,7 @@ def test_a_checkout_that_cannot_be_written_builds_into_the_cache(copied, monkeyp
     assert library._place() == cache.entry(library._key())
 
 
-@needs_numba
+@needs_jit
 def test_a_full_disk_is_said_and_the_run_goes_on_interpreted(copied, monkeypatch, caplog):
     shutil.rmtree(copied / "kernels")
 
@@ -462,10 +476,7 @@ sys.exit(build.main(sys.argv[1:]))
     assert "interpreted" in caplog.text
 
 
-def test_without_numba_and_fitting_kernels_the_run_is_interpreted_and_says_so(tmp_path):
-    copy = tmp_path / "lib" / "saltus"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "kernels"))
-    script = """
+NO_NUMBA = """
 import sys
 class NoNumba:
     def find_spec(self, name, path=None, target=None):
@@ -475,6 +486,13 @@ import importlib.util
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "numba" else found(name, *rest)
 sys.meta_path.insert(0, NoNumba())
+"""
+
+
+def test_without_numba_and_fitting_kernels_the_run_is_interpreted_and_says_so(tmp_path):
+    copy = tmp_path / "lib" / "saltus"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "kernels"))
+    script = f"""{NO_NUMBA}
 import saltus as sl
 sol = sl.solve(sl.problems.zeno_ball(), t_span=(0.0, 0.1), scheme=sl.MoreauJean(), h=0.01)
 print(sol.success)
@@ -483,3 +501,15 @@ print(sol.success)
     assert made.stdout.strip() == "True", made.stderr
     assert "saltus[jit]" in made.stderr
     assert "interpreted" in made.stderr
+
+
+def test_a_kernel_of_a_user_without_numba_names_the_extra():
+    made = python(f"""{NO_NUMBA}
+from saltus.compile.seam import ready, unit
+from saltus.compile.types import F
+@unit(F(F))
+def twice(x):
+    return 2.0 * x
+ready(twice)
+""")
+    assert "twice> is a kernel of your own, which numba compiles: pip install saltus[jit]" in made.stderr

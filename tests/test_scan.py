@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 import saltus as sl
-from saltus.compile.seam import handle, interpreted, ready, unit
-from saltus.compile.types import MODEL_RECORD, A, F, J
+from saltus.compile.seam import interpreted
 from saltus.events import scan
 from saltus.events.index_set import OPEN, SLIP
 from saltus.events.polynomial import NONE
@@ -23,16 +22,6 @@ C = node_places(N - 1, "lobatto")
 WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SAMPLES + 1)).ravel()
 H = 1.7  # [s]
 SLACK = 1e-12  # [m]
-
-
-@unit(F(MODEL_RECORD, A, A, F, F, A, A, J, F, J, A), entry=True)
-def closing(model, c, samples, t, h, Q, V, index, slack, found, work):
-    return first_closing(handle(model), c, samples, t, h, Q, V, index, slack, found, work)
-
-
-@unit(F(MODEL_RECORD, A, A, F, F, A, A, A, F, J, A), entry=True)
-def switching(model, c, samples, t, h, Q, V, fired, limit, found, work):
-    return first_switch(handle(model), c, samples, t, h, Q, V, fired, limit, found, work)
 
 
 # a particle at (x, y) above two wavy walls; what differs from wall to wall are further coordinates, which do not move
@@ -54,8 +43,6 @@ EVENTS = (sl.Event(wave, direction=-1), sl.Event(wave, direction=1))
 
 @pytest.fixture(scope="module")
 def model():
-    ready(closing)
-    ready(switching)
     return compile_model(SYSTEM, 0.0, np.ones(5), np.zeros(5), EVENTS).units
 
 
@@ -80,13 +67,13 @@ class Motion:
 
 def scanned(model, motion, index=(OPEN, OPEN), slack=SLACK):
     found, work = np.zeros(4, dtype=np.int64), np.zeros(scan.scan_work(model.layout, N))
-    place = closing(model, C, WEIGHTS, 0.3, H, *motion.nodes(), np.array(index), slack, found, work)
+    place = first_closing(model, C, WEIGHTS, 0.3, H, *motion.nodes(), np.array(index), slack, found, work)
     return place, int(found[0])
 
 
 def switched(model, motion, fired=(0.0, 0.0), limit=1.0):
     found, work = np.zeros(4, dtype=np.int64), np.zeros(scan.scan_work(model.layout, N))
-    place = switching(model, C, WEIGHTS, 0.3, H, *motion.nodes(), np.array(fired), limit, found, work)
+    place = first_switch(model, C, WEIGHTS, 0.3, H, *motion.nodes(), np.array(fired), limit, found, work)
     return place, int(found[0])
 
 

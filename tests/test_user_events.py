@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from extras import needs_jit
 from saltus import layout as lay
 from saltus.compile.seam import unit, vec
 from saltus.compile.types import DECIDE, STATE, A, F, I, step_type
@@ -331,6 +332,7 @@ def test_tol_means_nothing_to_a_scheme_without_an_error_estimate():
 # ---- runs of schemes that choose their steps
 
 
+@needs_jit
 def test_events_are_found_named_and_reset_at_their_exact_times():
     sol = drop()
     impacts, apexes = bounces(6)
@@ -346,6 +348,7 @@ def test_events_are_found_named_and_reset_at_their_exact_times():
     np.testing.assert_allclose(top, 0.25, rtol=1e-9)
 
 
+@needs_jit
 def test_a_step_that_ends_early_is_followed_from_there_and_the_last_one_ends_the_span():
     for control in (None, Fixed()):
         sol = drop(1.3, control=control)
@@ -357,6 +360,7 @@ def test_a_step_that_ends_early_is_followed_from_there_and_the_last_one_ends_the
     np.testing.assert_allclose(uncut[:-1], 0.013, rtol=1e-9)
 
 
+@needs_jit
 def test_a_rejected_step_leaves_no_trace():
     sol = drop(0.4, events=(), scheme=Flight(longest=0.02), h=0.4)
     assert sol.work["rejected"] > 4
@@ -364,12 +368,14 @@ def test_a_rejected_step_leaves_no_trace():
     assert np.max(np.diff(sol.t)) <= 0.02
 
 
+@needs_jit
 def test_breaks_are_hit_by_free_steps():
     sol = drop(0.4, events=(), breaks=[0.11, 0.25], h=0.03)
     assert {0.11, 0.25, 0.4} <= set(sol.t)
     np.testing.assert_allclose(sol.q[:, 0], 1.0 - 0.5 * G * sol.t**2, rtol=1e-12)
 
 
+@needs_jit
 def test_a_terminal_event_ends_the_run_as_a_success_that_names_it():
     sol = drop(events=LATE)
     t_end = sol.events["t"][-1]
@@ -379,6 +385,7 @@ def test_a_terminal_event_ends_the_run_as_a_success_that_names_it():
     assert sol.message == f"The run was ended by a terminal event: 'late' at t = {t_end:.9g} s."
 
 
+@needs_jit
 @pytest.mark.parametrize("save", ["events", 7, [0.0, 0.3, 1.1, 1.33]])
 def test_a_thinned_run_keeps_the_end_that_a_terminal_event_makes(save):
     full, sol = drop(events=LATE), drop(events=LATE, save=save)
@@ -391,6 +398,7 @@ def test_a_thinned_run_keeps_the_end_that_a_terminal_event_makes(save):
         assert (sol.t[-1], sol.q[-1, 0]) == (full.t[-1], full.q[-1, 0])
 
 
+@needs_jit
 def test_events_that_never_end_stop_the_run():
     # the ball comes to rest after infinitely many bounces at 3 sqrt(2/g) = 1.3546
     with pytest.raises(sl.RunError, match=r"Events follow each other without end at one time; .*t = 1\.3545") as failed:
@@ -402,6 +410,7 @@ def test_events_that_never_end_stop_the_run():
 # ---- files and atoms
 
 
+@needs_jit
 def test_files_keep_user_events_and_older_ones_count_every_row_once(tmp_path):
     sol = drop(events=(FLOOR, APEX, LATE))
     sol.save(tmp_path / "run.h5")
@@ -414,6 +423,7 @@ def test_files_keep_user_events_and_older_ones_count_every_row_once(tmp_path):
     np.testing.assert_array_equal(results._solution(Content(arrays, content.about, content.minor)).events["count"], 1)
 
 
+@needs_jit
 def test_a_checkpoint_goes_on_with_the_same_events_only(tmp_path):
     path, start = tmp_path / "run.h5", (BALL, (0.0, 1.34), 1.0, 0.0)
     events = (FLOOR, APEX, LATE)

@@ -124,7 +124,8 @@ class _Build:
     def run(self) -> Manifest:
         units = package_units()
         # now, not at the end: what is edited meanwhile is not what was built
-        hashes = sources.source_hashes(digest.sources_of({unit.__module__ for unit in units}))
+        files = digest.sources_of({unit.__module__ for unit in units})
+        hashes = sources.source_hashes([*files, *digest.TRANSLATORS])
         keys = {unit: digest.unit_digest(unit) for unit in units}
         self._front(units, keys)
         modules: dict[str, list[Unit]] = {}
@@ -155,8 +156,7 @@ class _Build:
         for module, units in modules.items():
             foreign = _inlined(units)
             used = [(unit, k) for unit in (*units, *foreign) for k in range(len(unit.unit_signatures))]
-            said = "\n".join([level, digest.compiler_digest(), *(f"{keys[unit]}-{k}" for unit, k in used)])
-            files[module] = f"{sources.hash_of(said.encode())}.o"
+            files[module] = f"{object_digest(level, units)}.o"
             if not self.parts.has(files[module]):
                 code = [(unit.symbol(k), self.parts.read(f"{keys[unit]}-{k}.bc"), unit in foreign) for unit, k in used]
                 small = [unit.symbol(k) for unit, k in used if unit.inlined]
@@ -235,6 +235,12 @@ class _Parts:
                 (self.folder / name).unlink()
             del self.known[name]
         replace(self._index, json.dumps(self.known).encode())
+
+
+def object_digest(level: str, units: list[Unit]) -> str:
+    """Return a hash of all that the object of some units depends on: their code, and that of what is put into them."""
+    said = [level, digest.compiler_digest(), *map(digest.unit_digest, units), *map(digest.unit_digest, _inlined(units))]
+    return sources.hash_of("\n".join(said).encode())
 
 
 def _inlined(units: list[Unit]) -> list[Unit]:

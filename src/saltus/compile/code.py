@@ -30,6 +30,18 @@ def interpreting() -> bool:
     return _interpreting
 
 
+def _compiler(unit):
+    """Return what compiles a unit of a user."""
+    try:
+        from saltus.compile.jit import user_units
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{unit!r} is a kernel of your own, which numba compiles: pip install saltus[jit], or run interpreted with "
+            "SALTUS_KERNELS=none"
+        ) from error
+    return user_units
+
+
 def provide(unit, version: int) -> int:
     """Return the address of one version of a unit and keep it there."""
     with _making:
@@ -39,7 +51,5 @@ def provide(unit, version: int) -> int:
 
                 unit.addresses[version] = library.address(unit, version)
             else:
-                from saltus.compile.jit import user_units
-
-                user_units.make(unit, version)
+                _compiler(unit).make(unit, version)
         return unit.addresses[version]

@@ -1,7 +1,7 @@
 """Digests of units: what their machine code depends on, so that only what changed is built again.
 
-A digest is a hash over the code of a unit, the constants it uses, the signatures of what it calls, the code of what is
-put into it, and of the compiler. An edited comment changes none of them.
+A digest is a hash over the code of a unit, the constants it uses, the signatures of what it calls, and the compiler. An
+edited comment changes none of them, and neither does the body of another unit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ from saltus.compile import sources
 from saltus.compile.sources import hash_of
 from saltus.compile.unit import Unit
 
-TRANSLATORS = ("arrays", "back", "calls", "front", "handles", "lanes", "passes", "team", "translate")
+TRANSLATORS = tuple(
+    f"compile/jit/{name}.py"
+    for name in ("arrays", "back", "calls", "front", "handles", "lanes", "passes", "team", "translate")
+)  # what turns units into machine code
 
 
 # ---- source files
@@ -80,8 +83,8 @@ def compiler_digest() -> str:
     versions = [importlib.metadata.version(name) for name in ("numba", "llvmlite")]
     text = repr((versions, sys.version_info[:3]))
     for name in TRANSLATORS:
-        file = sources.PACKAGE / "compile" / "jit" / f"{name}.py"
-        text += ast.dump(ast.parse(file.read_text(encoding="utf-8")))  # without comments and layout
+        # without comments and layout
+        text += ast.dump(ast.parse((sources.PACKAGE / name).read_text(encoding="utf-8")))
     return hash_of(text.encode())
 
 
@@ -117,7 +120,7 @@ def _code(code: types.CodeType) -> list[str]:
 
 def _described(value: Any, user: Unit) -> str:
     if isinstance(value, Unit):
-        return unit_digest(value) if value.inlined else f"{value.symbol(0)} {value.unit_signatures!r}"
+        return f"{value.symbol(0)} {value.unit_signatures!r}"  # a symbol; objects are keyed by what is put into them
     if isinstance(value, bool | int | float | str | None | np.integer | np.floating):
         return repr(value)
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
