@@ -56,6 +56,7 @@ from saltus.system import System
 from saltus.user_function import UserFunction, parameters_in
 
 NO_SLOTS = ParLayout(())
+EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
@@ -199,7 +200,8 @@ class CompiledModel:
             self.par_layout.write(par, values)
             units = self.units._replace(par=par, constants=self.system.laws(values).ravel())
             changed = {"units": units, "values": values}
-        made = dataclasses.replace(self, start=(t, q, v), checked=set(), inertia=None, **changed)
+        inertia = self.inertia if same and int(self.layout[lay.FLAGS]) & EVERYWHERE == EVERYWHERE else None
+        made = dataclasses.replace(self, start=(t, q, v), checked=set(), inertia=inertia, **changed)
         for name in ("names", "name_array", *(("pinned",) if same else ())):
             if name in self.__dict__:  # worked out before, and still true
                 made.__dict__[name] = self.__dict__[name]

@@ -189,6 +189,7 @@ def _about(solution: Solution) -> dict[str, Any]:
         },
         "kinds": list(_kinds(solution.events)),
         "switches": _switch_names(solution.switches),
+        "parameters": listed(solution.parameters),
         "asked": None if solution._asked is None else _asked_of(solution._asked),
         "verification": None if solution.verification is None else _verification_of(solution.verification),
     }
@@ -199,7 +200,6 @@ def _asked_of(asked: Asked) -> dict[str, Any]:
     return {
         "t_span": list(asked.t_span), "q0": asked.q0.tolist(), "v0": asked.v0.tolist(), "h": float(asked.h),
         "control": describe(asked.control), "breaks": list(asked.breaks), "start_tolerance": asked.start_tolerance,
-        "parameters": listed(asked.parameters),
     }  # fmt: skip
 
 
@@ -386,7 +386,11 @@ def _solution(content: Content) -> Solution:
             event_names=event_names,
             switches=_switches(taken(about, "switches", words.maybe(words.obj), None), arrays, content.room),
             verification=_verification(taken(about, "verification", words.maybe(words.obj), None), arrays),
-            _asked=_asked(taken(about, "asked", words.maybe(words.obj), None), event_names),
+            _asked=_asked(
+                taken(about, "asked", words.maybe(words.obj), None),
+                event_names,
+                taken(about, "parameters", words.table(words.numbers), {}),  # older files have none
+            ),
         )
     )
 
@@ -425,7 +429,7 @@ def _check_room(name: str, size: int, room: int) -> None:
         raise ValueError(f"{name!r} would take {size} bytes, because a name is very long; allow it by max_bytes=")
 
 
-def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...]) -> Asked | None:
+def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...], parameters: dict[str, Any]) -> Asked | None:
     """Return what `solve` was asked; older files do not say it."""
     if given is None:
         return None
@@ -442,7 +446,7 @@ def _asked(given: dict[str, Any] | None, event_names: tuple[str, ...]) -> Asked 
         tuple(taken(given, "breaks", words.many(words.finite))),
         taken(given, "start_tolerance", words.number),
         None if event_names else (),
-        taken(given, "parameters", words.table(words.numbers), {}),  # older files have none
+        parameters,
     )
 
 
