@@ -237,6 +237,10 @@ class _Look:
 
     def _reduced(self, value: Any, depth: int) -> Any:
         """An object of a library by what a copy of it would be made of."""
+        if isinstance(value, itertools.count):
+            return "count", repr(value)
+        if hasattr(value, "__next__"):  # an iterator does not say where it is
+            raise Unmarked
         try:
             parts = value.__reduce_ex__(4)
         except Exception as error:  # it cannot be copied: a lock, a file, a generator

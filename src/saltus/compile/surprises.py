@@ -59,7 +59,7 @@ def unset(code: types.CodeType) -> tuple[str, ...]:
         known[k] = given = given if known[k] is None else known[k] & given
         step = steps[k]
         name = step.argval if step.opname.endswith(("_FAST", "_FAST_CHECK", "_FAST_AND_CLEAR")) else None
-        if step.opname in ("LOAD_FAST", "LOAD_FAST_CHECK") and name not in given:
+        if step.opname in ("LOAD_FAST", "LOAD_FAST_CHECK") and name not in given and name not in code.co_cellvars:
             found[name] = None
         elif step.opname.startswith("STORE_FAST"):
             given = given | set(name if isinstance(name, tuple) else (name,))
