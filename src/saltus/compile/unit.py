@@ -150,7 +150,8 @@ def _place(kind: Array, value: Any) -> int:
     if value.ndim != kind.ndim:
         raise TypeError(f"a kernel takes arrays of {kind.ndim} dimensions, not of {value.ndim}")
     try:
-        return ctypes.addressof(_BYTE.from_buffer(value))  # five times faster than asking the array
+        # five times faster than asking the array
+        return ctypes.addressof(_BYTE.from_buffer(value))  # pyright: ignore[reportArgumentType]
     except (TypeError, ValueError):  # empty, read-only or not contiguous
         if not value.flags.c_contiguous:
             raise TypeError(f"a kernel takes C-contiguous arrays, not one with strides {value.strides}") from None
