@@ -315,7 +315,9 @@ def test_a_table_that_slides_while_it_is_lifted_off_leaves_the_floor_when_its_we
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_rough_slot_holds_with_forces_of_the_size_of_the_load(scheme):
     """Between two rough walls any squeeze is admitted: the shortest forces that hold are taken, not endless ones."""
-    sides = [sl.Contact(lambda q, s=s: s * q[1], mu=mu, slip=lambda t, q, v: v[0]) for s, mu in ((1.0, 0.2), (-1.0, 0.4))]
+    sides = [
+        sl.Contact(lambda q, s=s: s * q[1], mu=mu, slip=lambda t, q, v: v[0]) for s, mu in ((1.0, 0.2), (-1.0, 0.4))
+    ]
     body = sl.System(M=1.0, f=lambda t, q, v: [6.0 * np.cos(3.0 * t), -GRAVITY], contacts=sides)
     sol = sl.solve(body, (0.0, 1.0), [0.0, 0.0], [0.0, 0.0], scheme=SCHEMES[scheme][0], tol=1e-7)
     assert np.abs(sol.q).max() < 1e-12
