@@ -11,6 +11,7 @@ import dis
 import functools
 import itertools
 import types
+from typing import Any
 
 ENDING = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_ABSOLUTE", "RETURN_", "RAISE_VARARGS", "RERAISE")  # nothing follows
 MATCHING = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH"})  # `except Something:`
@@ -54,19 +55,23 @@ def unset(code: types.CodeType) -> tuple[str, ...]:
     found: dict[str, None] = {}
     while todo:
         k, given = todo.pop()
-        if known[k] is not None and known[k] <= given:
+        before = known[k]
+        if before is not None and before <= given:
             continue
-        known[k] = given = given if known[k] is None else known[k] & given
-        step = steps[k]
-        name = step.argval if step.opname.endswith(("_FAST", "_FAST_CHECK", "_FAST_AND_CLEAR")) else None
-        if step.opname in ("LOAD_FAST", "LOAD_FAST_CHECK") and name not in given and name not in code.co_cellvars:
-            found[name] = None
+        known[k] = given = given if before is None else before & given
+        step, names = steps[k], frozenset[str]()
+        about: Any = step.argval  # a name or two of them,
+        jump: Any = step.argval  # or the offset to which it goes
+        if step.opname.endswith(("_FAST", "_FAST_CHECK", "_FAST_AND_CLEAR")):
+            names = frozenset(about if isinstance(about, tuple) else (about,))
+        if step.opname in ("LOAD_FAST", "LOAD_FAST_CHECK"):
+            found |= dict.fromkeys(sorted(names - given - set(code.co_cellvars)))
         elif step.opname.startswith("STORE_FAST"):
-            given = given | set(name if isinstance(name, tuple) else (name,))
+            given = given | names
         elif step.opname in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
-            given = given - {name}
+            given = given - names
         if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
-            todo.append((place[step.argval], given))
+            todo.append((place[jump], given))
         if not step.opname.startswith(ENDING) and k + 1 < len(steps):
             todo.append((k + 1, given))
     return tuple(found)
