@@ -5,11 +5,12 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, PART, RECORD, A, F, J
+from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NS, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
 from saltus.stages import frame as frames
+from saltus.stages.begin import begin_slips
 from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered, slip_tolerance, span_of
 from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
@@ -233,10 +234,11 @@ def straight_on(model, settings, t, h, frame, iwork, record):
     layout = model.layout
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
     direction, index = remembered(settings, frame, frames.DIRECTION), ivec(iwork, 0, nc)
-    straight = False
+    straight, held = 0, 0
     for c in range(nc):
-        straight = straight or (index[c] == SLIP and direction[2 * nc + c] == 1.0)
-    if not straight:
+        straight += 1 if index[c] == SLIP and direction[2 * nc + c] == 1.0 else 0
+        held += 1 if index[c] == SLIP or index[c] == STICK else 0
+    if straight == 0:
         return h
     q_0, v_0, a_0, inner = (
         part(settings, frame, frames.Q_START),
@@ -283,7 +285,61 @@ def straight_on(model, settings, t, h, frame, iwork, record):
         if (fastest <= slow) if windows else (fastest * h <= 2.0 * settings[STRAIGHT]):
             break
         h *= 0.5
+    if held == 1 and not windows:  # of several, directions are found together where they begin (settle.py)
+        straight_direction(model, settings, t, h, frame, iwork, record)
     return h
+
+
+@unit(I(MODEL, A, F, F, A, J, RECORD))
+def straight_direction(model, settings, t, h, frame, iwork, record):
+    """Let a slip from rest go straight on in the direction in which it will be going.
+
+    A slip begins along the friction that no longer holds it, and friction turns it back there from everywhere else. As
+    long as it goes straight on nothing does: where masses are not the same in all directions it would drift aside by as
+    much as it moves. So its direction is the one whose own friction accelerates it along itself, halfway.
+    """
+    layout = model.layout
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    direction, index, nobody = (
+        remembered(settings, frame, frames.DIRECTION),
+        ivec(iwork, 0, nc),
+        ivec(iwork, frames.I_TRIAL * nc, nc),
+    )
+    q_0, v_0, a_0, inner = (
+        part(settings, frame, frames.Q_START),
+        part(settings, frame, frames.V_START),
+        remembered(settings, frame, frames.A_BEGIN),
+        part(settings, frame, frames.INNER),
+    )
+    q, v, a, r, u = (
+        part(settings, frame, frames.Q_SHIFTED),
+        part(settings, frame, frames.V_TRY),
+        part(settings, frame, frames.A_TRY),
+        part(settings, frame, frames.CORRECTED),
+        part(settings, frame, frames.U_PLUS),
+    )
+    at = whole(settings[HOLD_AT])
+    room = vec(inner, at, inner.shape[0] - at)
+    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
+    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    for i in range(nv):
+        v[i] = v_0[i] + 0.5 * h * a_0[i]
+        a[i] = 0.5 * (v_0[i] + v[i])
+    model.rate(q_0, a, model.par, q)
+    for i in range(nq):
+        q[i] = q_0[i] + 0.5 * h * q[i]
+    model.retract(q, model.par)
+    for k in range(nc):
+        nobody[k] = 0
+    powers = part(settings, frame, frames.SPARE)
+    found = begin_slips(model, t + 0.5 * h, q, v, 0, index, direction, nobody, a, r, u, powers, room, iroom, record)
+    if found == 0:
+        return 0
+    return accelerate(
+        model, t, q_0, v_0, index, direction, 0, a_0, remembered(settings, frame, frames.R_BEGIN),
+        remembered(settings, frame, frames.U_BEGIN), remembered(settings, frame, frames.POWERS_BEGIN), room, iroom,
+        record,
+    )  # fmt: skip
 
 
 @unit(F(MODEL, F, A, A, A, A, J, F, F, F, A, A))
