@@ -37,6 +37,7 @@ PLACES_OF_STEP = 4  # of schemes whose steps are curves of second order
 CLOSER = 5  # further places between the neighbours of the largest value
 GOLDEN = 0.6180339887498949  # multiples of it fit no grid
 CHUNK = 1 << 18  # places that are looked at together, so that memory stays flat
+SHORTEST = 16.0  # roundings of the clock
 DEGREE_ROOM = 3  # polynomials of flights have a degree higher by two, and one node more
 
 
@@ -44,6 +45,9 @@ def look_inside(solution: Solution) -> np.ndarray:
     """Return the largest defect, violation, excess and load inside of each step (n, 4); 0 where it was not kept."""
     made = np.zeros((len(solution.t) - 1, FOUND_COUNT))
     ends = np.flatnonzero(solution._whole(np.arange(len(solution.t))))
+    # the clock knows no times between the ends of steps that are as short as its rounding
+    short = solution.t[ends] - solution.t[ends - 1] <= SHORTEST * np.spacing(np.abs(solution.t[ends]))
+    ends = ends[~short]
     if len(ends) == 0:
         return made
     counts = _counts(solution, ends)
