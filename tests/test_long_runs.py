@@ -48,7 +48,8 @@ def test_impacts_are_as_exact_late_as_they_are_early(scheme):
     assert len(early.events) == len(late.events) == 59
     np.testing.assert_allclose(late.events["u_plus"][:, 0], early.events["u_plus"][:, 0], rtol=0.0, atol=1e-10)
     assert late.violation.max() < 1e-12  # a rounding of the clock is 1e-10 s there
-    np.testing.assert_allclose(late.events["t"] - 1e6, early.events["t"], rtol=0.0, atol=3e-10)
+    # a step that ends where the impact is, by chance, is followed by one that the clock cannot show: three roundings
+    np.testing.assert_allclose(late.events["t"] - 1e6, early.events["t"], rtol=0.0, atol=4.0 * np.spacing(1e6))
 
 
 def test_steps_that_the_clock_cannot_show_are_summed():
