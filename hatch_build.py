@@ -27,6 +27,14 @@ TAGS = {
     ("win32", "amd64"): "win_amd64",
 }
 
+# the path of the sources comes as an argument: in its isolated builds pip sets PYTHONPATH, and must find it as it was
+BUILD = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from saltus.compile.build import main
+sys.exit(main())
+"""
+
 
 class KernelHook(BuildHookInterface):
     """Compile kernels for a wheel."""
@@ -42,12 +50,11 @@ class KernelHook(BuildHookInterface):
             self.app.display_warning(f"saltus: no kernels are built for {sys.platform} on {machine}")
             return
         folder = self._folder()
-        command = [sys.executable, "-m", "saltus.compile.build", "--to", str(folder)]
+        command = [sys.executable, "-c", BUILD, str(pathlib.Path(self.root, "src")), "--to", str(folder)]
         for level in levels:
             command += ["--level", level]
-        paths = os.pathsep.join([str(pathlib.Path(self.root, "src")), *filter(None, sys.path)])
         try:
-            subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": paths}, cwd=self.root)  # noqa: S603
+            subprocess.run(command, check=True, cwd=self.root)  # noqa: S603
         except (OSError, subprocess.SubprocessError) as error:
             self.app.display_warning(f"saltus: a wheel without kernels, they could not be built: {error}")
             return
