@@ -93,6 +93,9 @@ def main(arguments: list[str]) -> int:
 
     size = wheel.stat().st_size / 1e6
     row(f"{wheel.name} at most {MOST_MEGABYTES} MB", f"{size:.2f} MB", size <= MOST_MEGABYTES)
+    with zipfile.ZipFile(wheel) as file:
+        libraries = [name for name in file.namelist() if name.endswith(".a")]
+    row("kernels are in the wheel", ", ".join(libraries) or "none", len(libraries) > 0)
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
         if shutil.which("nm"):
