@@ -22,7 +22,6 @@ import time
 import types
 import warnings
 
-import numba
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline, interp1d
@@ -425,6 +424,8 @@ def property_and_dataclass():
 
 @right
 def compiled_by_numba():
+    numba = pytest.importorskip("numba")
+
     @numba.njit
     def f(t, q, v):
         return -q if t > 0.5 else 2.0 * q
