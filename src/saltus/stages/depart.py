@@ -331,10 +331,21 @@ def straight_direction(model, settings, t, h, frame, iwork, record):
     model.retract(q, model.par)
     for k in range(nc):
         nobody[k] = 0
-    powers = part(settings, frame, frames.SPARE)
+    which = 0
+    for c in range(nc):
+        which = c if index[c] == SLIP else which
+    first, second, powers = direction[2 * which], direction[2 * which + 1], part(settings, frame, frames.SPARE)
     found = begin_slips(model, t + 0.5 * h, q, v, 0, index, direction, nobody, a, r, u, powers, room, iroom, record)
     if found == 0:
         return 0
+    # a direction that would lead back at first, because the force turns too fast, is no beginning
+    status = accelerate(model, t, q_0, v_0, index, direction, 0, a, r, u, powers, room, iroom, record)
+    forward, row, at = 0.0, layout[layout[CONTACT_ROW] + which], 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
+    W, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at + layout[NR], layout[NR])
+    for i in range(2):
+        forward += direction[2 * which + i] * (row_dot(layout, W, row + 1 + i, a) + zeta[row + 1 + i])
+    if status != 0 or forward < 0.0:
+        direction[2 * which], direction[2 * which + 1] = first, second
     return accelerate(
         model, t, q_0, v_0, index, direction, 0, a_0, remembered(settings, frame, frames.R_BEGIN),
         remembered(settings, frame, frames.U_BEGIN), remembered(settings, frame, frames.POWERS_BEGIN), room, iroom,
