@@ -11,6 +11,7 @@ import argparse
 import datetime
 import importlib
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -46,7 +47,10 @@ def ran(name: str, share: float, workers: int) -> tuple[list[Verdict], str, int,
         if name in COUNTS:
             count = max(1, round(share * COUNTS[name]))
             command += ["--count", str(count), "--store", str(store), "--workers", str(workers)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")  # noqa: S603
+        # figures share the problems of the contract, one folder up
+        paths = os.pathsep.join([str(FOLDER.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = {**os.environ, "PYTHONPATH": paths}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8", env=environment)  # noqa: S603
         assert process.stdout is not None
         last = ""
         for line in process.stdout:
