@@ -9,12 +9,12 @@ import pytest
 
 import saltus as sl
 from saltus.compile.seam import interpreted
+from saltus.compile.types import COUNTERS
 from saltus.contact.direct import Direct
 from saltus.events import index_set, polynomial, scan, zeno
 from saltus.events.index_set import OPEN, SLIP, STICK
 from saltus.events.polynomial import NONE
 from saltus.model import compile_model
-from saltus.record import COUNTERS
 from saltus.schemes.plan import reaction_plan
 from saltus.stages.tableau import lagrange, node_places
 
@@ -27,7 +27,7 @@ class Counting:
     """A record of which only the counters are written."""
 
     def __init__(self):
-        self.counters = np.zeros(COUNTERS, dtype=np.int64)
+        self.counters = COUNTERS(np.zeros(COUNTERS.size, dtype=np.int64))
 
 
 # ---- polynomials

@@ -20,7 +20,6 @@ from saltus import run as running
 from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE
 from saltus.errors import MissingExtraError
-from saltus.record import ERROR
 
 BALL = {"scheme": sl.MoreauJean(), "h": 1e-3}
 
@@ -44,7 +43,7 @@ class Wavering:
 @unit(DECIDE)
 def waver(settings, header, t, h, memory, decision):
     memory[0] += 1.0
-    memory[1] += header[ERROR]
+    memory[1] += header.error
     if h > settings[0]:
         decision[0] = h / 16.0
         return 1

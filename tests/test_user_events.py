@@ -11,26 +11,16 @@ import pytest
 import saltus as sl
 from extras import needs_jit
 from saltus import layout as lay
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE, STATE, A, F, I, step_type
+from saltus.compile.workspace import Workspace
 from saltus.contact import Direct
 from saltus.control import Fixed
 from saltus.io import results
 from saltus.io.format import Content, read
 from saltus.model import compile_model
 from saltus.record import (
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
     EVENT,
-    EVENTS_USED,
-    FORCE_WORK,
-    H_USED,
-    REACTED,
-    RESIDUAL,
-    TERMINAL,
-    VIOLATION,
 )
 from saltus.reporting import new_event
 from saltus.schemes.plan import SchemePlan, reaction_plan
@@ -41,6 +31,9 @@ BALL = sl.System(M=1.0, f=-G, name="ball")
 
 
 # ---- a scheme for these tests: exact flight under a constant force, events by bisection
+
+
+WORK = Workspace("Flight", f="nv", before="ne", after="ne")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,15 +49,12 @@ class Flight:
         return Halving()
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
-        nv, ne = int(layout[lay.NV]), int(layout[lay.NE])
         return SchemePlan(
             scheme=self,
             step=fly,
             settings=np.array([self.longest]),
             inner=reaction_plan(layout, Direct(), drift=False),
-            memory=0,
-            work=nv + 2 * ne,
-            iwork=0,
+            work=WORK.plan(lay.sizes_of(layout)),
             dense=0,
             events=1,
         )
@@ -91,7 +81,7 @@ class Halving:
 
 @unit(DECIDE)
 def halve(settings, header, t, h, memory, decision):
-    if header[ERROR] > 1.0:
+    if header.error > 1.0:
         decision[0] = 0.5 * h
         return 1
     decision[0] = 2.0 * h
@@ -113,10 +103,11 @@ def crossed(before, after, direction):
 
 
 @unit(step_type(0))
-def fly(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+def fly(model, reaction, settings, t, h, state, state_new, record, room):
     layout, par, header = model.layout, model.par, record.header
     nv, ne = layout[lay.NV], layout[lay.NE]
-    f, before, after = vec(work, 0, nv), vec(work, nv, ne), vec(work, nv + ne, ne)
+    work = WORK(room)
+    f, before, after = work.f, work.before, work.after
     model.force(t, state.q, state.v, par, f)
     model.switch(t, state.q, state.v, par, before)
     used, met = h, -1
@@ -136,16 +127,16 @@ def fly(model, reaction, settings, t, h, state, state_new, record, work, iwork):
                 else:
                     low = middle
     move(f, used, state, state_new)
-    header[H_USED], header[ERROR], header[DEGREE], header[DENSE_USED] = used, h / settings[0], 1.0, 0.0
-    header[RESIDUAL], header[VIOLATION], header[FORCE_WORK], header[DRIVE_WORK] = 0.0, 0.0, 0.0, 0.0
-    header[EVENTS_USED], header[REACTED] = 0.0, 0.0
+    header.h_used, header.error, header.degree, header.dense_used = used, h / settings[0], 1.0, 0.0
+    header.residual, header.violation, header.force_work, header.drive_work = 0.0, 0.0, 0.0, 0.0
+    header.events_used, header.reacted = 0.0, 0.0
     for i in range(nv):
         record.v_minus[i] = state_new.v[i]
     if met >= 0:
         table = layout[lay.EVENT_TABLE] + 3 * met
         new_event(t + used, layout[lay.NC] + met, EVENT, 0, 0, record.impulse, record.impulse, record.impulse, record)
-        header[REACTED] = 1.0
-        header[TERMINAL] = layout[table + 1]
+        header.reacted = 1.0
+        header.terminal = layout[table + 1]
         if layout[table + 2] == 1:
             model.reset(met, t + used, state_new.q, state_new.v, par)
     return 0

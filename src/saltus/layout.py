@@ -43,6 +43,7 @@ F_WILD = 32768  # of them f or M: every look at them is an evaluation
 F_STEADY = 4096  # f is affine in q and v and depends on no time while its branches are held
 G_STRAIGHT = 8192  # gaps and joints are affine in q and t, made by arithmetic alone
 
+SIZES = {"nq": NQ, "nv": NV, "nc": NC, "nj": NJ, "nr": NR, "size": SIZE, "nw": NW, "nx": NX, "ne": NE, "ns": NS}
 LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 
 
@@ -57,3 +58,8 @@ def pack(numbers: dict[int, int], tables: dict[int, np.ndarray]) -> np.ndarray:
         parts.append(np.asarray(table, dtype=np.int64))
         end += len(table)
     return np.concatenate(parts)
+
+
+def sizes_of(layout: np.ndarray) -> dict[str, int]:
+    """Return the sizes of a model by name, for plans of workspaces (compile/workspace.py)."""
+    return {name: int(layout[place]) for name, place in SIZES.items()}

@@ -24,9 +24,9 @@ from saltus.compile.types import (
     MODEL,
     NODES,
     NODES_RECORD,
-    RECORD_RECORD,
+    RECORD,
+    ROOM,
     STATE,
-    STATE_RECORD,
     A,
     F,
     I,
@@ -36,19 +36,7 @@ from saltus.compile.types import (
 )
 from saltus.layout import NC, NQ, NR, NV
 from saltus.record import (
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
     EVENT_COLUMNS,
-    EVENTS_USED,
-    FORCE_WORK,
-    H_USED,
-    INSIDE,
-    REACTED,
-    RESIDUAL,
-    TERMINAL,
-    VIOLATION,
 )
 from saltus.stages.look import FOUND_COUNT
 from saltus.status import Status
@@ -92,20 +80,19 @@ def reaction_width(nv: int, nr: int, nc: int) -> int:
 @functools.cache
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
-    states = STATE_RECORD, STATE_RECORD, RECORD_RECORD
-    return I(MODEL, scheme_handle(depth), CONTROL, A, J, *states, NODES_RECORD, A, A, A, A, A, J, I)
+    states = STATE, STATE, RECORD
+    return I(MODEL, scheme_handle(depth), CONTROL, A, J, *states, NODES_RECORD, A, A, A, A, A, ROOM, I)
 
 
 @unit(*(march_signature(depth) for depth in range(4)), entry=True)
 def march(
-    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, work, iwork,
+    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, decision, room,
     budget,
 ):  # fmt: skip
-    now, new, record, nodes = handle(state), handle(state_new), handle(record), handle(nodes)
+    now, new, nodes = state, state_new, handle(nodes)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     minus = vec(sums, SUM_IMPULSE + nr + nc, nv)
-    decision, step_work = vec(work, 0, 1), vec(work, 1, work.shape[0] - 1)
     inner, settings = scheme.inner, scheme.settings
     header = record.header
 
@@ -132,11 +119,11 @@ def march(
             final = t + h * (1.0 + 1e-9) + floor >= clock[END]
         if final:
             h = clock[END] - t - (clock[NOW_LOW] if tally[STEPS] < 0 else 0.0)
-        header[ERROR], header[TERMINAL] = 0.0, 0.0
+        header.error, header.terminal = 0.0, 0.0
         for i in range(FOUND_COUNT):
-            header[INSIDE + i] = 0.0
-        status = scheme.step(model, inner, settings, t, h, now, new, record, step_work, iwork)
-        finite = header[VIOLATION] < 1e300
+            record.inside[i] = 0.0
+        status = scheme.step(model, inner, settings, t, h, now, new, record, room)
+        finite = header.violation < 1e300
         for i in range(nv):
             finite = finite and abs(new.v[i]) < 1e300
             if abs(new.v[i]) < 1e-200:
@@ -155,26 +142,26 @@ def march(
                 result = STEP_TOO_SMALL
                 break
             continue
-        reached = t + header[H_USED]
+        reached = t + header.h_used
         clock[NOW] = t_new = reached
         if tally[STEPS] < 0:
             advance = reached - t
-            lost = (t - (reached - advance)) + (header[H_USED] - advance) + clock[NOW_LOW]
+            lost = (t - (reached - advance)) + (header.h_used - advance) + clock[NOW_LOW]
             t_new = reached + lost
-            if t_new <= t and header[H_USED] > 0.0:
+            if t_new <= t and header.h_used > 0.0:
                 t_new = t + NEXT * abs(t)  # a step that is too short to be seen: times that are shown never repeat
             clock[NOW], clock[NOW_LOW] = t_new, lost - (t_new - reached)
         # a free step that ended early is not the last one
         final = final and (tally[STEPS] >= 0 or clock[END] - reached <= floor)
         if final:
             clock[NOW], clock[NOW_LOW], t_new = clock[END], 0.0, clock[NAME_END]
-        elif header[H_USED] == h and tally[STEPS] >= 0:
+        elif header.h_used == h and tally[STEPS] >= 0:
             t_new = clock[NAME_BEGIN] + (tally[STEP] + 1) * clock[H]
         if tally[STEPS] < 0:
             clock[H] = decision[0]
 
         # ---- keep
-        happened = whole(header[EVENTS_USED])
+        happened = whole(header.events_used)
         keep = tally[SINCE] + 1 == tally[KEEP]
         if tally[KEEP] == KEEP_EVENTS:
             keep = happened > 0
@@ -185,19 +172,19 @@ def march(
             if tally[LAST] == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
                 tally[SINCE] = 2  # the interval before it has no dense block
                 keep_node(layout, tally, nodes, clock[LAST_TIME], now, sums)
-        terminal = header[TERMINAL] == 1.0
+        terminal = header.terminal == 1.0
         # what strikes where the run begins is the right limit of its start
         keep = keep or (tally[STEPS] < 0 and t_new - nodes.t[0] <= floor)
         keep = keep or terminal or (final and clock[NAME_END] == times[times.shape[0] - 1])
         tally[SINCE] += 1
-        sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header[VIOLATION])
-        sums[SUM_WORK] += header[FORCE_WORK] + header[DRIVE_WORK]
-        sums[SUM_ERROR], sums[SUM_DEGREE] = larger(sums[SUM_ERROR], header[ERROR]), header[DEGREE]
+        sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header.violation)
+        sums[SUM_WORK] += header.force_work + header.drive_work
+        sums[SUM_ERROR], sums[SUM_DEGREE] = larger(sums[SUM_ERROR], header.error), header.degree
         for i in range(FOUND_COUNT):
-            sums[SUM_INSIDE + i] = larger(sums[SUM_INSIDE + i], header[INSIDE + i])
-        if header[REACTED] == 1.0:
+            sums[SUM_INSIDE + i] = larger(sums[SUM_INSIDE + i], record.inside[i])
+        if header.reacted == 1.0:
             sums[SUM_REACTED] = 1.0
-            sums[SUM_RESIDUAL] = larger(sums[SUM_RESIDUAL], header[RESIDUAL])
+            sums[SUM_RESIDUAL] = larger(sums[SUM_RESIDUAL], header.residual)
             for r in range(nr):
                 sums[SUM_IMPULSE + r] += record.impulse[r]
             for c in range(nc):
@@ -209,7 +196,7 @@ def march(
                 minus[i] = new.v[i]
         if keep:
             keep_node(layout, tally, nodes, t_new, new, sums)
-            used = whole(header[DENSE_USED])
+            used = whole(header.dense_used)
             for i in range(used):
                 dense[tally[DENSE] + i] = record.dense[i]
             tally[DENSE] += used
@@ -233,7 +220,7 @@ def march(
             result = OK
             break
         if tally[STEPS] < 0:
-            tally[SHORT] = tally[SHORT] + 1 if header[H_USED] <= floor else 0
+            tally[SHORT] = tally[SHORT] + 1 if header.h_used <= floor else 0
             if tally[SHORT] > MOST_SHORT:
                 result = CROWDED
                 break

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saltus.compile.types import Record, Scheme, Solver, State
+from saltus.compile.types import Scheme, Solver, State
 from saltus.contact import ContactProblem
 from saltus.contact.problem import compiled
 from saltus.errors import FunctionError, SettingError
-from saltus.layout import NC, NR, NV
 from saltus.model import AbsentModel, CompiledModel, compile_model
 from saltus.reaction import SLIDING
-from saltus.record import COUNTERS, ERROR, EVENT_COLUMNS, H_USED, HEADER_SIZE, NEXT_H
 from saltus.schemes.plan import SchemePlan
 from saltus.solution import NodeValues
 from saltus.status import Status
@@ -173,11 +171,11 @@ class _Remake:
         self.active: tuple[str, ...] | None = None  # contacts of the velocity problem that is being solved
         self.scheme = self._listening(plan.interpreted(), self._linked(plan))
         self.settings = self.scheme.settings.copy()  # some schemes learn
-        self.work, self.iwork = np.zeros(plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
+        self.work = plan.work.allocate()
 
     def steps(self, k: int, before: int, longer: float, size: float, failed: bool) -> float:
         """Make step k after some steps before it; return how far its end is from the stored one, relative."""
-        memory = np.zeros(self.plan.memory)
+        memory = np.zeros(self.plan.memory.floats)
         for j in range(k - before, k):
             memory = self._stretch(j, memory, longer).memory
         self.met.clear()
@@ -193,13 +191,13 @@ class _Remake:
         for _ in range(MOST_ATTEMPTS):
             known = len(self.met)
             status, new, header = self._step(t, h, state)
-            reached = t + float(header[H_USED])
+            reached = t + float(header.h_used)
             arrived = abs(reached - end) <= SAME * (end - begin)
             if status != 0 or (arrived and self._apart(k, new) <= SAME):
                 return new
-            if header[ERROR] > 1.0:
+            if header.error > 1.0:
                 del self.met[known:]  # nobody accepted it
-                h = min(header[NEXT_H], 0.9 * h) if header[NEXT_H] > 0.0 else 0.5 * h
+                h = min(header.next_h, 0.9 * h) if header.next_h > 0.0 else 0.5 * h
             elif arrived or reached > end:
                 return new
             else:
@@ -207,7 +205,9 @@ class _Remake:
         return state
 
     def _stored(self, k: int, memory: np.ndarray) -> State:
-        return State(self.solution.q[k].copy(), self.solution.v[k].copy(), memory)
+        state = self.plan.state(self.model.layout).record
+        state.q[:], state.v[:], state.memory[:] = self.solution.q[k], self.solution.v[k], memory
+        return state
 
     def _apart(self, k: int, state: State) -> float:
         """Return how far a state is from the stored end of a step, relative to the motion and to the position."""
@@ -220,17 +220,11 @@ class _Remake:
         return float(max(v / max(speed, 1e-300), q / max(place, 1e-300)))
 
     def _step(self, t: float, h: float, state: State) -> tuple[int, State, np.ndarray]:
-        plan, layout = self.plan, self.model.layout
-        nv, nr, nc = int(layout[NV]), int(layout[NR]), int(layout[NC])
-        new = State(np.zeros_like(state.q), np.zeros_like(state.v), np.zeros_like(state.memory))
-        record = Record(
-            np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros(plan.events * EVENT_COLUMNS),
-            np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
-        )  # fmt: skip
-        scheme = self.scheme
+        scheme, layout = self.scheme, self.model.layout
+        new, record = self.plan.state(layout).record, self.plan.record(layout).record
         with np.errstate(all="ignore"):
             status = scheme.step(
-                self.model.interpreted(), scheme.inner, self.settings, t, h, state, new, record, self.work, self.iwork
+                self.model.interpreted(), scheme.inner, self.settings, t, h, state, new, record, self.work
             )
         return int(status), new, record.header
 

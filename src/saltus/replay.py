@@ -11,12 +11,11 @@ import numpy as np
 
 from saltus.chatter import SlidingMode, sliding_mode
 from saltus.compile.seam import interpreted
-from saltus.compile.types import Record, State
+from saltus.compile.types import State
 from saltus.contact.problem import ContactProblem, compiled
 from saltus.errors import FunctionError, SaltusError
 from saltus.laws import BILATERAL
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
-from saltus.record import COUNTERS, EVENT_COLUMNS, HEADER_SIZE
 from saltus.schemes.plan import SchemePlan
 from saltus.status import Status
 
@@ -265,18 +264,11 @@ def _joint_rows(model: CompiledModel) -> list[str]:
 
 def _replay(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: State) -> Exception | None:
     """Make one step interpreted, with the user's functions called directly; return what they raise."""
-    layout = model.layout
-    nv, nr, nc = int(layout[NV]), int(layout[NR]), int(layout[NC])
-    scheme = plan.interpreted()
-    new = State(np.zeros_like(state.q), np.zeros_like(state.v), np.zeros_like(state.memory))
-    record = Record(
-        np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros(plan.events * EVENT_COLUMNS),
-        np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
-    )  # fmt: skip
-    work, iwork = np.zeros(plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
+    layout, scheme = model.layout, plan.interpreted()
+    new, record, work = plan.state(layout).record, plan.record(layout).record, plan.work.allocate()
     try:
         with np.errstate(all="ignore"):
-            scheme.step(model.interpreted(), scheme.inner, scheme.settings, t, h, state, new, record, work, iwork)
+            scheme.step(model.interpreted(), scheme.inner, scheme.settings, t, h, state, new, record, work)
     except FunctionError as error:
         return error
     except (ArithmeticError, ValueError) as error:

@@ -11,7 +11,6 @@ from saltus.profile import quadratic
 from saltus.reaction import row_add, row_dot
 from saltus.record import (
     CLOSING,
-    DRIVE_WORK,
     EVENT_AFTER,
     EVENT_BEFORE,
     EVENT_COLUMNS,
@@ -21,8 +20,6 @@ from saltus.record import (
     EVENT_IMPULSE,
     EVENT_KIND,
     EVENT_T,
-    EVENTS_USED,
-    FORCE_WORK,
     GAIN,
     IMPACT,
     RELEASE,
@@ -52,8 +49,8 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
     for r in range(nr):
         before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
         given = 0.5 * P[r] * (before[r] + after[r])
-        header[FORCE_WORK] -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
-        header[DRIVE_WORK] += given  # what contacts dissipate is taken off below
+        header.force_work -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
+        header.drive_work += given  # what contacts dissipate is taken off below
     # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
     found, struck, poisson = nc > 0, False, (layout[FLAGS] & POISSON) != 0
     while found:
@@ -82,7 +79,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
             after[r] += w[r]
             lost = -0.5 * P[r] * (u_minus[r] + after[r])
             record.dissipation[c] += lost
-            header[DRIVE_WORK] += lost
+            header.drive_work += lost
             friction += P[r] * P[r] if r > row else 0.0
         if active[c] == HIT:
             new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
@@ -137,7 +134,7 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
     if which >= 0 and smaller(gained, other) > GAINED * size:
         row, end = layout[layout[CONTACT_ROW] + which], layout[layout[CONTACT_ROW] + which + 1]
         new_event(t, which, GAIN, row, end, u_minus, u_plus, P, record)
-        record.events[whole(record.header[EVENTS_USED] - 1.0) * EVENT_COLUMNS + EVENT_ENERGY] = gained
+        record.events[whole(record.header.events_used - 1.0) * EVENT_COLUMNS + EVENT_ENERGY] = gained
     return 0
 
 
@@ -165,8 +162,8 @@ def released(t, nc, marks, record):
 @unit(I(F, I, I, I, I, A, A, A, RECORD))
 def new_event(t, contact, kind, row, end, before, after, P, record):
     """Append one row to the events of a step."""
-    event = vec(record.events, whole(record.header[EVENTS_USED]) * EVENT_COLUMNS, EVENT_COLUMNS)
-    record.header[EVENTS_USED] += 1.0
+    event = vec(record.events, whole(record.header.events_used) * EVENT_COLUMNS, EVENT_COLUMNS)
+    record.header.events_used += 1.0
     event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
     for column in range(EVENT_BEFORE, EVENT_COLUMNS):
         event[column] = 0.0

@@ -15,7 +15,7 @@ from saltus import march as marching
 from saltus.chatter import described, restless
 from saltus.compile import seam
 from saltus.compile.failure import failures_raised
-from saltus.compile.types import Control, Record, State
+from saltus.compile.types import Control
 from saltus.control import Fixed
 from saltus.errors import (
     ChatteringError,
@@ -35,19 +35,13 @@ from saltus.march import Tables, march, march_signature, reaction_width
 from saltus.problem import Problem
 from saltus.progress import Progress
 from saltus.record import (
-    COUNTERS,
     EVENT,
     EVENT_COLUMNS,
     EVENT_CONTACT,
     EVENT_KIND,
     EVENT_T,
-    FORCE_CALLS,
-    HEADER_SIZE,
     IMPACT,
-    ITERATIONS,
-    JACOBIAN_CALLS,
     KIND_NAMES,
-    SWEEPS,
     SWITCH,
 )
 from saltus.solution import Asked, Solution, build_solution
@@ -217,12 +211,11 @@ class Run:
         nr = int(model.layout[NR])
         self.scheme = plan.pinned
         self.decider = Control(control.kernel, control.settings(), np.zeros(max(1, control.kernel_memory)))
-        self.state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
-        self.state_new = State(np.zeros(nq), np.zeros(nv), np.zeros(plan.memory))
-        self.record = Record(
-            np.zeros(HEADER_SIZE), np.zeros(nv), np.zeros(nr), np.zeros(nc), np.zeros(plan.events * EVENT_COLUMNS),
-            np.zeros(plan.dense), np.zeros(COUNTERS, dtype=np.int64),
-        )  # fmt: skip
+        self.state_room, self.state_new_room = plan.state(model.layout), plan.state(model.layout)
+        self.state, self.state_new = self.state_room.record, self.state_new_room.record
+        self.state.q[:], self.state.v[:] = problem.q0, problem.v0
+        self.record_room, self.work = plan.record(model.layout), plan.work.allocate()
+        self.record, self.decision = self.record_room.record, np.zeros(1)
         if keep > 0:
             rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, rows)
         else:
@@ -233,7 +226,6 @@ class Run:
         self.tables = Tables((nq, nv, nr, nc), max(rows, FIRST_ROWS), plan.events, plan.dense, extra=extra)
         self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
         self.sums = np.zeros(marching.sums_size(nv, nr, nc))
-        self.work, self.iwork = np.zeros(1 + plan.work), np.zeros(max(1, plan.iwork), dtype=np.int64)
         self.times = settings.times
         self.tally[marching.KEEP], self.tally[marching.EXTRA] = keep, int(extra)
         self.status, self.error = Status.OK, None
@@ -276,7 +268,7 @@ class Run:
         self.clock[: len(times)] = times
         self.clock[marching.NOW_LOW] = 0.0
         self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
-        self.work[1:] = 0.0  # nothing that a scheme kept for one segment is valid in the next
+        self.work.clear()  # nothing that a scheme kept for one segment is valid in the next
 
     def _march_segment(self, progress: Progress) -> Status:
         if self.tally[marching.ENDED]:
@@ -295,18 +287,17 @@ class Run:
             try:
                 with failures_raised():
                     status = march(
-                        self.units, self.scheme, self.decider, self.clock, self.tally, self.state,
-                        self.state_new, self.record, self.tables.nodes, self.tables.events, self.tables.dense,
-                        self.times, self.sums, self.work, self.iwork, budget,
+                        self.units, self.scheme, self.decider, self.clock, self.tally, self.state_room,
+                        self.state_new_room, self.record_room, self.tables.nodes, self.tables.events, self.tables.dense,
+                        self.times, self.sums, self.decision, self.work, budget,
                     )  # fmt: skip
                 status = Status(status)
             except BaseException:
                 # the march changes places of the two states with every step and had no chance to put them back
                 if (self.tally[marching.ACCEPTED] - accepted) % 2 == 1:
-                    for kept, current in zip(self.state, self.state_new, strict=True):
-                        kept[:] = current
+                    self.state_room.floats[:] = self.state_new_room.floats
                 if self.python:
-                    self.work[1:] = 0.0  # the step was left in its middle: what a scheme keeps may be half made
+                    self.work.clear()  # the step was left in its middle: what a scheme keeps may be half made
                 raise
             spent = time.perf_counter() - began
             if status is Status.FULL:
@@ -365,11 +356,11 @@ class Run:
             table[: len(stored)] = stored
 
     def _evolving(self) -> dict[str, np.ndarray]:
-        state = {f"state/{name}": part for name, part in self.state._asdict().items()}
+        state = {f"state/{name}": getattr(self.state, name) for name in ("q", "v", "memory")}
         return {
             **state, "march/clock": self.clock, "march/tally": self.tally, "march/sums": self.sums,
-            "march/counters": self.record.counters, "march/control": self.decider.memory, "march/work": self.work,
-            "march/iwork": self.iwork,
+            "march/counters": self.record.counters, "march/control": self.decider.memory,
+            "march/work": self.work.floats, "march/iwork": self.work.integers,
         }  # fmt: skip
 
     def _tables(self) -> dict[str, np.ndarray]:
@@ -500,12 +491,12 @@ class Run:
         tally, tables = self.tally, self.tables
         counters = self.record.counters
         counts = {
-            "f": int(counters[FORCE_CALLS]),
-            "jac": int(counters[JACOBIAN_CALLS]),
+            "f": int(counters.force_calls),
+            "jac": int(counters.jacobian_calls),
             "steps": int(tally[marching.ACCEPTED]),
             "rejected": int(tally[marching.REJECTED]),
-            "iterations": int(counters[ITERATIONS]),
-            "contact_sweeps": int(counters[SWEEPS]),
+            "iterations": int(counters.iterations),
+            "contact_sweeps": int(counters.sweeps),
         }
         if status is not Status.OK and tally[marching.LAST] == 0:
             self._keep_end()  # what the thinning left out at the end of a broken run

@@ -19,10 +19,11 @@ import numpy as np
 from saltus.compile import sources
 from saltus.compile.sources import hash_of
 from saltus.compile.unit import Unit
+from saltus.compile.workspace import Numbers, Workspace
 
 TRANSLATORS = tuple(
     f"compile/jit/{name}.py"
-    for name in ("arrays", "back", "calls", "front", "handles", "lanes", "passes", "team", "translate")
+    for name in ("arrays", "back", "calls", "front", "handles", "lanes", "passes", "team", "translate", "workspaces")
 )  # what turns units into machine code
 
 
@@ -127,6 +128,8 @@ def _described(value: Any, user: Unit) -> str:
         return f"({', '.join(_described(part, user) for part in value)})"
     if isinstance(value, types.ModuleType):
         return value.__name__
+    if isinstance(value, Workspace | Numbers):
+        return repr(value)
     if isinstance(value, type) and hasattr(value, "_fields"):
         return f"{value.__name__}{value._fields}"
     if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type | np.ufunc):

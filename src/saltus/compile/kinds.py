@@ -47,6 +47,18 @@ class Array(Kind):
         self.dtype, self.ndim = dtype, ndim
 
 
+class Named(Array):
+    """A vector whose places have names: kernels read and write `settings.theta` for settings[0]."""
+
+    def __init__(self, dtype: Scalar, names: tuple[str, ...]):
+        super().__init__(f"{dtype.name}[{' '.join(names)}]", dtype, 1)
+        self.names = names
+
+
+class Opaque(Kind):
+    """The address of a workspace; only who made it knows what lies there (compile/workspace.py)."""
+
+
 class Signature:
     """What a function takes and returns."""
 
@@ -84,7 +96,8 @@ class Record(Kind):
     """A named tuple whose members have these kinds."""
 
     def __init__(self, members: list[Kind], named_tuple: type):
-        inside = ", ".join(kind.name for kind in members)
+        names = named_tuple._fields  # pyright: ignore[reportAttributeAccessIssue]
+        inside = ", ".join(f"{name}: {kind.name}" for name, kind in zip(names, members, strict=True))
         super().__init__(f"{named_tuple.__name__}({inside})", "".join(kind.leaves for kind in members))
         self.members, self.type = tuple(members), named_tuple
 
@@ -101,3 +114,4 @@ class Handle(Kind):
 
 F, I = Scalar("F", FLOAT), Scalar("I", INTEGER)  # noqa: E741  the short names of the two scalar kinds
 A, J, B = Array("A", F, 1), Array("J", I, 1), Array("B", F, 2)  # vector, vector of integers, matrix
+ROOM = Opaque("room", ADDRESS)

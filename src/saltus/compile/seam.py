@@ -1,8 +1,8 @@
 """Units: kernels that are declared once and run compiled or interpreted.
 
 `@unit(signature)` declares a kernel in a subset of Python and compiles nothing; `ready` loads its machine code;
-`interpreted` returns the same kernel as plain Python (debugging, replay of a failing step). Inside kernels, `vec`,
-`ivec` and `mat` make views (views.py).
+`interpreted` returns the same kernel as plain Python (debugging, replay of a failing step). Inside kernels, `head`,
+`tail` and `row_of` make views of vectors (views.py).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import types as python_types
 
 from saltus.compile import code
 from saltus.compile.unit import Unit
-from saltus.compile.views import as_array, handle, ivec, larger, mat, smaller, vec, whole
+from saltus.compile.views import as_array, handle, head, ivec, larger, mat, room_at, row_of, smaller, tail, vec, whole
 
 __all__ = [
     "as_array",
     "exposed",
     "handle",
+    "head",
     "interpreted",
     "is_interpreted",
     "ivec",
@@ -24,7 +25,10 @@ __all__ = [
     "mat",
     "ready",
     "ready_all",
+    "room_at",
+    "row_of",
     "smaller",
+    "tail",
     "unit",
     "vec",
     "whole",

@@ -7,7 +7,7 @@ Staged     a Reaction and the larger steps of schemes with stages
 Plain      what a scheme that wraps no other works with: the parts of a Reaction, a Staged, and the parts of a flight
 Scheme     a step over one interval; `inner` is a Plain (depth 0) or the scheme it wraps (depth n + 1)
 Control    decides from the finished record of a step
-State      what evolves: q, v and the scheme's memory
+State      what evolves: q, v and the scheme's memory, flat (`memory`) and as the scheme named it (`own`)
 Record     what one step reports
 Nodes      the tables of kept states
 Contacts   a one-step contact problem as the solvers see it
@@ -20,10 +20,11 @@ from __future__ import annotations
 import functools
 from collections import namedtuple
 
-from saltus.compile.kinds import A, B, F, Handle, I, J, Pointer
+from saltus.compile.kinds import ROOM, A, B, F, Handle, I, J, Pointer
 from saltus.compile.kinds import Record as Members  # Record is the named tuple of a step
+from saltus.compile.workspace import Numbers, Workspace, any_of, integers, room
 
-__all__ = ["A", "B", "F", "I", "J"]  # the letters of signatures, from here like the rest
+__all__ = ["ROOM", "A", "B", "F", "I", "J"]  # the letters of signatures, from here like the rest
 
 # ---- model functions: status = function(...)
 MASS = Pointer(I(F, A, A, A))  # t q par -> matrix in profile storage
@@ -80,12 +81,28 @@ SPLIT_RECORD = Members([J, A, A, A, A, A, A, A, A, A], Split)
 SPLIT = Handle(SPLIT_RECORD)
 
 # ---- stepping
-State = namedtuple("State", "q v memory")
-STATE_RECORD = Members([A] * 3, State)
-STATE = Handle(STATE_RECORD)
-Record = namedtuple("Record", "header v_minus impulse dissipation events dense counters")
-RECORD_RECORD = Members([A, A, A, A, A, A, J], Record)
-RECORD = Handle(RECORD_RECORD)
+STATES = Workspace("State", any_of(memory="memory", own=room("own")), q="nq", v="nv")
+State, STATE = STATES.type, STATES.kind
+# The header of a step. impulse, dissipation and residual are written only where `reacted` is 1. A step sets `terminal`
+# to 1 to end the run; the march clears it before each step. Doubled steps report in units of the tolerance (1 is as
+# large as it), 0 where there is none: depth that a contact gained (penetration), and the errors of q (misplaced) and of
+# v (delayed) that come from not knowing when in the step an impact happened. next_h: length that a scheme proposes for
+# its next step, also for one that is rejected.
+HEADER = Numbers(
+    "h_used error violation residual degree force_work drive_work dense_used events_used reacted terminal penetration "
+    "misplaced delayed next_h"
+)
+COUNTERS = Numbers("force_calls jacobian_calls iterations sweeps", integer=True)
+# inside: what flights found inside of them, in the order of stages/look.py; the march clears it before each step
+RECORDS = Workspace(
+    "Record", header=HEADER, v_minus="nv", impulse="nr", dissipation="nc", events="events", dense="dense",
+    counters=COUNTERS, inside="inside",
+)  # fmt: skip
+Record, RECORD = RECORDS.type, RECORDS.kind
+
+# what schemes that lay out their memory by hand work with
+FLAT = Workspace("Flat", floats="floats", integers=integers("integers"))
+FLAT_MEMORY = Workspace("Memory", numbers="memory")
 
 # the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
 INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J))  # stages/interval.py
@@ -104,7 +121,7 @@ NODES_RECORD = Members([A] * 6, Nodes)
 NODES = Handle(NODES_RECORD)
 Scheme = namedtuple("Scheme", "step inner settings")
 Control = namedtuple("Control", "decide settings memory")
-DECIDE = Pointer(I(A, A, F, F, A, A))  # settings header t h memory -> decision
+DECIDE = Pointer(I(A, HEADER.kind, F, F, A, A))  # settings header t h memory -> decision
 CONTROL = Members([DECIDE, A, A], Control)
 
 
@@ -123,9 +140,9 @@ def scheme_handle(depth: int) -> Handle:
 
 @functools.cache
 def step_type(depth: int) -> Pointer:
-    """Return the type of a step: model inner settings t h state -> state_new record, with work and iwork."""
+    """Return the type of a step: model inner settings t h state -> state_new record, with a room to work in."""
     inner = PLAIN if depth == 0 else scheme_handle(depth - 1)
-    return Pointer(I(MODEL, inner, A, F, F, STATE, STATE, RECORD, A, J))
+    return Pointer(I(MODEL, inner, A, F, F, STATE, STATE, RECORD, ROOM))
 
 
 def depth_of(scheme) -> int:

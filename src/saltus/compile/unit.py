@@ -15,7 +15,7 @@ import numpy as np
 
 from saltus.compile import code
 from saltus.compile.failure import raise_failure
-from saltus.compile.kinds import Array, F, Handle, Kind, Pointer, Record, Signature
+from saltus.compile.kinds import Array, F, Handle, Kind, Named, Opaque, Pointer, Record, Signature
 
 _C = {"d": ctypes.c_double, "q": ctypes.c_int64, "p": ctypes.c_void_p}
 _FLOAT, _INTEGER = np.dtype(np.float64), np.dtype(np.int64)
@@ -73,7 +73,7 @@ class Unit:
     def __call__(self, *arguments):
         """Run the kernel: compiled on arrays and records of Python, or interpreted where nothing is compiled."""
         if code.interpreting():
-            return self.py_func(*arguments)
+            return self.py_func(*map(_plain, self.unit_signatures[0].arguments, arguments))
         version = 0 if len(self.unit_signatures) == 1 else self._fitting(arguments)
         made = self._calls.get(version) or self._prepare(version)
         function, kinds, result = made
@@ -117,6 +117,11 @@ class Pinned:
         self.address = self.memory.ctypes.data
 
 
+def _plain(kind: Kind, value: Any) -> Any:
+    """Return what an interpreted kernel takes: the record itself for the address of one."""
+    return value.record if type(kind) is Handle and hasattr(value, "address") else value
+
+
 def _bits(word: int | float) -> int:
     """Return what a word of a record is in memory."""
     if isinstance(word, float):
@@ -126,7 +131,7 @@ def _bits(word: int | float) -> int:
 
 def _append(kind: Kind, value: Any, words: list) -> Any:
     """Append the words of a value; what is returned must live as long as they are used."""
-    if type(kind) is Array:
+    if type(kind) is Array or type(kind) is Named:
         words.append(_place(kind, value))
         words.extend(value.shape)
         return value
@@ -136,16 +141,19 @@ def _append(kind: Kind, value: Any, words: list) -> Any:
     if type(kind) is Record:
         return [_append(member, part, words) for member, part in zip(kind.members, value, strict=True)]
     if type(kind) is Handle:
-        pinned = value if isinstance(value, Pinned) else Pinned(kind, value)
+        pinned = value if hasattr(value, "address") else Pinned(kind, value)
         words.append(pinned.address)
         return pinned
+    if type(kind) is Opaque:
+        words.append(value.address)
+        return value
     words.append(float(value) if kind is F else int(value))
     return None
 
 
 def _place(kind: Array, value: Any) -> int:
     """Return where the numbers of an array lie; it must be one that kernels can read."""
-    if type(value) is not np.ndarray or value.dtype != (_FLOAT if kind.dtype is F else _INTEGER):
+    if not isinstance(value, np.ndarray) or value.dtype != (_FLOAT if kind.dtype is F else _INTEGER):
         raise TypeError(f"a kernel takes arrays of {kind.dtype.leaves}, not {type(value).__name__} {value!r:.60}")
     if value.ndim != kind.ndim:
         raise TypeError(f"a kernel takes arrays of {kind.ndim} dimensions, not of {value.ndim}")

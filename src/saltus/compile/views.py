@@ -21,6 +21,33 @@ def mat(work, offset, rows, columns):
     return work[offset : offset + rows * columns].reshape((rows, columns))
 
 
+def head(vector, n):
+    """Return the first n numbers of a vector."""
+    return _inside(vector, 0, n)
+
+
+def tail(vector, begin):
+    """Return the numbers of a vector from `begin` on."""
+    return _inside(vector, begin, vector.shape[0] - begin)
+
+
+def row_of(table, k, width):
+    """Return row k of a table whose rows have `width` numbers and lie behind each other."""
+    return _inside(table, k * width, width)
+
+
+def _inside(vector, begin, n):
+    """Return a part of a vector; interpreted, it must be inside."""
+    if begin < 0 or n < 0 or begin + n > vector.shape[0]:
+        raise IndexError(f"numbers {begin} to {begin + n} of a vector of {vector.shape[0]} numbers")
+    return vector[begin : begin + n]
+
+
+def room_at(rooms, k):
+    """Return one of several rooms (compile/workspace.py)."""
+    return rooms[k]
+
+
 def as_array(vector):
     """Return a vector as an ordinary array, for a user's compiled function."""
     return vector

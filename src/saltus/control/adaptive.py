@@ -9,7 +9,6 @@ import numpy as np
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import DECIDE
 from saltus.errors import SettingError
-from saltus.record import DEGREE, ERROR, H_USED
 
 SAFETY, PROPORTIONAL, SMALLEST, LARGEST, MOST, ORDER = range(6)
 
@@ -60,14 +59,14 @@ class Adaptive:
 @unit(DECIDE)
 def adapt(settings, header, t, h, memory, decision):
     """memory: error of the last accepted step (0: none), whether the last attempt was rejected."""
-    order = settings[ORDER] if settings[ORDER] > 0.0 else header[DEGREE]
-    error = header[ERROR]
+    order = settings[ORDER] if settings[ORDER] > 0.0 else header.degree
+    error = header.error
     if not error <= 1.0:
         shrink = settings[SAFETY] * error ** (-1.0 / order) if error < 1e100 else settings[SMALLEST]
         decision[0] = h * larger(settings[SMALLEST], smaller(shrink, 0.9))
         memory[1] = 1.0
         return 1
-    if header[H_USED] < h:
+    if header.h_used < h:
         # an event cut the step: what it would have allowed stays unknown, the step was good
         decision[0] = smaller(h, settings[MOST])
         memory[1] = 0.0

@@ -17,7 +17,6 @@ import numpy as np
 from saltus.compile.seam import larger, smaller, unit, whole
 from saltus.compile.types import DECIDE, A, F
 from saltus.errors import SettingError
-from saltus.record import DEGREE, DELAYED, ERROR, EVENTS_USED, MISPLACED, PENETRATION
 
 ORDER, HORIZON, VIOLATION, IMPACTS, SAFETY, SMALLEST, LARGEST, MOST, TOP = range(9)
 GUESS = -1.0  # as ORDER: guess it step by step
@@ -119,15 +118,15 @@ class DoublingControl:
 @unit(DECIDE)
 def decide(settings, header, t, h, memory, decision):
     # ---- the difference, per horizon where the motion is smooth
-    difference = header[ERROR] * (2.0 ** (header[DEGREE] - 1.0) - 1.0)
-    horizon, misplaced = settings[HORIZON], header[MISPLACED]
+    difference = header.error * (2.0 ** (header.degree - 1.0) - 1.0)
+    horizon, misplaced = settings[HORIZON], header.misplaced
     if memory[BEGUN] == 0.0:
         memory[BEGUN], memory[STRUCK], memory[GUESSED] = 1.0, t, 1.0
     # a jump that is harmless even when judged like a smooth step is none: contacts without load have such of rounding
     impulsive = misplaced * larger(1.0, horizon / h) > (1.0 if horizon > EACH_STEP else 0.0)
     order = settings[ORDER]
     if order == GUESS:
-        changing = header[EVENTS_USED] > 0.0  # contacts that close, let go or begin to slip: forces jump
+        changing = header.events_used > 0.0  # contacts that close, let go or begin to slip: forces jump
         order = 0.0 if impulsive else (1.0 if changing else guess(settings, h, difference, memory))
     error = 2.0 * difference if order == 0.0 else difference / (2.0**order - 1.0)  # (73), (55)
     exponent = order + 1.0
@@ -137,13 +136,13 @@ def decide(settings, header, t, h, memory, decision):
     # ---- what belongs to a contact: of order one, and cured by coming nearer to it
     hunts, contact = settings[IMPACTS] == 1.0, 0.0
     if hunts:  # a step that ends inside of a body has missed its impact
-        contact = header[PENETRATION] / IMPACT_SHARE
+        contact = header.penetration / IMPACT_SHARE
     elif settings[VIOLATION] == 1.0:
-        contact = header[PENETRATION]  # (75)
+        contact = header.penetration  # (75)
     if hunts and impulsive:
-        contact = larger(contact, larger(larger(misplaced, header[DELAYED]) / IMPACT_SHARE, error))
+        contact = larger(contact, larger(larger(misplaced, header.delayed) / IMPACT_SHARE, error))
     judged = larger(error, contact)
-    header[ERROR] = judged
+    header.error = judged
 
     # ---- rejected
     if not judged <= 1.0:

@@ -9,7 +9,6 @@ import numpy as np
 
 from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE
-from saltus.record import ERROR, H_USED
 
 ON_GRID = 1e-9  # of a step: how near to a grid point counts as there
 
@@ -34,10 +33,10 @@ def to_grid(settings, header, t, h, memory, decision):
     """memory: whether the grid is known, its first point, its step."""
     if memory[0] == 0.0:
         memory[0], memory[1], memory[2] = 1.0, t, h
-    if not header[ERROR] <= 1.0:  # equations that could not be solved: in smaller pieces
+    if not header.error <= 1.0:  # equations that could not be solved: in smaller pieces
         decision[0] = 0.5 * h
         return 1
-    reached = t + header[H_USED]
+    reached = t + header.h_used
     passed = floor((reached - memory[1]) / memory[2] + ON_GRID)
     decision[0] = memory[1] + (passed + 1.0) * memory[2] - reached
     return 0

@@ -9,7 +9,6 @@ import numpy as np
 from saltus.compile.seam import smaller, unit
 from saltus.compile.types import DECIDE
 from saltus.errors import SettingError
-from saltus.record import ERROR, NEXT_H
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +40,8 @@ class Proposed:
 
 @unit(DECIDE)
 def as_proposed(settings, header, t, h, memory, decision):
-    decision[0] = smaller(header[NEXT_H], settings[0])
-    if header[ERROR] <= 1.0:
+    decision[0] = smaller(header.next_h, settings[0])
+    if header.error <= 1.0:
         return 0
     decision[0] = smaller(decision[0], 0.9 * h)  # a rejected step must become shorter
     return 1

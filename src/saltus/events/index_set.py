@@ -14,7 +14,6 @@ from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NR, NV, NW, NX, SIZE
 from saltus.profile import factor, solve
 from saltus.reaction import SLIDING, react_iwork, react_work, row_add, row_dot, slide
-from saltus.record import FORCE_CALLS, SWEEPS
 from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
@@ -70,7 +69,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
             return status
         work[0] = 1.0
     model.force(t, q, v, par, f)
-    record.counters[FORCE_CALLS] += 1
+    record.counters.force_calls += 1
     model.kinematics(t, q, par, W, w)
     model.curvature(t, q, v, par, zeta)
     status, unheld = 0, 0.0
@@ -114,7 +113,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
                     index[c] = OPEN if gap_acceleration >= 0.0 else IMPULSIVE
                     active[c] = 0
         status = reaction.react(model, reaction.solver, lu, W, W, W, target, active, 0, a, r, info, rest, irest)
-        record.counters[SWEEPS] += whole(info[1])
+        record.counters.sweeps += whole(info[1])
         if status != STALLED and status != UNSOLVABLE:
             break
     if status != 0:

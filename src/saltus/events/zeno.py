@@ -15,7 +15,6 @@ from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, NC, NR, NV, NW, NX, POISSON, SIZE
 from saltus.reaction import IMPACT, restitute, row_dot
-from saltus.record import SWEEPS
 
 MOST_IMPACTS = 20_000
 LOOK = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
@@ -135,7 +134,7 @@ def accumulate(
         status = reaction.react(
             model, reaction.solver, lu, W, W, W, target, active, IMPACT, v, P_now, info, rest, irest
         )
-        record.counters[SWEEPS] += whole(info[1])
+        record.counters.sweeps += whole(info[1])
         if status != 0:
             # impacts that are too slow to be solved for end the accumulation; of faster ones nothing is known
             fastest_now = 0.0

@@ -214,7 +214,7 @@ def _check_galerkin(run: Run, memory: np.ndarray) -> None:
 def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> None:
     from saltus.stages import frame
 
-    memory, frame_work, settings = arrays["state/memory"], arrays["march/work"][1:], plan.settings
+    memory, frame_work, settings = arrays["state/memory"], arrays["march/work"], plan.settings
     if memory[frame.VALID] not in (0.0, 1.0) or memory[frame.CHANGED] not in (0.0, 1.0):
         raise ValueError("'state/memory' is neither valid nor not")
     if memory[frame.LONGEST] < 0.0 or not _are_whole(np.array(memory[frame.FLIGHTS]), MOST):

@@ -15,8 +15,9 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from saltus.compile.seam import handle, larger, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, Record, State, step_type
+from saltus.compile.seam import handle, head, larger, room_at, row_of, tail, unit, whole
+from saltus.compile.types import MODEL, RECORD, RECORDS, STATES, A, F, I, Record, step_type
+from saltus.compile.workspace import Workspace, rooms
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -29,45 +30,48 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
-    NX,
     RATE_IDENTITY,
-    SIZE,
     W_CONSTANT,
+    sizes_of,
 )
 from saltus.profile import factor, solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.record import (
     CLOSING,
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
     EVENT_COLUMNS,
     EVENT_KIND,
-    EVENTS_USED,
-    FORCE_WORK,
-    H_USED,
-    HEADER_SIZE,
     IMPACT,
-    REACTED,
     RELEASE,
-    RESIDUAL,
     SLIP,
     STICK,
-    VIOLATION,
 )
 from saltus.schemes.plan import SchemeLike, SchemePlan
 
-COLUMNS, MEMORY, DENSE, EVENTS, STALE, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(8)  # places of the settings
+COLUMNS, DENSE, EVENTS, STALE, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(7)  # places of the settings
 MOST_COLUMNS = 8  # weights of more columns amplify rounding
 OPEN, STICKING, SLIDING, BACKWARDS = 0.0, 1.0, 2.0, 3.0  # how a contact acts in a substep
 GRIP = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
 BURST = 4.0  # a substep with more than this times the mean impulse of the others is an impact
 ROUNDING = 1e-12  # what rounding leaves of gaps [m], and of the friction cone relative to |P_T|
 MOST_MOVES = 4  # Newton steps onto held constraints: they start within the error of a step
-STATES, CUBIC, CUBIC_ALONE = 0.0, 1.0, 2.0  # what a dense block holds
+SUBSTATES, CUBIC, CUBIC_ALONE = 0.0, 1.0, 2.0  # what a dense block holds
 BLOCK_HEADER = 2  # that number, then how many substeps or where the state inside of the step is
+
+
+# left, along, answer, y: of conjugate gradients, see `shortest`
+HOLD = Workspace(
+    "HoldColumns", lu="size", W="nw", w="nr", X="nx", short="nc + nj", push="nc + nj", left="nc + nj", along="nc + nj",
+    answer="nc + nj", y="nv", move="nv", q_dot="nq",
+)  # fmt: skip
+COMBINE = Workspace("Combine", held="nc + nj", target="nc + nj", g="nc + nj", hold=HOLD)
+# results: q, v, impulse, dissipation and two works of every column, `best` the same of their combination; acting, peak:
+# how each contact acts, its largest impulse of one substep. A step may keep what it factored for one h: every column
+# gets a room of its own.
+WORK = Workspace(
+    "Extrapolated", one=STATES, two=STATES, substep=RECORDS, v_inside="nv", acting="nc", peak="nc",
+    results="(columns + 1) * (nq + nv + nr + nc + 2)", best="nq + nv + nr + nc + 2", combine=COMBINE,
+    steps=rooms("inner", "columns + 1"),
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,14 +142,13 @@ class Extrapolated:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         inner = self.scheme.plan(layout)
-        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
+        nq, nv, nc = (int(layout[k]) for k in (NQ, NV, NC))
         n = self.substeps(layout)
         even = getattr(self.scheme, "symmetric", False) if self.symmetric is None else self.symmetric
         planar = all(layout[layout[KIND] + c] < 3 for c in range(nc))
         even_closed = bool(even and layout[FLAGS] & W_CONSTANT and planar)
-        settings = [len(n), inner.memory, inner.dense, inner.events, getattr(self.scheme, "known_gaps", -1)]
-        own = 2 * (nq + nv + inner.memory) + HEADER_SIZE + 2 * nv + nr + 3 * nc + (len(n) + 2) * (nq + nv + nr + nc + 2)
-        own += inner.events * EVENT_COLUMNS + inner.dense + _combine_work(layout)
+        settings = [len(n), inner.dense, inner.events, getattr(self.scheme, "known_gaps", -1)]
+        rooms_of = {"memory": inner.memory.floats, "own": inner.memory, "inner": inner.work, "columns": len(n)}
         impact = self.impact_substeps
         return SchemePlan(
             scheme=self,
@@ -155,8 +158,7 @@ class Extrapolated:
             ),
             inner=inner,
             memory=inner.memory,
-            work=own + (len(n) + 1) * inner.work,
-            iwork=inner.iwork,
+            work=WORK.plan({**sizes_of(layout), **inner.tables, **rooms_of}),
             dense=BLOCK_HEADER + max(nv, (impact - 1) * (nq + 2 * nv) + impact * inner.dense),
             events=max(n[-1], impact) * inner.events,
         )
@@ -164,7 +166,7 @@ class Extrapolated:
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside steps: cubic where extrapolated, else by the inner scheme around the stored states."""
         q, v = np.empty(start.q.shape), np.empty(start.v.shape)
-        for kind, inside in ((STATES, self._substep), (CUBIC, _cubic), (CUBIC_ALONE, _cubic)):
+        for kind, inside in ((SUBSTATES, self._substep), (CUBIC, _cubic), (CUBIC_ALONE, _cubic)):
             rows = np.flatnonzero(block[:, 0] == kind)
             if len(rows):
                 ends = _rows(start, rows), _rows(end, rows)
@@ -225,64 +227,49 @@ def _picked(nodes: list[SimpleNamespace], at: np.ndarray) -> SimpleNamespace:
     return SimpleNamespace(**values, rate=nodes[-1].rate)
 
 
-def _combine_work(layout: np.ndarray) -> int:
-    """Return the floats that `combine` needs."""
-    nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
-    return int(layout[SIZE]) + int(layout[NW]) + int(layout[NX]) + nr + 7 * (nc + nj) + 2 * nv + nq
-
-
 @unit(step_type(1))
-def extrapolated(model, inner, settings, t, h, state, state_new, record, work, iwork):
-    # ---- model / settings / in / out / work
-    layout = model.layout
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    columns, memory, dense = whole(settings[COLUMNS]), whole(settings[MEMORY]), whole(settings[DENSE])
-    room, width, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, nq + nv + nr + nc + 2, nq + 2 * nv
-    q, v, kept = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, memory)
-    at = nq + nv + memory
-    q_next, v_next, kept_next = vec(work, at, nq), vec(work, at + nq, nv), vec(work, at + nq + nv, memory)
-    at += nq + nv + memory
-    header, v_minus = vec(work, at, HEADER_SIZE), vec(work, at + HEADER_SIZE, nv)
-    at += HEADER_SIZE + nv
-    v_inside, at = vec(work, at, nv), at + nv
-    P, dissipation = vec(work, at, nr), vec(work, at + nr, nc)
-    acting, peak = vec(work, at + nr + nc, nc), vec(work, at + nr + 2 * nc, nc)
-    at += nr + 3 * nc
-    results, best = vec(work, at, (columns + 1) * width), vec(work, at + (columns + 1) * width, width)
-    at += (columns + 2) * width
-    some_events, some_dense = vec(work, at, room), vec(work, at + room, dense)
-    at += room + dense
-    own = layout[SIZE] + layout[NW] + layout[NX] + nr + 7 * (nc + nj) + 2 * nv + nq
-    combine_work, at = vec(work, at, own), at + own
-    # a step may keep what it factored for one h: every column gets a workspace of its own
-    step_room = (work.shape[0] - at) // (columns + 1)
-    one, two = handle(State(q, v, kept)), handle(State(q_next, v_next, kept_next))
+def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
+    """Make all columns and combine them; where they disagree about the contacts, make the column of small substeps.
+
+    in      inner: the scheme that makes the substeps; state
+    out     state_new, record
+    """
+    layout, work = model.layout, WORK(room)
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    columns, dense = whole(settings[COLUMNS]), whole(settings[DENSE])
+    events_room, width, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, nq + nv + nr + nc + 2, nq + 2 * nv
+    one, two, substep = work.one, work.two, work.substep
+    header, v_minus, P, dissipation = substep.header, substep.v_minus, substep.impulse, substep.dissipation
+    v_inside, acting, peak, results, best = work.v_inside, work.acting, work.peak, work.results, work.best
     block, out = record.dense, record.header
 
     # ---- columns; once they disagree only the column for impacts is needed
     smooth, rows, deepest, violation = True, 0, 0.0, -1.0
-    out[REACTED], out[RESIDUAL] = 0.0, 0.0
+    out.reacted, out.residual = 0.0, 0.0
     for j in range(columns + 1):
         impulsive = j == columns
         if smooth == impulsive:
             continue
         n, rows = whole(settings[SUBSTEPS + j]), 0
-        made, step_work = vec(results, j * width, width), vec(work, at + j * step_room, step_room)
+        made = row_of(results, j, width)
         for i in range(width):
             made[i] = 0.0
         for c in range(nc):
             peak[c] = 0.0
         if impulsive:
-            out[REACTED], deepest = 0.0, 0.0
+            out.reacted, deepest = 0.0, 0.0
         for k in range(n):
             begin = state if k == 0 else (one if k % 2 == 1 else two)
             end = state_new if k == n - 1 else (one if k % 2 == 0 else two)
-            place = BLOCK_HEADER + (n - 1) * stored + k * dense
-            events = vec(record.events, rows * EVENT_COLUMNS, room) if j >= columns - 1 else some_events
-            inside = vec(block, place, dense) if impulsive else some_dense
-            part = handle(Record(header, v_minus, P, dissipation, events, inside, record.counters))
+            events, place = substep.events, BLOCK_HEADER + (n - 1) * stored + k * dense
+            if j >= columns - 1:
+                events = head(tail(record.events, rows * EVENT_COLUMNS), events_room)
+            inside = head(tail(block, place), dense) if impulsive else substep.dense
+            part = handle(
+                Record(header, v_minus, P, dissipation, events, inside, record.counters, substep.inside)
+            )  # fmt: skip
             status = inner.step(
-                model, inner.inner, inner.settings, t + k * h / n, h / n, begin, end, part, step_work, iwork
+                model, inner.inner, inner.settings, t + k * h / n, h / n, begin, end, part, room_at(work.steps, j)
             )
             if status != 0 and impulsive:
                 return status
@@ -291,17 +278,17 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, work, i
                 break
             if smooth and alike(model, part, acting, 1 if j + k == 0 else 0) == 0:
                 smooth = False
-            rows += whole(header[EVENTS_USED])
-            deepest = larger(deepest, header[VIOLATION])
-            if header[REACTED] == 1.0:  # else the impulses are not written
-                out[REACTED], out[RESIDUAL] = 1.0, larger(out[RESIDUAL], header[RESIDUAL])
+            rows += whole(header.events_used)
+            deepest = larger(deepest, header.violation)
+            if header.reacted == 1.0:  # else the impulses are not written
+                out.reacted, out.residual = 1.0, larger(out.residual, header.residual)
                 for r in range(nr):
                     made[nq + nv + r] += P[r]
                 for c in range(nc):
                     made[nq + nv + nr + c] += dissipation[c]
                     peak[c] = larger(peak[c], P[layout[layout[CONTACT_ROW] + c]])
-            made[width - 2] += header[FORCE_WORK]
-            made[width - 1] += header[DRIVE_WORK]
+            made[width - 2] += header.force_work
+            made[width - 1] += header.drive_work
             node = BLOCK_HEADER + k * stored
             if impulsive and k < n - 1:
                 for i in range(nq):
@@ -316,15 +303,12 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, work, i
         for i in range(nv):
             made[nq + i] = state_new.v[i]
         if smooth and j == columns - 1:
-            violation = combine(
-                model, settings, t, h, state.q, acting, peak, deepest, vec(results, 0, columns * width), best,
-                combine_work,
-            )  # fmt: skip
+            violation = combine(model, settings, t, h, state.q, acting, peak, deepest, results, best, work.combine)
             smooth = violation >= 0.0
 
     # ---- record
     n = whole(settings[SUBSTEPS + columns - 1]) if smooth else whole(settings[SUBSTEPS + columns])
-    chosen = best if smooth else vec(results, columns * width, width)
+    chosen = best if smooth else row_of(results, columns, width)
     if smooth:
         found, rows = rows, 0
         for k in range(found):  # what a scheme takes for impacts on a curved wall is none
@@ -335,7 +319,7 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, work, i
         block[0], block[1] = CUBIC, (n // 2) / n
         for i in range(nv):
             block[BLOCK_HEADER + i] = v_inside[i] + block[1] * (best[nq + i] - state_new.v[i])
-        out[DENSE_USED] = BLOCK_HEADER + nv
+        out.dense_used = BLOCK_HEADER + nv
         for i in range(nq):
             state_new.q[i] = best[i]
         for i in range(nv):
@@ -343,22 +327,22 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, work, i
         if settings[STALE] >= 0.0:
             state_new.memory[whole(settings[STALE])] = 0.0  # its gaps are those of the finest column
     else:
-        block[0], block[1] = STATES, n
-        out[DENSE_USED] = BLOCK_HEADER + (n - 1) * stored + n * dense
+        block[0], block[1] = SUBSTATES, n
+        out.dense_used = BLOCK_HEADER + (n - 1) * stored + n * dense
     if smooth and (layout[FLAGS] & RATE_IDENTITY) != 0:
-        block[0], out[DENSE_USED] = CUBIC_ALONE, 1.0
+        block[0], out.dense_used = CUBIC_ALONE, 1.0
     for i in range(nv):
         record.v_minus[i] = v_minus[i]
     for r in range(nr):
         record.impulse[r] = chosen[nq + nv + r]
     for c in range(nc):
         record.dissipation[c] = chosen[nq + nv + nr + c]
-    out[H_USED], out[ERROR], out[DEGREE], out[VIOLATION] = h, 0.0, 0.0, violation if smooth else deepest
-    out[FORCE_WORK], out[DRIVE_WORK], out[EVENTS_USED] = chosen[width - 2], chosen[width - 1], rows
+    out.h_used, out.error, out.degree, out.violation = h, 0.0, 0.0, violation if smooth else deepest
+    out.force_work, out.drive_work, out.events_used = chosen[width - 2], chosen[width - 1], rows
     return 0
 
 
-@unit(F(MODEL, A, F, F, A, A, A, F, A, A, A))
+@unit(F(MODEL, A, F, F, A, A, A, F, A, A, COMBINE.kind))
 def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, work):
     """Write the extrapolated step to `best` and return its violation [m], or -1 where it must not be used.
 
@@ -367,7 +351,7 @@ def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, wo
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
     columns, width = whole(settings[COLUMNS]), best.shape[0]
-    finest = vec(results, (columns - 1) * width, width)
+    finest = row_of(results, columns - 1, width)
     others, even = settings[SUBSTEPS + columns - 1] - 1.0, settings[EVEN_FREE]
     for c in range(nc):
         if acting[c] != OPEN:
@@ -375,27 +359,27 @@ def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, wo
             if others * peak[c] > BURST * (finest[nq + nv + layout[layout[CONTACT_ROW] + c]] - peak[c]):
                 return -1.0
 
-    weights = vec(settings, SUBSTEPS + columns + 1 + (columns if even == 1.0 else 0), columns)
+    weights = head(tail(settings, SUBSTEPS + columns + 1 + (columns if even == 1.0 else 0)), columns)
     for i in range(width):
         best[i] = 0.0
         for j in range(columns):
             best[i] += weights[j] * results[j * width + i]
-    q, v = vec(best, 0, nq), vec(best, nq, nv)
+    q, v = head(best, nq), head(tail(best, nq), nv)
     if (layout[FLAGS] & HAS_RETRACT) != 0:
         model.retract(q, par)
     if nc + nj == 0:
         return 0.0
     m = nc + nj
-    held, target, rest = vec(work, 0, m), vec(work, m, m), vec(work, 2 * m, work.shape[0] - 2 * m)
+    held, target, g = work.held, work.target, work.g
     model.gap(t, q_k, par, target)
     for i in range(m):
         held[i] = 1.0 if i >= nc or acting[i] != OPEN else 0.0
-    P = vec(best, nq + nv, nr)
-    if hold(model, t + h, held, target, q, v, P, rest) != 0:
+    P = head(tail(best, nq + nv), nr)
+    if hold(model, t + h, held, target, q, v, P, work.hold) != 0:
         return -1.0
-    if admissible(model, P, vec(finest, nq + nv, nr)) == 0:
+    if admissible(model, P, head(tail(finest, nq + nv), nr)) == 0:
         return -1.0
-    g, violation = vec(rest, 0, m), 0.0
+    violation = 0.0
     model.gap(t + h, q, par, g)
     for i in range(m):
         depth, before = (-g[i], -target[i]) if i < nc else (abs(g[i]), abs(target[i]))
@@ -410,7 +394,7 @@ def alike(model, part, acting, first):
     """Return 1 when a substep meets the contacts as the first one did, which fills `acting`."""
     layout = model.layout
     header, P = part.header, part.impulse
-    for k in range(whole(header[EVENTS_USED])):
+    for k in range(whole(header.events_used)):
         kind = part.events[k * EVENT_COLUMNS + EVENT_KIND]
         if kind != IMPACT and kind != CLOSING and kind != RELEASE and kind != STICK and kind != SLIP:
             return 0
@@ -418,7 +402,7 @@ def alike(model, part, acting, first):
     for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         mode = OPEN
-        if header[REACTED] == 1.0 and P[row] > 0.0:
+        if header.reacted == 1.0 and P[row] > 0.0:
             friction = 0.0
             for r in range(row + 1, end):
                 friction += P[r] * P[r]
@@ -453,7 +437,7 @@ def admissible(model, P, P_finest):
     return 1
 
 
-@unit(I(MODEL, F, A, A, A, A, A, A))
+@unit(I(MODEL, F, A, A, A, A, A, HOLD.kind))
 def hold(model, t, held, target, q, v, P, work):
     """Move q until held constraints have the gaps `target`, v until they keep them, both by the shortest way in M.
 
@@ -462,11 +446,9 @@ def hold(model, t, held, target, q, v, P, work):
     """
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    size, nw, nx, m = layout[SIZE], layout[NW], layout[NX], nc + nj
-    lu, W, w, X = vec(work, 0, size), vec(work, size, nw), vec(work, size + nw, nr), vec(work, size + nw + nr, nx)
-    at = size + nw + nr + nx
-    short, push, rest = vec(work, at, m), vec(work, at + m, m), vec(work, at + 2 * m, 3 * m + nv)
-    move, q_dot = vec(work, at + 5 * m + nv, nv), vec(work, at + 5 * m + 2 * nv, nq)
+    m = nc + nj
+    lu, W, w, X, short, push = work.lu, work.W, work.w, work.X, work.short, work.push
+    move, q_dot = work.move, work.q_dot
     for k in range(MOST_MOVES + 1):
         model.gap(t, q, par, short)
         worst = 0.0
@@ -487,7 +469,7 @@ def hold(model, t, held, target, q, v, P, work):
                     solve_row(layout, lu, W, row, X, move)
         if done:
             break
-        shortest(model, W, X, held, short, move, push, rest)
+        shortest(model, held, work)
         model.rate(q, move, par, q_dot)
         for i in range(nq):
             q[i] += q_dot[i]
@@ -496,7 +478,7 @@ def hold(model, t, held, target, q, v, P, work):
     for i in range(m):
         row = layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc
         short[i] = row_dot(layout, W, row, v) + w[row]
-    shortest(model, W, X, held, short, move, push, rest)
+    shortest(model, held, work)
     for i in range(nv):
         v[i] += move[i]
     for i in range(m):
@@ -504,16 +486,17 @@ def hold(model, t, held, target, q, v, P, work):
     return 0
 
 
-@unit(I(MODEL, A, A, A, A, A, A, A))
-def shortest(model, W, X, held, short, move, push, work):
-    """Write the shortest move X push with W^T move = -short in held rows.
+@unit(I(MODEL, A, HOLD.kind))
+def shortest(model, held, work):
+    """Write the shortest move X push with W^T move = -short in held rows; all of them are those of the workspace.
 
     By conjugate gradients: redundant rows do no harm.
     """
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
     m = nc + nj
-    left, along, answer, y = vec(work, 0, m), vec(work, m, m), vec(work, 2 * m, m), vec(work, 3 * m, nv)
+    W, X, short, move, push = work.W, work.X, work.short, work.move, work.push
+    left, along, answer, y = work.left, work.along, work.answer, work.y
     for i in range(nv):
         move[i] = 0.0
     size, first = 0.0, 0.0

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import step_type
+from saltus.compile.types import FLAT, step_type
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -38,26 +38,13 @@ from saltus.reaction import IMPACT as STRUCK
 from saltus.reaction import react_iwork, react_work, restitute, row_dot
 from saltus.record import (
     CLOSING,
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
-    EVENTS_USED,
-    FORCE_CALLS,
-    FORCE_WORK,
-    H_USED,
     IMPACT,
-    ITERATIONS,
-    REACTED,
     RELEASE,
-    RESIDUAL,
     SLIP,
     STICK,
-    SWEEPS,
-    VIOLATION,
 )
 from saltus.reporting import NOTHING, STICKING, gain_event, new_event
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, flat, reaction_plan
 from saltus.stages.border import NORMAL, project
 from saltus.stages.dense import HEADER, interpolate, reaction
 from saltus.stages.hold import hold_iwork, hold_work
@@ -140,9 +127,7 @@ class HalfExplicitTDG:
                 dtype=float,
             ),
             inner=reaction_plan(layout, contact_solver, drift=False),
-            memory=1 + nc + nr,
-            work=own + room,
-            iwork=4 * nc + max(react_iwork(layout, contact_solver), hold_iwork(layout)),
+            **flat(1 + nc + nr, own + room, 4 * nc + max(react_iwork(layout, contact_solver), hold_iwork(layout))),
             dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + 2 * nr,
             events=3 * nc + 1,
         )
@@ -157,7 +142,9 @@ class HalfExplicitTDG:
 
 
 @unit(step_type(0))
-def half_explicit(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+def half_explicit(model, reaction, settings, t, h, state, state_new, record, room):
+    flat_work = FLAT(room)
+    work, iwork = flat_work.floats, flat_work.integers
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -206,8 +193,8 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     for i in range(memory.shape[0]):
         memory[i] = state.memory[i]
     marks, warm = vec(memory, 1, nc), vec(memory, 1 + nc, nr)
-    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE] = h, 0.0, 0.0, 1.0
-    header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
+    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, 1.0
+    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
     for c in range(nc):
         record.dissipation[c] = 0.0
 
@@ -223,7 +210,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     if status != 0:
         return status
     model.force(t, q_0, v_0, par, f_0)
-    record.counters[FORCE_CALLS] += 1
+    record.counters.force_calls += 1
     solve(layout, M_0, f_0, a_0, column)
     for i in range(nv):
         v_1[i] = v_0[i] + h * a_0[i]
@@ -240,7 +227,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
         q_1[i] = q_0[i] + h * q_dot[i]
     moved, scale = 0.0, 0.0
     for sweep in range(whole(settings[MOST]) + 1):
-        record.counters[ITERATIONS] += 1
+        record.counters.iterations += 1
         for i in range(nv):
             v_last[i] = v_1[i]
             v_1[i] = v_0[i] + h * a_0[i]
@@ -251,7 +238,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
             status = reaction.react(
                 model, reaction.solver, M_0, W_0, W_1, W_1, target, closed, 0, v_1, P_0, info, rest, irest
             )
-            record.counters[SWEEPS] += whole(info[1])
+            record.counters.sweeps += whole(info[1])
             if status != 0:
                 return status
         if identity:
@@ -271,7 +258,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
         if sweep == whole(settings[MOST]):
             return STALLED
     if reacting:
-        header[RESIDUAL] = info[0]
+        header.residual = info[0]
     for i in range(nv):
         a_0[i] = (v_1[i] - v_0[i]) / h
     for i in range(nq):
@@ -284,7 +271,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     if status != 0:
         return status
     model.force(t + h, q, v_1, par, f_1)
-    record.counters[FORCE_CALLS] += 1
+    record.counters.force_calls += 1
     solve(layout, M_1, f_1, a_1, column)
     model.gap(t + h, q, par, g)
     for i in range(nv):
@@ -316,10 +303,10 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
         status = reaction.react(
             model, reaction.solver, M_1, W_1, W_1, W_1, target, held, STRUCK, v, P_1, info, rest, irest
         )
-        record.counters[SWEEPS] += whole(info[1])
+        record.counters.sweeps += whole(info[1])
         if status != 0:
             return status
-        header[RESIDUAL] = larger(header[RESIDUAL], info[0])
+        header.residual = larger(header.residual, info[0])
         for i in range(nr):
             u_plus[i] = row_dot(layout, W_1, i, v) + w_1[i]
 
@@ -334,9 +321,9 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
             hit[c] = 1
     if struck:
         gain_event(model, t + h, hit, 1, NOTHING, u_minus, u_minus, u_plus, P_1, record)
-    header[REACTED] = 1.0 if reacting or ending else 0.0
+    header.reacted = 1.0 if reacting or ending else 0.0
     for i in range(nv):
-        header[FORCE_WORK] += 0.5 * h * (f_0[i] * v_0[i] + f_1[i] * v_1[i])
+        header.force_work += 0.5 * h * (f_0[i] * v_0[i] + f_1[i] * v_1[i])
         record.v_minus[i] = v_free[i] if struck else v[i]
         if not struck:
             a_1[i] = 2.0 * (v[i] - v_0[i]) / h - a_0[i]
@@ -345,15 +332,15 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
         for i in range(row, end):
             if closed[c] == 1:
                 record.dissipation[c] -= 0.5 * P_0[i] * (row_dot(layout, W_0, i, v_0) + w_0[i])
-                header[DRIVE_WORK] -= 0.5 * P_0[i] * w_0[i]
+                header.drive_work -= 0.5 * P_0[i] * w_0[i]
             if held[c] == 1:
                 before = u_plus[i] if lasting[c] == 1 else u_minus[i]
                 record.dissipation[c] -= 0.5 * P_1[i] * (before + u_plus[i])
-                header[DRIVE_WORK] -= P_1[i] * w_1[i]
+                header.drive_work -= P_1[i] * w_1[i]
     for i in range(nr):
         record.impulse[i] = 0.5 * P_0[i] + P_1[i] if reacting or ending else 0.0
     for i in range(nr - nj, nr):
-        header[DRIVE_WORK] -= 0.5 * P_0[i] * w_0[i] + P_1[i] * w_1[i]
+        header.drive_work -= 0.5 * P_0[i] * w_0[i] + P_1[i] * w_1[i]
     if (flags & M_CONSTANT) == 0:
         for end in range(2):  # 1/2 v^T (M_new - M_k) v, the mean of both ends
             if end == 1:
@@ -361,7 +348,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
             else:
                 model.mass(t, q_0, par, M)
             gain = 0.25 * (quadratic(layout, M, v_0) + quadratic(layout, M, v))
-            header[DRIVE_WORK] += gain if end == 1 else -gain
+            header.drive_work += gain if end == 1 else -gain
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         pushes = (closed[c] == 1 and P_0[row] > 0.0) or (held[c] == 1 and P_1[row] > 0.0)
@@ -416,7 +403,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
         used += 2 * nq
     for i in range(nr):
         dense[used + i] = dense[used - nr - (0 if identity else 2 * nq) + i]
-    header[DENSE_USED] = used + nr
+    header.dense_used = used + nr
     anything = nj > 0
     for c in range(nc):
         anything = anything or held[c] != 0
@@ -434,6 +421,6 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
                 record.v_minus[i] = v[i]
     for j in range(nc + nj):
         depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
-            header[VIOLATION] = depth
+        if not depth <= header.violation:  # a gap that is not a number must not pass
+            header.violation = depth
     return 0

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, step_type
+from saltus.compile.types import FLAT, MODEL, RECORD, A, F, I, step_type
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -43,24 +43,10 @@ from saltus.layout import (
 from saltus.profile import factor, multiply, quadratic, solve
 from saltus.reaction import IMPACT, drift_iwork, drift_work, react_iwork, react_work, restitute, row_dot
 from saltus.record import (
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
     EVENTS_PER_CONTACT,
-    EVENTS_USED,
-    FORCE_CALLS,
-    FORCE_WORK,
-    H_USED,
-    ITERATIONS,
-    JACOBIAN_CALLS,
-    REACTED,
-    RESIDUAL,
-    SWEEPS,
-    VIOLATION,
 )
 from saltus.reporting import released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, flat, reaction_plan
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -165,9 +151,7 @@ class MoreauJean:
             step=moreau_jean,
             settings=np.array(settings),
             inner=reaction_plan(layout, contact_solver, drift=bool(self.projection)),
-            memory=1 + 3 * nc + nj + nr + nv,
-            work=own + inner,
-            iwork=2 * nc + inner_int,
+            **flat(1 + 3 * nc + nj + nr + nv, own + inner, 2 * nc + inner_int),
             dense=0,
             events=EVENTS_PER_CONTACT * nc,
         )
@@ -179,7 +163,9 @@ class MoreauJean:
 
 
 @unit(step_type(0))
-def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room):
+    flat_work = FLAT(room)
+    work, iwork = flat_work.floats, flat_work.integers
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -248,10 +234,10 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         q_at[i] = q_k[i]
     if at_end:
         model.force(t, q_k, v_k, par, f_k)
-        record.counters[FORCE_CALLS] += 1
+        record.counters.force_calls += 1
     moved_before, converged = 0.0, False
     for iteration in range(whole(settings[5])):
-        record.counters[ITERATIONS] += 1
+        record.counters.iterations += 1
         for i in range(nv):
             v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
         if not identity:
@@ -265,7 +251,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
             q_at[i] = q_next
         v_at = v if at_end else v_theta
         model.force(t_at, q_at, v_at, par, f)
-        record.counters[FORCE_CALLS] += 1
+        record.counters.force_calls += 1
         if at_end:
             for i in range(nv):
                 f[i] = (1.0 - theta) * f_k[i] + theta * f[i]
@@ -313,7 +299,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
             )
             if status != 0:
                 return status
-            record.counters[SWEEPS] += whole(info[1])
+            record.counters.sweeps += whole(info[1])
         if single:
             converged = True
             break
@@ -343,9 +329,9 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
 
     # ---- record
     header = record.header
-    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE], header[DENSE_USED] = h, 0.0, info[0], 0.0, 0.0
-    header[EVENTS_USED], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0
-    header[REACTED] = 1.0 if reacting else 0.0
+    header.h_used, header.error, header.residual, header.degree, header.dense_used = h, 0.0, info[0], 0.0, 0.0
+    header.events_used, header.drive_work, header.violation = 0.0, 0.0, 0.0
+    header.reacted = 1.0 if reacting else 0.0
     if (flags & F_FREE) == 0:
         # M (v - v_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
         for i in range(nv):
@@ -356,7 +342,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         given = rhs[i] if (flags & F_FREE) == 0 else h * f[i]
         force_work += 0.5 * given * (v_k[i] + v[i])
         record.v_minus[i] = v[i]
-    header[FORCE_WORK] = force_work
+    header.force_work = force_work
     if reacting:
         for c in range(nc):
             record.dissipation[c] = 0.0
@@ -371,11 +357,11 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         released(t + h, nc, marks, record)
     if not single:
         # iterations end with f at the solution itself: then its work does not lean on the momentum balance
-        header[FORCE_WORK] = 0.0
+        header.force_work = 0.0
         for i in range(nv):
-            header[FORCE_WORK] += 0.5 * h * f[i] * (v_k[i] + v[i])
+            header.force_work += 0.5 * h * f[i] * (v_k[i] + v[i])
     if (flags & M_CONSTANT) == 0:
-        header[DRIVE_WORK] += inertia_work(model, t, h, q_k, q, v_k, v, vec(work, 1, size), change)
+        header.drive_work += inertia_work(model, t, h, q_k, q, v_k, v, vec(work, 1, size), change)
         work[0] = 0.0
     if reacting or settings[8] == 1.0:
         status = reaction.drift(model, reaction.solver, vec(settings, 6, 2), t + h, q, v, P, rest, irest)
@@ -392,8 +378,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, work,
         model.gap(t + h, q, par, g)
     for j in range(nc + nj):
         depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
-            header[VIOLATION] = depth
+        if not depth <= header.violation:  # a gap that is not a number must not pass
+            header.violation = depth
     return 0
 
 
@@ -409,7 +395,7 @@ def iteration_matrix(model, theta_h, t, q, v, work, record):
         S[i] = M[i]
     if theta_h > 0.0 and (layout[FLAGS] & F_FREE) == 0:
         model.jacobian(t, q, v, model.par, f_q, f_v)
-        record.counters[JACOBIAN_CALLS] += 1
+        record.counters.jacobian_calls += 1
         for i in range(size):
             S[i] -= theta_h * (f_v[i] + theta_h * f_q[i])
     return factor(layout, S)

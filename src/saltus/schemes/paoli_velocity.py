@@ -12,7 +12,7 @@ import numbers
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, step_type
+from saltus.compile.types import FLAT, MODEL, RECORD, A, F, I, step_type
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -36,24 +36,10 @@ from saltus.layout import (
 from saltus.profile import factor, multiply, solve
 from saltus.reaction import react_iwork, react_work, row_dot
 from saltus.record import (
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
     EVENTS_PER_CONTACT,
-    EVENTS_USED,
-    FORCE_CALLS,
-    FORCE_WORK,
-    H_USED,
-    ITERATIONS,
-    JACOBIAN_CALLS,
-    REACTED,
-    RESIDUAL,
-    SWEEPS,
-    VIOLATION,
 )
 from saltus.reporting import inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, flat, newton_only, reaction_plan
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -106,9 +92,9 @@ class PaoliVelocity:
             step=paoli_velocity,
             settings=np.array([self.closed_tolerance, self.newton_tolerance, float(self.max_iterations)]),
             inner=reaction_plan(layout, contact_solver, drift=False),
-            memory=2 * nc + nr + nv,
-            work=own + react_work(layout, contact_solver),
-            iwork=nc + react_iwork(layout, contact_solver),
+            **flat(
+                2 * nc + nr + nv, own + react_work(layout, contact_solver), nc + react_iwork(layout, contact_solver)
+            ),
             dense=0,
             events=EVENTS_PER_CONTACT * nc,
         )
@@ -119,7 +105,9 @@ class PaoliVelocity:
 
 
 @unit(step_type(0))
-def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, room):
+    flat_work = FLAT(room)
+    work, iwork = flat_work.floats, flat_work.integers
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -176,9 +164,9 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, wo
         v[i] = v_k[i] if single else v_k[i] + h * memory[acceleration + i]
     moved_before, converged = 0.0, False
     for iteration in range(whole(settings[2])):
-        record.counters[ITERATIONS] += 1
+        record.counters.iterations += 1
         model.force(t + h, q, v, par, f)
-        record.counters[FORCE_CALLS] += 1
+        record.counters.force_calls += 1
         if iteration == 0 and not ((flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0 and work[0] == h):
             status = velocity_matrix(model, h, t + h, q, v, vec(work, 1, 4 * size), record)
             if status != 0:
@@ -204,7 +192,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, wo
             status = reaction.react(model, reaction.solver, S, W, W, W, target, active, 0, v_new, P, info, rest, irest)
             if status != 0:
                 return status
-            record.counters[SWEEPS] += whole(info[1])
+            record.counters.sweeps += whole(info[1])
         if single:
             converged = True
             break
@@ -223,9 +211,9 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, wo
 
     # ---- record
     header = record.header
-    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE], header[DENSE_USED] = h, 0.0, info[0], 0.0, 0.0
-    header[EVENTS_USED], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, violation
-    header[REACTED], header[FORCE_WORK] = 1.0 if reacting else 0.0, 0.0
+    header.h_used, header.error, header.residual, header.degree, header.dense_used = h, 0.0, info[0], 0.0, 0.0
+    header.events_used, header.drive_work, header.violation = 0.0, 0.0, violation
+    header.reacted, header.force_work = 1.0 if reacting else 0.0, 0.0
     if (flags & F_FREE) == 0:
         # M (v - v_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
         for i in range(nv):
@@ -233,7 +221,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, wo
         multiply(layout, M, change, rhs)
     for i in range(nv):
         given = rhs[i] if (flags & F_FREE) == 0 else h * f[i]
-        header[FORCE_WORK] += 0.5 * given * (v_k[i] + v[i])
+        header.force_work += 0.5 * given * (v_k[i] + v[i])
         record.v_minus[i] = v[i]
     for c in range(nc):
         record.dissipation[c] = 0.0
@@ -244,7 +232,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, wo
     elif nc > 0:
         released(t + h, nc, marks, record)
     if (flags & M_CONSTANT) == 0:
-        header[DRIVE_WORK] += inertia_gain(model, t, h, q_k, q, v_k, M)
+        header.drive_work += inertia_gain(model, t, h, q_k, q, v_k, M)
     if not single:
         for i in range(nv):
             memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
@@ -265,7 +253,7 @@ def velocity_matrix(model, h, t, q, v, work, record):
         S[i] = M[i]
     if (layout[FLAGS] & F_FREE) == 0:
         model.jacobian(t, q, v, model.par, f_q, f_v)
-        record.counters[JACOBIAN_CALLS] += 1
+        record.counters.jacobian_calls += 1
         for i in range(size):
             S[i] -= h * f_v[i]
     return factor(layout, S)

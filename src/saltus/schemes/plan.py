@@ -12,13 +12,14 @@ import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.pin import pin
-from saltus.compile.types import Plain, Reaction, Scheme, Solver, Staged, step_type
+from saltus.compile.types import FLAT, FLAT_MEMORY, RECORDS, STATES, Plain, Reaction, Scheme, Solver, Staged, step_type
+from saltus.compile.workspace import Room, RoomPlan, Workspace
 from saltus.contact import Direct, Lemke
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
-from saltus.layout import FLAGS, KIND, NC, NJ, NR, POISSON, TANGENTIAL
+from saltus.layout import FLAGS, KIND, NC, NJ, NR, POISSON, TANGENTIAL, sizes_of
 from saltus.reaction import (
     correct_drift,
     eliminate_joints,
@@ -29,14 +30,22 @@ from saltus.reaction import (
     no_settle,
     react,
 )
+from saltus.record import EVENT_COLUMNS
 
 if TYPE_CHECKING:
     from saltus.stages.flight import Flight
     from saltus.stages.promise import Promise
     from saltus.stages.settings import GalerkinSettings
 
+FOUND_COUNT = 4  # what flights find inside of them, see stages/look.py
+NO_MEMORY = Workspace("NoMemory").plan({})
 MOST_RUNS = 16  # spans and starts whose settings a plan remembers
 PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
+
+
+def flat(memory: int, work: int, iwork: int) -> dict[str, RoomPlan]:
+    """Return the plans of a scheme that lays out its memory by hand."""
+    return {"memory": FLAT_MEMORY.plan({"memory": memory}), "work": FLAT.plan({"floats": work, "integers": iwork})}
 
 
 class SchemeLike(Protocol):
@@ -85,8 +94,8 @@ class SchemePlan:
         The unit and its numbers.
     inner
         The plan of a wrapped scheme, or the `Plain` record of one that wraps none.
-    memory, work, iwork
-        Sizes of the state's memory and of the workspace.
+    memory, work
+        Plans of what a state remembers and of the workspace.
     dense, events
         Most floats of a dense block and most event rows that one step writes.
     promise
@@ -97,12 +106,24 @@ class SchemePlan:
     step: Any
     settings: np.ndarray
     inner: Any
-    memory: int
-    work: int
-    iwork: int
+    work: RoomPlan
     dense: int
     events: int
+    memory: RoomPlan = NO_MEMORY
     promise: Promise | None = None
+
+    def state(self, layout: np.ndarray) -> Room:
+        """Return room for a state."""
+        return STATES.plan({**sizes_of(layout), "memory": self.memory.floats, "own": self.memory}).allocate()
+
+    def record(self, layout: np.ndarray) -> Room:
+        """Return room for the record of a step."""
+        return RECORDS.plan({**sizes_of(layout), **self.tables}).allocate()
+
+    @property
+    def tables(self) -> dict[str, int]:
+        """Sizes of what a step reports in tables."""
+        return {"events": self.events * EVENT_COLUMNS, "dense": self.dense, "inside": FOUND_COUNT}
 
     @property
     def depth(self) -> int:
@@ -244,9 +265,7 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         step=galerkin,
         settings=settings,
         inner=reaction_plan(layout, contact_solver, drift=False, interval=solve_interval, settle=settle),
-        memory=memory_size(layout, n),
-        work=work,
-        iwork=iwork,
+        **flat(memory_size(layout, n), work, iwork),
         dense=DENSE_HEADER + pieces * piece_size(layout, n) + 2 * int(layout[NR]),
         events=(EVENTS * int(layout[NC]) + 1) * pieces,
     )
@@ -262,8 +281,7 @@ def flight_plan(
     return SchemePlan(
         scheme=scheme, step=flight, settings=made.settings,
         inner=reaction_plan(layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts),
-        memory=made.memory, work=made.work, iwork=made.iwork, dense=made.dense, events=made.events,
-        promise=promise,
+        **flat(made.memory, made.work, made.iwork), dense=made.dense, events=made.events, promise=promise,
     )  # fmt: skip
 
 

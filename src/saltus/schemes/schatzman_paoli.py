@@ -12,7 +12,7 @@ import numbers
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, step_type
+from saltus.compile.types import FLAT, MODEL, RECORD, A, F, I, step_type
 from saltus.errors import SettingError
 from saltus.layout import (
     F_FREE,
@@ -38,24 +38,10 @@ from saltus.layout import (
 from saltus.profile import factor, multiply, solve
 from saltus.reaction import react_iwork, react_work, row_dot
 from saltus.record import (
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
     EVENTS_PER_CONTACT,
-    EVENTS_USED,
-    FORCE_CALLS,
-    FORCE_WORK,
-    H_USED,
-    ITERATIONS,
-    JACOBIAN_CALLS,
-    REACTED,
-    RESIDUAL,
-    SWEEPS,
-    VIOLATION,
 )
 from saltus.reporting import CLOSED, STRUCK, inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, flat, newton_only, reaction_plan
 from saltus.status import Status
 
 STALLED, STEP_CHANGED = int(Status.NEWTON_STALLED), int(Status.STEP_CHANGED)
@@ -125,9 +111,11 @@ class SchatzmanPaoli:
             step=schatzman_paoli,
             settings=np.array(settings),
             inner=reaction_plan(layout, contact_solver, drift=False),
-            memory=1 + nq + nv + 2 * nc + nr + nv,
-            work=own + react_work(layout, contact_solver),
-            iwork=nc + react_iwork(layout, contact_solver),
+            **flat(
+                1 + nq + nv + 2 * nc + nr + nv,
+                own + react_work(layout, contact_solver),
+                nc + react_iwork(layout, contact_solver),
+            ),
             dense=0,
             events=EVENTS_PER_CONTACT * nc,
         )
@@ -138,7 +126,9 @@ class SchatzmanPaoli:
 
 
 @unit(step_type(0))
-def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, room):
+    flat_work = FLAT(room)
+    work, iwork = flat_work.floats, flat_work.integers
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -189,7 +179,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
         P[r] = memory[warm + r]
     reacting, converged, moved_before = nj > 0, False, 0.0
     for iteration in range(whole(settings[2])):
-        record.counters[ITERATIONS] += 1
+        record.counters.iterations += 1
         q_scale, scale, moved = 0.0, 0.0, 0.0
         for i in range(nv):
             q[i] = q_k[i] + h * x[i]
@@ -197,7 +187,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
             v[i] = (1.0 - theta) * v_k[i] + theta * (share * x[i] + (1.0 - share) * x_k[i])
             q_scale = larger(q_scale, abs(q[i]))
         model.force(t + theta * h, q_at, v, par, f)
-        record.counters[FORCE_CALLS] += 1
+        record.counters.force_calls += 1
         known = constant and work[0] == h
         if nr > 0:
             constraint_rows(model, t, h, q_last, q, 1 if rigid and known else 0, g, W, w, row_work)
@@ -230,7 +220,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
             status = reaction.react(model, reaction.solver, S, W, W, W, target, active, 0, x_new, P, info, rest, irest)
             if status != 0:
                 return status
-            record.counters[SWEEPS] += whole(info[1])
+            record.counters.sweeps += whole(info[1])
         for i in range(nv):
             moved = larger(moved, abs(x_new[i] - x[i]))
             x[i] = x_new[i]
@@ -256,9 +246,9 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
 
     # ---- record
     header = record.header
-    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE], header[DENSE_USED] = h, 0.0, info[0], 0.0, 0.0
-    header[EVENTS_USED], header[DRIVE_WORK], header[VIOLATION], header[FORCE_WORK] = 0.0, 0.0, 0.0, 0.0
-    header[REACTED] = 1.0 if reacting else 0.0
+    header.h_used, header.error, header.residual, header.degree, header.dense_used = h, 0.0, info[0], 0.0, 0.0
+    header.events_used, header.drive_work, header.violation, header.force_work = 0.0, 0.0, 0.0, 0.0
+    header.reacted = 1.0 if reacting else 0.0
     if (flags & F_FREE) == 0:
         # M (x - x_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
         for i in range(nv):
@@ -266,7 +256,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
         multiply(layout, M, change, rhs)
     for i in range(nv):
         given = rhs[i] if (flags & F_FREE) == 0 else h * f[i]
-        header[FORCE_WORK] += 0.5 * given * (x_k[i] + x[i])
+        header.force_work += 0.5 * given * (x_k[i] + x[i])
         record.v_minus[i] = x[i]
     for c in range(nc):
         record.dissipation[c] = 0.0
@@ -280,7 +270,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
     elif nc > 0:
         released(t + h, nc, marks, record)
     if (flags & M_CONSTANT) == 0:
-        header[DRIVE_WORK] += inertia_gain(model, t, h, q_k, q, x_k, M)
+        header.drive_work += inertia_gain(model, t, h, q_k, q, x_k, M)
     if share < 1.0:
         for i in range(nv):
             record.v_minus[i] = v[i]
@@ -296,8 +286,8 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, w
         model.gap(t + h, q, par, g)
     for j in range(nc + nj):
         depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
-            header[VIOLATION] = depth
+        if not depth <= header.violation:  # a gap that is not a number must not pass
+            header.violation = depth
     return 0
 
 
@@ -345,7 +335,7 @@ def position_matrix(model, t, h, theta, share, q, q_at, v, work, record):
         S[i] = M[i]
     if theta > 0.0 and (layout[FLAGS] & F_FREE) == 0:
         model.jacobian(t + theta * h, q_at, v, model.par, f_q, f_v)
-        record.counters[JACOBIAN_CALLS] += 1
+        record.counters.jacobian_calls += 1
         for i in range(size):
             S[i] -= theta * h * (share * f_v[i] + h * f_q[i])
     return factor(layout, S)

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J, step_type
+from saltus.compile.types import FLAT, MODEL, RECORD, STAGED, A, F, I, J, step_type
 from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
@@ -45,22 +45,12 @@ from saltus.layout import (
 from saltus.profile import solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.record import (
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
-    EVENTS_USED,
-    FORCE_WORK,
-    H_USED,
     IMPACT,
     PAINLEVE,
-    REACTED,
-    RESIDUAL,
     REVERSAL,
-    VIOLATION,
 )
 from saltus.reporting import NORMALS, STICKING, gain_event, new_event
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan, runge_kutta_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, flat, reaction_plan, runge_kutta_plan
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
 from saltus.stages.dense import HEADER, acceleration, interpolate, reaction
 from saltus.stages.galerkin import inertia_work
@@ -290,9 +280,11 @@ class Splitting:
             inner=reaction_plan(
                 layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
             ),
-            memory=REMEMBERED + 4 * nc + nv + 2 * nr + width,
-            work=work,
-            iwork=9 * nc + stage_iwork + room_iwork(layout, contact_solver),
+            **flat(
+                REMEMBERED + 4 * nc + nv + 2 * nr + width,
+                work,
+                9 * nc + stage_iwork + room_iwork(layout, contact_solver),
+            ),
             dense=HEADER + 2 * nr + 2 + nq + nv + NODES * (nv + nr) + own_rate,
             events=EVENTS * nc + 1,
         )
@@ -317,7 +309,9 @@ def packed_polynomial() -> np.ndarray:
 
 
 @unit(step_type(0))
-def splitting(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+def splitting(model, reaction, settings, t, h, state, state_new, record, room):
+    flat_work = FLAT(room)
+    work, iwork = flat_work.floats, flat_work.integers
     # ---- model / settings / in / out / work
     layout, par, core, staged = model.layout, model.par, reaction.reaction, reaction.staged
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -405,9 +399,9 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
     at = whole(settings[LARGEST]) * (nv + nc) + nc
     iroom = ivec(iinner, at, iinner.shape[0] - at)
     t_end = t + h
-    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE] = h, 0.0, 0.0, pair[ERROR_ORDER]
-    header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
-    header[REACTED] = 1.0 if nj > 0 else 0.0
+    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, pair[ERROR_ORDER]
+    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
+    header.reacted = 1.0 if nj > 0 else 0.0
     for i in range(nq):
         q_0[i] = state.q[i]
     for i in range(nv):
@@ -458,7 +452,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
             for i in range(nv):
                 v_1[i] = stages[at + nq + i]
             if not implicit:
-                header[ERROR] = step_error(
+                header.error = step_error(
                     model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], vec(settings, 0, 0), index, stages, room
                 )
             status = stages_of_step(
@@ -493,13 +487,13 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
     for i in range(nr):
         record.impulse[i] = sum_r[i]
         if record.impulse[i] != 0.0:
-            header[REACTED] = 1.0
-    header[FORCE_WORK] += sum_p[0]
-    header[DRIVE_WORK] += sum_p[1]
+            header.reacted = 1.0
+    header.force_work += sum_p[0]
+    header.drive_work += sum_p[1]
     for k in range(nc):
         record.dissipation[k] += sum_p[POWERS + k]
     if (flags & M_CONSTANT) == 0:
-        header[DRIVE_WORK] += inertia_work(model, nodes_tab, t, h, nodes, shifted, M)
+        header.drive_work += inertia_work(model, nodes_tab, t, h, nodes, shifted, M)
     for i in range(nv):
         v[i], record.v_minus[i] = v_1[i], v_1[i]
 
@@ -517,7 +511,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
         for i in range(nq):
             length = larger(length, abs(q[i]))
         deep /= settings[ATOL] + settings[RTOL] * length
-        header[ERROR] = larger(header[ERROR], deep if deep <= 1.0 else HALVES ** header[DEGREE])
+        header.error = larger(header.error, deep if deep <= 1.0 else HALVES**header.degree)
     if nc > 0 and (near or holding):
         model.kinematics(t_end, q, par, W, u_minus)
         for i in range(nr):
@@ -561,7 +555,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
         )  # fmt: skip
         if status != 0:
             return status
-        header[RESIDUAL], header[REACTED] = larger(header[RESIDUAL], info[0]), 1.0
+        header.residual, header.reacted = larger(header.residual, info[0]), 1.0
         struck_by(
             model, settings, t_end, h, closed, a_end, r_end, v_new, P, u_start, u_minus, u_plus, zeta, hit, resting,
             spread, room, record,
@@ -610,9 +604,9 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
             for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
                 through = 0.5 * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v)) + w_end[i]
                 record.dissipation[k] -= corrected[i] * through
-                header[DRIVE_WORK] -= corrected[i] * w_end[i]
+                header.drive_work -= corrected[i] * w_end[i]
         for i in range(nr - nj, nr):
-            header[DRIVE_WORK] += 0.5 * corrected[i] * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v))
+            header.drive_work += 0.5 * corrected[i] * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v))
         for i in range(nr):
             record.impulse[i] += corrected[i]
 
@@ -624,7 +618,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
         )  # fmt: skip
         if status != 0:
             return status
-        header[RESIDUAL] = larger(header[RESIDUAL], info[0] if forces else 0.0)
+        header.residual = larger(header.residual, info[0] if forces else 0.0)
     else:
         for i in range(nv):
             a_0[i] = stages[total * nq + (step - 1) * nv + i]
@@ -651,11 +645,11 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work, i
     record.dense[0], record.dense[1], record.dense[2], record.dense[3] = 1.0, n, nq, nv
     record.dense[4], record.dense[5] = nr, 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0
     record.dense[6] = t
-    header[DENSE_USED] = used + nr
+    header.dense_used = used + nr
     for j in range(nc + nj):
         depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
-            header[VIOLATION] = depth
+        if not depth <= header.violation:  # a gap that is not a number must not pass
+            header.violation = depth
     return 0
 
 
@@ -741,7 +735,7 @@ def struck_by(
             continue
         for i in range(row, end):
             record.dissipation[k] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
-            header[DRIVE_WORK] -= P[i] * w[i]
+            header.drive_work -= P[i] * w[i]
             spread[i] = 0.0 if hit[k] == 1 else P[i]
         resting[k] = 1 if hops or (u_plus[row] <= settings[REST] and P[row] > 0.0) else 0
         if hit[k] == 1:
@@ -749,7 +743,7 @@ def struck_by(
     if anyone:
         gain_event(model, t, hit, 1, NORMALS, u_start, u_minus, u_plus, P, record)
     for i in range(nr - nj, nr):
-        header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
+        header.drive_work += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
         if anyone:
             row_add(layout, X, i, -P[i], v_minus)
         else:

@@ -10,34 +10,37 @@ from typing import Literal
 
 import numpy as np
 
-from saltus.compile.seam import handle, larger, unit, vec, whole
-from saltus.compile.types import MODEL, A, F, I, Record, State, step_type
+from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
+from saltus.compile.types import MODEL, RECORDS, STATES, A, F, I, Record, step_type
+from saltus.compile.workspace import Numbers, Workspace, room
 from saltus.errors import SettingError
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NJ, NQ, NR, NV, NW, RATE_IDENTITY, W_COL, W_PTR
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
 from saltus.record import (
     CLOSING,
-    DEGREE,
-    DELAYED,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
     EVENT_COLUMNS,
     EVENT_KIND,
-    EVENTS_USED,
-    FORCE_WORK,
-    H_USED,
-    HEADER_SIZE,
     IMPACT,
-    MISPLACED,
-    PENETRATION,
-    REACTED,
-    RESIDUAL,
-    VIOLATION,
 )
 from saltus.schemes.plan import SchemeLike, SchemePlan
 
 NORMS = ("max", "rms", "mean")
-DIVISOR, DEGREE_USED, MEMORY, DENSE, NORM, VELOCITY, WEIGHTS = range(7)  # settings; rtol and atol of q, then of v
+# how far a step is off: weights of q, scratch, gaps at both ends, rows; off: of q and of v, see `impact_off`
+JUDGE = Workspace(
+    "Judge",
+    weight="nq",
+    q_dot="nq",
+    change="nv",
+    g_k="nc + nj",
+    g="nc + nj",
+    W="nw",
+    w="nr",
+    off=Numbers("q_off v_off"),
+)
+# A step may keep what it factored for one h: half and whole steps get workspaces of their own.
+WORK = Workspace(
+    "StepDoubling", middle=STATES, first=RECORDS, judge=JUDGE, half_step=room("inner"), whole_step=room("inner")
+)
+DIVISOR, DEGREE_USED, DENSE, NORM, VELOCITY, WEIGHTS = range(6)  # settings; rtol and atol of q, then of v
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,10 +125,12 @@ class StepDoubling:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         inner = self.scheme.plan(layout)
-        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
-        own = nq + 2 * nv + inner.memory + HEADER_SIZE + nr + nc + judge_work(layout)
+        nq, nv = int(layout[NQ]), int(layout[NV])
+        rooms = {"memory": inner.memory.floats, "own": inner.memory, "inner": inner.work, **inner.tables}
+        # events and dense output of the halves go straight into the record of the step
+        rooms |= {"events": 0, "dense": 0}
         relative, absolute = self._weights("rtol", nq, nv), self._weights("atol", nq, nv)
-        own_settings = [2.0**self.order - 1.0, self.order + 1, inner.memory, inner.dense, NORMS.index(self.norm)]
+        own_settings = [2.0**self.order - 1.0, self.order + 1, inner.dense, NORMS.index(self.norm)]
         own_settings.append(float(self.velocities))
         return SchemePlan(
             scheme=self,
@@ -133,8 +138,7 @@ class StepDoubling:
             settings=np.concatenate([own_settings, relative[0], absolute[0], relative[1], absolute[1]]),
             inner=inner,
             memory=inner.memory,
-            work=2 * inner.work + own,
-            iwork=inner.iwork,
+            work=WORK.plan({**sizes_of(layout), **rooms}),
             dense=nq + 2 * nv + 2 * inner.dense,
             events=2 * inner.events,
         )
@@ -158,38 +162,26 @@ def _chosen(condition: np.ndarray, yes: SimpleNamespace, no: SimpleNamespace) ->
     return SimpleNamespace(**values, rate=no.rate)
 
 
-def judge_work(layout: np.ndarray) -> int:
-    """Return the floats that the estimates need."""
-    nq, nc, nj, nr, nw = (int(layout[k]) for k in (NQ, NC, NJ, NR, NW))
-    return 2 * nq + int(layout[NV]) + 2 * (nc + nj) + nw + nr + 2
-
-
 @unit(*(step_type(depth) for depth in (1, 2, 3)))
-def step_doubling(model, inner, settings, t, h, state, state_new, record, work, iwork):
-    # ---- model / settings / in / out / work
-    layout = model.layout
-    nq, nv, nc, nj, nr, nw = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[NW]
-    memory, dense = whole(settings[MEMORY]), whole(settings[DENSE])
-    q, v, kept = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, memory)
-    at = nq + nv + memory
-    v_minus, header = vec(work, at, nv), vec(work, at + nv, HEADER_SIZE)
-    at += nv + HEADER_SIZE
-    impulse, dissipation = vec(work, at, nr), vec(work, at + nr, nc)
-    at += nr + nc
-    judged = 2 * nq + nv + 2 * (nc + nj) + nw + nr + 2
-    judge, weight = vec(work, at, judged), vec(work, at, nq)
-    at += judged
-    # a step may keep what it factored for one h: half and whole steps get workspaces of their own
-    room = (work.shape[0] - at) // 2
-    half_work, whole_work = vec(work, at, room), vec(work, at + room, room)
-    middle = handle(State(q, v, kept))
+def step_doubling(model, inner, settings, t, h, state, state_new, record, room):
+    """Make a whole step and two halves; the halves are the step, the difference is its error estimate.
+
+    in      inner: the scheme that makes the steps; state
+    out     state_new, record of the two halves together, with error, misplaced, delayed and penetration
+    """
+    layout, work = model.layout, WORK(room)
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    dense = whole(settings[DENSE])
+    middle, half, judge = work.middle, work.first, work.judge
+    q, v, v_minus, header, weight = middle.q, middle.v, half.v_minus, half.header, judge.weight
+    impulse, dissipation = half.impulse, half.dissipation
 
     # ---- whole step, only for its state
-    status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, whole_work, iwork)
+    status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, work.whole_step)
     if status != 0:
         return status
     block, out = record.dense, record.header
-    struck_whole = struck(record.events, out[EVENTS_USED])
+    struck_whole = struck(record.events, out.events_used)
     for i in range(nq):
         block[i] = state_new.q[i]
     for i in range(nv):
@@ -197,52 +189,51 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
 
     # ---- two halves
     blocks = nq + 2 * nv
+    blocks_of_halves = tail(block, blocks)
     first = handle(
-        Record(header, v_minus, impulse, dissipation, record.events, vec(block, blocks, dense), record.counters)
-    )
-    status = inner.step(model, inner.inner, inner.settings, t, 0.5 * h, state, middle, first, half_work, iwork)
+        Record(
+            header, v_minus, impulse, dissipation, record.events, row_of(blocks_of_halves, 0, dense), record.counters,
+            half.inside,
+        )
+    )  # fmt: skip
+    status = inner.step(model, inner.inner, inner.settings, t, 0.5 * h, state, middle, first, work.half_step)
     if status != 0:
         return status
-    rows = whole(header[EVENTS_USED])
-    struck_first = struck(record.events, header[EVENTS_USED])
-    events = vec(record.events, rows * EVENT_COLUMNS, record.events.shape[0] - rows * EVENT_COLUMNS)
+    rows = whole(header.events_used)
+    struck_first = struck(record.events, header.events_used)
+    events = tail(record.events, rows * EVENT_COLUMNS)
     second = handle(
         Record(
-            out,
-            record.v_minus,
-            record.impulse,
-            record.dissipation,
-            events,
-            vec(block, blocks + dense, dense),
-            record.counters,
+            out, record.v_minus, record.impulse, record.dissipation, events, row_of(blocks_of_halves, 1, dense),
+            record.counters, record.inside,
         )
-    )
+    )  # fmt: skip
     status = inner.step(
-        model, inner.inner, inner.settings, t + 0.5 * h, 0.5 * h, middle, state_new, second, half_work, iwork
+        model, inner.inner, inner.settings, t + 0.5 * h, 0.5 * h, middle, state_new, second, work.half_step
     )
     if status != 0:
         return status
-    struck_second = struck(events, out[EVENTS_USED])
+    struck_second = struck(events, out.events_used)
 
     # ---- estimates: the difference; impacts at a wrong place; depth
     for i in range(nq):
         weight[i] = settings[WEIGHTS + nq + i]
         weight[i] += settings[WEIGHTS + i] * larger(abs(state.q[i]), abs(state_new.q[i]))
-    q_whole, v_whole, v_minus_whole = vec(block, 0, nq), vec(block, nq, nv), vec(block, nq + nv, nv)
-    off = vec(judge, judged - 2, 2)
-    off[0], off[1] = 0.0, 0.0
+    q_whole, v_whole, v_minus_whole = head(block, nq), head(tail(block, nq), nv), head(tail(block, nq + nv), nv)
+    off = judge.off
+    off.q_off, off.v_off = 0.0, 0.0
     if struck_first > 0:
-        impact_off(model, settings, struck_first, h, state.v, v_minus, v, q, judge, off)
+        impact_off(model, settings, struck_first, h, state.v, v_minus, v, q, judge)
     if struck_second > 0:
-        impact_off(model, settings, struck_second, h, v, record.v_minus, state_new.v, state_new.q, judge, off)
-    if struck_whole > 0 and off[0] == 0.0:
-        impact_off(model, settings, struck_whole, h, state.v, v_minus_whole, v_whole, q_whole, judge, off)
-    out[MISPLACED], out[DELAYED] = off[0], off[1]
+        impact_off(model, settings, struck_second, h, v, record.v_minus, state_new.v, state_new.q, judge)
+    if struck_whole > 0 and off.q_off == 0.0:
+        impact_off(model, settings, struck_whole, h, state.v, v_minus_whole, v_whole, q_whole, judge)
+    out.misplaced, out.delayed = off.q_off, off.v_off
     largest, squares, absolute, count = 0.0, 0.0, 0.0, nq
     for i in range(nq):
         one = abs(q_whole[i] - state_new.q[i]) / weight[i]
         largest, squares, absolute = larger(largest, one), squares + one * one, absolute + one
-    if settings[VELOCITY] == 1.0 and off[0] == 0.0:
+    if settings[VELOCITY] == 1.0 and off.q_off == 0.0:
         count += nv
         at = WEIGHTS + 2 * nq
         for i in range(nv):
@@ -254,29 +245,29 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, work, 
         error = sqrt(squares / count)
     if settings[NORM] == 2.0:
         error = absolute / count
-    out[PENETRATION] = deeper(model, t, h, state.q, state_new.q, judge) if nc > 0 else 0.0
+    out.penetration = deeper(model, t, h, state.q, state_new.q, judge) if nc > 0 else 0.0
 
     # ---- record
     for i in range(nq):
         block[i] = q[i]
     for i in range(nv):
         block[nq + i], block[nq + nv + i] = v[i], v_minus[i]
-    out[H_USED], out[ERROR], out[DEGREE], out[DENSE_USED] = (
+    out.h_used, out.error, out.degree, out.dense_used = (
         h,
         error / settings[DIVISOR],
         settings[DEGREE_USED],
         blocks + 2 * dense,
     )
-    out[RESIDUAL], out[VIOLATION] = larger(out[RESIDUAL], header[RESIDUAL]), larger(out[VIOLATION], header[VIOLATION])
-    out[FORCE_WORK] += header[FORCE_WORK]
-    out[DRIVE_WORK] += header[DRIVE_WORK]
-    out[EVENTS_USED] += rows
+    out.residual, out.violation = larger(out.residual, header.residual), larger(out.violation, header.violation)
+    out.force_work += header.force_work
+    out.drive_work += header.drive_work
+    out.events_used += rows
     # impulses of a half without reactions are not written
     for r in range(nr):
-        record.impulse[r] = out[REACTED] * record.impulse[r] + header[REACTED] * impulse[r]
+        record.impulse[r] = out.reacted * record.impulse[r] + header.reacted * impulse[r]
     for c in range(nc):
-        record.dissipation[c] = out[REACTED] * record.dissipation[c] + header[REACTED] * dissipation[c]
-    out[REACTED] = larger(out[REACTED], header[REACTED])
+        record.dissipation[c] = out.reacted * record.dissipation[c] + header.reacted * dissipation[c]
+    out.reacted = larger(out.reacted, header.reacted)
     return 0
 
 
@@ -293,14 +284,14 @@ def struck(events, used):
     return found
 
 
-@unit(I(MODEL, A, I, F, A, A, A, A, A, A))
-def impact_off(model, settings, hit, h, v_k, v_minus, v, q, work, off):
-    """Raise `off` to what an impact in this half step leaves open, in units of the tolerances.
+@unit(I(MODEL, A, I, F, A, A, A, A, JUDGE.kind))
+def impact_off(model, settings, hit, h, v_k, v_minus, v, q, judge):
+    """Raise `judge.off` to what an impact in this half step leaves open, in units of the tolerances.
 
     It lies anywhere in the half: q is off by its length times the jump of q_dot, v by what the forces do in its length.
     """
     nq, nv = model.layout[NQ], model.layout[NV]
-    weight, q_dot, change = vec(work, 0, nq), vec(work, nq, nq), vec(work, 2 * nq, nv)
+    weight, q_dot, change, off = judge.weight, judge.q_dot, judge.change, judge.off
     at = WEIGHTS + 2 * nq
     at_end = hit == 1
     for i in range(nv):
@@ -310,28 +301,25 @@ def impact_off(model, settings, hit, h, v_k, v_minus, v, q, work, off):
         change[i] = jump if abs(jump) > abs(total) else total
         allowed = settings[at + nv + i] + settings[at + i] * larger(abs(v_k[i]), abs(v[i]))
         if at_end:  # an impact inside of the step leaves no left limit to compare with
-            off[1] = larger(off[1], abs(v_minus[i] - v_k[i]) / allowed)
+            off.v_off = larger(off.v_off, abs(v_minus[i] - v_k[i]) / allowed)
     rate = change
     if (model.layout[FLAGS] & RATE_IDENTITY) == 0:
         model.rate(q, change, model.par, q_dot)
         rate = q_dot
     for i in range(nq):
-        off[0] = larger(off[0], 0.5 * h * abs(rate[i]) / weight[i])
+        off.q_off = larger(off.q_off, 0.5 * h * abs(rate[i]) / weight[i])
     return 0
 
 
-@unit(F(MODEL, F, F, A, A, A))
-def deeper(model, t, h, q_k, q, work):
+@unit(F(MODEL, F, F, A, A, JUDGE.kind))
+def deeper(model, t, h, q_k, q, judge):
     """Return by how much a contact penetrates deeper than at the start, in units of what the tolerances allow a gap.
 
     A gap may err by the sum of |W| times the tolerances of the coordinates that move it.
     """
     layout = model.layout
-    nq, nv, nc, nj = layout[NQ], layout[NV], layout[NC], layout[NJ]
-    at = 2 * nq + nv
-    weight, g_k, g = vec(work, 0, nq), vec(work, at, nc + nj), vec(work, at + nc + nj, nc + nj)
-    at += 2 * (nc + nj)
-    W, w = vec(work, at, layout[NW]), vec(work, at + layout[NW], layout[NR])
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    weight, g_k, g, W, w = judge.weight, judge.g_k, judge.g, judge.W, judge.w
     model.gap(t + h, q, model.par, g)
     below = False
     for c in range(nc):
@@ -347,8 +335,8 @@ def deeper(model, t, h, q_k, q, work):
         depth = -g[c] - larger(-g_k[c], 0.0)
         if depth <= 0.0:
             continue
-        row, allowed = layout[layout[CONTACT_ROW] + c], 0.0
-        for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        first, allowed = layout[layout[CONTACT_ROW] + c], 0.0
+        for k in range(layout[layout[W_PTR] + first], layout[layout[W_PTR] + first + 1]):
             allowed += abs(W[k]) * (weight[layout[layout[W_COL] + k]] if nq == nv else most)
         largest = larger(largest, depth / allowed)
     return largest

@@ -8,7 +8,6 @@ from saltus.events.index_set import OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NR, NV, NW, SIZE
 from saltus.profile import multiply
 from saltus.reaction import row_dot
-from saltus.record import REACTED
 from saltus.stages import frame as frames
 from saltus.stages.border import NORMAL, WHOLE, project
 from saltus.stages.frame import FOUND, part, remembered
@@ -101,7 +100,7 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
         for i in range(nr):
             record.impulse[i] += corrected[i]
             if corrected[i] != 0.0:
-                record.header[REACTED] = 1.0
+                record.header.reacted = 1.0
     if (
         struck == 1
         and not anything

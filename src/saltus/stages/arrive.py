@@ -31,17 +31,9 @@ from saltus.layout import (
 from saltus.profile import multiply, solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.record import (
-    DENSE_USED,
-    DRIVE_WORK,
     EVENT,
-    FORCE_WORK,
-    H_USED,
-    REACTED,
-    RESIDUAL,
     REVERSAL,
     SWITCH,
-    TERMINAL,
-    VIOLATION,
 )
 from saltus.reporting import NORMALS, new_event
 from saltus.reporting import NOTHING as NO_ROWS
@@ -136,15 +128,15 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         record.impulse[i] += sum_r[i]
         P[i] = 0.0
         if sum_r[i] != 0.0:
-            header[REACTED] = 1.0
-    header[FORCE_WORK] += powers[0]
-    header[DRIVE_WORK] += powers[1]
+            header.reacted = 1.0
+    header.force_work += powers[0]
+    header.drive_work += powers[1]
     for k in range(nc):
         record.dissipation[k] += powers[POWERS + k]
     if (layout[FLAGS] & M_CONSTANT) == 0:
         at = whole(marks[frames.TABLE_AT])
         tab = vec(settings, at, settings.shape[0] - at)
-        header[DRIVE_WORK] += inertia_work(model, tab, t, size, nodes, shifted, part(settings, frame, frames.MASS))
+        header.drive_work += inertia_work(model, tab, t, size, nodes, shifted, part(settings, frame, frames.MASS))
     model.gap(t_end, q, par, g)
     length, scale = 0.0, 0.0
     for i in range(nq):
@@ -211,7 +203,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         )  # fmt: skip
         if status != 0:
             return status
-        header[RESIDUAL], header[REACTED] = larger(header[RESIDUAL], info[0]), 1.0
+        header.residual, header.reacted = larger(header.residual, info[0]), 1.0
         strike_events(
             model, settings, t_end, span, 1, known, closed, resting, P, slope, sum_r, u_minus, u_plus, u_first, room,
             record,
@@ -251,11 +243,11 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             continue
         new_event(t_end, nc + k, EVENT, 0, 0, P, P, P, record)
         if layout[layout[EVENT_TABLE] + 3 * k + 1] == 1:
-            header[TERMINAL] = 1.0
+            header.terminal = 1.0
         if layout[layout[EVENT_TABLE] + 3 * k + 2] == 1:
             model.reset(k, t_end, q, v, par)
             model.gap(t_end, q, par, g)
-            header[REACTED] = 1.0  # the velocity jumps: its left limit must be kept
+            header.reacted = 1.0  # the velocity jumps: its left limit must be kept
             for c in range(nc):
                 index[c] = OPEN
 
@@ -274,7 +266,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     status = arrange(model, staged, settings, t_end, struck, 1 if deciding else 0, frame, iwork, record)
     if status != 0:
         return status
-    header[RESIDUAL] = larger(header[RESIDUAL], info[0])
+    header.residual = larger(header.residual, info[0])
     if kind == STRIKES:
         graze(model, settings, t_end, struck, frame, iwork, record)
     if kind == NOTHING or kind == RELEASED or kind == BROKE or kind == STOPPED or kind == LOST:
@@ -312,11 +304,11 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     record.dense[6] = t
     for i in range(nr):
         record.dense[at + i] = r_0[i]
-    header[DENSE_USED] = at + nr
+    header.dense_used = at + nr
     for j in range(nc + nj):
         depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
-            header[VIOLATION] = depth
+        if not depth <= header.violation:  # a gap that is not a number must not pass
+            header.violation = depth
     return 0
 
 
@@ -360,7 +352,7 @@ def begin_window(model, settings, t, window, frame, record):
     model.mass(t, q, model.par, M)
     multiply(layout, M, slope, f)
     for i in range(nv):
-        record.header[FORCE_WORK] += 0.5 * window * f[i] * (v_start[i] + v[i])
+        record.header.force_work += 0.5 * window * f[i] * (v_start[i] + v[i])
     for i in range(nr):
         record.impulse[i] += window * r_last[i]
     # the nodes of the smooth part are written: there is room for the position
@@ -450,5 +442,5 @@ def end_window(model, settings, t_end, window, used, frame, record):
         q[i] += window * shifted[i]
     model.retract(q, model.par)
     model.gap(t_end, q, model.par, part(settings, frame, frames.GAPS))
-    marks[frames.LENGTH], marks[frames.PIECES_USED], record.header[H_USED] = size, 2.0, size
+    marks[frames.LENGTH], marks[frames.PIECES_USED], record.header.h_used = size, 2.0, size
     return used

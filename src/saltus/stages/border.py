@@ -8,7 +8,6 @@ from saltus.events.index_set import SLIP, STICK
 from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ, NR, NV, NW, NX, SIZE
 from saltus.profile import factor, solve_row
 from saltus.reaction import IMPACT, restitute, row_add, row_dot
-from saltus.record import SWEEPS
 from saltus.stages.hold import CONTRADICT, HOLD_INTEGERS, factor_rows, rest_speed, solve_rows
 from saltus.status import Status
 
@@ -67,7 +66,7 @@ def border(
     for i in range(nv):
         v_new[i] = v[i]
     status = reaction.react(model, reaction.solver, lu, W, W, W, target, closed, IMPACT, v_new, P, info, rest, iwork)
-    record.counters[SWEEPS] += whole(info[1])
+    record.counters.sweeps += whole(info[1])
     for i in range(nr):
         u_plus[i] = row_dot(layout, W, i, v_new) + w[i]
     return status

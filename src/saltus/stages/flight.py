@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 
 from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.compile.types import FLAT, MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.polynomial import node_factors, spread
 from saltus.events.transition import STOPPED
 from saltus.layout import (
@@ -34,19 +34,6 @@ from saltus.layout import (
     WILD_SWITCHES,
 )
 from saltus.reaction import row_dot
-from saltus.record import (
-    DEGREE,
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
-    EVENTS_USED,
-    FORCE_WORK,
-    H_USED,
-    NEXT_H,
-    REACTED,
-    RESIDUAL,
-    VIOLATION,
-)
 from saltus.stages import frame as frames
 from saltus.stages.arrive import EVENTS, arrive, dense_size
 from saltus.stages.depart import depart
@@ -147,15 +134,17 @@ def make_flight(
 
 
 @unit(step_type(0))
-def flight(model, plain, settings, t, h, state, state_new, record, work, iwork):
+def flight(model, plain, settings, t, h, state, state_new, record, room):
     """Make a flight with the branches of all functions held."""
-    status = fly(model, plain, settings, t, h, state, state_new, record, work, iwork)
+    status = fly(model, plain, settings, t, h, state, state_new, record, room)
     free_modes(model)
     return status
 
 
 @unit(step_type(0).signature)
-def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
+def fly(model, plain, settings, t, h, state, state_new, record, room):
+    flat = FLAT(room)
+    work, iwork = flat.floats, flat.integers
     # ---- model / settings / in / out / work
     layout, staged = model.layout, plain.staged
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
@@ -171,9 +160,9 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
     index = ivec(iwork, 0, nc)
     for i in range(memory.shape[0]):
         memory[i] = state.memory[i]
-    header[H_USED], header[ERROR], header[RESIDUAL], header[DEGREE] = h, 0.0, 0.0, 0.0
-    header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
-    header[DENSE_USED], header[REACTED] = 0.0, 1.0 if nj > 0 else 0.0
+    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, 0.0
+    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
+    header.dense_used, header.reacted = 0.0, 1.0 if nj > 0 else 0.0
     for i in range(nq):
         q_0[i], q[i], state_new.q[i] = state.q[i], state.q[i], state.q[i]
     for i in range(nv):
@@ -212,27 +201,27 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
     size = h
     if marks[frames.STILL] == 1.0:
         size = stand(model, settings, t, h, frame)
-        header[DEGREE], header[NEXT_H] = 1.0, longest  # no phase is asked for a proposal
+        header.degree, header.next_h = 1.0, longest  # no phase is asked for a proposal
     else:
         status = plain.phase(model, staged, settings, TRY, t, h, frame, iwork, record)
         if status == JAMMED or status == CONTRADICT or status == STALLED:
-            header[ERROR] = REFUSED
+            header.error = REFUSED
             return 0
         if status != 0:
             return status
         h = size = smaller(h, marks[frames.LIMIT])  # a phase may foresee an event
-        if not header[ERROR] <= 1.0:
-            header[ERROR] = smaller(header[ERROR], REFUSED)
-            if not header[ERROR] > 1.0:
-                header[ERROR] = REFUSED  # not a number
+        if not header.error <= 1.0:
+            header.error = smaller(header.error, REFUSED)
+            if not header.error > 1.0:
+                header.error = REFUSED  # not a number
             return 0
         status = plain.phase(model, staged, settings, FILL, t, h, frame, iwork, record)
         if status != 0:
-            header[ERROR] = REFUSED
+            header.error = REFUSED
             return 0
         plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
         if marks[frames.UNRESOLVED] == 1.0:
-            header[ERROR], header[NEXT_H] = REFUSED, LOOK_CLOSER * h
+            header.error, header.next_h = REFUSED, LOOK_CLOSER * h
             return 0
         if marks[frames.PLACE] > 1.0 + 1e-6:
             # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
@@ -241,7 +230,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
             if status == 0:
                 status = plain.phase(model, staged, settings, FILL, t, h, frame, iwork, record)
             if status != 0:
-                header[ERROR] = REFUSED
+                header.error = REFUSED
                 return 0
             size = h
             plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
@@ -249,7 +238,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
             size = h * marks[frames.PLACE]
             status = snap(model, plain, settings, t, h, size, frame, iwork, record)
             if status == STALLED:
-                header[ERROR] = REFUSED  # a slip that stops in space: come nearer first
+                header.error = REFUSED  # a slip that stops in space: come nearer first
                 return 0
             if status != 0:
                 return status
@@ -258,10 +247,10 @@ def fly(model, plain, settings, t, h, state, state_new, record, work, iwork):
         if status != 0:
             if size <= CURABLE * (abs(t) + span_of(settings)):
                 return status
-            header[ERROR], header[NEXT_H] = REFUSED, LOOK_CLOSER * size
+            header.error, header.next_h = REFUSED, LOOK_CLOSER * size
             return 0
     marks[frames.LENGTH] = size
-    header[H_USED] = size
+    header.h_used = size
     if marks[frames.WINDOW] > 0.0:  # the window of an impact does not reach beyond the step
         marks[frames.WINDOW] = larger(smaller(marks[frames.WINDOW], longest - size), 8e-16 * (abs(t) + h))
 

@@ -12,7 +12,7 @@ from saltus.events.zeno import COUNT, DURATION, MEAN, accumulate
 from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
 from saltus.profile import factor, multiply, quadratic, solve, solve_row
 from saltus.reaction import row_add, row_dot
-from saltus.record import ACCUMULATION, DRIVE_WORK, EVENT_COLUMNS, EVENT_COUNT, EVENTS_USED, FORCE_WORK, H_USED
+from saltus.record import ACCUMULATION, EVENT_COLUMNS, EVENT_COUNT
 from saltus.reporting import new_event
 from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
@@ -321,11 +321,11 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
     frozen(model, begin, q, v, room)
     for i in range(nr):
         given -= r_0[i] * row_dot(layout, W, i, moved)  # M a is force and reaction: only the force does work here
-    header[FORCE_WORK] += given
+    header.force_work += given
     lost += given
     gained = -0.5 * quadratic(layout, M, v_try)
     model.mass(begin + duration, shifted, par, M)
-    header[DRIVE_WORK] += gained + 0.5 * quadratic(layout, M, v_try)
+    header.drive_work += gained + 0.5 * quadratic(layout, M, v_try)
     for k in range(nc):
         pushed += P[layout[layout[CONTACT_ROW] + k]] if member[k] == 1 else 0.0
     for j in range(n):
@@ -336,7 +336,7 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
         for i in range(nq):
             Q_dot[j * nq + i] = (shifted[i] - q[i]) / duration
     size += duration
-    header[H_USED], marks[frames.LENGTH] = size, size
+    header.h_used, marks[frames.LENGTH] = size, size
     record.dense[HEADER + nr + 1] = (begin - t) / size
     used = put_piece(
         model, (begin - t) / size, 1.0, q, v, n, a, R, Q_dot, whole(marks[frames.USED]), record.dense
@@ -349,7 +349,7 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
         if member[k] == 1:
             record.dissipation[k] += lost * P[row] / larger(pushed, 1e-300)
             new_event(t + size, k, ACCUMULATION, row, end, u_plus, u_first, P, record)
-            place = (whole(header[EVENTS_USED]) - 1) * EVENT_COLUMNS + EVENT_COUNT
+            place = (whole(header.events_used) - 1) * EVENT_COLUMNS + EVENT_COUNT
             record.events[place] = summary[COUNT] / members
     for i in range(nr):
         record.impulse[i] += P[i] + duration * r_0[i]

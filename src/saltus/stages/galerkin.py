@@ -8,7 +8,7 @@ decided at the end of this one and kept in the memory of the state.
 from __future__ import annotations
 
 from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.compile.types import FLAT, MODEL, PLAIN, RECORD, A, F, I, J, step_type
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.polynomial import NONE, lagrange_weights
 from saltus.events.transition import BROKE, RELEASED, STOPPED, stops, transition, watched
@@ -29,19 +29,9 @@ from saltus.layout import (
 )
 from saltus.profile import quadratic, solve_row
 from saltus.reaction import row_add, row_dot
-from saltus.record import DEGREE as RECORD_DEGREE
 from saltus.record import (
-    DENSE_USED,
-    DRIVE_WORK,
-    ERROR,
-    EVENTS_USED,
-    FORCE_WORK,
-    H_USED,
     IMPACT,
     PAINLEVE,
-    REACTED,
-    RESIDUAL,
-    VIOLATION,
 )
 from saltus.reporting import NORMALS, NOTHING, gain_event, new_event
 from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set, project
@@ -99,7 +89,9 @@ def galerkin_iwork(layout) -> int:
 
 
 @unit(step_type(0))
-def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iwork):
+def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
+    flat = FLAT(room)
+    work, iwork = flat.floats, flat.integers
     # ---- model / settings / in / out / work
     layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
@@ -181,9 +173,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         v_0[i] = state.v[i]
     for k in range(nc):
         index[k] = whole(memory[REMEMBERED + k])
-    header[H_USED], header[ERROR], header[RESIDUAL], header[RECORD_DEGREE] = h, 0.0, 0.0, degree
-    header[EVENTS_USED], header[FORCE_WORK], header[DRIVE_WORK], header[VIOLATION] = 0.0, 0.0, 0.0, 0.0
-    header[REACTED] = 1.0 if nj > 0 else 0.0
+    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, degree
+    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
+    header.reacted = 1.0 if nj > 0 else 0.0
     for i in range(nr):
         record.impulse[i] = 0.0
     for k in range(nc):
@@ -339,27 +331,27 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         if status < 0:
             return -status
         struck = status == 1
-        header[RESIDUAL] = larger(header[RESIDUAL], info[0] if struck else 0.0)
+        header.residual = larger(header.residual, info[0] if struck else 0.0)
 
         # ---- record of the piece
         if degree > 0:
             difference = 0.0
             for i in range(nv):
                 difference = larger(difference, abs(v[i] - V[(n - 1) * nv + i] + P_share[n - 1] * push[i]))
-            header[ERROR] = larger(header[ERROR], difference)
+            header.error = larger(header.error, difference)
         for k in range(n):
-            header[FORCE_WORK] += size * b[k] * powers[k * width]
-            header[DRIVE_WORK] += size * b[k] * powers[k * width + 1]
+            header.force_work += size * b[k] * powers[k * width]
+            header.drive_work += size * b[k] * powers[k * width + 1]
             for j in range(nc):
                 record.dissipation[j] += size * b[k] * powers[k * width + POWERS + j]
             for i in range(nr):
                 record.impulse[i] += size * b[k] * R[k * nr + i]
                 if R[k * nr + i] != 0.0:
-                    header[REACTED] = 1.0
+                    header.reacted = 1.0
         if (flags & M_CONSTANT) == 0:
-            header[DRIVE_WORK] += inertia_work(model, tab, t + done, size, stages, shifted, M)
+            header.drive_work += inertia_work(model, tab, t + done, size, stages, shifted, M)
         if struck:
-            header[REACTED] = 1.0
+            header.reacted = 1.0
         for i in range(nv):
             record.v_minus[i] = v[i]
         for k in range(nc):
@@ -427,7 +419,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
         )  # fmt: skip
         if status != 0:
             return status
-        header[RESIDUAL] = larger(header[RESIDUAL], info[0])
+        header.residual = larger(header.residual, info[0])
         for k in range(nc):
             if closed[k] != index[k]:
                 memory[AHEAD], inner[RENEW] = 0.0, 1.0
@@ -456,11 +448,11 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work, iw
     record.dense[5], record.dense[6] = 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0, t
     for i in range(nr):
         record.dense[used + i] = r_0[i]
-    header[DENSE_USED] = used + nr
+    header.dense_used = used + nr
     for j in range(nc + nj):
         depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header[VIOLATION]:  # a gap that is not a number must not pass
-            header[VIOLATION] = depth
+        if not depth <= header.violation:  # a gap that is not a number must not pass
+            header.violation = depth
     return 0
 
 
@@ -661,7 +653,7 @@ def strike_events(
             continue
         for i in range(row, end):
             record.dissipation[c] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
-            record.header[DRIVE_WORK] -= P[i] * w[i]
+            record.header.drive_work -= P[i] * w[i]
         resting[c] = 1 if hops or (u_plus[row] <= settings[REST] and P[row] > 0.0) else 0
         # a constant velocity knows no lasting forces: there an impulse is an impact only when it stops an approach
         # that the forces of one interval do not explain
@@ -672,5 +664,5 @@ def strike_events(
     if impacts > 0:
         gain_event(model, t, closed, 1, known, u_start, u_minus, u_plus, P, record)
     for i in range(nr - nj, nr):
-        record.header[DRIVE_WORK] += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
+        record.header.drive_work += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
     return impacts

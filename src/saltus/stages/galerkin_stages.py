@@ -19,7 +19,6 @@ from saltus.layout import (
     RATE_IDENTITY,
 )
 from saltus.profile import multiply
-from saltus.record import ITERATIONS
 from saltus.stages import frame as frames
 from saltus.stages.frame import ATOL, FOUND, POSITION_SCALE, RTOL, SPEED_SCALE, part, promised, remembered
 from saltus.stages.full_matrix import factor_dense, solve_dense
@@ -199,7 +198,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     guess = 1.0
     while not converged and sweep < whole(settings[MOST]):
         sweep += 1
-        record.counters[ITERATIONS] += 1
+        record.counters.iterations += 1
         propagate(tab, h, v_0, idle, V, a, n, nv)
         status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes)
         if status != 0:

@@ -14,7 +14,6 @@ from saltus.record import (
     EVENT_ENERGY,
     EVENT_IMPULSE,
     EVENT_KIND,
-    EVENTS_USED,
     IMPACT,
 )
 from saltus.reporting import new_event
@@ -59,7 +58,7 @@ def graze(model, settings, t, struck, frame, iwork, record):
                 record.dissipation[c] -= 0.5 * corrected[i] * (u_minus[i] + u_plus[i])
             new_event(t, c, IMPACT, row, end, u_minus, u_plus, corrected, record)
         if struck == 1 and -corrected[row] > UNDONE * P[row]:
-            for k in range(whole(record.header[EVENTS_USED])):
+            for k in range(whole(record.header.events_used)):
                 event = vec(record.events, k * EVENT_COLUMNS, EVENT_COLUMNS)
                 if whole(event[EVENT_CONTACT]) != c or whole(event[EVENT_KIND]) != IMPACT:
                     continue

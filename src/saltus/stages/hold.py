@@ -32,7 +32,6 @@ from saltus.layout import (
 )
 from saltus.profile import factor, solve, solve_row
 from saltus.reaction import row_add, row_dot, slide
-from saltus.record import FORCE_CALLS
 from saltus.stages.split import RELAXED, admit, split_integers, split_size
 from saltus.status import Status
 
@@ -245,7 +244,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
             return status
         work[0] = 1.0
     model.force(t, q, v, par, f)
-    record.counters[FORCE_CALLS] += 1
+    record.counters.force_calls += 1
     power = 0.0
     for i in range(nv):
         power += f[i] * v[i]

@@ -15,7 +15,6 @@ from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.polynomial import combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV
-from saltus.record import FORCE_CALLS, INSIDE
 from saltus.stages import frame as frames
 from saltus.stages.frame import (
     ATOL,
@@ -48,7 +47,7 @@ CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than th
 @unit(I(MODEL, A, F, F, A, RECORD))
 def inspect(model, settings, t, h, frame, record):
     """Look inside of the flight of length h; write what is found into the header; return what it misses, or 0."""
-    layout, header = model.layout, record.header
+    layout = model.layout
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
     marks, nodes, R = (
         part(settings, frame, frames.MARKS),
@@ -56,7 +55,7 @@ def inspect(model, settings, t, h, frame, record):
         part(settings, frame, frames.NODE_FORCES),
     )
     for i in range(FOUND_COUNT):
-        header[INSIDE + i] = 0.0
+        record.inside[i] = 0.0
     straight = (flags & G_STRAIGHT) != 0 or nc + nj == 0  # polynomials of gaps are the gaps themselves
     held, turns = nj > 0 or marks[frames.HOLDING] == 1.0, False
     for k in range(nc):
@@ -97,19 +96,19 @@ def inspect(model, settings, t, h, frame, record):
         if k < forces:
             combine(weights, vec(nodes, n * nq, n * nv), v)
             combine(weights, vec(nodes, n * (2 * nq + nv), n * nv), a)
-            record.counters[FORCE_CALLS] += 1
+            record.counters.force_calls += 1
         status = look_at(model, t + s * h, q, v, a, r, h if k < forces else 0.0, 1, scale, room, found)
         if status != 0:
             return status
         for i in range(FOUND_COUNT):
-            if not found[i] <= header[INSIDE + i]:  # what is not a number must not pass
-                header[INSIDE + i] = found[i]
+            if not found[i] <= record.inside[i]:  # what is not a number must not pass
+                record.inside[i] = found[i]
     misses = settings[MISSES] * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
-    if not header[INSIDE + DEFECT] <= misses * settings[RTOL]:
+    if not record.inside[DEFECT] <= misses * settings[RTOL]:
         return MOTION
-    if not header[INSIDE + VIOLATION] <= allowed_gap(model, settings, t, frame):
+    if not record.inside[VIOLATION] <= allowed_gap(model, settings, t, frame):
         return GAP
-    if not h * header[INSIDE + EXCESS] <= allowed_push(layout, settings, frame):
+    if not h * record.inside[EXCESS] <= allowed_push(layout, settings, frame):
         return LAW
     return 0
 

@@ -33,7 +33,6 @@ from saltus.layout import (
 )
 from saltus.profile import factor, multiply, solve
 from saltus.reaction import row_add, row_dot
-from saltus.record import ITERATIONS, JACOBIAN_CALLS
 from saltus.stages.begin import begin_iwork, begin_work
 from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.hold import (
@@ -274,7 +273,7 @@ def solve_interval(
     moved_before, sweep, most = 0.0, 0, whole(settings[MOST])
     while not converged and sweep < most:
         sweep += 1
-        record.counters[ITERATIONS] += 1
+        record.counters.iterations += 1
         propagate(tab, h, v_0, push, V, a, n, nv)
         q_moved = 0.0
         if (flags & RATE_IDENTITY) == 0:
@@ -423,7 +422,7 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, hold, i
                 return status
             hold[0] = 1.0
     model.jacobian(t, q, v, model.par, f_q, f_v)
-    record.counters[JACOBIAN_CALLS] += 1
+    record.counters.jacobian_calls += 1
     W = vec(hold, 1 + size, layout[NW])
     X = vec(hold, 1 + size + layout[NW], layout[NX])
     at = 1 + size + layout[NW] + layout[NX]

@@ -14,7 +14,6 @@ from saltus.events.scan import SAMPLES
 from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR, NV, NW, NX, SIZE
 from saltus.profile import factor, solve_row
 from saltus.reaction import row_add, row_dot
-from saltus.record import DEGREE, ERROR
 from saltus.stages import frame as frames
 from saltus.stages.frame import FILL, FOUND, PHASE_AT, TRY, part, remembered
 from saltus.stages.hold import POWERS
@@ -83,10 +82,10 @@ def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
         for i in range(nv):
             v[i] = stages[at + nq + i]
         if task == TRY:
-            record.header[DEGREE] = pair[ERROR_ORDER]
-            record.header[ERROR] = 0.0
+            record.header.degree = pair[ERROR_ORDER]
+            record.header.error = 0.0
             if settings[first + ESTIMATES] == 1.0:
-                record.header[ERROR] = step_error(
+                record.header.error = step_error(
                     model, pair, h, q_0, v_0, settings[frames.RTOL], settings[frames.ATOL],
                     vec(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES, nq + nv), index, stages, room,
                 )  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import exp, sqrt
 
 from saltus.compile.seam import larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
+from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP
 from saltus.layout import (
     CONTACT_ROW,
@@ -26,7 +26,6 @@ from saltus.layout import (
     TRUSTED,
     W_CONSTANT,
 )
-from saltus.record import DEGREE, ERROR, NEXT_H
 from saltus.stages import frame as frames
 from saltus.stages.frame import (
     AGAIN,
@@ -191,11 +190,11 @@ def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
         status = solve_stages(model, settings, degree, t, h, 0.0, frame, iwork, record)
     if status != 0:
         numbers[SERIES_N], numbers[J_KNOWN] = 0.0, 0.0
-        record.header[NEXT_H] = 0.4 * h
+        record.header.next_h = 0.4 * h
         return status
     judge(model, settings, task, degree, t, h, frame, record)
     # the same motion up to an event must not be worse than the whole of it was
-    while task == AGAIN and record.header[ERROR] > 1.0 and degree < whole(settings[first + TOP]):
+    while task == AGAIN and record.header.error > 1.0 and degree < whole(settings[first + TOP]):
         degree = whole(smaller(degree + 2.0, settings[first + TOP]))
         status = predict(model, settings, degree, t, h, frame, iwork, record)
         if status != 0:
@@ -310,9 +309,9 @@ def judge(model, settings, task, degree, t, h, frame, record):
     if degree <= LOW:
         error *= ADDS_UP
     # all that is missing: a geometric series of coefficients
-    header[ERROR], header[DEGREE] = error * decay / (1.0 - smaller(decay, SLOWEST_DECAY)), degree
+    header.error, header.degree = error * decay / (1.0 - smaller(decay, SLOWEST_DECAY)), degree
     if settings[at + FIXED] == 1.0:
-        header[ERROR], header[NEXT_H] = 0.0, h
+        header.error, header.next_h = 0.0, h
         return 0
     if task != TRY:
         return 0
@@ -321,23 +320,23 @@ def judge(model, settings, task, degree, t, h, frame, record):
         fit_decay(levels, degree, fit, h)
         if fit[FIT_KNOWN] == 2.0 and (layout[FLAGS] & TRUSTED) == 0:
             expect_anything(fit)
-        calibrate(fit, kappa, h, degree, header[ERROR], 1)
+        calibrate(fit, kappa, h, degree, header.error, 1)
     else:  # too few coefficients for a fit, but enough to see that the last one promised too much
-        calibrate(fit, kappa, h, degree, header[ERROR], 0)
+        calibrate(fit, kappa, h, degree, header.error, 0)
     # a Jacobian comes with most intervals; D+ has two stages more to solve
     extra = 0.0 if (layout[FLAGS] & J_CONSTANT) != 0 else 1.0 * nv
     best = best_degree(fit, kappa, degree, top, numbers[SWEEPS_MEAN], extra + 2.0 * stiff * numbers[SWEEPS_MEAN])
     numbers[NEXT_DEGREE] = best
     length = longest_step(fit, kappa, AIM, best)
-    if header[ERROR] > 1.0:
+    if header.error > 1.0:
         length = smaller(length, 0.7 * h)
         length = larger(length, 0.1 * h)
-    header[NEXT_H] = length
+    header.next_h = length
     tab = table_of(settings, degree, stiff)
     if (whole(tab[END]) - whole(tab[FIRST])) * nv > LARGEST_SYSTEM:
         # plain iteration: its contraction grows with the square of the length. Newton's method has a contraction of
         # its own, which a single sweep does not renew: to go by it would shorten intervals without end
-        header[NEXT_H] = smaller(length, h * sqrt(CONTRACTS / larger(numbers[CONTRACTION], 1e-3)))
+        header.next_h = smaller(length, h * sqrt(CONTRACTS / larger(numbers[CONTRACTION], 1e-3)))
         return 0
     if (degree + LEAST) * nv <= LARGEST_SYSTEM:  # D+ needs Newton's method
         change_family(degree, h, header, numbers, fit)
@@ -376,11 +375,11 @@ def slip_levels(model, settings, degree, share, frame):
     return 0
 
 
-@unit(I(I, F, A, A, A))
+@unit(I(I, F, HEADER.kind, A, A))
 def change_family(degree, h, header, numbers, fit):
     """Change between D- and D+ where that makes intervals cheaper; see FAST."""
     evaluations = 1.0 + numbers[SWEEPS_NOW] * (degree - 1.0 + 2.0 * numbers[STIFF])
-    accepted = header[ERROR] <= 1.0
+    accepted = header.error <= 1.0
     if numbers[STIFF] == 0.0:
         crawls = h * numbers[RATE] > FAST
         if numbers[STIFF_COUNT] < 0.0:
@@ -391,7 +390,7 @@ def change_family(degree, h, header, numbers, fit):
         numbers[PACE] = pace if numbers[STIFF_COUNT] == 1.0 else 0.8 * numbers[PACE] + 0.2 * pace
         if numbers[STIFF_COUNT] > PATIENCE:
             numbers[STIFF], numbers[STIFF_COUNT], fit[FIT_KNOWN] = 1.0, 0.0, 0.0
-            numbers[NEXT_DEGREE], header[NEXT_H] = larger(LEAST, degree), LEAP * h
+            numbers[NEXT_DEGREE], header.next_h = larger(LEAST, degree), LEAP * h
         return 0
     if accepted:
         numbers[STIFF_COUNT] += 1.0
@@ -399,7 +398,7 @@ def change_family(degree, h, header, numbers, fit):
     if h * numbers[RATE] < SLOW or slower:
         numbers[STIFF], fit[FIT_KNOWN] = 0.0, 0.0
         numbers[STIFF_COUNT] = PAUSE if slower else 0.0
-        header[NEXT_H] = smaller(header[NEXT_H], h)
+        header.next_h = smaller(header.next_h, h)
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from saltus.compile.seam import ivec, unit, vec, whole
 from saltus.compile.types import PART
 from saltus.layout import NC, NQ, NR, NV
-from saltus.record import DEGREE, ERROR
 from saltus.stages import frame as frames
 from saltus.stages.frame import FILL, FOUND, PHASE_AT, TRY, part, remembered
 from saltus.stages.hold import POWERS
@@ -49,10 +48,10 @@ def implicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
     for i in range(nv):
         v[i] = stages[at + nq + i]
     if task == TRY:
-        record.header[DEGREE] = pair[ERROR_ORDER]
-        record.header[ERROR] = 0.0
+        record.header.degree = pair[ERROR_ORDER]
+        record.header.error = 0.0
         if settings[first + ESTIMATES] == 1.0:
-            record.header[ERROR] = radau_error(
+            record.header.error = radau_error(
                 model, settings, pair, h, q_0, v_0, a_0, remembered(settings, frame, frames.R_BEGIN),
                 settings[frames.RTOL], settings[frames.ATOL],
                 vec(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES, nq + nv), index, own, inner,

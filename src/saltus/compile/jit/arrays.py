@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.extending import lower_builtin, lower_getattr, models, register_model, type_callable
 
-from saltus.compile.views import as_array, ivec, larger, mat, smaller, vec, whole
+from saltus.compile.views import as_array, head, ivec, larger, mat, row_of, smaller, tail, vec, whole
 
 
 class Thin(types.Type):
@@ -32,12 +32,15 @@ class Thin(types.Type):
         return type(self).__name__, (self.dtype, self.ndim)
 
 
-@register_model(Thin)
-class _ThinModel(models.StructModel):
+class ThinModel(models.StructModel):
+    """An address and lengths."""
+
     def __init__(self, manager, thin):
         lengths = [(f"n{k}", types.intp) for k in range(thin.ndim)]
         super().__init__(manager, thin, [("data", types.CPointer(thin.dtype)), *lengths])
 
+
+register_model(Thin)(ThinModel)
 
 VECTOR, INTEGERS, MATRIX = Thin(types.float64, 1), Thin(types.int64, 1), Thin(types.float64, 2)
 
@@ -111,7 +114,18 @@ def _shape(context, builder, thin, value):
 @type_callable(vec)
 @type_callable(ivec)
 def _type_vec(context):
-    return lambda work, offset, n: work
+    return lambda work, offset, n: Thin(work.dtype, 1)
+
+
+@type_callable(head)
+@type_callable(tail)
+def _type_end(context):
+    return lambda vector, n: Thin(vector.dtype, 1)
+
+
+@type_callable(row_of)
+def _type_row(context):
+    return lambda table, k, width: Thin(table.dtype, 1)
 
 
 @type_callable(mat)
@@ -136,6 +150,29 @@ def _lower_view(context, builder, sig, args):
 lower_builtin(vec, Thin, types.Integer, types.Integer)(_lower_view)
 lower_builtin(ivec, Thin, types.Integer, types.Integer)(_lower_view)
 lower_builtin(mat, Thin, types.Integer, types.Integer, types.Integer)(_lower_view)
+
+
+@lower_builtin(head, Thin, types.Integer)
+def _lower_head(context, builder, sig, args):
+    return _part(context, builder, sig, args[0], args[1].type(0), args[1])
+
+
+@lower_builtin(tail, Thin, types.Integer)
+def _lower_tail(context, builder, sig, args):
+    length = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=args[0]).n0
+    return _part(context, builder, sig, args[0], args[1], builder.sub(length, args[1]))
+
+
+@lower_builtin(row_of, Thin, types.Integer, types.Integer)
+def _lower_row(context, builder, sig, args):
+    return _part(context, builder, sig, args[0], builder.mul(args[1], args[2]), args[2])
+
+
+def _part(context, builder, sig, value, begin, length):
+    source = cgutils.create_struct_proxy(sig.args[0])(context, builder, value=value)
+    made = cgutils.create_struct_proxy(sig.return_type)(context, builder)
+    made.data, made.n0 = builder.gep(source.data, [begin]), length
+    return made._getvalue()
 
 
 @lower_builtin(as_array, Thin)

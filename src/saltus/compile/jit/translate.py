@@ -10,6 +10,7 @@ from saltus.compile import kinds
 from saltus.compile.jit.arrays import Thin
 from saltus.compile.jit.calls import PointerType
 from saltus.compile.jit.handles import HandleType
+from saltus.compile.jit.workspaces import ROOM, NamedVector
 
 _SCALARS = {kinds.F: types.float64, kinds.I: types.int64}
 
@@ -19,6 +20,10 @@ def numba_type(kind: kinds.Kind):
     """Return the numba type of a kind."""
     if isinstance(kind, kinds.Scalar):
         return _SCALARS[kind]
+    if isinstance(kind, kinds.Opaque):
+        return ROOM
+    if isinstance(kind, kinds.Named):
+        return NamedVector(_SCALARS[kind.dtype], kind.names)
     if isinstance(kind, kinds.Array):
         return Thin(_SCALARS[kind.dtype], kind.ndim)
     if isinstance(kind, kinds.Pointer):
