@@ -259,7 +259,8 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
 
     contact_solver = chosen_solver(scheme.solver, layout)
     settings, work, iwork, n = scheme.sizes(layout, contact_solver)
-    pieces = MOST_PIECES if scheme.split and scheme.activation == "interval" and layout[NC] else 1
+    # whatever activates contacts: an interval whose equations stall is made of shorter pieces too
+    pieces = MOST_PIECES if scheme.split and layout[NC] else 1
     return SchemePlan(
         scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
         step=galerkin,
