@@ -431,6 +431,6 @@ def no_settle(
 
 
 @unit(PART)
-def no_part(model, staged, settings, task, t, h, frame, iwork, record):
+def no_part(model, staged, settings, task, t, h, frame_room, record):
     """Stand in for the parts of a flight in schemes that do not fly."""
     return 0

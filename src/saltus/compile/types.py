@@ -110,8 +110,8 @@ SETTLE = Pointer(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A,
 Staged = namedtuple("Staged", "reaction interval settle")
 STAGED_RECORD = Members([REACTION_RECORD, INTERVAL, SETTLE], Staged)
 STAGED = Handle(STAGED_RECORD)
-# a part of a flight (stages/flight.py): model, staged, settings, task, t, h, frame, iwork, record
-PART = Pointer(I(MODEL, STAGED, A, I, F, F, A, J, RECORD))
+# a part of a flight (stages/flight.py): model, staged, settings, task, t, h, its frame (stages/frame.py), record
+PART = Pointer(I(MODEL, STAGED, A, I, F, F, ROOM, RECORD))
 Plain = namedtuple("Plain", "solver react drift reaction staged phase depart find arrive")
 PLAIN_RECORD = Members([SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, STAGED_RECORD, PART, PART, PART, PART], Plain)
 PLAIN = Handle(PLAIN_RECORD)

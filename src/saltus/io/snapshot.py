@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus import march as marching
+from saltus.compile.workspace import Room
 from saltus.event import EVENT_INTEGERS
 from saltus.events.index_set import IMPULSIVE, OPEN
 from saltus.layout import EVENT_TABLE, NC
@@ -212,28 +213,28 @@ def _check_galerkin(run: Run, memory: np.ndarray) -> None:
 
 
 def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> None:
-    from saltus.stages import frame
-
-    memory, frame_work, settings = arrays["state/memory"], arrays["march/work"], plan.settings
-    if memory[frame.VALID] not in (0.0, 1.0) or memory[frame.CHANGED] not in (0.0, 1.0):
+    work = Room(plan.work, arrays["march/work"], arrays["march/iwork"]).record
+    memory = Room(plan.memory, arrays["state/memory"], np.zeros(0, dtype=np.int64)).record
+    numbers = memory.numbers
+    if numbers.valid not in (0.0, 1.0) or numbers.changed not in (0.0, 1.0):
         raise ValueError("'state/memory' is neither valid nor not")
-    if memory[frame.LONGEST] < 0.0 or not _are_whole(np.array(memory[frame.FLIGHTS]), MOST):
+    if numbers.longest < 0.0 or not _are_whole(np.array(numbers.flights), MOST):
         raise ValueError("'state/memory' counts flights that were not made")
-    _check_index(memory[frame.REMEMBERED :][: int(run.model.layout[NC])])
+    _check_index(memory.index)
     phase = plan.inner.phase
     if getattr(phase, "py_func", phase).__module__ != "saltus.stages.phase_galerkin":
         return
+    from saltus.stages import frame
     from saltus.stages import galerkin_numbers as own
 
-    # the numbers of the phase lie in the workspace: degrees and terms are places in tables
-    head = int(settings[frame.PHASE_AT])
-    begin = int(settings[int(settings[frame.PLACES_AT]) + frame.PHASE])
-    begin += int(settings[int(settings[head + own.OWN_AT]) + own.NUMBERS])
-    numbers, top = frame_work[begin : begin + own.NUMBER_COUNT], settings[head + own.TOP]
-    most = {own.NEXT_DEGREE: top, own.DEGREE_NOW: top, own.LOOKED_DEGREE: top, own.SERIES_N: top + 1, own.STIFF: 1}
-    for k, largest in most.items():
-        if not _are_whole(np.array(numbers[k]), largest):
-            raise ValueError(f"number {k} of the intervals is {numbers[k]}, but must lie between 0 and {largest:g}")
+    # degrees and terms are places in tables
+    known, top = work.phase.record.numbers, plan.settings[int(plan.settings[frame.PHASE_AT]) + own.TOP]
+    for name, largest in (
+        ("next_degree", top), ("degree_now", top), ("looked_degree", top), ("series_n", top + 1), ("stiff", 1),
+    ):  # fmt: skip
+        value = getattr(known, name)
+        if not _are_whole(np.array(value), largest):
+            raise ValueError(f"{name} of the intervals is {value}, but must lie between 0 and {largest:g}")
 
 
 def _check_index(index: np.ndarray) -> None:

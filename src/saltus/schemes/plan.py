@@ -282,7 +282,7 @@ def flight_plan(
     return SchemePlan(
         scheme=scheme, step=flight, settings=made.settings,
         inner=reaction_plan(layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts),
-        **flat(made.memory, made.work, made.iwork), dense=made.dense, events=made.events, promise=promise,
+        memory=made.memory, work=made.work, dense=made.dense, events=made.events, promise=promise,
     )  # fmt: skip
 
 

@@ -2,58 +2,41 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.compile.seam import larger, unit, vec
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
 from saltus.events.index_set import OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NR, NV, NW, SIZE
 from saltus.profile import multiply
 from saltus.reaction import row_dot
-from saltus.stages import frame as frames
 from saltus.stages.border import NORMAL, WHOLE, project
-from saltus.stages.frame import FOUND, part, remembered
+from saltus.stages.frame import FRAME
 from saltus.stages.hold import POWERS, rest_speed
-from saltus.stages.interval import HOLD_AT, LARGEST, PROJECTED, REST, closed_gap
+from saltus.stages.interval import PROJECTED, REST, closed_gap
 from saltus.stages.settle import RELEASING
 
 
-@unit(I(MODEL, STAGED, A, F, I, I, A, J, RECORD))
-def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
+@unit(I(MODEL, STAGED, A, F, I, I, FRAME.kind, RECORD))
+def arrange(model, staged, settings, t, struck, deciding, frame, record):
     """Project held contacts and joints, decide the next index set; without need take over the end of the phase."""
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    marks, info, inner = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.INFO),
-        part(settings, frame, frames.INNER),
-    )
-    q, v, g, u_plus, corrected = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.GAPS),
-        part(settings, frame, frames.U_PLUS),
-        part(settings, frame, frames.CORRECTED),
-    )
+    marks, info, inner = frame.marks, frame.info, frame.inner
+    q, v, g, u_plus, corrected = frame.q_end, frame.v_end, frame.gaps, frame.u_plus, frame.corrected
     a_0, r_0, u_0, powers_0 = (
-        remembered(settings, frame, frames.A_BEGIN),
-        remembered(settings, frame, frames.R_BEGIN),
-        remembered(settings, frame, frames.U_BEGIN),
-        remembered(settings, frame, frames.POWERS_BEGIN),
+        frame.memory.a_begin,
+        frame.memory.r_begin,
+        frame.memory.u_begin,
+        frame.memory.powers_begin,
     )
-    index, resting, stopped, held, candidate = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_RESTING * nc, nc),
-        ivec(iwork, frames.I_STOPPED * nc, nc),
-        ivec(iwork, frames.I_HELD * nc, nc),
-        ivec(iwork, frames.I_CANDIDATE * nc, nc),
-    )
+    index, resting, stopped, held, candidate = frame.index, frame.resting, frame.stopped, frame.held, frame.candidate
     info[0] = 0.0
     for i in range(nr):
         corrected[i] = 0.0  # nothing is projected yet
-    if deciding == 0 and marks[frames.END_KNOWN] == 1.0:
+    if deciding == 0 and marks.end_known == 1.0:
         a_last, r_last, powers_last = (
-            part(settings, frame, frames.A_LAST),
-            part(settings, frame, frames.R_LAST),
-            part(settings, frame, frames.POWERS_LAST),
+            frame.a_last,
+            frame.r_last,
+            frame.powers_last,
         )
         for i in range(nv):
             a_0[i] = a_last[i]
@@ -62,12 +45,9 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
         for i in range(POWERS + nc):
             powers_0[i] = powers_last[i]
         return 0
-    at = frames.I_VECTORS * nc + FOUND
-    iinner = ivec(iwork, at, iwork.shape[0] - at)
-    at = whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iinner, at, iinner.shape[0] - at)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
+    iinner = frame.iinner
+    iroom = frame.parts.ilasting
+    room = frame.parts.lasting
     anything = nj > 0
     W = vec(room, 1 + layout[SIZE], layout[NW])
     model.kinematics(t, q, model.par, W, corrected)
@@ -101,54 +81,45 @@ def arrange(model, staged, settings, t, struck, deciding, frame, iwork, record):
             record.impulse[i] += corrected[i]
             if corrected[i] != 0.0:
                 record.header.reacted = 1.0
-    if (
-        struck == 1
-        and not anything
-        and marks[frames.SWITCHED] == 0.0
-        and unchanged(model, settings, t, frame, iwork) == 1
-    ):
+    if struck == 1 and not anything and marks.switched == 0.0 and unchanged(model, settings, t, frame) == 1:
         return 0
     return staged.settle(
         model, staged.reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index,
-        remembered(settings, frame, frames.DIRECTION), resting, stopped, candidate, a_0, r_0, u_0, powers_0, info,
+        frame.memory.direction, resting, stopped, candidate, a_0, r_0, u_0, powers_0, info,
         inner, iinner, record,
     )  # fmt: skip
 
 
-@unit(I(MODEL, A, F, A, J))
-def unchanged(model, settings, t, frame, iwork):
+@unit(I(MODEL, A, F, FRAME.kind))
+def unchanged(model, settings, t, frame):
     """Return whether the forces behind an impact are those before it: they know no position and no velocity.
 
     Then the acceleration is known as well, and no force has to be evaluated.
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    marks, g, u_plus = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.GAPS),
-        part(settings, frame, frames.U_PLUS),
-    )
+    marks, g, u_plus = frame.marks, frame.gaps, frame.u_plus
     given = (layout[FLAGS] & F_FREE) != 0 and (layout[FLAGS] & M_CONSTANT) != 0 and layout[NJ] == 0
-    if not given or marks[frames.END_KNOWN] == 0.0 or abs(marks[frames.LATE]) > 1e-14 * (abs(t) + marks[frames.LENGTH]):
+    if not given or marks.end_known == 0.0 or abs(marks.late) > 1e-14 * (abs(t) + marks.length):
         return 0
-    slack = closed_gap(settings, part(settings, frame, frames.Q_END))
+    slack = closed_gap(settings, frame.q_end)
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
-        closed = g[k] <= slack or iwork[frames.I_CLOSED * nc + k] == 1
-        if iwork[k] != OPEN or iwork[frames.I_CANDIDATE * nc + k] != 0 or (closed and not u_plus[row] > settings[REST]):
+        closed = g[k] <= slack or frame.closed[k] == 1
+        if frame.index[k] != OPEN or frame.candidate[k] != 0 or (closed and not u_plus[row] > settings[REST]):
             return 0
     a_0, r_0, powers_0, a_last, v, M, f = (
-        remembered(settings, frame, frames.A_BEGIN),
-        remembered(settings, frame, frames.R_BEGIN),
-        remembered(settings, frame, frames.POWERS_BEGIN),
-        part(settings, frame, frames.A_LAST),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.MASS),
-        part(settings, frame, frames.FORCE),
+        frame.memory.a_begin,
+        frame.memory.r_begin,
+        frame.memory.powers_begin,
+        frame.a_last,
+        frame.v_end,
+        frame.mass,
+        frame.force,
     )
     for i in range(nv):
         a_0[i], f[i] = a_last[i], 0.0
-    model.mass(t, part(settings, frame, frames.Q_END), model.par, M)
+    model.mass(t, frame.q_end, model.par, M)
     multiply(layout, M, a_0, f)
     for i in range(nr):
         r_0[i] = 0.0

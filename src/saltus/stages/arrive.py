@@ -6,7 +6,7 @@ the window ends with, positions by the mean velocity. Bounces that return within
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.transition import BROKE, LOST, RELEASED, STOPPED
@@ -42,11 +42,19 @@ from saltus.stages.arrange import arrange
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, border
 from saltus.stages.dense import HEADER
 from saltus.stages.follow import VISIBLE, follow
-from saltus.stages.frame import CROSSES, FOUND, NOTHING, POSITION_SCALE, STRIKES, ZENO, part, promised, remembered
+from saltus.stages.frame import (
+    CROSSES,
+    FRAME,
+    NOTHING,
+    POSITION_SCALE,
+    STRIKES,
+    ZENO,
+    promised,
+)
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
 from saltus.stages.graze import graze
 from saltus.stages.hold import POWERS, rest_speed
-from saltus.stages.interval import CLOSED, HOLD_AT, LARGEST, RENEW, REST, closed_gap
+from saltus.stages.interval import CLOSED, LARGEST, RENEW, REST, closed_gap
 from saltus.stages.loss import look_ahead
 from saltus.stages.modes import unhold, update_modes
 from saltus.stages.piece import put_piece
@@ -69,57 +77,32 @@ def dense_size(layout, most_nodes: int) -> int:
 
 
 @unit(PART)
-def arrive(model, staged, settings, task, t, h, frame, iwork, record):
+def arrive(model, staged, settings, task, t, h, frame_room, record):
+    frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr, ne = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[NE]
-    header, marks = record.header, part(settings, frame, frames.MARKS)
-    kind, which, size = whole(marks[frames.EVENT_KIND]), whole(marks[frames.WHICH]), marks[frames.LENGTH]
-    n, stopping = whole(marks[frames.NODES]), whole(marks[frames.STOPPING])
-    q_0, v_0, q, v, g = (
-        part(settings, frame, frames.Q_START),
-        part(settings, frame, frames.V_START),
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.GAPS),
-    )
-    sum_r, powers, r_0 = (
-        part(settings, frame, frames.SUM_R),
-        part(settings, frame, frames.SUM_POWERS),
-        remembered(settings, frame, frames.R_BEGIN),
-    )
-    nodes, R = part(settings, frame, frames.NODE_STATES), part(settings, frame, frames.NODE_FORCES)
+    header, marks = record.header, frame.marks
+    kind, which, size = whole(marks.event_kind), whole(marks.which), marks.length
+    n, stopping = whole(marks.nodes), whole(marks.stopping)
+    q_0, v_0, q, v, g = frame.q_start, frame.v_start, frame.q_end, frame.v_end, frame.gaps
+    sum_r, powers, r_0 = frame.sum_r, frame.sum_powers, frame.memory.r_begin
+    nodes, R = frame.node_states, frame.node_forces
     Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
-    P, u_minus, u_plus, u_first = (
-        part(settings, frame, frames.IMPULSE),
-        part(settings, frame, frames.U_MINUS),
-        part(settings, frame, frames.U_PLUS),
-        part(settings, frame, frames.U_FIRST),
-    )
-    v_new, shifted, info, inner = (
-        part(settings, frame, frames.V_NEW),
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.INFO),
-        part(settings, frame, frames.INNER),
-    )
-    direction, let_go, fired = (
-        remembered(settings, frame, frames.DIRECTION),
-        remembered(settings, frame, frames.LET_GO),
-        remembered(settings, frame, frames.FIRED),
-    )
-    u_0 = remembered(settings, frame, frames.U_BEGIN)
+    P, u_minus, u_plus, u_first = frame.impulse, frame.u_minus, frame.u_plus, frame.u_first
+    v_new, shifted, info, inner = frame.v_new, frame.q_shifted, frame.info, frame.inner
+    direction, let_go, fired = frame.memory.direction, frame.memory.let_go, frame.memory.fired
+    u_0 = frame.memory.u_begin
     index, before, closed, resting, stopped, candidate = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_BEFORE * nc, nc),
-        ivec(iwork, frames.I_CLOSED * nc, nc),
-        ivec(iwork, frames.I_RESTING * nc, nc),
-        ivec(iwork, frames.I_STOPPED * nc, nc),
-        ivec(iwork, frames.I_CANDIDATE * nc, nc),
+        frame.index,
+        frame.before,
+        frame.closed,
+        frame.resting,
+        frame.stopped,
+        frame.candidate,
     )
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
+    iroom = frame.parts.ilasting
+    room = frame.parts.lasting
     t_end = t + size
 
     # ---- impulses and work of the smooth part
@@ -134,9 +117,9 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     for k in range(nc):
         record.dissipation[k] += powers[POWERS + k]
     if (layout[FLAGS] & M_CONSTANT) == 0:
-        at = whole(marks[frames.TABLE_AT])
+        at = whole(marks.table_at)
         tab = vec(settings, at, settings.shape[0] - at)
-        header.drive_work += inertia_work(model, tab, t, size, nodes, shifted, part(settings, frame, frames.MASS))
+        header.drive_work += inertia_work(model, tab, t, size, nodes, shifted, frame.mass)
     model.gap(t_end, q, par, g)
     length, scale = 0.0, 0.0
     for i in range(nq):
@@ -152,7 +135,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     for i in range(nr):
         record.dense[HEADER + i] = r_0[i]
     used = put_piece(model, 0.0, 1.0, q_0, v_0, n, a, R, Q_dot, used, record.dense)
-    marks[frames.PIECES_USED] = 1.0
+    marks.pieces_used = 1.0
     for i in range(nv):
         record.v_minus[i] = v[i]
 
@@ -160,7 +143,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     for k in range(nc):
         before[k] = index[k]
         closed[k] = 0
-    struck, ahead = 0, marks[frames.WINDOW]
+    struck, ahead = 0, marks.window
     if kind == STRIKES:
         W, slack, parts = vec(room, 1 + layout[SIZE], layout[NW]), closed_gap(settings, q), False
         model.kinematics(t_end, q, par, W, u_minus)
@@ -185,7 +168,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         if struck == 0 and not parts:
             resting[which] = 1  # it closes without an impact
     if struck == 1:
-        slope = part(settings, frame, frames.SLOPE)
+        slope = frame.slope
         for i in range(nv):
             slope[i] = a[(n - 1) * nv + i]
             v_new[i] = v[i]
@@ -196,7 +179,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             begin_window(model, settings, t_end, ahead, frame, record)
             t_end = t + (size + ahead)  # rounded as the end of the step is
         elif nc > 1:
-            ties = find_ties(model, staged.reaction, settings, t_end, span, frame, iwork, record)
+            ties = find_ties(model, staged.reaction, settings, t_end, span, frame, record)
         status = border(
             model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
             u_minus, u_plus, info, room, iroom, record,
@@ -209,7 +192,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             record,
         )  # fmt: skip
         if ties > 0:
-            tie_events(model, settings, t_end, frame, iwork, record)
+            tie_events(model, settings, t_end, frame, record)
         for i in range(nr):
             record.impulse[i] += P[i]
         if ahead > 0.0:
@@ -228,13 +211,13 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
         candidate[which] = BREAKING
         break_direction(layout, which, vec(R, (n - 1) * nr, nr), direction)
     if kind == LOST:
-        status = look_ahead(model, staged, settings, t_end, frame, iwork, record)
+        status = look_ahead(model, staged, settings, t_end, frame, record)
         if status != 0:
             return status
     if kind == CROSSES:
         cross_together(model, settings, t, size, which, frame)
     for k in range(ne):
-        if kind != CROSSES and marks[frames.STILL] == 0.0:  # an impact at the same time takes nothing from them
+        if kind != CROSSES and marks.still == 0.0:  # an impact at the same time takes nothing from them
             fired[k] = 0.0
         if kind != CROSSES or fired[k] == 0.0:
             continue
@@ -252,39 +235,39 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
                 index[c] = OPEN
 
     # ---- branches of the functions behind the event
-    marks[frames.SWITCHED] = 0.0
+    marks.switched = 0.0
     if layout[NS] > 0:
         crossed = 1 if kind == CROSSES else 0
-        if update_modes(model, settings, t_end, h, q, v, part(settings, frame, frames.A_LAST), frame, crossed) > 0:
-            marks[frames.SWITCHED] = part(settings, frame, frames.MEMORY)[frames.CHANGED] = 1.0
+        if update_modes(model, settings, t_end, h, q, v, frame.a_last, frame, crossed) > 0:
+            marks.switched = frame.memory.numbers.changed = 1.0
             model.gap(t_end, q, par, g)
             unhold(model, settings, t_end, q, v, settings[REST], index, frame)
 
     # ---- what stays closed is put in place, then the law decides what is held next
-    deciding = kind != NOTHING or marks[frames.HOLDING] == 1.0 or marks[frames.NEAR] == 1.0
-    deciding = deciding or marks[frames.SWITCHED] == 1.0
-    status = arrange(model, staged, settings, t_end, struck, 1 if deciding else 0, frame, iwork, record)
+    deciding = kind != NOTHING or marks.holding == 1.0 or marks.near == 1.0
+    deciding = deciding or marks.switched == 1.0
+    status = arrange(model, staged, settings, t_end, struck, 1 if deciding else 0, frame, record)
     if status != 0:
         return status
     header.residual = larger(header.residual, info[0])
     if kind == STRIKES:
-        graze(model, settings, t_end, struck, frame, iwork, record)
+        graze(model, settings, t_end, struck, frame, record)
     if kind == NOTHING or kind == RELEASED or kind == BROKE or kind == STOPPED or kind == LOST:
         for i in range(nv):
             record.v_minus[i] = v[i]
-    marks[frames.STRUCK], marks[frames.USED] = struck, used
+    marks.struck, marks.used = struck, used
 
     # ---- an accumulation of impacts is followed to its end
-    if struck == 1 and settings[ZENO] != 0.0 and marks[frames.LENGTH] < h:
-        status = follow(model, staged, settings, t, h, frame, iwork, record)
+    if struck == 1 and settings[ZENO] != 0.0 and marks.length < h:
+        status = follow(model, staged, settings, t, h, frame, record)
         if status != 0:
             return status
-        t_end = t + marks[frames.LENGTH]
-        if update_modes(model, settings, t_end, h, q, v, part(settings, frame, frames.A_LAST), frame, 0) > 0:
-            part(settings, frame, frames.KEPT)[0] = 0.0  # the law is asked again where the next flight begins
+        t_end = t + marks.length
+        if update_modes(model, settings, t_end, h, q, v, frame.a_last, frame, 0) > 0:
+            frame.kept[0] = 0.0  # the law is asked again where the next flight begins
 
     # ---- events of the index set, update
-    memory = remembered(settings, frame, frames.INDEX)
+    memory = frame.memory.index
     ambiguous_event(model, t_end, before, index, iroom, r_0, record)
     for k in range(nc):
         direction[2 * nc + k] = 0.0
@@ -297,9 +280,9 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
             new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
         memory[k] = index[k]
     if ne > 0:
-        model.switch(t_end, q, v, par, remembered(settings, frame, frames.LAST_VALUES))
-    at = whole(marks[frames.USED])
-    record.dense[0], record.dense[1], record.dense[2], record.dense[3] = marks[frames.PIECES_USED], n, nq, nv
+        model.switch(t_end, q, v, par, frame.memory.last_values)
+    at = whole(marks.used)
+    record.dense[0], record.dense[1], record.dense[2], record.dense[3] = marks.pieces_used, n, nq, nv
     record.dense[4], record.dense[5] = nr, 0.0 if (layout[FLAGS] & RATE_IDENTITY) != 0 else 1.0
     record.dense[6] = t
     for i in range(nr):
@@ -312,7 +295,7 @@ def arrive(model, staged, settings, task, t, h, frame, iwork, record):
     return 0
 
 
-@unit(I(MODEL, A, F, F, A, RECORD))
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
 def begin_window(model, settings, t, window, frame, record):
     """Move the velocity over the window by the forces at its beginning, and count their work and impulses.
 
@@ -321,21 +304,13 @@ def begin_window(model, settings, t, window, frame, record):
     the window, which counts as much as the forces do, and with rows of the beginning bodies would not come to rest on
     what is curved.
     """
-    layout, inner = model.layout, part(settings, frame, frames.INNER)
+    layout, room = model.layout, frame.parts.lasting
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
-    W, zeta = vec(inner, at, layout[NW]), vec(inner, at + layout[NW] + layout[NX] + 2 * nv + nr, nr)
-    u_first, q = part(settings, frame, frames.U_FIRST), part(settings, frame, frames.Q_END)
-    v, v_start, f = (
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.V_TRY),
-        part(settings, frame, frames.FORCE),
-    )
-    slope, r_last, M = (
-        part(settings, frame, frames.SLOPE),
-        part(settings, frame, frames.R_LAST),
-        part(settings, frame, frames.MASS),
-    )
+    at = 1 + layout[SIZE]
+    W, zeta = vec(room, at, layout[NW]), vec(room, at + layout[NW] + layout[NX] + 2 * nv + nr, nr)
+    u_first, q = frame.u_first, frame.q_end
+    v, v_start, f = frame.v_end, frame.v_try, frame.force
+    slope, r_last, M = frame.slope, frame.r_last, frame.mass
     model.kinematics(t, q, model.par, W, u_first)
     model.curvature(t, q, v, model.par, zeta)
     for c in range(nc):
@@ -356,7 +331,7 @@ def begin_window(model, settings, t, window, frame, record):
     for i in range(nr):
         record.impulse[i] += window * r_last[i]
     # the nodes of the smooth part are written: there is room for the position
-    first, shifted = part(settings, frame, frames.NODE_STATES), part(settings, frame, frames.Q_SHIFTED)
+    first, shifted = frame.node_states, frame.q_shifted
     model.rate(q, v_start, model.par, shifted)
     for i in range(layout[NQ]):
         first[i] = q[i]
@@ -365,24 +340,20 @@ def begin_window(model, settings, t, window, frame, record):
     return 0
 
 
-@unit(I(MODEL, A, F, J, J, A))
+@unit(I(MODEL, A, F, J, J, FRAME.kind))
 def hops_end(model, settings, window, closed, resting, frame):
     """Let all closed contacts rest where none of them opens, or hops for longer than a window: a box that rocks."""
-    layout, inner = model.layout, part(settings, frame, frames.INNER)
+    layout, room = model.layout, frame.parts.lasting
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    slope, r_last, u_plus = (
-        part(settings, frame, frames.SLOPE),
-        part(settings, frame, frames.R_LAST),
-        part(settings, frame, frames.U_PLUS),
-    )
-    at = whole(settings[HOLD_AT]) + 1
+    slope, r_last, u_plus = frame.slope, frame.r_last, frame.u_plus
+    at = 1
     lu, W, X = (
-        vec(inner, at, layout[SIZE]),
-        vec(inner, at + layout[SIZE], layout[NW]),
-        vec(inner, at + layout[SIZE] + layout[NW], layout[NX]),
+        vec(room, at, layout[SIZE]),
+        vec(room, at + layout[SIZE], layout[NW]),
+        vec(room, at + layout[SIZE] + layout[NW], layout[NX]),
     )
     at += layout[SIZE] + layout[NW] + layout[NX]
-    column, zeta = vec(inner, at + nv, nv), vec(inner, at + 2 * nv + nr, nr)
+    column, zeta = vec(room, at + nv, nv), vec(room, at + 2 * nv + nr, nr)
     for c in range(nc):
         if closed[c] == 0:
             continue
@@ -402,26 +373,16 @@ def hops_end(model, settings, window, closed, resting, frame):
     return 0
 
 
-@unit(I(MODEL, A, F, F, I, A, RECORD))
+@unit(I(MODEL, A, F, F, I, FRAME.kind, RECORD))
 def end_window(model, settings, t_end, window, used, frame, record):
     """Move the position over the window by the mean velocity and write its piece; return where the next one begins."""
     layout = model.layout
     nq, nv, nr = layout[NQ], layout[NV], layout[NR]
-    marks, nodes, R = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.NODE_FORCES),
-    )
-    n = whole(marks[frames.NODES])
+    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
+    n = whole(marks.nodes)
     Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
-    q, v_start, v_new, mean, shifted = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_TRY),
-        part(settings, frame, frames.V_NEW),
-        part(settings, frame, frames.MOVED),
-        part(settings, frame, frames.Q_SHIFTED),
-    )
-    slope, r_last = part(settings, frame, frames.SLOPE), part(settings, frame, frames.R_LAST)
+    q, v_start, v_new, mean, shifted = frame.q_end, frame.v_try, frame.v_new, frame.moved, frame.q_shifted
+    slope, r_last = frame.slope, frame.r_last
     for i in range(nv):
         mean[i] = 0.5 * (v_start[i] + v_new[i])
     for i in range(nq):
@@ -434,13 +395,13 @@ def end_window(model, settings, t_end, window, used, frame, record):
             R[j * nr + i] = r_last[i]
         for i in range(nq):
             Q_dot[j * nq + i] = shifted[i]
-    first = marks[frames.LENGTH]
+    first = marks.length
     size = first + window
     record.dense[HEADER + nr + 1] = first / size
     used = put_piece(model, first / size, 1.0, q, v_start, n, a, R, Q_dot, used, record.dense)
     for i in range(nq):
         q[i] += window * shifted[i]
     model.retract(q, model.par)
-    model.gap(t_end, q, model.par, part(settings, frame, frames.GAPS))
-    marks[frames.LENGTH], marks[frames.PIECES_USED], record.header.h_used = size, 2.0, size
+    model.gap(t_end, q, model.par, frame.gaps)
+    marks.length, marks.pieces_used, record.header.h_used = size, 2.0, size
     return used

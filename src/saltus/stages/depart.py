@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit, vec
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NS, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
-from saltus.stages import frame as frames
 from saltus.stages.begin import begin_slips
-from saltus.stages.frame import ANTICIPATES, FOUND, STRAIGHT, part, remembered, slip_tolerance, span_of
+from saltus.stages.frame import ANTICIPATES, FRAME, STRAIGHT, slip_tolerance, span_of
 from saltus.stages.hold import accelerate, rest_speed
-from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
+from saltus.stages.interval import REST, closed_gap
 from saltus.stages.modes import FREE, update_modes
 from saltus.stages.settle import ambiguous_event, changed_events, lawful
 
@@ -22,52 +21,43 @@ MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
 
 
 @unit(PART)
-def depart(model, staged, settings, task, t, h, frame, iwork, record):
+def depart(model, staged, settings, task, t, h, frame_room, record):
+    frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nv, nc, nj, ne = layout[NV], layout[NC], layout[NJ], layout[NE]
-    kept, marks, memory = (
-        part(settings, frame, frames.KEPT),
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.MEMORY),
-    )
-    q_0, v_0, g = (
-        part(settings, frame, frames.Q_START),
-        part(settings, frame, frames.V_START),
-        part(settings, frame, frames.GAPS),
-    )
-    u_minus, inner = part(settings, frame, frames.U_MINUS), part(settings, frame, frames.INNER)
+    kept, marks, memory = frame.kept, frame.marks, frame.memory
+    q_0, v_0, g = frame.q_start, frame.v_start, frame.gaps
+    u_minus, inner = frame.u_minus, frame.inner
     direction, fired, let_go, last_values = (
-        remembered(settings, frame, frames.DIRECTION),
-        remembered(settings, frame, frames.FIRED),
-        remembered(settings, frame, frames.LET_GO),
-        remembered(settings, frame, frames.LAST_VALUES),
+        frame.memory.direction,
+        frame.memory.fired,
+        frame.memory.let_go,
+        frame.memory.last_values,
     )
-    modes = remembered(settings, frame, frames.MODES)
+    modes = frame.memory.modes
     a_0, r_0, u_0, powers_0 = (
-        remembered(settings, frame, frames.A_BEGIN),
-        remembered(settings, frame, frames.R_BEGIN),
-        remembered(settings, frame, frames.U_BEGIN),
-        remembered(settings, frame, frames.POWERS_BEGIN),
+        frame.memory.a_begin,
+        frame.memory.r_begin,
+        frame.memory.u_begin,
+        frame.memory.powers_begin,
     )
     index, before, resting, stopped, candidate = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_BEFORE * nc, nc),
-        ivec(iwork, frames.I_RESTING * nc, nc),
-        ivec(iwork, frames.I_STOPPED * nc, nc),
-        ivec(iwork, frames.I_CANDIDATE * nc, nc),
+        frame.index,
+        frame.before,
+        frame.resting,
+        frame.stopped,
+        frame.candidate,
     )
-    at = frames.I_VECTORS * nc + FOUND
-    iinner = ivec(iwork, at, iwork.shape[0] - at)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
+    iinner = frame.iinner
+    room = frame.parts.lasting
 
     # ---- the start of a run, or of a segment behind a jump of the force
     model.gap(t, q_0, par, g)
-    marks[frames.CROSSING], marks[frames.PENDING] = -1.0, -1.0
+    marks.crossing, marks.pending = -1.0, -1.0
     for k in range(nc):
         before[k] = index[k]
-    known = memory[frames.VALID] == 1.0
+    known = memory.numbers.valid == 1.0
     if not known or kept[0] == 0.0 or kept[1] == t:  # also when its first step is tried once more
         for k in range(nc):
             if not known:
@@ -83,39 +73,38 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
             model.gap(t, q_0, par, g)
         status = staged.settle(
             model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
-            a_0, r_0, u_0, powers_0, part(settings, frame, frames.INFO), inner, iinner, record,
+            a_0, r_0, u_0, powers_0, frame.info, inner, iinner, record,
         )  # fmt: skip
         if status == 0 and layout[NS] > 0 and update_modes(model, settings, t, h, q_0, v_0, a_0, frame, 0) > 0:
             status = staged.settle(
                 model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
-                a_0, r_0, u_0, powers_0, part(settings, frame, frames.INFO), inner, iinner, record,
+                a_0, r_0, u_0, powers_0, frame.info, inner, iinner, record,
             )  # fmt: skip
         if status != 0:
             return status
         for k in range(nc):
             if before[k] != index[k] and (known or index[k] == IMPULSIVE):
                 changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
-        at = whole(settings[LARGEST]) * (nv + nc) + nc
-        ambiguous_event(model, t, before, index, ivec(iinner, at, iinner.shape[0] - at), r_0, record)
+        ambiguous_event(model, t, before, index, frame.parts.ilasting, r_0, record)
         if ne > 0 and known:
             # an event function may change its sign between the two sides of a break
-            values = vec(part(settings, frame, frames.SCAN), 0, ne)
+            values = vec(frame.scan, 0, ne)
             model.switch(t, q_0, v_0, par, values)
             for k in range(ne):
                 way = layout[layout[EVENT_TABLE] + 3 * k]
                 rises, falls = last_values[k] < 0.0 and values[k] >= 0.0, last_values[k] > 0.0 and values[k] <= 0.0
                 if fired[k] == 0.0 and ((rises and way >= 0) or (falls and way <= 0)):
-                    marks[frames.CROSSING] = k
-        memory[frames.VALID], kept[0], kept[1] = 1.0, 1.0, t
+                    marks.crossing = k
+        memory.numbers.valid, kept[0], kept[1] = 1.0, 1.0, t
 
     # ---- a branch that does not hold where the flight begins ends at once
     ns = layout[NS]
     if ns > 0:
-        values = vec(part(settings, frame, frames.SCAN), 0, ne)
+        values = vec(frame.scan, 0, ne)
         model.switch(t, q_0, v_0, par, values)
         for k in range(ne - ns, ne):
             if values[k] < 0.0 and fired[k] == 0.0:
-                marks[frames.CROSSING] = k
+                marks.crossing = k
 
     # ---- an approach that begins closed (the start of a run, a reset) strikes at once
     near, holding, jammed, slack = False, nj > 0, False, closed_gap(settings, q_0)
@@ -123,7 +112,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
         holds = index[k] == SLIP or index[k] == STICK
         holding, jammed = holding or holds, jammed or index[k] == IMPULSIVE
         near = near or (not holds and g[k] <= slack)
-    marks[frames.LIMIT] = h
+    marks.limit = h
     if near or settings[ANTICIPATES] == 1.0:
         at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
         W, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at, layout[NR])
@@ -137,7 +126,7 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
             speed = row_dot(layout, W, row, v_0) + u_minus[row]
             if g[k] <= slack:
                 if speed < -rest_speed(settings[REST], layout, W, row, v_0):
-                    marks[frames.PENDING] = k
+                    marks.pending = k
                 continue
             if settings[ANTICIPATES] == 1.0:
                 # when would it close with the acceleration of now? the step ends there, and the next one looks again
@@ -145,30 +134,30 @@ def depart(model, staged, settings, task, t, h, frame, iwork, record):
                 under = speed * speed - 2.0 * slope * g[k]
                 if under > 0.0 and (speed < 0.0 or slope < 0.0):
                     time = 2.0 * g[k] / (sqrt(under) - speed) if sqrt(under) > speed else 1e300
-                    if time <= 0.5 * marks[frames.WINDOW] and speed < -settings[REST]:
-                        marks[frames.PENDING] = k
-                    marks[frames.LIMIT] = smaller(marks[frames.LIMIT], time)
-    still = marks[frames.PENDING] >= 0.0 or marks[frames.CROSSING] >= 0.0
-    marks[frames.ENDING] = -1.0
+                    if time <= 0.5 * marks.window and speed < -settings[REST]:
+                        marks.pending = k
+                    marks.limit = smaller(marks.limit, time)
+    still = marks.pending >= 0.0 or marks.crossing >= 0.0
+    marks.ending = -1.0
     if holding and not still:
         limit = slip_begins(
-            model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[STRAIGHT], marks[frames.WINDOW], direction,
+            model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[STRAIGHT], marks.window, direction,
             room,
         )  # fmt: skip
-        marks[frames.LIMIT] = smaller(marks[frames.LIMIT], limit)
-        marks[frames.ENDING] = ending_slip(model, settings, t, frame, iwork, record)
-        still = marks[frames.ENDING] >= 0.0
+        marks.limit = smaller(marks.limit, limit)
+        marks.ending = ending_slip(model, settings, t, frame, record)
+        still = marks.ending >= 0.0
     if holding and not still:
-        marks[frames.LIMIT] = straight_on(model, settings, t, marks[frames.LIMIT], frame, iwork, record)
+        marks.limit = straight_on(model, settings, t, marks.limit, frame, record)
     if jammed and not still:
-        marks[frames.LIMIT] = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
-    marks[frames.STILL], marks[frames.HOLDING] = 1.0 if still else 0.0, 1.0 if holding else 0.0
-    marks[frames.NEAR], marks[frames.JAMMED_SET] = 1.0 if near else 0.0, 1.0 if jammed else 0.0
+        marks.limit = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
+    marks.still, marks.holding = 1.0 if still else 0.0, 1.0 if holding else 0.0
+    marks.near, marks.jammed_set = 1.0 if near else 0.0, 1.0 if jammed else 0.0
     return 0
 
 
-@unit(F(MODEL, A, F, A, J, RECORD))
-def ending_slip(model, settings, t, frame, iwork, record):
+@unit(F(MODEL, A, F, FRAME.kind, RECORD))
+def ending_slip(model, settings, t, frame, record):
     """Return a contact whose slip in space is so near to its end that it may as well stick now, or -1.
 
     Friction turns a slip the faster the slower it is, so that its end can be approached but not reached. What is left
@@ -178,18 +167,13 @@ def ending_slip(model, settings, t, frame, iwork, record):
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    inner, u, a = (
-        part(settings, frame, frames.INNER),
-        remembered(settings, frame, frames.U_BEGIN),
-        remembered(settings, frame, frames.A_BEGIN),
-    )
-    q, v = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
-    index, tried = ivec(iwork, 0, nc), ivec(iwork, frames.I_TRIAL * nc, nc)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
+    u, a = frame.memory.u_begin, frame.memory.a_begin
+    q, v = frame.q_start, frame.v_start
+    index, tried = frame.index, frame.trial
+    room = frame.parts.lasting
     at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
     W, w, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at, nr), vec(room, at + nr, nr)
-    if part(settings, frame, frames.MARKS)[frames.WINDOW] > 0.0:
+    if frame.marks.window > 0.0:
         return -1.0
     allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings[STRAIGHT])
     first, known = -1, False
@@ -213,18 +197,17 @@ def ending_slip(model, settings, t, frame, iwork, record):
             first = c if first < 0 else first
     if first < 0:
         return -1.0
-    powers, r = part(settings, frame, frames.SPARE), part(settings, frame, frames.CORRECTED)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    powers, r = frame.spare, frame.corrected
+    iroom = frame.parts.ilasting
     status = accelerate(
-        model, t, q, v, tried, remembered(settings, frame, frames.DIRECTION), 0, part(settings, frame, frames.A_TRY),
-        r, part(settings, frame, frames.U_PLUS), powers, room, iroom, record,
+        model, t, q, v, tried, frame.memory.direction, 0, frame.a_try,
+        r, frame.u_plus, powers, room, iroom, record,
     )  # fmt: skip
     return 1.0 * first if status == 0 and lawful(model, tried, r, powers, iroom) == 1 else -1.0
 
 
-@unit(F(MODEL, A, F, F, A, J, RECORD))
-def straight_on(model, settings, t, h, frame, iwork, record):
+@unit(F(MODEL, A, F, F, FRAME.kind, RECORD))
+def straight_on(model, settings, t, h, frame, record):
     """Return the time, at most h, in which slips from rest may go straight on without missing the tolerance.
 
     A slip begins where its friction no longer holds it, so without acceleration: only what acts a little later tells
@@ -233,32 +216,19 @@ def straight_on(model, settings, t, h, frame, iwork, record):
     """
     layout = model.layout
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    direction, index = remembered(settings, frame, frames.DIRECTION), ivec(iwork, 0, nc)
+    direction, index = frame.memory.direction, frame.index
     straight, held = 0, 0
     for c in range(nc):
         straight += 1 if index[c] == SLIP and direction[2 * nc + c] == 1.0 else 0
         held += 1 if index[c] == SLIP or index[c] == STICK else 0
     if straight == 0:
         return h
-    q_0, v_0, a_0, inner = (
-        part(settings, frame, frames.Q_START),
-        part(settings, frame, frames.V_START),
-        remembered(settings, frame, frames.A_BEGIN),
-        part(settings, frame, frames.INNER),
-    )
-    q, v, a, r, u = (
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.V_TRY),
-        part(settings, frame, frames.A_TRY),
-        part(settings, frame, frames.CORRECTED),
-        part(settings, frame, frames.U_PLUS),
-    )
-    windows = part(settings, frame, frames.MARKS)[frames.WINDOW] > 0.0
+    q_0, v_0, a_0 = frame.q_start, frame.v_start, frame.memory.a_begin
+    q, v, a, r, u = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus
+    windows = frame.marks.window > 0.0
     slow = sqrt(settings[REST])
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    room = frame.parts.lasting
+    iroom = frame.parts.ilasting
     W = vec(room, 1 + layout[SIZE], layout[NW])
     for _ in range(MOST_HALVINGS):
         for i in range(nv):
@@ -268,9 +238,7 @@ def straight_on(model, settings, t, h, frame, iwork, record):
         for i in range(nq):
             q[i] = q_0[i] + h * q[i]
         model.retract(q, model.par)
-        status = accelerate(
-            model, t + h, q, v, index, direction, 0, a, r, u, part(settings, frame, frames.SPARE), room, iroom, record
-        )
+        status = accelerate(model, t + h, q, v, index, direction, 0, a, r, u, frame.spare, room, iroom, record)
         fastest = 0.0 if status == 0 else 1e300
         for i in range(nv):  # the mean of both accelerations moves it
             v[i] = v_0[i] + 0.5 * h * (a_0[i] + a[i])
@@ -286,12 +254,12 @@ def straight_on(model, settings, t, h, frame, iwork, record):
             break
         h *= 0.5
     if held == 1 and not windows:  # of several, directions are found together where they begin (settle.py)
-        straight_direction(model, settings, t, h, frame, iwork, record)
+        straight_direction(model, settings, t, h, frame, record)
     return h
 
 
-@unit(I(MODEL, A, F, F, A, J, RECORD))
-def straight_direction(model, settings, t, h, frame, iwork, record):
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
+def straight_direction(model, settings, t, h, frame, record):
     """Let a slip from rest go straight on in the direction in which it will be going.
 
     A slip begins along the friction that no longer holds it, and friction turns it back there from everywhere else. As
@@ -300,28 +268,11 @@ def straight_direction(model, settings, t, h, frame, iwork, record):
     """
     layout = model.layout
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    direction, index, nobody = (
-        remembered(settings, frame, frames.DIRECTION),
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_TRIAL * nc, nc),
-    )
-    q_0, v_0, a_0, inner = (
-        part(settings, frame, frames.Q_START),
-        part(settings, frame, frames.V_START),
-        remembered(settings, frame, frames.A_BEGIN),
-        part(settings, frame, frames.INNER),
-    )
-    q, v, a, r, u = (
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.V_TRY),
-        part(settings, frame, frames.A_TRY),
-        part(settings, frame, frames.CORRECTED),
-        part(settings, frame, frames.U_PLUS),
-    )
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    direction, index, nobody = frame.memory.direction, frame.index, frame.trial
+    q_0, v_0, a_0 = frame.q_start, frame.v_start, frame.memory.a_begin
+    q, v, a, r, u = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus
+    room = frame.parts.lasting
+    iroom = frame.parts.ilasting
     for i in range(nv):
         v[i] = v_0[i] + 0.5 * h * a_0[i]
         a[i] = 0.5 * (v_0[i] + v[i])
@@ -334,7 +285,7 @@ def straight_direction(model, settings, t, h, frame, iwork, record):
     which = 0
     for c in range(nc):
         which = c if index[c] == SLIP else which
-    first, second, powers = direction[2 * which], direction[2 * which + 1], part(settings, frame, frames.SPARE)
+    first, second, powers = direction[2 * which], direction[2 * which + 1], frame.spare
     found = begin_slips(model, t + 0.5 * h, q, v, 0, index, direction, nobody, a, r, u, powers, room, iroom, record)
     if found == 0:
         return 0
@@ -347,8 +298,8 @@ def straight_direction(model, settings, t, h, frame, iwork, record):
     if status != 0 or forward < 0.0:
         direction[2 * which], direction[2 * which + 1] = first, second
     return accelerate(
-        model, t, q_0, v_0, index, direction, 0, a_0, remembered(settings, frame, frames.R_BEGIN),
-        remembered(settings, frame, frames.U_BEGIN), remembered(settings, frame, frames.POWERS_BEGIN), room, iroom,
+        model, t, q_0, v_0, index, direction, 0, a_0, frame.memory.r_begin,
+        frame.memory.u_begin, frame.memory.powers_begin, room, iroom,
         record,
     )  # fmt: skip
 

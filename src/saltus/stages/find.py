@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.compile.seam import larger, unit, vec, whole
+from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.events.index_set import IMPULSIVE, SLIP
 from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.events.scan import SAMPLES, first_closing, first_return, first_switch
 from saltus.events.transition import LOST, STOPPED, stops, transition
 from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, NW, SIZE, W_CONSTANT
 from saltus.reaction import row_dot
-from saltus.stages import frame as frames
-from saltus.stages.frame import CROSSES, FOUND, NOTHING, RTOL, STRAIGHT, STRIKES, part, remembered, slip_tolerance
+from saltus.stages.frame import (
+    CROSSES,
+    FRAME,
+    NOTHING,
+    RTOL,
+    STRAIGHT,
+    STRIKES,
+    slip_tolerance,
+)
 from saltus.stages.hold import LOAD, not_unique
-from saltus.stages.interval import HOLD_AT, LARGEST, REST, closed_gap
+from saltus.stages.interval import REST, closed_gap
 from saltus.stages.loss import first_loss
 from saltus.stages.prove import first_hidden
 from saltus.stages.tableau import NODE, VECTORS
@@ -26,32 +33,22 @@ SHORTEST = 1e-15  # of a flight: an event cannot lie at its very beginning
 
 
 @unit(PART)
-def find(model, staged, settings, task, t, h, frame, iwork, record):
+def find(model, staged, settings, task, t, h, frame_room, record):
     """Write kind, contact or event, and place of the first event into the marks."""
+    frame = FRAME(frame_room)
     layout = model.layout
     nq, nv, nc, ne = layout[NQ], layout[NV], layout[NC], layout[NE]
-    marks, nodes, inner = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.INNER),
-    )
-    n = whole(marks[frames.NODES])
+    marks, nodes = frame.marks, frame.node_states
+    n = whole(marks.nodes)
     Q, V = vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv)
-    R, U, scan, weights = (
-        part(settings, frame, frames.NODE_FORCES),
-        part(settings, frame, frames.NODE_SLIPS),
-        part(settings, frame, frames.SCAN),
-        part(settings, frame, frames.WEIGHTS),
-    )
-    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
-    samples = vec(settings, whole(marks[frames.SAMPLES_AT]), (SAMPLES + 1) * n)
-    index, found = ivec(iwork, 0, nc), ivec(iwork, frames.I_VECTORS * nc, FOUND)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    jammed = marks[frames.JAMMED_SET] == 1.0
-    marks[frames.UNRESOLVED] = 0.0
+    R, U, scan, weights = frame.node_forces, frame.node_slips, frame.scan, frame.weights
+    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
+    samples = vec(settings, whole(marks.samples_at), (SAMPLES + 1) * n)
+    index, found = frame.index, frame.found
+    iroom = frame.parts.ilasting
+    room = frame.parts.lasting
+    jammed = marks.jammed_set == 1.0
+    marks.unresolved = 0.0
     kind, which, s, stopping = NOTHING, -1, 1.0, 0
     slack = closed_gap(settings, vec(nodes, 0, nq))
     if nc > 0 and not jammed:
@@ -61,35 +58,33 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
         place = first_hidden(model, settings, t, h, s, index, slack, found, frame)
         if place < s:
             kind, which, s = STRIKES, found[0], place
-    if marks[frames.HOLDING] == 1.0 and nc > 0:
+    if marks.holding == 1.0 and nc > 0:
         slips(model, c, t, h, Q, V, U, room)
-        if (layout[FLAGS] & W_CONSTANT) == 0 and marks[frames.WINDOW] == 0.0:
-            marks[frames.UNRESOLVED] = strayed(model, settings, c, t, h, frame, iwork)
+        if (layout[FLAGS] & W_CONSTANT) == 0 and marks.window == 0.0:
+            marks.unresolved = strayed(model, settings, c, t, h, frame)
         speed = 0.0
         for i in range(n * nv):
             speed = larger(speed, abs(V[i]))
-        load = remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
+        load = frame.memory.powers_begin[LOAD]
         shared = not_unique(layout, iroom)
-        place = transition(
-            model, c, index, remembered(settings, frame, frames.DIRECTION), R, U, speed, load, shared, found, weights
-        )
+        place = transition(model, c, index, frame.memory.direction, R, U, speed, load, shared, found, weights)
         if place < s:
             kind, which, s = found[1], found[0], place
         anyone = False
         for k in range(nc):
             anyone = anyone or shared[k] == 1
         if anyone:
-            place = first_loss(model, settings, c, t, h, s, frame, iwork, record)
+            place = first_loss(model, settings, c, t, h, s, frame, record)
             if place < s:
                 kind, which, s = LOST, found[0], place
-    if kind == NOTHING and marks[frames.FORESEEN] >= 0.0:
+    if kind == NOTHING and marks.foreseen >= 0.0:
         # a closing that was foreseen for the end may come a little later
-        k = whole(marks[frames.FORESEEN])
+        k = whole(marks.foreseen)
         late = lateness(model, settings, t + h, k, frame)
-        if late >= 0.0 and late < 0.1 * h and h + late <= marks[frames.ALLOWED]:
+        if late >= 0.0 and late < 0.1 * h and h + late <= marks.allowed:
             kind, which, s = STRIKES, k, 1.0 + late / h
     if ne > 0:
-        fired = remembered(settings, frame, frames.FIRED)
+        fired = frame.memory.fired
         back = first_return(model, c, t, h, Q, V, fired, scan)
         if back >= 0:
             kind, which, s = CROSSES, back, 0.0
@@ -108,25 +103,24 @@ def find(model, staged, settings, task, t, h, frame, iwork, record):
             # a slip in space turns the faster the nearer its stop: approach it before it is reached
             square = U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2]
             far = sqrt(square) * s * h > 2.0 * settings[STRAIGHT]
-            if marks[frames.WINDOW] > 0.0:
+            if marks.window > 0.0:
                 far = square > settings[REST]
             if far:
                 kind, s = NOTHING, 0.75 * s
-    marks[frames.EVENT_KIND], marks[frames.WHICH], marks[frames.PLACE] = kind, which, s
-    marks[frames.STOPPING] = stopping
+    marks.event_kind, marks.which, marks.place = kind, which, s
+    marks.stopping = stopping
     return 0
 
 
-@unit(F(MODEL, A, F, I, A))
+@unit(F(MODEL, A, F, I, FRAME.kind))
 def lateness(model, settings, t, contact, frame):
     """Return the time in which a contact that approaches will close, with the velocity of now; -1 if it does not."""
-    layout, inner = model.layout, part(settings, frame, frames.INNER)
-    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
-    W, w, g = vec(inner, at, layout[NW]), part(settings, frame, frames.U_MINUS), part(settings, frame, frames.GAPS)
-    q, row = part(settings, frame, frames.Q_END), layout[layout[CONTACT_ROW] + contact]
+    layout = model.layout
+    W, w, g = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW]), frame.u_minus, frame.gaps
+    q, row = frame.q_end, layout[layout[CONTACT_ROW] + contact]
     model.gap(t, q, model.par, g)
     model.kinematics(t, q, model.par, W, w)
-    fall = row_dot(layout, W, row, part(settings, frame, frames.V_END)) + w[row]
+    fall = row_dot(layout, W, row, frame.v_end) + w[row]
     return larger(g[contact], 0.0) / -fall if fall < 0.0 else -1.0
 
 
@@ -144,8 +138,8 @@ def slips(model, c, t, h, Q, V, U, work):
     return 0
 
 
-@unit(F(MODEL, A, A, F, F, A, J))
-def strayed(model, settings, c, t, h, frame, iwork):
+@unit(F(MODEL, A, A, F, F, FRAME.kind))
+def strayed(model, settings, c, t, h, frame):
     """Return 1 where the polynomials of the slips are not the slips themselves at places off the nodes.
 
     A belt may change its speed as it likes while the motion is as smooth as it can be; stops found on polynomials that
@@ -153,19 +147,10 @@ def strayed(model, settings, c, t, h, frame, iwork):
     """
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], c.shape[0]
-    nodes, U, inner = (
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.NODE_SLIPS),
-        part(settings, frame, frames.INNER),
-    )
-    q, v, w, weights = (
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.V_TRY),
-        part(settings, frame, frames.U_PLUS),
-        vec(part(settings, frame, frames.WEIGHTS), 0, n),
-    )
-    W = vec(inner, whole(settings[HOLD_AT]) + 1 + layout[SIZE], layout[NW])
-    allowed = slip_tolerance(layout, settings, part(settings, frame, frames.MARKS)[frames.SHARPER])
+    nodes, U = frame.node_states, frame.node_slips
+    q, v, w, weights = frame.q_shifted, frame.v_try, frame.u_plus, vec(frame.weights, 0, n)
+    W = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW])
+    allowed = slip_tolerance(layout, settings, frame.marks.sharper)
     for place in range(PLACES):
         s = (place + 1) * GOLDEN - whole((place + 1) * GOLDEN)
         lagrange_weights(c, s, weights)
@@ -173,7 +158,7 @@ def strayed(model, settings, c, t, h, frame, iwork):
         combine(weights, vec(nodes, n * nq, n * nv), v)
         model.kinematics(t + s * h, q, model.par, W, w)
         for k in range(nc):
-            if iwork[k] != SLIP:
+            if frame.index[k] != SLIP:
                 continue
             for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
                 slip, size = -row_dot(layout, W, i, v) - w[i], 0.0

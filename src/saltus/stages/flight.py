@@ -11,8 +11,9 @@ import dataclasses
 
 import numpy as np
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import FLAT, MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, ROOM, A, F, I, J, step_type
+from saltus.compile.workspace import RoomPlan
 from saltus.events.polynomial import node_factors, spread
 from saltus.events.transition import STOPPED
 from saltus.layout import (
@@ -44,8 +45,9 @@ from saltus.stages.frame import (
     CROSSES,
     FILL,
     FLIGHT_SETTINGS,
-    FOUND,
+    FRAME,
     MANY,
+    MEMORY,
     MISSES,
     NOTHING,
     PROMISE_AT,
@@ -54,16 +56,13 @@ from saltus.stages.frame import (
     TRY,
     WINDOW_FACTOR,
     WINDOW_POWER,
-    frame_sizes,
-    part,
-    places,
+    frame_plan,
     promise_size,
-    remembered,
     span_of,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.inspect import CURABLE, inspect
-from saltus.stages.interval import HOLD_AT, REACH_AT, room_iwork, room_work
+from saltus.stages.interval import LARGEST, REACH_AT, interval_iwork, room_iwork, room_work
 from saltus.stages.modes import FREE, free_modes, hold_modes
 from saltus.stages.prove import prove_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
@@ -89,17 +88,16 @@ class Flight:
     """What a scheme of flights is made of: settings, sizes and parts, for `flight_plan` of schemes/plan.py."""
 
     settings: np.ndarray
-    memory: int
-    work: int
-    iwork: int
+    memory: RoomPlan
+    work: RoomPlan
     dense: int
     events: int
     parts: tuple
 
 
 def make_flight(
-    layout: np.ndarray, contact_solver, shared: np.ndarray, own: list[float], numbers, phase, *, most_nodes: int,
-    phase_work: int, phase_memory: int = 0, inner_work: int = 0, inner_iwork: int = 0,
+    layout: np.ndarray, contact_solver, shared: np.ndarray, own: list[float], numbers, phase, phase_room: RoomPlan, *,
+    most_nodes: int, interval: int = 0,
 ) -> Flight:  # fmt: skip
     """Return a flight.
 
@@ -109,24 +107,24 @@ def make_flight(
         The settings of all schemes with stages, and those of flights up to STRAIGHT.
     numbers
         Function that returns the numbers of the phase, given where they begin.
-    phase
-        Its unit; `most_nodes` of its polynomials, floats of its work and of its memory.
-    inner_work, inner_iwork
-        Floats and integers of `solve_interval` for implicit phases.
+    phase, phase_room
+        Its unit and its workspace; `most_nodes` of its polynomials.
+    interval
+        Floats of `solve_interval` for implicit phases.
     """
     nc, ne = int(layout[NC]), int(layout[NE])
-    inner = inner_work + room_work(layout, contact_solver)
-    sizes = frame_sizes(layout, most_nodes, phase_memory, prove_work(layout), phase_work, inner)
-    where = places(layout, sizes, phase_memory)
-    promise_at = FLIGHT_SETTINGS + len(where)
-    at = promise_at + promise_size(layout)
+    memory, work = frame_plan(
+        layout, most_nodes, phase_room, proof=prove_work(layout), interval=interval,
+        lasting=room_work(layout, contact_solver), i_interval=interval_iwork(layout, int(shared[LARGEST])),
+        i_lasting=room_iwork(layout, contact_solver),
+    )  # fmt: skip
+    at = FLIGHT_SETTINGS + promise_size(layout)
     shared[REACH_AT] = at - int(layout[NQ])  # at the end of the promise
     unfilled = np.ones(promise_size(layout))  # a run fills in its span and scales (promise.py)
     return Flight(
-        settings=np.concatenate([shared, own, [at, FLIGHT_SETTINGS, promise_at], where, unfilled, numbers(at)]),
-        memory=sizes[frames.MEMORY],
-        work=sum(sizes),
-        iwork=frames.I_VECTORS * nc + FOUND + inner_iwork + room_iwork(layout, contact_solver),
+        settings=np.concatenate([shared, own, [at, FLIGHT_SETTINGS], unfilled, numbers(at)]),
+        memory=memory,
+        work=work,
         dense=dense_size(layout, most_nodes),
         events=EVENTS * nc + ne + 1,
         parts=(phase, depart, find, arrive),
@@ -134,32 +132,30 @@ def make_flight(
 
 
 @unit(step_type(0))
-def flight(model, plain, settings, t, h, state, state_new, record, room):
+def flight(model, plain, settings, t, h, state, state_new, record, frame_room):
     """Make a flight with the branches of all functions held."""
-    status = fly(model, plain, settings, t, h, state, state_new, record, room)
+    status = fly(model, plain, settings, t, h, state, state_new, record, frame_room)
     free_modes(model)
     return status
 
 
 @unit(step_type(0).signature)
-def fly(model, plain, settings, t, h, state, state_new, record, room):
-    flat = FLAT(room)
-    work, iwork = flat.floats, flat.integers
-    # ---- model / settings / in / out / work
+def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
+    """Depart, move smoothly up to the first event, find it, arrive there.
+
+    in      state
+    out     state_new, record with its dense block, events, what was found inside; error > 1 where nothing is accepted
+    kept    what MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
+    """
     layout, staged = model.layout, plain.staged
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    header, frame = record.header, work
-    marks, memory = part(settings, frame, frames.MARKS), part(settings, frame, frames.MEMORY)
-    q_0, v_0, q, v = (
-        part(settings, frame, frames.Q_START),
-        part(settings, frame, frames.V_START),
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-    )
-    u_first = part(settings, frame, frames.U_FIRST)
-    index = ivec(iwork, 0, nc)
-    for i in range(memory.shape[0]):
-        memory[i] = state.memory[i]
+    header, frame = record.header, FRAME(frame_room)
+    marks, memory, remembered = frame.marks, frame.memory, frame.memory_numbers
+    q_0, v_0, q, v = frame.q_start, frame.v_start, frame.q_end, frame.v_end
+    u_first = frame.u_first
+    index = frame.index
+    for i in range(remembered.shape[0]):
+        remembered[i] = state.memory[i]
     header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, 0.0
     header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
     header.dense_used, header.reacted = 0.0, 1.0 if nj > 0 else 0.0
@@ -169,102 +165,98 @@ def fly(model, plain, settings, t, h, state, state_new, record, room):
         v_0[i], v[i], state_new.v[i] = state.v[i], state.v[i], state.v[i]
     for i in range(nr):
         record.impulse[i], u_first[i] = 0.0, 0.0
-    kept = remembered(settings, frame, frames.INDEX)
+    kept = frame.memory.index
     for k in range(nc):
         index[k] = whole(kept[k])
         record.dissipation[k] = 0.0
-        iwork[frames.I_RESTING * nc + k] = iwork[frames.I_STOPPED * nc + k] = iwork[frames.I_CANDIDATE * nc + k] = 0
+        frame.resting[k] = frame.stopped[k] = frame.candidate[k] = 0
     if settings[MISSES] > 0.0:  # steps that are given stay as they are
         h = smaller(h, span_of(settings) / resolution(layout))
     if settings[MISSES] > 0.0 and (layout[FLAGS] & WAVES) != 0:
-        scan = part(settings, frame, frames.SCAN)
+        scan = frame.scan
         model.surface(t, q_0, v_0, model.par, scan)
         h = smaller(h, RADIANS / larger(scan[3 * layout[NS]], 1e-300))
-    memory[frames.LONGEST] = larger(h, memory[frames.LONGEST])
-    marks[frames.WINDOW] = 0.0
+    memory.numbers.longest = larger(h, memory.numbers.longest)
+    marks.window = 0.0
     if settings[WINDOW_FACTOR] > 0.0:
-        window = settings[WINDOW_FACTOR] * memory[frames.LONGEST] ** settings[WINDOW_POWER]
-        marks[frames.WINDOW] = larger(window, 8e-16 * (abs(t) + h))
-    marks[frames.FORESEEN], marks[frames.LATE], marks[frames.ALLOWED] = -1.0, 0.0, h
-    marks[frames.SHARPER] = sharper(settings, t, h, memory)
+        window = settings[WINDOW_FACTOR] * memory.numbers.longest ** settings[WINDOW_POWER]
+        marks.window = larger(window, 8e-16 * (abs(t) + h))
+    marks.foreseen, marks.late, marks.allowed = -1.0, 0.0, h
+    marks.sharper = sharper(settings, t, h, memory)
 
     # ---- smooth motion up to the first event
-    if memory[frames.VALID] == 0.0:
+    if memory.numbers.valid == 0.0:
         for k in range(layout[NS]):
-            remembered(settings, frame, frames.MODES)[k] = FREE
-    hold_modes(model, settings, t, h, q_0, remembered(settings, frame, frames.MODES))
-    status = plain.depart(model, staged, settings, 0, t, h, frame, iwork, record)
+            frame.memory.modes[k] = FREE
+    hold_modes(model, settings, t, h, q_0, frame.memory.modes)
+    status = plain.depart(model, staged, settings, 0, t, h, frame_room, record)
     if status != 0:
         return status
     longest = h
-    h = smaller(h, marks[frames.LIMIT])
+    h = smaller(h, marks.limit)
     size = h
-    if marks[frames.STILL] == 1.0:
+    if marks.still == 1.0:
         size = stand(model, settings, t, h, frame)
         header.degree, header.next_h = 1.0, longest  # no phase is asked for a proposal
     else:
-        status = plain.phase(model, staged, settings, TRY, t, h, frame, iwork, record)
+        status = plain.phase(model, staged, settings, TRY, t, h, frame_room, record)
         if status == JAMMED or status == CONTRADICT or status == STALLED:
             header.error = REFUSED
             return 0
         if status != 0:
             return status
-        h = size = smaller(h, marks[frames.LIMIT])  # a phase may foresee an event
+        h = size = smaller(h, marks.limit)  # a phase may foresee an event
         if not header.error <= 1.0:
             header.error = smaller(header.error, REFUSED)
             if not header.error > 1.0:
                 header.error = REFUSED  # not a number
             return 0
-        status = plain.phase(model, staged, settings, FILL, t, h, frame, iwork, record)
+        status = plain.phase(model, staged, settings, FILL, t, h, frame_room, record)
         if status != 0:
             header.error = REFUSED
             return 0
-        plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
-        if marks[frames.UNRESOLVED] == 1.0:
+        plain.find(model, staged, settings, 0, t, h, frame_room, record)
+        if marks.unresolved == 1.0:
             header.error, header.next_h = REFUSED, LOOK_CLOSER * h
             return 0
-        if marks[frames.PLACE] > 1.0 + 1e-6:
+        if marks.place > 1.0 + 1e-6:
             # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
-            h *= marks[frames.PLACE]
-            status = plain.phase(model, staged, settings, AGAIN, t, h, frame, iwork, record)
+            h *= marks.place
+            status = plain.phase(model, staged, settings, AGAIN, t, h, frame_room, record)
             if status == 0:
-                status = plain.phase(model, staged, settings, FILL, t, h, frame, iwork, record)
+                status = plain.phase(model, staged, settings, FILL, t, h, frame_room, record)
             if status != 0:
                 header.error = REFUSED
                 return 0
             size = h
-            plain.find(model, staged, settings, 0, t, h, frame, iwork, record)
-        if marks[frames.PLACE] != 1.0 or (marks[frames.EVENT_KIND] == STRIKES and marks[frames.WINDOW] > 0.0):
-            size = h * marks[frames.PLACE]
-            status = snap(model, plain, settings, t, h, size, frame, iwork, record)
+            plain.find(model, staged, settings, 0, t, h, frame_room, record)
+        if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
+            size = h * marks.place
+            status = snap(model, plain, settings, t, h, size, frame_room, record)
             if status == STALLED:
                 header.error = REFUSED  # a slip that stops in space: come nearer first
                 return 0
             if status != 0:
                 return status
-            size = marks[frames.LENGTH]
+            size = marks.length
         status = inspect(model, settings, t, size, frame, record)
         if status != 0:
             if size <= CURABLE * (abs(t) + span_of(settings)):
                 return status
             header.error, header.next_h = REFUSED, LOOK_CLOSER * size
             return 0
-    marks[frames.LENGTH] = size
+    marks.length = size
     header.h_used = size
-    if marks[frames.WINDOW] > 0.0:  # the window of an impact does not reach beyond the step
-        marks[frames.WINDOW] = larger(smaller(marks[frames.WINDOW], longest - size), 8e-16 * (abs(t) + h))
+    if marks.window > 0.0:  # the window of an impact does not reach beyond the step
+        marks.window = larger(smaller(marks.window, longest - size), 8e-16 * (abs(t) + h))
 
     # ---- what happens there
-    memory[frames.CHANGED] = 1.0 if marks[frames.EVENT_KIND] != NOTHING else 0.0
-    status = plain.arrive(model, staged, settings, 0, t, longest, frame, iwork, record)
+    memory.numbers.changed = 1.0 if marks.event_kind != NOTHING else 0.0
+    status = plain.arrive(model, staged, settings, 0, t, longest, frame_room, record)
     if status != 0:
         return status
-    memory[frames.FLIGHTS] += 1.0
-    most_speed, pushed, most_pushed = (
-        remembered(settings, frame, frames.MOST_SPEED),
-        remembered(settings, frame, frames.PUSHED),
-        remembered(settings, frame, frames.MOST_PUSHED),
-    )
+    memory.numbers.flights += 1.0
+    most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
     for i in range(nv):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))
     for i in range(nr):
@@ -274,8 +266,8 @@ def fly(model, plain, settings, t, h, state, state_new, record, room):
         state_new.q[i] = q[i]
     for i in range(nv):
         state_new.v[i] = v[i]
-    for i in range(memory.shape[0]):
-        state_new.memory[i] = memory[i]
+    for i in range(remembered.shape[0]):
+        state_new.memory[i] = remembered[i]
     return 0
 
 
@@ -289,14 +281,14 @@ def resolution(layout):
     return 1.0 if (layout[FLAGS] & TRUSTED) != 0 else TAME_FLIGHTS
 
 
-@unit(F(A, F, F, A))
+@unit(F(A, F, F, MEMORY.kind))
 def sharper(settings, t, h, memory):
     """Return the share of the tolerance that one of very many flights may have, 1 unless they are more than MANY.
 
     Errors of the energy add up over a run, and those of the phase with them: in conservative motion they grow with the
     square of the number of flights.
     """
-    at, known = whole(settings[PROMISE_AT]), memory[frames.FLIGHTS]
+    at, known = whole(settings[PROMISE_AT]), memory.numbers.flights
     expected = settings[at + SPAN] / h
     if known >= FIRST_FLIGHTS:
         expected = known * settings[at + SPAN] / larger(t - settings[at + BEGIN], 1e-300)
@@ -307,32 +299,19 @@ def sharper(settings, t, h, memory):
     return smaller(1.0, larger(share, SHARPEST / settings[frames.RTOL]))
 
 
-@unit(F(MODEL, A, F, F, A))
+@unit(F(MODEL, A, F, F, FRAME.kind))
 def stand(model, settings, t, h, frame):
     """Write the nodes of a flight that ends where it begins; return its duration, a rounding of the time."""
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    marks, nodes, R = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.NODE_FORCES),
-    )
-    q_0, v_0, r_0 = (
-        part(settings, frame, frames.Q_START),
-        part(settings, frame, frames.V_START),
-        remembered(settings, frame, frames.R_BEGIN),
-    )
-    sum_r, sum_p, r_last, a_0 = (
-        part(settings, frame, frames.SUM_R),
-        part(settings, frame, frames.SUM_POWERS),
-        part(settings, frame, frames.R_LAST),
-        remembered(settings, frame, frames.A_BEGIN),
-    )
+    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
+    q_0, v_0, r_0 = frame.q_start, frame.v_start, frame.memory.r_begin
+    sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.a_begin
     width, at = POWERS + nc, whole(settings[whole(settings[frames.PHASE_AT])])
-    marks[frames.TABLE_AT] = at
+    marks.table_at = at
     n = whole(settings[at + STAGES])
-    ending = marks[frames.ENDING] >= 0.0
-    marks[frames.NODES], marks[frames.END_KNOWN], marks[frames.STOPPING] = n, 0.0, 1.0 if ending else 0.0
+    ending = marks.ending >= 0.0
+    marks.nodes, marks.end_known, marks.stopping = n, 0.0, 1.0 if ending else 0.0
     Q, V, Q_dot, a = (
         vec(nodes, 0, n * nq),
         vec(nodes, n * nq, n * nv),
@@ -350,44 +329,38 @@ def stand(model, settings, t, h, frame):
         sum_r[i], r_last[i] = 0.0, r_0[i]
     for i in range(width):
         sum_p[i] = 0.0
-    crossing = marks[frames.CROSSING] >= 0.0
+    crossing = marks.crossing >= 0.0
     if crossing:
-        marks[frames.EVENT_KIND], marks[frames.WHICH] = CROSSES, marks[frames.CROSSING]
+        marks.event_kind, marks.which = CROSSES, marks.crossing
     elif ending:
-        marks[frames.EVENT_KIND], marks[frames.WHICH] = STOPPED, marks[frames.ENDING]
+        marks.event_kind, marks.which = STOPPED, marks.ending
     else:
-        marks[frames.EVENT_KIND], marks[frames.WHICH] = STRIKES, marks[frames.PENDING]
+        marks.event_kind, marks.which = STRIKES, marks.pending
     return smaller(h, larger(4e-16 * abs(t), 1e-15 * h))
 
 
-@unit(I(MODEL, PLAIN, A, F, F, F, A, J, RECORD))
-def snap(model, plain, settings, t, h, size, frame, iwork, record):
+@unit(I(MODEL, PLAIN, A, F, F, F, ROOM, RECORD))
+def snap(model, plain, settings, t, h, size, frame_room, record):
     """Make the flight of length h once more up to its event, an impact so that its gap closes there; write its LENGTH.
 
     The end of a step is more accurate than the polynomial that located the event. With a window the flight ends half
     a window before the impact.
     """
-    layout, staged = model.layout, plain.staged
-    marks, inner = part(settings, frame, frames.MARKS), part(settings, frame, frames.INNER)
-    q, v, g, w = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.GAPS),
-        part(settings, frame, frames.U_MINUS),
-    )
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.EVENT_KIND] == STRIKES
-    window, which = marks[frames.WINDOW], whole(marks[frames.WHICH])
+    layout, staged, frame = model.layout, plain.staged, FRAME(frame_room)
+    marks = frame.marks
+    q, v, g, w = frame.q_end, frame.v_end, frame.gaps, frame.u_minus
+    room = frame.parts.lasting
+    W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks.event_kind == STRIKES
+    window, which = marks.window, whole(marks.which)
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, PRECISE * size)
-    near = TAYLOR * settings[frames.RTOL] * marks[frames.SHARPER] * size * size
+    near = TAYLOR * settings[frames.RTOL] * marks.sharper * size * size
     made = strikes and window == 0.0 and (size - h) * (size - h) <= near
     if made:
         size = h  # the flight that is there ends so near to the impact that its end can be moved
     for attempt in range(CORRECTIONS):
         if not made:
-            status = plain.phase(model, staged, settings, AGAIN, t, size, frame, iwork, record)
+            status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
             if status != 0:
                 return status
         if not strikes or attempt == CORRECTIONS - 1:
@@ -404,46 +377,35 @@ def snap(model, plain, settings, t, h, size, frame, iwork, record):
         if late * late <= near and window == 0.0:
             # the forces do not change in so short a time: the end is moved without making the flight again
             if not made:
-                status = plain.phase(model, staged, settings, FILL, t, size, frame, iwork, record)
+                status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
                 if status != 0:
                     return status
             move_end(model, settings, late, frame)
             stretch(model, settings, 1.0 + late / size, frame)
-            marks[frames.LENGTH], marks[frames.LATE] = size + late, late
+            marks.length, marks.late = size + late, late
             return 0
         size += late
         made = False
     if strikes and window > 0.0:
         size = larger(size - 0.5 * window, 1e-3 * size)
-        status = plain.phase(model, staged, settings, AGAIN, t, size, frame, iwork, record)
+        status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
         if status != 0:
             return status
-    marks[frames.LENGTH] = size
-    return plain.phase(model, staged, settings, FILL, t, size, frame, iwork, record)
+    marks.length = size
+    return plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
 
 
-@unit(I(MODEL, A, F, A))
+@unit(I(MODEL, A, F, FRAME.kind))
 def move_end(model, settings, time, frame):
     """Move the end of a flight by a very short time, with its velocity and acceleration, impulses and work included."""
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
-    r, powers, sum_r, sum_powers = (
-        part(settings, frame, frames.R_LAST),
-        part(settings, frame, frames.POWERS_LAST),
-        part(settings, frame, frames.SUM_R),
-        part(settings, frame, frames.SUM_POWERS),
-    )
+    r, powers, sum_r, sum_powers = frame.r_last, frame.powers_last, frame.sum_r, frame.sum_powers
     for i in range(layout[NR]):
         sum_r[i] += time * r[i]
     for i in range(POWERS + layout[NC]):
         sum_powers[i] += time * powers[i]
-    q, v, q_dot, mean, a = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.MOVED),
-        part(settings, frame, frames.A_LAST),
-    )
+    q, v, q_dot, mean, a = frame.q_end, frame.v_end, frame.q_shifted, frame.moved, frame.a_last
     for i in range(nv):
         mean[i] = v[i] + 0.5 * time * a[i]
         v[i] += time * a[i]
@@ -453,17 +415,13 @@ def move_end(model, settings, time, frame):
     return 0
 
 
-@unit(I(MODEL, A, F, A))
+@unit(I(MODEL, A, F, FRAME.kind))
 def stretch(model, settings, ratio, frame):
     """Write the nodes of the same polynomials for a flight that is longer by a ratio."""
-    layout, marks = model.layout, part(settings, frame, frames.MARKS)
-    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(marks[frames.NODES])
-    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
-    work, nodes, R = (
-        part(settings, frame, frames.STRETCH),
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.NODE_FORCES),
-    )
+    layout, marks = model.layout, frame.marks
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(marks.nodes)
+    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
+    work, nodes, R = frame.stretch, frame.node_states, frame.node_forces
     column, at = vec(work, n * n, n), 0
     node_factors(c, column)
     for k in range(n):

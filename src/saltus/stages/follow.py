@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
 from saltus.events.index_set import OPEN
 from saltus.events.zeno import CLOSED as ENDED
 from saltus.events.zeno import COUNT, DURATION, MEAN, accumulate
@@ -14,12 +14,11 @@ from saltus.profile import factor, multiply, quadratic, solve, solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.record import ACCUMULATION, EVENT_COLUMNS, EVENT_COUNT
 from saltus.reporting import new_event
-from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
 from saltus.stages.dense import HEADER
 from saltus.stages.frame import (
     ATOL,
-    FOUND,
+    FRAME,
     FROM_PROMISE,
     PLACE_SCALE,
     PUSH_SCALE,
@@ -27,13 +26,11 @@ from saltus.stages.frame import (
     SPEED_SCALE,
     VELOCITY_SCALE,
     ZENO,
-    part,
     promised,
-    remembered,
     span_of,
 )
 from saltus.stages.hold import accelerate, row_size
-from saltus.stages.interval import HOLD_AT, LARGEST, closed_gap
+from saltus.stages.interval import closed_gap
 from saltus.stages.piece import put_piece
 
 VISIBLE = 20.0  # bounces lower than ten times the gap that counts as closed
@@ -44,7 +41,7 @@ NEAR = 100.0  # over the square of the speed: weight times gap of contacts in fl
 NOISE = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
 
 
-@unit(F(MODEL, A, I, F, A, A))
+@unit(F(MODEL, A, I, F, FRAME.kind, A))
 def slow_bounce(model, settings, contact, pressed, frame, room):
     """Return the speed below which the bounces of a contact are slow: the setting, or what the promise allows.
 
@@ -62,7 +59,7 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
         vec(room, at, nv),
         promised(layout, settings, VELOCITY_SCALE),
         promised(layout, settings, PLACE_SCALE),
-        remembered(settings, frame, frames.MOST_SPEED),
+        frame.memory.most_speed,
     )
     solve_row(layout, lu, W, row, X, column)
     for i in range(nv):
@@ -78,35 +75,24 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
         far = larger(far, abs(column[i]) / place[i])
     allowed, span = LEFT_OUT * settings[ATOL] * pressed, span_of(settings)
     square = smaller(span * (1.0 - e) / fast, 2.0 / far)
-    push = promised(layout, settings, PUSH_SCALE)[row] + remembered(settings, frame, frames.MOST_PUSHED)[row]
+    push = promised(layout, settings, PUSH_SCALE)[row] + frame.memory.most_pushed[row]
     square = smaller(square, push * inverse * span * (1.0 - e) * (1.0 - e) / (3.0 - e))
     return sqrt(allowed * square)
 
 
-@unit(I(MODEL, A, F, A, J, A))
-def bouncing(model, settings, t, frame, iwork, fastest):
+@unit(I(MODEL, A, F, FRAME.kind, A))
+def bouncing(model, settings, t, frame, fastest):
     """Mark the contacts whose bounces are slow and low; return how many, 0 while one still bounces high.
 
     fastest: two numbers, the largest speed of their bounces, and the one of bounces that are so low that they could
     hardly be told from lasting contact. BOUNCES of the frame: by how much velocities jump.
     """
     layout = model.layout
-    nv, nc, nr, inner = layout[NV], layout[NC], layout[NR], part(settings, frame, frames.INNER)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    q, v, g, u_plus, jumps = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.GAPS),
-        part(settings, frame, frames.U_PLUS),
-        part(settings, frame, frames.BOUNCES),
-    )
-    index, closed, member = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_CLOSED * nc, nc),
-        ivec(iwork, frames.I_MEMBER * nc, nc),
-    )
-    a_0, members = remembered(settings, frame, frames.A_BEGIN), 0
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    room = frame.parts.lasting
+    q, v, g, u_plus, jumps = frame.q_end, frame.v_end, frame.gaps, frame.u_plus, frame.bounces
+    index, closed, member = frame.index, frame.closed, frame.member
+    a_0, members = frame.memory.a_begin, 0
     W, at = vec(room, 1 + layout[SIZE], layout[NW]), 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
     column, w, zeta = vec(room, at - nv, nv), vec(room, at, nr), vec(room, at + nr, nr)
     frozen(model, t, q, v, room)
@@ -148,18 +134,15 @@ def bouncing(model, settings, t, frame, iwork, fastest):
     return members
 
 
-@unit(I(MODEL, A, F, A, J))
-def negligible(model, settings, duration, frame, iwork):
+@unit(I(MODEL, A, F, FRAME.kind))
+def negligible(model, settings, duration, frame):
     """Return whether what the end of an accumulation leaves out of it is a small share of the promise."""
     if settings[ZENO] != FROM_PROMISE:
         return 1
     layout = model.layout
-    jumps, P = part(settings, frame, frames.BOUNCES), part(settings, frame, frames.P_ZENO)
+    jumps, P = frame.bounces, frame.p_zeno
     velocity, push = promised(layout, settings, VELOCITY_SCALE), promised(layout, settings, PUSH_SCALE)
-    most_speed, most_pushed = (
-        remembered(settings, frame, frames.MOST_SPEED),
-        remembered(settings, frame, frames.MOST_PUSHED),
-    )
+    most_speed, most_pushed = frame.memory.most_speed, frame.memory.most_pushed
     allowed, share = LEFT_OUT * settings[ATOL], 0.5 * duration / span_of(settings)
     for i in range(layout[NV]):
         if share * jumps[i] > allowed * (velocity[i] + most_speed[i]):
@@ -170,80 +153,54 @@ def negligible(model, settings, duration, frame, iwork):
     return 1
 
 
-@unit(I(MODEL, STAGED, A, F, A, J, RECORD))
-def end_at_once(model, staged, settings, t, frame, iwork, record):
+@unit(I(MODEL, STAGED, A, F, FRAME.kind, RECORD))
+def end_at_once(model, staged, settings, t, frame, record):
     """Let bounces that nobody could tell from lasting contact be over, where there is no following them.
 
     They are lower than gaps are known: left alone they would be kept up by rounding without end.
     """
-    nc, near = model.layout[NC], VISIBLE * closed_gap(settings, part(settings, frame, frames.Q_END))
-    resting, g = ivec(iwork, frames.I_RESTING * nc, nc), part(settings, frame, frames.GAPS)
+    nc, near = model.layout[NC], VISIBLE * closed_gap(settings, frame.q_end)
+    resting, g = frame.resting, frame.gaps
     for k in range(nc):
-        if iwork[frames.I_MEMBER * nc + k] == 1 and (iwork[frames.I_CLOSED * nc + k] == 1 or g[k] <= near):
+        if frame.member[k] == 1 and (frame.closed[k] == 1 or g[k] <= near):
             resting[k] = 1
-    return arrange(model, staged, settings, t, 1, 1, frame, iwork, record)
+    return arrange(model, staged, settings, t, 1, 1, frame, record)
 
 
-@unit(I(MODEL, STAGED, A, F, F, A, J, RECORD))
-def follow(model, staged, settings, t, h, frame, iwork, record):
+@unit(I(MODEL, STAGED, A, F, F, FRAME.kind, RECORD))
+def follow(model, staged, settings, t, h, frame, record):
     """Follow an accumulation that begins at the end of the flight, if there is one; nothing changes if it fails."""
     layout, par, header = model.layout, model.par, record.header
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    marks, nodes, R = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.NODE_FORCES),
-    )
-    n = whole(marks[frames.NODES])
+    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
+    n = whole(marks.nodes)
     Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
-    q, v, g, shifted, v_try = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.GAPS),
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.V_TRY),
-    )
-    a_try, slope, moved, f = (
-        part(settings, frame, frames.A_TRY),
-        part(settings, frame, frames.SLOPE),
-        part(settings, frame, frames.MOVED),
-        part(settings, frame, frames.FORCE),
-    )
-    P, summary, info, u_plus = (
-        part(settings, frame, frames.P_ZENO),
-        part(settings, frame, frames.SUMMARY),
-        part(settings, frame, frames.INFO),
-        part(settings, frame, frames.U_PLUS),
-    )
-    u_first, M, inner = (
-        part(settings, frame, frames.U_FIRST),
-        part(settings, frame, frames.MASS),
-        part(settings, frame, frames.INNER),
-    )
-    a_0, r_0 = remembered(settings, frame, frames.A_BEGIN), remembered(settings, frame, frames.R_BEGIN)
+    q, v, g, shifted, v_try = frame.q_end, frame.v_end, frame.gaps, frame.q_shifted, frame.v_try
+    a_try, slope, moved, f = frame.a_try, frame.slope, frame.moved, frame.force
+    P, summary, info, u_plus = frame.p_zeno, frame.summary, frame.info, frame.u_plus
+    u_first, M = frame.u_first, frame.mass
+    a_0, r_0 = frame.memory.a_begin, frame.memory.r_begin
     index, before, resting, stopped, candidate, member = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_BEFORE * nc, nc),
-        ivec(iwork, frames.I_RESTING * nc, nc),
-        ivec(iwork, frames.I_STOPPED * nc, nc),
-        ivec(iwork, frames.I_CANDIDATE * nc, nc),
-        ivec(iwork, frames.I_MEMBER * nc, nc),
+        frame.index,
+        frame.before,
+        frame.resting,
+        frame.stopped,
+        frame.candidate,
+        frame.member,
     )
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    W, size = vec(room, 1 + layout[SIZE], layout[NW]), marks[frames.LENGTH]
+    iroom = frame.parts.ilasting
+    room = frame.parts.lasting
+    W, size = vec(room, 1 + layout[SIZE], layout[NW]), marks.length
     begin = t + size
-    fastest = vec(part(settings, frame, frames.WEIGHTS), 0, 2)
-    members = bouncing(model, settings, begin, frame, iwork, fastest)
+    fastest = vec(frame.weights, 0, 2)
+    members = bouncing(model, settings, begin, frame, fastest)
     if members == 0:
         return 0
     visible = fastest[0] > fastest[1]
     for i in range(nv):
         slope[i] = 0.0
-    status, u_now = 0, part(settings, frame, frames.U_MINUS)
-    rate, jerk = part(settings, frame, frames.R_LAST), part(settings, frame, frames.IMPULSE)
+    status, u_now = 0, frame.u_minus
+    rate, jerk = frame.r_last, frame.impulse
     at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
     w, zeta = vec(room, at, nr), vec(room, at + nr, nr)
     frozen(model, begin, q, v, room)
@@ -259,11 +216,11 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             v_try[i] = v[i]
         status = accumulate(
             model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], end_speed, h - size,
-            v_try, moved, P, summary, info, part(settings, frame, frames.MICRO), room, iroom, record,
+            v_try, moved, P, summary, info, frame.micro, room, iroom, record,
         )  # fmt: skip
         if status != ENDED and not visible:
-            return end_at_once(model, staged, settings, begin, frame, iwork, record)
-        if status != ENDED or (visible and negligible(model, settings, summary[DURATION], frame, iwork) == 0):
+            return end_at_once(model, staged, settings, begin, frame, record)
+        if status != ENDED or (visible and negligible(model, settings, summary[DURATION], frame) == 0):
             return 0
         model.rate(q, moved, par, shifted)
         for i in range(nq):
@@ -272,8 +229,8 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
         if attempt == 0:
             # the acceleration at the end makes that of the second attempt linear in time
             status = accelerate(
-                model, begin + summary[DURATION], shifted, v_try, index, remembered(settings, frame, frames.DIRECTION),
-                0, a_try, part(settings, frame, frames.CORRECTED), u_first, part(settings, frame, frames.SPARE), room,
+                model, begin + summary[DURATION], shifted, v_try, index, frame.memory.direction,
+                0, a_try, frame.corrected, u_first, frame.spare, room,
                 iroom, record,
             )  # fmt: skip
             if status != 0:
@@ -294,16 +251,16 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
             frozen(model, begin + summary[MEAN], shifted, a_try, room)
 
     # an open contact that would close meanwhile must not be passed
-    ahead, slack = part(settings, frame, frames.SCAN), closed_gap(settings, shifted)
+    ahead, slack = frame.scan, closed_gap(settings, shifted)
     model.gap(begin + summary[DURATION], shifted, par, ahead)
     for k in range(nc):
         if member[k] == 0 and index[k] == OPEN and ahead[k] < -slack:
             return 0
     frozen(model, begin, q, v, room)
     if visible:
-        if turned(model, settings, begin + summary[DURATION], frame, iwork) > FROZEN:
+        if turned(model, settings, begin + summary[DURATION], frame) > FROZEN:
             return 0
-        status = bent(model, settings, begin, frame, iwork, record)
+        status = bent(model, settings, begin, frame, record)
         if status < 0:
             return -status
         if status == 1:
@@ -336,12 +293,12 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
         for i in range(nq):
             Q_dot[j * nq + i] = (shifted[i] - q[i]) / duration
     size += duration
-    header.h_used, marks[frames.LENGTH] = size, size
+    header.h_used, marks.length = size, size
     record.dense[HEADER + nr + 1] = (begin - t) / size
     used = put_piece(
-        model, (begin - t) / size, 1.0, q, v, n, a, R, Q_dot, whole(marks[frames.USED]), record.dense
+        model, (begin - t) / size, 1.0, q, v, n, a, R, Q_dot, whole(marks.used), record.dense
     )  # fmt: skip
-    marks[frames.USED], marks[frames.PIECES_USED] = used, 2.0
+    marks.used, marks.pieces_used = used, 2.0
     for k in range(nc):
         row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
         before[k] = index[k]
@@ -361,7 +318,7 @@ def follow(model, staged, settings, t, h, frame, iwork, record):
     model.gap(t + size, q, par, g)
     for k in range(nc):
         candidate[k], stopped[k] = 0, 0
-    return arrange(model, staged, settings, t + size, 0, 1, frame, iwork, record)
+    return arrange(model, staged, settings, t + size, 0, 1, frame, record)
 
 
 @unit(I(MODEL, F, A, A, A))
@@ -379,26 +336,21 @@ def frozen(model, t, q, v, work):
     return status
 
 
-@unit(F(MODEL, A, F, A, J))
-def turned(model, settings, t, frame, iwork):
+@unit(F(MODEL, A, F, FRAME.kind))
+def turned(model, settings, t, frame):
     """Return what it means for the velocity, over the tolerance, that the rows were frozen while they turned."""
-    layout, inner = model.layout, part(settings, frame, frames.INNER)
+    layout = model.layout
     nv, nc, nw = layout[NV], layout[NC], layout[NW]
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    lu, W, column = vec(room, 1, layout[SIZE]), vec(room, 1 + layout[SIZE], nw), part(settings, frame, frames.V_NEW)
-    W_end, w_end = vec(part(settings, frame, frames.SCAN), 0, nw), part(settings, frame, frames.CORRECTED)
-    P, push, v = (
-        part(settings, frame, frames.P_ZENO),
-        part(settings, frame, frames.FORCE),
-        part(settings, frame, frames.V_END),
-    )
-    model.kinematics(t, part(settings, frame, frames.Q_SHIFTED), model.par, W_end, w_end)
+    room = frame.parts.lasting
+    lu, W, column = vec(room, 1, layout[SIZE]), vec(room, 1 + layout[SIZE], nw), frame.v_new
+    W_end, w_end = vec(frame.scan, 0, nw), frame.corrected
+    P, push, v = frame.p_zeno, frame.force, frame.v_end
+    model.kinematics(t, frame.q_shifted, model.par, W_end, w_end)
     for i in range(nv):
         push[i] = 0.0
     columns = layout[W_COL]
     for c in range(nc):
-        if iwork[frames.I_MEMBER * nc + c] == 0:
+        if frame.member[c] == 0:
             continue
         for row in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
             for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
@@ -412,34 +364,20 @@ def turned(model, settings, t, frame, iwork):
     return worst
 
 
-@unit(I(MODEL, A, F, A, J, RECORD))
-def bent(model, settings, begin, frame, iwork, record):
+@unit(I(MODEL, A, F, FRAME.kind, RECORD))
+def bent(model, settings, begin, frame, record):
     """Return 1 if accelerations that were linear over the bounces are not so in their middle, or a negative status.
 
     A drive may be faster than the bounces, and at their two ends one does not see it. Accelerations that are the same
     at both ends, by forces that do not know the motion, are constant.
     """
     layout = model.layout
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    index, iroom = ivec(iwork, 0, nc), ivec(iwork, at, iwork.shape[0] - at)
-    inner, at = part(settings, frame, frames.INNER), whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    a_0, slope, a_middle, v_middle, half = (
-        remembered(settings, frame, frames.A_BEGIN),
-        part(settings, frame, frames.SLOPE),
-        part(settings, frame, frames.A_TRY),
-        part(settings, frame, frames.V_MIDDLE),
-        part(settings, frame, frames.FORCE),
-    )
-    v, v_end, moved, q, q_middle = (
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.V_TRY),
-        part(settings, frame, frames.MOVED),
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.Q_MIDDLE),
-    )
-    duration, known = part(settings, frame, frames.SUMMARY)[DURATION], (layout[FLAGS] & F_FREE) != 0
+    nq, nv = layout[NQ], layout[NV]
+    index, iroom = frame.index, frame.parts.ilasting
+    room = frame.parts.lasting
+    a_0, slope, a_middle, v_middle, half = frame.memory.a_begin, frame.slope, frame.a_try, frame.v_middle, frame.force
+    v, v_end, moved, q, q_middle = frame.v_end, frame.v_try, frame.moved, frame.q_end, frame.q_middle
+    duration, known = frame.summary[DURATION], (layout[FLAGS] & F_FREE) != 0
     for i in range(nv):
         v_middle[i], half[i] = 0.5 * (v[i] + v_end[i]), 0.5 * moved[i]
         known = known and slope[i] == 0.0
@@ -450,9 +388,9 @@ def bent(model, settings, begin, frame, iwork, record):
         q_middle[i] += q[i]
     model.retract(q_middle, model.par)
     status = accelerate(
-        model, begin + 0.5 * duration, q_middle, v_middle, index, remembered(settings, frame, frames.DIRECTION), 0,
-        a_middle, part(settings, frame, frames.CORRECTED), part(settings, frame, frames.U_FIRST),
-        part(settings, frame, frames.SPARE), room, iroom, record,
+        model, begin + 0.5 * duration, q_middle, v_middle, index, frame.memory.direction, 0,
+        a_middle, frame.corrected, frame.u_first,
+        frame.spare, room, iroom, record,
     )  # fmt: skip
     if status != 0:
         return -status

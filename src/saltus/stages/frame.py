@@ -1,17 +1,16 @@
-"""The frame of a flight: all vectors of one step, in one block of floats whose places are settings.
+"""The frame of a flight: settings, what a state remembers, all vectors of one step.
 
 The parts of a flight (stages/flight.py) share it: every part takes the vectors that it needs by name.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from saltus.compile.seam import smaller, unit, vec, whole
 from saltus.compile.types import A, F, I, J
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
 from saltus.events.scan import scan_work
 from saltus.events.zeno import zeno_work
-from saltus.layout import NC, NE, NJ, NQ, NR, NS, NV, SIZE
+from saltus.layout import NC, NQ, NR, NV, sizes_of
 from saltus.stages.hold import POWERS
 from saltus.stages.interval import SETTINGS
 from saltus.stages.look import inspect_work
@@ -20,13 +19,12 @@ from saltus.stages.look import inspect_work
 # to their accumulation [m/s], or FROM_PROMISE; drift allowed to what is held, over the tolerance; window of an impact =
 # FACTOR * (step size)^POWER [s]; whether closings are forecast; flights of a run up to which each has the same share of
 # the tolerance; way that a slip in space may go straight [m]; what the equations of motion may miss inside of a flight,
-# over the tolerance, 0 where steps follow none (inspect.py); where the phase has its numbers, where the vectors of the
-# frame begin, where the promise stands (promise.py)
+# over the tolerance, 0 where steps follow none (inspect.py); where the phase has its numbers, where the promise stands
+# (promise.py)
 (
-    RTOL, ATOL, ZENO, DRIFT, WINDOW_FACTOR, WINDOW_POWER, ANTICIPATES, MANY, STRAIGHT, MISSES, PHASE_AT, PLACES_AT,
-    PROMISE_AT,
-) = range(SETTINGS, SETTINGS + 13)  # fmt: skip
-FLIGHT_SETTINGS = SETTINGS + 13
+    RTOL, ATOL, ZENO, DRIFT, WINDOW_FACTOR, WINDOW_POWER, ANTICIPATES, MANY, STRAIGHT, MISSES, PHASE_AT, PROMISE_AT,
+) = range(SETTINGS, SETTINGS + 12)  # fmt: skip
+FLIGHT_SETTINGS = SETTINGS + 12
 FROM_PROMISE = -1.0
 
 # ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of
@@ -35,39 +33,52 @@ FROM_PROMISE = -1.0
 BEGIN, SPAN, SCALES = range(3)
 POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
 
-# ---- vectors of the frame
-(
-    KEPT, MARKS, MEMORY, Q_START, V_START, Q_END, V_END, V_NEW, Q_SHIFTED, V_TRY, A_TRY, SLOPE, MOVED, FORCE, A_LAST,
-    R_LAST, POWERS_LAST, SUM_R, SUM_POWERS, GAPS, IMPULSE, U_MINUS, U_PLUS, U_FIRST, CORRECTED, P_ZENO, SPARE, INFO,
-    SUMMARY, WEIGHTS, NODE_STATES, NODE_FORCES, NODE_SLIPS, MASS, SCAN, MICRO, IDLE, STRETCH, BOUNCES, Q_MIDDLE,
-    V_MIDDLE, TIE_TOGETHER, TIE_BEFORE, TIE_AFTER, TIE_IMPULSE, TIE_U, TIE_U_AFTER, INSPECTED, PROOF, PHASE,
-    INNER, FRAME,
-) = range(52)  # fmt: skip
-
-# ---- marks: numbers that the parts hand to each other
-(
-    NODES, TABLE_AT, SAMPLES_AT, EVENT_KIND, WHICH, PLACE, LENGTH, LIMIT, STILL, HOLDING, NEAR, JAMMED_SET, STOPPING,
-    CROSSING, PENDING, END_KNOWN, WINDOW, USED, STRUCK, PIECES_USED, FORESEEN, LATE, ALLOWED, AHEAD, FARTHEST_AHEAD,
-    SHARPER, UNRESOLVED, SWITCHED, ENDING, MARK_COUNT,
-) = range(30)  # fmt: skip
+# ---- numbers that the parts hand to each other
+# nodes, table_at, samples_at: number of nodes of the polynomials, where their table and their samples stand in the
+# settings; event_kind, which, place: what ends the flight, of which contact or event, where in it (1 is its end);
+# length [s]; limit: longest flight that is allowed [s]; still: 1 where it ends as it begins; holding: 1 where contacts
+# or joints are held; ...
+MARKS = Numbers(
+    "nodes table_at samples_at event_kind which place length limit still holding near jammed_set stopping crossing "
+    "pending end_known window used struck pieces_used foreseen late allowed ahead farthest_ahead sharper unresolved "
+    "switched ending"
+)
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/transition.py
 
-# ---- memory of a state: whether it is valid, the longest step so far, whether it ended with an event, how many flights
-# led to it; then vectors
-VALID, LONGEST, CHANGED, FLIGHTS, REMEMBERED = range(5)
-# MOST_SPEED: largest velocities so far; PUSHED, MOST_PUSHED: impulses of all rows so far, and their largest; MODES of
+# ---- what a state remembers. valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
+# with an event; flights: how many led to it. index: what each contact does; direction: see `slip_direction`; begin of
+# the next flight: a, r, u, powers; fired, last_values: of events; let_go: contacts that must not be held at once;
+# most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of
 # the switching functions (modes.py)
-(
-    INDEX, DIRECTION, A_BEGIN, R_BEGIN, U_BEGIN, POWERS_BEGIN, FIRED, LET_GO, LAST_VALUES, MOST_SPEED, PUSHED,
-    MOST_PUSHED, MODES, PHASE_MEMORY,
-) = range(14)  # fmt: skip
+MEMORY = Workspace(
+    "FlightMemory", numbers=Numbers("valid longest changed flights"), index="nc", direction="3 * nc", a_begin="nv",
+    r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
+    pushed="nr", most_pushed="nr", modes="ns",
+)  # fmt: skip
 
-# ---- integers: nc of each, then what the scanners found, then those of the inner parts
-(
-    I_INDEX, I_BEFORE, I_CLOSED, I_RESTING, I_STOPPED, I_HELD, I_CANDIDATE, I_MEMBER, I_AHEAD, I_TIED, I_TRIAL,
-    I_VECTORS,
-) = range(12)  # fmt: skip
-FOUND = 4
+# ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
+# interval: memory of `solve_interval` for implicit phases; lasting: of closed contacts
+FRAME = Workspace(
+    "Frame",
+    any_of(memory=MEMORY, memory_numbers="memory"),
+    any_of(
+        inner="interval + lasting", iinner=integers("i_interval + i_lasting"),
+        parts=Workspace(
+            "Inner", interval="interval", lasting="lasting", i_interval=integers("i_interval"),
+            ilasting=integers("i_lasting"),
+        ),
+    ),
+    kept="2", marks=MARKS, q_start="nq", v_start="nv", q_end="nq", v_end="nv", v_new="nv", q_shifted="nq", v_try="nv",
+    a_try="nv", slope="nv", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
+    sum_powers="width", gaps="nc + nj", impulse="nr", u_minus="nr", u_plus="nr", u_first="nr", corrected="nr",
+    p_zeno="nr", spare="width", info="3", summary="3", weights="nodes", node_states="nodes * (2 * nq + 2 * nv)",
+    node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro="micro", idle="nv + nc + ne",
+    stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", tie_before="nv",
+    tie_after="nv", tie_impulse="nr", tie_u="nr", tie_u_after="nr", inspected="inspected", proof="proof",
+    phase=room("phase"), index=integers("nc"), before=integers("nc"), closed=integers("nc"), resting=integers("nc"),
+    stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"), member=integers("nc"),
+    ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
+)  # fmt: skip
 
 # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one
 TRY, AGAIN, FILL = range(3)
@@ -79,45 +90,26 @@ def promise_size(layout) -> int:
     return SCALES + 2 * nq + 3 * nv + nr
 
 
-def frame_sizes(layout, most_nodes: int, memory: int, proof: int, phase: int, inner: int) -> list[int]:
-    """Return the sizes of the vectors of a frame, in their order."""
-    nq, nv, nc, nj, nr, ne = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, NE))
-    width = POWERS + nc
-    return [
-        2, MARK_COUNT, REMEMBERED + sum(memory_sizes(layout, memory)), nq, nv, nq, nv, nv, nq, nv, nv, nv, nv, nv, nv,
-        nr, width, nr, width, nc + nj, nr, nr, nr, nr, nr, nr, width, 3,
-        3, most_nodes, most_nodes * (2 * nq + 2 * nv), most_nodes * nr, most_nodes * nr, int(layout[SIZE]),
-        scan_work(layout, most_nodes), zeno_work(layout), nv + nc + ne, most_nodes * (most_nodes + 1), nv, nq,
-        nv, nv, nv, nv, nr, nr, nr, inspect_work(layout), proof, phase, inner,
-    ]  # fmt: skip
-
-
-def memory_sizes(layout, phase: int) -> list[int]:
-    """Return the sizes of what a state remembers, behind its numbers."""
-    nv, nc, nr, ne, ns = (int(layout[k]) for k in (NV, NC, NR, NE, NS))
-    return [nc, 3 * nc, nv, nr, nr, POWERS + nc, ne, nc, ne, nv, nr, nr, ns, phase]
-
-
-def places(layout, sizes: list[int], memory: int) -> np.ndarray:
-    """Return where the vectors of the frame begin, with its end, then where those of the memory do."""
-    inside = sizes[0] + sizes[1] + REMEMBERED
-    return np.concatenate([np.cumsum([0, *sizes]), inside + np.cumsum([0, *memory_sizes(layout, memory)])]).astype(
-        float
-    )
-
-
-@unit(A(A, A, I), small=True)
-def part(settings, frame, name):
-    """Return a vector of the frame."""
-    at = whole(settings[PLACES_AT]) + name
-    return vec(frame, whole(settings[at]), whole(settings[at + 1] - settings[at]))
-
-
-@unit(A(A, A, I), small=True)
-def remembered(settings, frame, name):
-    """Return a vector of the memory of the state, which the frame holds while a step is made."""
-    at = whole(settings[PLACES_AT]) + FRAME + 1 + name
-    return vec(frame, whole(settings[at]), whole(settings[at + 1] - settings[at]))
+def frame_plan(
+    layout,
+    most_nodes: int,
+    phase: RoomPlan,
+    *,
+    proof: int,
+    interval: int,
+    lasting: int,
+    i_interval: int,
+    i_lasting: int,
+) -> tuple[RoomPlan, RoomPlan]:
+    """Return the plans of the memory of a flight and of its frame."""
+    sizes = {**sizes_of(layout), "width": POWERS + int(layout[NC])}
+    memory = MEMORY.plan(sizes)
+    sizes |= {
+        "memory": memory.floats, "nodes": most_nodes, "phase": phase, "proof": proof, "interval": interval,
+        "lasting": lasting, "i_interval": i_interval, "i_lasting": i_lasting, "scan": scan_work(layout, most_nodes),
+        "micro": zeno_work(layout), "inspected": inspect_work(layout),
+    }  # fmt: skip
+    return memory, FRAME.plan(sizes)
 
 
 @unit(A(J, A, I), small=True)

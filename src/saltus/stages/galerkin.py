@@ -107,11 +107,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
     start = whole(settings[SETTINGS + 1 + interval])
     tab = vec(settings, start, settings.shape[0] - start)
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
-    c, b, P_share = (
-        vec(tab, VECTORS + NODE * n, n),
-        vec(tab, VECTORS + WEIGHT * n, n),
-        vec(tab, VECTORS + SHARE * n, n),
-    )
+    c, b, P_share = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n), vec(tab, VECTORS + SHARE * n, n)
     direction = vec(memory, REMEMBERED + nc, 3 * nc)
     at = REMEMBERED + 4 * nc
     a_0, r_0, u_0, powers_0, a_last = (

@@ -6,10 +6,9 @@ from math import log10
 
 import numpy as np
 
-from saltus.layout import NC, NV
 from saltus.stages.flight import Flight, make_flight
 from saltus.stages.frame import FROM_PROMISE
-from saltus.stages.galerkin_numbers import RAISED, galerkin_numbers, own_sizes
+from saltus.stages.galerkin_numbers import RAISED, galerkin_numbers, galerkin_room
 from saltus.stages.interval import MOST, PROJECTED, SETTINGS
 from saltus.stages.phase_galerkin import galerkin_phase
 
@@ -35,8 +34,6 @@ def galerkin_flight(
     return make_flight(
         layout, contact_solver, shared,
         [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, many, 0.0, MISSED if degree is None else 0.0],
-        lambda begin: galerkin_numbers(layout, nodes, highest, first, degree is not None, begin),
-        galerkin_phase,
-        most_nodes=highest + RAISED + 1, phase_work=sum(own_sizes(layout, highest)),
-        inner_iwork=int(layout[NC]) + (highest + 1) * int(layout[NV]),
+        lambda begin: galerkin_numbers(nodes, highest, first, degree is not None, begin),
+        galerkin_phase, galerkin_room(layout, highest), most_nodes=highest + RAISED + 1,
     )  # fmt: skip

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.seam import head, larger, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE
 from saltus.events.scan import SAMPLES, first_closing
@@ -16,37 +16,21 @@ from saltus.layout import (
     NV,
     RATE_IDENTITY,
 )
-from saltus.stages import frame as frames
-from saltus.stages.frame import ATOL, FOUND, PHASE_AT, RTOL, SPEED_SCALE, part, promised, remembered
+from saltus.stages.frame import ATOL, FRAME, PHASE_AT, RTOL, SPEED_SCALE, promised
 from saltus.stages.full_matrix import solve_dense
 from saltus.stages.galerkin_matrix import (
     factor_stages,
     renew,
 )
 from saltus.stages.galerkin_numbers import (
-    CHANGE,
-    FORESEEN,
-    J_Q,
-    J_V,
+    GALERKIN,
     LARGEST_SYSTEM,
     LEGENDRE,
-    LEVELS,
     LIFT,
-    MATRIX,
     MINUS,
-    NUMBERS,
     RAISED,
     SAMPLED,
-    SCRATCH,
-    SERIES,
-    SERIES_H,
-    SERIES_N,
-    SERIES_ROUGH,
-    SERIES_T,
-    STAGE,
-    STIFF,
     numbers_of,
-    own,
     table_of,
 )
 from saltus.stages.interval import (
@@ -59,27 +43,28 @@ from saltus.stages.tableau import END, FIRST, NODE, VECTORS
 FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 
 
-@unit(I(MODEL, A, I, F, F, A, J, RECORD))
-def predict(model, settings, degree, t, h, frame, iwork, record):
+@unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
+def predict(model, settings, degree, t, h, frame, record):
     """Write guesses of the stage accelerations."""
+    phase = GALERKIN(frame.phase)
     layout, first = model.layout, whole(settings[PHASE_AT])
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    numbers = own(settings, frame, NUMBERS)
-    tab, n = table_of(settings, degree, whole(numbers[STIFF])), degree + 1
-    c, stages = vec(tab, VECTORS + NODE * n, n), own(settings, frame, STAGE)
-    a, a_0 = vec(stages, n * (2 * nq + nv), n * nv), remembered(settings, frame, frames.A_BEGIN)
-    series, terms = own(settings, frame, SERIES), whole(numbers[SERIES_N])
+    numbers = phase.numbers
+    tab, n = table_of(settings, degree, whole(numbers.stiff)), degree + 1
+    c, stages = vec(tab, VECTORS + NODE * n, n), phase.stage
+    a, a_0 = vec(stages, n * (2 * nq + nv), n * nv), frame.memory.a_begin
+    series, terms = phase.series, whole(numbers.series_n)
     for k in range(n):
         for i in range(nv):
             a[k * nv + i] = a_0[i]
-    if terms > 0 and (numbers[SERIES_T] == t or t + h - numbers[SERIES_T] <= FARTHEST * numbers[SERIES_H]):
+    if terms > 0 and (numbers.series_t == t or t + h - numbers.series_t <= FARTHEST * numbers.series_h):
         # what lies ahead of a polynomial is worth as many terms as still shrink there
-        begin, length = numbers[SERIES_T], numbers[SERIES_H]
+        begin, length = numbers.series_t, numbers.series_h
         inside = begin == t
         end = 2.0 * (t + h - begin) / length - 1.0
         if not inside:
             terms = worth(series, terms, nv, end)
-        basis, start = own(settings, frame, LEVELS), own(settings, frame, SCRATCH)
+        basis, start = phase.levels, phase.scratch
         legendre_values(2.0 * (t - begin) / length - 1.0, terms, basis)
         for i in range(nv):
             start[i] = 0.0
@@ -96,33 +81,27 @@ def predict(model, settings, degree, t, h, frame, iwork, record):
     if (layout[FLAGS] & F_FREE) != 0 and layout[NJ] == 0:
         holds = False
         for k in range(nc):
-            holds = holds or iwork[k] == SLIP or iwork[k] == STICK
+            holds = holds or frame.index[k] == SLIP or frame.index[k] == STICK
         if not holds:
             return 0
     # ---- behind an event: the forces linearised at the start
     if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
         return 0
     status = renew(
-        model, settings, t, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START), a_0, frame,
-        iwork, record,
+        model, settings, t, frame.q_start, frame.v_start, a_0, frame, record,
     )  # fmt: skip
     if status != 0:
         return status
     first, end = whole(tab[FIRST]), whole(tab[END])
     Q, V, Q_dot = vec(stages, 0, n * nq), vec(stages, n * nq, n * nv), vec(stages, n * (nq + nv), n * nq)
-    change, G, J_q, J_v = (
-        own(settings, frame, CHANGE),
-        own(settings, frame, MATRIX),
-        own(settings, frame, J_Q),
-        own(settings, frame, J_V),
-    )
-    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
+    change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
+    q_0, v_0 = frame.q_start, frame.v_start
     m = (end - first) * nv
-    pivots = ivec(iwork, iwork.shape[0] - m, m)
+    pivots = head(phase.pivots, m)
     if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
         return 0
     for attempt in range(2):
-        propagate(tab, h, v_0, part(settings, frame, frames.IDLE), V, a, n, nv)
+        propagate(tab, h, v_0, frame.idle, V, a, n, nv)
         move(model, tab, h, q_0, Q, V, Q_dot, n)
         for k in range(first, n):
             for i in range(nv):
@@ -167,41 +146,43 @@ def legendre_values(x, terms, values):
     return 0
 
 
-@unit(F(MODEL, A, I, F, F, A, J))
-def foresee(model, settings, degree, t, h, frame, iwork):
+@unit(F(MODEL, A, I, F, F, FRAME.kind))
+def foresee(model, settings, degree, t, h, frame):
     """Return the place of the first closing of the predicted motion, or NONE; remember the contact."""
+    phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, nc, m = layout[NQ], layout[NV], layout[NC], degree + RAISED + 1
-    numbers, nodes = own(settings, frame, NUMBERS), part(settings, frame, frames.NODE_STATES)
+    numbers, nodes = phase.numbers, frame.node_states
     c = vec(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m, m)
-    found = ivec(iwork, frames.I_VECTORS * nc, FOUND)
+    found = frame.found
     samples = vec(settings, numbers_of(settings, degree + RAISED, SAMPLED), (SAMPLES + 1) * m)
     open_ones = False
     for k in range(nc):
-        open_ones = open_ones or (iwork[k] != SLIP and iwork[k] != STICK)
+        open_ones = open_ones or (frame.index[k] != SLIP and frame.index[k] != STICK)
     if not open_ones:
         return NONE
     refine(model, settings, degree, h, frame)
     place = first_closing(
-        model, c, samples, t, h, vec(nodes, 0, m * nq), vec(nodes, m * nq, m * nv), ivec(iwork, 0, nc),
-        closed_gap(settings, part(settings, frame, frames.Q_START)), found, part(settings, frame, frames.SCAN),
+        model, c, samples, t, h, vec(nodes, 0, m * nq), vec(nodes, m * nq, m * nv), frame.index,
+        closed_gap(settings, frame.q_start), found, frame.scan,
     )  # fmt: skip
     if place < NONE:
-        numbers[FORESEEN] = found[0]
+        numbers.foreseen = found[0]
     return place
 
 
-@unit(I(MODEL, A, I, F, A))
+@unit(I(MODEL, A, I, F, FRAME.kind))
 def refine(model, settings, degree, h, frame):
     """Write states at the raised nodes as the dense output has them: integrals of the polynomial of accelerations."""
+    phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, n, m = layout[NQ], layout[NV], degree + 1, degree + RAISED + 1
     at = numbers_of(settings, degree, LIFT)
     E, S, D = vec(settings, at, m * n), vec(settings, at + m * n, m * n), vec(settings, at + 2 * m * n, m * n)
     c = vec(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m, m)
-    stages, nodes = own(settings, frame, STAGE), part(settings, frame, frames.NODE_STATES)
+    stages, nodes = phase.stage, frame.node_states
     a, rates = vec(stages, n * (2 * nq + nv), n * nv), vec(stages, n * (nq + nv), n * nq)
-    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
+    q_0, v_0 = frame.q_start, frame.v_start
     Q, V, Q_dot, a_node = (
         vec(nodes, 0, m * nq),
         vec(nodes, m * nq, m * nv),
@@ -231,28 +212,30 @@ def refine(model, settings, degree, h, frame):
     return 0
 
 
-@unit(I(MODEL, A, I, F, F, A))
+@unit(I(MODEL, A, I, F, F, FRAME.kind))
 def expand(model, settings, degree, t, h, frame):
     """Write the Legendre coefficients of the stage accelerations."""
+    phase = GALERKIN(frame.phase)
     nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
-    numbers, stages, series = own(settings, frame, NUMBERS), own(settings, frame, STAGE), own(settings, frame, SERIES)
+    numbers, stages, series = phase.numbers, phase.stage, phase.series
     a, transform = vec(stages, n * (2 * nq + nv), n * nv), vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
     for k in range(n):
         for i in range(nv):
             series[k * nv + i] = 0.0
             for j in range(n):
                 series[k * nv + i] += transform[k * n + j] * a[j * nv + i]
-    numbers[SERIES_T], numbers[SERIES_H], numbers[SERIES_N], numbers[SERIES_ROUGH] = t, h, n, 0.0
+    numbers.series_t, numbers.series_h, numbers.series_n, numbers.series_rough = t, h, n, 0.0
     return 0
 
 
-@unit(I(MODEL, A, I, F, A))
+@unit(I(MODEL, A, I, F, FRAME.kind))
 def levels_of(model, settings, degree, h, frame):
     """Write the sizes of the coefficients in units of the tolerance."""
+    phase = GALERKIN(frame.phase)
     nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
-    series, levels, V = own(settings, frame, SERIES), own(settings, frame, LEVELS), own(settings, frame, STAGE)
-    v_0, speed = part(settings, frame, frames.V_START), promised(model.layout, settings, SPEED_SCALE)
-    share = part(settings, frame, frames.MARKS)[frames.SHARPER]
+    series, levels, V = phase.series, phase.levels, phase.stage
+    v_0, speed = frame.v_start, promised(model.layout, settings, SPEED_SCALE)
+    share = frame.marks.sharper
     for k in range(n):
         levels[k] = 0.0
         for i in range(nv):

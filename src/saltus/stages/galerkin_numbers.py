@@ -9,12 +9,9 @@ from numpy.polynomial import legendre
 
 from saltus.compile.seam import unit, vec, whole
 from saltus.compile.types import A, I
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.events.scan import SAMPLES
-from saltus.layout import (
-    NC,
-    NV,
-)
-from saltus.stages import frame as frames
+from saltus.layout import NV, sizes_of
 from saltus.stages.frame import PHASE_AT
 from saltus.stages.hp_choice import (
     FIT_SIZE,
@@ -25,27 +22,39 @@ from saltus.stages.interval import (
 )
 from saltus.stages.tableau import packed, tableau
 
-# the numbers of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
-# length are fixed; where its own vectors lie; per degree where D-, D+, samples, Legendre transform and lift begin; then
-# the logs of kappa of every degree, for D- and D+
-STANDING, TOP, BEGIN_WITH, FIXED, OWN_AT, DEGREES_AT, KAPPA_AT, STIFF_KAPPA_AT, HEAD = range(9)
+# the settings of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
+# length are fixed; per degree where D-, D+, samples, Legendre transform and lift begin; then the logs of kappa of every
+# degree, for D- and D+
+STANDING, TOP, BEGIN_WITH, FIXED, DEGREES_AT, KAPPA_AT, STIFF_KAPPA_AT, HEAD = range(8)
 MINUS, PLUS, SAMPLED, LEGENDRE, LIFT, PER_DEGREE = range(6)
 RAISED = 2  # positions are of a degree higher by two than accelerations: so are the nodes of what is handed on
-# its own vectors
-NUMBERS, FIT, KNOWN_INDEX, SERIES, J_Q, J_V, STAGE, CHANGE, MATRIX, SCRATCH, JACOBIAN_WORK, LEVELS = range(12)
-STAGE_J_Q, STAGE_J_V, BEFORE, OWN = range(12, 16)
-# numbers that are kept from step to step: degree to take, contraction of the iteration, whether Jacobians are known,
-# the polynomial of the last solved interval (begin, length, number of coefficients or 0), whether forces are stiff,
-# sweeps per interval, the closing that is foreseen, degree and length of the interval now; fastest rate of the forces
-# [1/s], how many intervals it was too fast for (negative: how long not to ask), progress per evaluation before, sweeps;
-# closings that were foreseen in vain, for how many intervals nothing is foreseen; length (0: none) and family of the
-# interval whose matrix is factored; error of the first guess of an interval, in units of the tolerance; length (or 0)
-# and degree of a first look whose Jacobians wait to be used; whether the polynomial is that of a first look
-(
-    NEXT_DEGREE, CONTRACTION, J_KNOWN, SERIES_T, SERIES_H, SERIES_N, STIFF, SWEEPS_MEAN, FORESEEN, DEGREE_NOW, H_NOW,
-    RATE, STIFF_COUNT, PACE, SWEEPS_NOW, FALSE_ALARMS, SKIP, FACTORED_H, FACTORED_FOR, GUESS, LOOKED_H,
-    LOOKED_DEGREE, SERIES_ROUGH, NUMBER_COUNT,
-) = range(24)  # fmt: skip
+# Numbers that are kept from step to step.
+#   next_degree               degree to take
+#   contraction               of the iteration
+#   j_known                   1 where Jacobians are known
+#   series_t, _h, _n, _rough  begin, length and number of coefficients (0: none) of the polynomial of the last solved
+#                             interval; 1 where it is that of a first look
+#   stiff, stiff_count, rate  1 where forces are stiff; how many intervals were too fast (negative: how long not to
+#                             ask); fastest rate of the forces [1/s]
+#   sweeps_mean, sweeps_now   per interval, and of this one
+#   foreseen                  contact whose closing is foreseen
+#   degree_now, h_now         of this interval
+#   pace                      progress per evaluation before
+#   false_alarms, skip        foreseen impacts in a row that did not happen; intervals left without a forecast
+#   factored_h, factored_for  length (0: none) and family of the interval whose matrix is factored
+#   guess                     error of the first guess of an interval, in units of the tolerance
+#   looked_h, looked_degree   length (or 0) and degree of a first look whose Jacobians wait to be used
+NUMBERS = Numbers(
+    "next_degree contraction j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now rate "
+    "stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree series_rough"
+)
+# stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them
+GALERKIN = Workspace(
+    "GalerkinPhase", numbers=NUMBERS, fit="fit", known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
+    stage="stage", change="n * nv", matrix="unknowns * unknowns", scratch="nv", jacobian_work="jacobians", levels="n",
+    stage_j_q="2 * n * learnt * learnt", stage_j_v="2 * n * learnt * learnt", before="3 * n * learnt",
+    pivots=integers("n * nv"),
+)  # fmt: skip
 LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
 LEARNING_SYSTEM = 96  # unknowns up to which a new matrix per sweep costs less than the sweeps that it saves
 
@@ -75,29 +84,21 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
     return made, np.log(np.maximum(kappa, 1e-300)), np.log(np.maximum(stiff_kappa, 1e-300))
 
 
-def own_sizes(layout, top: int) -> list[int]:
-    """Return the sizes of the vectors of the phase."""
-    nv, nc, n = int(layout[NV]), int(layout[NC]), top + 1
-    return [
-        NUMBER_COUNT, FIT_SIZE, nc, n * nv, nv * nv, nv * nv, stage_size(layout, n), n * nv,
-        min(n * nv, LARGEST_SYSTEM) ** 2, nv,
-        jacobians_work(layout), n,
-        # Jacobians of the stages, those of a first look behind them
-        *((2 * n * nv * nv, 2 * n * nv * nv, 3 * n * nv) if nv <= LEARNING_SYSTEM else (0, 0, 0)),
-    ]  # fmt: skip
-
-
-def galerkin_numbers(layout, nodes: str, top: int, begin_with: int, fixed: bool, begin: int) -> np.ndarray:
-    """Return the numbers of the phase, which begin at a place of the settings."""
-    return _numbers(tuple(own_sizes(layout, top)), nodes, top, begin_with, fixed, begin)
+def galerkin_room(layout, top: int) -> RoomPlan:
+    """Return the plan of what the phase works with."""
+    nv, n = int(layout[NV]), top + 1
+    own = {
+        "n": n, "fit": FIT_SIZE, "stage": stage_size(layout, n), "unknowns": min(n * nv, LARGEST_SYSTEM),
+        "jacobians": jacobians_work(layout), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
+    }  # fmt: skip
+    return GALERKIN.plan({**sizes_of(layout), **own})
 
 
 @functools.lru_cache(maxsize=64)
-def _numbers(sizes: tuple[int, ...], nodes: str, top: int, begin_with: int, fixed: bool, begin: int) -> np.ndarray:
+def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: int) -> np.ndarray:
+    """Return the settings of the phase, which begin at a place of those of the flight."""
     made, kappa, stiff_kappa = degree_numbers(nodes, top)
-    where = np.cumsum([0, *sizes]).astype(float)
-    own_at = begin + HEAD
-    degrees_at = own_at + len(where)
+    degrees_at = begin + HEAD
     kappa_at = degrees_at + PER_DEGREE * (top + RAISED + 1)
     at = kappa_at + 2 * (top + 1)
     places, parts = np.zeros((top + RAISED + 1, PER_DEGREE)), []
@@ -106,16 +107,8 @@ def _numbers(sizes: tuple[int, ...], nodes: str, top: int, begin_with: int, fixe
             places[degree, k] = at
             at += len(array)
             parts.append(array)
-    head = [places[1, MINUS], top, begin_with, fixed, own_at, degrees_at, kappa_at, kappa_at + top + 1]
-    return np.concatenate([head, where, places.ravel(), kappa, stiff_kappa, *parts])
-
-
-@unit(A(A, A, I), small=True)
-def own(settings, frame, name):
-    """Return a vector of the phase."""
-    at = whole(settings[whole(settings[PHASE_AT]) + OWN_AT]) + name
-    begin = whole(settings[whole(settings[frames.PLACES_AT]) + frames.PHASE])
-    return vec(frame, begin + whole(settings[at]), whole(settings[at + 1] - settings[at]))
+    head = [places[1, MINUS], top, begin_with, fixed, degrees_at, kappa_at, kappa_at + top + 1]
+    return np.concatenate([head, places.ravel(), kappa, stiff_kappa, *parts])
 
 
 @unit(I(A, I, I), small=True)

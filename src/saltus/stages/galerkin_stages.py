@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.seam import head, larger, smaller, unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import (
     F_FREE,
@@ -19,44 +19,20 @@ from saltus.layout import (
     RATE_IDENTITY,
 )
 from saltus.profile import multiply
-from saltus.stages import frame as frames
-from saltus.stages.frame import ATOL, FOUND, POSITION_SCALE, RTOL, SPEED_SCALE, part, promised, remembered
+from saltus.stages.frame import ATOL, FRAME, POSITION_SCALE, RTOL, SPEED_SCALE, promised
 from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.galerkin_matrix import (
     factor_stages,
     renew,
 )
 from saltus.stages.galerkin_numbers import (
-    BEFORE,
-    CHANGE,
-    CONTRACTION,
-    FACTORED_H,
-    GUESS,
-    J_KNOWN,
-    J_Q,
-    J_V,
+    GALERKIN,
     LARGEST_SYSTEM,
     LEARNING_SYSTEM,
-    LOOKED_DEGREE,
-    LOOKED_H,
-    MATRIX,
-    NUMBERS,
-    SERIES_N,
-    SERIES_ROUGH,
-    SERIES_T,
-    STAGE,
-    STAGE_J_Q,
-    STAGE_J_V,
-    STIFF,
-    SWEEPS_MEAN,
-    SWEEPS_NOW,
-    own,
     table_of,
 )
 from saltus.stages.hold import POWERS, accelerate
 from saltus.stages.interval import (
-    HOLD_AT,
-    LARGEST,
     MOST,
     assemble,
     move,
@@ -97,20 +73,21 @@ def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
     return STALLED
 
 
-@unit(I(MODEL, A, I, F, F, F, A, J, RECORD))
-def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
+@unit(I(MODEL, A, I, F, F, F, FRAME.kind, RECORD))
+def solve_stages(model, settings, degree, t, h, rough, frame, record):
     """Solve the stages of the interval from their guesses; write its end state.
 
     rough: error that may be left, in units of the tolerance, for a first look at the motion; 0 for the interval itself
     """
+    phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, nc, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NR], layout[FLAGS]
-    numbers, inner = own(settings, frame, NUMBERS), part(settings, frame, frames.INNER)
-    share, speed = part(settings, frame, frames.MARKS)[frames.SHARPER], promised(layout, settings, SPEED_SCALE)
-    tab, n, width = table_of(settings, degree, whole(numbers[STIFF])), degree + 1, POWERS + nc
+    numbers = phase.numbers
+    share, speed = frame.marks.sharper, promised(layout, settings, SPEED_SCALE)
+    tab, n, width = table_of(settings, degree, whole(numbers.stiff)), degree + 1, POWERS + nc
     first, end = whole(tab[FIRST]), whole(tab[END])
     c, b = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n)
-    stages, idle = own(settings, frame, STAGE), part(settings, frame, frames.IDLE)
+    stages, idle = phase.stage, frame.idle
     Q, V, Q_dot, a = (
         vec(stages, 0, n * nq),
         vec(stages, n * nq, n * nv),
@@ -119,22 +96,16 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     )
     at = n * (2 * nq + 2 * nv)
     R, U, powers = vec(stages, at, n * nr), vec(stages, at + n * nr, n * nr), vec(stages, at + 2 * n * nr, n * width)
-    change, G, nodes = (
-        own(settings, frame, CHANGE),
-        own(settings, frame, MATRIX),
-        part(settings, frame, frames.NODE_STATES),
-    )
-    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
-    q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
-    r_0, powers_0 = remembered(settings, frame, frames.R_BEGIN), remembered(settings, frame, frames.POWERS_BEGIN)
-    u_0 = remembered(settings, frame, frames.U_BEGIN)
-    direction = remembered(settings, frame, frames.DIRECTION)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    index, iroom = ivec(iwork, 0, nc), ivec(iwork, at, iwork.shape[0] - at)
+    change, G, nodes = phase.change, phase.matrix, frame.node_states
+    q_0, v_0 = frame.q_start, frame.v_start
+    q, v = frame.q_end, frame.v_end
+    r_0, powers_0 = frame.memory.r_begin, frame.memory.powers_begin
+    u_0 = frame.memory.u_begin
+    direction = frame.memory.direction
+    room = frame.parts.lasting
+    index, iroom = frame.index, frame.parts.ilasting
     m = (end - first) * nv
-    pivots = ivec(iwork, iwork.shape[0] - m, m)
+    pivots = head(phase.pivots, m)
     acting = layout[NJ] > 0
     for k in range(nc):
         acting = acting or index[k] == SLIP or index[k] == STICK
@@ -144,7 +115,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     newton = not free and m <= LARGEST_SYSTEM
     linear = linear and (newton or free)
     learns = newton and not linear and (flags & RATE_IDENTITY) != 0 and m <= LEARNING_SYSTEM
-    J_q, J_v = own(settings, frame, STAGE_J_Q), own(settings, frame, STAGE_J_V)
+    J_q, J_v = phase.stage_j_q, phase.stage_j_v
     for k in range(n):
         for i in range(nq):
             Q[k * nq + i] = q_0[i]
@@ -158,43 +129,41 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     # ---- the matrix, from Jacobians in the middle of the predicted motion
     if end > first and newton:
         # a Jacobian costs nv evaluations, a sweep one per stage: it pays soon
-        stale = numbers[CONTRACTION] * (degree - 1) > 0.1 * nv
-        stale = stale or (2 * nv < degree and numbers[CONTRACTION] > 1e-5)
+        stale = numbers.contraction * (degree - 1) > 0.1 * nv
+        stale = stale or (2 * nv < degree and numbers.contraction > 1e-5)
         if linear:
-            stale = numbers[J_KNOWN] == 0.0
-        stale = stale and numbers[SERIES_N] > 0.0 and rough == 0.0
-        stale = stale and (
-            numbers[SERIES_T] != t or numbers[SERIES_ROUGH] == 1.0
-        )  # else the guess is as good as solved
-        learnt = learns and numbers[LOOKED_H] > 0.0 and rough == 0.0
+            stale = numbers.j_known == 0.0
+        stale = stale and numbers.series_n > 0.0 and rough == 0.0
+        stale = stale and (numbers.series_t != t or numbers.series_rough == 1.0)  # else the guess is as good as solved
+        learnt = learns and numbers.looked_h > 0.0 and rough == 0.0
         if learnt:
-            low = whole(numbers[LOOKED_DEGREE])
+            low = whole(numbers.looked_degree)
             low_tab, room_J = table_of(settings, low, 0), J_q.shape[0] // 2
-            nodes_low, stretch = vec(low_tab, VECTORS + NODE * (low + 1), low + 1), h / numbers[LOOKED_H]
+            nodes_low, stretch = vec(low_tab, VECTORS + NODE * (low + 1), low + 1), h / numbers.looked_h
             low_first, low_end = whole(low_tab[FIRST]), whole(low_tab[END])
             carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_q, room_J, room_J), J_q)
             carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_v, room_J, room_J), J_v)
-            numbers[LOOKED_H], numbers[FACTORED_H] = 0.0, 0.0
+            numbers.looked_h, numbers.factored_h = 0.0, 0.0
             assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
             if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
                 return STALLED
-        elif stale or numbers[J_KNOWN] == 0.0:
+        elif stale or numbers.j_known == 0.0:
             middle = n // 2
             propagate(tab, h, v_0, idle, V, a, n, nv)
             move(model, tab, h, q_0, Q, V, Q_dot, n)
             status = renew(
                 model, settings, t + c[middle] * h, vec(Q, middle * nq, nq), vec(V, middle * nv, nv),
-                vec(a, middle * nv, nv), frame, iwork, record,
+                vec(a, middle * nv, nv), frame, record,
             )  # fmt: skip
             if status != 0:
                 return status
         if not learnt and factor_stages(settings, degree, nv, h, frame, pivots) != 0:
             return STALLED
         for i in range(nv * nv * end if learns and not learnt else 0):
-            J_q[i], J_v[i] = own(settings, frame, J_Q)[i % (nv * nv)], own(settings, frame, J_V)[i % (nv * nv)]
+            J_q[i], J_v[i] = phase.j_q[i % (nv * nv)], phase.j_v[i % (nv * nv)]
 
     # ---- iteration
-    converged, sweep, moved_before, rate, contraction = end <= first, 0, 0.0, numbers[CONTRACTION], 0.0
+    converged, sweep, moved_before, rate, contraction = end <= first, 0, 0.0, numbers.contraction, 0.0
     guess = 1.0
     while not converged and sweep < whole(settings[MOST]):
         sweep += 1
@@ -212,10 +181,10 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
             if status != 0:
                 return status
         if learns:
-            learn(first, end, nv, 1 if sweep > 1 else 0, J_q, J_v, Q, V, change, own(settings, frame, BEFORE))
+            learn(first, end, nv, 1 if sweep > 1 else 0, J_q, J_v, Q, V, change, phase.before)
             if sweep > 1:
                 assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
-                numbers[FACTORED_H] = 0.0
+                numbers.factored_h = 0.0
                 if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
                     return STALLED
         for i in range(first * nv, end * nv):
@@ -250,15 +219,15 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
         moved_before = moved
     if not converged:
         return STALLED
-    if numbers[SERIES_T] != t:  # from outside of the interval
-        numbers[GUESS] = guess
+    if numbers.series_t != t:  # from outside of the interval
+        numbers.guess = guess
     if sweep > 1:  # that of the first Jacobian
-        numbers[CONTRACTION] = larger(contraction, 1e-6)
+        numbers.contraction = larger(contraction, 1e-6)
     elif not newton:  # a single sweep shows no contraction, but plain iteration may take a longer interval again
-        numbers[CONTRACTION] *= 0.5
-    numbers[SWEEPS_NOW] = sweep
+        numbers.contraction *= 0.5
+    numbers.sweeps_now = sweep
     if end > first and rough == 0.0:
-        numbers[SWEEPS_MEAN] = 0.7 * numbers[SWEEPS_MEAN] + 0.3 * sweep
+        numbers.sweeps_mean = 0.7 * numbers.sweeps_mean + 0.3 * sweep
 
     # ---- the stages of the solution, the one at the end, and the end itself
     propagate(tab, h, v_0, idle, V, a, n, nv)
@@ -275,12 +244,12 @@ def solve_stages(model, settings, degree, t, h, rough, frame, iwork, record):
     if rough > 0.0:
         for i in range(nv * nv * end if learns and sweep > 1 else 0):
             J_q[J_q.shape[0] // 2 + i], J_v[J_v.shape[0] // 2 + i] = J_q[i], J_v[i]
-        numbers[LOOKED_H], numbers[LOOKED_DEGREE] = h if learns and sweep > 1 and nv == 1 else 0.0, degree
+        numbers.looked_h, numbers.looked_degree = h if learns and sweep > 1 and nv == 1 else 0.0, degree
         return 0
     for i in range(nv * nv if learns and sweep > 1 else 0):  # what was learnt last is the best that is known
-        own(settings, frame, J_Q)[i] = J_q[(end - 1) * nv * nv + i]
-        own(settings, frame, J_V)[i] = J_v[(end - 1) * nv * nv + i]
-        numbers[FACTORED_H] = 0.0
+        phase.j_q[i] = J_q[(end - 1) * nv * nv + i]
+        phase.j_v[i] = J_v[(end - 1) * nv * nv + i]
+        numbers.factored_h = 0.0
     settle_powers(model, settings, degree, t, h, frame)
     for i in range(nq):
         q[i] = q_0[i] + h * summed(b, Q_dot, i, nq)
@@ -307,19 +276,20 @@ def summed(b, values, i, size):
     return total + lost
 
 
-@unit(I(MODEL, A, I, F, F, A))
+@unit(I(MODEL, A, I, F, F, FRAME.kind))
 def settle_powers(model, settings, degree, t, h, frame):
     """Write the powers of the forces that belong to the velocity that is integrated, not to that of the stages.
 
     What M a does at that velocity and the contacts take away is what forces and moving constraints give: the last
     sweep saw the forces of other states, but the books must balance.
     """
+    phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], degree + 1
     width, tab = POWERS + nc, table_of(settings, degree, 0)
     c, S = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + 3 * n + POSITION * n * n, n * n)
-    stages, v_0 = own(settings, frame, STAGE), part(settings, frame, frames.V_START)
-    f, M = part(settings, frame, frames.FORCE), part(settings, frame, frames.MASS)
+    stages, v_0 = phase.stage, frame.v_start
+    f, M = frame.force, frame.mass
     a = vec(stages, n * (2 * nq + nv), n * nv)
     powers = vec(stages, n * (2 * nq + 2 * nv + 2 * nr), n * width)
     constant = (layout[FLAGS] & M_CONSTANT) != 0

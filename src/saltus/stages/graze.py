@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, unit, vec, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.seam import unit, vec, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.events.index_set import OPEN
 from saltus.layout import CONTACT_ROW, NC, NR, NV, NW, NX, SIZE
 from saltus.reaction import row_dot
@@ -17,15 +17,13 @@ from saltus.record import (
     IMPACT,
 )
 from saltus.reporting import new_event
-from saltus.stages import frame as frames
-from saltus.stages.frame import part
-from saltus.stages.interval import HOLD_AT
+from saltus.stages.frame import FRAME
 
 UNDONE = 1e-12  # of an impulse: what a projection takes back of a bounce beyond its rounding
 
 
-@unit(I(MODEL, A, F, I, A, J, RECORD))
-def graze(model, settings, t, struck, frame, iwork, record):
+@unit(I(MODEL, A, F, I, FRAME.kind, RECORD))
+def graze(model, settings, t, struck, frame, record):
     """Write what the projection did to contacts that it stopped.
 
     Without an impact: a contact that was open and stays open, but was stopped, has a row of its own. With one: where
@@ -33,21 +31,17 @@ def graze(model, settings, t, struck, frame, iwork, record):
     """
     layout = model.layout
     nc, nr = layout[NC], layout[NR]
-    corrected, inner = part(settings, frame, frames.CORRECTED), part(settings, frame, frames.INNER)
-    index, before = ivec(iwork, 0, nc), ivec(iwork, frames.I_BEFORE * nc, nc)
+    corrected = frame.corrected
+    index, before = frame.index, frame.before
     anything = False
     for i in range(nr):
         anything = anything or corrected[i] != 0.0
     if not anything:
         return 0
-    u_minus, u_plus, P = (
-        part(settings, frame, frames.U_MINUS),
-        part(settings, frame, frames.U_PLUS),
-        part(settings, frame, frames.IMPULSE),
-    )
-    q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
-    at = whole(settings[HOLD_AT]) + 1 + layout[SIZE]
-    W, w = vec(inner, at, layout[NW]), vec(inner, at + layout[NW] + layout[NX] + 2 * layout[NV], nr)
+    u_minus, u_plus, P = frame.u_minus, frame.u_plus, frame.impulse
+    q, v = frame.q_end, frame.v_end
+    room, at = frame.parts.lasting, 1 + layout[SIZE]
+    W, w = vec(room, at, layout[NW]), vec(room, at + layout[NW] + layout[NX] + 2 * layout[NV], nr)
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]

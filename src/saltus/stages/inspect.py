@@ -15,17 +15,15 @@ from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.polynomial import combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV
-from saltus.stages import frame as frames
 from saltus.stages.frame import (
     ATOL,
+    FRAME,
     MISSES,
     POSITION_SCALE,
     PUSH_SCALE,
     RTOL,
     VELOCITY_SCALE,
-    part,
     promised,
-    remembered,
     span_of,
 )
 from saltus.stages.interval import closed_gap
@@ -44,25 +42,21 @@ DIGITS = 1e-12  # of the coordinates: digits that a gap always may miss
 CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
 
 
-@unit(I(MODEL, A, F, F, A, RECORD))
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
 def inspect(model, settings, t, h, frame, record):
     """Look inside of the flight of length h; write what is found into the header; return what it misses, or 0."""
     layout = model.layout
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
-    marks, nodes, R = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.NODE_FORCES),
-    )
+    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
     for i in range(FOUND_COUNT):
         record.inside[i] = 0.0
     straight = (flags & G_STRAIGHT) != 0 or nc + nj == 0  # polynomials of gaps are the gaps themselves
-    held, turns = nj > 0 or marks[frames.HOLDING] == 1.0, False
+    held, turns = nj > 0 or marks.holding == 1.0, False
     for k in range(nc):
         # friction in space turns with its slip, however constant everything else is
         turns = turns or layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k] == 3
     plain = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
-    if settings[MISSES] == 0.0 or marks[frames.JAMMED_SET] == 1.0:
+    if settings[MISSES] == 0.0 or marks.jammed_set == 1.0:
         return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
     share = h / span_of(settings)
     many = larger(1.0 * ceil(MANY * share), LEAST_MANY)
@@ -71,22 +65,18 @@ def inspect(model, settings, t, h, frame, record):
         forces = many
     if plain:
         forces = 0.0
-    n = whole(marks[frames.NODES])
-    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
-    weights, work = vec(part(settings, frame, frames.WEIGHTS), 0, n), part(settings, frame, frames.INSPECTED)
+    n = whole(marks.nodes)
+    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
+    weights, work = vec(frame.weights, 0, n), frame.inspected
     q, v, a, r = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, nv), vec(work, nq + 2 * nv, nr)
     scale, found = vec(work, nq + 2 * nv + nr, nv), vec(work, nq + 3 * nv + nr, FOUND_COUNT)
     at = nq + 3 * nv + nr + FOUND_COUNT
     room = vec(work, at, work.shape[0] - at)
-    v_0, v_end, fastest = (
-        part(settings, frame, frames.V_START),
-        part(settings, frame, frames.V_END),
-        remembered(settings, frame, frames.MOST_SPEED),
-    )
+    v_0, v_end, fastest = frame.v_start, frame.v_end, frame.memory.most_speed
     for i in range(nv):
         largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
         scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings[ATOL] / settings[RTOL] + largest
-    first = part(settings, frame, frames.MEMORY)[frames.FLIGHTS]  # so that each flight is looked at in other places
+    first = frame.memory.numbers.flights  # so that each flight is looked at in other places
     for k in range(whole(larger(gaps, forces))):
         s = GOLDEN * (first + k + 1.0)
         s -= whole(s)
@@ -113,12 +103,12 @@ def inspect(model, settings, t, h, frame, record):
     return 0
 
 
-@unit(F(MODEL, A, F, A))
+@unit(F(MODEL, A, F, FRAME.kind))
 def allowed_gap(model, settings, t, frame):
     """Return the depth that is allowed inside of a flight [m]: a share of the promise, beside that of its beginning."""
     layout = model.layout
     nq, nc, nj = layout[NQ], layout[NC], layout[NJ]
-    q, g = part(settings, frame, frames.Q_START), part(settings, frame, frames.GAPS)
+    q, g = frame.q_start, frame.gaps
     length, scale, deepest = 0.0, 0.0, 0.0
     for i in range(nq):
         length = larger(length, abs(q[i]))
@@ -131,10 +121,10 @@ def allowed_gap(model, settings, t, frame):
     return deepest + closed_gap(settings, q) + DIGITS * length + allowed
 
 
-@unit(F(J, A, A))
+@unit(F(J, A, FRAME.kind))
 def allowed_push(layout, settings, frame):
     """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
-    scale, most = promised(layout, settings, PUSH_SCALE), remembered(settings, frame, frames.MOST_PUSHED)
+    scale, most = promised(layout, settings, PUSH_SCALE), frame.memory.most_pushed
     least, largest = 1e300, 0.0
     for i in range(layout[NR]):
         least, largest = smaller(least, scale[i]), larger(largest, most[i])

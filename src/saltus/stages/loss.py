@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit, vec
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.events.index_set import CANDIDATE, SLIP, STICK, decide
 from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
-from saltus.stages import frame as frames
-from saltus.stages.frame import FOUND, part, remembered, span_of
+from saltus.stages.frame import FRAME, span_of
 from saltus.stages.hold import LOAD, MARGIN, accelerate, not_unique
-from saltus.stages.interval import HOLD_AT, LARGEST, REST
+from saltus.stages.interval import REST
 from saltus.stages.settle import DECIDED
 from saltus.stages.split import RELAXED
 from saltus.status import Status
@@ -53,25 +52,23 @@ def spare(model, index, R, weights, contact):
     return normal - sqrt(square) / mu if index[contact] == STICK and mu > 0.0 else normal
 
 
-@unit(F(MODEL, A, A, F, F, F, A, J, RECORD))
-def margin_at(model, settings, c, t, h, s, frame, iwork, record):
+@unit(F(MODEL, A, A, F, F, F, FRAME.kind, RECORD))
+def margin_at(model, settings, c, t, h, s, frame, record):
     """Return the margin of the forces at a place of a flight, over the forces before reactions."""
     layout = model.layout
-    nq, nv, nc, n = layout[NQ], layout[NV], layout[NC], c.shape[0]
-    nodes, weights = part(settings, frame, frames.NODE_STATES), vec(part(settings, frame, frames.WEIGHTS), 0, n)
-    inner, powers = part(settings, frame, frames.INNER), part(settings, frame, frames.SPARE)
-    q, v = part(settings, frame, frames.Q_SHIFTED), part(settings, frame, frames.V_TRY)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
+    nq, nv, n = layout[NQ], layout[NV], c.shape[0]
+    nodes, weights = frame.node_states, vec(frame.weights, 0, n)
+    powers = frame.spare
+    q, v = frame.q_shifted, frame.v_try
+    room = frame.parts.lasting
+    iroom = frame.parts.ilasting
     lagrange_weights(c, s, weights)
     combine(weights, vec(nodes, 0, n * nq), q)
     combine(weights, vec(nodes, n * nq, n * nv), v)
     status = accelerate(
-        model, t + s * h, q, v, ivec(iwork, 0, nc), remembered(settings, frame, frames.DIRECTION), 0,
-        part(settings, frame, frames.A_TRY), part(settings, frame, frames.CORRECTED),
-        part(settings, frame, frames.U_PLUS), powers, room, iroom, record,
+        model, t + s * h, q, v, frame.index, frame.memory.direction, 0,
+        frame.a_try, frame.corrected,
+        frame.u_plus, powers, room, iroom, record,
     )  # fmt: skip
     return powers[MARGIN] / larger(powers[LOAD], 1e-300) if status == 0 else -1.0
 
@@ -89,8 +86,8 @@ def least_spare(model, index, c, R, s, weights, shared, found):
     return least
 
 
-@unit(F(MODEL, A, A, F, F, F, A, J, RECORD))
-def first_loss(model, settings, c, t, h, before, frame, iwork, record):
+@unit(F(MODEL, A, A, F, F, F, FRAME.kind, RECORD))
+def first_loss(model, settings, c, t, h, before, frame, record):
     """Return the place up to `before` at which the last admitted split is lost, or NONE; write found[0] and AHEAD.
 
     Polynomials of the forces tell where to look: at places with little to spare, and between samples where they have
@@ -99,12 +96,11 @@ def first_loss(model, settings, c, t, h, before, frame, iwork, record):
     """
     layout = model.layout
     nc, n = layout[NC], c.shape[0]
-    R, weights = part(settings, frame, frames.NODE_FORCES), vec(part(settings, frame, frames.WEIGHTS), 0, n)
-    marks, index = part(settings, frame, frames.MARKS), ivec(iwork, 0, nc)
-    shared, found = ivec(iwork, frames.I_AHEAD * nc, nc), ivec(iwork, frames.I_VECTORS * nc, FOUND)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (layout[NV] + nc) + nc
-    now = not_unique(layout, ivec(iwork, at, iwork.shape[0] - at))
-    load = remembered(settings, frame, frames.POWERS_BEGIN)[LOAD]
+    R, weights = frame.node_forces, vec(frame.weights, 0, n)
+    marks, index = frame.marks, frame.index
+    shared, found = frame.ahead, frame.found
+    now = not_unique(layout, frame.parts.ilasting)
+    load = frame.memory.powers_begin[LOAD]
     clear, unresolved = CLEAR * load, (ADMITTED + RELAXED) * load
     for k in range(nc):
         shared[k] = now[k]  # `margin_at` writes anew
@@ -114,10 +110,10 @@ def first_loss(model, settings, c, t, h, before, frame, iwork, record):
         node = (sample + 1) // 2
         s = smaller(c[node] if sample % 2 == 0 else 0.5 * (c[node - 1] + c[node]), before)
         room = least_spare(model, index, c, R, s, weights, shared, found)
-        if room <= clear and margin_at(model, settings, c, t, h, s, frame, iwork, record) < 0.0:
-            return place_of_loss(model, settings, c, t, h, low, s, frame, iwork, record)
+        if room <= clear and margin_at(model, settings, c, t, h, s, frame, record) < 0.0:
+            return place_of_loss(model, settings, c, t, h, low, s, frame, record)
         if room < -unresolved:
-            marks[frames.UNRESOLVED] = 1.0
+            marks.unresolved = 1.0
         bend = larger(early_room, room) - low_room
         if sample > 1 and low_room < early_room and low_room <= room and low_room - bend <= clear:
             left, right = earlier, s
@@ -130,25 +126,25 @@ def first_loss(model, settings, c, t, h, before, frame, iwork, record):
                     left = first
             middle = 0.5 * (left + right)
             if least_spare(model, index, c, R, middle, weights, shared, found) <= clear:
-                if margin_at(model, settings, c, t, h, middle, frame, iwork, record) < 0.0:
-                    return place_of_loss(model, settings, c, t, h, earlier, middle, frame, iwork, record)
+                if margin_at(model, settings, c, t, h, middle, frame, record) < 0.0:
+                    return place_of_loss(model, settings, c, t, h, earlier, middle, frame, record)
             if least_spare(model, index, c, R, middle, weights, shared, found) < -unresolved:
-                marks[frames.UNRESOLVED] = 1.0
+                marks.unresolved = 1.0
         if s >= before:
             break
         earlier, early_room, low, low_room = low, low_room, s, room
     return NONE
 
 
-@unit(F(MODEL, A, A, F, F, F, F, A, J, RECORD))
-def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
+@unit(F(MODEL, A, A, F, F, F, F, FRAME.kind, RECORD))
+def place_of_loss(model, settings, c, t, h, low, high, frame, record):
     """Return the place between low and high at which the margin vanishes; write how far AHEAD the law is clear."""
-    marks = part(settings, frame, frames.MARKS)
-    below = margin_at(model, settings, c, t, h, low, frame, iwork, record)
-    above = margin_at(model, settings, c, t, h, high, frame, iwork, record)
+    marks = frame.marks
+    below = margin_at(model, settings, c, t, h, low, frame, record)
+    above = margin_at(model, settings, c, t, h, high, frame, record)
     if not below >= 0.0:  # it is lost where the flight begins
-        marks[frames.AHEAD] = MOST_AHEAD * larger(high - low, c[1] - c[0]) * h
-        marks[frames.FARTHEST_AHEAD] = larger(marks[frames.AHEAD], FAR * span_of(settings))
+        marks.ahead = MOST_AHEAD * larger(high - low, c[1] - c[0]) * h
+        marks.farthest_ahead = larger(marks.ahead, FAR * span_of(settings))
         return low
     seen, depth, side = high, -above, 0
     for k in range(REFINEMENTS):
@@ -160,7 +156,7 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
             s = larger(low + 0.1 * NARROW, smaller(high - 0.1 * NARROW, s))
         if not low < s < high:
             break
-        margin = margin_at(model, settings, c, t, h, s, frame, iwork, record)
+        margin = margin_at(model, settings, c, t, h, s, frame, record)
         # Illinois: the end that stays twice counts half
         if margin >= 0.0:
             above = 0.5 * above if side == 1 else above
@@ -169,50 +165,39 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, iwork, record):
             below = 0.5 * below if side == -1 else below
             high, above, side = s, margin, -1
     way = larger(seen - high, NARROW)
-    marks[frames.AHEAD] = smaller(BEYOND / larger(depth, 1e-300), MOST_AHEAD) * way * h
-    marks[frames.FARTHEST_AHEAD] = larger(MOST_AHEAD * way * h, FAR * span_of(settings))
+    marks.ahead = smaller(BEYOND / larger(depth, 1e-300), MOST_AHEAD) * way * h
+    marks.farthest_ahead = larger(MOST_AHEAD * way * h, FAR * span_of(settings))
     return high
 
 
-@unit(I(MODEL, STAGED, A, F, A, J, RECORD))
-def look_ahead(model, staged, settings, t, frame, iwork, record):
+@unit(I(MODEL, STAGED, A, F, FRAME.kind, RECORD))
+def look_ahead(model, staged, settings, t, frame, record):
     """Decide the index set of the held contacts as it is a short time later, when it is clear what has let go.
 
     At the very end of what the laws admit their solution is a border case of several index sets. Where a body is lifted
     off, the forces before reactions vanish there too, and what is clear later is rounding for some time: as long as
     nothing has changed the law is asked again farther ahead.
     """
-    layout, marks = model.layout, part(settings, frame, frames.MARKS)
-    nv, nc = layout[NV], layout[NC]
-    inner, q, v = (
-        part(settings, frame, frames.INNER),
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.V_TRY),
-    )
-    index, before, held, candidate = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_BEFORE * nc, nc),
-        ivec(iwork, frames.I_AHEAD * nc, nc),
-        ivec(iwork, frames.I_CANDIDATE * nc, nc),
-    )
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    time, status, same = marks[frames.AHEAD], 0, True
+    layout, marks = model.layout, frame.marks
+    nc = layout[NC]
+    q, v = frame.q_shifted, frame.v_try
+    index, before, held, candidate = frame.index, frame.before, frame.ahead, frame.candidate
+    room = frame.parts.lasting
+    time, status, same = marks.ahead, 0, True
     while same:
         go_ahead(model, settings, time, frame)
         for k in range(nc):
             held[k] = CANDIDATE if before[k] == SLIP or before[k] == STICK else 0
         status = decide(
             model, staged.reaction, t + time, q, v, held, settings[REST], index,
-            remembered(settings, frame, frames.DIRECTION), part(settings, frame, frames.A_TRY),
-            part(settings, frame, frames.CORRECTED), part(settings, frame, frames.INFO), room,
-            ivec(iwork, at, iwork.shape[0] - at), record,
+            frame.memory.direction, frame.a_try,
+            frame.corrected, frame.info, room,
+            frame.parts.ilasting, record,
         )  # fmt: skip
-        same = status == 0 and time < marks[frames.FARTHEST_AHEAD]
+        same = status == 0 and time < marks.farthest_ahead
         for k in range(nc):
             same = same and index[k] == before[k]
-        time = smaller(FARTHER * time, marks[frames.FARTHEST_AHEAD])
+        time = smaller(FARTHER * time, marks.farthest_ahead)
     if status == STALLED or status == UNSOLVABLE:
         for k in range(nc):
             index[k] = before[k]
@@ -222,17 +207,12 @@ def look_ahead(model, staged, settings, t, frame, iwork, record):
     return status
 
 
-@unit(I(MODEL, A, F, A))
+@unit(I(MODEL, A, F, FRAME.kind))
 def go_ahead(model, settings, time, frame):
     """Write the state a short time behind the end of a flight, with its acceleration."""
     layout = model.layout
-    q, v, q_ahead, v_ahead = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.Q_SHIFTED),
-        part(settings, frame, frames.V_TRY),
-    )
-    a, mean = part(settings, frame, frames.A_LAST), part(settings, frame, frames.MOVED)
+    q, v, q_ahead, v_ahead = frame.q_end, frame.v_end, frame.q_shifted, frame.v_try
+    a, mean = frame.a_last, frame.moved
     for i in range(layout[NV]):
         mean[i], v_ahead[i] = v[i] + 0.5 * time * a[i], v[i] + time * a[i]
     model.rate(q, mean, model.par, q_ahead)

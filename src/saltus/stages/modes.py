@@ -7,15 +7,14 @@ its mode changes there; an impact or a reset may change others.
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit, vec, whole
+from saltus.compile.seam import unit, vec
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, HOLDING, NC, NE, NOISE, NQ, NS, NV, NW, SIZE, SWITCH_TABLE
 from saltus.reaction import row_dot
-from saltus.stages import frame as frames
-from saltus.stages.frame import part, remembered
+from saltus.stages.frame import FRAME
 from saltus.stages.hold import rest_speed
-from saltus.stages.interval import HOLD_AT, REST, closed_gap
+from saltus.stages.interval import REST, closed_gap
 
 FREE = 1e301  # kept in place of infinity: everything above 1e300 is free
 SIGN, BELOW, ABOVE = 0, 1, 2  # kinds, as in compile/switches.py
@@ -63,11 +62,7 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
     """
     layout, par = model.layout, model.par
     ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
-    now, later, new = (
-        vec(work, 0, 3 * ns + 1),
-        vec(work, 3 * ns + 1, 3 * ns + 1),
-        vec(work, 6 * ns + 2, ns),
-    )
+    now, later, new = vec(work, 0, 3 * ns + 1), vec(work, 3 * ns + 1, 3 * ns + 1), vec(work, 6 * ns + 2, ns)
     model.rate(q, v, par, q_later)
     for i in range(layout[NQ]):
         q_later[i] = q[i] + ahead * q_later[i]
@@ -142,28 +137,28 @@ def cross_modes(model, modes, fired):
     return changed
 
 
-@unit(I(MODEL, A, F, F, A, A, A, A, I))
+@unit(I(MODEL, A, F, F, A, A, A, FRAME.kind, I))
 def update_modes(model, settings, t, h, q, v, a, frame, crossed):
     """Find the modes of a state, first those of switching functions that crossed zero; return how many changed."""
     layout = model.layout
     if layout[NS] == 0:
         return 0
-    modes, fired = remembered(settings, frame, frames.MODES), remembered(settings, frame, frames.FIRED)
+    modes, fired = frame.memory.modes, frame.memory.fired
     changed = 0
     if crossed == 1:
         changed = cross_modes(model, modes, fired)
     return changed + find_modes(
-        model, t, q, v, a, LOOK * h, modes, fired, part(settings, frame, frames.SCAN),
-        part(settings, frame, frames.Q_SHIFTED), part(settings, frame, frames.V_TRY),
+        model, t, q, v, a, LOOK * h, modes, fired, frame.scan,
+        frame.q_shifted, frame.v_try,
     )  # fmt: skip
 
 
-@unit(I(MODEL, A, F, A, A, F, J, A))
+@unit(I(MODEL, A, F, A, A, F, J, FRAME.kind))
 def unhold(model, settings, t, q, v, rest, index, frame):
     """Take contacts out of the index set that a kink of their geometry moves apart or together."""
     layout = model.layout
-    inner, w = part(settings, frame, frames.INNER), part(settings, frame, frames.U_MINUS)
-    W = vec(inner, whole(settings[HOLD_AT]) + 1 + layout[SIZE], layout[NW])
+    w = frame.u_minus
+    W = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW])
     model.kinematics(t, q, model.par, W, w)
     for c in range(layout[NC]):
         row = layout[layout[CONTACT_ROW] + c]

@@ -7,17 +7,17 @@ from math import sqrt
 
 import numpy as np
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit, vec, whole
 from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.compile.workspace import Workspace, integers
 from saltus.events.index_set import SLIP
 from saltus.events.scan import SAMPLES
 from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR, NV, NW, NX, SIZE
 from saltus.profile import factor, solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import FILL, FOUND, PHASE_AT, TRY, part, remembered
+from saltus.stages.frame import FILL, FRAME, PHASE_AT, TRY
 from saltus.stages.hold import POWERS
-from saltus.stages.interval import HOLD_AT, LARGEST
 from saltus.stages.packed_methods import packed_method
 from saltus.stages.smooth_step import ERROR_ORDER, NODES, STAGES, STEP_STAGES, dense_nodes, stages_of_step, step_error
 from saltus.stages.tableau import packed, tableau
@@ -43,8 +43,13 @@ def phase_numbers(method: str, begin: int, *, estimates: bool, staged: np.ndarra
     return np.concatenate([at[:4].astype(float), [float(estimates)], *parts])
 
 
+# stages of a step; implicit methods: stages as they are solved for, pivots of the error estimate
+RUNGE_KUTTA = Workspace("RungeKuttaPhase", stages="stages", solved="solved", pivots=integers("pivots"))
+
+
 @unit(PART)
-def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
+def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
+    frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
@@ -52,23 +57,16 @@ def explicit_phase(model, staged, settings, task, t, h, frame, iwork, record):
     at = whole(settings[first + METHOD])
     pair = vec(settings, at, whole(settings[first + STAGED_AT]) - at)
     total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
-    stages, inner = part(settings, frame, frames.PHASE), part(settings, frame, frames.INNER)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    index, iroom = ivec(iwork, 0, nc), ivec(iwork, at, iwork.shape[0] - at)
-    q_0, v_0 = part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START)
-    q, v = part(settings, frame, frames.Q_END), part(settings, frame, frames.V_END)
-    direction = remembered(settings, frame, frames.DIRECTION)
-    a_0, r_0, powers_0 = (
-        remembered(settings, frame, frames.A_BEGIN),
-        remembered(settings, frame, frames.R_BEGIN),
-        remembered(settings, frame, frames.POWERS_BEGIN),
-    )
+    stages, room = RUNGE_KUTTA(frame.phase).stages, frame.parts.lasting
+    index, iroom = frame.index, frame.parts.ilasting
+    q_0, v_0 = frame.q_start, frame.v_start
+    q, v = frame.q_end, frame.v_end
+    direction = frame.memory.direction
+    a_0, r_0, powers_0 = frame.memory.a_begin, frame.memory.r_begin, frame.memory.powers_begin
     if task == TRY and settings[frames.MISSES] > 0.0:  # steps that are given stay as they are
         h = smaller(h, STABLE / larger(turning_rate(model, t, q_0, v_0, index, direction, r_0, room), 1e-300))
-        marks = part(settings, frame, frames.MARKS)
-        marks[frames.LIMIT] = smaller(marks[frames.LIMIT], h)
+        marks = frame.marks
+        marks.limit = smaller(marks.limit, h)
     begin, end = (step, total) if task == FILL else (0, step)
     status = stages_of_step(
         model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, iroom, record
@@ -132,27 +130,23 @@ def turning_rate(model, t, q, v, index, direction, r, work):
     return total
 
 
-@unit(I(MODEL, A, A, F, A, A))
+@unit(I(MODEL, A, A, F, A, FRAME.kind))
 def fill_nodes(model, settings, pair, h, stages, frame):
     """Write the nodes of the polynomial, the sums over the step, and what acts on the state at its end."""
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], NODES
     width, first = POWERS + nc, whole(settings[PHASE_AT])
     total, last = whole(pair[STAGES]), whole(pair[STEP_STAGES]) - 1
-    marks, nodes = part(settings, frame, frames.MARKS), part(settings, frame, frames.NODE_STATES)
-    a_last, r_last, powers_last = (
-        part(settings, frame, frames.A_LAST),
-        part(settings, frame, frames.R_LAST),
-        part(settings, frame, frames.POWERS_LAST),
-    )
+    marks, nodes = frame.marks, frame.node_states
+    a_last, r_last, powers_last = frame.a_last, frame.r_last, frame.powers_last
     dense_nodes(
-        model, pair, h, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START), stages,
+        model, pair, h, frame.q_start, frame.v_start, stages,
         vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv), vec(nodes, n * (nq + nv), n * nq),
-        vec(nodes, n * (2 * nq + nv), n * nv), part(settings, frame, frames.NODE_FORCES),
-        part(settings, frame, frames.SUM_R), part(settings, frame, frames.SUM_POWERS),
+        vec(nodes, n * (2 * nq + nv), n * nv), frame.node_forces,
+        frame.sum_r, frame.sum_powers,
     )  # fmt: skip
-    marks[frames.NODES], marks[frames.END_KNOWN] = n, 1.0
-    marks[frames.TABLE_AT], marks[frames.SAMPLES_AT] = settings[first + TABLE], settings[first + SAMPLED]
+    marks.nodes, marks.end_known = n, 1.0
+    marks.table_at, marks.samples_at = settings[first + TABLE], settings[first + SAMPLED]
     at = total * (nq + nv)
     for i in range(nv):
         a_last[i] = stages[total * nq + last * nv + i]

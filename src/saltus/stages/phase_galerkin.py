@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import exp, sqrt
 
 from saltus.compile.seam import larger, smaller, unit, vec, whole
-from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I, J
+from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
 from saltus.events.index_set import SLIP
 from saltus.layout import (
     CONTACT_ROW,
@@ -26,18 +26,17 @@ from saltus.layout import (
     TRUSTED,
     W_CONSTANT,
 )
-from saltus.stages import frame as frames
 from saltus.stages.frame import (
     AGAIN,
     ATOL,
     FILL,
+    FRAME,
     PHASE_AT,
     POSITION_SCALE,
     PUSH_SCALE,
     RTOL,
     SPEED_SCALE,
     TRY,
-    part,
     promised,
     slip_tolerance,
 )
@@ -50,42 +49,18 @@ from saltus.stages.galerkin_guess import (
 )
 from saltus.stages.galerkin_numbers import (
     BEGIN_WITH,
-    CONTRACTION,
-    DEGREE_NOW,
-    FALSE_ALARMS,
-    FIT,
     FIXED,
-    FORESEEN,
-    GUESS,
-    H_NOW,
-    J_KNOWN,
-    J_V,
-    KNOWN_INDEX,
+    GALERKIN,
     LARGEST_SYSTEM,
     LEGENDRE,
-    LEVELS,
     LIFT,
     MINUS,
-    NEXT_DEGREE,
     NUMBERS,
-    PACE,
     RAISED,
-    RATE,
     SAMPLED,
-    SERIES,
-    SERIES_N,
-    SERIES_ROUGH,
-    SERIES_T,
-    SKIP,
-    STAGE,
-    STIFF,
-    STIFF_COUNT,
-    SWEEPS_MEAN,
-    SWEEPS_NOW,
     TOP,
     kappa_of,
     numbers_of,
-    own,
     table_of,
 )
 from saltus.stages.galerkin_stages import (
@@ -123,150 +98,142 @@ FAST, SLOW, PATIENCE, LEAP, GAIN, PAUSE, PROBATION = 2.0, 1.0, 8, 8.0, 1.5, -100
 
 
 @unit(PART)
-def galerkin_phase(model, staged, settings, task, t, h, frame, iwork, record):
+def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
+    frame = FRAME(frame_room)
+    phase = GALERKIN(frame.phase)
     layout, first = model.layout, whole(settings[PHASE_AT])
     nc = layout[NC]
-    marks, memory = part(settings, frame, frames.MARKS), part(settings, frame, frames.MEMORY)
-    numbers, fit, known = (
-        own(settings, frame, NUMBERS),
-        own(settings, frame, FIT),
-        own(settings, frame, KNOWN_INDEX),
-    )
+    marks, memory = frame.marks, frame.memory
+    numbers, fit, known = phase.numbers, phase.fit, phase.known_index
     if task == FILL:
         return fill(model, settings, h, frame)
     fixed = settings[first + FIXED] == 1.0
     if task == TRY:
-        same = numbers[NEXT_DEGREE] > 0.0
+        same = numbers.next_degree > 0.0
         for k in range(nc):
-            same = same and known[k] == iwork[k]
-            known[k] = iwork[k]
+            same = same and known[k] == frame.index[k]
+            known[k] = frame.index[k]
         if not same:
-            numbers[J_KNOWN], numbers[SERIES_N] = 0.0, 0.0
-            numbers[CONTRACTION] = 0.3
-        if numbers[NEXT_DEGREE] == 0.0:
-            numbers[NEXT_DEGREE], numbers[SWEEPS_MEAN], numbers[GUESS] = settings[first + BEGIN_WITH], 2.0, 1e300
-        if memory[frames.CHANGED] == 1.0 and numbers[SERIES_T] != t:
-            numbers[SERIES_N] = 0.0  # the polynomial belongs to the motion before the event
-        degree = whole(numbers[NEXT_DEGREE])
+            numbers.j_known, numbers.series_n = 0.0, 0.0
+            numbers.contraction = 0.3
+        if numbers.next_degree == 0.0:
+            numbers.next_degree, numbers.sweeps_mean, numbers.guess = settings[first + BEGIN_WITH], 2.0, 1e300
+        if memory.numbers.changed == 1.0 and numbers.series_t != t:
+            numbers.series_n = 0.0  # the polynomial belongs to the motion before the event
+        degree = whole(numbers.next_degree)
         if fit[FIT_KNOWN] > 0.0 and not fixed:
             # an interval that ends on its own is of a degree that shows how it decays
-            least = least_degree(fit, kappa_of(settings, whole(numbers[STIFF])), h, degree)
+            least = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
             degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
-        if numbers[SERIES_T] != t:  # a new interval: did what was foreseen for the last one come true?
-            if numbers[FORESEEN] >= 0.0:
-                numbers[FALSE_ALARMS] = 0.0 if memory[frames.CHANGED] == 1.0 else numbers[FALSE_ALARMS] + 1.0
-                numbers[SKIP] = numbers[FALSE_ALARMS]
-            elif numbers[SKIP] > 0.0:
-                numbers[SKIP] -= 1.0
-        numbers[FORESEEN] = -1.0
-        status = predict(model, settings, degree, t, h, frame, iwork, record)
+        if numbers.series_t != t:  # a new interval: did what was foreseen for the last one come true?
+            if numbers.foreseen >= 0.0:
+                numbers.false_alarms = 0.0 if memory.numbers.changed == 1.0 else numbers.false_alarms + 1.0
+                numbers.skip = numbers.false_alarms
+            elif numbers.skip > 0.0:
+                numbers.skip -= 1.0
+        numbers.foreseen = -1.0
+        status = predict(model, settings, degree, t, h, frame, record)
         if status != 0:
             return status
-        if nc > 0 and not fixed and numbers[SKIP] == 0.0:
-            place = foresee(model, settings, degree, t, h, frame, iwork)
+        if nc > 0 and not fixed and numbers.skip == 0.0:
+            place = foresee(model, settings, degree, t, h, frame)
             if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
                 h *= place
-                marks[frames.LIMIT] = h
+                marks.limit = h
                 if fit[FIT_KNOWN] > 0.0:
-                    degree = least_degree(fit, kappa_of(settings, whole(numbers[STIFF])), h, degree)
-                status = predict(model, settings, degree, t, h, frame, iwork, record)
+                    degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+                status = predict(model, settings, degree, t, h, frame, record)
                 if status != 0:
                     return status
-        if not fixed and fit[FIT_KNOWN] == 1.0 and numbers[SERIES_T] != t:
-            status = look(model, settings, degree, t, h, frame, iwork, record)
-            if status == 0 and numbers[SERIES_T] == t:
-                h = marks[frames.LIMIT]
+        if not fixed and fit[FIT_KNOWN] == 1.0 and numbers.series_t != t:
+            status = look(model, settings, degree, t, h, frame, record)
+            if status == 0 and numbers.series_t == t:
+                h = marks.limit
                 degree = least_degree(fit, kappa_of(settings, 0), h, degree)
-                status = predict(model, settings, degree, t, h, frame, iwork, record)
+                status = predict(model, settings, degree, t, h, frame, record)
     else:
-        degree = whole(numbers[DEGREE_NOW])
+        degree = whole(numbers.degree_now)
         if fit[FIT_KNOWN] > 0.0 and not fixed:
-            degree = least_degree(fit, kappa_of(settings, whole(numbers[STIFF])), h, degree)
-        status = predict(model, settings, degree, t, h, frame, iwork, record)
+            degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+        status = predict(model, settings, degree, t, h, frame, record)
         if status != 0:
             return status
-    numbers[DEGREE_NOW], numbers[H_NOW] = degree, h
+    numbers.degree_now, numbers.h_now = degree, h
     if status == 0:
-        status = solve_stages(model, settings, degree, t, h, 0.0, frame, iwork, record)
+        status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
     if status != 0:
-        numbers[SERIES_N], numbers[J_KNOWN] = 0.0, 0.0
+        numbers.series_n, numbers.j_known = 0.0, 0.0
         record.header.next_h = 0.4 * h
         return status
     judge(model, settings, task, degree, t, h, frame, record)
     # the same motion up to an event must not be worse than the whole of it was
     while task == AGAIN and record.header.error > 1.0 and degree < whole(settings[first + TOP]):
         degree = whole(smaller(degree + 2.0, settings[first + TOP]))
-        status = predict(model, settings, degree, t, h, frame, iwork, record)
+        status = predict(model, settings, degree, t, h, frame, record)
         if status != 0:
             return status
-        status = solve_stages(model, settings, degree, t, h, 0.0, frame, iwork, record)
+        status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
         if status != 0:
             return status
-        numbers[DEGREE_NOW] = degree
+        numbers.degree_now = degree
         judge(model, settings, task, degree, t, h, frame, record)
     return 0
 
 
-@unit(I(MODEL, A, I, F, F, A, J, RECORD))
-def look(model, settings, degree, t, h, frame, iwork, record):
+@unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
+def look(model, settings, degree, t, h, frame, record):
     """Solve an interval roughly with a low degree where the guess is poor: few stages for the first sweeps.
 
     The polynomial becomes the guess of the interval, and where it closes a contact the interval is cut.
     """
-    numbers, fit = own(settings, frame, NUMBERS), own(settings, frame, FIT)
-    marks = part(settings, frame, frames.MARKS)
-    marks[frames.LIMIT] = smaller(h, marks[frames.LIMIT])
+    phase = GALERKIN(frame.phase)
+    numbers, fit = phase.numbers, phase.fit
+    marks = frame.marks
+    marks.limit = smaller(h, marks.limit)
     rough = 0.5 * motion_level(fit, h)
-    if numbers[STIFF] == 1.0 or rough < LEAST_GAIN or not numbers[GUESS] > exp(rough + LEAST_GAIN):
+    if numbers.stiff == 1.0 or rough < LEAST_GAIN or not numbers.guess > exp(rough + LEAST_GAIN):
         return 0
     low = rough_degree(fit, kappa_of(settings, 0), h, degree, rough)
     if low == 0:
         return 0
-    status = predict(model, settings, low, t, h, frame, iwork, record)
+    status = predict(model, settings, low, t, h, frame, record)
     if status == 0:
-        status = solve_stages(model, settings, low, t, h, exp(rough), frame, iwork, record)
+        status = solve_stages(model, settings, low, t, h, exp(rough), frame, record)
     if status != 0:
         return status
     expand(model, settings, low, t, h, frame)
-    numbers[SERIES_ROUGH] = 1.0
+    numbers.series_rough = 1.0
     levels_of(model, settings, low, h, frame)
     for i in range((low + 1) * model.layout[NV]):
-        if not abs(own(settings, frame, SERIES)[i]) < 1e300:
+        if not abs(phase.series[i]) < 1e300:
             return STALLED  # beyond a contact forces need not exist
-    quicken(fit, own(settings, frame, LEVELS), low, h)
+    quicken(fit, phase.levels, low, h)
     # what was seen may be too fast for the interval
     longest = larger(longest_step(fit, kappa_of(settings, 0), AIM, degree), SHORTEST_CUT * h)
     if longest < CUT * h:
-        marks[frames.LIMIT] = smaller(longest, marks[frames.LIMIT])
+        marks.limit = smaller(longest, marks.limit)
     if model.layout[NC] > 0:
-        place = foresee(model, settings, low, t, h, frame, iwork)
+        place = foresee(model, settings, low, t, h, frame)
         if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
             # a little longer: to cut an interval that contains the impact is cheaper than to prolong one
-            marks[frames.LIMIT] = smaller(place * (1.0 + BEYOND) * h, marks[frames.LIMIT])
+            marks.limit = smaller(place * (1.0 + BEYOND) * h, marks.limit)
     return 0
 
 
-@unit(I(MODEL, A, I, I, F, F, A, RECORD))
+@unit(I(MODEL, A, I, I, F, F, FRAME.kind, RECORD))
 def judge(model, settings, task, degree, t, h, frame, record):
     """Keep the polynomial, estimate the error, choose degree and length of the next interval."""
+    phase = GALERKIN(frame.phase)
     layout, at = model.layout, whole(settings[PHASE_AT])
     nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], degree + 1
-    numbers, fit, levels = (
-        own(settings, frame, NUMBERS),
-        own(settings, frame, FIT),
-        own(settings, frame, LEVELS),
-    )
-    stages = own(settings, frame, STAGE)
-    stiff, kappa = whole(numbers[STIFF]), kappa_of(settings, whole(numbers[STIFF]))
+    numbers, fit, levels = phase.numbers, phase.fit, phase.levels
+    stages = phase.stage
+    stiff, kappa = whole(numbers.stiff), kappa_of(settings, whole(numbers.stiff))
     V = vec(stages, n * nq, n * nv)
     R = vec(stages, n * (2 * nq + 2 * nv), n * nr)
     transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
-    v_0, v, q_0 = (
-        part(settings, frame, frames.V_START),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.Q_START),
-    )
-    header, error, share = record.header, 0.0, part(settings, frame, frames.MARKS)[frames.SHARPER]
+    v_0, v, q_0 = frame.v_start, frame.v_end, frame.q_start
+    header, error, share = record.header, 0.0, frame.marks.sharper
     position, speed, push = (
         promised(layout, settings, POSITION_SCALE),
         promised(layout, settings, SPEED_SCALE),
@@ -316,7 +283,7 @@ def judge(model, settings, task, degree, t, h, frame, record):
     if task != TRY:
         return 0
     top = whole(settings[at + TOP])
-    if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers[NEXT_DEGREE]):
+    if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers.next_degree):
         fit_decay(levels, degree, fit, h)
         if fit[FIT_KNOWN] == 2.0 and (layout[FLAGS] & TRUSTED) == 0:
             expect_anything(fit)
@@ -325,8 +292,8 @@ def judge(model, settings, task, degree, t, h, frame, record):
         calibrate(fit, kappa, h, degree, header.error, 0)
     # a Jacobian comes with most intervals; D+ has two stages more to solve
     extra = 0.0 if (layout[FLAGS] & J_CONSTANT) != 0 else 1.0 * nv
-    best = best_degree(fit, kappa, degree, top, numbers[SWEEPS_MEAN], extra + 2.0 * stiff * numbers[SWEEPS_MEAN])
-    numbers[NEXT_DEGREE] = best
+    best = best_degree(fit, kappa, degree, top, numbers.sweeps_mean, extra + 2.0 * stiff * numbers.sweeps_mean)
+    numbers.next_degree = best
     length = longest_step(fit, kappa, AIM, best)
     if header.error > 1.0:
         length = smaller(length, 0.7 * h)
@@ -336,26 +303,23 @@ def judge(model, settings, task, degree, t, h, frame, record):
     if (whole(tab[END]) - whole(tab[FIRST])) * nv > LARGEST_SYSTEM:
         # plain iteration: its contraction grows with the square of the length. Newton's method has a contraction of
         # its own, which a single sweep does not renew: to go by it would shorten intervals without end
-        header.next_h = smaller(length, h * sqrt(CONTRACTS / larger(numbers[CONTRACTION], 1e-3)))
+        header.next_h = smaller(length, h * sqrt(CONTRACTS / larger(numbers.contraction, 1e-3)))
         return 0
     if (degree + LEAST) * nv <= LARGEST_SYSTEM:  # D+ needs Newton's method
         change_family(degree, h, header, numbers, fit)
     return 0
 
 
-@unit(I(MODEL, A, I, F, A))
+@unit(I(MODEL, A, I, F, FRAME.kind))
 def slip_levels(model, settings, degree, share, frame):
     """Let the slips of contacts count like velocities: a belt may change its speed although nothing else moves.
 
     A coefficient of a velocity belongs to the one before it of an acceleration.
     """
+    phase = GALERKIN(frame.phase)
     layout, n = model.layout, degree + 1
     nq, nv, nr = layout[NQ], layout[NV], layout[NR]
-    levels, stages, index = (
-        own(settings, frame, LEVELS),
-        own(settings, frame, STAGE),
-        own(settings, frame, KNOWN_INDEX),
-    )
+    levels, stages, index = phase.levels, phase.stage, phase.known_index
     U = vec(stages, n * (2 * nq + 2 * nv) + n * nr, n * nr)
     transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
     tolerance = slip_tolerance(layout, settings, share)
@@ -375,58 +339,49 @@ def slip_levels(model, settings, degree, share, frame):
     return 0
 
 
-@unit(I(I, F, HEADER.kind, A, A))
+@unit(I(I, F, HEADER.kind, NUMBERS.kind, A))
 def change_family(degree, h, header, numbers, fit):
     """Change between D- and D+ where that makes intervals cheaper; see FAST."""
-    evaluations = 1.0 + numbers[SWEEPS_NOW] * (degree - 1.0 + 2.0 * numbers[STIFF])
+    evaluations = 1.0 + numbers.sweeps_now * (degree - 1.0 + 2.0 * numbers.stiff)
     accepted = header.error <= 1.0
-    if numbers[STIFF] == 0.0:
-        crawls = h * numbers[RATE] > FAST
-        if numbers[STIFF_COUNT] < 0.0:
-            numbers[STIFF_COUNT] += 1.0
+    if numbers.stiff == 0.0:
+        crawls = h * numbers.rate > FAST
+        if numbers.stiff_count < 0.0:
+            numbers.stiff_count += 1.0
         else:
-            numbers[STIFF_COUNT] = numbers[STIFF_COUNT] + 1.0 if crawls else 0.0
+            numbers.stiff_count = numbers.stiff_count + 1.0 if crawls else 0.0
         pace = h / evaluations
-        numbers[PACE] = pace if numbers[STIFF_COUNT] == 1.0 else 0.8 * numbers[PACE] + 0.2 * pace
-        if numbers[STIFF_COUNT] > PATIENCE:
-            numbers[STIFF], numbers[STIFF_COUNT], fit[FIT_KNOWN] = 1.0, 0.0, 0.0
-            numbers[NEXT_DEGREE], header.next_h = larger(LEAST, degree), LEAP * h
+        numbers.pace = pace if numbers.stiff_count == 1.0 else 0.8 * numbers.pace + 0.2 * pace
+        if numbers.stiff_count > PATIENCE:
+            numbers.stiff, numbers.stiff_count, fit[FIT_KNOWN] = 1.0, 0.0, 0.0
+            numbers.next_degree, header.next_h = larger(LEAST, degree), LEAP * h
         return 0
     if accepted:
-        numbers[STIFF_COUNT] += 1.0
-    slower = numbers[STIFF_COUNT] > PROBATION and h / evaluations < GAIN * numbers[PACE]
-    if h * numbers[RATE] < SLOW or slower:
-        numbers[STIFF], fit[FIT_KNOWN] = 0.0, 0.0
-        numbers[STIFF_COUNT] = PAUSE if slower else 0.0
+        numbers.stiff_count += 1.0
+    slower = numbers.stiff_count > PROBATION and h / evaluations < GAIN * numbers.pace
+    if h * numbers.rate < SLOW or slower:
+        numbers.stiff, fit[FIT_KNOWN] = 0.0, 0.0
+        numbers.stiff_count = PAUSE if slower else 0.0
         header.next_h = smaller(header.next_h, h)
     return 0
 
 
-@unit(I(MODEL, A, F, A))
+@unit(I(MODEL, A, F, FRAME.kind))
 def fill(model, settings, h, frame):
     """Write nodes, forces and sums of the interval that was solved last, and what acts at its end."""
+    phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    numbers, marks = own(settings, frame, NUMBERS), part(settings, frame, frames.MARKS)
-    degree = whole(numbers[DEGREE_NOW])
-    n, width, stiff = degree + 1, POWERS + nc, whole(numbers[STIFF])
-    tab, stages = table_of(settings, degree, stiff), own(settings, frame, STAGE)
+    numbers, marks = phase.numbers, frame.marks
+    degree = whole(numbers.degree_now)
+    n, width, stiff = degree + 1, POWERS + nc, whole(numbers.stiff)
+    tab, stages = table_of(settings, degree, stiff), phase.stage
     b = vec(tab, VECTORS + WEIGHT * n, n)
     V, a = vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
     at = n * (2 * nq + 2 * nv)
     R, powers = vec(stages, at, n * nr), vec(stages, at + 2 * n * nr, n * width)
-    v, a_last, r_last, powers_last = (
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.A_LAST),
-        part(settings, frame, frames.R_LAST),
-        part(settings, frame, frames.POWERS_LAST),
-    )
-    sum_r, sum_p, R_node, J_v = (
-        part(settings, frame, frames.SUM_R),
-        part(settings, frame, frames.SUM_POWERS),
-        part(settings, frame, frames.NODE_FORCES),
-        own(settings, frame, J_V),
-    )
+    v, a_last, r_last, powers_last = frame.v_end, frame.a_last, frame.r_last, frame.powers_last
+    sum_r, sum_p, R_node, J_v = frame.sum_r, frame.sum_powers, frame.node_forces, phase.j_v
     refine(model, settings, degree, h, frame)
     m = degree + RAISED + 1
     E = vec(settings, numbers_of(settings, degree, LIFT), m * n)
@@ -445,11 +400,11 @@ def fill(model, settings, h, frame):
             sum_p[i] += h * b[k] * powers[k * width + i]
     for i in range(nv):
         a_last[i] = a[(n - 1) * nv + i]
-        if numbers[J_KNOWN] == 1.0:  # the last stage lacks the jump at the end
+        if numbers.j_known == 1.0:  # the last stage lacks the jump at the end
             for j in range(nv):
                 a_last[i] += J_v[i * nv + j] * (v[j] - V[(n - 1) * nv + j])
-    marks[frames.NODES], marks[frames.END_KNOWN] = m, 1.0
-    marks[frames.TABLE_AT] = numbers_of(settings, degree + RAISED, MINUS)
-    marks[frames.SAMPLES_AT] = numbers_of(settings, degree + RAISED, SAMPLED)
-    marks[frames.FORESEEN] = numbers[FORESEEN]
+    marks.nodes, marks.end_known = m, 1.0
+    marks.table_at = numbers_of(settings, degree + RAISED, MINUS)
+    marks.samples_at = numbers_of(settings, degree + RAISED, SAMPLED)
+    marks.foreseen = numbers.foreseen
     return 0

@@ -14,8 +14,7 @@ from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE, combine
 from saltus.events.scan import closing_place, weigh
 from saltus.layout import NC, NJ, NQ, NV, TAPE, TAPE_NUMBERS, TAPE_SIZE, TAPE_WORK
-from saltus.stages import frame as frames
-from saltus.stages.frame import part
+from saltus.stages.frame import FRAME
 from saltus.stages.tableau import NODE, VECTORS
 
 FINEST = 2.0**-22  # of a flight: boxes below this length are not halved
@@ -32,7 +31,7 @@ def prove_work(layout) -> int:
     return int(layout[TAPE_WORK]) + 3 * (1 + nq) + 2 * nc + nc + nj + LEVELS if int(layout[TAPE_WORK]) else 0
 
 
-@unit(F(MODEL, A, F, F, F, J, F, J, A))
+@unit(F(MODEL, A, F, F, F, J, F, J, FRAME.kind))
 def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
     """Return the first place up to `limit` at which a gap closes that samples have not seen, or NONE."""
     layout = model.layout
@@ -44,15 +43,11 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         watched = watched or not (index[k] == SLIP or index[k] == STICK)
     if not watched:
         return NONE
-    marks, nodes, scan = (
-        part(settings, frame, frames.MARKS),
-        part(settings, frame, frames.NODE_STATES),
-        part(settings, frame, frames.SCAN),
-    )
-    n = whole(marks[frames.NODES])
-    c = vec(settings, whole(marks[frames.TABLE_AT]) + VECTORS + NODE * n, n)
+    marks, nodes, scan = frame.marks, frame.node_states, frame.scan
+    n = whole(marks.nodes)
+    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
     Q, V, Q_dot = vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv), vec(nodes, n * (nq + nv), n * nq)
-    proof = part(settings, frame, frames.PROOF)
+    proof = frame.proof
     low, high, speed = vec(proof, 0, 1 + nq), vec(proof, 1 + nq, 1 + nq), vec(proof, 2 + 2 * nq, 1 + nq)
     at = 3 * (1 + nq)
     bounds, g, ends = vec(proof, at, 2 * nc), vec(proof, at + 2 * nc, nc + nj), vec(proof, at + 3 * nc + nj, LEVELS)

@@ -18,12 +18,11 @@ from saltus.stages.interval import (
     STAGE_AT,
     TOLERANCE,
     evaluate_work,
-    interval_iwork,
     interval_work,
     stage_size,
 )
 from saltus.stages.packed_methods import IMPLICIT, packed_implicit, packed_method
-from saltus.stages.phase_explicit import explicit_phase, phase_numbers
+from saltus.stages.phase_explicit import RUNGE_KUTTA, explicit_phase, phase_numbers
 from saltus.stages.phase_implicit import implicit_phase
 from saltus.stages.runge_kutta import table
 from saltus.stages.smooth_step import NODES, smooth_size
@@ -41,22 +40,20 @@ def runge_kutta_flight(
     shared[PROJECTED] = projection_tolerance
     zeno = FROM_PROMISE if zeno is None else zeno
     implicit, stages = method in IMPLICIT, len(table(method).c)
-    phase_work, inner_work, inner_iwork = smooth_size(layout, int(packed_method(method)[0])), 0, int(layout[NC])
+    own, interval = {"stages": smooth_size(layout, int(packed_method(method)[0])), "solved": 0, "pivots": 0}, 0
     if implicit:
         spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
         newton = spatial or not int(layout[FLAGS]) & F_FREE
         shared[TOLERANCE], shared[MOST], shared[NEWTON], shared[LARGEST] = newton_tolerance, 30, newton, stages
         shared[STAGE_AT] = interval_work(layout, stages, newton) + int(layout[NV]) ** 2
         shared[HOLD_AT] = shared[STAGE_AT] + evaluate_work(layout, stages)
-        phase_work += stage_size(layout, stages)
-        inner_work = int(shared[HOLD_AT])
-        inner_iwork = interval_iwork(layout, stages) + int(layout[NV])  # pivots of the error estimate at their end
+        own |= {"solved": stage_size(layout, stages), "pivots": int(layout[NV])}
+        interval = int(shared[HOLD_AT])
     return make_flight(
         layout, contact_solver, shared,
         [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates), np.inf, 0.0, MISSED if estimates else 0.0],
         lambda begin: phase_numbers(
             method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
         ),
-        implicit_phase if implicit else explicit_phase,
-        most_nodes=NODES, phase_work=phase_work, inner_work=inner_work, inner_iwork=inner_iwork,
+        implicit_phase if implicit else explicit_phase, RUNGE_KUTTA.plan(own), most_nodes=NODES, interval=interval,
     )  # fmt: skip

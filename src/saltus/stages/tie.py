@@ -9,17 +9,16 @@ as the one that strikes: then both are corners of a face that lands flat.
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.seam import larger, smaller, unit, vec
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I
 from saltus.events.index_set import OPEN, SLIP, STICK
 from saltus.layout import CONTACT_ROW, NC, NQ, NR, NV, NW, SIZE
 from saltus.reaction import row_dot
 from saltus.record import TIE
 from saltus.reporting import new_event
-from saltus.stages import frame as frames
 from saltus.stages.border import BY_LEFT, border
-from saltus.stages.frame import ATOL, FOUND, POSITION_SCALE, RTOL, VELOCITY_SCALE, part, promised
-from saltus.stages.interval import HOLD_AT, LARGEST, REST
+from saltus.stages.frame import ATOL, FRAME, POSITION_SCALE, RTOL, VELOCITY_SCALE, promised
+from saltus.stages.interval import REST
 
 RESOLVED = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
 FACE = 1e-3  # of the same: corners of a face that are parted by less land together
@@ -31,29 +30,19 @@ MOST_TURNS = 8  # impacts in turn until nothing approaches any more
 STRUCK, NEAR, TIED = 1, 2, 3  # of a contact: takes part in the impact, is open by less than the run resolves, tied
 
 
-@unit(I(MODEL, REACTION, A, F, F, A, J, RECORD))
-def find_ties(model, reaction, settings, t, h, frame, iwork, record):
+@unit(I(MODEL, REACTION, A, F, F, FRAME.kind, RECORD))
+def find_ties(model, reaction, settings, t, h, frame, record):
     """Mark the contacts whose order decides the outcome of an impact; return how many there are.
 
     in/out  closed (frame): contacts that take part; corners of a face that lands flat are added
     """
     layout = model.layout
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    q, v, g, inner = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.GAPS),
-        part(settings, frame, frames.INNER),
-    )
-    u, together = part(settings, frame, frames.TIE_U), part(settings, frame, frames.TIE_TOGETHER)
-    after = part(settings, frame, frames.TIE_AFTER)
-    index, closed, mark, trial = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_CLOSED * nc, nc),
-        ivec(iwork, frames.I_TIED * nc, nc),
-        ivec(iwork, frames.I_TRIAL * nc, nc),
-    )
-    W = vec(inner, whole(settings[HOLD_AT]) + 1 + layout[SIZE], layout[NW])
+    q, v, g = frame.q_end, frame.v_end, frame.gaps
+    u, together = frame.tie_u, frame.tie_together
+    after = frame.tie_after
+    index, closed, mark, trial = frame.index, frame.closed, frame.tied, frame.trial
+    W = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW])
     length, members, fastest = 0.0, 0, 0.0
     for i in range(nq):
         length = larger(length, abs(q[i]))
@@ -87,7 +76,7 @@ def find_ties(model, reaction, settings, t, h, frame, iwork, record):
     # ---- all of them together, then each of them first
     for k in range(nc):
         trial[k] = 1 if closed[k] == 1 or mark[k] != 0 else 0
-    if strike_in_turn(model, reaction, settings, t, h, 1, frame, iwork, record) != 0:
+    if strike_in_turn(model, reaction, settings, t, h, 1, frame, record) != 0:
         return 0  # the impact itself will say what is wrong
     jump = 0.0
     for i in range(nv):
@@ -101,7 +90,7 @@ def find_ties(model, reaction, settings, t, h, frame, iwork, record):
         for k in range(nc):
             trial[k] = 1 if k == first or (closed[k] == 1 and mark[k] == 0) else 0
         # an order that has no solution is another outcome, too
-        differs = strike_in_turn(model, reaction, settings, t, h, MOST_TURNS, frame, iwork, record) != 0
+        differs = strike_in_turn(model, reaction, settings, t, h, MOST_TURNS, frame, record) != 0
         for i in range(nv):
             scale = settings[ATOL] * velocity[i] + settings[RTOL] * larger(abs(together[i]), abs(v[i]))
             differs = differs or abs(after[i] - together[i]) > larger(scale, SAME * jump)
@@ -127,42 +116,28 @@ def find_ties(model, reaction, settings, t, h, frame, iwork, record):
     return ties
 
 
-@unit(I(MODEL, REACTION, A, F, F, I, A, J, RECORD))
-def strike_in_turn(model, reaction, settings, t, h, turns, frame, iwork, record):
+@unit(I(MODEL, REACTION, A, F, F, I, FRAME.kind, RECORD))
+def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
     """Strike the contacts marked for trial, then those that approach behind it, and so on; write the velocity.
 
     in/out  trial (frame): contacts of the first impact -> of the last one
     """
     layout = model.layout
     nv, nc = layout[NV], layout[NC]
-    before, after, v = (
-        part(settings, frame, frames.TIE_BEFORE),
-        part(settings, frame, frames.TIE_AFTER),
-        part(settings, frame, frames.V_END),
-    )
-    u, u_after, inner = (
-        part(settings, frame, frames.TIE_U),
-        part(settings, frame, frames.TIE_U_AFTER),
-        part(settings, frame, frames.INNER),
-    )
-    index, mark, trial = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, frames.I_TIED * nc, nc),
-        ivec(iwork, frames.I_TRIAL * nc, nc),
-    )
-    at = frames.I_VECTORS * nc + FOUND + whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iwork, at, iwork.shape[0] - at)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
+    before, after, v = frame.tie_before, frame.tie_after, frame.v_end
+    u, u_after = frame.tie_u, frame.tie_u_after
+    index, mark, trial = frame.index, frame.tied, frame.trial
+    iroom = frame.parts.ilasting
+    room = frame.parts.lasting
     for i in range(nv):
         after[i] = v[i]
     for _ in range(turns):
         for i in range(nv):
             before[i] = after[i]
         status = border(
-            model, reaction, t, h, settings[REST], BY_LEFT, part(settings, frame, frames.Q_END), before,
-            part(settings, frame, frames.SLOPE), part(settings, frame, frames.U_FIRST), index, trial, after,
-            part(settings, frame, frames.TIE_IMPULSE), u, u_after, part(settings, frame, frames.INFO), room, iroom,
+            model, reaction, t, h, settings[REST], BY_LEFT, frame.q_end, before,
+            frame.slope, frame.u_first, index, trial, after,
+            frame.tie_impulse, u, u_after, frame.info, room, iroom,
             record,
         )  # fmt: skip
         if status != 0:
@@ -178,16 +153,16 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, iwork, record)
     return 0
 
 
-@unit(I(MODEL, A, F, A, J, RECORD))
-def tie_events(model, settings, t, frame, iwork, record):
+@unit(I(MODEL, A, F, FRAME.kind, RECORD))
+def tie_events(model, settings, t, frame, record):
     """Write a row for every tied contact: when, and how fast it approached."""
     layout = model.layout
-    nc, u_minus = layout[NC], part(settings, frame, frames.U_MINUS)
-    nothing = part(settings, frame, frames.TIE_IMPULSE)
+    nc, u_minus = layout[NC], frame.u_minus
+    nothing = frame.tie_impulse
     for i in range(layout[NR]):
         nothing[i] = 0.0
     for k in range(nc):
-        if iwork[frames.I_TIED * nc + k] > TIED:
+        if frame.tied[k] > TIED:
             row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
             new_event(t, k, TIE, row, end, u_minus, nothing, nothing, record)
     return 0

@@ -5,14 +5,13 @@ from __future__ import annotations
 from saltus.compile.seam import unit, vec
 from saltus.compile.types import MODEL, A, F, I
 from saltus.layout import EVENT_TABLE, NE, NQ, NV
-from saltus.stages import frame as frames
-from saltus.stages.frame import part, remembered
+from saltus.stages.frame import FRAME
 
 SAME_TIME = 1e-12  # of a flight: events that lie nearer to each other happen together
 ROUNDING = 4e-16  # of a time
 
 
-@unit(I(MODEL, A, F, F, I, A))
+@unit(I(MODEL, A, F, F, I, FRAME.kind))
 def cross_together(model, settings, t, size, which, frame):
     """Mark as FIRED the events that cross zero together with the one that ends the flight.
 
@@ -21,16 +20,12 @@ def cross_together(model, settings, t, size, which, frame):
     """
     layout, par = model.layout, model.par
     nq, nv, ne = layout[NQ], layout[NV], layout[NE]
-    scan, fired = part(settings, frame, frames.SCAN), remembered(settings, frame, frames.FIRED)
+    scan, fired = frame.scan, frame.memory.fired
     began, values = vec(scan, 0, ne), vec(scan, ne, ne)
-    q, v, a = (
-        part(settings, frame, frames.Q_END),
-        part(settings, frame, frames.V_END),
-        part(settings, frame, frames.A_LAST),
-    )
-    q_later, v_later = part(settings, frame, frames.Q_SHIFTED), part(settings, frame, frames.V_TRY)
+    q, v, a = frame.q_end, frame.v_end, frame.a_last
+    q_later, v_later = frame.q_shifted, frame.v_try
     ahead = SAME_TIME * size + ROUNDING * abs(t + size)
-    model.switch(t, part(settings, frame, frames.Q_START), part(settings, frame, frames.V_START), par, began)
+    model.switch(t, frame.q_start, frame.v_start, par, began)
     model.rate(q, v, par, q_later)
     for i in range(nq):
         q_later[i] = q[i] + ahead * q_later[i]
