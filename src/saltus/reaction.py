@@ -415,7 +415,7 @@ def drift_iwork(layout, contact_solver) -> int:
 
 @unit(INTERVAL)
 def no_interval(
-    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages, record, work, iwork
+    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages_room, record, room
 ):
     """Stand in for `solve_interval` in schemes without implicit stages."""
     return 0
@@ -424,7 +424,7 @@ def no_interval(
 @unit(SETTLE)
 def no_settle(
     model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
-    powers, info, inner, iinner, record,
+    powers, info, room, record,
 ):  # fmt: skip
     """Stand in for `settle` in schemes without index sets."""
     return 0

@@ -105,8 +105,8 @@ FLAT = Workspace("Flat", floats="floats", integers=integers("integers"))
 FLAT_MEMORY = Workspace("Memory", numbers="memory")
 
 # the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
-INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, A, RECORD, A, J))  # stages/interval.py
-SETTLE = Pointer(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
+INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, ROOM, RECORD, ROOM))  # stages/interval.py
+SETTLE = Pointer(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, ROOM, RECORD))
 Staged = namedtuple("Staged", "reaction interval settle")
 STAGED_RECORD = Members([REACTION_RECORD, INTERVAL, SETTLE], Staged)
 STAGED = Handle(STAGED_RECORD)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
-from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NR, NV, NW, NX, SIZE
+from saltus.events.lasting import LASTING
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NR, NV
 from saltus.profile import factor, solve
-from saltus.reaction import SLIDING, react_iwork, react_work, row_add, row_dot, slide
+from saltus.reaction import SLIDING, row_add, row_dot, slide
 from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
@@ -25,20 +26,8 @@ AT_REST = 1e-9  # acceleration of a row relative to the largest, those before re
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 
 
-def decide_work(layout, contact_solver) -> int:
-    """Return the floats that `decide` needs."""
-    nv, nr = int(layout[NV]), int(layout[NR])
-    own = 1 + int(layout[SIZE]) + int(layout[NW]) + int(layout[NX]) + 2 * nv + 3 * nr
-    return own + react_work(layout, contact_solver)
-
-
-def decide_iwork(layout, contact_solver) -> int:
-    """Return the integers that `decide` needs."""
-    return int(layout[NC]) + react_iwork(layout, contact_solver)
-
-
-@unit(I(MODEL, REACTION, F, A, A, J, F, J, A, A, A, A, A, J, RECORD))
-def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r, info, work, iwork, record):
+@unit(I(MODEL, REACTION, F, A, A, J, F, J, A, A, A, A, LASTING.kind, RECORD))
+def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r, info, work, record):
     """Write the index set of the candidates, their slip directions, the accelerations and the forces.
 
     model / reaction
@@ -50,24 +39,14 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
     """
     layout, par = model.layout, model.par
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    f, column = vec(work, at, nv), vec(work, at + nv, nv)
-    at += 2 * nv
-    w, zeta, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
-    at += 3 * nr
-    rest, active, irest = (
-        vec(work, at, work.shape[0] - at),
-        ivec(iwork, 0, nc),
-        ivec(iwork, nc, iwork.shape[0] - nc),
-    )
-    if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+    lu, W, X, f, column, w, zeta = work.lu, work.W, work.X, work.f, work.column, work.w, work.zeta
+    target, active = work.target, work.active
+    if work.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
         model.mass(t, q, par, lu)
         status = factor(layout, lu)
         if status != 0:
             return status
-        work[0] = 1.0
+        work.known.factored = 1.0
     model.force(t, q, v, par, f)
     record.counters.force_calls += 1
     model.kinematics(t, q, par, W, w)
@@ -112,7 +91,9 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
                     gap_acceleration = zeta[row] + row_dot(layout, W, row, a)
                     index[c] = OPEN if gap_acceleration >= 0.0 else IMPULSIVE
                     active[c] = 0
-        status = reaction.react(model, reaction.solver, lu, W, W, W, target, active, 0, a, r, info, rest, irest)
+        status = reaction.react(
+            model, reaction.solver, lu, W, W, W, target, active, 0, a, r, info, work.react, work.ireact
+        )
         record.counters.sweeps += whole(info[1])
         if status != STALLED and status != UNSOLVABLE:
             break

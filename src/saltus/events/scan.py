@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import interpreted, larger, smaller, unit, vec
+from saltus.compile.seam import head, interpreted, larger, row_of, smaller, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE, combine, node_factors, spread
@@ -64,7 +64,7 @@ def stack_at(m, top):
 def weigh(c, s, work):
     """Write the Lagrange polynomials at s behind the factors of the nodes, which are made once per scan."""
     n = c.shape[0]
-    factors, weights = vec(work, 0, n), vec(work, n, n)
+    factors, weights = head(work, n), head(tail(work, n), n)
     if factors[0] == 0.0:
         node_factors(c, factors)
     for k in range(n):
@@ -77,7 +77,7 @@ def watched_at(model, c, t, h, s, Q, V, which, kind, work):
     """Return a gap (kind 0), its rate [1/s] (RATE), an event function (EVENT) or its rate (EVENT_RATE) at a place s."""
     layout = model.layout
     nq, nv, nc, nj, nr, n = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], c.shape[0]
-    weights, q, v = vec(work, n, n), vec(work, 2 * n, nq), vec(work, 2 * n + nq, nv)
+    weights, q, v = head(tail(work, n), n), head(tail(work, 2 * n), nq), head(tail(work, 2 * n + nq), nv)
     at = 2 * n + nq + nv
     if kind == EVENT_RATE:
         ahead = LITTLE if s < 0.5 else -LITTLE
@@ -88,11 +88,11 @@ def watched_at(model, c, t, h, s, Q, V, which, kind, work):
     weigh(c, s, work)
     combine(weights, Q, q)
     if kind == 0:
-        g = vec(work, at, nc + nj)
+        g = head(tail(work, at), nc + nj)
         model.gap(t + s * h, q, model.par, g)
         return g[which]
     combine(weights, V, v)
-    W, w = vec(work, at + nc + nj, layout[NW]), vec(work, at + nc + nj + layout[NW], nr)
+    W, w = head(tail(work, at + nc + nj), layout[NW]), head(tail(work, at + nc + nj + layout[NW]), nr)
     model.kinematics(t + s * h, q, model.par, W, w)
     row = layout[layout[CONTACT_ROW] + which]
     return row_dot(layout, W, row, v) + w[row]
@@ -103,7 +103,7 @@ def watched_at_plain(model, c, t, h, s, Q, V, which, work):
     """Return a user's event function at the place s."""
     values = event_values(model, work, c.shape[0])
     weigh(c, s, work)
-    switch_values(model, vec(work, c.shape[0], c.shape[0]), t + s * h, Q, V, values, work)
+    switch_values(model, head(tail(work, c.shape[0]), c.shape[0]), t + s * h, Q, V, values, work)
     return values[which]
 
 
@@ -112,14 +112,14 @@ def event_values(model, work, n):
     """Return where event functions are evaluated."""
     layout = model.layout
     at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR]
-    return vec(work, at, layout[NE])
+    return head(tail(work, at), layout[NE])
 
 
 @unit(I(MODEL, A, F, A, A, A, A))
 def switch_values(model, weights, t, Q, V, values, work):
     """Write all event functions at the place of the weights."""
     layout, n = model.layout, weights.shape[0]
-    q, v = vec(work, 2 * n, layout[NQ]), vec(work, 2 * n + layout[NQ], layout[NV])
+    q, v = head(tail(work, 2 * n), layout[NQ]), head(tail(work, 2 * n + layout[NQ]), layout[NV])
     combine(weights, Q, q)
     combine(weights, V, v)
     return model.switch(t, q, v, model.par, values)
@@ -130,10 +130,10 @@ def gaps_and_rates(model, weights, t, Q, V, known, entry, work):
     """Write all gaps, then their rates, at the place of the weights; known: 1 where W is the one of the last call."""
     layout, n = model.layout, weights.shape[0]
     nq, nv, nc, nj = layout[NQ], layout[NV], layout[NC], layout[NJ]
-    q, v = vec(work, 2 * n, nq), vec(work, 2 * n + nq, nv)
+    q, v = head(tail(work, 2 * n), nq), head(tail(work, 2 * n + nq), nv)
     at = 2 * n + nq + nv
-    g, W = vec(work, at, nc + nj), vec(work, at + nc + nj, layout[NW])
-    w = vec(work, at + nc + nj + layout[NW], layout[NR])
+    g, W = head(tail(work, at), nc + nj), head(tail(work, at + nc + nj), layout[NW])
+    w = head(tail(work, at + nc + nj + layout[NW]), layout[NR])
     combine(weights, Q, q)
     combine(weights, V, v)
     model.gap(t, q, model.par, g)
@@ -151,7 +151,7 @@ def events_and_rates(model, c, t, h, s, Q, V, entry, work):
     """Write all event functions and their rates at a place s."""
     ne, n = model.layout[NE], c.shape[0]
     values, ahead = event_values(model, work, n), LITTLE if s < 0.5 else -LITTLE
-    weights = vec(work, n, n)
+    weights = head(tail(work, n), n)
     weigh(c, s + ahead, work)
     switch_values(model, weights, t + (s + ahead) * h, Q, V, values, work)
     for k in range(ne):
@@ -296,8 +296,8 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     if watched == 0:
         return NONE
     at = 2 * n + layout[NQ] + layout[NV] + nc + layout[NJ] + layout[NW] + layout[NR] + 2 * layout[NE]
-    own = vec(work, at, work.shape[0] - at)
-    fastest, left, table = vec(own, 0, nc), vec(own, nc, 2 * nc), vec(own, 3 * nc, (SAMPLES + 1) * 2 * nc)
+    own = tail(work, at)
+    fastest, left, table = head(own, nc), head(tail(own, nc), 2 * nc), head(tail(own, 3 * nc), (SAMPLES + 1) * 2 * nc)
     constant = 1 if (layout[FLAGS] & W_CONSTANT) != 0 else 0
     work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough, best = 0, 0, NONE
@@ -305,18 +305,18 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
         # one sample ahead: a piece around an extremum does not contradict itself, the next one does
         while known <= SAMPLES and (known <= piece + 2 or rough == 1):
             gaps_and_rates(
-                model, vec(samples, known * n, n), t + known / SAMPLES * h, Q, V, constant if known > 0 else 0,
-                vec(table, known * 2 * nc, 2 * nc), work,
+                model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, constant if known > 0 else 0,
+                head(tail(table, known * 2 * nc), 2 * nc), work,
             )  # fmt: skip
             known += 1
         s_0, step = piece / SAMPLES, h / SAMPLES
-        before, after = vec(table, piece * 2 * nc, 2 * nc), vec(table, (piece + 1) * 2 * nc, 2 * nc)
+        before, after = head(tail(table, piece * 2 * nc), 2 * nc), head(tail(table, (piece + 1) * 2 * nc), 2 * nc)
         if rough == 0:
             loud = 0
-            right = vec(own, stack_at(nc, 0) + 2, 2 * nc)
+            right = head(tail(own, stack_at(nc, 0) + 2), 2 * nc)
             if piece == 0 and constant == 0:
                 weigh(c, OFF / SAMPLES, work)
-                gaps_and_rates(model, vec(work, n, n), t + OFF * step, Q, V, 0, right, work)
+                gaps_and_rates(model, head(tail(work, n), n), t + OFF * step, Q, V, 0, right, work)
             for k in range(nc):
                 if index[k] == SLIP or index[k] == STICK:
                     continue
@@ -329,15 +329,15 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
                     if g_0 > slack:
                         rough |= is_rough(g_0, d_0, g_1, d_1, slack)
                 if piece < SAMPLES - 1:
-                    further = vec(table, (piece + 2) * 2 * nc, 2 * nc)
+                    further = head(tail(table, (piece + 2) * 2 * nc), 2 * nc)
                     rough |= is_rough(g_1, d_1, further[k], further[nc + k] * step, slack)
             if rough == 0 and loud == 0:
                 continue
             if rough == 1:
                 while known <= SAMPLES:
                     gaps_and_rates(
-                        model, vec(samples, known * n, n), t + known / SAMPLES * h, Q, V, constant,
-                        vec(table, known * 2 * nc, 2 * nc), work,
+                        model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, constant,
+                        head(tail(table, known * 2 * nc), 2 * nc), work,
                     )  # fmt: skip
                     known += 1
                 for k in range(nc):
@@ -347,13 +347,13 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
         for i in range(2 * nc):
             left[i] = before[i]
         top = 0
-        first = vec(own, stack_at(nc, 0), 2 + 2 * nc)
+        first = head(tail(own, stack_at(nc, 0)), 2 + 2 * nc)
         first[0], first[1] = (piece + 1) / SAMPLES, 0.0
         for i in range(2 * nc):
             first[2 + i] = after[i]
         while top >= 0:
-            entry = vec(own, stack_at(nc, top), 2 + 2 * nc)
-            s_1, right = entry[0], vec(own, stack_at(nc, top) + 2, 2 * nc)
+            entry = head(tail(own, stack_at(nc, top)), 2 + 2 * nc)
+            s_1, right = entry[0], head(tail(own, stack_at(nc, top) + 2), 2 * nc)
             step = (s_1 - s_0) * h
             divide = 0
             for k in range(nc):
@@ -367,10 +367,10 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
                 share = OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5
                 s = s_0 + share * (s_1 - s_0)
                 top += 1
-                new = vec(own, stack_at(nc, top), 2 + 2 * nc)
-                middle = vec(own, stack_at(nc, top) + 2, 2 * nc)
+                new = head(tail(own, stack_at(nc, top)), 2 + 2 * nc)
+                middle = head(tail(own, stack_at(nc, top) + 2), 2 * nc)
                 weigh(c, s, work)
-                gaps_and_rates(model, vec(work, n, n), t + s * h, Q, V, constant, middle, work)
+                gaps_and_rates(model, head(tail(work, n), n), t + s * h, Q, V, constant, middle, work)
                 settled = 1.0
                 if rough == 1:
                     for k in range(nc):
@@ -417,7 +417,9 @@ def first_return(model, c, t, h, Q, V, fired, work):
     layout = model.layout
     ne, n = layout[NE], c.shape[0]
     values = event_values(model, work, n)
-    began = vec(work, 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + ne, ne)
+    began = head(
+        tail(work, 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + ne), ne
+    )
     just = False
     for k in range(ne - layout[NS], ne):
         just = just or fired[k] == 1.0
@@ -425,11 +427,11 @@ def first_return(model, c, t, h, Q, V, fired, work):
         return -1
     work[0] = 0.0  # the factors of the nodes are not known yet
     weigh(c, 0.0, work)
-    switch_values(model, vec(work, n, n), t, Q, V, began, work)
+    switch_values(model, head(tail(work, n), n), t, Q, V, began, work)
     s = LITTLE
     while s < 1.0:
         weigh(c, s, work)
-        switch_values(model, vec(work, n, n), t + s * h, Q, V, values, work)
+        switch_values(model, head(tail(work, n), n), t + s * h, Q, V, values, work)
         sure = True
         for k in range(ne - layout[NS], ne):
             if fired[k] != 1.0:
@@ -477,9 +479,9 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
     layout = model.layout
     ne, n = layout[NE], c.shape[0]
     at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR]
-    values, began = vec(work, at, ne), vec(work, at + ne, ne)
-    own = vec(work, at + 2 * ne, work.shape[0] - at - 2 * ne)
-    fastest, left, table = vec(own, 0, ne), vec(own, ne, 2 * ne), vec(own, 3 * ne, (SAMPLES + 1) * 2 * ne)
+    values, began = head(tail(work, at), ne), head(tail(work, at + ne), ne)
+    own = head(tail(work, at + 2 * ne), work.shape[0] - at - 2 * ne)
+    fastest, left, table = head(own, ne), head(tail(own, ne), 2 * ne), head(tail(own, 3 * ne), (SAMPLES + 1) * 2 * ne)
     work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough, best = 0, 0, NONE
     for piece in range(SAMPLES):
@@ -488,20 +490,20 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
             return NONE
         while known <= SAMPLES and (known <= piece + 3 or known < 5) and rough == 0:
             switch_values(
-                model, vec(samples, known * n, n), t + known / SAMPLES * h, Q, V, vec(table, known * 2 * ne, ne), work
+                model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, row_of(table, known * 2, ne), work
             )
             known += 1
-        before, after = vec(table, piece * 2 * ne, 2 * ne), vec(table, (piece + 1) * 2 * ne, 2 * ne)
+        before, after = head(tail(table, piece * 2 * ne), 2 * ne), head(tail(table, (piece + 1) * 2 * ne), 2 * ne)
         if rough == 0:
             step, loud = h / SAMPLES, 0
-            probe, ends = vec(own, stack_at(ne, 0) + 2, ne), piece == 0 or piece == SAMPLES - 1
+            probe, ends = head(tail(own, stack_at(ne, 0) + 2), ne), piece == 0 or piece == SAMPLES - 1
             if ends:  # polynomials are fastest there
                 s = s_0 + OFF / SAMPLES
                 weigh(c, s, work)
-                switch_values(model, vec(work, n, n), t + s * h, Q, V, probe, work)
+                switch_values(model, head(tail(work, n), n), t + s * h, Q, V, probe, work)
             if piece == 0:
                 weigh(c, LITTLE, work)
-                switch_values(model, vec(work, n, n), t + LITTLE * h, Q, V, values, work)
+                switch_values(model, head(tail(work, n), n), t + LITTLE * h, Q, V, values, work)
             for k in range(ne):
                 d_0 = before[ne + k] * step if piece > 0 else difference(table, ne, 0, k)
                 d_1 = difference(table, ne, piece + 1, k)
@@ -526,7 +528,9 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
                 continue
             if rough == 1:
                 for sample in range(SAMPLES + 1):
-                    events_and_rates(model, c, t, h, sample / SAMPLES, Q, V, vec(table, sample * 2 * ne, 2 * ne), work)
+                    events_and_rates(
+                        model, c, t, h, sample / SAMPLES, Q, V, head(tail(table, sample * 2 * ne), 2 * ne), work
+                    )
                 for k in range(ne):
                     for sample in range(SAMPLES + 1):
                         fastest[k] = larger(fastest[k], FASTER * abs(table[sample * 2 * ne + ne + k]))
@@ -535,13 +539,13 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
             if piece == 0 and i < ne:
                 left[i] = began[i]
         top = 0
-        first = vec(own, stack_at(ne, 0), 2 + 2 * ne)
+        first = head(tail(own, stack_at(ne, 0)), 2 + 2 * ne)
         first[0], first[1] = (piece + 1) / SAMPLES, 0.0
         for i in range(2 * ne):
             first[2 + i] = after[i]
         while top >= 0:
-            entry = vec(own, stack_at(ne, top), 2 + 2 * ne)
-            s_1, right = entry[0], vec(own, stack_at(ne, top) + 2, 2 * ne)
+            entry = head(tail(own, stack_at(ne, top)), 2 + 2 * ne)
+            s_1, right = entry[0], head(tail(own, stack_at(ne, top) + 2), 2 * ne)
             step = (s_1 - s_0) * h
             # rates of few places may be too slow for a bound: it serves for short pieces only
             divide, wide = 0, s_1 - s_0 > 0.3 / SAMPLES
@@ -559,8 +563,8 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
                 share = OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5
                 s = s_0 + share * (s_1 - s_0)
                 top += 1
-                new = vec(own, stack_at(ne, top), 2 + 2 * ne)
-                middle = vec(own, stack_at(ne, top) + 2, 2 * ne)
+                new = head(tail(own, stack_at(ne, top)), 2 + 2 * ne)
+                middle = head(tail(own, stack_at(ne, top) + 2), 2 * ne)
                 events_and_rates(model, c, t, h, s, Q, V, middle, work)
                 settled = 1.0
                 if rough == 1:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.workspace import Workspace
 from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, NC, NR, NV, NW, NX, POISSON, SIZE
+from saltus.events.lasting import LASTING
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, NC, NR, NV, POISSON
 from saltus.reaction import IMPACT, restitute, row_dot
 
 MOST_IMPACTS = 20_000
@@ -24,16 +26,16 @@ NOT_CLOSED, CLOSED = 0, 1
 DURATION, COUNT, MEAN, SUMMARY = range(4)  # MEAN: time at which the impulses act in the mean
 
 
-def zeno_work(layout) -> int:
-    """Return the floats that `accumulate` needs beside those of the held rows."""
-    nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
-    return nv + 5 * nc + 3 * nr
+# of the contacts that bounce: gap, u, rate and jerk of it; of all rows: impulses and velocities of one impact
+BOUNCING = Workspace(
+    "Bouncing", gap="nc", u="nc", rate="nc", jerk="nc", v_before="nv", P_now="nr", before="nr"
+)  # fmt: skip
 
 
-@unit(I(MODEL, REACTION, J, J, A, A, A, A, A, A, F, F, F, A, A, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, REACTION, J, J, A, A, A, A, A, A, F, F, F, A, A, A, A, A, BOUNCING.kind, LASTING.kind, RECORD))
 def accumulate(
     model, reaction, index, member, a, slope, g, u_0, rate_0, jerk_0, eps, end_speed, longest, v, moved, P, summary,
-    info, work, room_work, iwork, record,
+    info, work, room, record,
 ):  # fmt: skip
     """Follow the bounces of the member contacts to their end; return CLOSED or NOT_CLOSED.
 
@@ -46,15 +48,9 @@ def accumulate(
     """
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W = vec(room_work, 1, size), vec(room_work, 1 + size, nw)
-    at = 1 + size + nw + nx + 2 * nv
-    w, target = vec(room_work, at, nr), vec(room_work, at + 2 * nr, 2 * nr)
-    at += 4 * nr
-    rest = vec(room_work, at, room_work.shape[0] - at)
-    gap, u, rate, jerk = vec(work, 0, nc), vec(work, nc, nc), vec(work, 2 * nc, nc), vec(work, 3 * nc, nc)
-    v_before, P_now, before = vec(work, 5 * nc, nv), vec(work, 5 * nc + nv, nr), vec(work, 5 * nc + nv + nr, nr)
-    active, irest = ivec(iwork, 0, nc), ivec(iwork, nc, iwork.shape[0] - nc)
+    lu, W, w, target, active = room.lu, room.W, room.w, room.target, room.active
+    gap, u, rate, jerk = work.gap, work.u, work.rate, work.jerk
+    v_before, P_now, before = work.v_before, work.P_now, work.before
     poisson = (layout[FLAGS] & POISSON) != 0
     for i in range(nv):
         moved[i] = 0.0
@@ -132,7 +128,7 @@ def accumulate(
         for i in range(nv):
             v_before[i] = v[i]
         status = reaction.react(
-            model, reaction.solver, lu, W, W, W, target, active, IMPACT, v, P_now, info, rest, irest
+            model, reaction.solver, lu, W, W, W, target, active, IMPACT, v, P_now, info, room.react, room.ireact
         )
         record.counters.sweeps += whole(info[1])
         if status != 0:

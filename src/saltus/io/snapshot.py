@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus import march as marching
-from saltus.compile.workspace import Room
+from saltus.compile.workspace import Room, RoomPlan
 from saltus.event import EVENT_INTEGERS
 from saltus.events.index_set import IMPULSIVE, OPEN
 from saltus.layout import EVENT_TABLE, NC
@@ -200,21 +200,27 @@ def _check_state(run: Run, arrays: dict[str, np.ndarray]) -> None:
     if step == "saltus.stages.flight":
         _check_flight(run, plan, arrays)
     elif step == "saltus.stages.galerkin":
-        _check_galerkin(run, arrays["state/memory"])
+        _check_galerkin(plan, arrays["state/memory"])
 
 
-def _check_galerkin(run: Run, memory: np.ndarray) -> None:
-    from saltus.stages import galerkin
-
-    valid, intervals = memory[galerkin.VALID], memory[galerkin.INTERVALS]
-    if valid not in (0.0, 1.0) or not _are_whole(np.array(intervals), MOST):
+def _check_galerkin(plan: SchemePlan, memory: np.ndarray) -> None:
+    remembered = _room(plan.memory, memory)
+    numbers = remembered.numbers
+    if numbers.valid not in (0.0, 1.0) or not _are_whole(np.array(numbers.intervals), MOST):
         raise ValueError("'state/memory' counts intervals that were not made")
-    _check_index(memory[galerkin.REMEMBERED :][: int(run.model.layout[NC])])
+    _check_index(remembered.index)
+
+
+def _room(plan: RoomPlan, floats: np.ndarray, integers: np.ndarray | None = None) -> Any:
+    """Return numbers of a file by the names of a workspace."""
+    return Room(plan, floats, np.zeros(0, dtype=np.int64) if integers is None else integers).record
 
 
 def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> None:
-    work = Room(plan.work, arrays["march/work"], arrays["march/iwork"]).record
-    memory = Room(plan.memory, arrays["state/memory"], np.zeros(0, dtype=np.int64)).record
+    work, memory = (
+        _room(plan.work, arrays["march/work"], arrays["march/iwork"]),
+        _room(plan.memory, arrays["state/memory"]),
+    )
     numbers = memory.numbers
     if numbers.valid not in (0.0, 1.0) or numbers.changed not in (0.0, 1.0):
         raise ValueError("'state/memory' is neither valid nor not")

@@ -15,9 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import FLAT, step_type
+from saltus.compile.seam import larger, unit, whole
+from saltus.compile.types import step_type
+from saltus.compile.workspace import Workspace, integers
 from saltus.errors import SettingError
+from saltus.events.lasting import LASTING, lasting_sizes
 from saltus.layout import (
     CONTACT_ROW,
     FLAGS,
@@ -28,14 +30,12 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
     RATE_IDENTITY,
-    SIZE,
     W_CONSTANT,
 )
 from saltus.profile import factor, quadratic, solve
 from saltus.reaction import IMPACT as STRUCK
-from saltus.reaction import react_iwork, react_work, restitute, row_dot
+from saltus.reaction import restitute, row_dot
 from saltus.record import (
     CLOSING,
     IMPACT,
@@ -44,10 +44,9 @@ from saltus.record import (
     STICK,
 )
 from saltus.reporting import NOTHING, STICKING, gain_event, new_event
-from saltus.schemes.plan import SchemePlan, chosen_solver, flat, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.stages.border import NORMAL, project
 from saltus.stages.dense import HEADER, interpolate, reaction
-from saltus.stages.hold import hold_iwork, hold_work
 from saltus.stages.settings import check_numbers
 from saltus.stages.tableau import tableau
 from saltus.status import Status
@@ -106,10 +105,8 @@ class HalfExplicitTDG:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
-        nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
-        size, nw = int(layout[SIZE]), int(layout[NW])
-        own = 3 * size + 2 * nw + 8 * nv + 4 * nq + 10 * nr + 2 * (nc + nj) + 2
-        room = max(react_work(layout, contact_solver), hold_work(layout) + nq)
+        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
+        sizes = lasting_sizes(layout, contact_solver)
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else 2 * nq
         return SchemePlan(
             scheme=self,
@@ -127,7 +124,8 @@ class HalfExplicitTDG:
                 dtype=float,
             ),
             inner=reaction_plan(layout, contact_solver, drift=False),
-            **flat(1 + nc + nr, own + room, 4 * nc + max(react_iwork(layout, contact_solver), hold_iwork(layout))),
+            memory=MEMORY.plan(sizes),
+            work=WORK.plan(sizes),
             dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + 2 * nr,
             events=3 * nc + 1,
         )
@@ -141,58 +139,40 @@ class HalfExplicitTDG:
         return reaction([tableau(1, "-")], s, h, block, rows, side)
 
 
+# what the state remembers: marks of the contacts, impulses of the last forecast
+MEMORY = Workspace("HalfExplicitMemory", marks="nc", warm="nr")
+# _0, _1: at the beginning and at the end of the forecast. M_0, M_1: factors; M, column, v_last: scratch; a_0, a_1: the
+# two accelerations of the step; P_0, P_1: impulses of the forecast and of the end; corrected: of the projection
+WORK = Workspace(
+    "HalfExplicit", M_0="size", M_1="size", M="size", W_0="nw", W_1="nw", f_0="nv", f_1="nv", a_0="nv", a_1="nv",
+    v_1="nv", v_free="nv", column="nv", v_last="nv", q_dot="nq", q_dot_1="nq", q_1="nq", w_0="nr", w_1="nr",
+    target="2 * nr", zeta="nr", P_0="nr", P_1="nr", u_minus="nr", u_plus="nr", corrected="nr", g_0="nc + nj",
+    g="nc + nj", info="2", closed=integers("nc"), lasting=integers("nc"), held=integers("nc"), hit=integers("nc"),
+    room=LASTING,
+)  # fmt: skip
+
+
 @unit(step_type(0))
-def half_explicit(model, reaction, settings, t, h, state, state_new, record, room):
-    flat_work = FLAT(room)
-    work, iwork = flat_work.floats, flat_work.integers
-    # ---- model / settings / in / out / work
-    layout, par = model.layout, model.par
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    flags, size, nw = layout[FLAGS], layout[SIZE], layout[NW]
-    q_0, v_0, memory = state.q, state.v, state_new.memory
-    q, v, header = state_new.q, state_new.v, record.header
-    M_0, M_1, M = vec(work, 0, size), vec(work, size, size), vec(work, 2 * size, size)
-    at = 3 * size
-    W_0, W_1 = vec(work, at, nw), vec(work, at + nw, nw)
-    at += 2 * nw
-    f_0, f_1, a_0, a_1 = (
-        vec(work, at, nv),
-        vec(work, at + nv, nv),
-        vec(work, at + 2 * nv, nv),
-        vec(work, at + 3 * nv, nv),
-    )
-    v_1, v_free, column, v_last = (
-        vec(work, at + 4 * nv, nv),
-        vec(work, at + 5 * nv, nv),
-        vec(work, at + 6 * nv, nv),
-        vec(work, at + 7 * nv, nv),
-    )
-    at += 8 * nv
-    q_dot, q_dot_1, q_1 = vec(work, at, nq), vec(work, at + nq, nq), vec(work, at + 2 * nq, nq)
-    at += 4 * nq
-    w_0, w_1, target, zeta = (
-        vec(work, at, nr),
-        vec(work, at + nr, nr),
-        vec(work, at + 2 * nr, 2 * nr),
-        vec(work, at + 9 * nr, nr),
-    )
-    P_0, P_1, u_minus, u_plus = (
-        vec(work, at + 4 * nr, nr),
-        vec(work, at + 5 * nr, nr),
-        vec(work, at + 6 * nr, nr),
-        vec(work, at + 7 * nr, nr),
-    )
-    corrected = vec(work, at + 8 * nr, nr)
-    at += 10 * nr
-    g_0, g, info = vec(work, at, nc + nj), vec(work, at + nc + nj, nc + nj), vec(work, at + 2 * (nc + nj), 2)
-    at += 2 * (nc + nj) + 2
-    rest = vec(work, at, work.shape[0] - at)
-    closed, lasting, held = ivec(iwork, 0, nc), ivec(iwork, nc, nc), ivec(iwork, 2 * nc, nc)
-    hit, irest = ivec(iwork, 3 * nc, nc), ivec(iwork, 4 * nc, iwork.shape[0] - 4 * nc)
+def half_explicit(model, reaction, settings, t, h, state, state_new, record, work_room):
+    """Make a forecast with contacts and joints on velocity level, then the end of the step with the impact law.
+
+    in      state
+    out     state_new, record with two accelerations and two forces as dense output
+    kept    marks of the contacts and impulses of the forecast, in the state
+    """
+    layout, par, work, memory = model.layout, model.par, WORK(work_room), MEMORY(state_new.own)
+    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
+    q_0, v_0, q, v, header = state.q, state.v, state_new.q, state_new.v, record.header
+    M_0, M_1, M, W_0, W_1 = work.M_0, work.M_1, work.M, work.W_0, work.W_1
+    f_0, f_1, a_0, a_1, v_1, v_free = work.f_0, work.f_1, work.a_0, work.a_1, work.v_1, work.v_free
+    column, v_last, q_dot, q_dot_1, q_1 = work.column, work.v_last, work.q_dot, work.q_dot_1, work.q_1
+    w_0, w_1, target, zeta, P_0, P_1 = work.w_0, work.w_1, work.target, work.zeta, work.P_0, work.P_1
+    u_minus, u_plus, corrected, g_0, g, info = work.u_minus, work.u_plus, work.corrected, work.g_0, work.g, work.info
+    closed, lasting, held, hit, room = work.closed, work.lasting, work.held, work.hit, work.room
     identity = (flags & RATE_IDENTITY) != 0
-    for i in range(memory.shape[0]):
-        memory[i] = state.memory[i]
-    marks, warm = vec(memory, 1, nc), vec(memory, 1 + nc, nr)
+    for i in range(state.memory.shape[0]):
+        state_new.memory[i] = state.memory[i]
+    marks, warm = memory.marks, memory.warm
     header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, 1.0
     header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
     for c in range(nc):
@@ -236,7 +216,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, roo
             for i in range(nr):
                 target[i] = w_1[i]
             status = reaction.react(
-                model, reaction.solver, M_0, W_0, W_1, W_1, target, closed, 0, v_1, P_0, info, rest, irest
+                model, reaction.solver, M_0, W_0, W_1, W_1, target, closed, 0, v_1, P_0, info, room.react, room.ireact
             )
             record.counters.sweeps += whole(info[1])
             if status != 0:
@@ -301,7 +281,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, roo
             strikes = not hops and u_minus[row] < -settings[REST]
             restitute(model, c, 0.0 if hops else u_minus[row], 1 if strikes else 0, u_minus, target)
         status = reaction.react(
-            model, reaction.solver, M_1, W_1, W_1, W_1, target, held, STRUCK, v, P_1, info, rest, irest
+            model, reaction.solver, M_1, W_1, W_1, W_1, target, held, STRUCK, v, P_1, info, room.react, room.ireact
         )
         record.counters.sweeps += whole(info[1])
         if status != 0:
@@ -370,7 +350,6 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, roo
             new_event(t + h, c, STICK if mark == STICKS else SLIP, row, row, u_minus, u_plus, P_1, record)
         marks[c] = mark
         held[c] = NORMAL if rests else 0
-    memory[0] = 1.0
     for i in range(nr):
         warm[i] = P_0[i] if reacting else 0.0
 
@@ -410,8 +389,8 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, roo
     if settings[PROJECT] == 1.0 and anything:
         for i in range(nr):
             corrected[i] = 0.0
-        rest[0] = 0.0
-        status = project(model, settings[PROJECTED], t + h, q, v, held, corrected, g, rest, irest)
+        room.known.factored = 0.0
+        status = project(model, settings[PROJECTED], t + h, q, v, held, corrected, g, room)
         if status != 0:
             return status
         for i in range(nr):

@@ -253,12 +253,12 @@ def reaction_plan(
 def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
     """Return the plan of a time-discontinuous Galerkin scheme."""
     # imported where they are needed: other schemes start without them
-    from saltus.stages.galerkin import DENSE_HEADER, EVENTS, MOST_PIECES, galerkin, memory_size, piece_size
+    from saltus.stages.galerkin import DENSE_HEADER, EVENTS, MEMORY, MOST_PIECES, WORK, galerkin, piece_size
     from saltus.stages.interval import solve_interval
     from saltus.stages.settle import settle
 
     contact_solver = chosen_solver(scheme.solver, layout)
-    settings, work, iwork, n = scheme.sizes(layout, contact_solver)
+    settings, sizes = scheme.sizes(layout, contact_solver)
     # whatever activates contacts: an interval whose equations stall is made of shorter pieces too
     pieces = MOST_PIECES if scheme.split and layout[NC] else 1
     return SchemePlan(
@@ -266,8 +266,9 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         step=galerkin,
         settings=settings,
         inner=reaction_plan(layout, contact_solver, drift=False, interval=solve_interval, settle=settle),
-        **flat(memory_size(layout, n), work, iwork),
-        dense=DENSE_HEADER + pieces * piece_size(layout, n) + 2 * int(layout[NR]),
+        memory=MEMORY.plan(sizes),
+        work=WORK.plan(sizes),
+        dense=DENSE_HEADER + pieces * piece_size(layout, sizes["largest"]) + 2 * int(layout[NR]),
         events=(EVENTS * int(layout[NC]) + 1) * pieces,
     )
 

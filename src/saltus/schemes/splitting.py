@@ -18,12 +18,14 @@ from typing import Literal
 
 import numpy as np
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import FLAT, MODEL, RECORD, STAGED, A, F, I, J, step_type
+from saltus.compile.seam import head, larger, row_of, tail, unit, whole
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J, step_type
+from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.events.lasting import LASTING
 from saltus.laws import coulomb_spatial
 from saltus.layout import (
     CONTACT_ROW,
@@ -37,10 +39,7 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
-    NX,
     RATE_IDENTITY,
-    SIZE,
 )
 from saltus.profile import solve_row
 from saltus.reaction import row_add, row_dot
@@ -50,32 +49,26 @@ from saltus.record import (
     REVERSAL,
 )
 from saltus.reporting import NORMALS, STICKING, gain_event, new_event
-from saltus.schemes.plan import SchemePlan, chosen_solver, flat, reaction_plan, runge_kutta_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan, runge_kutta_plan
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
 from saltus.stages.dense import HEADER, acceleration, interpolate, reaction
+from saltus.stages.frame import NODES_ROOM
 from saltus.stages.galerkin import inertia_work
-from saltus.stages.hold import JAM, JAMMED, POWERS, accelerate
+from saltus.stages.hold import JAMMED, POWERS, accelerate
 from saltus.stages.interval import (
     CLOSED,
-    HOLD_AT,
-    LARGEST,
+    INTERVALS,
     LAW,
     MOST,
     NEWTON,
     PROJECT,
     PROJECTED,
-    RENEW,
     REST,
     SETTINGS,
-    STAGE_AT,
+    STAGES_ROOM,
     TOLERANCE,
-    evaluate_work,
-    interval_iwork,
-    interval_work,
-    room_iwork,
-    room_work,
+    interval_sizes,
     solve_interval,
-    stage_size,
 )
 from saltus.stages.packed_methods import IMPLICIT as IMPLICIT_METHODS
 from saltus.stages.packed_methods import METHODS, packed_implicit, packed_method
@@ -86,10 +79,10 @@ from saltus.stages.smooth_step import (
     ERROR_ORDER,
     NODES,
     STAGES,
+    STEP_ROOM,
     STEP_STAGES,
     dense_nodes,
     implicit_step,
-    smooth_size,
     stages_of_step,
     step_error,
 )
@@ -255,23 +248,19 @@ class Splitting:
             self.projection_tolerance,
         )
         shared[PROJECT], shared[LAW] = self.projection, BY_REST if self.impact == "rest" else BY_LEFT
-        nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
-        total, width = int(pair[STAGES]), POWERS + nc
-        stage_work, stage_iwork = 0, 0
+        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
+        total = int(pair[STAGES])
+        sizes = interval_sizes(layout, contact_solver)
         if implicit:
             spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(nc))
             newton = (spatial or not int(layout[FLAGS]) & F_FREE) and total * nv <= LARGEST_NEWTON
             shared[TOLERANCE], shared[MOST] = self.newton_tolerance, self.max_iterations
-            shared[NEWTON], shared[LARGEST] = newton, total
-            shared[STAGE_AT] = interval_work(layout, total, newton)
-            shared[HOLD_AT] = shared[STAGE_AT] + evaluate_work(layout, total)
-            stage_work, stage_iwork = stage_size(layout, total), interval_iwork(layout, total)
+            shared[NEWTON] = newton
+            sizes = interval_sizes(layout, contact_solver, total, bool(newton))
         at = OWN + len(polynomial)
         rtol, atol = (UNIT, UNIT) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
         own = [rtol, atol, self.contact_forces, implicit, self.adaptive, OWN, at, at + len(tab)]
-        work = 2 + 2 * nq + 4 * nv + 2 * nc + nj + 9 * nr + 2 + NODES * (2 * nq + 2 * nv + nr) + nr + width
-        work += smooth_size(layout, total) + int(layout[SIZE]) + nv + nc
-        work += stage_work + int(shared[HOLD_AT]) + room_work(layout, contact_solver)
+        sizes |= {"total": total, "nodes": NODES}
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else NODES * nq
         return SchemePlan(
             scheme=self,
@@ -280,11 +269,8 @@ class Splitting:
             inner=reaction_plan(
                 layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
             ),
-            **flat(
-                REMEMBERED + 4 * nc + nv + 2 * nr + width,
-                work,
-                9 * nc + stage_iwork + room_iwork(layout, contact_solver),
-            ),
+            memory=MEMORY.plan(sizes),
+            work=WORK.plan(sizes),
             dense=HEADER + 2 * nr + 2 + nq + nv + NODES * (nv + nr) + own_rate,
             events=EVENTS * nc + 1,
         )
@@ -308,96 +294,53 @@ def packed_polynomial() -> np.ndarray:
     return packed(tableau(NODES - 1, "-", "lobatto"))
 
 
+# What the state remembers: index set and slip directions; a, r, u and powers of the state.
+MEMORY = Workspace(
+    "SplittingMemory", numbers=Numbers("valid"), index="nc", direction="3 * nc", a_0="nv", r_0="nr", u_0="nr",
+    powers_0="width",
+)  # fmt: skip
+# begun: 1 once the start of the segment is settled, at_time: when that was. State at both ends (v_1 without impulse,
+# v_new with it), gaps, impulses and row velocities of the impact; spread: impulses that are forces of the whole step;
+# late: share of the step behind a stop. idle stays zero: no impulse is felt by the stages
+WORK = Workspace(
+    "Splitting", begun=Numbers("begun at_time"), q_0="nq", shifted="nq", v_0="nv", v_1="nv", v_new="nv", v_last="nv",
+    g="nc + nj", P="nr", u_minus="nr", u_plus="nr", speed="nr", corrected="nr", spread="nr", w_end="nr", zeta="nr",
+    u_start="nr", late="nc", info="2", nodes=NODES_ROOM, R="nodes * nr", sum_r="nr", sum_p="width", stages=STEP_ROOM,
+    M="size", idle="nv + nc", solved=STAGES_ROOM, index=integers("nc"), before=integers("nc"), closed=integers("nc"),
+    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"), hit=integers("nc"),
+    interval=INTERVALS,
+)  # fmt: skip
+
+
 @unit(step_type(0))
-def splitting(model, reaction, settings, t, h, state, state_new, record, room):
-    flat_work = FLAT(room)
-    work, iwork = flat_work.floats, flat_work.integers
-    # ---- model / settings / in / out / work
+def splitting(model, reaction, settings, t, h, state, state_new, record, work_room):
+    """Make one step: smooth motion of the base under a frozen index set, then the impact law at frozen positions.
+
+    in      state
+    out     state_new, record with the dense output of the base
+    kept    MEMORY in the state; the factored matrix of implicit stages in the workspace
+    """
     layout, par, core, staged = model.layout, model.par, reaction.reaction, reaction.staged
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
     flags, width, n = layout[FLAGS], POWERS + nc, NODES
-    q, v, memory, header = state_new.q, state_new.v, state_new.memory, record.header
+    work, memory, q, v, header = WORK(work_room), MEMORY(state_new.own), state_new.q, state_new.v, record.header
     forces, implicit = settings[FORCES] == 1.0, settings[IMPLICIT] == 1.0
-    at = whole(settings[PAIR_AT])
-    pair = vec(settings, at, settings.shape[0] - at)
-    nodes_tab = vec(settings, whole(settings[NODE_AT]), whole(settings[TAB_AT] - settings[NODE_AT]))
-    tab = vec(settings, whole(settings[TAB_AT]), whole(settings[PAIR_AT] - settings[TAB_AT]))
+    pair = tail(settings, whole(settings[PAIR_AT]))
+    nodes_tab, tab = tail(settings, whole(settings[NODE_AT])), tail(settings, whole(settings[TAB_AT]))
     total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
-    for i in range(memory.shape[0]):
-        memory[i] = state.memory[i]
-    direction = vec(memory, REMEMBERED + nc, 3 * nc)
-    at = REMEMBERED + 4 * nc
-    a_0, r_0, u_0, powers_0 = (
-        vec(memory, at, nv),
-        vec(memory, at + nv, nr),
-        vec(memory, at + nv + nr, nr),
-        vec(memory, at + nv + 2 * nr, width),
-    )
-    q_0, shifted = vec(work, 2, nq), vec(work, 2 + nq, nq)
-    at = 2 + 2 * nq
-    v_0, v_1, v_new, v_last = (
-        vec(work, at, nv),
-        vec(work, at + nv, nv),
-        vec(work, at + 2 * nv, nv),
-        vec(work, at + 3 * nv, nv),
-    )
-    at += 4 * nv
-    g = vec(work, at, nc + nj)
-    at += nc + nj
-    P, u_minus, u_plus, speed = (
-        vec(work, at, nr),
-        vec(work, at + nr, nr),
-        vec(work, at + 2 * nr, nr),
-        vec(work, at + 3 * nr, nr),
-    )
-    corrected, spread, w_end, zeta = (
-        vec(work, at + 4 * nr, nr),
-        vec(work, at + 5 * nr, nr),
-        vec(work, at + 6 * nr, nr),
-        vec(work, at + 7 * nr, nr),
-    )
-    u_start, late = vec(work, at + 8 * nr, nr), vec(work, at + 9 * nr, nc)
-    at += 9 * nr + nc
-    info = vec(work, at, 2)
-    at += 2
-    span = n * (2 * nq + 2 * nv + nr)
-    nodes = vec(work, at, span)
-    at += span
-    Q, V, Q_dot, a = (
-        vec(nodes, 0, n * nq),
-        vec(nodes, n * nq, n * nv),
-        vec(nodes, n * (nq + nv), n * nq),
-        vec(nodes, n * (2 * nq + nv), n * nv),
-    )
-    R = vec(nodes, n * (2 * nq + 2 * nv), n * nr)
-    sum_r, sum_p = vec(work, at, nr), vec(work, at + nr, width)
-    at += nr + width
-    span = total * (nq + nv + nr + width) + nq + nv + nr
-    stages = vec(work, at, span)
-    at += span
-    M = vec(work, at, layout[SIZE])
-    at += layout[SIZE]
-    idle = vec(work, at, nv + nc)  # stays zero: no impulse is felt by the stages
-    at += nv + nc
-    span = total * (2 * nq + 2 * nv + 2 * nr + width) if implicit else 0
-    own, inner = vec(work, at, span), vec(work, at + span, work.shape[0] - at - span)
-    room = vec(inner, whole(settings[HOLD_AT]), inner.shape[0] - whole(settings[HOLD_AT]))
-    W = vec(room, 1 + layout[SIZE], layout[NW])
-    index, before, closed, resting = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, nc, nc),
-        ivec(iwork, 2 * nc, nc),
-        ivec(iwork, 3 * nc, nc),
-    )
-    stopped, held, candidate, hit = (
-        ivec(iwork, 4 * nc, nc),
-        ivec(iwork, 5 * nc, nc),
-        ivec(iwork, 6 * nc, nc),
-        ivec(iwork, 7 * nc, nc),
-    )
-    iinner = ivec(iwork, 8 * nc, iwork.shape[0] - 8 * nc)
-    at = whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iinner, at, iinner.shape[0] - at)
+    for i in range(state.memory.shape[0]):
+        state_new.memory[i] = state.memory[i]
+    direction, a_0, r_0, u_0, powers_0 = memory.direction, memory.a_0, memory.r_0, memory.u_0, memory.powers_0
+    q_0, shifted, v_0, v_1, v_new, v_last = work.q_0, work.shifted, work.v_0, work.v_1, work.v_new, work.v_last
+    g, P, u_minus, u_plus, speed, corrected = work.g, work.P, work.u_minus, work.u_plus, work.speed, work.corrected
+    spread, w_end, zeta, u_start, late, info = work.spread, work.w_end, work.zeta, work.u_start, work.late, work.info
+    Q, V, Q_dot, a, R = work.nodes.Q, work.nodes.V, work.nodes.Q_dot, work.nodes.a, work.R
+    sum_r, sum_p, stages, M, idle, own = work.sum_r, work.sum_p, work.stages, work.M, work.idle, work.solved
+    interval, begun = work.interval, work.begun
+    room, kept = interval.lasting, interval.kept
+    W = room.W
+    index, before, closed, resting = work.index, work.before, work.closed, work.resting
+    stopped, held, candidate, hit = work.stopped, work.held, work.candidate, work.hit
     t_end = t + h
     header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, pair[ERROR_ORDER]
     header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
@@ -407,69 +350,70 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
     for i in range(nv):
         v_0[i] = state.v[i]
     for k in range(nc):
-        before[k] = whole(memory[REMEMBERED + k])
+        before[k] = whole(memory.index[k])
         index[k] = before[k] if forces else OPEN
         record.dissipation[k], resting[k], stopped[k], candidate[k], hit[k] = 0.0, 0, 0, 0, 0
     for i in range(nr):
         P[i], spread[i], u_minus[i], u_plus[i] = 0.0, 0.0, 0.0, 0.0
 
     # ---- the start of a run, or of a segment behind a jump of the force
-    if memory[VALID] == 0.0 or work[0] == 0.0 or work[1] == t:  # also when its first step is tried once more
-        if memory[VALID] == 0.0:
+    if (
+        memory.numbers.valid == 0.0 or begun.begun == 0.0 or begun.at_time == t
+    ):  # also when its first step is tried once more
+        if memory.numbers.valid == 0.0:
             for k in range(nc):
                 index[k], before[k] = OPEN, OPEN
         model.gap(t, q_0, par, g)
         status = decided(
             model, staged, settings, t, q_0, v_0, g, 0.0, index, direction, resting, stopped, candidate, a_0, r_0,
-            u_0, powers_0, info, inner, iinner, record,
+            u_0, powers_0, info, interval, record,
         )  # fmt: skip
         if status != 0:
             return status
         for k in range(nc):
-            if forces and before[k] != index[k] and (memory[VALID] == 1.0 or index[k] == IMPULSIVE):
+            if forces and before[k] != index[k] and (memory.numbers.valid == 1.0 or index[k] == IMPULSIVE):
                 changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
             if forces:
                 before[k] = index[k]
-        memory[VALID], work[0], work[1] = 1.0, 1.0, t
+        memory.numbers.valid, begun.begun, begun.at_time = 1.0, 1.0, t
 
     # ---- smooth motion under the frozen index set
     for attempt in range(nc + 2):
         if implicit:
             for i in range(width):
-                own[total * (2 * nq + 2 * nv + 2 * nr) + i] = powers_0[i]  # of a first stage that is the state itself
+                own.powers[i] = powers_0[i]  # of a first stage that is the state itself
             status = implicit_step(
-                model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, inner,
-                iinner, record,
+                model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, interval,
+                record,
             )  # fmt: skip
         else:
             status = stages_of_step(
-                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, iroom, record
+                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, record
             )
         if status == 0:
-            at = total * (nq + nv + nr + width)
             for i in range(nq):
-                q[i] = stages[at + i]
+                q[i] = stages.q[i]
             for i in range(nv):
-                v_1[i] = stages[at + nq + i]
+                v_1[i] = stages.v[i]
             if not implicit:
                 header.error = step_error(
-                    model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], vec(settings, 0, 0), index, stages, room
+                    model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], head(settings, 0), index, stages, room
                 )
             status = stages_of_step(
-                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, step, total, stages, room, iroom,
+                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, step, total, stages, room,
                 record,
             )  # fmt: skip
         if status == JAMMED and attempt < nc:
             # no finite force holds this contact (Painleve): it is left to the impulse at the end of the step
-            jam = iroom[JAM]
+            jam = room.held.jam
             index[jam] = IMPULSIVE
             new_event(t, jam, PAINLEVE, 0, 0, P, P, P, record)
             before[jam] = IMPULSIVE
             status = accelerate(
-                model, t, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, iroom, record
+                model, t, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, record
             )  # fmt: skip
             if implicit:
-                inner[RENEW] = 1.0
+                kept.renew = 1.0
             if status != 0:
                 return status
             continue
@@ -477,7 +421,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
             # a slip that stops in space turns too quickly for the iteration: straight on from here
             for k in range(nc):
                 direction[2 * nc + k] = 1.0
-            inner[RENEW] = 1.0
+            kept.renew = 1.0
             continue
         if status != 0:
             return status
@@ -493,7 +437,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
     for k in range(nc):
         record.dissipation[k] += sum_p[POWERS + k]
     if (flags & M_CONSTANT) == 0:
-        header.drive_work += inertia_work(model, nodes_tab, t, h, nodes, shifted, M)
+        header.drive_work += inertia_work(model, nodes_tab, t, h, Q, V, Q_dot, shifted, M)
     for i in range(nv):
         v[i], record.v_minus[i] = v_1[i], v_1[i]
 
@@ -532,8 +476,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
 
     # ---- impact at frozen positions
     if struck:
-        a_end = vec(stages, total * nq + (step - 1) * nv, nv)
-        r_end = vec(stages, total * (nq + nv) + (step - 1) * nr, nr)
+        a_end, r_end = row_of(stages.K_v, step - 1, nv), row_of(stages.K_r, step - 1, nr)
         model.curvature(t_end, q, v, par, zeta)
         for k in range(nc):
             row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
@@ -551,7 +494,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
                 speed[row] = 0.0  # it did not approach when the step began: what the forces of one step bring
         status = border(
             model, core, t_end, h, settings[REST], BY_PREVIOUS, q, v, a_end, speed, index, closed, v_new, P, u_minus,
-            u_plus, info, room, iroom, record,
+            u_plus, info, room, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -593,7 +536,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
             v_last[i] = v[i]
         status = put_back(
             model, settings, t_end, q, v, shifted, v_last, held, stopped, 0 if struck else 1, late, u_minus, corrected,
-            g, room, iroom, record,
+            g, room, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -614,18 +557,18 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
     if near or holding or struck:
         status = decided(
             model, staged, settings, t_end, q, v, g, 1.0 if struck else 0.0, index, direction, resting, stopped,
-            candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
+            candidate, a_0, r_0, u_0, powers_0, info, interval, record,
         )  # fmt: skip
         if status != 0:
             return status
         header.residual = larger(header.residual, info[0] if forces else 0.0)
     else:
         for i in range(nv):
-            a_0[i] = stages[total * nq + (step - 1) * nv + i]
+            a_0[i] = stages.K_v[(step - 1) * nv + i]
         for i in range(nr):
             r_0[i] = 0.0
         for i in range(width):
-            powers_0[i] = stages[total * (nq + nv + nr) + (step - 1) * width + i]
+            powers_0[i] = stages.K_p[(step - 1) * width + i]
         for k in range(nc):
             index[k] = OPEN
     for k in range(nc):
@@ -635,11 +578,11 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
             mark = lasting_mark(model, k, resting[k], P)
         if before[k] != mark:
             if implicit and forces:
-                inner[RENEW] = 1.0
+                kept.renew = 1.0
             changed_events(model, t_end, k, before[k], mark, hit[k], u_0, r_0, record)
         elif stopped[k] == 1 and mark == SLIP:
             new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
-        memory[REMEMBERED + k] = mark
+        memory.index[k] = mark
     for i in range(nr):
         record.dense[used + i] = r_0[i] + spread[i] / h
     record.dense[0], record.dense[1], record.dense[2], record.dense[3] = 1.0, n, nq, nv
@@ -653,28 +596,23 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, room):
     return 0
 
 
-@unit(I(MODEL, STAGED, A, F, A, A, A, F, J, A, J, J, J, A, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, STAGED, A, F, A, A, A, F, J, A, J, J, J, A, A, A, A, A, INTERVALS.kind, RECORD))
 def decided(
     model, staged, settings, t, q, v, g, struck, index, direction, resting, stopped, candidate, a, r, u, powers, info,
-    inner, iinner, record,
+    interval, record,
 ):  # fmt: skip
     """Decide the index set and write acceleration, forces and powers of the state; impulses alone hold nothing."""
     if settings[FORCES] == 1.0:
         return staged.settle(
             model, staged.reaction, settings, t, q, v, g, 1, struck, index, direction, resting, stopped, candidate,
-            a, r, u, powers, info, inner, iinner, record,
+            a, r, u, powers, info, interval, record,
         )  # fmt: skip
-    layout = model.layout
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = whole(settings[LARGEST]) * (layout[NV] + layout[NC]) + layout[NC]
-    iroom = ivec(iinner, at, iinner.shape[0] - at)
-    return accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+    return accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, interval.lasting, record)
 
 
-@unit(I(MODEL, A, F, F, J, A, A, A, A, A, A, A, A, J, J, A, A, RECORD))
+@unit(I(MODEL, A, F, F, J, A, A, A, A, A, A, A, A, J, J, A, LASTING.kind, RECORD))
 def struck_by(
-    model, settings, t, h, closed, a, r, v_new, P, u_start, u_minus, u_plus, zeta, hit, resting, spread, work, record,
+    model, settings, t, h, closed, a, r, v_new, P, u_start, u_minus, u_plus, zeta, hit, resting, spread, room, record,
 ):  # fmt: skip
     """Write energy, events and left limit of the impulse at the end of a step, and which contacts rest after it.
 
@@ -686,10 +624,7 @@ def struck_by(
     """
     layout, header, v_minus = model.layout, record.header, record.v_minus
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    column, w = vec(work, at + nv, nv), vec(work, at + 2 * nv, nr)
+    lu, W, X, column, w = room.lu, room.W, room.X, room.column, room.w
     forces, most, hops = settings[FORCES] == 1.0, 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0
     for i in range(nr):
         solve_row(layout, lu, W, i, X, column)
@@ -751,9 +686,9 @@ def struck_by(
     return 0
 
 
-@unit(I(MODEL, A, F, A, A, A, A, J, J, I, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, A, F, A, A, A, A, J, J, I, A, A, A, A, LASTING.kind, RECORD))
 def put_back(
-    model, settings, t, q, v, q_last, v_last, held, stopped, stopping, late, u, P, g, work, iwork, record
+    model, settings, t, q, v, q_last, v_last, held, stopped, stopping, late, u, P, g, room, record
 ):  # fmt: skip
     """Move q and v onto the joints and held contacts, and stop the slips that reversed, as far as friction can.
 
@@ -765,16 +700,13 @@ def put_back(
     """
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    column, w = vec(work, at + nv, nv), vec(work, at + 2 * nv, nr)
+    lu, W, X, column, w = room.lu, room.W, room.X, room.column, room.w
     for i in range(nq):
         q_last[i] = q[i]
     for i in range(nr):
         P[i] = 0.0
     for _ in range(nc + 1):
-        status = project(model, settings[PROJECTED], t, q, v, held, P, g, work, iwork)
+        status = project(model, settings[PROJECTED], t, q, v, held, P, g, room)
         if status != 0:
             return status
         again = False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import larger, unit, vec
+from saltus.compile.seam import larger, unit
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
 from saltus.events.index_set import OPEN, SLIP, STICK
-from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NR, NV, NW, SIZE
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NR, NV
 from saltus.profile import multiply
 from saltus.reaction import row_dot
 from saltus.stages.border import NORMAL, WHOLE, project
@@ -20,7 +20,7 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
     """Project held contacts and joints, decide the next index set; without need take over the end of the phase."""
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    marks, info, inner = frame.marks, frame.info, frame.inner
+    marks, info = frame.marks, frame.info
     q, v, g, u_plus, corrected = frame.q_end, frame.v_end, frame.gaps, frame.u_plus, frame.corrected
     a_0, r_0, u_0, powers_0 = (
         frame.memory.a_begin,
@@ -45,11 +45,9 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
         for i in range(POWERS + nc):
             powers_0[i] = powers_last[i]
         return 0
-    iinner = frame.iinner
-    iroom = frame.parts.ilasting
-    room = frame.parts.lasting
+    room = frame.interval.lasting
     anything = nj > 0
-    W = vec(room, 1 + layout[SIZE], layout[NW])
+    W = room.W
     model.kinematics(t, q, model.par, W, corrected)
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
@@ -74,7 +72,7 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
     for i in range(nr):
         corrected[i] = 0.0
     if anything:
-        status = project(model, settings[PROJECTED], t, q, v, held, corrected, g, room, iroom)
+        status = project(model, settings[PROJECTED], t, q, v, held, corrected, g, room)
         if status != 0:
             return status
         for i in range(nr):
@@ -86,7 +84,7 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
     return staged.settle(
         model, staged.reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index,
         frame.memory.direction, resting, stopped, candidate, a_0, r_0, u_0, powers_0, info,
-        inner, iinner, record,
+        frame.interval, record,
     )  # fmt: skip
 
 

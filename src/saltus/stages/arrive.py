@@ -6,7 +6,7 @@ the window ends with, positions by the mean velocity. Bounces that return within
 
 from __future__ import annotations
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.transition import BROKE, LOST, RELEASED, STOPPED
@@ -23,10 +23,7 @@ from saltus.layout import (
     NR,
     NS,
     NV,
-    NW,
-    NX,
     RATE_IDENTITY,
-    SIZE,
 )
 from saltus.profile import multiply, solve_row
 from saltus.reaction import row_add, row_dot
@@ -54,7 +51,7 @@ from saltus.stages.frame import (
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
 from saltus.stages.graze import graze
 from saltus.stages.hold import POWERS, rest_speed
-from saltus.stages.interval import CLOSED, LARGEST, RENEW, REST, closed_gap
+from saltus.stages.interval import CLOSED, REST, closed_gap
 from saltus.stages.loss import look_ahead
 from saltus.stages.modes import unhold, update_modes
 from saltus.stages.piece import put_piece
@@ -87,10 +84,10 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     n, stopping = whole(marks.nodes), whole(marks.stopping)
     q_0, v_0, q, v, g = frame.q_start, frame.v_start, frame.q_end, frame.v_end, frame.gaps
     sum_r, powers, r_0 = frame.sum_r, frame.sum_powers, frame.memory.r_begin
-    nodes, R = frame.node_states, frame.node_forces
-    Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
+    nodes, R = frame.nodes, frame.node_forces
+    Q_dot, a = head(nodes.Q_dot, n * nq), head(nodes.a, n * nv)
     P, u_minus, u_plus, u_first = frame.impulse, frame.u_minus, frame.u_plus, frame.u_first
-    v_new, shifted, info, inner = frame.v_new, frame.q_shifted, frame.info, frame.inner
+    v_new, shifted, info = frame.v_new, frame.q_shifted, frame.info
     direction, let_go, fired = frame.memory.direction, frame.memory.let_go, frame.memory.fired
     u_0 = frame.memory.u_begin
     index, before, closed, resting, stopped, candidate = (
@@ -101,8 +98,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         frame.stopped,
         frame.candidate,
     )
-    iroom = frame.parts.ilasting
-    room = frame.parts.lasting
+    room = frame.interval.lasting
     t_end = t + size
 
     # ---- impulses and work of the smooth part
@@ -118,8 +114,8 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         record.dissipation[k] += powers[POWERS + k]
     if (layout[FLAGS] & M_CONSTANT) == 0:
         at = whole(marks.table_at)
-        tab = vec(settings, at, settings.shape[0] - at)
-        header.drive_work += inertia_work(model, tab, t, size, nodes, shifted, frame.mass)
+        tab = tail(settings, at)
+        header.drive_work += inertia_work(model, tab, t, size, nodes.Q, nodes.V, nodes.Q_dot, shifted, frame.mass)
     model.gap(t_end, q, par, g)
     length, scale = 0.0, 0.0
     for i in range(nq):
@@ -145,7 +141,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         closed[k] = 0
     struck, ahead = 0, marks.window
     if kind == STRIKES:
-        W, slack, parts = vec(room, 1 + layout[SIZE], layout[NW]), closed_gap(settings, q), False
+        W, slack, parts = room.W, closed_gap(settings, q), False
         model.kinematics(t_end, q, par, W, u_minus)
         for k in range(nc):
             row = layout[layout[CONTACT_ROW] + k]
@@ -163,7 +159,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
             # a gap that is closed by rounding alone, while the bounce is high enough to be seen, is no contact; with
             # windows nobody sees what is that near
             if k == which and ahead == 0.0:
-                pressed = abs(row_dot(layout, W, row, vec(a, (n - 1) * nv, nv)))
+                pressed = abs(row_dot(layout, W, row, row_of(a, n - 1, nv)))
                 parts = speed > still and speed * speed > VISIBLE * slack * pressed
         if struck == 0 and not parts:
             resting[which] = 1  # it closes without an impact
@@ -182,7 +178,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
             ties = find_ties(model, staged.reaction, settings, t_end, span, frame, record)
         status = border(
             model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
-            u_minus, u_plus, info, room, iroom, record,
+            u_minus, u_plus, info, room, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -209,7 +205,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         stopped[which] = 1
     if kind == BROKE:
         candidate[which] = BREAKING
-        break_direction(layout, which, vec(R, (n - 1) * nr, nr), direction)
+        break_direction(layout, which, row_of(R, n - 1, nr), direction)
     if kind == LOST:
         status = look_ahead(model, staged, settings, t_end, frame, record)
         if status != 0:
@@ -268,13 +264,12 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
 
     # ---- events of the index set, update
     memory = frame.memory.index
-    ambiguous_event(model, t_end, before, index, iroom, r_0, record)
+    ambiguous_event(model, t_end, before, index, room, r_0, record)
     for k in range(nc):
         direction[2 * nc + k] = 0.0
     for k in range(nc):
         if before[k] != index[k]:
-            if settings[LARGEST] > 0.0:
-                inner[RENEW] = 1.0  # the matrix of implicit stages belongs to another index set
+            frame.interval.kept.renew = 1.0  # the matrix of implicit stages belongs to another index set
             changed_events(model, t_end, k, before[k], index[k], resting[k] * struck, u_0, r_0, record)
         elif stopped[k] == 1 and index[k] == SLIP and kind == STOPPED and k == which:
             new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
@@ -304,10 +299,9 @@ def begin_window(model, settings, t, window, frame, record):
     the window, which counts as much as the forces do, and with rows of the beginning bodies would not come to rest on
     what is curved.
     """
-    layout, room = model.layout, frame.parts.lasting
+    layout, room = model.layout, frame.interval.lasting
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    at = 1 + layout[SIZE]
-    W, zeta = vec(room, at, layout[NW]), vec(room, at + layout[NW] + layout[NX] + 2 * nv + nr, nr)
+    W, zeta = room.W, room.zeta
     u_first, q = frame.u_first, frame.q_end
     v, v_start, f = frame.v_end, frame.v_try, frame.force
     slope, r_last, M = frame.slope, frame.r_last, frame.mass
@@ -331,7 +325,7 @@ def begin_window(model, settings, t, window, frame, record):
     for i in range(nr):
         record.impulse[i] += window * r_last[i]
     # the nodes of the smooth part are written: there is room for the position
-    first, shifted = frame.node_states, frame.q_shifted
+    first, shifted = frame.nodes.Q, frame.q_shifted
     model.rate(q, v_start, model.par, shifted)
     for i in range(layout[NQ]):
         first[i] = q[i]
@@ -343,17 +337,10 @@ def begin_window(model, settings, t, window, frame, record):
 @unit(I(MODEL, A, F, J, J, FRAME.kind))
 def hops_end(model, settings, window, closed, resting, frame):
     """Let all closed contacts rest where none of them opens, or hops for longer than a window: a box that rocks."""
-    layout, room = model.layout, frame.parts.lasting
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    layout, room = model.layout, frame.interval.lasting
+    nv, nc = layout[NV], layout[NC]
     slope, r_last, u_plus = frame.slope, frame.r_last, frame.u_plus
-    at = 1
-    lu, W, X = (
-        vec(room, at, layout[SIZE]),
-        vec(room, at + layout[SIZE], layout[NW]),
-        vec(room, at + layout[SIZE] + layout[NW], layout[NX]),
-    )
-    at += layout[SIZE] + layout[NW] + layout[NX]
-    column, zeta = vec(room, at + nv, nv), vec(room, at + 2 * nv + nr, nr)
+    lu, W, X, column, zeta = room.lu, room.W, room.X, room.column, room.zeta
     for c in range(nc):
         if closed[c] == 0:
             continue
@@ -378,15 +365,15 @@ def end_window(model, settings, t_end, window, used, frame, record):
     """Move the position over the window by the mean velocity and write its piece; return where the next one begins."""
     layout = model.layout
     nq, nv, nr = layout[NQ], layout[NV], layout[NR]
-    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
+    marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     n = whole(marks.nodes)
-    Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
+    Q_dot, a = head(nodes.Q_dot, n * nq), head(nodes.a, n * nv)
     q, v_start, v_new, mean, shifted = frame.q_end, frame.v_try, frame.v_new, frame.moved, frame.q_shifted
     slope, r_last = frame.slope, frame.r_last
     for i in range(nv):
         mean[i] = 0.5 * (v_start[i] + v_new[i])
     for i in range(nq):
-        q[i] = nodes[i]  # the one of its beginning
+        q[i] = nodes.Q[i]  # the one of its beginning
     model.rate(q, mean, model.par, shifted)
     for j in range(n):
         for i in range(nv):

@@ -18,14 +18,15 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.index_set import MUST_SLIP, SLIP, STICK
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, NX, SIZE, W_COL, W_PTR
+from saltus.events.lasting import LASTING
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NV, W_COL, W_PTR
 from saltus.profile import solve
 from saltus.reaction import row_add, row_dot
 from saltus.stages.full_matrix import factor_dense, solve_dense
-from saltus.stages.hold import COUNT, HOLD_INTEGERS, REDUNDANT, UNHELD, accelerate, hold_integers, hold_size, solve_rows
+from saltus.stages.hold import UNHELD, accelerate, solve_rows
 
 NOTHING_BEGINS = 1e-12  # of the accelerations before reactions: less than that moves nothing
 PLANE = 2  # numbers of a direction
@@ -37,20 +38,6 @@ FITTING, FITTING_AT_LAST = 1e-13, 1e-5  # change of directions that ends the pol
 MOST_SEARCHED, MOST_AT_FINEST, MOST_POLISHED = 80, 6, 12  # iterations
 INSIDE = 0.99  # of the way of friction to the border of its cone
 TURNS_AROUND = 1.0 - 1e-3  # |d|: what is below at the last e sticks
-
-
-def begin_work(layout) -> int:
-    """Return the floats that `begin_slips` needs behind those of `accelerate`.
-
-    Two directions, accelerations, a step, its matrix; directions and index set of before.
-    """
-    nv = int(layout[NV])
-    return 2 * PLANE + 2 * nv + nv * nv + (PLANE + 1) * int(layout[NC])
-
-
-def begin_iwork(layout) -> int:
-    """Return the integers of the same."""
-    return int(layout[NV])
 
 
 @unit(I(MODEL, J, A, J, I), small=True)
@@ -77,13 +64,12 @@ def begin_together(model, index, direction, candidate):
     return 1 if count > 1 else 0
 
 
-@unit(F(MODEL, I, F, A, A, A), small=True)
+@unit(F(MODEL, I, F, A, A, LASTING.kind), small=True)
 def start_of(model, contact, fine, y, s, work):
     """Write the slip acceleration s of a contact under the accelerations y; return sqrt(|s|^2 + fine^2)."""
     layout = model.layout
     row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
-    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * layout[NV] + layout[NR]
-    W, zeta = vec(work, 1 + layout[SIZE], layout[NW]), vec(work, at, layout[NR])
+    W, zeta = work.W, work.zeta
     square = fine * fine
     for i in range(row + 1, end):
         s[i - row - 1] = row_dot(layout, W, i, y) + zeta[i]
@@ -91,12 +77,12 @@ def start_of(model, contact, fine, y, s, work):
     return sqrt(square)
 
 
-@unit(I(MODEL, I, A, A, A, A))
+@unit(I(MODEL, I, A, A, LASTING.kind, A))
 def rub(model, contact, r, turned, work, f):
     """Add to f what friction of a contact changes by where its direction d changes by `turned`."""
     layout = model.layout
     row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
-    W, columns = vec(work, 1 + layout[SIZE], layout[NW]), layout[W_COL]
+    W, columns = work.W, layout[W_COL]
     for i in range(row + 1, end):
         force = -model.constants[LAW_FLOATS * contact + 1] * r[row] * turned[i - row - 1]
         for k in range(layout[layout[W_PTR] + i], layout[layout[W_PTR] + i + 1]):
@@ -104,42 +90,32 @@ def rub(model, contact, r, turned, work, f):
     return 0
 
 
-@unit(I(MODEL, A, A, J))
-def respond(model, f, work, iwork):
+@unit(I(MODEL, A, LASTING.kind))
+def respond(model, f, work):
     """Replace forces f by the accelerations that they give under the rows held by the last `accelerate`."""
     layout = model.layout
-    nv, nr = layout[NV], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    column = vec(work, at + nv, nv)
-    at += 2 * nv
-    b, x, scale = vec(work, at + 2 * nr, nr), vec(work, at + 3 * nr, nr), vec(work, at + 4 * nr, nr)
-    at += 6 * nr
-    lu_D, left = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr + nr)
-    rows, held = ivec(iwork, HOLD_INTEGERS, nr), iwork[COUNT]
-    solve(layout, lu, f, f, column)
+    W, X, b, x, rows, held = work.W, work.X, work.b, work.x, work.rows, work.held.count
+    solve(layout, work.lu, f, f, work.column)
     for i in range(held):
         b[i], x[i] = -row_dot(layout, W, rows[i], f), 0.0
     if held > 0:
-        solve_rows(held, lu_D, scale, ivec(iwork, HOLD_INTEGERS + nr, 2 * nr), iwork[REDUNDANT], b, x, left)
+        solve_rows(held, work.lu_D, work.scale, work.pivots, work.held.redundant, b, x, work.left)
     for i in range(held):
         row_add(layout, X, rows[i], x[i], f)
     return 0
 
 
-@unit(F(MODEL, J, A, J, F, A, A, A, A, J))
-def improve(model, index, direction, candidate, fine, a, r, y, work, iwork):
+@unit(F(MODEL, J, A, J, F, A, A, A, LASTING.kind))
+def improve(model, index, direction, candidate, fine, a, r, y, work):
     """Improve accelerations y and directions by one step of Newton's method; return how far directions turned.
 
-    in      fine: e; a, r: accelerations and forces of the directions, as `accelerate` left them with work and iwork
+    in      fine: e; a, r: accelerations and forces of the directions, as `accelerate` left them with work
     A negative value is returned where the step cannot be made.
     """
     layout = model.layout
     nv, nc = layout[NV], layout[NC]
-    at = hold_size(layout)
-    s, turned, change = vec(work, at, PLANE), vec(work, at + PLANE, PLANE), vec(work, at + 2 * PLANE + nv, nv)
-    matrix, pivots = vec(work, at + 2 * PLANE + 2 * nv, nv * nv), ivec(iwork, hold_integers(layout), nv)
+    own = work.begin
+    s, turned, change, matrix, pivots = own.s, own.turned, own.change, own.matrix, own.pivots
     for j in range(nv + 1):
         # a column of the matrix, then the right-hand side
         for i in range(nv):
@@ -157,7 +133,7 @@ def improve(model, index, direction, candidate, fine, a, r, y, work, iwork):
             else:
                 bend(model, c, j, eta, s, direction, turned, work)
             rub(model, c, r, turned, work, change)
-        respond(model, change, work, iwork)
+        respond(model, change, work)
         if j == nv:
             for i in range(nv):
                 change[i] += a[i] - y[i]
@@ -176,7 +152,7 @@ def improve(model, index, direction, candidate, fine, a, r, y, work, iwork):
             row = layout[layout[CONTACT_ROW] + c]
             rows = layout[layout[CONTACT_ROW] + c + 1] - row - 1
             eta = start_of(model, c, fine, y, s, work)
-            along, W = 0.0, vec(work, 1 + layout[SIZE], layout[NW])
+            along, W = 0.0, work.W
             for i in range(rows):
                 turned[i] = row_dot(layout, W, row + 1 + i, change)
                 along += s[i] * turned[i]
@@ -198,13 +174,13 @@ def improve(model, index, direction, candidate, fine, a, r, y, work, iwork):
     return most
 
 
-@unit(I(MODEL, I, I, F, A, A, A, A))
+@unit(I(MODEL, I, I, F, A, A, A, LASTING.kind))
 def bend(model, contact, column, eta, s, direction, turned, work):
     """Write by how much a direction turns when one acceleration grows by 1."""
     layout = model.layout
     row = layout[layout[CONTACT_ROW] + contact]
     rows = layout[layout[CONTACT_ROW] + contact + 1] - row - 1
-    W, columns, along = vec(work, 1 + layout[SIZE], layout[NW]), layout[W_COL], 0.0
+    W, columns, along = work.W, layout[W_COL], 0.0
     for i in range(rows):
         turned[i] = 0.0
         for k in range(layout[layout[W_PTR] + row + 1 + i], layout[layout[W_PTR] + row + 2 + i]):
@@ -216,8 +192,8 @@ def bend(model, contact, column, eta, s, direction, turned, work):
     return 0
 
 
-@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, A, J, RECORD))
-def begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record):
     """Find which of the contacts that may begin to slip do so, and in which directions; 1 where that was possible.
 
     in      turning: whether a contact around which a body turns may stick
@@ -225,35 +201,32 @@ def begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, p
     out     a, r, u, powers: as of `accelerate`
     """
     layout = model.layout
-    nv, nc = layout[NV], layout[NC]
-    at = hold_size(layout)
-    kept = vec(work, at + 2 * PLANE + 2 * nv + nv * nv, (PLANE + 1) * nc)
+    nc, kept_index, kept = layout[NC], work.begin.kept_index, work.begin.kept_direction
     for c in range(nc):
-        kept[PLANE * nc + c] = index[c]
+        kept_index[c] = index[c]
         for i in range(PLANE):
             kept[PLANE * c + i] = direction[2 * c + i]
-    found = search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record)
+    found = search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record)
     if found == 1:
         return 1
     for c in range(nc):
-        index[c] = whole(kept[PLANE * nc + c])
+        index[c] = kept_index[c]
         for i in range(PLANE):
             direction[2 * c + i] = kept[PLANE * c + i]
     return 0
 
 
-@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, A, J, RECORD))
-def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record):
     """Do what `begin_slips` says, but leave index and direction as they are where it is not possible."""
     layout = model.layout
-    nv, nc, at = layout[NV], layout[NC], hold_size(layout)
-    s, y = vec(work, at, PLANE), vec(work, at + 2 * PLANE, nv)
+    nv, nc, s, y = layout[NV], layout[NC], work.begin.s, work.begin.y
     for c in range(nc):
         if may_begin(model, index, direction, candidate, c) == 1:
             index[c], direction[2 * c], direction[2 * c + 1] = SLIP, 0.0, 0.0
     fine, finest, last = 0.0, 0.0, 0
     for k in range(MOST_SEARCHED):
-        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, iwork, record) != 0:
+        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, record) != 0:
             return 0
         if k == 0:
             for i in range(nv):
@@ -264,7 +237,7 @@ def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers
             if not fine > NOTHING_BEGINS * powers[UNHELD]:
                 return 0
             finest = FINEST * fine
-        turned = improve(model, index, direction, candidate, fine, a, r, y, work, iwork)
+        turned = improve(model, index, direction, candidate, fine, a, r, y, work)
         if turned < 0.0 or not turned < 1e300:
             return 0
         if fine <= finest:
@@ -282,25 +255,24 @@ def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers
             index[c] = STICK
         for i in range(2):
             direction[2 * c + i] /= larger(length, 1e-300)
-    return polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record)
+    return polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, record)
 
 
-@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, A, J, RECORD))
-def polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, record):
     """Make directions and accelerations of a known index set fit to the last digits; 1 where that was possible.
 
     Friction lies on its cones now: Newton's method moves the accelerations, and the directions follow them.
     """
     layout = model.layout
-    nv, at, before = layout[NV], hold_size(layout), 1e300
-    s, y = vec(work, at, PLANE), vec(work, at + 2 * PLANE, nv)
+    s, y, before = work.begin.s, work.begin.y, 1e300
     for k in range(MOST_POLISHED + 1):
-        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, iwork, record) != 0:
+        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, record) != 0:
             return 0
         # the last step of a search that has ended, or can no longer come nearer
         if k == MOST_POLISHED or before <= FITTING:
             break
-        turned = improve(model, index, direction, candidate, 0.0, a, r, y, work, iwork)
+        turned = improve(model, index, direction, candidate, 0.0, a, r, y, work)
         if not 0.0 <= turned < 1e300:
             return 0
         for c in range(layout[NC]):

@@ -1,14 +1,15 @@
-"""The end of an interval: the impulse of what is closed there, and the way back to what is held."""
+"""End of an interval: solve the impact law for closed contacts (`border`), then project q and v onto what is held."""
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ, NR, NV, NW, NX, SIZE
+from saltus.events.lasting import LASTING
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ, NR, NV
 from saltus.profile import factor, solve_row
 from saltus.reaction import IMPACT, restitute, row_add, row_dot
-from saltus.stages.hold import CONTRADICT, HOLD_INTEGERS, factor_rows, rest_speed, solve_rows
+from saltus.stages.hold import CONTRADICT, factor_rows, rest_speed, solve_rows
 from saltus.status import Status
 
 DRIFT_STALLED = int(Status.DRIFT_STALLED)
@@ -17,10 +18,10 @@ NORMAL, WHOLE = 1, 2  # how far a contact is held by `project`
 MOST_PROJECTIONS = 20  # they converge quadratically
 
 
-@unit(I(MODEL, REACTION, F, F, F, I, A, A, A, A, J, J, A, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, REACTION, F, F, F, I, A, A, A, A, J, J, A, A, A, A, A, LASTING.kind, RECORD))
 def border(
     model, reaction, t, h, rest_tolerance, law, q, v, a, u_start, index, closed, v_new, P, u_minus, u_plus, info, work,
-    iwork, record,
+    record,
 ):  # fmt: skip
     """Solve the law on velocity level for the contacts that are closed at the end of an interval, and the joints.
 
@@ -32,18 +33,13 @@ def border(
     """
     layout, par = model.layout, model.par
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W = vec(work, 1, size), vec(work, 1 + size, nw)
-    at = 1 + size + nw + nx + 2 * nv
-    w, zeta, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, 2 * nr)
-    at += 4 * nr
-    rest = vec(work, at, work.shape[0] - at)
-    if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+    lu, W, w, zeta, target = work.lu, work.W, work.w, work.zeta, work.target
+    if work.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
         model.mass(t, q, par, lu)
         status = factor(layout, lu)
         if status != 0:
             return status
-        work[0] = 1.0
+        work.known.factored = 1.0
     model.kinematics(t, q, par, W, w)
     if law == BY_REST:
         model.curvature(t, q, v, par, zeta)
@@ -65,15 +61,17 @@ def border(
         restitute(model, c, speed, 1 if speed < -still else 0, u_minus, target)
     for i in range(nv):
         v_new[i] = v[i]
-    status = reaction.react(model, reaction.solver, lu, W, W, W, target, closed, IMPACT, v_new, P, info, rest, iwork)
+    status = reaction.react(
+        model, reaction.solver, lu, W, W, W, target, closed, IMPACT, v_new, P, info, work.react, work.ireact
+    )
     record.counters.sweeps += whole(info[1])
     for i in range(nr):
         u_plus[i] = row_dot(layout, W, i, v_new) + w[i]
     return status
 
 
-@unit(I(MODEL, F, F, A, A, J, A, A, A, J))
-def project(model, tolerance, t, q, v, held, P, g, work, iwork):
+@unit(I(MODEL, F, F, A, A, J, A, A, LASTING.kind))
+def project(model, tolerance, t, q, v, held, P, g, work):
     """Move q onto the joints and held contacts by the shortest way in the metric of M, then v.
 
     in/out  q, v; held: NORMAL or WHOLE (with friction rows) per contact that is held
@@ -81,22 +79,8 @@ def project(model, tolerance, t, q, v, held, P, g, work, iwork):
     """
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    move, column = vec(work, at, nv), vec(work, at + nv, nv)
-    at += 2 * nv
-    w, b, x, scale = (
-        vec(work, at, nr),
-        vec(work, at + 2 * nr, nr),
-        vec(work, at + 3 * nr, nr),
-        vec(work, at + 4 * nr, nr),
-    )
-    at += 6 * nr
-    lu_D, left = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr + nr)
-    at += 2 * nr * nr + nr
-    q_dot = vec(work, at, nq)
-    rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr)
+    lu, W, X, move, column, w, b, x = work.lu, work.W, work.X, work.f, work.column, work.w, work.b, work.x
+    scale, lu_D, left, q_dot, rows, pivots = work.scale, work.lu_D, work.left, work.q_dot, work.rows, work.pivots
     redundant = 0
     for attempt in range(MOST_PROJECTIONS + 2):
         velocities = False
@@ -114,12 +98,12 @@ def project(model, tolerance, t, q, v, held, P, g, work, iwork):
             if joint > tolerance * (1.0 + length):
                 return CONTRADICT if redundant > 0 else DRIFT_STALLED
             velocities = True
-        if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+        if work.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
             model.mass(t, q, par, lu)
             status = factor(layout, lu)
             if status != 0:
                 return status
-            work[0] = 1.0
+            work.known.factored = 1.0
         model.kinematics(t, q, par, W, w)
         n = 0
         for c in range(nc):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, smaller, unit, vec
+from saltus.compile.seam import head, larger, smaller, unit
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
-from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NR, NS, NV, NW, NX, SIZE
+from saltus.events.lasting import LASTING
+from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NS, NV
 from saltus.reaction import row_dot
 from saltus.stages.begin import begin_slips
 from saltus.stages.frame import ANTICIPATES, FRAME, STRAIGHT, slip_tolerance, span_of
@@ -28,7 +29,7 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
     nv, nc, nj, ne = layout[NV], layout[NC], layout[NJ], layout[NE]
     kept, marks, memory = frame.kept, frame.marks, frame.memory
     q_0, v_0, g = frame.q_start, frame.v_start, frame.gaps
-    u_minus, inner = frame.u_minus, frame.inner
+    u_minus = frame.u_minus
     direction, fired, let_go, last_values = (
         frame.memory.direction,
         frame.memory.fired,
@@ -49,8 +50,7 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
         frame.stopped,
         frame.candidate,
     )
-    iinner = frame.iinner
-    room = frame.parts.lasting
+    room = frame.interval.lasting
 
     # ---- the start of a run, or of a segment behind a jump of the force
     model.gap(t, q_0, par, g)
@@ -73,22 +73,22 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
             model.gap(t, q_0, par, g)
         status = staged.settle(
             model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
-            a_0, r_0, u_0, powers_0, frame.info, inner, iinner, record,
+            a_0, r_0, u_0, powers_0, frame.info, frame.interval, record,
         )  # fmt: skip
         if status == 0 and layout[NS] > 0 and update_modes(model, settings, t, h, q_0, v_0, a_0, frame, 0) > 0:
             status = staged.settle(
                 model, staged.reaction, settings, t, q_0, v_0, g, 1, 0.0, index, direction, resting, stopped, candidate,
-                a_0, r_0, u_0, powers_0, frame.info, inner, iinner, record,
+                a_0, r_0, u_0, powers_0, frame.info, frame.interval, record,
             )  # fmt: skip
         if status != 0:
             return status
         for k in range(nc):
             if before[k] != index[k] and (known or index[k] == IMPULSIVE):
                 changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
-        ambiguous_event(model, t, before, index, frame.parts.ilasting, r_0, record)
+        ambiguous_event(model, t, before, index, frame.interval.lasting, r_0, record)
         if ne > 0 and known:
             # an event function may change its sign between the two sides of a break
-            values = vec(frame.scan, 0, ne)
+            values = head(frame.scan, ne)
             model.switch(t, q_0, v_0, par, values)
             for k in range(ne):
                 way = layout[layout[EVENT_TABLE] + 3 * k]
@@ -100,7 +100,7 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
     # ---- a branch that does not hold where the flight begins ends at once
     ns = layout[NS]
     if ns > 0:
-        values = vec(frame.scan, 0, ne)
+        values = head(frame.scan, ne)
         model.switch(t, q_0, v_0, par, values)
         for k in range(ne - ns, ne):
             if values[k] < 0.0 and fired[k] == 0.0:
@@ -114,8 +114,7 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
         near = near or (not holds and g[k] <= slack)
     marks.limit = h
     if near or settings[ANTICIPATES] == 1.0:
-        at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-        W, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at, layout[NR])
+        W, zeta = room.W, room.zeta
         model.kinematics(t, q_0, par, W, u_minus)
         if settings[ANTICIPATES] == 1.0:
             model.curvature(t, q_0, v_0, par, zeta)
@@ -166,13 +165,12 @@ def ending_slip(model, settings, t, frame, record):
     estimate no error have windows for this.
     """
     layout = model.layout
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    nc = layout[NC]
     u, a = frame.memory.u_begin, frame.memory.a_begin
     q, v = frame.q_start, frame.v_start
     index, tried = frame.index, frame.trial
-    room = frame.parts.lasting
-    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    W, w, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at, nr), vec(room, at + nr, nr)
+    room = frame.interval.lasting
+    W, w, zeta = room.W, room.w, room.zeta
     if frame.marks.window > 0.0:
         return -1.0
     allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings[STRAIGHT])
@@ -198,12 +196,11 @@ def ending_slip(model, settings, t, frame, record):
     if first < 0:
         return -1.0
     powers, r = frame.spare, frame.corrected
-    iroom = frame.parts.ilasting
     status = accelerate(
         model, t, q, v, tried, frame.memory.direction, 0, frame.a_try,
-        r, frame.u_plus, powers, room, iroom, record,
+        r, frame.u_plus, powers, room, record,
     )  # fmt: skip
-    return 1.0 * first if status == 0 and lawful(model, tried, r, powers, iroom) == 1 else -1.0
+    return 1.0 * first if status == 0 and lawful(model, tried, r, powers, room) == 1 else -1.0
 
 
 @unit(F(MODEL, A, F, F, FRAME.kind, RECORD))
@@ -227,9 +224,8 @@ def straight_on(model, settings, t, h, frame, record):
     q, v, a, r, u = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus
     windows = frame.marks.window > 0.0
     slow = sqrt(settings[REST])
-    room = frame.parts.lasting
-    iroom = frame.parts.ilasting
-    W = vec(room, 1 + layout[SIZE], layout[NW])
+    room = frame.interval.lasting
+    W = room.W
     for _ in range(MOST_HALVINGS):
         for i in range(nv):
             v[i] = v_0[i] + h * a_0[i]
@@ -238,7 +234,7 @@ def straight_on(model, settings, t, h, frame, record):
         for i in range(nq):
             q[i] = q_0[i] + h * q[i]
         model.retract(q, model.par)
-        status = accelerate(model, t + h, q, v, index, direction, 0, a, r, u, frame.spare, room, iroom, record)
+        status = accelerate(model, t + h, q, v, index, direction, 0, a, r, u, frame.spare, room, record)
         fastest = 0.0 if status == 0 else 1e300
         for i in range(nv):  # the mean of both accelerations moves it
             v[i] = v_0[i] + 0.5 * h * (a_0[i] + a[i])
@@ -271,8 +267,7 @@ def straight_direction(model, settings, t, h, frame, record):
     direction, index, nobody = frame.memory.direction, frame.index, frame.trial
     q_0, v_0, a_0 = frame.q_start, frame.v_start, frame.memory.a_begin
     q, v, a, r, u = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus
-    room = frame.parts.lasting
-    iroom = frame.parts.ilasting
+    room = frame.interval.lasting
     for i in range(nv):
         v[i] = v_0[i] + 0.5 * h * a_0[i]
         a[i] = 0.5 * (v_0[i] + v[i])
@@ -286,26 +281,25 @@ def straight_direction(model, settings, t, h, frame, record):
     for c in range(nc):
         which = c if index[c] == SLIP else which
     first, second, powers = direction[2 * which], direction[2 * which + 1], frame.spare
-    found = begin_slips(model, t + 0.5 * h, q, v, 0, index, direction, nobody, a, r, u, powers, room, iroom, record)
+    found = begin_slips(model, t + 0.5 * h, q, v, 0, index, direction, nobody, a, r, u, powers, room, record)
     if found == 0:
         return 0
     # a direction that would lead back at first, because the force turns too fast, is no beginning
-    status = accelerate(model, t, q_0, v_0, index, direction, 0, a, r, u, powers, room, iroom, record)
-    forward, row, at = 0.0, layout[layout[CONTACT_ROW] + which], 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    W, zeta = vec(room, 1 + layout[SIZE], layout[NW]), vec(room, at + layout[NR], layout[NR])
+    status = accelerate(model, t, q_0, v_0, index, direction, 0, a, r, u, powers, room, record)
+    forward, row, W, zeta = 0.0, layout[layout[CONTACT_ROW] + which], room.W, room.zeta
     for i in range(2):
         forward += direction[2 * which + i] * (row_dot(layout, W, row + 1 + i, a) + zeta[row + 1 + i])
     if status != 0 or forward < 0.0:
         direction[2 * which], direction[2 * which + 1] = first, second
     return accelerate(
         model, t, q_0, v_0, index, direction, 0, a_0, frame.memory.r_begin,
-        frame.memory.u_begin, frame.memory.powers_begin, room, iroom,
+        frame.memory.u_begin, frame.memory.powers_begin, room,
         record,
     )  # fmt: skip
 
 
-@unit(F(MODEL, F, A, A, A, A, J, F, F, F, A, A))
-def slip_begins(model, t, q, v, a, u, index, rest, straight, window, direction, work):
+@unit(F(MODEL, F, A, A, A, A, J, F, F, F, A, LASTING.kind))
+def slip_begins(model, t, q, v, a, u, index, rest, straight, window, direction, room):
     """Return the step allowed while a slip in space begins or, with windows, comes to its end.
 
     The friction of a slip from rest turns infinitely fast with rounding: until it is fast enough to turn it goes
@@ -313,9 +307,7 @@ def slip_begins(model, t, q, v, a, u, index, rest, straight, window, direction, 
     turns as fast before it stops; steps that estimate no error would pass the stop, so they halve the way to it.
     """
     layout = model.layout
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    W, at, longest, slow = vec(work, 1 + size, nw), 1 + size + nw + nx + 2 * nv, 1e300, sqrt(rest)
+    nc, W, zeta, longest, slow = layout[NC], room.W, room.zeta, 1e300, sqrt(rest)
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         direction[2 * nc + c] = 0.0
@@ -324,11 +316,11 @@ def slip_begins(model, t, q, v, a, u, index, rest, straight, window, direction, 
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
         if speed > rest and (window == 0.0 or speed <= slow):
             continue
-        model.kinematics(t, q, model.par, W, vec(work, at, nr))
-        model.curvature(t, q, v, model.par, vec(work, at + nr, nr))
+        model.kinematics(t, q, model.par, W, room.w)
+        model.curvature(t, q, v, model.par, zeta)
         fast, slowing = 0.0, 0.0
         for i in range(row + 1, end):
-            change = row_dot(layout, W, i, a) + work[at + nr + i]
+            change = row_dot(layout, W, i, a) + zeta[i]
             fast, slowing = larger(fast, abs(change)), slowing - change * u[i]
         if speed <= rest:
             direction[2 * nc + c] = 1.0

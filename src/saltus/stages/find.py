@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, unit, vec, whole
+from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.events.index_set import IMPULSIVE, SLIP
+from saltus.events.lasting import LASTING
 from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.events.scan import SAMPLES, first_closing, first_return, first_switch
 from saltus.events.transition import LOST, STOPPED, stops, transition
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, NW, SIZE, W_CONSTANT
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, W_CONSTANT
 from saltus.reaction import row_dot
 from saltus.stages.frame import (
     CROSSES,
@@ -21,7 +22,7 @@ from saltus.stages.frame import (
     STRIKES,
     slip_tolerance,
 )
-from saltus.stages.hold import LOAD, not_unique
+from saltus.stages.hold import LOAD
 from saltus.stages.interval import REST, closed_gap
 from saltus.stages.loss import first_loss
 from saltus.stages.prove import first_hidden
@@ -38,19 +39,18 @@ def find(model, staged, settings, task, t, h, frame_room, record):
     frame = FRAME(frame_room)
     layout = model.layout
     nq, nv, nc, ne = layout[NQ], layout[NV], layout[NC], layout[NE]
-    marks, nodes = frame.marks, frame.node_states
+    marks, nodes = frame.marks, frame.nodes
     n = whole(marks.nodes)
-    Q, V = vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv)
+    Q, V = head(nodes.Q, n * nq), head(nodes.V, n * nv)
     R, U, scan, weights = frame.node_forces, frame.node_slips, frame.scan, frame.weights
-    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
-    samples = vec(settings, whole(marks.samples_at), (SAMPLES + 1) * n)
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
     index, found = frame.index, frame.found
-    iroom = frame.parts.ilasting
-    room = frame.parts.lasting
+    room = frame.interval.lasting
     jammed = marks.jammed_set == 1.0
     marks.unresolved = 0.0
     kind, which, s, stopping = NOTHING, -1, 1.0, 0
-    slack = closed_gap(settings, vec(nodes, 0, nq))
+    slack = closed_gap(settings, head(nodes.Q, nq))
     if nc > 0 and not jammed:
         place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
         if place < NONE:
@@ -66,7 +66,7 @@ def find(model, staged, settings, task, t, h, frame_room, record):
         for i in range(n * nv):
             speed = larger(speed, abs(V[i]))
         load = frame.memory.powers_begin[LOAD]
-        shared = not_unique(layout, iroom)
+        shared = room.shared
         place = transition(model, c, index, frame.memory.direction, R, U, speed, load, shared, found, weights)
         if place < s:
             kind, which, s = found[1], found[0], place
@@ -116,7 +116,7 @@ def find(model, staged, settings, task, t, h, frame_room, record):
 def lateness(model, settings, t, contact, frame):
     """Return the time in which a contact that approaches will close, with the velocity of now; -1 if it does not."""
     layout = model.layout
-    W, w, g = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW]), frame.u_minus, frame.gaps
+    W, w, g = frame.interval.lasting.W, frame.u_minus, frame.gaps
     q, row = frame.q_end, layout[layout[CONTACT_ROW] + contact]
     model.gap(t, q, model.par, g)
     model.kinematics(t, q, model.par, W, w)
@@ -124,17 +124,17 @@ def lateness(model, settings, t, contact, frame):
     return larger(g[contact], 0.0) / -fall if fall < 0.0 else -1.0
 
 
-@unit(I(MODEL, A, F, F, A, A, A, A))
-def slips(model, c, t, h, Q, V, U, work):
+@unit(I(MODEL, A, F, F, A, A, A, LASTING.kind))
+def slips(model, c, t, h, Q, V, U, room):
     """Write the row velocities of the contacts at the nodes."""
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    W, w = vec(work, 1 + layout[SIZE], layout[NW]), vec(work, work.shape[0] - nr, nr)
+    W, w = room.W, room.b  # w itself belongs to another state
     for j in range(c.shape[0]):
-        model.kinematics(t + c[j] * h, vec(Q, j * nq, nq), model.par, W, w)
+        model.kinematics(t + c[j] * h, row_of(Q, j, nq), model.par, W, w)
         for k in range(nc):
             for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
-                U[j * nr + i] = row_dot(layout, W, i, vec(V, j * nv, nv)) + w[i]
+                U[j * nr + i] = row_dot(layout, W, i, row_of(V, j, nv)) + w[i]
     return 0
 
 
@@ -147,15 +147,15 @@ def strayed(model, settings, c, t, h, frame):
     """
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], c.shape[0]
-    nodes, U = frame.node_states, frame.node_slips
-    q, v, w, weights = frame.q_shifted, frame.v_try, frame.u_plus, vec(frame.weights, 0, n)
-    W = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW])
+    nodes, U = frame.nodes, frame.node_slips
+    q, v, w, weights = frame.q_shifted, frame.v_try, frame.u_plus, head(frame.weights, n)
+    W = frame.interval.lasting.W
     allowed = slip_tolerance(layout, settings, frame.marks.sharper)
     for place in range(PLACES):
         s = (place + 1) * GOLDEN - whole((place + 1) * GOLDEN)
         lagrange_weights(c, s, weights)
-        combine(weights, vec(nodes, 0, n * nq), q)
-        combine(weights, vec(nodes, n * nq, n * nv), v)
+        combine(weights, head(nodes.Q, n * nq), q)
+        combine(weights, head(nodes.V, n * nv), v)
         model.kinematics(t + s * h, q, model.par, W, w)
         for k in range(nc):
             if frame.index[k] != SLIP:

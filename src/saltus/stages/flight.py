@@ -11,7 +11,7 @@ import dataclasses
 
 import numpy as np
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, ROOM, A, F, I, J, step_type
 from saltus.compile.workspace import RoomPlan
 from saltus.events.polynomial import node_factors, spread
@@ -27,8 +27,6 @@ from saltus.layout import (
     NR,
     NS,
     NV,
-    NW,
-    SIZE,
     TRUSTED,
     WAVES,
     WILD,
@@ -62,7 +60,7 @@ from saltus.stages.frame import (
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.inspect import CURABLE, inspect
-from saltus.stages.interval import LARGEST, REACH_AT, interval_iwork, room_iwork, room_work
+from saltus.stages.interval import REACH_AT
 from saltus.stages.modes import FREE, free_modes, hold_modes
 from saltus.stages.prove import prove_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
@@ -96,8 +94,8 @@ class Flight:
 
 
 def make_flight(
-    layout: np.ndarray, contact_solver, shared: np.ndarray, own: list[float], numbers, phase, phase_room: RoomPlan, *,
-    most_nodes: int, interval: int = 0,
+    layout: np.ndarray, shared: np.ndarray, own: list[float], numbers, phase, phase_room: RoomPlan, *,
+    most_nodes: int, interval: dict[str, int],
 ) -> Flight:  # fmt: skip
     """Return a flight.
 
@@ -110,14 +108,10 @@ def make_flight(
     phase, phase_room
         Its unit and its workspace; `most_nodes` of its polynomials.
     interval
-        Floats of `solve_interval` for implicit phases.
+        Sizes of the workspace of lasting contacts and of implicit stages (`interval_sizes`).
     """
     nc, ne = int(layout[NC]), int(layout[NE])
-    memory, work = frame_plan(
-        layout, most_nodes, phase_room, proof=prove_work(layout), interval=interval,
-        lasting=room_work(layout, contact_solver), i_interval=interval_iwork(layout, int(shared[LARGEST])),
-        i_lasting=room_iwork(layout, contact_solver),
-    )  # fmt: skip
+    memory, work = frame_plan(layout, most_nodes, phase_room, interval, prove_work(layout))
     at = FLIGHT_SETTINGS + promise_size(layout)
     shared[REACH_AT] = at - int(layout[NQ])  # at the end of the promise
     unfilled = np.ones(promise_size(layout))  # a run fills in its span and scales (promise.py)
@@ -304,7 +298,7 @@ def stand(model, settings, t, h, frame):
     """Write the nodes of a flight that ends where it begins; return its duration, a rounding of the time."""
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
+    marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     q_0, v_0, r_0 = frame.q_start, frame.v_start, frame.memory.r_begin
     sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.a_begin
     width, at = POWERS + nc, whole(settings[whole(settings[frames.PHASE_AT])])
@@ -312,12 +306,7 @@ def stand(model, settings, t, h, frame):
     n = whole(settings[at + STAGES])
     ending = marks.ending >= 0.0
     marks.nodes, marks.end_known, marks.stopping = n, 0.0, 1.0 if ending else 0.0
-    Q, V, Q_dot, a = (
-        vec(nodes, 0, n * nq),
-        vec(nodes, n * nq, n * nv),
-        vec(nodes, n * (nq + nv), n * nq),
-        vec(nodes, n * (2 * nq + nv), n * nv),
-    )
+    Q, V, Q_dot, a = head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq), head(nodes.a, n * nv)
     for j in range(n):
         for i in range(nq):
             Q[j * nq + i], Q_dot[j * nq + i] = q_0[i], 0.0
@@ -349,8 +338,8 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     layout, staged, frame = model.layout, plain.staged, FRAME(frame_room)
     marks = frame.marks
     q, v, g, w = frame.q_end, frame.v_end, frame.gaps, frame.u_minus
-    room = frame.parts.lasting
-    W, strikes = vec(room, 1 + layout[SIZE], layout[NW]), marks.event_kind == STRIKES
+    room = frame.interval.lasting
+    W, strikes = room.W, marks.event_kind == STRIKES
     window, which = marks.window, whole(marks.which)
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, PRECISE * size)
@@ -420,20 +409,20 @@ def stretch(model, settings, ratio, frame):
     """Write the nodes of the same polynomials for a flight that is longer by a ratio."""
     layout, marks = model.layout, frame.marks
     nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(marks.nodes)
-    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
-    work, nodes, R = frame.stretch, frame.node_states, frame.node_forces
-    column, at = vec(work, n * n, n), 0
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    work, nodes, R = frame.stretch, frame.nodes, frame.node_forces
+    column = head(tail(work, n * n), n)
     node_factors(c, column)
     for k in range(n):
         for j in range(n):
             work[k * n + j] = column[j]
-        spread(c, ratio * c[k], vec(work, k * n, n))
+        spread(c, ratio * c[k], row_of(work, k, n))
     for block in range(5):
-        size = nq if block == 0 or block == 2 else nv
-        values = vec(nodes, at, n * size)
-        if block == 4:
-            size, values = nr, R
-        at += n * size
+        size, values = nr, R
+        if block == 0 or block == 2:
+            size, values = nq, nodes.Q if block == 0 else nodes.Q_dot
+        elif block < 4:
+            size, values = nv, nodes.V if block == 1 else nodes.a
         for i in range(size):
             for k in range(n):
                 column[k] = 0.0

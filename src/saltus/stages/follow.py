@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, smaller, unit, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
 from saltus.events.index_set import OPEN
+from saltus.events.lasting import LASTING
 from saltus.events.zeno import CLOSED as ENDED
 from saltus.events.zeno import COUNT, DURATION, MEAN, accumulate
-from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NQ, NR, NV, NW, NX, SIZE, W_COL, W_PTR
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NQ, NR, NV, NW, W_COL, W_PTR
 from saltus.profile import factor, multiply, quadratic, solve, solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.record import ACCUMULATION, EVENT_COLUMNS, EVENT_COUNT
@@ -41,7 +42,7 @@ NEAR = 100.0  # over the square of the speed: weight times gap of contacts in fl
 NOISE = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
 
 
-@unit(F(MODEL, A, I, F, FRAME.kind, A))
+@unit(F(MODEL, A, I, F, FRAME.kind, LASTING.kind))
 def slow_bounce(model, settings, contact, pressed, frame, room):
     """Return the speed below which the bounces of a contact are slow: the setting, or what the promise allows.
 
@@ -53,10 +54,9 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
         return settings[ZENO]
     layout = model.layout
     nv, row, e = layout[NV], layout[layout[CONTACT_ROW] + contact], model.constants[LAW_FLOATS * contact]
-    lu, W = vec(room, 1, layout[SIZE]), vec(room, 1 + layout[SIZE], layout[NW])
-    X, at = vec(room, 1 + layout[SIZE] + layout[NW], layout[NX]), 1 + layout[SIZE] + layout[NW] + layout[NX] + nv
+    lu, W, X = room.lu, room.W, room.X
     column, velocity, place, most = (
-        vec(room, at, nv),
+        room.column,
         promised(layout, settings, VELOCITY_SCALE),
         promised(layout, settings, PLACE_SCALE),
         frame.memory.most_speed,
@@ -88,13 +88,12 @@ def bouncing(model, settings, t, frame, fastest):
     hardly be told from lasting contact. BOUNCES of the frame: by how much velocities jump.
     """
     layout = model.layout
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    room = frame.parts.lasting
+    nv, nc = layout[NV], layout[NC]
+    room = frame.interval.lasting
     q, v, g, u_plus, jumps = frame.q_end, frame.v_end, frame.gaps, frame.u_plus, frame.bounces
     index, closed, member = frame.index, frame.closed, frame.member
     a_0, members = frame.memory.a_begin, 0
-    W, at = vec(room, 1 + layout[SIZE], layout[NW]), 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    column, w, zeta = vec(room, at - nv, nv), vec(room, at, nr), vec(room, at + nr, nr)
+    W, column, w, zeta = room.W, room.column, room.w, room.zeta
     frozen(model, t, q, v, room)
     low, slack = 0.0, closed_gap(settings, q)
     for k in range(nc):
@@ -172,9 +171,9 @@ def follow(model, staged, settings, t, h, frame, record):
     """Follow an accumulation that begins at the end of the flight, if there is one; nothing changes if it fails."""
     layout, par, header = model.layout, model.par, record.header
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
+    marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     n = whole(marks.nodes)
-    Q_dot, a = vec(nodes, n * (nq + nv), n * nq), vec(nodes, n * (2 * nq + nv), n * nv)
+    Q_dot, a = head(nodes.Q_dot, n * nq), head(nodes.a, n * nv)
     q, v, g, shifted, v_try = frame.q_end, frame.v_end, frame.gaps, frame.q_shifted, frame.v_try
     a_try, slope, moved, f = frame.a_try, frame.slope, frame.moved, frame.force
     P, summary, info, u_plus = frame.p_zeno, frame.summary, frame.info, frame.u_plus
@@ -188,11 +187,10 @@ def follow(model, staged, settings, t, h, frame, record):
         frame.candidate,
         frame.member,
     )
-    iroom = frame.parts.ilasting
-    room = frame.parts.lasting
-    W, size = vec(room, 1 + layout[SIZE], layout[NW]), marks.length
+    room = frame.interval.lasting
+    W, size = room.W, marks.length
     begin = t + size
-    fastest = vec(frame.weights, 0, 2)
+    fastest = head(frame.weights, 2)
     members = bouncing(model, settings, begin, frame, fastest)
     if members == 0:
         return 0
@@ -201,8 +199,7 @@ def follow(model, staged, settings, t, h, frame, record):
         slope[i] = 0.0
     status, u_now = 0, frame.u_minus
     rate, jerk = frame.r_last, frame.impulse
-    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    w, zeta = vec(room, at, nr), vec(room, at + nr, nr)
+    w, zeta = room.w, room.zeta
     frozen(model, begin, q, v, room)
     end_speed = ENDED_SHARE * fastest[0]
     for i in range(nr):
@@ -216,7 +213,7 @@ def follow(model, staged, settings, t, h, frame, record):
             v_try[i] = v[i]
         status = accumulate(
             model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], end_speed, h - size,
-            v_try, moved, P, summary, info, frame.micro, room, iroom, record,
+            v_try, moved, P, summary, info, frame.micro, room, record,
         )  # fmt: skip
         if status != ENDED and not visible:
             return end_at_once(model, staged, settings, begin, frame, record)
@@ -230,8 +227,7 @@ def follow(model, staged, settings, t, h, frame, record):
             # the acceleration at the end makes that of the second attempt linear in time
             status = accelerate(
                 model, begin + summary[DURATION], shifted, v_try, index, frame.memory.direction,
-                0, a_try, frame.corrected, u_first, frame.spare, room,
-                iroom, record,
+                0, a_try, frame.corrected, u_first, frame.spare, room, record,
             )  # fmt: skip
             if status != 0:
                 return 0
@@ -321,18 +317,14 @@ def follow(model, staged, settings, t, h, frame, record):
     return arrange(model, staged, settings, t + size, 0, 1, frame, record)
 
 
-@unit(I(MODEL, F, A, A, A))
-def frozen(model, t, q, v, work):
+@unit(I(MODEL, F, A, A, LASTING.kind))
+def frozen(model, t, q, v, room):
     """Write the factors of M, W, w and zeta of a state where `border` and `accumulate` expect them."""
-    layout = model.layout
-    nv, nr = layout[NV], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    at = 1 + size + nw + nx + 2 * nv
-    model.mass(t, q, model.par, vec(work, 1, size))
-    status = factor(layout, vec(work, 1, size))
-    work[0] = 1.0
-    model.kinematics(t, q, model.par, vec(work, 1 + size, nw), vec(work, at, nr))
-    model.curvature(t, q, v, model.par, vec(work, at + nr, nr))
+    model.mass(t, q, model.par, room.lu)
+    status = factor(model.layout, room.lu)
+    room.known.factored = 1.0
+    model.kinematics(t, q, model.par, room.W, room.w)
+    model.curvature(t, q, v, model.par, room.zeta)
     return status
 
 
@@ -341,9 +333,9 @@ def turned(model, settings, t, frame):
     """Return what it means for the velocity, over the tolerance, that the rows were frozen while they turned."""
     layout = model.layout
     nv, nc, nw = layout[NV], layout[NC], layout[NW]
-    room = frame.parts.lasting
-    lu, W, column = vec(room, 1, layout[SIZE]), vec(room, 1 + layout[SIZE], nw), frame.v_new
-    W_end, w_end = vec(frame.scan, 0, nw), frame.corrected
+    room = frame.interval.lasting
+    lu, W, column = room.lu, room.W, frame.v_new
+    W_end, w_end = head(frame.scan, nw), frame.corrected
     P, push, v = frame.p_zeno, frame.force, frame.v_end
     model.kinematics(t, frame.q_shifted, model.par, W_end, w_end)
     for i in range(nv):
@@ -373,8 +365,8 @@ def bent(model, settings, begin, frame, record):
     """
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
-    index, iroom = frame.index, frame.parts.ilasting
-    room = frame.parts.lasting
+    index = frame.index
+    room = frame.interval.lasting
     a_0, slope, a_middle, v_middle, half = frame.memory.a_begin, frame.slope, frame.a_try, frame.v_middle, frame.force
     v, v_end, moved, q, q_middle = frame.v_end, frame.v_try, frame.moved, frame.q_end, frame.q_middle
     duration, known = frame.summary[DURATION], (layout[FLAGS] & F_FREE) != 0
@@ -390,7 +382,7 @@ def bent(model, settings, begin, frame, record):
     status = accelerate(
         model, begin + 0.5 * duration, q_middle, v_middle, index, frame.memory.direction, 0,
         a_middle, frame.corrected, frame.u_first,
-        frame.spare, room, iroom, record,
+        frame.spare, room, record,
     )  # fmt: skip
     if status != 0:
         return -status

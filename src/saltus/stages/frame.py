@@ -5,14 +5,15 @@ The parts of a flight (stages/flight.py) share it: every part takes the vectors 
 
 from __future__ import annotations
 
-from saltus.compile.seam import smaller, unit, vec, whole
+from typing import Any
+
+from saltus.compile.seam import head, smaller, tail, unit, whole
 from saltus.compile.types import A, F, I, J
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
 from saltus.events.scan import scan_work
-from saltus.events.zeno import zeno_work
-from saltus.layout import NC, NQ, NR, NV, sizes_of
-from saltus.stages.hold import POWERS
-from saltus.stages.interval import SETTINGS
+from saltus.events.zeno import BOUNCING
+from saltus.layout import NQ, NR, NV, sizes_of
+from saltus.stages.interval import INTERVALS, SETTINGS
 from saltus.stages.look import inspect_work
 
 # settings of a flight, behind those that all schemes with stages share: tolerances; speed of bounces that are followed
@@ -56,28 +57,24 @@ MEMORY = Workspace(
     pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
+# states at the nodes of the polynomials of a flight
+NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * nq", a="nodes * nv")
+
 # ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
-# interval: memory of `solve_interval` for implicit phases; lasting: of closed contacts
+# interval: of the stages of implicit phases, with that of lasting contacts inside
 FRAME = Workspace(
     "Frame",
     any_of(memory=MEMORY, memory_numbers="memory"),
-    any_of(
-        inner="interval + lasting", iinner=integers("i_interval + i_lasting"),
-        parts=Workspace(
-            "Inner", interval="interval", lasting="lasting", i_interval=integers("i_interval"),
-            ilasting=integers("i_lasting"),
-        ),
-    ),
     kept="2", marks=MARKS, q_start="nq", v_start="nv", q_end="nq", v_end="nv", v_new="nv", q_shifted="nq", v_try="nv",
     a_try="nv", slope="nv", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
     sum_powers="width", gaps="nc + nj", impulse="nr", u_minus="nr", u_plus="nr", u_first="nr", corrected="nr",
-    p_zeno="nr", spare="width", info="3", summary="3", weights="nodes", node_states="nodes * (2 * nq + 2 * nv)",
-    node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro="micro", idle="nv + nc + ne",
+    p_zeno="nr", spare="width", info="3", summary="3", weights="nodes", nodes=NODES_ROOM,
+    node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING, idle="nv + nc + ne",
     stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", tie_before="nv",
     tie_after="nv", tie_impulse="nr", tie_u="nr", tie_u_after="nr", inspected="inspected", proof="proof",
-    phase=room("phase"), index=integers("nc"), before=integers("nc"), closed=integers("nc"), resting=integers("nc"),
-    stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"), member=integers("nc"),
-    ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
+    phase=room("phase"), interval=INTERVALS, index=integers("nc"), before=integers("nc"), closed=integers("nc"),
+    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"),
+    member=integers("nc"), ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
 )  # fmt: skip
 
 # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one
@@ -91,23 +88,14 @@ def promise_size(layout) -> int:
 
 
 def frame_plan(
-    layout,
-    most_nodes: int,
-    phase: RoomPlan,
-    *,
-    proof: int,
-    interval: int,
-    lasting: int,
-    i_interval: int,
-    i_lasting: int,
+    layout, most_nodes: int, phase: RoomPlan, interval: dict[str, int], proof: int
 ) -> tuple[RoomPlan, RoomPlan]:
-    """Return the plans of the memory of a flight and of its frame."""
-    sizes = {**sizes_of(layout), "width": POWERS + int(layout[NC])}
+    """Return the plans of the memory of a flight and of its frame; interval: sizes of `INTERVALS`."""
+    sizes: dict[str, Any] = {**sizes_of(layout), **interval}
     memory = MEMORY.plan(sizes)
     sizes |= {
-        "memory": memory.floats, "nodes": most_nodes, "phase": phase, "proof": proof, "interval": interval,
-        "lasting": lasting, "i_interval": i_interval, "i_lasting": i_lasting, "scan": scan_work(layout, most_nodes),
-        "micro": zeno_work(layout), "inspected": inspect_work(layout),
+        "memory": memory.floats, "nodes": most_nodes, "phase": phase, "proof": proof,
+        "scan": scan_work(layout, most_nodes), "inspected": inspect_work(layout),
     }  # fmt: skip
     return memory, FRAME.plan(sizes)
 
@@ -117,10 +105,10 @@ def promised(layout, settings, name):
     """Return a vector of scales of the promise."""
     nq, nv, nr, at = layout[NQ], layout[NV], layout[NR], whole(settings[PROMISE_AT]) + SCALES
     if name == POSITION_SCALE:
-        return vec(settings, at, nq)
+        return head(tail(settings, at), nq)
     if name == PUSH_SCALE:
-        return vec(settings, at + nq + 3 * nv, nr)
-    return vec(settings, at + nq + (name - SPEED_SCALE) * nv, nv)
+        return head(tail(settings, at + nq + 3 * nv), nr)
+    return head(tail(settings, at + nq + (name - SPEED_SCALE) * nv), nv)
 
 
 @unit(F(J, A, F), small=True)

@@ -7,9 +7,11 @@ decided at the end of this one and kept in the memory of the state.
 
 from __future__ import annotations
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
-from saltus.compile.types import FLAT, MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.compile.seam import head, larger, row_of, tail, unit, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.events.lasting import LASTING
 from saltus.events.polynomial import NONE, lagrange_weights
 from saltus.events.transition import BROKE, RELEASED, STOPPED, stops, transition, watched
 from saltus.layout import (
@@ -22,10 +24,7 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
-    NX,
     RATE_IDENTITY,
-    SIZE,
 )
 from saltus.profile import quadratic, solve_row
 from saltus.reaction import row_add, row_dot
@@ -35,19 +34,18 @@ from saltus.record import (
 )
 from saltus.reporting import NORMALS, NOTHING, gain_event, new_event
 from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set, project
-from saltus.stages.hold import JAM, JAMMED, LOAD, POWERS, accelerate, not_unique
+from saltus.stages.hold import JAMMED, LOAD, POWERS, accelerate
 from saltus.stages.interval import (
     BY_STAGE,
     CLOSED,
-    HOLD_AT,
-    LARGEST,
+    INTERVALS,
     LAW,
     PROJECT,
     PROJECTED,
-    RENEW,
     REST,
     SETTINGS,
     SPLIT,
+    STAGES_ROOM,
 )
 from saltus.stages.settle import BREAKING, RELEASING, changed_events
 from saltus.stages.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTORS, WEIGHT
@@ -58,16 +56,24 @@ MOST_PIECES = 16  # pieces of one interval; what happens after the last split wa
 FINEST_SHARE = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
 EVENTS = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
 MOST_PASSES = 50  # of the impulse that the stages of D+ feel
-# what the state remembers: whether it is valid, intervals done, stages of the last polynomial (0: none to go by);
-# then index set, slip directions, and a, r, u, powers of the state, and the last stage accelerations
-VALID, INTERVALS, AHEAD, REMEMBERED = range(4)
+# What the state remembers. valid: 0 before the first interval; intervals: how many are done; ahead: stages of the last
+# polynomial (0: none to go by). Then index set and slip directions, a, r, u and powers of the state, and the last stage
+# accelerations.
+MEMORY = Workspace(
+    "GalerkinMemory", numbers=Numbers("valid intervals ahead"), index="nc", direction="3 * nc", a_0="nv", r_0="nr",
+    u_0="nr", powers_0="width", a_last="largest * nv",
+)  # fmt: skip
+# begun: 1 once the start of the segment is settled. State at both ends of a piece (q_0, v_0; q, v, v_end with its
+# impulse), push: what the stages feel of the impulse; gaps at both ends; row velocities and impulses of the impact;
+# found: contact and kind of a transition
+WORK = Workspace(
+    "Galerkin", begun=Numbers("begun"), q_0="nq", v_0="nv", v="nv", v_end="nv", push="nv", q="nq", shifted="nq",
+    g="nc + nj", g_0="nc + nj", P="nr", u_minus="nr", u_plus="nr", u_start="nr", corrected="nr", info="2",
+    weights="largest", M="size", stages=STAGES_ROOM, index=integers("nc"), closed=integers("nc"),
+    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"),
+    found=integers("2"), interval=INTERVALS,
+)  # fmt: skip
 DENSE_HEADER, PIECE_HEADER = 7, 2  # see dense.py
-
-
-def memory_size(layout, n: int) -> int:
-    """Return the floats of the memory of a state."""
-    nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
-    return REMEMBERED + 4 * nc + nv + 2 * nr + POWERS + nc + n * nv
 
 
 def piece_size(layout, n: int) -> int:
@@ -77,98 +83,48 @@ def piece_size(layout, n: int) -> int:
     return PIECE_HEADER + nq + nv + n * (nv + nr) + own_rate
 
 
-def galerkin_work(layout, n: int) -> int:
-    """Return the floats that the step needs for itself."""
-    nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
-    return 1 + 3 * nq + 4 * nv + 2 * (nc + nj) + 5 * nr + 3 + n + int(layout[SIZE])
-
-
-def galerkin_iwork(layout) -> int:
-    """Return the integers that the step needs for itself."""
-    return 6 * int(layout[NC]) + 2
-
-
 @unit(step_type(0))
-def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
-    flat = FLAT(room)
-    work, iwork = flat.floats, flat.integers
-    # ---- model / settings / in / out / work
+def galerkin(model, reaction, settings, t, h, state, state_new, record, work_room):
+    """Make one interval of D- or D+: stages, pieces up to the transitions of held contacts, the impulse at its end.
+
+    in      state
+    out     state_new, record with the polynomials of all pieces
+    kept    MEMORY in the state; the factored matrix of the stages in the workspace
+    """
+    work, own = WORK(work_room), MEMORY(state_new.own)
     layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
-    memory, header, width = state_new.memory, record.header, POWERS + nc
-    largest, by_stage = whole(settings[LARGEST]), settings[BY_STAGE] == 1.0
-    for i in range(memory.shape[0]):
-        memory[i] = state.memory[i]
+    memory, header, width = own.numbers, record.header, POWERS + nc
+    by_stage = settings[BY_STAGE] == 1.0
+    for i in range(state.memory.shape[0]):
+        state_new.memory[i] = state.memory[i]
     # one degree for all intervals, or one for each
     listed = whole(settings[SETTINGS])
-    interval = whole(memory[INTERVALS]) if listed > 1 else 0
+    interval = whole(memory.intervals) if listed > 1 else 0
     if interval >= listed:
         return DEGREES_SPENT
     start = whole(settings[SETTINGS + 1 + interval])
-    tab = vec(settings, start, settings.shape[0] - start)
+    tab = tail(settings, start)
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
-    c, b, P_share = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n), vec(tab, VECTORS + SHARE * n, n)
-    direction = vec(memory, REMEMBERED + nc, 3 * nc)
-    at = REMEMBERED + 4 * nc
-    a_0, r_0, u_0, powers_0, a_last = (
-        vec(memory, at, nv),
-        vec(memory, at + nv, nr),
-        vec(memory, at + nv + nr, nr),
-        vec(memory, at + nv + 2 * nr, width),
-        vec(memory, at + nv + 2 * nr + width, largest * nv),
+    c, b, P_share = (
+        head(tail(tab, VECTORS + NODE * n), n),
+        head(tail(tab, VECTORS + WEIGHT * n), n),
+        head(tail(tab, VECTORS + SHARE * n), n),
     )
-    q_0, v_0, v, v_end, push = (
-        vec(work, 1, nq),
-        vec(work, 1 + nq, nv),
-        vec(work, 1 + nq + nv, nv),
-        vec(work, 1 + nq + 2 * nv, nv),
-        vec(work, 1 + nq + 3 * nv, nv),
-    )
-    at = 1 + nq + 4 * nv
-    q, shifted = vec(work, at, nq), vec(work, at + nq, nq)
-    at += 2 * nq
-    g, g_0 = vec(work, at, nc + nj), vec(work, at + nc + nj, nc + nj)
-    at += 2 * (nc + nj)
-    P, u_minus, u_plus, u_start, corrected = (
-        vec(work, at, nr),
-        vec(work, at + nr, nr),
-        vec(work, at + 2 * nr, nr),
-        vec(work, at + 3 * nr, nr),
-        vec(work, at + 4 * nr, nr),
-    )
-    at += 5 * nr
-    info, weights = vec(work, at, 2), vec(work, at + 3, n)
-    at += 3 + largest
-    M = vec(work, at, layout[SIZE])
-    at += layout[SIZE]
-    span = largest * (2 * nq + 2 * nv + 2 * nr + width)
-    stages, inner = vec(work, at, span), vec(work, at + span, work.shape[0] - at - span)
-    room = vec(inner, whole(settings[HOLD_AT]), inner.shape[0] - whole(settings[HOLD_AT]))
-    index, closed, resting, stopped, held, candidate = (
-        ivec(iwork, 0, nc),
-        ivec(iwork, nc, nc),
-        ivec(iwork, 2 * nc, nc),
-        ivec(iwork, 3 * nc, nc),
-        ivec(iwork, 4 * nc, nc),
-        ivec(iwork, 5 * nc, nc),
-    )
-    found = ivec(iwork, 6 * nc, 2)
-    iinner = ivec(iwork, 6 * nc + 2, iwork.shape[0] - 6 * nc - 2)
-    at = largest * (nv + nc) + nc
-    iroom = ivec(iinner, at, iinner.shape[0] - at)
-    Q, V, a = vec(stages, 0, n * nq), vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
-    span = n * (2 * nq + 2 * nv)
-    R, U, powers = (
-        vec(stages, span, n * nr),
-        vec(stages, span + n * nr, n * nr),
-        vec(stages, span + 2 * n * nr, n * width),
-    )
+    direction, a_0, r_0, u_0, powers_0, a_last = own.direction, own.a_0, own.r_0, own.u_0, own.powers_0, own.a_last
+    q_0, v_0, v, v_end, push, q, shifted = work.q_0, work.v_0, work.v, work.v_end, work.push, work.q, work.shifted
+    g, g_0, P, u_minus, u_plus, u_start = work.g, work.g_0, work.P, work.u_minus, work.u_plus, work.u_start
+    corrected, info, weights, M = work.corrected, work.info, head(work.weights, n), work.M
+    index, closed, resting, stopped, held = work.index, work.closed, work.resting, work.stopped, work.held
+    candidate, found, interval, stages = work.candidate, work.found, work.interval, work.stages
+    room, kept = interval.lasting, interval.kept
+    Q, V, a, R, U, powers = stages.Q, stages.V, stages.a, stages.R, stages.U, stages.powers
     for i in range(nq):
         q_0[i] = state.q[i]
     for i in range(nv):
         v_0[i] = state.v[i]
     for k in range(nc):
-        index[k] = whole(memory[REMEMBERED + k])
+        index[k] = whole(own.index[k])
     header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, degree
     header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
     header.reacted = 1.0 if nj > 0 else 0.0
@@ -178,23 +134,23 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
         record.dissipation[k] = 0.0
 
     # ---- the start of a run, or of a segment behind a jump of the force
-    if memory[VALID] == 0.0 or work[0] == 0.0:
+    if memory.valid == 0.0 or work.begun.begun == 0.0:
         for k in range(nc):
             resting[k], stopped[k], candidate[k], closed[k] = 0, 0, 0, index[k]
-            if memory[VALID] == 0.0:
+            if memory.valid == 0.0:
                 index[k] = OPEN
         model.gap(t, q_0, par, g)
         status = reaction.staged.settle(
             model, core, settings, t, q_0, v_0, g, degree, 0.0, index, direction, resting, stopped, candidate,
-            a_0, r_0, u_0, powers_0, info, inner, iinner, record,
+            a_0, r_0, u_0, powers_0, info, interval, record,
         )  # fmt: skip
         if status != 0:
             return status
         for k in range(nc):
-            if closed[k] != index[k] and (memory[VALID] == 1.0 or index[k] == IMPULSIVE):
+            if closed[k] != index[k] and (memory.valid == 1.0 or index[k] == IMPULSIVE):
                 changed_events(model, t, k, closed[k], index[k], 0, u_0, r_0, record)
-        memory[AHEAD] = 0.0
-        memory[VALID], work[0] = 1.0, 1.0
+        memory.ahead = 0.0
+        memory.valid, work.begun.begun = 1.0, 1.0
 
     done, pieces, jams, share, straight = 0.0, 0, 0, 1.0, False
     for i in range(nr):
@@ -205,25 +161,21 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
         size = (h - done) * share
         for i in range(nv):
             push[i] = 0.0
-        fill(
-            tab, memory[AHEAD] == n and pieces == 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width
-        )
+        fill(tab, memory.ahead == n and pieces == 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
         if by_stage or settings[LAW] == BY_PREVIOUS:
             model.gap(t + done, q_0, par, g_0)
         status = reaction.staged.interval(
             model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
-            inner, iinner,
+            interval,
         )  # fmt: skip
         if status == JAMMED and jams < nc:
             jams += 1
-            jam = iroom[JAM]
+            jam = room.held.jam
             index[jam] = IMPULSIVE
             new_event(t + done, jam, PAINLEVE, 0, 0, u_0, u_0, P, record)
-            inner[RENEW] = 1.0
-            status = accelerate(
-                model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, iroom, record
-            )
-            memory[AHEAD] = 0.0
+            kept.renew = 1.0
+            status = accelerate(model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, record)
+            memory.ahead = 0.0
             if status != 0:
                 return status
             continue
@@ -248,15 +200,15 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
             for k in range(n):
                 load = larger(load, powers[k * width + LOAD])
             s = transition(
-                model, c, index, direction, R, U, fastest, load, not_unique(layout, iroom), found, weights
+                model, c, index, direction, R, U, fastest, load, room.shared, found, weights
             )  # fmt: skip
             if s < NONE and size * s <= 1e-9 * h and found[1] == RELEASED:
                 # the next derivative of a force that begins with zero decides: it pulls, so the contact lets go at once
                 index[found[0]] = OPEN
                 changed_events(model, t + done, found[0], SLIP, OPEN, 0, u_0, r_0, record)
-                inner[RENEW] = 1.0
+                kept.renew = 1.0
                 status = accelerate(
-                    model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, iroom, record
+                    model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, record
                 )
                 if status != 0:
                     return status
@@ -288,13 +240,13 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
                     fill(tab, 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
                     status = reaction.staged.interval(
                         model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push,
-                        stages, record, inner, iinner,
+                        stages, record, interval,
                     )  # fmt: skip
                     if status != 0:
                         return status
                     if kind == STOPPED:
                         value = end_slip(
-                            model, t + done + size, size, v_0, changing, direction, vec(Q, (n - 1) * nq, nq), a, b, v,
+                            model, t + done + size, size, v_0, changing, direction, row_of(Q, n - 1, nq), a, b, v,
                             room,
                         )  # fmt: skip
                     else:
@@ -307,7 +259,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
                     size += shift
 
                 if kind == BROKE:
-                    break_direction(layout, changing, vec(R, (n - 1) * nr, nr), direction)
+                    break_direction(layout, changing, row_of(R, n - 1, nr), direction)
 
         # ---- end of the piece: position, velocity, what is closed there
         last = done + size >= h * (1.0 - 1e-12)
@@ -322,7 +274,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
         model.gap(t_end, q, par, g)
         status = strike(
             model, reaction, settings, tab, t_end, t + done, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed,
-            v_end, push, P, u_minus, u_plus, u_start, info, a_0, stages, inner, iinner, record,
+            v_end, push, P, u_minus, u_plus, u_start, info, a_0, stages, interval, record,
         )  # fmt: skip
         if status < 0:
             return -status
@@ -345,7 +297,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
                 if R[k * nr + i] != 0.0:
                     header.reacted = 1.0
         if (flags & M_CONSTANT) == 0:
-            header.drive_work += inertia_work(model, tab, t + done, size, stages, shifted, M)
+            header.drive_work += inertia_work(model, tab, t + done, size, Q, V, stages.Q_dot, shifted, M)
         if struck:
             header.reacted = 1.0
         for i in range(nv):
@@ -355,8 +307,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
         if struck:
             known = NORMALS if settings[LAW] == BY_PREVIOUS or degree == 0 else NOTHING
             impacts = strike_events(
-                model, settings, t_end, h, degree, known, closed, resting, P, vec(a, (n - 1) * nv, nv),
-                vec(R, (n - 1) * nr, nr), u_minus, u_plus, u_start, room, record,
+                model, settings, t_end, h, degree, known, closed, resting, P, row_of(a, n - 1, nv),
+                row_of(R, n - 1, nr), u_minus, u_plus, u_start, room, record,
             )  # fmt: skip
             for i in range(nr):
                 record.impulse[i] += P[i]
@@ -378,9 +330,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
         used += n * (nv + nr)
         if (flags & RATE_IDENTITY) == 0:
             for i in range(n * nq):
-                record.dense[used + i] = stages[n * (nq + nv) + i]
+                record.dense[used + i] = stages.Q_dot[i]
             used += n * nq
-        memory[AHEAD] = 0.0 if struck or not last else n
+        memory.ahead = 0.0 if struck or not last else n
         for i in range(n * nv):
             a_last[i] = a[i]
 
@@ -398,7 +350,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
                         held[k] = 0
             for i in range(nr):
                 corrected[i] = 0.0
-            status = project(model, settings[PROJECTED], t_end, q, v, held, corrected, g, room, iroom)
+            status = project(model, settings[PROJECTED], t_end, q, v, held, corrected, g, room)
             if status != 0:
                 return status
             for i in range(nr):
@@ -411,14 +363,14 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
             closed[k] = index[k]
         status = reaction.staged.settle(
             model, core, settings, t_end, q, v, g, degree, 1.0 if struck else 0.0, index, direction, resting,
-            stopped, candidate, a_0, r_0, u_0, powers_0, info, inner, iinner, record,
+            stopped, candidate, a_0, r_0, u_0, powers_0, info, interval, record,
         )  # fmt: skip
         if status != 0:
             return status
         header.residual = larger(header.residual, info[0])
         for k in range(nc):
             if closed[k] != index[k]:
-                memory[AHEAD], inner[RENEW] = 0.0, 1.0
+                memory.ahead, kept.renew = 0.0, 1.0
                 changed_events(model, t_end, k, closed[k], index[k], resting[k], u_0, r_0, record)
         for i in range(nq):
             q_0[i] = q[i]
@@ -438,8 +390,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
     for i in range(nv):
         state_new.v[i] = v_0[i]
     for k in range(nc):
-        memory[REMEMBERED + k] = index[k]
-    memory[INTERVALS] += 1.0
+        own.index[k] = index[k]
+    memory.intervals += 1.0
     record.dense[0], record.dense[1], record.dense[2], record.dense[3], record.dense[4] = pieces, n, nq, nv, nr
     record.dense[5], record.dense[6] = 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0, t
     for i in range(nr):
@@ -455,7 +407,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, room):
 @unit(I(A, I, A, A, A, A, A, A, A, A, A, I, I, I, I))
 def fill(tab, ahead, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width):
     """Write what is known of stage 0 and guesses of the accelerations: constant, or the last interval continued."""
-    E = vec(tab, VECTORS + 3 * n + PREDICTOR * n * n, n * n)
+    E = head(tail(tab, VECTORS + 3 * n + PREDICTOR * n * n), n * n)
     for i in range(nr):
         R[i], U[i] = r_0[i], u_0[i]
     for i in range(width):
@@ -469,13 +421,11 @@ def fill(tab, ahead, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr
     return 0
 
 
-@unit(F(MODEL, F, F, A, I, A, A, A, A, A, A))
-def end_slip(model, t, h, v_0, contact, direction, q, a, b, v, work):
+@unit(F(MODEL, F, F, A, I, A, A, A, A, A, LASTING.kind))
+def end_slip(model, t, h, v_0, contact, direction, q, a, b, v, room):
     """Return the slip of a contact in its first direction at the end of an interval."""
     layout = model.layout
-    nv, nr, size, nw = layout[NV], layout[NR], layout[SIZE], layout[NW]
-    W = vec(work, 1 + size, nw)
-    w = vec(work, work.shape[0] - nr, nr)
+    nv, W, w = layout[NV], room.W, room.b
     for i in range(nv):
         v[i] = v_0[i]
         for k in range(b.shape[0]):
@@ -498,32 +448,35 @@ def break_direction(layout, contact, r, direction):
     return 0
 
 
-@unit(F(MODEL, A, F, F, A, A, A))
-def inertia_work(model, tab, t, h, stages, q, M):
-    """Return the integral of 1/2 v^T (dM/dt) v: what a changing M adds to the kinetic energy."""
+@unit(F(MODEL, A, F, F, A, A, A, A, A))
+def inertia_work(model, tab, t, h, Q, V, Q_dot, q, M):
+    """Return the integral of 1/2 v^T (dM/dt) v: what a changing M adds to the kinetic energy; q, M: scratch."""
     layout = model.layout
     nq, nv, n = layout[NQ], layout[NV], whole(tab[STAGES])
-    c, b = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n)
+    c, b = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + WEIGHT * n), n)
     # differences of fourth order along the motion: 1e-12 of what they are, in truncation and in rounding
     total, step = 0.0, 1e-3 * h
     for k in range(n):
-        v = vec(stages, n * nq + k * nv, nv)
+        v = row_of(V, k, nv)
         for far in range(1, 3):
             share = (8.0 if far == 1 else -1.0) * b[k]
             for sign in range(-1, 2, 2):
                 for i in range(nq):
-                    q[i] = stages[k * nq + i] + sign * far * step * stages[n * (nq + nv) + k * nq + i]
+                    q[i] = Q[k * nq + i] + sign * far * step * Q_dot[k * nq + i]
                 model.mass(t + c[k] * h + sign * far * step, q, model.par, M)
                 total += sign * share * quadratic(layout, M, v)
     return total * h / (24.0 * step)
 
 
 @unit(
-    I(MODEL, PLAIN, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, A, A, J, RECORD)
+    I(
+        MODEL, PLAIN, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, STAGES_ROOM.kind,
+        INTERVALS.kind, RECORD,
+    )
 )  # fmt: skip
 def strike(
     model, reaction, settings, tab, t_end, t, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed, v_end, push, P,
-    u_minus, u_plus, u_start, info, a_0, stages, inner, iinner, record,
+    u_minus, u_plus, u_start, info, a_0, stages, interval, record,
 ):  # fmt: skip
     """Treat the border of an interval; return 1 when there is an impulse, 0 when not, a negative status on failure.
 
@@ -532,14 +485,10 @@ def strike(
     layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
-    b, P_share = vec(tab, VECTORS + WEIGHT * n, n), vec(tab, VECTORS + SHARE * n, n)
+    b, P_share = head(tail(tab, VECTORS + WEIGHT * n), n), head(tail(tab, VECTORS + SHARE * n), n)
     by_stage = settings[BY_STAGE] == 1.0
-    Q, a = vec(stages, 0, n * nq), vec(stages, n * (2 * nq + nv), n * nv)
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    at = whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iinner, at, iinner.shape[0] - at)
-    W = vec(room, 1 + layout[SIZE], layout[NW])
+    Q, a, room = stages.Q, stages.a, interval.lasting
+    W = room.W
     doubtful = degree == 0 and nj > 0
     for c in range(nc):
         holding = (index[c] == SLIP or index[c] == STICK) and not by_stage
@@ -572,8 +521,8 @@ def strike(
         feels = feels or P_share[k] != 0.0
     for attempt in range(MOST_PASSES + 2):
         status = border(
-            model, core, t_end, h, settings[REST], law, q, v, vec(a, (n - 1) * nv, nv), u_start, index, closed,
-            v_end, P, u_minus, u_plus, info, room, iroom, record,
+            model, core, t_end, h, settings[REST], law, q, v, row_of(a, n - 1, nv), u_start, index, closed,
+            v_end, P, u_minus, u_plus, info, room, record,
         )  # fmt: skip
         if status != 0:
             return -status
@@ -589,7 +538,7 @@ def strike(
         if attempt < MOST_PASSES:
             status = reaction.staged.interval(
                 model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
-                inner, iinner,
+                interval,
             )  # fmt: skip
         if status == STALLED:
             # friction that turns with the jump of the stages may have no answer: then they move without the impulse
@@ -601,7 +550,7 @@ def strike(
                     a[k * nv + i] = a_0[i]
             status = reaction.staged.interval(
                 model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
-                inner, iinner,
+                interval,
             )  # fmt: skip
         if status != 0:
             return -status
@@ -615,9 +564,9 @@ def strike(
     return -STALLED
 
 
-@unit(I(MODEL, A, F, F, I, I, J, J, A, A, A, A, A, A, A, RECORD))
+@unit(I(MODEL, A, F, F, I, I, J, J, A, A, A, A, A, A, LASTING.kind, RECORD))
 def strike_events(
-    model, settings, t, h, degree, known, closed, resting, P, a, r, u_minus, u_plus, u_start, work, record
+    model, settings, t, h, degree, known, closed, resting, P, a, r, u_minus, u_plus, u_start, room, record
 ):  # fmt: skip
     """Write energy and events of the impulse at a border, and which contacts rest after it; return the impacts.
 
@@ -626,9 +575,7 @@ def strike_events(
     """
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    at = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv
-    w, zeta, W = vec(work, at, nr), vec(work, at + nr, nr), vec(work, 1 + layout[SIZE], layout[NW])
-    X, column = vec(work, 1 + layout[SIZE] + layout[NW], layout[NX]), vec(work, at - nv, nv)
+    w, zeta, W, X, column = room.w, room.zeta, room.W, room.X, room.column
     impacts, most, hops = 0, 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0 and degree > 0
     for c in range(nc):
         row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
@@ -636,7 +583,7 @@ def strike_events(
         if hops and closed[c] == 1:
             pressed = -h * (row_dot(layout, W, row, a) + zeta[row])
             if r[row] != 0.0:  # what would press without its own force
-                solve_row(layout, vec(work, 1, layout[SIZE]), W, row, X, column)
+                solve_row(layout, room.lu, W, row, X, column)
                 for i in range(nv):
                     column[i] = 0.0
                 row_add(layout, X, row, 1.0, column)

@@ -9,7 +9,7 @@ import numpy as np
 from saltus.stages.flight import Flight, make_flight
 from saltus.stages.frame import FROM_PROMISE
 from saltus.stages.galerkin_numbers import RAISED, galerkin_numbers, galerkin_room
-from saltus.stages.interval import MOST, PROJECTED, SETTINGS
+from saltus.stages.interval import MOST, PROJECTED, SETTINGS, interval_sizes
 from saltus.stages.phase_galerkin import galerkin_phase
 
 SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
@@ -32,8 +32,9 @@ def galerkin_flight(
     # degrees grow with the digits that are asked for; after the first interval its polynomial decides
     first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
     return make_flight(
-        layout, contact_solver, shared,
+        layout, shared,
         [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, many, 0.0, MISSED if degree is None else 0.0],
         lambda begin: galerkin_numbers(nodes, highest, first, degree is not None, begin),
         galerkin_phase, galerkin_room(layout, highest), most_nodes=highest + RAISED + 1,
+        interval=interval_sizes(layout, contact_solver),
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import head, larger, unit, vec, whole
+from saltus.compile.seam import head, larger, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE
@@ -40,6 +40,7 @@ from saltus.stages.interval import (
 )
 from saltus.stages.tableau import END, FIRST, NODE, VECTORS
 
+PLACINGS = 2  # of positions whose rates depend on them, in a forecast
 FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 
 
@@ -51,8 +52,8 @@ def predict(model, settings, degree, t, h, frame, record):
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
     numbers = phase.numbers
     tab, n = table_of(settings, degree, whole(numbers.stiff)), degree + 1
-    c, stages = vec(tab, VECTORS + NODE * n, n), phase.stage
-    a, a_0 = vec(stages, n * (2 * nq + nv), n * nv), frame.memory.a_begin
+    c, stages = head(tail(tab, VECTORS + NODE * n), n), phase.stage
+    a, a_0 = stages.a, frame.memory.a_begin
     series, terms = phase.series, whole(numbers.series_n)
     for k in range(n):
         for i in range(nv):
@@ -93,7 +94,7 @@ def predict(model, settings, degree, t, h, frame, record):
     if status != 0:
         return status
     first, end = whole(tab[FIRST]), whole(tab[END])
-    Q, V, Q_dot = vec(stages, 0, n * nq), vec(stages, n * nq, n * nv), vec(stages, n * (nq + nv), n * nq)
+    Q, V, Q_dot = stages.Q, stages.V, stages.Q_dot
     change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
     q_0, v_0 = frame.q_start, frame.v_start
     m = (end - first) * nv
@@ -110,7 +111,7 @@ def predict(model, settings, degree, t, h, frame, record):
                     value += J_q[i * nv + j] * (Q[k * nq + j] - q_0[j]) + J_v[i * nv + j] * (V[k * nv + j] - v_0[j])
                 change[k * nv + i] = value
         if attempt == 0:
-            solve_dense(vec(G, 0, m * m), vec(change, first * nv, m), pivots)
+            solve_dense(head(G, m * m), head(tail(change, first * nv), m), pivots)
             for i in range(first * nv, end * nv):
                 a[i] += change[i]
         else:  # stages that nothing waits for
@@ -152,18 +153,27 @@ def foresee(model, settings, degree, t, h, frame):
     phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, nc, m = layout[NQ], layout[NV], layout[NC], degree + RAISED + 1
-    numbers, nodes = phase.numbers, frame.node_states
-    c = vec(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m, m)
+    numbers, nodes = phase.numbers, frame.nodes
+    c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
     found = frame.found
-    samples = vec(settings, numbers_of(settings, degree + RAISED, SAMPLED), (SAMPLES + 1) * m)
+    samples = head(tail(settings, numbers_of(settings, degree + RAISED, SAMPLED)), (SAMPLES + 1) * m)
     open_ones = False
     for k in range(nc):
         open_ones = open_ones or (frame.index[k] != SLIP and frame.index[k] != STICK)
     if not open_ones:
         return NONE
+    if (layout[FLAGS] & RATE_IDENTITY) == 0:
+        # rates of the guess: those in the stages belong to the interval before
+        stages, tab = phase.stage, table_of(settings, degree, whole(numbers.stiff))
+        for k in range(degree + 1):
+            for i in range(nq):
+                stages.Q[k * nq + i] = frame.q_start[i]
+        propagate(tab, h, frame.v_start, frame.idle, stages.V, stages.a, degree + 1, nv)
+        for _ in range(PLACINGS):
+            move(model, tab, h, frame.q_start, stages.Q, stages.V, stages.Q_dot, degree + 1)
     refine(model, settings, degree, h, frame)
     place = first_closing(
-        model, c, samples, t, h, vec(nodes, 0, m * nq), vec(nodes, m * nq, m * nv), frame.index,
+        model, c, samples, t, h, head(nodes.Q, m * nq), head(nodes.V, m * nv), frame.index,
         closed_gap(settings, frame.q_start), found, frame.scan,
     )  # fmt: skip
     if place < NONE:
@@ -178,17 +188,16 @@ def refine(model, settings, degree, h, frame):
     layout = model.layout
     nq, nv, n, m = layout[NQ], layout[NV], degree + 1, degree + RAISED + 1
     at = numbers_of(settings, degree, LIFT)
-    E, S, D = vec(settings, at, m * n), vec(settings, at + m * n, m * n), vec(settings, at + 2 * m * n, m * n)
-    c = vec(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m, m)
-    stages, nodes = phase.stage, frame.node_states
-    a, rates = vec(stages, n * (2 * nq + nv), n * nv), vec(stages, n * (nq + nv), n * nq)
-    q_0, v_0 = frame.q_start, frame.v_start
-    Q, V, Q_dot, a_node = (
-        vec(nodes, 0, m * nq),
-        vec(nodes, m * nq, m * nv),
-        vec(nodes, m * (nq + nv), m * nq),
-        vec(nodes, m * (2 * nq + nv), m * nv),
+    E, S, D = (
+        head(tail(settings, at), m * n),
+        head(tail(settings, at + m * n), m * n),
+        head(tail(settings, at + 2 * m * n), m * n),
     )
+    c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
+    stages, nodes = phase.stage, frame.nodes
+    a, rates = stages.a, stages.Q_dot
+    q_0, v_0 = frame.q_start, frame.v_start
+    Q, V, Q_dot, a_node = head(nodes.Q, m * nq), head(nodes.V, m * nv), head(nodes.Q_dot, m * nq), head(nodes.a, m * nv)
     identity = (layout[FLAGS] & RATE_IDENTITY) != 0
     for k in range(m):
         for i in range(nv):
@@ -216,9 +225,9 @@ def refine(model, settings, degree, h, frame):
 def expand(model, settings, degree, t, h, frame):
     """Write the Legendre coefficients of the stage accelerations."""
     phase = GALERKIN(frame.phase)
-    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    nv, n = model.layout[NV], degree + 1
     numbers, stages, series = phase.numbers, phase.stage, phase.series
-    a, transform = vec(stages, n * (2 * nq + nv), n * nv), vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
+    a, transform = stages.a, head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
     for k in range(n):
         for i in range(nv):
             series[k * nv + i] = 0.0
@@ -232,14 +241,14 @@ def expand(model, settings, degree, t, h, frame):
 def levels_of(model, settings, degree, h, frame):
     """Write the sizes of the coefficients in units of the tolerance."""
     phase = GALERKIN(frame.phase)
-    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
-    series, levels, V = phase.series, phase.levels, phase.stage
+    nv, n = model.layout[NV], degree + 1
+    series, levels, V = phase.series, phase.levels, phase.stage.V
     v_0, speed = frame.v_start, promised(model.layout, settings, SPEED_SCALE)
     share = frame.marks.sharper
     for k in range(n):
         levels[k] = 0.0
         for i in range(nv):
-            size = larger(abs(v_0[i]), abs(V[n * nq + (n - 1) * nv + i]))
+            size = larger(abs(v_0[i]), abs(V[(n - 1) * nv + i]))
             scale = share * (settings[ATOL] * speed[i] + settings[RTOL] * size)
             levels[k] = larger(levels[k], h * abs(series[k * nv + i]) / scale)
     return 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, unit, vec, whole
+from saltus.compile.seam import head, larger, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
+from saltus.events.lasting import LASTING
 from saltus.layout import (
     FLAGS,
     J_CONSTANT,
@@ -14,10 +15,7 @@ from saltus.layout import (
     NC,
     NJ,
     NV,
-    NW,
-    NX,
     RATE_IDENTITY,
-    SIZE,
 )
 from saltus.profile import multiply, solve
 from saltus.stages.frame import FRAME
@@ -44,11 +42,10 @@ def renew(model, settings, t, q, v, a, frame, record):
         acting = acting or frame.index[k] == SLIP or frame.index[k] == STICK
     if numbers.j_known == 1.0 and constant and not acting:
         return 0
-    room = frame.parts.lasting
-    iroom = frame.parts.ilasting
+    room = frame.interval.lasting
     status = jacobians(
         model, t, q, v, frame.index, frame.memory.direction, phase.j_q,
-        phase.j_v, phase.scratch, phase.jacobian_work, room, iroom,
+        phase.j_v, phase.scratch, phase.jacobian_work, room,
         record,
     )  # fmt: skip
     numbers.j_known, numbers.factored_h = 1.0 if status == 0 else 0.0, 0.0
@@ -66,12 +63,11 @@ def renew(model, settings, t, q, v, a, frame, record):
     return status
 
 
-@unit(I(MODEL, F, A, A, A, A, A, A))
-def mass_turns(model, t, q, a, hold, M, change, J_q):
+@unit(I(MODEL, F, A, A, LASTING.kind, A, A, A))
+def mass_turns(model, t, q, a, room, M, change, J_q):
     """Subtract M^-1 (dM/dq_j) a from the columns of J_q: what the same force does less where M is larger."""
     layout = model.layout
-    nv, lu = layout[NV], vec(hold, 1, layout[SIZE])
-    column = vec(hold, 1 + layout[SIZE] + layout[NW] + layout[NX], nv)
+    nv, lu, column = layout[NV], room.lu, room.f
     for j in range(nv):
         kept, step = q[j], MASS_STEP * larger(1.0, abs(q[j]))
         for i in range(nv):
@@ -101,6 +97,6 @@ def factor_stages(settings, degree, nv, h, frame, pivots):
     first, end = whole(tab[FIRST]), whole(tab[END])
     m = (end - first) * nv
     assemble(tab, h, first, end, nv, phase.j_q, phase.j_v, 0, G)
-    status = factor_dense(vec(G, 0, m * m), m, pivots)
+    status = factor_dense(head(G, m * m), m, pivots)
     numbers.factored_h, numbers.factored_for = h if status == 0 else 0.0, 2.0 * degree + stiff
     return status

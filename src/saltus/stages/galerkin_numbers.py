@@ -7,19 +7,17 @@ import functools
 import numpy as np
 from numpy.polynomial import legendre
 
-from saltus.compile.seam import unit, vec, whole
+from saltus.compile.seam import head, tail, unit, whole
 from saltus.compile.types import A, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.events.scan import SAMPLES
-from saltus.layout import NV, sizes_of
+from saltus.layout import NC, NV, sizes_of
 from saltus.stages.frame import PHASE_AT
+from saltus.stages.hold import POWERS
 from saltus.stages.hp_choice import (
     FIT_SIZE,
 )
-from saltus.stages.interval import (
-    jacobians_work,
-    stage_size,
-)
+from saltus.stages.interval import JACOBIANS, STAGES_ROOM
 from saltus.stages.tableau import packed, tableau
 
 # the settings of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
@@ -51,7 +49,7 @@ NUMBERS = Numbers(
 # stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them
 GALERKIN = Workspace(
     "GalerkinPhase", numbers=NUMBERS, fit="fit", known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
-    stage="stage", change="n * nv", matrix="unknowns * unknowns", scratch="nv", jacobian_work="jacobians", levels="n",
+    stage=STAGES_ROOM, change="n * nv", matrix="unknowns * unknowns", scratch="nv", jacobian_work=JACOBIANS, levels="n",
     stage_j_q="2 * n * learnt * learnt", stage_j_v="2 * n * learnt * learnt", before="3 * n * learnt",
     pivots=integers("n * nv"),
 )  # fmt: skip
@@ -88,8 +86,8 @@ def galerkin_room(layout, top: int) -> RoomPlan:
     """Return the plan of what the phase works with."""
     nv, n = int(layout[NV]), top + 1
     own = {
-        "n": n, "fit": FIT_SIZE, "stage": stage_size(layout, n), "unknowns": min(n * nv, LARGEST_SYSTEM),
-        "jacobians": jacobians_work(layout), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
+        "n": n, "largest": n, "fit": FIT_SIZE, "unknowns": min(n * nv, LARGEST_SYSTEM),
+        "width": POWERS + int(layout[NC]), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
     }  # fmt: skip
     return GALERKIN.plan({**sizes_of(layout), **own})
 
@@ -121,13 +119,14 @@ def numbers_of(settings, degree, kind):
 def table_of(settings, degree, stiff):
     """Return the table of a degree."""
     at = numbers_of(settings, degree, PLUS if stiff == 1 else MINUS)
-    return vec(settings, at, settings.shape[0] - at)
+    return tail(settings, at)
 
 
 @unit(A(A, I), small=True)
 def kappa_of(settings, stiff):
     """Return log(kappa) of all degrees of a family."""
     at = whole(settings[PHASE_AT])
-    return vec(
-        settings, whole(settings[at + (STIFF_KAPPA_AT if stiff == 1 else KAPPA_AT)]), whole(settings[at + TOP]) + 1
+    return head(
+        tail(settings, whole(settings[at + (STIFF_KAPPA_AT if stiff == 1 else KAPPA_AT)])),
+        whole(settings[at + TOP]) + 1,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import head, larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.events.index_set import SLIP, STICK
 from saltus.layout import (
@@ -86,24 +86,18 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     share, speed = frame.marks.sharper, promised(layout, settings, SPEED_SCALE)
     tab, n, width = table_of(settings, degree, whole(numbers.stiff)), degree + 1, POWERS + nc
     first, end = whole(tab[FIRST]), whole(tab[END])
-    c, b = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + WEIGHT * n, n)
+    c, b = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + WEIGHT * n), n)
     stages, idle = phase.stage, frame.idle
-    Q, V, Q_dot, a = (
-        vec(stages, 0, n * nq),
-        vec(stages, n * nq, n * nv),
-        vec(stages, n * (nq + nv), n * nq),
-        vec(stages, n * (2 * nq + nv), n * nv),
-    )
-    at = n * (2 * nq + 2 * nv)
-    R, U, powers = vec(stages, at, n * nr), vec(stages, at + n * nr, n * nr), vec(stages, at + 2 * n * nr, n * width)
-    change, G, nodes = phase.change, phase.matrix, frame.node_states
+    Q, V, Q_dot, a = stages.Q, stages.V, stages.Q_dot, stages.a
+    R, U, powers = stages.R, stages.U, stages.powers
+    change, G, nodes = phase.change, phase.matrix, frame.nodes
     q_0, v_0 = frame.q_start, frame.v_start
     q, v = frame.q_end, frame.v_end
     r_0, powers_0 = frame.memory.r_begin, frame.memory.powers_begin
     u_0 = frame.memory.u_begin
     direction = frame.memory.direction
-    room = frame.parts.lasting
-    index, iroom = frame.index, frame.parts.ilasting
+    room = frame.interval.lasting
+    index = frame.index
     m = (end - first) * nv
     pivots = head(phase.pivots, m)
     acting = layout[NJ] > 0
@@ -139,21 +133,21 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
         if learnt:
             low = whole(numbers.looked_degree)
             low_tab, room_J = table_of(settings, low, 0), J_q.shape[0] // 2
-            nodes_low, stretch = vec(low_tab, VECTORS + NODE * (low + 1), low + 1), h / numbers.looked_h
+            nodes_low, stretch = head(tail(low_tab, VECTORS + NODE * (low + 1)), low + 1), h / numbers.looked_h
             low_first, low_end = whole(low_tab[FIRST]), whole(low_tab[END])
-            carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_q, room_J, room_J), J_q)
-            carry(nv, nodes_low, low_first, low_end, vec(c, 0, end), stretch, vec(J_v, room_J, room_J), J_v)
+            carry(nv, nodes_low, low_first, low_end, head(c, end), stretch, head(tail(J_q, room_J), room_J), J_q)
+            carry(nv, nodes_low, low_first, low_end, head(c, end), stretch, head(tail(J_v, room_J), room_J), J_v)
             numbers.looked_h, numbers.factored_h = 0.0, 0.0
             assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
-            if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+            if factor_dense(head(G, m * m), m, pivots) != 0:
                 return STALLED
         elif stale or numbers.j_known == 0.0:
             middle = n // 2
             propagate(tab, h, v_0, idle, V, a, n, nv)
             move(model, tab, h, q_0, Q, V, Q_dot, n)
             status = renew(
-                model, settings, t + c[middle] * h, vec(Q, middle * nq, nq), vec(V, middle * nv, nv),
-                vec(a, middle * nv, nv), frame, record,
+                model, settings, t + c[middle] * h, row_of(Q, middle, nq), row_of(V, middle, nv),
+                row_of(a, middle, nv), frame, record,
             )  # fmt: skip
             if status != 0:
                 return status
@@ -169,14 +163,13 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
         sweep += 1
         record.counters.iterations += 1
         propagate(tab, h, v_0, idle, V, a, n, nv)
-        status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes)
+        status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes.Q)
         if status != 0:
             return status
         for k in range(first, end):
             status = accelerate(
-                model, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, 0,
-                vec(change, k * nv, nv), vec(R, k * nr, nr), vec(U, k * nr, nr), vec(powers, k * width, width), room,
-                iroom, record,
+                model, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, 0,
+                row_of(change, k, nv), row_of(R, k, nr), row_of(U, k, nr), row_of(powers, k, width), room, record,
             )  # fmt: skip
             if status != 0:
                 return status
@@ -185,12 +178,12 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
             if sweep > 1:
                 assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
                 numbers.factored_h = 0.0
-                if factor_dense(vec(G, 0, m * m), m, pivots) != 0:
+                if factor_dense(head(G, m * m), m, pivots) != 0:
                     return STALLED
         for i in range(first * nv, end * nv):
             change[i] -= a[i]
         if newton:
-            solve_dense(vec(G, 0, m * m), vec(change, first * nv, m), pivots)
+            solve_dense(head(G, m * m), head(tail(change, first * nv), m), pivots)
         moved, total = 0.0, 0.0
         for k in range(first, end):
             for i in range(nv):
@@ -231,13 +224,13 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
 
     # ---- the stages of the solution, the one at the end, and the end itself
     propagate(tab, h, v_0, idle, V, a, n, nv)
-    status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes)
+    status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes.Q)
     if status != 0:
         return status
     for k in range(end, n):
         status = accelerate(
-            model, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, 0, vec(a, k * nv, nv),
-            vec(R, k * nr, nr), vec(U, k * nr, nr), vec(powers, k * width, width), room, iroom, record,
+            model, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, 0, row_of(a, k, nv),
+            row_of(R, k, nr), row_of(U, k, nr), row_of(powers, k, width), room, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -285,20 +278,20 @@ def settle_powers(model, settings, degree, t, h, frame):
     """
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], degree + 1
+    nq, nv, nc, n = layout[NQ], layout[NV], layout[NC], degree + 1
     width, tab = POWERS + nc, table_of(settings, degree, 0)
-    c, S = vec(tab, VECTORS + NODE * n, n), vec(tab, VECTORS + 3 * n + POSITION * n * n, n * n)
+    c, S = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + 3 * n + POSITION * n * n), n * n)
     stages, v_0 = phase.stage, frame.v_start
     f, M = frame.force, frame.mass
-    a = vec(stages, n * (2 * nq + nv), n * nv)
-    powers = vec(stages, n * (2 * nq + 2 * nv + 2 * nr), n * width)
+    a = stages.a
+    powers = stages.powers
     constant = (layout[FLAGS] & M_CONSTANT) != 0
     for k in range(n):
         if k == 0 or not constant:
-            model.mass(t + c[k] * h, vec(stages, k * nq, nq), model.par, M)
+            model.mass(t + c[k] * h, row_of(stages.Q, k, nq), model.par, M)
         for i in range(nv):
             f[i] = 0.0
-        multiply(layout, M, vec(a, k * nv, nv), f)
+        multiply(layout, M, row_of(a, k, nv), f)
         powers[k * width] = -powers[k * width + 1]
         for i in range(POWERS, width):
             powers[k * width] += powers[k * width + i]

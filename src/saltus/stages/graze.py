@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit, vec, whole
+from saltus.compile.seam import row_of, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.events.index_set import OPEN
-from saltus.layout import CONTACT_ROW, NC, NR, NV, NW, NX, SIZE
+from saltus.layout import CONTACT_ROW, NC, NR
 from saltus.reaction import row_dot
 from saltus.record import (
     EVENT_AFTER,
@@ -40,8 +40,7 @@ def graze(model, settings, t, struck, frame, record):
         return 0
     u_minus, u_plus, P = frame.u_minus, frame.u_plus, frame.impulse
     q, v = frame.q_end, frame.v_end
-    room, at = frame.parts.lasting, 1 + layout[SIZE]
-    W, w = vec(room, at, layout[NW]), vec(room, at + layout[NW] + layout[NX] + 2 * layout[NV], nr)
+    W, w = frame.interval.lasting.W, frame.interval.lasting.w
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
@@ -53,7 +52,7 @@ def graze(model, settings, t, struck, frame, record):
             new_event(t, c, IMPACT, row, end, u_minus, u_plus, corrected, record)
         if struck == 1 and -corrected[row] > UNDONE * P[row]:
             for k in range(whole(record.header.events_used)):
-                event = vec(record.events, k * EVENT_COLUMNS, EVENT_COLUMNS)
+                event = row_of(record.events, k, EVENT_COLUMNS)
                 if whole(event[EVENT_CONTACT]) != c or whole(event[EVENT_KIND]) != IMPACT:
                     continue
                 for i in range(row, end):

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import interpreted, ivec, larger, smaller, unit, vec
+from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.index_set import SLIP, STICK
+from saltus.events.lasting import LASTING
 from saltus.layout import (
     CONTACT_ROW,
     FLAGS,
@@ -22,9 +23,6 @@ from saltus.layout import (
     NJ,
     NR,
     NV,
-    NW,
-    NX,
-    SIZE,
     W_COL,
     W_PTR,
     X_COL,
@@ -32,7 +30,7 @@ from saltus.layout import (
 )
 from saltus.profile import factor, solve, solve_row
 from saltus.reaction import row_add, row_dot, slide
-from saltus.stages.split import RELAXED, admit, split_integers, split_size
+from saltus.stages.split import RELAXED, admit
 from saltus.status import Status
 
 CONTRADICT = int(Status.JOINTS_CONTRADICT)
@@ -51,40 +49,6 @@ MOVES = 1e-6
 TIED = 1e-6  # relative difference of pivots up to which they count as equal
 # of the accelerations that rows ask for: what redundant ones may disagree by at a state that satisfies all of them
 DISAGREEMENT = 1e-6
-# places in the integers of `accelerate`: number of held rows, how many are redundant, the contact that jammed, whether
-# not even the accelerations are unique, whether redundant rows ask for different ones; then the held rows, their
-# pivots, and per contact whether its forces are not unique
-COUNT, REDUNDANT, JAM, AMBIGUOUS, DISAGREE, HOLD_INTEGERS = range(6)
-
-
-@unit(I(J), small=True)
-def hold_size(layout):
-    """Return the floats that `accelerate` needs."""
-    nv, nr = layout[NV], layout[NR]
-    own = 1 + layout[SIZE] + layout[NW] + layout[NX] + 2 * nv + 7 * nr + 2 * nr * nr
-    return own + nr * nr + split_size(layout)
-
-
-def hold_work(layout) -> int:
-    """Return the same for plans."""
-    return int(interpreted(hold_size)(layout))
-
-
-@unit(I(J), small=True)
-def hold_integers(layout):
-    """Return the integers that `accelerate` needs."""
-    return HOLD_INTEGERS + 3 * layout[NR] + layout[NC] + split_integers(layout)
-
-
-def hold_iwork(layout) -> int:
-    """Return the same for plans."""
-    return int(interpreted(hold_integers)(layout))
-
-
-@unit(J(J, J), small=True)
-def not_unique(layout, iwork):
-    """Return, per contact, whether its forces were not unique in the last call of `accelerate`."""
-    return ivec(iwork, HOLD_INTEGERS + 3 * layout[NR], layout[NC])
 
 
 @unit(I(J, A, A, J, I, A, A, A, J))
@@ -142,7 +106,7 @@ def solve_rows(n, lu, scale, pivots, missing, b, x, work):
     redundant rows ask for different things. work: n (1 + missing) floats.
     """
     rank = n - missing
-    y = vec(work, 0, n)
+    y = head(work, n)
     size, worst = 0.0, 0.0
     for i in range(n):
         y[i] = scale[pivots[i]] * b[pivots[i]]
@@ -160,7 +124,7 @@ def solve_rows(n, lu, scale, pivots, missing, b, x, work):
     if missing > 0:
         for k in range(n):
             y[k] -= x[pivots[n + k]] / scale[pivots[n + k]]
-        shorten(n, rank, lu, y, vec(work, n, missing * n))
+        shorten(n, rank, lu, y, head(tail(work, n), missing * n))
         for k in range(n):
             y[k] += x[pivots[n + k]] / scale[pivots[n + k]]
     for k in range(n):
@@ -210,8 +174,8 @@ def shorten(n, rank, lu, y, N):
     return 0
 
 
-@unit(I(MODEL, F, A, A, J, A, I, A, A, A, A, A, J, RECORD))
-def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, J, A, I, A, A, A, A, LASTING.kind, RECORD))
+def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, record):
     """Write the acceleration a and the forces r of all rows; with `given` = 1 the forces are taken as they come.
 
     in      index: what every contact does; direction: see `slip_direction`
@@ -221,28 +185,17 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     """
     layout, par = model.layout, model.par
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    f, column = vec(work, at, nv), vec(work, at + nv, nv)
-    at += 2 * nv
-    w, zeta, b, x = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr), vec(work, at + 3 * nr, nr)
-    scale, slip = vec(work, at + 4 * nr, nr), vec(work, at + 5 * nr, nr)
-    at += 6 * nr
-    lu_D, left = vec(work, at, nr * nr), vec(work, at + nr * nr, nr * nr + nr)
-    at += 2 * nr * nr + nr
-    directions, split = vec(work, at, nr * nr), vec(work, at + nr * nr, split_size(layout))
-    rows, pivots = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr)
-    shared = not_unique(layout, iwork)
-    isplit = ivec(iwork, HOLD_INTEGERS + 3 * nr + nc, 3 * nc)
+    lu, W, X, f, column, w, zeta = work.lu, work.W, work.X, work.f, work.column, work.w, work.zeta
+    b, x, scale, slip, lu_D, left = work.b, work.x, work.scale, work.slip, work.lu_D, work.left
+    directions, held, rows, pivots, shared = work.directions, work.held, work.rows, work.pivots, work.shared
 
     # ---- free motion
-    if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+    if work.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
         model.mass(t, q, par, lu)
         status = factor(layout, lu)
         if status != 0:
             return status
-        work[0] = 1.0
+        work.known.factored = 1.0
     model.force(t, q, v, par, f)
     record.counters.force_calls += 1
     power = 0.0
@@ -257,7 +210,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         acting = acting or index[c] == SLIP or index[c] == STICK
         powers[POWERS + c] = 0.0
     if given == 0:  # else the factors of an earlier call stay in use
-        iwork[COUNT], iwork[REDUNDANT], iwork[AMBIGUOUS], iwork[DISAGREE] = 0, 0, 0, 0
+        held.count, held.redundant, held.ambiguous, held.disagree = 0, 0, 0, 0
         for c in range(nc):
             shared[c] = 0
     if not acting:
@@ -292,7 +245,7 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
             row_add(layout, X, row, 1.0, column)
             moved = row_dot(layout, W, row, column)
             if not moved > 0.0:
-                iwork[JAM] = c
+                held.jam = c
                 return JAMMED
         else:
             for i in range(row, end):
@@ -304,30 +257,30 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
         u[i] = row_dot(layout, W, i, v) + w[i]
         rows[n] = i
         n += 1
-    iwork[COUNT] = n
+    held.count = n
 
     # ---- forces
     asked = 0.0
     if given == 0:
-        iwork[REDUNDANT] = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
+        held.redundant = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
         for i in range(n):
             b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
             x[i], wanted = 0.0, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]]))
             asked = larger(asked, wanted)
         powers[LOAD] = load_of(layout, W, zeta, index, scale, a)
         # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at DISAGREE
-        missing = iwork[REDUNDANT]
+        missing = held.redundant
         solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
         if missing > 0 and n > nj:
             for m in range(missing):
                 for k in range(n):
                     directions[m * n + pivots[n + k]] = left[n + m * n + k]
             relaxed = RELAXED * powers[LOAD]
-            margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, split, isplit)
+            margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, work.split)
             powers[MARGIN] = smaller(margin, powers[LOAD])
-            iwork[AMBIGUOUS] = moves(layout, X, rows, n, missing, directions, scale, column, f)
+            held.ambiguous = moves(layout, X, rows, n, missing, directions, scale, column, f)
             if nj == 0 and margin >= 0.0 and opens(layout, index, shared, b, scale, asked) == 1:
-                iwork[AMBIGUOUS] = 1
+                held.ambiguous = 1
         for i in range(n):
             r[rows[i]] = x[i]
     for i in range(nv):
@@ -335,9 +288,9 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, i
     for i in range(n):
         row_add(layout, X, rows[i], r[rows[i]], a)
     if given == 0:
-        for i in range(n if iwork[REDUNDANT] > 0 else 0):
+        for i in range(n if held.redundant > 0 else 0):
             left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-            iwork[DISAGREE] = 1 if left_over > DISAGREEMENT * asked else iwork[DISAGREE]
+            held.disagree = 1 if left_over > DISAGREEMENT * asked else held.disagree
     for i in range(nv):
         if abs(a[i]) <= BALANCED * f[i]:
             a[i] = 0.0  # over a long rest even rounding would move it

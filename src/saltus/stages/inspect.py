@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.polynomial import combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV
@@ -47,7 +47,7 @@ def inspect(model, settings, t, h, frame, record):
     """Look inside of the flight of length h; write what is found into the header; return what it misses, or 0."""
     layout = model.layout
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
-    marks, nodes, R = frame.marks, frame.node_states, frame.node_forces
+    marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     for i in range(FOUND_COUNT):
         record.inside[i] = 0.0
     straight = (flags & G_STRAIGHT) != 0 or nc + nj == 0  # polynomials of gaps are the gaps themselves
@@ -66,12 +66,17 @@ def inspect(model, settings, t, h, frame, record):
     if plain:
         forces = 0.0
     n = whole(marks.nodes)
-    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
-    weights, work = vec(frame.weights, 0, n), frame.inspected
-    q, v, a, r = vec(work, 0, nq), vec(work, nq, nv), vec(work, nq + nv, nv), vec(work, nq + 2 * nv, nr)
-    scale, found = vec(work, nq + 2 * nv + nr, nv), vec(work, nq + 3 * nv + nr, FOUND_COUNT)
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    weights, work = head(frame.weights, n), frame.inspected
+    q, v, a, r = (
+        head(work, nq),
+        head(tail(work, nq), nv),
+        head(tail(work, nq + nv), nv),
+        head(tail(work, nq + 2 * nv), nr),
+    )
+    scale, found = head(tail(work, nq + 2 * nv + nr), nv), head(tail(work, nq + 3 * nv + nr), FOUND_COUNT)
     at = nq + 3 * nv + nr + FOUND_COUNT
-    room = vec(work, at, work.shape[0] - at)
+    room = tail(work, at)
     v_0, v_end, fastest = frame.v_start, frame.v_end, frame.memory.most_speed
     for i in range(nv):
         largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
@@ -81,11 +86,11 @@ def inspect(model, settings, t, h, frame, record):
         s = GOLDEN * (first + k + 1.0)
         s -= whole(s)
         lagrange_weights(c, s, weights)
-        combine(weights, vec(nodes, 0, n * nq), q)
-        combine(weights, vec(R, 0, n * nr), r)
+        combine(weights, head(nodes.Q, n * nq), q)
+        combine(weights, head(R, n * nr), r)
         if k < forces:
-            combine(weights, vec(nodes, n * nq, n * nv), v)
-            combine(weights, vec(nodes, n * (2 * nq + nv), n * nv), a)
+            combine(weights, head(nodes.V, n * nv), v)
+            combine(weights, head(nodes.a, n * nv), a)
             record.counters.force_calls += 1
         status = look_at(model, t + s * h, q, v, a, r, h if k < forces else 0.0, 1, scale, room, found)
         if status != 0:

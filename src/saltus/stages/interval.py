@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
-from saltus.events.index_set import CANDIDATE, OPEN, SLIP, STICK, decide, decide_iwork, decide_work
+from saltus.compile.workspace import Numbers, Workspace, integers
+from saltus.events.index_set import CANDIDATE, OPEN, SLIP, STICK, decide
+from saltus.events.lasting import LASTING, lasting_sizes
 from saltus.layout import (
     CONTACT_ROW,
     F_FREE,
@@ -24,26 +26,17 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
-    NX,
     RATE_IDENTITY,
-    SIZE,
     W_COL,
     W_PTR,
 )
 from saltus.profile import factor, multiply, solve
 from saltus.reaction import row_add, row_dot
-from saltus.stages.begin import begin_iwork, begin_work
 from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.hold import (
-    COUNT,
-    HOLD_INTEGERS,
     POWERS,
-    REDUNDANT,
     UNHELD,
     accelerate,
-    hold_iwork,
-    hold_work,
     solve_rows,
 )
 from saltus.stages.tableau import (
@@ -66,56 +59,43 @@ NEWTON_STALLED = int(Status.NEWTON_STALLED)
 
 # settings of every scheme of stages; REACH_AT: where it says how far gaps reach into the coordinates, 0 for nowhere
 (
-    CLOSED, REST, BY_STAGE, PROJECT, LAW, TOLERANCE, MOST, PROJECTED, SPLIT, LEVEL, NEWTON, LARGEST, STAGE_AT, HOLD_AT,
-    REACH_AT, SETTINGS,
-) = range(16)  # fmt: skip
+    CLOSED, REST, BY_STAGE, PROJECT, LAW, TOLERANCE, MOST, PROJECTED, SPLIT, LEVEL, NEWTON, REACH_AT, SETTINGS,
+) = range(13)  # fmt: skip
 
-# what the iteration keeps from one interval to the next: step size of its matrix (0: none), whether to renew it
-MATRIX_H, RENEW, KEPT = range(3)
 GAP_ROUNDING = 1e-15  # of the coordinates that a gap is made of: nobody knows it better
 FREEZE = 4  # sweeps after which stages that decide for themselves keep their index sets
 
 
-def stage_size(layout, n: int) -> int:
-    """Return the floats of all stages: q, v, q_dot, a, r, u and powers of each."""
-    return n * (2 * int(layout[NQ]) + 2 * int(layout[NV]) + 2 * int(layout[NR]) + POWERS + int(layout[NC]))
+# the stages of an interval: positions, velocities, rates of the positions, accelerations, forces, row velocities and
+# powers
+STAGES_ROOM = Workspace(
+    "Stages", Q="largest * nq", V="largest * nv", Q_dot="largest * nq", a="largest * nv", R="largest * nr",
+    U="largest * nr", powers="largest * width",
+)  # fmt: skip
+# of the held rows at the start of an interval: Jacobians of the forces; forces, row velocities and powers
+JACOBIANS = Workspace("Jacobians", f_q="size", f_v="size", r="nr", u="nr", powers="width")
+# matrix_h: length of the interval whose matrix is factored (0: none); renew: 1 where it is to be made again. matrix:
+# I - h Av (x) J_v - h^2 Aq Av (x) J_q, with its pivots; new: stage accelerations; J_q, J_v: Jacobians of the
+# accelerations; G: matrix of an error estimate. Stages that decide for themselves: gaps, directions, index sets,
+# candidates.
+INTERVALS = Workspace(
+    "Interval", kept=Numbers("matrix_h renew"), matrix="unknowns * unknowns", new="largest * nv", J_q="square",
+    J_v="square", G="square", jacobians=JACOBIANS, g="nc + nj", own_direction="3 * nc * largest", info="2",
+    pivots=integers("largest * nv"), candidate=integers("nc"), own_index=integers("nc * largest"), lasting=LASTING,
+)  # fmt: skip
 
 
-def interval_work(layout, n: int, newton: bool) -> int:
-    """Return the floats that `solve_interval` needs before those of its stages (STAGE_AT)."""
-    nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
-    unknown = n * nv if newton else 0
-    return (
-        KEPT + unknown * unknown + n * nv + 2 * nv * nv + 2 * int(layout[SIZE]) + 2 * nr + POWERS + nc + 3 * nc + nr + 2
-    )
-
-
-def evaluate_work(layout, n: int) -> int:
-    """Return the floats that `evaluate` needs before those of the held rows (HOLD_AT)."""
-    nc, nr = int(layout[NC]), int(layout[NR])
-    return nc + nr + 3 * nc * n + 2
-
-
-def interval_iwork(layout, n: int) -> int:
-    """Return the integers that `solve_interval` needs before those of the held rows."""
-    return n * (int(layout[NV]) + int(layout[NC])) + int(layout[NC])
-
-
-def room_work(layout, contact_solver) -> int:
-    """Return the floats for held rows, decisions, borders and projections, which share their place."""
-    held = hold_work(layout) + max(int(layout[NQ]), begin_work(layout))
-    return max(held, decide_work(layout, contact_solver))
-
-
-def room_iwork(layout, contact_solver) -> int:
-    """Return the integers of the same."""
-    return max(hold_iwork(layout) + begin_iwork(layout), decide_iwork(layout, contact_solver))
+def interval_sizes(layout, contact_solver, largest: int = 0, newton: bool = False) -> dict[str, int]:
+    """Return the sizes of `INTERVALS` for up to `largest` stages; without any it holds lasting contacts only."""
+    nv = int(layout[NV])
+    own = {"largest": largest, "unknowns": largest * nv if newton else 0, "square": nv * nv if largest > 0 else 0}
+    return {**lasting_sizes(layout, contact_solver), **own, "width": POWERS + int(layout[NC])}
 
 
 @unit(I(A, F, A, A, A, A, I, I))
 def propagate(tab, h, v_0, push, V, a, n, nv):
     """Write the stage velocities of stage accelerations."""
-    Av, P = vec(tab, VECTORS + 3 * n + VELOCITY * n * n, n * n), vec(tab, VECTORS + SHARE * n, n)
+    Av, P = head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n), head(tail(tab, VECTORS + SHARE * n), n)
     for stage in range(n):
         for i in range(nv):
             total = 0.0
@@ -127,16 +107,16 @@ def propagate(tab, h, v_0, push, V, a, n, nv):
 
 @unit(I(MODEL, A, F, A, A, A, A, I))
 def move(model, tab, h, q_0, Q, V, Q_dot, n):
-    """Write the stage positions of stage velocities; return nothing but their rates beside them."""
+    """Write stage positions Q and rates Q_dot from stage velocities V."""
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
-    Aq = vec(tab, VECTORS + 3 * n + POSITION * n * n, n * n)
+    Aq = head(tail(tab, VECTORS + 3 * n + POSITION * n * n), n * n)
     for stage in range(n):
         if (layout[FLAGS] & RATE_IDENTITY) != 0:
             for i in range(nq):
                 Q_dot[stage * nq + i] = V[stage * nv + i]
         else:
-            model.rate(vec(Q, stage * nq, nq), vec(V, stage * nv, nv), model.par, vec(Q_dot, stage * nq, nq))
+            model.rate(row_of(Q, stage, nq), row_of(V, stage, nv), model.par, row_of(Q_dot, stage, nq))
     for stage in range(n):
         for i in range(nq):
             total = 0.0
@@ -146,28 +126,24 @@ def move(model, tab, h, q_0, Q, V, Q_dot, n):
     return 0
 
 
-@unit(I(MODEL, REACTION, A, F, A, A, J, A, A, I, I, I, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, REACTION, A, F, A, A, J, A, A, I, I, I, A, A, A, A, INTERVALS.kind, RECORD))
 def evaluate(
-    model, reaction, settings, t, q, v, index, direction, gap_0, stage, frozen, given, a, r, u, powers, work, iwork,
-    record,
+    model, reaction, settings, t, q, v, index, direction, gap_0, stage, frozen, given, a, r, u, powers, work, record
 ):  # fmt: skip
     """Write the acceleration and the forces of one stage, by the index set of the interval or by one of its own.
 
     frozen: 1 when a stage that decides for itself keeps what it decided, so that an iteration can settle.
     """
     layout = model.layout
-    nc, nr = layout[NC], layout[NR]
-    at, i_at = whole(settings[HOLD_AT] - settings[STAGE_AT]), nc + whole(settings[LARGEST]) * nc
-    rest, irest = vec(work, at, work.shape[0] - at), ivec(iwork, i_at, iwork.shape[0] - i_at)
+    nc, room = layout[NC], work.lasting
     if settings[BY_STAGE] == 0.0 or nc == 0:
-        return accelerate(model, t, q, v, index, direction, given, a, r, u, powers, rest, irest, record)
-    g, info = vec(work, 0, nc + layout[NJ]), vec(work, at - 2, 2)
-    own_direction = vec(work, nc + nr + 3 * nc * stage, 3 * nc)
-    candidate, own_index = ivec(iwork, 0, nc), ivec(iwork, nc + nc * stage, nc)
+        return accelerate(model, t, q, v, index, direction, given, a, r, u, powers, room, record)
+    g, candidate = work.g, work.candidate
+    own_direction, own_index = row_of(work.own_direction, stage, 3 * nc), row_of(work.own_index, stage, nc)
     if frozen == 1:
-        return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, rest, irest, record)
+        return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, room, record)
     model.gap(t, q, model.par, g)
-    W, w = vec(rest, 1 + layout[SIZE], layout[NW]), u
+    W, w = room.W, u
     anyone = False
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
@@ -179,17 +155,16 @@ def evaluate(
         anyone = anyone or candidate[c] != 0
     if anyone:
         status = decide(
-            model, reaction, t, q, v, candidate, settings[REST], own_index, own_direction, a, r, info, rest, irest,
-            record,
-        )  # fmt: skip
+            model, reaction, t, q, v, candidate, settings[REST], own_index, own_direction, a, r, work.info, room, record
+        )
         if status != 0:
             return status
-    return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, rest, irest, record)
+    return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, room, record)
 
 
 @unit(INTERVAL)
 def solve_interval(
-    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages, record, work, iwork
+    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages_room, record, room
 ):
     """Solve the stages of the interval (t, t + h) from q_0, v_0.
 
@@ -197,30 +172,15 @@ def solve_interval(
     in      index, direction: the index set; gap_0: gaps at t (activation by stage only); known: 1 when stage 0 holds a
             and r of the state itself; push: M^-1 W p, felt by the stages of D+
     in/out  stages: guesses of the accelerations -> everything
-    work    what it keeps from call to call at the front: see KEPT
+    kept    the factored matrix, for the length that it was made for
     """
-    layout = model.layout
+    layout, stages, work = model.layout, STAGES_ROOM(stages_room), INTERVALS(room)
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
     degree, n, first, end = whole(tab[DEGREE]), whole(tab[STAGES]), whole(tab[FIRST]), whole(tab[END])
-    c = vec(tab, VECTORS + NODE * n, n)
+    c = head(tail(tab, VECTORS + NODE * n), n)
     width = POWERS + nc
-    Q, V, Q_dot, a = (
-        vec(stages, 0, n * nq),
-        vec(stages, n * nq, n * nv),
-        vec(stages, n * (nq + nv), n * nq),
-        vec(stages, n * (2 * nq + nv), n * nv),
-    )
-    at = n * (2 * nq + 2 * nv)
-    R, U, powers = vec(stages, at, n * nr), vec(stages, at + n * nr, n * nr), vec(stages, at + 2 * n * nr, n * width)
-    largest = whole(settings[LARGEST])
-    room = largest * nv if settings[NEWTON] == 1.0 else 0
-    new = vec(work, KEPT + room * room, largest * nv)
-    at = whole(settings[HOLD_AT])
-    i_at = largest * (nv + nc) + nc
-    hold, ihold = vec(work, at, work.shape[0] - at), ivec(iwork, i_at, iwork.shape[0] - i_at)
-    at = whole(settings[STAGE_AT])
-    rest = vec(work, at, work.shape[0] - at)
-    pivots, irest = ivec(iwork, 0, largest * nv), ivec(iwork, largest * nv, iwork.shape[0] - largest * nv)
+    Q, V, Q_dot, a, R, U, powers = stages.Q, stages.V, stages.Q_dot, stages.a, stages.R, stages.U, stages.powers
+    new, kept = work.new, work.kept
 
     # ---- what kind of equations these are
     acting, turning = nj > 0, False
@@ -239,22 +199,19 @@ def solve_interval(
 
     # ---- the start: an explicit stage, the factors of a velocity-level correction, the matrix
     renewed = False
-    if newton and (work[MATRIX_H] != h * (end - first) or (work[RENEW] == 1.0)):
-        status = stage_matrix(
-            model, tab, t, h, q_0, v_0, index, direction, first, end, vec(work, KEPT, at - KEPT), room, hold, pivots,
-            ihold, record,
-        )  # fmt: skip
+    if newton and (kept.matrix_h != h * (end - first) or kept.renew == 1.0):
+        status = stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, record)
         if status != 0:
             return status
-        work[MATRIX_H], work[RENEW], renewed = h * (end - first), 0.0, True
+        kept.matrix_h, kept.renew, renewed = h * (end - first), 0.0, True
     for i in range(nq):
         Q[i] = q_0[i]
     for i in range(nv):
         V[i] = v_0[i]
     if (known == 0 and first > 0) or given == 1:
         status = evaluate(
-            model, reaction, settings, t, q_0, v_0, index, direction, gap_0, 0, 0, 0, vec(new, 0, nv), vec(R, 0, nr),
-            vec(U, 0, nr), vec(powers, 0, width), rest, irest, record,
+            model, reaction, settings, t, q_0, v_0, index, direction, gap_0, 0, 0, 0, row_of(new, 0, nv),
+            row_of(R, 0, nr), row_of(U, 0, nr), row_of(powers, 0, width), work, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -283,9 +240,9 @@ def solve_interval(
         scale = 0.0
         for k in range(first, end):
             status = evaluate(
-                model, reaction, settings, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction,
-                gap_0, k, 1 if sweep > FREEZE else 0, given, vec(new, k * nv, nv), vec(R, k * nr, nr),
-                vec(U, k * nr, nr), vec(powers, k * width, width), rest, irest, record,
+                model, reaction, settings, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, gap_0, k,
+                1 if sweep > FREEZE else 0, given, row_of(new, k, nv), row_of(R, k, nr), row_of(U, k, nr),
+                row_of(powers, k, width), work, record,
             )  # fmt: skip
             if status != 0:
                 return status
@@ -294,9 +251,9 @@ def solve_interval(
                 scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
                 new[k * nv + i] -= a[k * nv + i]
         if newton:
-            solve_dense(vec(work, KEPT, room * room), vec(new, first * nv, (end - first) * nv), pivots)
+            solve_dense(work.matrix, head(tail(new, first * nv), (end - first) * nv), work.pivots)
         if given == 1:
-            close_velocities(model, tab, h, v_0, a, new, R, U, hold, ihold)
+            close_velocities(model, tab, h, v_0, a, new, R, U, work.lasting)
         moved = 0.0
         for i in range(first * nv, end * nv):
             moved = larger(moved, h * abs(new[i]))
@@ -307,7 +264,7 @@ def solve_interval(
         ratio = moved / moved_before if moved_before > 0.0 else 1.0
         ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
         if ratio > 0.2 and moved > 1e-13 * scale:
-            work[RENEW] = 1.0 if moved_before > 0.0 else work[RENEW]
+            kept.renew = 1.0 if moved_before > 0.0 else kept.renew
         if not moved < 1e300:
             break
         if smaller(moved, ahead) <= settings[TOLERANCE] * scale:
@@ -323,16 +280,13 @@ def solve_interval(
                 converged = True
                 break
         if newton and not renewed and sweep > 4 and ratio > 0.7:
-            status = stage_matrix(
-                model, tab, t, h, q_0, v_0, index, direction, first, end, vec(work, KEPT, at - KEPT), room, hold,
-                pivots, ihold, record,
-            )  # fmt: skip
+            status = stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, record)
             if status != 0:
                 return status
             renewed, moved = True, 0.0
         moved_before = moved
     if not converged:
-        work[MATRIX_H] = 0.0
+        kept.matrix_h = 0.0
         return NEWTON_STALLED
 
     # ---- the stages of the solution, and those that nothing waits for
@@ -340,13 +294,12 @@ def solve_interval(
     move(model, tab, h, q_0, Q, V, Q_dot, n)
     if linear and end > first:
         # the only sweep saw the forces of the guess: their power at the solution is v . M a
-        at = KEPT + room * room + largest * nv + 2 * nv * nv
-        M = vec(work, at, layout[SIZE])
+        M = work.jacobians.f_q  # which nobody needs any more
         model.mass(t, q_0, model.par, M)
         for k in range(first, end):
             for i in range(nv):
                 new[i] = 0.0
-            multiply(layout, M, vec(a, k * nv, nv), vec(new, 0, nv))
+            multiply(layout, M, row_of(a, k, nv), row_of(new, 0, nv))
             powers[k * width] = 0.0
             for i in range(nv):
                 powers[k * width] += new[i] * V[k * nv + i]
@@ -360,78 +313,54 @@ def solve_interval(
                 powers[k * width + i] = 0.0
             continue
         status = evaluate(
-            model, reaction, settings, t + c[k] * h, vec(Q, k * nq, nq), vec(V, k * nv, nv), index, direction, gap_0, k,
-            0, 0, vec(a, k * nv, nv), vec(R, k * nr, nr), vec(U, k * nr, nr), vec(powers, k * width, width), rest,
-            irest, record,
+            model, reaction, settings, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, gap_0, k, 0,
+            0, row_of(a, k, nv), row_of(R, k, nr), row_of(U, k, nr), row_of(powers, k, width), work, record,
         )  # fmt: skip
         if status != 0:
             return status
     return 0
 
 
-@unit(I(MODEL, A, F, F, A, A, J, A, I, I, A, I, A, J, J, RECORD))
-def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, room, hold, pivots, iwork, record):
-    """Write the LU factors of the iteration matrix of the stages first ... end - 1 to the front of work."""
-    layout = model.layout
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    at = work.shape[0] - (2 * nr + POWERS + nc) - 2 * layout[SIZE] - 2 * nv * nv
-    J_q, J_v = vec(work, at, nv * nv), vec(work, at + nv * nv, nv * nv)
-    at += 2 * nv * nv
-    scratch = vec(work, room * room, nv)
-    status = jacobians(
-        model, t, q_0, v_0, index, direction, J_q, J_v, scratch, vec(work, at, work.shape[0] - at), hold, iwork, record
-    )
+@unit(I(MODEL, A, F, F, A, A, J, A, I, I, INTERVALS.kind, RECORD))
+def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, record):
+    """Write the LU factors of the iteration matrix of the stages first ... end - 1."""
+    nv = model.layout[NV]
+    J_q, J_v, scratch = work.J_q, work.J_v, row_of(work.new, 0, nv)
+    status = jacobians(model, t, q_0, v_0, index, direction, J_q, J_v, scratch, work.jacobians, work.lasting, record)
     if status != 0:
         return status
     m = (end - first) * nv
-    G = vec(work, 0, m * m)
+    G = head(work.matrix, m * m)
     assemble(tab, h, first, end, nv, J_q, J_v, 0, G)
-    return factor_dense(G, m, pivots)
+    return factor_dense(G, m, work.pivots)
 
 
-def jacobians_work(layout) -> int:
-    """Return the floats of the last workspace of `jacobians`."""
-    return 2 * int(layout[SIZE]) + 2 * int(layout[NR]) + POWERS + int(layout[NC])
-
-
-@unit(I(MODEL, F, A, A, J, A, A, A, A, A, A, J, RECORD))
-def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, hold, iwork, record):
+@unit(I(MODEL, F, A, A, J, A, A, A, A, JACOBIANS.kind, LASTING.kind, RECORD))
+def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, record):
     """Write how accelerations under the index set change with positions and velocities, each nv x nv."""
     layout = model.layout
-    nv, nc, nr, size = layout[NV], layout[NC], layout[NR], layout[SIZE]
-    f_q, f_v = vec(work, 0, size), vec(work, size, size)
+    nv, nc = layout[NV], layout[NC]
     # the held rows at the start of the interval; forces and powers of this call are of no interest
-    r, u = vec(work, 2 * size, nr), vec(work, 2 * size + nr, nr)
+    f_q, f_v, r, u = work.f_q, work.f_v, work.r, work.u
     acting = layout[NJ] > 0
     for c in range(nc):
         acting = acting or index[c] == SLIP or index[c] == STICK
-    lu = vec(hold, 1, size)
+    lu, held = room.lu, room.held
     if acting:
-        status = accelerate(
-            model, t, q, v, index, direction, 0, scratch, r, u, vec(work, 2 * size + 2 * nr, POWERS + nc), hold, iwork,
-            record,
-        )  # fmt: skip
+        status = accelerate(model, t, q, v, index, direction, 0, scratch, r, u, work.powers, room, record)
         if status != 0:
             return status
     else:
-        iwork[COUNT], iwork[REDUNDANT] = 0, 0
-        if hold[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+        held.count, held.redundant = 0, 0
+        if room.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
             model.mass(t, q, model.par, lu)
             status = factor(layout, lu)
             if status != 0:
                 return status
-            hold[0] = 1.0
+            room.known.factored = 1.0
     model.jacobian(t, q, v, model.par, f_q, f_v)
     record.counters.jacobian_calls += 1
-    W = vec(hold, 1 + size, layout[NW])
-    X = vec(hold, 1 + size + layout[NW], layout[NX])
-    at = 1 + size + layout[NW] + layout[NX]
-    unit_vector, column = vec(hold, at, nv), vec(hold, at + nv, nv)
-    at += 2 * nv
-    b, x, scale = vec(hold, at + 2 * nr, nr), vec(hold, at + 3 * nr, nr), vec(hold, at + 4 * nr, nr)
-    at += 6 * nr
-    lu_D, left = vec(hold, at, nr * nr), vec(hold, at + nr * nr, nr * nr + nr)
-    held, rows = iwork[COUNT], ivec(iwork, HOLD_INTEGERS, nr)
+    W, X, unit_vector, column, b, x, rows = room.W, room.X, room.f, room.column, room.b, room.x, room.rows
     for j in range(nv):
         for part in range(2):
             for i in range(nv):
@@ -441,11 +370,11 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, hold, i
             if part == 1 and acting:
                 turn_friction(model, index, direction, W, r, u, unit_vector, scratch)
             solve(layout, lu, scratch, scratch, column)
-            if held > 0:
-                for i in range(held):
+            if held.count > 0:
+                for i in range(held.count):
                     b[i], x[i] = -row_dot(layout, W, rows[i], scratch), 0.0
-                solve_rows(held, lu_D, scale, ivec(iwork, HOLD_INTEGERS + nr, 2 * nr), iwork[REDUNDANT], b, x, left)
-                for i in range(held):
+                solve_rows(held.count, room.lu_D, room.scale, room.pivots, held.redundant, b, x, room.left)
+                for i in range(held.count):
                     row_add(layout, X, rows[i], x[i], scratch)
             for i in range(nv):
                 if part == 0:
@@ -462,7 +391,10 @@ def assemble(tab, h, first, end, nv, J_q, J_v, stride, G):
     stride: from the Jacobians of one stage to those of the next, 0 when all have the same.
     """
     n, m = whole(tab[STAGES]), (end - first) * nv
-    Av, AA = vec(tab, VECTORS + 3 * n + VELOCITY * n * n, n * n), vec(tab, VECTORS + 3 * n + PRODUCT * n * n, n * n)
+    Av, AA = (
+        head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n),
+        head(tail(tab, VECTORS + 3 * n + PRODUCT * n * n), n * n),
+    )
     for k in range(first, end):
         for other in range(first, end):
             for i in range(nv):
@@ -497,30 +429,21 @@ def turn_friction(model, index, direction, W, r, u, v, f):
     return 0
 
 
-@unit(I(MODEL, A, F, A, A, A, A, A, A, J))
-def close_velocities(model, tab, h, v_0, a, change, R, U, hold, iwork):
+@unit(I(MODEL, A, F, A, A, A, A, A, LASTING.kind))
+def close_velocities(model, tab, h, v_0, a, change, R, U, room):
     """Correct the stage forces so that the held rows have no velocity at the stages and at the end of the interval.
 
     W and X are those of the last stage, the factors of D those of the start: both enter the correction only.
     """
     layout = model.layout
     nv, nr, n = layout[NV], layout[NR], whole(tab[STAGES])
-    size, nw, nx = layout[SIZE], layout[NW], layout[NX]
-    b_n = vec(tab, VECTORS + WEIGHT * n, n)
-    update, Av = vec(tab, VECTORS + 3 * n + UPDATE * n * n, n * n), vec(tab, VECTORS + 3 * n + VELOCITY * n * n, n * n)
-    W, X = vec(hold, 1 + size, nw), vec(hold, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    column = vec(hold, at + nv, nv)
-    at += 2 * nv
-    w, b, x, scale = (
-        vec(hold, at, nr),
-        vec(hold, at + 2 * nr, nr),
-        vec(hold, at + 3 * nr, nr),
-        vec(hold, at + 4 * nr, nr),
+    b_n = head(tail(tab, VECTORS + WEIGHT * n), n)
+    update, Av = (
+        head(tail(tab, VECTORS + 3 * n + UPDATE * n * n), n * n),
+        head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n),
     )
-    at += 6 * nr
-    lu_D, left = vec(hold, at, nr * nr), vec(hold, at + nr * nr, nr * nr + nr)
-    rows, pivots, held = ivec(iwork, HOLD_INTEGERS, nr), ivec(iwork, HOLD_INTEGERS + nr, 2 * nr), iwork[COUNT]
+    W, X, column, w, b, x, rows = room.W, room.X, room.column, room.w, room.b, room.x, room.rows
+    held = room.held.count
     explicit_end = Av[n * n - 1] == 0.0  # D-: the last force moves only the end velocity
     for k in range(n):
         for i in range(held):
@@ -537,10 +460,10 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, hold, iwork):
                 b[i] = -(row_dot(layout, W, rows[i], column) + w[rows[i]]) / (h * b_n[n - 1])
         for i in range(held):
             x[i] = 0.0
-        solve_rows(held, lu_D, scale, pivots, iwork[REDUNDANT], b, x, left)
+        solve_rows(held, room.lu_D, room.scale, room.pivots, room.held.redundant, b, x, room.left)
         for i in range(held):
             R[k * nr + rows[i]] += x[i]
-            row_add(layout, X, rows[i], x[i], vec(change, k * nv, nv))
+            row_add(layout, X, rows[i], x[i], row_of(change, k, nv))
     return 0
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, unit, vec
+from saltus.compile.seam import head, larger, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, SIZE, W_COL, W_PTR
 from saltus.profile import factor, multiply, solve
@@ -44,10 +44,10 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
     """
     layout, par = model.layout, model.par
     nv, nc, nj, nr, size, nw = layout[NV], layout[NC], layout[NJ], layout[NR], layout[SIZE], layout[NW]
-    M, W, w = vec(work, 0, size), vec(work, size, nw), vec(work, size + nw, nr)
+    M, W, w = head(work, size), head(tail(work, size), nw), head(tail(work, size + nw), nr)
     at = size + nw + nr
-    f, missing, rest = vec(work, at, nv), vec(work, at + nv, nv), vec(work, at + 2 * nv, nv)
-    g = vec(work, at + 3 * nv, nc + nj)
+    f, missing, rest = head(tail(work, at), nv), head(tail(work, at + nv), nv), head(tail(work, at + 2 * nv), nv)
+    g = head(tail(work, at + 3 * nv), nc + nj)
     for i in range(FOUND_COUNT):
         found[i] = 0.0
     if duration > 0.0:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, smaller, unit, vec
+from saltus.compile.seam import head, larger, smaller, unit
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.events.index_set import CANDIDATE, SLIP, STICK, decide
 from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
 from saltus.stages.frame import FRAME, span_of
-from saltus.stages.hold import LOAD, MARGIN, accelerate, not_unique
+from saltus.stages.hold import LOAD, MARGIN, accelerate
 from saltus.stages.interval import REST
 from saltus.stages.settle import DECIDED
 from saltus.stages.split import RELAXED
@@ -57,18 +57,17 @@ def margin_at(model, settings, c, t, h, s, frame, record):
     """Return the margin of the forces at a place of a flight, over the forces before reactions."""
     layout = model.layout
     nq, nv, n = layout[NQ], layout[NV], c.shape[0]
-    nodes, weights = frame.node_states, vec(frame.weights, 0, n)
+    nodes, weights = frame.nodes, head(frame.weights, n)
     powers = frame.spare
     q, v = frame.q_shifted, frame.v_try
-    room = frame.parts.lasting
-    iroom = frame.parts.ilasting
+    room = frame.interval.lasting
     lagrange_weights(c, s, weights)
-    combine(weights, vec(nodes, 0, n * nq), q)
-    combine(weights, vec(nodes, n * nq, n * nv), v)
+    combine(weights, head(nodes.Q, n * nq), q)
+    combine(weights, head(nodes.V, n * nv), v)
     status = accelerate(
         model, t + s * h, q, v, frame.index, frame.memory.direction, 0,
         frame.a_try, frame.corrected,
-        frame.u_plus, powers, room, iroom, record,
+        frame.u_plus, powers, room, record,
     )  # fmt: skip
     return powers[MARGIN] / larger(powers[LOAD], 1e-300) if status == 0 else -1.0
 
@@ -96,10 +95,10 @@ def first_loss(model, settings, c, t, h, before, frame, record):
     """
     layout = model.layout
     nc, n = layout[NC], c.shape[0]
-    R, weights = frame.node_forces, vec(frame.weights, 0, n)
+    R, weights = frame.node_forces, head(frame.weights, n)
     marks, index = frame.marks, frame.index
     shared, found = frame.ahead, frame.found
-    now = not_unique(layout, frame.parts.ilasting)
+    now = frame.interval.lasting.shared
     load = frame.memory.powers_begin[LOAD]
     clear, unresolved = CLEAR * load, (ADMITTED + RELAXED) * load
     for k in range(nc):
@@ -182,7 +181,7 @@ def look_ahead(model, staged, settings, t, frame, record):
     nc = layout[NC]
     q, v = frame.q_shifted, frame.v_try
     index, before, held, candidate = frame.index, frame.before, frame.ahead, frame.candidate
-    room = frame.parts.lasting
+    room = frame.interval.lasting
     time, status, same = marks.ahead, 0, True
     while same:
         go_ahead(model, settings, time, frame)
@@ -191,8 +190,7 @@ def look_ahead(model, staged, settings, t, frame, record):
         status = decide(
             model, staged.reaction, t + time, q, v, held, settings[REST], index,
             frame.memory.direction, frame.a_try,
-            frame.corrected, frame.info, room,
-            frame.parts.ilasting, record,
+            frame.corrected, frame.info, room, record,
         )  # fmt: skip
         same = status == 0 and time < marks.farthest_ahead
         for k in range(nc):

@@ -7,10 +7,10 @@ its mode changes there; an impact or a reset may change others.
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import head, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import OPEN, SLIP, STICK
-from saltus.layout import CONTACT_ROW, HOLDING, NC, NE, NOISE, NQ, NS, NV, NW, SIZE, SWITCH_TABLE
+from saltus.layout import CONTACT_ROW, HOLDING, NC, NE, NOISE, NQ, NS, NV, SWITCH_TABLE
 from saltus.reaction import row_dot
 from saltus.stages.frame import FRAME
 from saltus.stages.hold import rest_speed
@@ -34,7 +34,7 @@ def hold_modes(model, settings, t, h, q, modes):
         par[layout[layout[SWITCH_TABLE] + 2 * k]] = modes[k]
     if layout[HOLDING] >= 0:
         par[layout[HOLDING]] = 0.0
-    noise = vec(par, layout[NOISE], 1 + nq + nv)
+    noise = head(tail(par, layout[NOISE]), 1 + nq + nv)
     noise[0] = TIME_NOISE * (abs(t) + h)
     for i in range(nq):
         noise[1 + i] = closed_gap(settings, q)
@@ -62,7 +62,7 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
     """
     layout, par = model.layout, model.par
     ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
-    now, later, new = vec(work, 0, 3 * ns + 1), vec(work, 3 * ns + 1, 3 * ns + 1), vec(work, 6 * ns + 2, ns)
+    now, later, new = head(work, 3 * ns + 1), head(tail(work, 3 * ns + 1), 3 * ns + 1), head(tail(work, 6 * ns + 2), ns)
     model.rate(q, v, par, q_later)
     for i in range(layout[NQ]):
         q_later[i] = q[i] + ahead * q_later[i]
@@ -158,7 +158,7 @@ def unhold(model, settings, t, q, v, rest, index, frame):
     """Take contacts out of the index set that a kink of their geometry moves apart or together."""
     layout = model.layout
     w = frame.u_minus
-    W = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW])
+    W = frame.interval.lasting.W
     model.kinematics(t, q, model.par, W, w)
     for c in range(layout[NC]):
         row = layout[layout[CONTACT_ROW] + c]

@@ -7,19 +7,30 @@ from math import sqrt
 
 import numpy as np
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PART, A, F, I, J
 from saltus.compile.workspace import Workspace, integers
 from saltus.events.index_set import SLIP
+from saltus.events.lasting import LASTING
 from saltus.events.scan import SAMPLES
-from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR, NV, NW, NX, SIZE
+from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR, NV
 from saltus.profile import factor, solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.stages import frame as frames
 from saltus.stages.frame import FILL, FRAME, PHASE_AT, TRY
 from saltus.stages.hold import POWERS
+from saltus.stages.interval import STAGES_ROOM
 from saltus.stages.packed_methods import packed_method
-from saltus.stages.smooth_step import ERROR_ORDER, NODES, STAGES, STEP_STAGES, dense_nodes, stages_of_step, step_error
+from saltus.stages.smooth_step import (
+    ERROR_ORDER,
+    NODES,
+    STAGES,
+    STEP_ROOM,
+    STEP_STAGES,
+    dense_nodes,
+    stages_of_step,
+    step_error,
+)
 from saltus.stages.tableau import packed, tableau
 
 # the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin, whether it
@@ -44,7 +55,7 @@ def phase_numbers(method: str, begin: int, *, estimates: bool, staged: np.ndarra
 
 
 # stages of a step; implicit methods: stages as they are solved for, pivots of the error estimate
-RUNGE_KUTTA = Workspace("RungeKuttaPhase", stages="stages", solved="solved", pivots=integers("pivots"))
+RUNGE_KUTTA = Workspace("RungeKuttaPhase", stages=STEP_ROOM, solved=STAGES_ROOM, pivots=integers("pivots"))
 
 
 @unit(PART)
@@ -52,13 +63,13 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
     frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    width, first = POWERS + nc, whole(settings[PHASE_AT])
+    nq, nv = layout[NQ], layout[NV]
+    first = whole(settings[PHASE_AT])
     at = whole(settings[first + METHOD])
-    pair = vec(settings, at, whole(settings[first + STAGED_AT]) - at)
+    pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
     total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
-    stages, room = RUNGE_KUTTA(frame.phase).stages, frame.parts.lasting
-    index, iroom = frame.index, frame.parts.ilasting
+    stages, room = RUNGE_KUTTA(frame.phase).stages, frame.interval.lasting
+    index = frame.index
     q_0, v_0 = frame.q_start, frame.v_start
     q, v = frame.q_end, frame.v_end
     direction = frame.memory.direction
@@ -69,30 +80,30 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
         marks.limit = smaller(marks.limit, h)
     begin, end = (step, total) if task == FILL else (0, step)
     status = stages_of_step(
-        model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, iroom, record
+        model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, record
     )
     if status != 0:
         return status
     if task != FILL:
-        at = total * (nq + nv + nr + width)
         for i in range(nq):
-            q[i] = stages[at + i]
+            q[i] = stages.q[i]
         for i in range(nv):
-            v[i] = stages[at + nq + i]
+            v[i] = stages.v[i]
         if task == TRY:
             record.header.degree = pair[ERROR_ORDER]
             record.header.error = 0.0
             if settings[first + ESTIMATES] == 1.0:
                 record.header.error = step_error(
                     model, pair, h, q_0, v_0, settings[frames.RTOL], settings[frames.ATOL],
-                    vec(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES, nq + nv), index, stages, room,
+                    head(tail(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES), nq + nv), index, stages,
+                    room,
                 )  # fmt: skip
         return 0
     return fill_nodes(model, settings, pair, h, stages, frame)
 
 
-@unit(F(MODEL, F, A, A, J, A, A, A))
-def turning_rate(model, t, q, v, index, direction, r, work):
+@unit(F(MODEL, F, A, A, J, A, A, LASTING.kind))
+def turning_rate(model, t, q, v, index, direction, r, room):
     """Return a bound of the rate at which friction in space turns slips into their direction [1/s].
 
     Friction mu r_N against a slip u pulls what is across to it back at the rate mu r_N (W_T^T M^-1 W_T) / |u|: right
@@ -100,21 +111,19 @@ def turning_rate(model, t, q, v, index, direction, r, work):
     the motion itself is smooth. What goes straight on (stages/depart.py) does not turn.
     """
     layout = model.layout
-    nv, nc, nr, size, nw, nx = layout[NV], layout[NC], layout[NR], layout[SIZE], layout[NW], layout[NX]
-    lu, W, X = vec(work, 1, size), vec(work, 1 + size, nw), vec(work, 1 + size + nw, nx)
-    at = 1 + size + nw + nx
-    moved, column, u = vec(work, at, nv), vec(work, at + nv, nv), vec(work, at + 2 * nv, nr)
+    nv, nc = layout[NV], layout[NC]
+    lu, W, X, moved, column, u = room.lu, room.W, room.X, room.f, room.column, room.w
     total, known = 0.0, False
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == 1.0:
             continue
         if not known:
-            if work[0] == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+            if room.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
                 model.mass(t, q, model.par, lu)
                 if factor(layout, lu) != 0:
                     return 0.0  # the stages will say so
-                work[0] = 1.0
+                room.known.factored = 1.0
             model.kinematics(t, q, model.par, W, u)
             known = True
         speed, moves = 0.0, 0.0
@@ -130,28 +139,27 @@ def turning_rate(model, t, q, v, index, direction, r, work):
     return total
 
 
-@unit(I(MODEL, A, A, F, A, FRAME.kind))
+@unit(I(MODEL, A, A, F, STEP_ROOM.kind, FRAME.kind))
 def fill_nodes(model, settings, pair, h, stages, frame):
     """Write the nodes of the polynomial, the sums over the step, and what acts on the state at its end."""
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], NODES
     width, first = POWERS + nc, whole(settings[PHASE_AT])
-    total, last = whole(pair[STAGES]), whole(pair[STEP_STAGES]) - 1
-    marks, nodes = frame.marks, frame.node_states
+    last = whole(pair[STEP_STAGES]) - 1
+    marks, nodes = frame.marks, frame.nodes
     a_last, r_last, powers_last = frame.a_last, frame.r_last, frame.powers_last
     dense_nodes(
         model, pair, h, frame.q_start, frame.v_start, stages,
-        vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv), vec(nodes, n * (nq + nv), n * nq),
-        vec(nodes, n * (2 * nq + nv), n * nv), frame.node_forces,
+        head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq),
+        head(nodes.a, n * nv), frame.node_forces,
         frame.sum_r, frame.sum_powers,
     )  # fmt: skip
     marks.nodes, marks.end_known = n, 1.0
     marks.table_at, marks.samples_at = settings[first + TABLE], settings[first + SAMPLED]
-    at = total * (nq + nv)
     for i in range(nv):
-        a_last[i] = stages[total * nq + last * nv + i]
+        a_last[i] = stages.K_v[last * nv + i]
     for i in range(nr):
-        r_last[i] = stages[at + last * nr + i]
+        r_last[i] = stages.K_r[last * nr + i]
     for i in range(width):
-        powers_last[i] = stages[at + total * nr + last * width + i]
+        powers_last[i] = stages.K_p[last * width + i]
     return 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import exp, sqrt
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
 from saltus.events.index_set import SLIP
 from saltus.layout import (
@@ -229,9 +229,9 @@ def judge(model, settings, task, degree, t, h, frame, record):
     numbers, fit, levels = phase.numbers, phase.fit, phase.levels
     stages = phase.stage
     stiff, kappa = whole(numbers.stiff), kappa_of(settings, whole(numbers.stiff))
-    V = vec(stages, n * nq, n * nv)
-    R = vec(stages, n * (2 * nq + 2 * nv), n * nr)
-    transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
+    V = stages.V
+    R = stages.R
+    transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
     v_0, v, q_0 = frame.v_start, frame.v_end, frame.q_start
     header, error, share = record.header, 0.0, frame.marks.sharper
     position, speed, push = (
@@ -246,7 +246,7 @@ def judge(model, settings, task, degree, t, h, frame, record):
             for i in range(nq):
                 total = 0.0
                 for j in range(n):
-                    total += transform[k * n + j] * stages[n * (nq + nv) + j * nq + i]
+                    total += transform[k * n + j] * stages.Q_dot[j * nq + i]
                 scale = share * (settings[ATOL] * position[i] + settings[RTOL] * abs(q_0[i]))
                 levels[k] = larger(levels[k], h * abs(total) / scale)
         for i in range(nr - layout[NJ]):  # neither are impulses of lasting forces, which the motion need not show
@@ -318,10 +318,10 @@ def slip_levels(model, settings, degree, share, frame):
     """
     phase = GALERKIN(frame.phase)
     layout, n = model.layout, degree + 1
-    nq, nv, nr = layout[NQ], layout[NV], layout[NR]
+    nr = layout[NR]
     levels, stages, index = phase.levels, phase.stage, phase.known_index
-    U = vec(stages, n * (2 * nq + 2 * nv) + n * nr, n * nr)
-    transform = vec(settings, numbers_of(settings, degree, LEGENDRE), n * n)
+    U = stages.U
+    transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
     tolerance = slip_tolerance(layout, settings, share)
     for c in range(layout[NC]):
         if index[c] != SLIP:
@@ -371,20 +371,19 @@ def fill(model, settings, h, frame):
     """Write nodes, forces and sums of the interval that was solved last, and what acts at its end."""
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
     numbers, marks = phase.numbers, frame.marks
     degree = whole(numbers.degree_now)
     n, width, stiff = degree + 1, POWERS + nc, whole(numbers.stiff)
     tab, stages = table_of(settings, degree, stiff), phase.stage
-    b = vec(tab, VECTORS + WEIGHT * n, n)
-    V, a = vec(stages, n * nq, n * nv), vec(stages, n * (2 * nq + nv), n * nv)
-    at = n * (2 * nq + 2 * nv)
-    R, powers = vec(stages, at, n * nr), vec(stages, at + 2 * n * nr, n * width)
+    b = head(tail(tab, VECTORS + WEIGHT * n), n)
+    V, a = stages.V, stages.a
+    R, powers = stages.R, stages.powers
     v, a_last, r_last, powers_last = frame.v_end, frame.a_last, frame.r_last, frame.powers_last
     sum_r, sum_p, R_node, J_v = frame.sum_r, frame.sum_powers, frame.node_forces, phase.j_v
     refine(model, settings, degree, h, frame)
     m = degree + RAISED + 1
-    E = vec(settings, numbers_of(settings, degree, LIFT), m * n)
+    E = head(tail(settings, numbers_of(settings, degree, LIFT)), m * n)
     for k in range(m):
         for i in range(nr):
             R_node[k * nr + i] = 0.0

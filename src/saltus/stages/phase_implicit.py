@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit, vec, whole
+from saltus.compile.seam import head, tail, unit, whole
 from saltus.compile.types import PART
-from saltus.layout import NC, NQ, NR, NV
+from saltus.layout import NC, NQ, NV
 from saltus.stages import frame as frames
 from saltus.stages.frame import FILL, FRAME, PHASE_AT, TRY
 from saltus.stages.hold import POWERS
 from saltus.stages.phase_explicit import ESTIMATES, METHOD, RUNGE_KUTTA, STAGED_AT, fill_nodes
-from saltus.stages.smooth_step import ERROR_ORDER, STAGES, implicit_step, radau_error
+from saltus.stages.smooth_step import ERROR_ORDER, implicit_step, radau_error
 
 
 @unit(PART)
@@ -17,15 +17,15 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
     frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
     width, first = POWERS + nc, whole(settings[PHASE_AT])
     at = whole(settings[first + METHOD])
-    pair = vec(settings, at, whole(settings[first + STAGED_AT]) - at)
+    pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
     at = whole(settings[first + STAGED_AT])
-    tab, n = vec(settings, at, settings.shape[0] - at), whole(pair[STAGES])
-    phase, inner = RUNGE_KUTTA(frame.phase), frame.inner
+    tab = tail(settings, at)
+    phase = RUNGE_KUTTA(frame.phase)
     stages, own = phase.stages, phase.solved
-    index, iinner = frame.index, frame.iinner
+    index = frame.index
     q_0, v_0 = frame.q_start, frame.v_start
     q, v = frame.q_end, frame.v_end
     a_0 = frame.memory.a_begin
@@ -33,19 +33,18 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
         return fill_nodes(model, settings, pair, h, stages, frame)
     powers_0 = frame.memory.powers_begin
     for i in range(width):
-        own[n * (2 * nq + 2 * nv + 2 * nr) + i] = powers_0[i]  # a first stage that is the state itself
+        own.powers[i] = powers_0[i]  # a first stage that is the state itself
     status = implicit_step(
         model, staged, settings, tab, t, h, q_0, v_0, index, frame.memory.direction, a_0,
-        frame.memory.r_begin, stages, own, frame.idle, inner, iinner,
+        frame.memory.r_begin, stages, own, frame.idle, frame.interval,
         record,
     )  # fmt: skip
     if status != 0:
         return status
-    at = n * (nq + nv + nr + width)
     for i in range(nq):
-        q[i] = stages[at + i]
+        q[i] = stages.q[i]
     for i in range(nv):
-        v[i] = stages[at + nq + i]
+        v[i] = stages.v[i]
     if task == TRY:
         record.header.degree = pair[ERROR_ORDER]
         record.header.error = 0.0
@@ -53,7 +52,8 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
             record.header.error = radau_error(
                 model, settings, pair, h, q_0, v_0, a_0, frame.memory.r_begin,
                 settings[frames.RTOL], settings[frames.ATOL],
-                vec(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES, nq + nv), index, own, inner,
+                head(tail(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES), nq + nv), index, own,
+                frame.interval,
                 phase.pivots,
             )  # fmt: skip
     return 0

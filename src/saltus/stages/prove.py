@@ -8,7 +8,7 @@ left is too short to matter, and there the gap itself is looked at. So a needle 
 from __future__ import annotations
 
 from saltus.compile.interval import enclose
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import head, larger, tail, unit, whole
 from saltus.compile.types import MODEL, A, F, J
 from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import NONE, combine
@@ -43,17 +43,21 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         watched = watched or not (index[k] == SLIP or index[k] == STICK)
     if not watched:
         return NONE
-    marks, nodes, scan = frame.marks, frame.node_states, frame.scan
+    marks, nodes, scan = frame.marks, frame.nodes, frame.scan
     n = whole(marks.nodes)
-    c = vec(settings, whole(marks.table_at) + VECTORS + NODE * n, n)
-    Q, V, Q_dot = vec(nodes, 0, n * nq), vec(nodes, n * nq, n * nv), vec(nodes, n * (nq + nv), n * nq)
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    Q, V, Q_dot = head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq)
     proof = frame.proof
-    low, high, speed = vec(proof, 0, 1 + nq), vec(proof, 1 + nq, 1 + nq), vec(proof, 2 + 2 * nq, 1 + nq)
+    low, high, speed = head(proof, 1 + nq), head(tail(proof, 1 + nq), 1 + nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
     at = 3 * (1 + nq)
-    bounds, g, ends = vec(proof, at, 2 * nc), vec(proof, at + 2 * nc, nc + nj), vec(proof, at + 3 * nc + nj, LEVELS)
+    bounds, g, ends = (
+        head(tail(proof, at), 2 * nc),
+        head(tail(proof, at + 2 * nc), nc + nj),
+        head(tail(proof, at + 3 * nc + nj), LEVELS),
+    )
     at += 3 * nc + nj + LEVELS
-    work, code = vec(proof, at, layout[TAPE_WORK]), ivec(layout, layout[TAPE], layout[TAPE_SIZE])
-    numbers = vec(model.par, layout[TAPE_NUMBERS], model.par.shape[0] - layout[TAPE_NUMBERS])
+    work, code = head(tail(proof, at), layout[TAPE_WORK]), head(tail(layout, layout[TAPE]), layout[TAPE_SIZE])
+    numbers = tail(model.par, layout[TAPE_NUMBERS])
     for i in range(nq):
         speed[i] = 0.0
         for j in range(n):
@@ -68,7 +72,7 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         s_1 = ends[top]
         middle, reach = 0.5 * (s_0 + s_1), 0.5 * (s_1 - s_0) * h
         weigh(c, middle, scan)
-        combine(vec(scan, n, n), Q, vec(low, 1, nq))
+        combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
         low[0], high[0] = t + s_0 * h, t + s_1 * h
         for i in range(nq):
             place = low[1 + i]
@@ -84,14 +88,14 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
             continue
         if not proven:
             weigh(c, s_1, scan)
-            combine(vec(scan, n, n), Q, vec(low, 1, nq))
-            model.gap(t + s_1 * h, vec(low, 1, nq), model.par, g)
+            combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
+            model.gap(t + s_1 * h, head(tail(low, 1), nq), model.par, g)
             for k in range(nc):
                 if index[k] != SLIP and index[k] != STICK and g[k] < -deep and s_1 < limit:
                     found[0] = k
                     weigh(c, s_0, scan)
-                    combine(vec(scan, n, n), Q, vec(low, 1, nq))
-                    model.gap(t + s_0 * h, vec(low, 1, nq), model.par, g)
+                    combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
+                    model.gap(t + s_0 * h, head(tail(low, 1), nq), model.par, g)
                     return closing_place(model, c, t, h, s_0, s_1, g[k], Q, V, k, slack, scan)
         s_0 = s_1
         top -= 1

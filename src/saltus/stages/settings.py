@@ -14,16 +14,7 @@ from saltus.laws import coulomb_spatial
 from saltus.layout import F_FREE, FLAGS, KIND, NC, NV
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST
 from saltus.stages.dense import interpolate, reaction
-from saltus.stages.galerkin import galerkin_iwork, galerkin_work
-from saltus.stages.interval import (
-    SETTINGS,
-    evaluate_work,
-    interval_iwork,
-    interval_work,
-    room_iwork,
-    room_work,
-    stage_size,
-)
+from saltus.stages.interval import SETTINGS, interval_sizes
 from saltus.stages.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
 
 LARGEST_NEWTON = 1024  # unknown stage accelerations up to which a full matrix pays; beyond, plain iteration
@@ -159,15 +150,13 @@ class GalerkinSettings:
             for degree in degrees
         ]
 
-    def sizes(self, layout: np.ndarray, contact_solver) -> tuple[np.ndarray, int, int, int]:
-        """Return the numbers of the kernel, its floats and integers, and the largest number of stages."""
+    def sizes(self, layout: np.ndarray, contact_solver) -> tuple[np.ndarray, dict[str, int]]:
+        """Return the numbers of the kernel and the sizes of its workspace."""
         made = self.tableaux()
         n = max(one.stages for one in made)
         # friction in space turns with the slip: an implicit force even where all others are given
         spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
         newton = (spatial or not int(layout[FLAGS]) & F_FREE) and n * int(layout[NV]) <= LARGEST_NEWTON
-        stage_at = interval_work(layout, n, newton)
-        hold_at = stage_at + evaluate_work(layout, n)
         numbers_ = np.array(
             [
                 self.closed_tolerance,
@@ -181,9 +170,6 @@ class GalerkinSettings:
                 self.split,
                 self.level == "velocity",
                 newton,
-                n,
-                stage_at,
-                hold_at,
                 0.0,  # closed is what was asked for
             ],
             dtype=float,
@@ -195,9 +181,7 @@ class GalerkinSettings:
             begin += len(values)
         head = [len(made), *(places[id(one)] for one in made)]
         settings = np.concatenate([numbers_, head, *different.values()])
-        work = galerkin_work(layout, n) + stage_size(layout, n) + hold_at + room_work(layout, contact_solver)
-        iwork = galerkin_iwork(layout) + interval_iwork(layout, n) + room_iwork(layout, contact_solver)
-        return settings, work, iwork, n
+        return settings, interval_sizes(layout, contact_solver, n, bool(newton))
 
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps: v integrates the polynomial of the stage accelerations, q integrates v."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import ivec, larger, unit, vec, whole
+from saltus.compile.seam import larger, unit
 from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
 from saltus.events.index_set import (
     CANDIDATE,
@@ -17,7 +17,8 @@ from saltus.events.index_set import (
     UNTIED,
     decide,
 )
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV, NW, SIZE
+from saltus.events.lasting import LASTING
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 from saltus.reaction import row_dot
 from saltus.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
 from saltus.record import SLIP as SLIP_EVENT
@@ -25,17 +26,13 @@ from saltus.record import STICK as STICK_EVENT
 from saltus.reporting import new_event
 from saltus.stages.begin import begin_slips, begin_together
 from saltus.stages.hold import (
-    AMBIGUOUS,
     CONTRADICT,
-    DISAGREE,
-    JAM,
     JAMMED,
     MARGIN,
     accelerate,
-    not_unique,
     rest_speed,
 )
-from saltus.stages.interval import BY_STAGE, HOLD_AT, LARGEST, REST, STAGE_AT, closed_gap, evaluate
+from saltus.stages.interval import BY_STAGE, INTERVALS, REST, closed_gap, evaluate
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
 # index set is decided already
@@ -59,18 +56,18 @@ def changed_events(model, t, contact, before, after, struck, u, r, record):
     return 0
 
 
-@unit(I(MODEL, F, J, J, J, A, RECORD))
-def ambiguous_event(model, t, before, index, iwork, r, record):
+@unit(I(MODEL, F, J, J, LASTING.kind, A, RECORD))
+def ambiguous_event(model, t, before, index, room, r, record):
     """Write an event where a new index set leaves the accelerations open: another motion would keep the laws as well.
 
-    iwork: the integers of the last `accelerate`.
+    room: what the last `accelerate` left.
     """
     layout, changed, which = model.layout, False, -1
-    shared = not_unique(layout, iwork)
+    shared = room.shared
     for c in range(layout[NC] - 1, -1, -1):
         changed = changed or before[c] != index[c]
         which = c if shared[c] == 1 else which
-    if changed and which >= 0 and iwork[AMBIGUOUS] == 1:
+    if changed and which >= 0 and room.held.ambiguous == 1:
         new_event(t, which, NOT_UNIQUE, 0, 0, r, r, r, record)
     return 0
 
@@ -78,7 +75,7 @@ def ambiguous_event(model, t, before, index, iwork, r, record):
 @unit(SETTLE)
 def settle(
     model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
-    powers, info, inner, iinner, record,
+    powers, info, interval_room, record,
 ):  # fmt: skip
     """Decide the index set at a border and write acceleration, forces and powers of the state there.
 
@@ -89,23 +86,18 @@ def settle(
     neither approach nor separate.
     """
     layout, par = model.layout, model.par
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    at = whole(settings[HOLD_AT])
-    room = vec(inner, at, inner.shape[0] - at)
-    first = whole(settings[LARGEST]) * (nv + nc) + nc
-    iroom = ivec(iinner, first, iinner.shape[0] - first)
+    nc, nr, interval = layout[NC], layout[NR], INTERVALS(interval_room)
+    room = interval.lasting
     info[0], info[1] = 0.0, 0.0
     if settings[BY_STAGE] == 1.0:
         return evaluate(
-            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers,
-            vec(inner, whole(settings[STAGE_AT]), inner.shape[0] - whole(settings[STAGE_AT])),
-            ivec(iinner, whole(settings[LARGEST]) * nv, iinner.shape[0] - whole(settings[LARGEST]) * nv), record,
-        )  # fmt: skip
+            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers, interval, record
+        )
     near, anyone, same, decided, rushed, unmoved, closed_ones = False, False, True, False, False, 0, 0
     slowest, slack = settings[REST], closed_gap(settings, q)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
-    W = vec(room, 1 + layout[SIZE], layout[NW])
+    W = room.W
     if near:
         model.kinematics(t, q, par, W, u)
         for i in range(nr):
@@ -143,41 +135,41 @@ def settle(
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
         anyone = anyone or candidate[c] != 0
     if decided:
-        return take(model, t, q, v, slowest, 1, index, direction, candidate, a, r, u, powers, room, iroom, record)
+        return take(model, t, q, v, slowest, 1, index, direction, candidate, a, r, u, powers, room, record)
     if not anyone:
         for c in range(nc):
             index[c] = OPEN
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
-        return CONTRADICT if status == 0 and iroom[DISAGREE] == 1 else status
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
+        return CONTRADICT if status == 0 and room.held.disagree == 1 else status
     if same:
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
         if status != 0 and status != JAMMED:
             return status
-        if status == 0 and lawful(model, index, r, powers, iroom) == 1:
+        if status == 0 and lawful(model, index, r, powers, room) == 1:
             turn_on(layout, index, u, direction)
             return 0
     if (unmoved > 0 or closed_ones > 1) and not rushed:
         # rest is a state: what does not slip sticks, and what is closed stays so, as long as there are forces for it,
         # whatever else the law allows
         hold_all(model, slowest, candidate, u, index, direction)
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, iroom, record)
-        if status == 0 and lawful(model, index, r, powers, iroom) == 1:
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
+        if status == 0 and lawful(model, index, r, powers, room) == 1:
             return 0
-    status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, iroom, record)
+    status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, record)
     if status != 0:
         return status
-    return take(model, t, q, v, slowest, 0, index, direction, candidate, a, r, u, powers, room, iroom, record)
+    return take(model, t, q, v, slowest, 0, index, direction, candidate, a, r, u, powers, room, record)
 
 
-@unit(I(MODEL, J, A, A, J))
-def lawful(model, index, r, powers, iwork):
+@unit(I(MODEL, J, A, A, LASTING.kind))
+def lawful(model, index, r, powers, room):
     """Return 1 where the forces of all held contacts push and stay in their cones; those that are not unique can.
 
-    iwork: the integers of `accelerate`. Redundant rows that ask for different accelerations, as those of a slip that
+    room: what `accelerate` left. Redundant rows that ask for different accelerations, as those of a slip that
     stops at a dead centre, are not held at all.
     """
-    layout, shared = model.layout, not_unique(model.layout, iwork)
-    if iwork[DISAGREE] == 1:
+    layout, shared = model.layout, room.shared
+    if room.held.disagree == 1:
         return 0
     for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
@@ -229,8 +221,8 @@ def hold_all(model, rest, candidate, u, index, direction):
     return 0
 
 
-@unit(I(MODEL, F, A, A, F, I, J, A, J, A, A, A, A, A, J, RECORD))
-def take(model, t, q, v, rest, lost, index, direction, candidate, a, r, u, powers, work, iwork, record):
+@unit(I(MODEL, F, A, A, F, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def take(model, t, q, v, rest, lost, index, direction, candidate, a, r, u, powers, room, record):
     """Write what acts under a decided index set; what it calls sticking but cannot hold slips after all.
 
     lost: 1 where forces that are not unique were lost, so that slips begin without any acceleration to speak of;
@@ -244,26 +236,24 @@ def take(model, t, q, v, rest, lost, index, direction, candidate, a, r, u, power
             square += u[i] * u[i]
         direction[2 * layout[NC] + c] = 1.0 if square <= rest * rest else 0.0
     for _ in range(2 * layout[NC] + 1):
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, iwork, record)
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
         if status == JAMMED:
-            index[iwork[JAM]] = IMPULSIVE
+            index[room.held.jam] = IMPULSIVE
             continue
         if status != 0:
             break
         several = lost == 1 and begin_together(model, index, direction, candidate) == 1
-        if begun == 0 and (iwork[AMBIGUOUS] == 1 or several):
+        if begun == 0 and (room.held.ambiguous == 1 or several):
             # directions of slips that begin together belong to the split; what a body turns around sticks if it can
             begun, found = 1, 0
             for turning in range(1, -1, -1):
-                found = begin_slips(
-                    model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, iwork, record
-                )
-                if found == 0 or lawful(model, index, r, powers, iwork) == 1:
+                found = begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, room, record)
+                if found == 0 or lawful(model, index, r, powers, room) == 1:
                     break
             if found == 1:
                 break
             continue
-        if lawful(model, index, r, powers, iwork) == 1:
+        if lawful(model, index, r, powers, room) == 1:
             break
         changed = False
         for c in range(layout[NC]):

@@ -13,14 +13,16 @@ from math import sqrt
 
 import numpy as np
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.compile.workspace import Workspace
 from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, NW, NX, RATE_IDENTITY, SIZE
+from saltus.events.lasting import LASTING
+from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
 from saltus.reaction import row_add, row_dot
 from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.hold import POWERS, accelerate
-from saltus.stages.interval import HOLD_AT, KEPT, LARGEST, NEWTON, STAGE_AT
+from saltus.stages.interval import INTERVALS, NEWTON, STAGES_ROOM
 from saltus.stages.runge_kutta import rational, table
 from saltus.stages.tableau import STAGES as TABLE_STAGES
 from saltus.stages.tableau import lagrange, lagrange_integrals, node_places
@@ -75,28 +77,23 @@ def _packed_collocation(method) -> np.ndarray:
     return np.concatenate([numbers, method.c, method.A.ravel(), errors, weights.ravel(), slopes.ravel()])
 
 
-def smooth_size(layout, total: int) -> int:
-    """Return the floats of the stages of a step: rates, accelerations, forces, powers, and a state."""
-    nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
-    return total * (nq + nv + nr + POWERS + nc) + nq + nv + nr
+# stages of a step: rates of q, accelerations, forces and powers; state and row velocities of the last one
+STEP_ROOM = Workspace(
+    "SmoothStep", K_q="total * nq", K_v="total * nv", K_r="total * nr", K_p="total * width", q="nq", v="nv", u="nr"
+)  # fmt: skip
 
 
-@unit(I(MODEL, A, F, F, A, A, J, A, A, A, A, I, I, A, A, J, RECORD))
-def stages_of_step(
-    model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, iroom, record
-):
+@unit(I(MODEL, A, F, F, A, A, J, A, A, A, A, I, I, STEP_ROOM.kind, LASTING.kind, RECORD))
+def stages_of_step(model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, record):
     """Evaluate the stages begin ... end - 1 (stage 0 is the state itself)."""
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     total, width = whole(pair[STAGES]), POWERS + nc
-    c, A_matrix = vec(pair, HEAD, total), vec(pair, HEAD + total, total * total)
-    K_q, K_v = vec(stages, 0, total * nq), vec(stages, total * nq, total * nv)
-    at = total * (nq + nv)
-    K_r, K_p = vec(stages, at, total * nr), vec(stages, at + total * nr, total * width)
-    at += total * (nr + width)
-    q, v, u = vec(stages, at, nq), vec(stages, at + nq, nv), vec(stages, at + nq + nv, nr)
+    c, A_matrix = head(tail(pair, HEAD), total), head(tail(pair, HEAD + total), total * total)
+    K_q, K_v, K_r, K_p = stages.K_q, stages.K_v, stages.K_r, stages.K_p
+    q, v, u = stages.q, stages.v, stages.u
     if begin == 0:
-        model.rate(q_0, v_0, model.par, vec(K_q, 0, nq))
+        model.rate(q_0, v_0, model.par, row_of(K_q, 0, nq))
         for i in range(nv):
             K_v[i] = a_0[i]
         for i in range(nr):
@@ -119,24 +116,23 @@ def stages_of_step(
             for i in range(nv):
                 K_q[k * nq + i] = v[i]
         else:
-            model.rate(q, v, model.par, vec(K_q, k * nq, nq))
+            model.rate(q, v, model.par, row_of(K_q, k, nq))
         for i in range(nr):
             K_r[k * nr + i] = r_0[i]
         status = accelerate(
-            model, t + c[k] * h, q, v, index, direction, 0, vec(K_v, k * nv, nv), vec(K_r, k * nr, nr), u,
-            vec(K_p, k * width, width), room, iroom, record,
+            model, t + c[k] * h, q, v, index, direction, 0, row_of(K_v, k, nv), row_of(K_r, k, nr), u,
+            row_of(K_p, k, width), room, record,
         )  # fmt: skip
         if status != 0:
             return status
     return 0
 
 
-@unit(F(J, A, I))
+@unit(F(J, LASTING.kind, I))
 def row_mobility(layout, room, row):
     """Return the velocity of a held row that a unit impulse in it makes, at the state that `accelerate` saw last."""
-    nv, size, nw, nx = layout[NV], layout[SIZE], layout[NW], layout[NX]
-    W, X = vec(room, 1 + size, nw), vec(room, 1 + size + nw, nx)
-    column = vec(room, 1 + size + nw + nx + nv, nv)
+    nv = layout[NV]
+    W, X, column = room.W, room.X, room.column
     for i in range(nv):
         column[i] = 0.0
     row_add(layout, X, row, 1.0, column)
@@ -151,7 +147,7 @@ def combined(high, low):
     return high / sqrt(high + 0.01 * low) if low > 0.0 else sqrt(high)
 
 
-@unit(F(MODEL, A, F, F, F, F, A, J, A, A, A))
+@unit(F(MODEL, A, F, F, F, F, A, J, A, A, LASTING.kind))
 def impulse_error(model, pair, h, start, rtol, atol, scales, index, r_0, forces, room):
     """Return the estimated error of the impulses of held contacts over the tolerance, mean square of their rows.
 
@@ -164,8 +160,8 @@ def impulse_error(model, pair, h, start, rtol, atol, scales, index, r_0, forces,
     """
     layout, total, step = model.layout, whole(pair[STAGES]), whole(pair[STEP_STAGES])
     nc, nr = layout[NC], layout[NR]
-    b = vec(pair, HEAD + total + (step - 1) * total, step)  # the last stage is the end of the step
-    errors = vec(pair, HEAD + total + total * total, 2 * total)
+    b = head(tail(pair, HEAD + total + (step - 1) * total), step)  # the last stage is the end of the step
+    errors = head(tail(pair, HEAD + total + total * total), 2 * total)
     high, low, count = 0.0, 0.0, 0
     smallest = scales[layout[NQ]] if scales.shape[0] > 0 else 1.0
     for i in range(layout[NQ], scales.shape[0]):
@@ -189,7 +185,7 @@ def impulse_error(model, pair, h, start, rtol, atol, scales, index, r_0, forces,
     return combined(high, low) / sqrt(count) if count > 0 else 0.0
 
 
-@unit(F(MODEL, A, F, A, A, F, F, A, J, A, A))
+@unit(F(MODEL, A, F, A, A, F, F, A, J, STEP_ROOM.kind, LASTING.kind))
 def step_error(model, pair, h, q_0, v_0, rtol, atol, scales, index, stages, room):
     """Return the estimated error of the step over the tolerance: of the motion, or of impulses where that is larger.
 
@@ -198,39 +194,38 @@ def step_error(model, pair, h, q_0, v_0, rtol, atol, scales, index, stages, room
     state is at the end of `stages`, and what `accelerate` left in `room` belongs to it.
     """
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    nq, nv = layout[NQ], layout[NV]
     total = whole(pair[STAGES])
-    errors = vec(pair, HEAD + total + total * total, 2 * total)
-    at = total * (nq + nv + nr + POWERS + nc)
+    errors = head(tail(pair, HEAD + total + total * total), 2 * total)
     high, low = 0.0, 0.0
     for i in range(nq + nv):
         first, second = 0.0, 0.0
         for k in range(total):
-            slope = stages[k * nq + i] if i < nq else stages[total * nq + k * nv + i - nq]
+            slope = stages.K_q[k * nq + i] if i < nq else stages.K_v[k * nv + i - nq]
             first += errors[k] * slope
             second += errors[total + k] * slope
         start = q_0[i] if i < nq else v_0[i - nq]
-        scale = atol * (scales[i] if scales.shape[0] > 0 else 1.0) + rtol * larger(abs(start), abs(stages[at + i]))
+        scale = atol * (scales[i] if scales.shape[0] > 0 else 1.0) + rtol * larger(
+            abs(start), abs(stages.q[i] if i < nq else stages.v[i - nq])
+        )
         high += (h * first / scale) ** 2
         low += (h * second / scale) ** 2
-    forces = vec(stages, total * (nq + nv), total * nr)
+    forces = stages.K_r
     return larger(
         combined(high, low) / sqrt(nq + nv),
         impulse_error(model, pair, h, 0.0, rtol, atol, scales, index, forces, forces, room),
     )
 
 
-@unit(I(MODEL, A, F, A, A, A, A, A, A, A, A, A, A))
+@unit(I(MODEL, A, F, A, A, STEP_ROOM.kind, A, A, A, A, A, A, A))
 def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sum_r, sum_p):
     """Write states, rates, accelerations and forces at the nodes of the polynomial, impulses and work of the step."""
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     total, width = whole(pair[STAGES]), POWERS + nc
     at = HEAD + 3 * total + total * total
-    weights, slopes = vec(pair, at, NODES * total), vec(pair, at + NODES * total, NODES * total)
-    K_q, K_v = vec(stages, 0, total * nq), vec(stages, total * nq, total * nv)
-    at = total * (nq + nv)
-    K_r, K_p = vec(stages, at, total * nr), vec(stages, at + total * nr, total * width)
+    weights, slopes = head(tail(pair, at), NODES * total), head(tail(pair, at + NODES * total), NODES * total)
+    K_q, K_v, K_r, K_p = stages.K_q, stages.K_v, stages.K_r, stages.K_p
     for j in range(NODES):
         for i in range(nq):
             value, slope = 0.0, 0.0
@@ -258,9 +253,9 @@ def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sum_r, sum_
     return 0
 
 
-@unit(I(MODEL, STAGED, A, A, F, F, A, A, J, A, A, A, A, A, A, A, J, RECORD))
+@unit(I(MODEL, STAGED, A, A, F, F, A, A, J, A, A, A, STEP_ROOM.kind, STAGES_ROOM.kind, A, INTERVALS.kind, RECORD))
 def implicit_step(
-    model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, inner, iinner, record
+    model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, interval, record
 ):
     """Solve the stages of an implicit step and write them as `stages_of_step` does.
 
@@ -269,51 +264,43 @@ def implicit_step(
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], whole(tab[TABLE_STAGES])
     width = POWERS + nc
-    a = vec(own, n * (2 * nq + nv), n * nv)
+    a = own.a
     for k in range(n):
         for i in range(nv):
             a[k * nv + i] = a_0[i]
-    at = n * (2 * nq + 2 * nv)
     for i in range(nr):
-        own[at + i] = r_0[i]  # a first stage that is the state itself keeps its forces
+        own.R[i] = r_0[i]  # a first stage that is the state itself keeps its forces
     status = staged.interval(
-        model, staged.reaction, settings, tab, t, h, q_0, v_0, index, direction, idle, 1, idle, own, record, inner,
-        iinner,
-    )  # fmt: skip
+        model, staged.reaction, settings, tab, t, h, q_0, v_0, index, direction, idle, 1, idle, own, record, interval
+    )
     if status != 0:
         return status
     for k in range(n):
         for i in range(nq):
-            stages[k * nq + i] = own[n * (nq + nv) + k * nq + i]
+            stages.K_q[k * nq + i] = own.Q_dot[k * nq + i]
         for i in range(nv):
-            stages[n * nq + k * nv + i] = a[k * nv + i]
+            stages.K_v[k * nv + i] = a[k * nv + i]
         for i in range(nr):
-            stages[n * (nq + nv) + k * nr + i] = own[at + k * nr + i]
+            stages.K_r[k * nr + i] = own.R[k * nr + i]
         for i in range(width):
-            stages[n * (nq + nv + nr) + k * width + i] = own[at + 2 * n * nr + k * width + i]
-    last = n * (nq + nv + nr + width)
+            stages.K_p[k * width + i] = own.powers[k * width + i]
     for i in range(nq):
-        stages[last + i] = own[(n - 1) * nq + i]
+        stages.q[i] = own.Q[(n - 1) * nq + i]
     for i in range(nv):
-        stages[last + nq + i] = own[n * nq + (n - 1) * nv + i]
+        stages.v[i] = own.V[(n - 1) * nv + i]
     return 0
 
 
-@unit(F(MODEL, A, A, F, A, A, A, A, F, F, A, J, A, A, J))
-def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales, index, own, inner, pivots):
+@unit(F(MODEL, A, A, F, A, A, A, A, F, F, A, J, STAGES_ROOM.kind, INTERVALS.kind, J))
+def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales, index, own, interval, pivots):
     """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness.
 
     That of impulses counts where it is larger; they act back on nothing and need no filter.
     """
     layout = model.layout
-    nq, nv, n = layout[NQ], layout[NV], 3
-    nr, size = layout[NR], layout[SIZE]
-    # where `stage_matrix` left the Jacobians of the accelerations, and room for one more matrix before them
-    at = whole(settings[STAGE_AT]) - (2 * nr + POWERS + layout[NC]) - 2 * size - 2 * nv * nv
-    J_q, J_v, G = vec(inner, at, nv * nv), vec(inner, at + nv * nv, nv * nv), vec(inner, at - nv * nv, nv * nv)
-    room = whole(settings[LARGEST]) * nv if settings[NEWTON] == 1.0 else 0
-    e_v = vec(inner, KEPT + room * room, nv)
-    Q, V = vec(own, 0, n * nq), vec(own, n * nq, n * nv)
+    nq, nv = layout[NQ], layout[NV]
+    J_q, J_v, G, e_v = interval.J_q, interval.J_v, interval.G, row_of(interval.new, 0, nv)
+    Q, V = own.Q, own.V
     gamma = RADAU_GAMMA * h
     implicit = settings[NEWTON] == 1.0 and nq == nv
     for i in range(nv):
@@ -336,9 +323,7 @@ def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales
             z = RADAU_1 * (Q[i] - q_0[i]) + RADAU_2 * (Q[nq + i] - q_0[i]) + RADAU_3 * (Q[2 * nq + i] - q_0[i])
             e_q = RADAU_GAMMA * (h * v_0[i] + z) + gamma * e_v[i]
             total += (e_q / (atol * scales[i] + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
-    at = whole(settings[HOLD_AT])
-    forces, room = vec(own, n * (2 * nq + 2 * nv), n * nr), vec(inner, at, inner.shape[0] - at)
     return larger(
         sqrt(total / (nq + nv)),
-        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, scales, index, r_0, forces, room),
+        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, scales, index, r_0, own.R, interval.lasting),
     )

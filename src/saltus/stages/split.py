@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from math import log, sqrt
 
-from saltus.compile.seam import handle, interpreted, ivec, larger, smaller, unit, vec
+from saltus.compile.seam import handle, head, larger, smaller, unit
 from saltus.compile.types import MODEL, SPLIT, A, F, I, J, Split
 from saltus.events.index_set import SLIP, STICK
-from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR
+from saltus.events.lasting import SPLITTING
+from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ
 
 RELAXED = 2e-11  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
 BARRIER = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
@@ -31,29 +32,6 @@ CENTRED = 1e-9  # square of Newton's decrement, over the barrier, at which one m
 MOST_STEPS = 60  # of Newton's method towards one centre
 HALVINGS = 60  # of one of its steps
 ENOUGH = 1e-4  # of the decrease that Newton's decrement promises
-
-
-@unit(I(J), small=True)
-def split_size(layout):
-    """Return the floats that `admit` needs."""
-    nr, nc = layout[NR], layout[NC]
-    return nc + 3 * nr + (nr + 1) * (nr + 3 + nr + 1)
-
-
-def split_work(layout) -> int:
-    """Return the same for plans."""
-    return int(interpreted(split_size)(layout))
-
-
-@unit(I(J), small=True)
-def split_integers(layout):
-    """Return the integers that `admit` needs."""
-    return 3 * layout[NC]
-
-
-def split_iwork(layout) -> int:
-    """Return the same for plans."""
-    return int(interpreted(split_integers)(layout))
 
 
 @unit(F(SPLIT, I, A), small=True)
@@ -238,8 +216,8 @@ def largest_margin(split, d, load):
     return larger(split.y[d - 1] * load, least_slack(split, split.x))
 
 
-@unit(F(MODEL, J, I, I, A, A, A, F, J, A, J))
-def admit(model, index, n, missing, N, scale, x, relaxed, involved, work, iwork):
+@unit(F(MODEL, J, I, I, A, A, A, F, J, SPLITTING.kind))
+def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
     """Choose among the forces x + N^T y of the held rows; return the margin [N], 1e300 where no law has a say.
 
     in      index; n held rows, contacts first (one row where a contact slips, all where it sticks), then joints;
@@ -249,9 +227,9 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work, iwork)
     out     involved: 1 per contact whose forces are not unique
     """
     layout = model.layout
-    nc, nr, d = layout[NC], layout[NR], missing + 1
-    cones, at, count = ivec(iwork, 0, 3 * nc), 0, 0
-    mu, weight = vec(work, 0, nc), vec(work, nc, n)
+    nc, d = layout[NC], missing + 1
+    cones, at, count = work.cones, 0, 0
+    mu, weight = work.mu, head(work.weight, n)
     load, widest = 0.0, 0.0
     for c in range(nc):
         involved[c] = 0
@@ -281,13 +259,7 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work, iwork)
         weight[i] = 1.0 / (load * load)
         if i >= n - layout[NJ]:
             weight[i] *= (widest / scale[i]) ** 2
-    place = nc + nr
-    forces, trial = vec(work, place, n), vec(work, place + nr, n)
-    place += 2 * nr
-    directions = vec(work, place, d * n)
-    place += (nr + 1) * nr
-    y, gradient, step = vec(work, place, d), vec(work, place + nr + 1, d), vec(work, place + 2 * (nr + 1), d)
-    hessian = vec(work, place + 3 * (nr + 1), d * d)
+    forces, directions, y = head(work.x, n), head(work.N, d * n), head(work.y, d)
     for i in range(n):
         forces[i] = x[i]
         directions[missing * n + i] = 0.0
@@ -300,16 +272,16 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work, iwork)
         y[j] = 0.0
     split = handle(
         Split(
-            ivec(cones, 0, 3 * count),
-            vec(mu, 0, count),
+            head(cones, 3 * count),
+            head(mu, count),
             forces,
             weight,
             directions,
             y,
-            gradient,
-            hessian,
-            step,
-            trial,
+            head(work.gradient, d),
+            head(work.hessian, d * d),
+            head(work.step, d),
+            head(work.trial, n),
         )
     )
     margin = least_slack(split, forces)

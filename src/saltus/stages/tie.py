@@ -9,10 +9,10 @@ as the one that strikes: then both are corners of a face that lands flat.
 
 from __future__ import annotations
 
-from saltus.compile.seam import larger, smaller, unit, vec
+from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I
 from saltus.events.index_set import OPEN, SLIP, STICK
-from saltus.layout import CONTACT_ROW, NC, NQ, NR, NV, NW, SIZE
+from saltus.layout import CONTACT_ROW, NC, NQ, NR, NV
 from saltus.reaction import row_dot
 from saltus.record import TIE
 from saltus.reporting import new_event
@@ -42,7 +42,7 @@ def find_ties(model, reaction, settings, t, h, frame, record):
     u, together = frame.tie_u, frame.tie_together
     after = frame.tie_after
     index, closed, mark, trial = frame.index, frame.closed, frame.tied, frame.trial
-    W = vec(frame.parts.lasting, 1 + layout[SIZE], layout[NW])
+    W = frame.interval.lasting.W
     length, members, fastest = 0.0, 0, 0.0
     for i in range(nq):
         length = larger(length, abs(q[i]))
@@ -127,8 +127,7 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
     before, after, v = frame.tie_before, frame.tie_after, frame.v_end
     u, u_after = frame.tie_u, frame.tie_u_after
     index, mark, trial = frame.index, frame.tied, frame.trial
-    iroom = frame.parts.ilasting
-    room = frame.parts.lasting
+    room = frame.interval.lasting
     for i in range(nv):
         after[i] = v[i]
     for _ in range(turns):
@@ -137,7 +136,7 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
         status = border(
             model, reaction, t, h, settings[REST], BY_LEFT, frame.q_end, before,
             frame.slope, frame.u_first, index, trial, after,
-            frame.tie_impulse, u, u_after, frame.info, room, iroom,
+            frame.tie_impulse, u, u_after, frame.info, room,
             record,
         )  # fmt: skip
         if status != 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import head, tail, unit
 from saltus.compile.types import MODEL, A, F, I
 from saltus.layout import EVENT_TABLE, NE, NQ, NV
 from saltus.stages.frame import FRAME
@@ -21,7 +21,7 @@ def cross_together(model, settings, t, size, which, frame):
     layout, par = model.layout, model.par
     nq, nv, ne = layout[NQ], layout[NV], layout[NE]
     scan, fired = frame.scan, frame.memory.fired
-    began, values = vec(scan, 0, ne), vec(scan, ne, ne)
+    began, values = head(scan, ne), head(tail(scan, ne), ne)
     q, v, a = frame.q_end, frame.v_end, frame.a_last
     q_later, v_later = frame.q_shifted, frame.v_try
     ahead = SAME_TIME * size + ROUNDING * abs(t + size)

@@ -5,10 +5,24 @@ from __future__ import annotations
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import lower_builtin, lower_getattr_generic, models, register_model, type_callable
+from numba.extending import lower_builtin, lower_cast, lower_getattr_generic, models, register_model, type_callable
 
 from saltus.compile.views import handle
+
+
+class RoomType(types.Type):
+    """The address of a workspace, whatever it is."""
+
+    def __init__(self):
+        super().__init__("Room")
+
+
+@register_model(RoomType)
+class _RoomModel(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, ir.IntType(8).as_pointer())
 
 
 class HandleType(types.Type):
@@ -25,6 +39,9 @@ class HandleType(types.Type):
     @property
     def mangling_args(self):
         return "Handle", ()
+
+    def can_convert_to(self, typingctx, other):
+        return Conversion.safe if isinstance(other, RoomType) else None  # a room is the address of some workspace
 
     def member(self, name: str):
         """Return the place and the type of a member; records inside of a record are handles."""
@@ -53,6 +70,11 @@ def _lower_member(context, builder, handle, value, name):
     index = ir.IntType(32)
     address = builder.gep(value, [index(0), index(place)], inbounds=True)
     return address if isinstance(kind, HandleType) else builder.load(address)
+
+
+@lower_cast(HandleType, RoomType)
+def _lower_room(context, builder, handle, room, value):
+    return builder.bitcast(value, ir.IntType(8).as_pointer())
 
 
 @type_callable(handle)

@@ -20,24 +20,11 @@ from numba.extending import (
 )
 
 from saltus.compile.jit.arrays import Thin, ThinModel
+from saltus.compile.jit.handles import RoomType
 from saltus.compile.views import room_at
 from saltus.compile.workspace import Numbers, Workspace
 
-
-class RoomType(types.Type):
-    """The address of a workspace, whatever it is."""
-
-    def __init__(self):
-        super().__init__("Room")
-
-
 ROOM = RoomType()
-
-
-@register_model(RoomType)
-class _RoomModel(models.PrimitiveModel):
-    def __init__(self, manager, kind):
-        super().__init__(manager, kind, ir.IntType(8).as_pointer())
 
 
 @type_callable(room_at)
