@@ -239,6 +239,11 @@ class RoomPlan:
         self._words.append(word)
         self._bases.append(base)
 
+    def place(self, name: str) -> range:
+        """Return where the numbers of a field of floats stand among all floats of a room."""
+        begin, end = self.tree[list(self.workspace.fields).index(name)]
+        return range(begin[0], end[0])
+
     def allocate(self) -> Room:
         """Return a room of zeros."""
         return Room(self, np.zeros(self.floats), np.zeros(self.integers, dtype=np.int64))

@@ -47,7 +47,8 @@ from saltus.record import (
 )
 from saltus.schemes.plan import SchemeLike, SchemePlan
 
-COLUMNS, DENSE, EVENTS, STALE, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(7)  # places of the settings
+# places of the settings; STALE, STALE_END: of the memory, what is to be forgotten once q and v are combined
+COLUMNS, DENSE, EVENTS, STALE, STALE_END, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(8)
 MOST_COLUMNS = 8  # weights of more columns amplify rounding
 OPEN, STICKING, SLIDING, BACKWARDS = 0.0, 1.0, 2.0, 3.0  # how a contact acts in a substep
 GRIP = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
@@ -147,7 +148,8 @@ class Extrapolated:
         even = getattr(self.scheme, "symmetric", False) if self.symmetric is None else self.symmetric
         planar = all(layout[layout[KIND] + c] < 3 for c in range(nc))
         even_closed = bool(even and layout[FLAGS] & W_CONSTANT and planar)
-        settings = [len(n), inner.dense, inner.events, getattr(self.scheme, "known_gaps", -1)]
+        stale = range(0) if inner.forget is None else inner.memory.place(inner.forget)
+        settings = [len(n), inner.dense, inner.events, stale.start, stale.stop]
         rooms_of = {"memory": inner.memory.floats, "own": inner.memory, "inner": inner.work, "columns": len(n)}
         impact = self.impact_substeps
         return SchemePlan(
@@ -324,8 +326,8 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
             state_new.q[i] = best[i]
         for i in range(nv):
             state_new.v[i], v_minus[i] = best[nq + i], best[nq + i]
-        if settings[STALE] >= 0.0:
-            state_new.memory[whole(settings[STALE])] = 0.0  # its gaps are those of the finest column
+        for i in range(whole(settings[STALE]), whole(settings[STALE_END])):
+            state_new.memory[i] = 0.0  # it belongs to the finest column
     else:
         block[0], block[1] = SUBSTATES, n
         out.dense_used = BLOCK_HEADER + (n - 1) * stored + n * dense

@@ -14,12 +14,12 @@ from typing import Literal
 
 import numpy as np
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import FLAT, MODEL, RECORD, A, F, I, step_type
+from saltus.compile.seam import head, larger, unit, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
+from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
-    F_FREE,
     F_LINEAR,
     FLAGS,
     HAS_RETRACT,
@@ -31,26 +31,52 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
     NX,
     RATE_IDENTITY,
-    SIZE,
     TANGENTIAL,
     W_COL,
     W_CONSTANT,
     W_PTR,
+    sizes_of,
 )
-from saltus.profile import factor, multiply, quadratic, solve
 from saltus.reaction import IMPACT, drift_iwork, drift_work, react_iwork, react_work, restitute, row_dot
-from saltus.record import (
-    EVENTS_PER_CONTACT,
+from saltus.record import EVENTS_PER_CONTACT
+from saltus.reporting import inertia_gain, released, report
+from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.stages.theta_newton import (
+    NEWTON,
+    free_motion,
+    iteration_matrix,
+    left_to_move,
+    open_accounts,
+    take_over,
+    violation_of,
 )
-from saltus.reporting import released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, flat, reaction_plan
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
 LOADED = 1e-6  # of the way that bodies fall in a step: a gap that a loaded contact has not opened
+PROJECTIONS = 20.0  # most iterations of the projection: it converges quadratically, 20 means never
+
+# at_end: 1 where M, W and f are taken at the end of the step; projects: 1 where every step is projected
+SETTINGS = Numbers(
+    "theta gamma closed_tolerance at_end newton_tolerance max_iterations projection_tolerance projection_iterations "
+    "projects"
+)
+# known.gaps: 1 where the gaps are those of q, 0 before the first step and where somebody moved q since; marks: see
+# `report`; impulses: warm start of the contact solver; acceleration: guess for the next step
+MEMORY = Workspace(
+    "MoreauJeanMemory", known=Numbers("gaps"), gaps="nc + nj", marks="2 * nc", impulses="nr", acceleration="nv"
+)
+# W, w: at theta or at the end, constant ones kept from step to step; W_end, w_end: rows of joints at the end; target:
+# see `react` and `restitute`; u_start: of the rows at the start, u_minus: of W; before, after: for `report`; f_k: force
+# at the start; projection: settings of `drift`; active, struck: 1 per contact that takes part, that an impact strikes
+WORK = Workspace(
+    "MoreauJean", newton=NEWTON, W="nw", W_end="nw", w="nr", w_end="nr", target="2 * nr", u_minus="nr", u_start="nr",
+    before="nr", after="nr", f_k="nv", v_theta="nv", q_at="nq", q_dot="nq", inner="inner",
+    projection=Numbers("tolerance iterations"), active=integers("nc"), struck=integers("nc"),
+    inner_integers=integers("inner_integers"),
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +120,6 @@ class MoreauJean:
 
     name = "Moreau-Jean"
     order = 1  # through impacts; 2 in smooth motion with theta = 1/2
-    known_gaps = 0  # place in the memory that says whether its gaps are those of q
 
     def __post_init__(self):
         for field in ("theta", "gamma"):
@@ -131,29 +156,31 @@ class MoreauJean:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
-        settings = [
-            self.theta,
-            self.gamma,
-            self.closed_tolerance,
-            float(self.at == "end"),
-            self.newton_tolerance,
-            float(self.max_iterations),
-            self.projection_tolerance,
-            20.0,  # projection iterations: it converges quadratically, 20 means never
-            float(self.projection is True),
-        ]
-        nq, nv, nc, nj, nr, size = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, SIZE))
-        own = 1 + 4 * size + 2 * int(layout[NW]) + 6 * nr + 6 * nv + 2 * nq + 2
-        inner = max(react_work(layout, contact_solver), drift_work(layout, contact_solver))
-        inner_int = max(react_iwork(layout, contact_solver), drift_iwork(layout, contact_solver))
+        sizes = {
+            **sizes_of(layout),
+            "inner": max(react_work(layout, contact_solver), drift_work(layout, contact_solver)),
+            "inner_integers": max(react_iwork(layout, contact_solver), drift_iwork(layout, contact_solver)),
+        }
         return SchemePlan(
             scheme=self,
             step=moreau_jean,
-            settings=np.array(settings),
+            settings=SETTINGS.filled(
+                theta=self.theta,
+                gamma=self.gamma,
+                closed_tolerance=self.closed_tolerance,
+                at_end=float(self.at == "end"),
+                newton_tolerance=self.newton_tolerance,
+                max_iterations=float(self.max_iterations),
+                projection_tolerance=self.projection_tolerance,
+                projection_iterations=PROJECTIONS,
+                projects=float(self.projection is True),
+            ),
             inner=reaction_plan(layout, contact_solver, drift=bool(self.projection)),
-            **flat(1 + 3 * nc + nj + nr + nv, own + inner, 2 * nc + inner_int),
+            memory=MEMORY.plan(sizes),
+            work=WORK.plan(sizes),
             dense=0,
-            events=EVENTS_PER_CONTACT * nc,
+            events=EVENTS_PER_CONTACT * int(layout[NC]),
+            forget="known",
         )
 
     def interpolate(self, s, h, start, end, block, side):
@@ -164,85 +191,59 @@ class MoreauJean:
 
 @unit(step_type(0))
 def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room):
-    flat_work = FLAT(room)
-    work, iwork = flat_work.floats, flat_work.integers
+    """Make a step: index set from the forecast, then Newton's method for the velocity with its contacts.
+
+    M (v - v_k) = h f_theta + W P and 0 <= u + e u_k ⟂ P_N >= 0 (Acary & Brogliato 2008, section 10.1).
+
+    in      reaction: solver, react, drift; state: q, v and its MEMORY
+    out     state_new, record; events at t + h
+    kept    room: WORK with the factors of S and rows W that do not change, for steps of the same h
+    """
     # ---- model / settings / in / out / work
-    layout, par = model.layout, model.par
+    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    flags, size, nw = layout[FLAGS], layout[SIZE], layout[NW]
-    theta, gamma, closed, at_end, tolerance = settings[0], settings[1], settings[2], settings[3] == 1.0, settings[4]
-    q_k, v_k, memory = state.q, state.v, state.memory
-    q, v, memory_new, P = state_new.q, state_new.v, state_new.memory, record.impulse
-    M, S = vec(work, 1, size), vec(work, 1 + size, size)
-    at = 1 + 4 * size
-    W, W_end = vec(work, at, nw), vec(work, at + nw, nw)
-    at += 2 * nw
-    w, w_end, target = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, 2 * nr)
-    u_minus, u_start = vec(work, at + 4 * nr, nr), vec(work, at + 5 * nr, nr)
-    at += 6 * nr
-    f, f_k, rhs, v_theta = (
-        vec(work, at, nv),
-        vec(work, at + nv, nv),
-        vec(work, at + 2 * nv, nv),
-        vec(work, at + 3 * nv, nv),
-    )
-    iterate, change = vec(work, at + 4 * nv, nv), vec(work, at + 5 * nv, nv)
-    at += 6 * nv
+    settings, work = SETTINGS(settings), WORK(room)
+    theta, at_end, tolerance = settings.theta, settings.at_end == 1.0, settings.newton_tolerance
+    q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
+    q, v, memory_new, P, header = state_new.q, state_new.v, MEMORY(state_new.own), record.impulse, record.header
+    newton, f, g, v_theta, q_at = work.newton, work.newton.f, memory_new.gaps, work.v_theta, work.q_at
     identity = (flags & RATE_IDENTITY) != 0
-    q_dot = v_theta if identity else vec(work, at + nq, nq)  # without kinematics of its own, q_dot is v itself
-    q_at, info = vec(work, at, nq), vec(work, at + 2 * nq, 2)
-    at += 2 * nq + 2
-    rest, active, struck = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc), ivec(iwork, nc, nc)
-    irest = ivec(iwork, 2 * nc, iwork.shape[0] - 2 * nc)
-    acceleration = 1 + 3 * nc + nj + nr
+    q_dot = v_theta if identity else work.q_dot  # without kinematics of its own, q_dot is v itself
 
     # ---- predict: gaps and index set at the start
-    for i in range(memory.shape[0]):
-        memory_new[i] = memory[i]
-    g, marks = vec(memory_new, 1, nc + nj), vec(memory_new, 1 + nc + nj, 2 * nc)
-    if memory[0] == 0.0:
+    for i in range(state.memory.shape[0]):
+        state_new.memory[i] = state.memory[i]
+    if memory.known.gaps == 0.0:
         model.gap(t, q_k, par, g)
     reacting = nj > 0
     if nc > 0:
-        if not ((flags & W_CONSTANT) != 0 and work[0] == h):
-            model.kinematics(t, q_k, par, W, w)
-        for c in range(nc):
-            row = layout[layout[CONTACT_ROW] + c]
-            for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
-                u_start[r] = row_dot(layout, W, r, v_k) + w[r]
-            active[c] = 1 if g[c] + gamma * h * u_start[row] <= closed else 0
-            if active[c] == 0 and memory[acceleration - nr + row] > 0.0:
-                # a contact that carried a load has not opened where the gap is rounding, summed up over many steps
-                fall = 0.0
-                for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
-                    fall += abs(W[k] * memory[acceleration + layout[layout[W_COL] + k]])
-                active[c] = 1 if g[c] + gamma * h * u_start[row] <= LOADED * h * h * fall else 0
-            reacting = reacting or active[c] == 1
+        reacting = forecast(model, settings, t, h, state, memory, g, work) == 1 or reacting
     if reacting:  # else nobody reads the impulses
         for r in range(nr):
-            P[r] = memory[acceleration - nr + r]
+            P[r] = memory.impulses[r]
+
     # ---- free motion and contact, repeated while the equations are nonlinear
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and identity
     single = theta == 0.0 or (linear and ((flags & W_CONSTANT) != 0 or not reacting))
-    v_new = v if single else iterate  # the guess is compared with the result only in iterations
+    v_new = v if single else newton.iterate  # the guess is compared with the result only in iterations
     t_at, share = (t + h, 1.0) if at_end else (t + theta * h, theta)
-    info[0], info[1] = 0.0, 0.0
+    newton.info.residual, newton.info.sweeps = 0.0, 0.0
     for i in range(nv):
-        v[i] = v_k[i] if single else v_k[i] + h * memory[acceleration + i]
+        v[i] = v_k[i] if single else v_k[i] + h * memory.acceleration[i]
     for i in range(nq):
         q_at[i] = q_k[i]
     if at_end:
-        model.force(t, q_k, v_k, par, f_k)
+        model.force(t, q_k, v_k, par, work.f_k)
         record.counters.force_calls += 1
     moved_before, converged = 0.0, False
-    for iteration in range(whole(settings[5])):
+    for iteration in range(whole(settings.max_iterations)):
         record.counters.iterations += 1
         for i in range(nv):
             v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
         if not identity:
             model.rate(q_at, v_theta, par, q_dot)
-        q_moved, q_scale, scale, moved = 0.0, 0.0, 0.0, 0.0
+        q_moved, q_scale = 0.0, 0.0
         for i in range(nq):
             q_next = q_k[i] + share * h * q_dot[i]
             if not identity:
@@ -254,63 +255,30 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
         record.counters.force_calls += 1
         if at_end:
             for i in range(nv):
-                f[i] = (1.0 - theta) * f_k[i] + theta * f[i]
-        if iteration > 0:
-            model.mass(t_at, q_at, par, M)  # the matrix of the first iteration serves the others too
-        elif not (constant and work[0] == h):
-            status = iteration_matrix(model, theta * h, t_at, q_at, v_at, vec(work, 1, 4 * size), record)
+                f[i] = (1.0 - theta) * work.f_k[i] + theta * f[i]
+        known = constant and newton.kept.h == h
+        if iteration > 0 or not known:
+            model.mass(t_at, q_at, par, newton.M)
+        if iteration == 0 and not known:  # the matrix of the first iteration serves the others too
+            status = iteration_matrix(model, theta * h, 1.0, theta * h, t_at, q_at, v_at, newton, record)
             if status != 0:
                 return status
-            work[0] = h
-        for i in range(nv):
-            change[i] = v_k[i] - v[i]
-            rhs[i] = h * f[i]
-        if not single:  # else v is still v_k
-            multiply(layout, M, change, rhs)
-        solve(layout, S, rhs, change, rest)
-        for i in range(nv):
-            v_new[i] = v[i] + change[i]
-            scale = larger(larger(scale, abs(v_k[i])), abs(v_new[i]))
+            newton.kept.h = h
+        scale = free_motion(model, h, single, v_k, v, v_new, newton)
         if reacting:
-            if (flags & W_CONSTANT) == 0 or nj > 0:
-                model.kinematics(t_at, q_at, par, W, w)
-            for c in range(nc):
-                row = layout[layout[CONTACT_ROW] + c]
-                for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
-                    kept = at_end or (flags & W_CONSTANT) != 0
-                    u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, v_k) + w[r]
-                    target[r] = w[r]
-                if (flags & TANGENTIAL) != 0 and iteration == 0:
-                    # an impact approaches faster than the forces of one step explain
-                    fall = abs(row_dot(layout, W, row, v_new) + w[row] - u_minus[row])
-                    struck[c] = 1 if -u_minus[row] > fall * (1.0 + 1e-9) else 0
-                restitute(model, c, u_minus[row], struck[c], u_minus, target)
-                if active[c] == 1 and g[c] + gamma * h * u_start[row] > closed:
-                    target[row] += g[c] / h  # a loaded contact, which closes again
             if nj > 0:
-                # joint velocities vanish at the end of the step and forces act at theta: symmetric, of second order
                 for i in range(nq):
                     q[i] = q_k[i] + h * q_dot[i]
-                model.kinematics(t + h, q, par, W_end, w_end)
-                for r in range(nr - nj, nr):
-                    target[r] = w_end[r]
-            status = reaction.react(
-                model, reaction.solver, S, W, W, W_end, target, active, IMPACT, v_new, P, info, rest, irest
-            )
+            status = contact(model, reaction, settings, t, t_at, h, iteration, v_k, q, g, v_new, P, work)
             if status != 0:
                 return status
-            record.counters.sweeps += whole(info[1])
+            record.counters.sweeps += whole(newton.info.sweeps)
         if single:
             converged = True
             break
-        for i in range(nv):
-            moved = larger(moved, abs(v_new[i] - v[i]))
-            v[i] = v_new[i]
-        # a contraction known from two iterations tells what the next one would still change
-        ratio = moved / moved_before if moved_before > 0.0 else 1.0
-        ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
+        moved = take_over(v_new, v)
         settled = identity or q_moved <= tolerance * (q_scale + h * scale)
-        if settled and smaller(moved, ahead) <= tolerance * scale:
+        if settled and left_to_move(moved, moved_before) <= tolerance * scale:
             converged = True
             break
         moved_before = moved
@@ -328,85 +296,116 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
         model.retract(q, par)
 
     # ---- record
-    header = record.header
-    header.h_used, header.error, header.residual, header.degree, header.dense_used = h, 0.0, info[0], 0.0, 0.0
-    header.events_used, header.drive_work, header.violation = 0.0, 0.0, 0.0
-    header.reacted = 1.0 if reacting else 0.0
-    if (flags & F_FREE) == 0:
-        # M (v - v_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
-        for i in range(nv):
-            rhs[i], change[i] = 0.0, v[i] - v_k[i]
-        multiply(layout, M, change, rhs)
-    force_work = 0.0
-    for i in range(nv):
-        given = rhs[i] if (flags & F_FREE) == 0 else h * f[i]
-        force_work += 0.5 * given * (v_k[i] + v[i])
-        record.v_minus[i] = v[i]
-    header.force_work = force_work
+    open_accounts(model, h, reacting, v_k, v, newton, record)
     if reacting:
-        for c in range(nc):
-            record.dissipation[c] = 0.0
-            if (flags & TANGENTIAL) != 0 and struck[c] == 1:  # the report wants velocities without it
-                for r in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
-                    target[r] -= model.constants[LAW_FLOATS * c + 2] * u_minus[r]
-        report(
-            model, t + h, v_k, v, W, w, u_minus, target, u_start, w_end, active, vec(rest, 0, layout[NX]), marks,
-            record,
-        )  # fmt: skip
+        close_contacts(model, t + h, v_k, v, memory_new.marks, work, record)
     elif nc > 0:
-        released(t + h, nc, marks, record)
+        released(t + h, nc, memory_new.marks, record)
     if not single:
         # iterations end with f at the solution itself: then its work does not lean on the momentum balance
         header.force_work = 0.0
         for i in range(nv):
             header.force_work += 0.5 * h * f[i] * (v_k[i] + v[i])
+            memory_new.acceleration[i] = (record.v_minus[i] - v_k[i]) / h
     if (flags & M_CONSTANT) == 0:
-        header.drive_work += inertia_work(model, t, h, q_k, q, v_k, v, vec(work, 1, size), change)
-        work[0] = 0.0
-    if reacting or settings[8] == 1.0:
-        status = reaction.drift(model, reaction.solver, vec(settings, 6, 2), t + h, q, v, P, rest, irest)
+        v_mean = newton.change
+        for i in range(nv):
+            v_mean[i] = 0.5 * (v_k[i] + v[i])
+        header.drive_work += inertia_gain(model, t, h, q_k, q, v_mean, newton.M)
+        newton.kept.h = 0.0  # M is no longer that of S
+    if reacting or settings.projects == 1.0:
+        projection = work.projection
+        projection.tolerance, projection.iterations = settings.projection_tolerance, settings.projection_iterations
+        status = reaction.drift(model, reaction.solver, projection, t + h, q, v, P, work.inner, work.inner_integers)
         if status != 0:
             return status
-    if not single:
-        for i in range(nv):
-            memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
     if reacting:
         for r in range(nr):
-            memory_new[acceleration - nr + r] = P[r]
-    memory_new[0] = 1.0
+            memory_new.impulses[r] = P[r]
     if nc + nj > 0:
         model.gap(t + h, q, par, g)
-    for j in range(nc + nj):
-        depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header.violation:  # a gap that is not a number must not pass
-            header.violation = depth
+        header.violation = violation_of(layout, g)
+    memory_new.known.gaps = 1.0
     return 0
 
 
-@unit(I(MODEL, F, F, A, A, A, RECORD))
-def iteration_matrix(model, theta_h, t, q, v, work, record):
-    """Write M and the factors of S = M - theta h f_v - (theta h)^2 f_q B to the front of work."""
+@unit(I(MODEL, SETTINGS.kind, F, F, STATE, MEMORY.kind, A, WORK.kind), small=True)
+def forecast(model, settings, t, h, state, memory, g, work):
+    """Write the contacts that take part, g_k + gamma h u_k <= closed_tolerance, and return 1 where there are some.
+
+    in      g: gaps at the start; memory: impulses and acceleration of the step before
+    out     work: active, u_start; W, w at the start unless constant ones are kept
+    """
     layout = model.layout
-    size = layout[SIZE]
-    M, S = vec(work, 0, size), vec(work, size, size)
-    f_q, f_v = vec(work, 2 * size, size), vec(work, 3 * size, size)
-    model.mass(t, q, model.par, M)
-    for i in range(size):
-        S[i] = M[i]
-    if theta_h > 0.0 and (layout[FLAGS] & F_FREE) == 0:
-        model.jacobian(t, q, v, model.par, f_q, f_v)
-        record.counters.jacobian_calls += 1
-        for i in range(size):
-            S[i] -= theta_h * (f_v[i] + theta_h * f_q[i])
-    return factor(layout, S)
+    W, w, u_start, active = work.W, work.w, work.u_start, work.active
+    found = 0
+    if not ((layout[FLAGS] & W_CONSTANT) != 0 and work.newton.kept.h == h):
+        model.kinematics(t, state.q, model.par, W, w)
+    for c in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + c]
+        for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
+            u_start[r] = row_dot(layout, W, r, state.v) + w[r]
+        ahead = g[c] + settings.gamma * h * u_start[row]
+        active[c] = 1 if ahead <= settings.closed_tolerance else 0
+        if active[c] == 0 and memory.impulses[row] > 0.0:
+            # a contact that carried a load has not opened where the gap is rounding, summed up over many steps
+            fall = 0.0
+            for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+                fall += abs(W[k] * memory.acceleration[layout[layout[W_COL] + k]])
+            active[c] = 1 if ahead <= LOADED * h * h * fall else 0
+        found = 1 if active[c] == 1 else found
+    return found
 
 
-@unit(F(MODEL, F, F, A, A, A, A, A, A))
-def inertia_work(model, t, h, q_k, q, v_k, v, M, v_mean):
-    """Return 1/2 v^T (M_new - M_k) v at the mean velocity: what a changing M adds to the kinetic energy."""
-    for i in range(v.shape[0]):
-        v_mean[i] = 0.5 * (v_k[i] + v[i])
-    model.mass(t + h, q, model.par, M)
-    after = quadratic(model.layout, M, v_mean)
-    model.mass(t, q_k, model.par, M)
-    return 0.5 * (after - quadratic(model.layout, M, v_mean))
+@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, F, I, A, A, A, A, A, WORK.kind), small=True)
+def contact(model, reaction, settings, t, t_at, h, iteration, v_k, q_end, g, v_new, P, work):
+    """Let contacts and joints react on the free velocity, and return the status.
+
+    in      t_at: time of M, W and f; q_end: end of the step where there are joints; g: gaps at the start;
+            work: q_at, active, u_start, factors of S
+    in/out  v_new: free velocity -> velocity; P: warm start -> impulses; work.struck: found by the first iteration
+    out     work: W, w, u_minus, target as `react` leaves it, info
+    """
+    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
+    nc, nj, nr, newton = layout[NC], layout[NJ], layout[NR], work.newton
+    W, w, W_end, target, u_minus, u_start = work.W, work.w, work.W_end, work.target, work.u_minus, work.u_start
+    active, struck = work.active, work.struck
+    if (flags & W_CONSTANT) == 0 or nj > 0:
+        model.kinematics(t_at, work.q_at, par, W, w)
+    kept = settings.at_end == 1.0 or (flags & W_CONSTANT) != 0
+    for c in range(nc):
+        row = layout[layout[CONTACT_ROW] + c]
+        for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
+            u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, v_k) + w[r]
+            target[r] = w[r]
+        if (flags & TANGENTIAL) != 0 and iteration == 0:
+            # an impact approaches faster than the forces of one step explain
+            fall = abs(row_dot(layout, W, row, v_new) + w[row] - u_minus[row])
+            struck[c] = 1 if -u_minus[row] > fall * (1.0 + 1e-9) else 0
+        restitute(model, c, u_minus[row], struck[c], u_minus, target)
+        if active[c] == 1 and g[c] + settings.gamma * h * u_start[row] > settings.closed_tolerance:
+            target[row] += g[c] / h  # a loaded contact, which closes again
+    if nj > 0:
+        # joint velocities vanish at the end of the step and forces act at theta: symmetric, of second order
+        model.kinematics(t + h, q_end, par, W_end, work.w_end)
+        for r in range(nr - nj, nr):
+            target[r] = work.w_end[r]
+    return reaction.react(
+        model, reaction.solver, newton.S, W, W, W_end, target, active, IMPACT, v_new, P, newton.info, work.inner,
+        work.inner_integers,
+    )  # fmt: skip
+
+
+@unit(I(MODEL, F, A, A, A, WORK.kind, RECORD), small=True)
+def close_contacts(model, t, v_k, v, marks, work, record):
+    """Report energy, left limit and events of a step with reactions; work: as `contact` leaves it."""
+    layout, target, u_minus = model.layout, work.target, work.u_minus
+    if (layout[FLAGS] & TANGENTIAL) != 0:
+        for c in range(layout[NC]):
+            if work.struck[c] == 1:  # the report wants velocities without it
+                for r in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+                    target[r] -= model.constants[LAW_FLOATS * c + 2] * u_minus[r]
+    return report(
+        model, t, v_k, v, work.W, work.w, u_minus, target, work.before, work.after, work.active,
+        head(work.inner, layout[NX]), marks, record,
+    )  # fmt: skip

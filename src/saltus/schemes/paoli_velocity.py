@@ -11,8 +11,9 @@ import numbers
 
 import numpy as np
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import FLAT, MODEL, RECORD, A, F, I, step_type
+from saltus.compile.seam import head, unit, whole
+from saltus.compile.types import MODEL, PLAIN, A, I, step_type
+from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
@@ -28,21 +29,35 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
     NX,
     RATE_IDENTITY,
-    SIZE,
+    sizes_of,
 )
-from saltus.profile import factor, multiply, solve
-from saltus.reaction import react_iwork, react_work, row_dot
-from saltus.record import (
-    EVENTS_PER_CONTACT,
-)
+from saltus.reaction import WHOLE, react_iwork, react_work, row_dot
+from saltus.record import EVENTS_PER_CONTACT
 from saltus.reporting import inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, flat, newton_only, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
+from saltus.stages.theta_newton import (
+    NEWTON,
+    free_motion,
+    iteration_matrix,
+    left_to_move,
+    open_accounts,
+    take_over,
+    violation_of,
+)
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
+SETTINGS = Numbers("closed_tolerance newton_tolerance max_iterations")
+# marks: see `report`; impulses: warm start of the contact solver; acceleration: guess for the next step
+MEMORY = Workspace("PaoliVelocityMemory", marks="2 * nc", impulses="nr", acceleration="nv")
+# W, w, g: at the end of the step; target: see `react`; u_minus: of the rows before the step; before, after: for
+# `report`; active: 1 per contact that takes part
+WORK = Workspace(
+    "PaoliVelocity", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_minus="nr", before="nr", after="nr",
+    q_dot="nq", inner="inner", active=integers("nc"), inner_integers=integers("inner_integers"),
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,20 +98,26 @@ class PaoliVelocity:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        nq, nv, nc, nr, size = (int(layout[k]) for k in (NQ, NV, NC, NR, SIZE))
         newton_only(layout, "PaoliVelocity")
         contact_solver = chosen_solver(self.solver, layout)
-        own = 1 + 4 * size + int(layout[NW]) + 5 * nr + 4 * nv + nq + nc + int(layout[NJ]) + 2
+        sizes = {
+            **sizes_of(layout),
+            "inner": react_work(layout, contact_solver),
+            "inner_integers": react_iwork(layout, contact_solver),
+        }
         return SchemePlan(
             scheme=self,
             step=paoli_velocity,
-            settings=np.array([self.closed_tolerance, self.newton_tolerance, float(self.max_iterations)]),
-            inner=reaction_plan(layout, contact_solver, drift=False),
-            **flat(
-                2 * nc + nr + nv, own + react_work(layout, contact_solver), nc + react_iwork(layout, contact_solver)
+            settings=SETTINGS.filled(
+                closed_tolerance=self.closed_tolerance,
+                newton_tolerance=self.newton_tolerance,
+                max_iterations=float(self.max_iterations),
             ),
+            inner=reaction_plan(layout, contact_solver, drift=False),
+            memory=MEMORY.plan(sizes),
+            work=WORK.plan(sizes),
             dense=0,
-            events=EVENTS_PER_CONTACT * nc,
+            events=EVENTS_PER_CONTACT * int(layout[NC]),
         )
 
     def interpolate(self, s, h, start, end, block, side):
@@ -106,103 +127,74 @@ class PaoliVelocity:
 
 @unit(step_type(0))
 def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, room):
-    flat_work = FLAT(room)
-    work, iwork = flat_work.floats, flat_work.integers
-    # ---- model / settings / in / out / work
-    layout, par = model.layout, model.par
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    flags, size, nw = layout[FLAGS], layout[SIZE], layout[NW]
-    q_k, v_k, memory = state.q, state.v, state.memory
-    q, v, memory_new, P = state_new.q, state_new.v, state_new.memory, record.impulse
-    M, S = vec(work, 1, size), vec(work, 1 + size, size)
-    at = 1 + 4 * size
-    W, w, target = vec(work, at, nw), vec(work, at + nw, nr), vec(work, at + nw + nr, nr)
-    at += nw + 2 * nr
-    u_minus, before, after = vec(work, at, nr), vec(work, at + nr, nr), vec(work, at + 2 * nr, nr)
-    at += 3 * nr
-    f, rhs = vec(work, at, nv), vec(work, at + nv, nv)
-    iterate, change = vec(work, at + 2 * nv, nv), vec(work, at + 3 * nv, nv)
-    at += 4 * nv
-    q_dot = v_k if (flags & RATE_IDENTITY) != 0 else vec(work, at, nq)
-    g, info = vec(work, at + nq, nc + nj), vec(work, at + nq + nc + nj, 2)
-    at += nq + nc + nj + 2
-    rest, active = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc)
-    irest = ivec(iwork, nc, iwork.shape[0] - nc)
-    marks, warm, acceleration = vec(memory_new, 0, 2 * nc), 2 * nc, 2 * nc + nr
+    """Make a step: the position first, then Newton's method for the velocity with the contacts that are closed there.
 
-    # ---- positions: explicit, so that gaps, M and W of the end are known at once
-    for i in range(memory.shape[0]):
-        memory_new[i] = memory[i]
+    q = q_k + h B v_k, M (v - v_k) = h f(t + h, q, v) + W P and 0 <= u + e u_k ⟂ P_N >= 0 (Paoli 2008).
+
+    in      reaction: solver, react; state: q, v and its MEMORY
+    out     state_new, record; events at t + h
+    kept    room: WORK with the factors of S, where they do not change, for steps of the same h
+    """
+    # ---- model / settings / in / out / work
+    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    settings, work = SETTINGS(settings), WORK(room)
+    q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
+    q, v, memory_new, P, header = state_new.q, state_new.v, MEMORY(state_new.own), record.impulse, record.header
+    newton, W, w, u_minus, g, active = work.newton, work.W, work.w, work.u_minus, work.g, work.active
+    q_dot = v_k if (flags & RATE_IDENTITY) != 0 else work.q_dot
+    for i in range(state.memory.shape[0]):
+        state_new.memory[i] = state.memory[i]
+
+    # ---- predict: positions are explicit, so that gaps, M and W of the end are known at once
     if (flags & RATE_IDENTITY) == 0:
         model.rate(q_k, v_k, par, q_dot)
     for i in range(nq):
         q[i] = q_k[i] + h * q_dot[i]
     if (flags & HAS_RETRACT) != 0:
         model.retract(q, par)
-    reacting, violation = nj > 0, 0.0
+    reacting = nj > 0
     if nc + nj > 0:
         model.gap(t + h, q, par, g)
-    for j in range(nc + nj):
-        depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= violation:  # a gap that is not a number must not pass
-            violation = depth
-        if j < nc:
-            active[j] = 1 if g[j] <= settings[0] else 0
-            reacting = reacting or active[j] == 1
+    for c in range(nc):
+        active[c] = 1 if g[c] <= settings.closed_tolerance else 0
+        reacting = reacting or active[c] == 1
     for r in range(nr):
-        P[r] = memory[warm + r] if reacting else 0.0
+        P[r] = memory.impulses[r] if reacting else 0.0
     if reacting:
         model.kinematics(t + h, q, par, W, w)
         for r in range(nr):
             u_minus[r] = row_dot(layout, W, r, v_k) + w[r]
 
-    # ---- velocities: f at the end of the step and contact, repeated while f is nonlinear in v
+    # ---- free motion with f at the end of the step and contact, repeated while f is nonlinear in v
+    constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     single = (flags & (F_FREE | F_LINEAR)) != 0
-    v_new = v if single else iterate
-    info[0], info[1] = 0.0, 0.0
+    v_new = v if single else newton.iterate
+    newton.info.residual, newton.info.sweeps = 0.0, 0.0
     for i in range(nv):
-        v[i] = v_k[i] if single else v_k[i] + h * memory[acceleration + i]
+        v[i] = v_k[i] if single else v_k[i] + h * memory.acceleration[i]
     moved_before, converged = 0.0, False
-    for iteration in range(whole(settings[2])):
+    for iteration in range(whole(settings.max_iterations)):
         record.counters.iterations += 1
-        model.force(t + h, q, v, par, f)
+        model.force(t + h, q, v, par, newton.f)
         record.counters.force_calls += 1
-        if iteration == 0 and not ((flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0 and work[0] == h):
-            status = velocity_matrix(model, h, t + h, q, v, vec(work, 1, 4 * size), record)
+        if iteration == 0 and not (constant and newton.kept.h == h):
+            model.mass(t + h, q, par, newton.M)
+            status = iteration_matrix(model, h, 1.0, 0.0, t + h, q, v, newton, record)
             if status != 0:
                 return status
-            work[0] = h
-        scale, moved = 0.0, 0.0
-        for i in range(nv):
-            change[i] = v_k[i] - v[i]
-            rhs[i] = h * f[i]
-        if not single:  # else v is still v_k
-            multiply(layout, M, change, rhs)
-        solve(layout, S, rhs, change, rest)
-        for i in range(nv):
-            v_new[i] = v[i] + change[i]
-            scale = larger(larger(scale, abs(v_k[i])), abs(v_new[i]))
+            newton.kept.h = h
+        scale = free_motion(model, h, single, v_k, v, v_new, newton)
         if reacting:
-            for r in range(nr):
-                target[r] = w[r]
-            for c in range(nc):
-                target[layout[layout[CONTACT_ROW] + c]] += (
-                    model.constants[LAW_FLOATS * c] * u_minus[layout[layout[CONTACT_ROW] + c]]
-                )
-            status = reaction.react(model, reaction.solver, S, W, W, W, target, active, 0, v_new, P, info, rest, irest)
+            status = contact(model, reaction, v_new, P, work)
             if status != 0:
                 return status
-            record.counters.sweeps += whole(info[1])
+            record.counters.sweeps += whole(newton.info.sweeps)
         if single:
             converged = True
             break
-        for i in range(nv):
-            moved = larger(moved, abs(v_new[i] - v[i]))
-            v[i] = v_new[i]
-        # a contraction known from two iterations tells what the next one would still change
-        ratio = moved / moved_before if moved_before > 0.0 else 1.0
-        ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
-        if smaller(moved, ahead) <= settings[1] * scale:
+        moved = take_over(v_new, v)
+        if left_to_move(moved, moved_before) <= settings.newton_tolerance * scale:
             converged = True
             break
         moved_before = moved
@@ -210,50 +202,41 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
         return STALLED
 
     # ---- record
-    header = record.header
-    header.h_used, header.error, header.residual, header.degree, header.dense_used = h, 0.0, info[0], 0.0, 0.0
-    header.events_used, header.drive_work, header.violation = 0.0, 0.0, violation
-    header.reacted, header.force_work = 1.0 if reacting else 0.0, 0.0
-    if (flags & F_FREE) == 0:
-        # M (v - v_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
-        for i in range(nv):
-            rhs[i], change[i] = 0.0, v[i] - v_k[i]
-        multiply(layout, M, change, rhs)
-    for i in range(nv):
-        given = rhs[i] if (flags & F_FREE) == 0 else h * f[i]
-        header.force_work += 0.5 * given * (v_k[i] + v[i])
-        record.v_minus[i] = v[i]
-    for c in range(nc):
-        record.dissipation[c] = 0.0
+    open_accounts(model, h, reacting, v_k, v, newton, record)
     if reacting:
         report(
-            model, t + h, v_k, v, W, w, u_minus, target, before, after, active, vec(rest, 0, layout[NX]), marks, record,
+            model, t + h, v_k, v, W, w, u_minus, work.target, work.before, work.after, active,
+            head(work.inner, layout[NX]), memory_new.marks, record,
         )  # fmt: skip
     elif nc > 0:
-        released(t + h, nc, marks, record)
+        released(t + h, nc, memory_new.marks, record)
     if (flags & M_CONSTANT) == 0:
-        header.drive_work += inertia_gain(model, t, h, q_k, q, v_k, M)
+        header.drive_work += inertia_gain(model, t, h, q_k, q, v_k, newton.M)
+    if nc + nj > 0:
+        header.violation = violation_of(layout, g)
     if not single:
         for i in range(nv):
-            memory_new[acceleration + i] = (record.v_minus[i] - v_k[i]) / h
+            memory_new.acceleration[i] = (record.v_minus[i] - v_k[i]) / h
     for r in range(nr):
-        memory_new[warm + r] = P[r]
+        memory_new.impulses[r] = P[r]
     return 0
 
 
-@unit(I(MODEL, F, F, A, A, A, RECORD))
-def velocity_matrix(model, h, t, q, v, work, record):
-    """Write M and the factors of S = M - h f_v to the front of work."""
-    layout = model.layout
-    size = layout[SIZE]
-    M, S = vec(work, 0, size), vec(work, size, size)
-    f_q, f_v = vec(work, 2 * size, size), vec(work, 3 * size, size)
-    model.mass(t, q, model.par, M)
-    for i in range(size):
-        S[i] = M[i]
-    if (layout[FLAGS] & F_FREE) == 0:
-        model.jacobian(t, q, v, model.par, f_q, f_v)
-        record.counters.jacobian_calls += 1
-        for i in range(size):
-            S[i] -= h * f_v[i]
-    return factor(layout, S)
+@unit(I(MODEL, PLAIN, A, A, WORK.kind), small=True)
+def contact(model, reaction, v_new, P, work):
+    """Let contacts and joints react on the free velocity, and return the status.
+
+    in      work: W, w, u_minus, active, factors of S
+    in/out  v_new: free velocity -> velocity; P: warm start -> impulses
+    out     work: target as `react` leaves it, info
+    """
+    layout, newton, W, w, target = model.layout, work.newton, work.W, work.w, work.target
+    for r in range(layout[NR]):
+        target[r] = w[r]
+    for c in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + c]
+        target[row] += model.constants[LAW_FLOATS * c] * work.u_minus[row]
+    return reaction.react(
+        model, reaction.solver, newton.S, W, W, W, target, work.active, WHOLE, v_new, P, newton.info, work.inner,
+        work.inner_integers,
+    )  # fmt: skip

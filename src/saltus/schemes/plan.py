@@ -100,6 +100,9 @@ class SchemePlan:
         Most floats of a dense block and most event rows that one step writes.
     promise
         What fills span, scales and thresholds of a run into the settings; None for schemes that know nothing of them.
+    forget
+        Field of the memory whose numbers a wrapper must set to 0 where it changes q and v after a step; None where
+        nothing in the memory hangs on them.
     """
 
     scheme: SchemeLike
@@ -111,6 +114,7 @@ class SchemePlan:
     events: int
     memory: RoomPlan = NO_MEMORY
     promise: Promise | None = None
+    forget: str | None = None
 
     def state(self, layout: np.ndarray) -> Room:
         """Return room for a state."""

@@ -11,11 +11,11 @@ import numbers
 
 import numpy as np
 
-from saltus.compile.seam import ivec, larger, smaller, unit, vec, whole
-from saltus.compile.types import FLAT, MODEL, RECORD, A, F, I, step_type
+from saltus.compile.seam import head, larger, unit, whole
+from saltus.compile.types import MODEL, A, F, I, step_type
+from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.layout import (
-    F_FREE,
     F_LINEAR,
     FLAGS,
     HAS_RETRACT,
@@ -28,26 +28,47 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NW,
     NX,
     RATE_IDENTITY,
-    SIZE,
     W_CONSTANT,
     W_PTR,
+    sizes_of,
 )
-from saltus.profile import factor, multiply, solve
-from saltus.reaction import react_iwork, react_work, row_dot
-from saltus.record import (
-    EVENTS_PER_CONTACT,
-)
+from saltus.reaction import WHOLE, react_iwork, react_work, row_dot
+from saltus.record import EVENTS_PER_CONTACT
 from saltus.reporting import CLOSED, STRUCK, inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, flat, newton_only, reaction_plan
+from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
+from saltus.stages.theta_newton import (
+    NEWTON,
+    free_motion,
+    iteration_matrix,
+    left_to_move,
+    open_accounts,
+    take_over,
+    violation_of,
+)
 from saltus.status import Status
 
 STALLED, STEP_CHANGED = int(Status.NEWTON_STALLED), int(Status.STEP_CHANGED)
 SAME_STEP = 1e-6  # relative change of h that the rounding of t explains
 ROUNDING = 4e-16  # what rounding q relative to its size leaves undecided
 SPREAD = 3.0  # mark of a contact in the second step of an impact, which is neither a hit nor lasting contact
+
+SETTINGS = Numbers("theta newton_tolerance max_iterations lagging_velocity")
+# last.h: size of the step before, 0 for none; q_last, x_k: its start and its (q - q_last)/h; marks: see `report`;
+# impulses: warm start of the contact solver; acceleration: guess for the next step
+MEMORY = Workspace(
+    "SchatzmanPaoliMemory", last=Numbers("h"), q_last="nq", x_k="nv", marks="2 * nc", impulses="nr", acceleration="nv"
+)
+# gaps and rows at one z
+ROWS = Workspace("RowsAtMean", z="nq", g="nc + nj", W="nw", w="nr")
+# W, w, g: of every row at its z, constant ones kept from step to step; target: see `react`; u_minus: of W and x_k;
+# u_free, before, after: for `report`; x: guess; q_at: q at theta; active: 1 per contact, all of them
+WORK = Workspace(
+    "SchatzmanPaoli", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_minus="nr", u_free="nr", before="nr",
+    after="nr", x="nv", q_at="nq", rows=ROWS, inner="inner", active=integers("nc"),
+    inner_integers=integers("inner_integers"),
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +113,7 @@ class SchatzmanPaoli:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        nq, nv, nc, nj, nr, nw, size = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, NW, SIZE))
+        nc = int(layout[NC])
         if any(layout[layout[KIND] + c] > 1 for c in range(nc)):
             raise SettingError(
                 "SchatzmanPaoli cannot do friction (a contact has slip): use MoreauJean() or PaoliVelocity()"
@@ -104,18 +125,23 @@ class SchatzmanPaoli:
             )
         newton_only(layout, "SchatzmanPaoli")
         contact_solver = chosen_solver(self.solver, layout)
-        settings = [self.theta, self.newton_tolerance, float(self.max_iterations), float(self.lagging_velocity)]
-        own = 1 + 4 * size + nw + 6 * nr + 5 * nv + nq + nc + nj + 2 + _rows_work(layout)
+        sizes = {
+            **sizes_of(layout),
+            "inner": react_work(layout, contact_solver),
+            "inner_integers": react_iwork(layout, contact_solver),
+        }
         return SchemePlan(
             scheme=self,
             step=schatzman_paoli,
-            settings=np.array(settings),
-            inner=reaction_plan(layout, contact_solver, drift=False),
-            **flat(
-                1 + nq + nv + 2 * nc + nr + nv,
-                own + react_work(layout, contact_solver),
-                nc + react_iwork(layout, contact_solver),
+            settings=SETTINGS.filled(
+                theta=self.theta,
+                newton_tolerance=self.newton_tolerance,
+                max_iterations=float(self.max_iterations),
+                lagging_velocity=float(self.lagging_velocity),
             ),
+            inner=reaction_plan(layout, contact_solver, drift=False),
+            memory=MEMORY.plan(sizes),
+            work=WORK.plan(sizes),
             dense=0,
             events=EVENTS_PER_CONTACT * nc,
         )
@@ -127,110 +153,79 @@ class SchatzmanPaoli:
 
 @unit(step_type(0))
 def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, room):
-    flat_work = FLAT(room)
-    work, iwork = flat_work.floats, flat_work.integers
-    # ---- model / settings / in / out / work
-    layout, par = model.layout, model.par
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    flags, size, nw = layout[FLAGS], layout[SIZE], layout[NW]
-    theta, share = settings[0], 0.5 if settings[3] == 1.0 else 1.0  # share of x in the stored velocity
-    q_k, v_k, memory = state.q, state.v, state.memory
-    q, v, memory_new, P = state_new.q, state_new.v, state_new.memory, record.impulse
-    M, S = vec(work, 1, size), vec(work, 1 + size, size)
-    at = 1 + 4 * size
-    W, w, target = vec(work, at, nw), vec(work, at + nw, nr), vec(work, at + nw + nr, nr)
-    at += nw + 2 * nr
-    u_minus, u_free = vec(work, at, nr), vec(work, at + nr, nr)
-    before, after = vec(work, at + 2 * nr, nr), vec(work, at + 3 * nr, nr)
-    at += 4 * nr
-    f, rhs = vec(work, at, nv), vec(work, at + nv, nv)
-    x, x_new = vec(work, at + 2 * nv, nv), vec(work, at + 3 * nv, nv)
-    change, q_at = vec(work, at + 4 * nv, nv), vec(work, at + 5 * nv, nq)
-    at += 5 * nv + nq
-    g, info = vec(work, at, nc + nj), vec(work, at + nc + nj, 2)
-    at += nc + nj + 2
-    rows = nq + nc + nj + nw + nr
-    row_work, at = vec(work, at, rows), at + rows
-    rest, active = vec(work, at, work.shape[0] - at), ivec(iwork, 0, nc)
-    irest = ivec(iwork, nc, iwork.shape[0] - nc)
-    q_last, x_k = vec(memory_new, 1, nq), vec(memory_new, 1 + nq, nv)  # overwritten at the end of the step
-    at = 1 + nq + nv
-    marks, warm, acceleration = vec(memory_new, at, 2 * nc), at + 2 * nc, at + 2 * nc + nr
+    """Make a step: Newton's method for x = (q_new - q_k)/h with the contacts that close at z.
 
-    # ---- the step before
-    for i in range(memory.shape[0]):
-        memory_new[i] = memory[i]
-    if memory[0] == 0.0:
+    M (x - x_k) = h f_theta + W P and 0 <= g(z) ⟂ P >= 0 (Acary, Aussois 2010, eqs. 42-43).
+
+    in      reaction: solver, react; state: q, v and its MEMORY
+    out     state_new, record; events at t + h
+    kept    room: WORK with the factors of S and rows W that do not change
+    """
+    # ---- model / settings / in / out / work
+    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    settings, work = SETTINGS(settings), WORK(room)
+    theta, share = settings.theta, 0.5 if settings.lagging_velocity == 1.0 else 1.0  # of x in the stored velocity
+    q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
+    q, v, memory_new, P, header = state_new.q, state_new.v, MEMORY(state_new.own), record.impulse, record.header
+    newton, W, w, g, target, active = work.newton, work.W, work.w, work.g, work.target, work.active
+    x, x_new, q_at, marks = work.x, newton.iterate, work.q_at, memory_new.marks
+    q_last, x_k = memory_new.q_last, memory_new.x_k  # overwritten at the end of the step
+
+    # ---- predict: the step before
+    for i in range(state.memory.shape[0]):
+        state_new.memory[i] = state.memory[i]
+    if memory.last.h == 0.0:
         for i in range(nv):
             q_last[i], x_k[i] = q_k[i] - h * v_k[i], v_k[i]
-    elif abs(h - memory[0]) > SAME_STEP * h:
+    elif abs(h - memory.last.h) > SAME_STEP * h:
         return STEP_CHANGED
 
     # ---- free motion and contact, repeated while the equations are nonlinear
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     rigid = (flags & W_CONSTANT) != 0 or nr == 0
     single = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and rigid
-    info[0], info[1] = 0.0, 0.0
+    newton.info.residual, newton.info.sweeps = 0.0, 0.0
     for i in range(nv):
-        x[i] = x_k[i] if single else x_k[i] + h * memory[acceleration + i]
+        x[i] = x_k[i] if single else x_k[i] + h * memory.acceleration[i]
     for c in range(nc):
         active[c] = 1
     for r in range(nr):
-        P[r] = memory[warm + r]
+        P[r] = memory.impulses[r]
     reacting, converged, moved_before = nj > 0, False, 0.0
-    for iteration in range(whole(settings[2])):
+    for iteration in range(whole(settings.max_iterations)):
         record.counters.iterations += 1
-        q_scale, scale, moved = 0.0, 0.0, 0.0
+        q_scale = 0.0
         for i in range(nv):
             q[i] = q_k[i] + h * x[i]
             q_at[i] = q_k[i] + theta * h * x[i]
             v[i] = (1.0 - theta) * v_k[i] + theta * (share * x[i] + (1.0 - share) * x_k[i])
             q_scale = larger(q_scale, abs(q[i]))
-        model.force(t + theta * h, q_at, v, par, f)
+        model.force(t + theta * h, q_at, v, par, newton.f)
         record.counters.force_calls += 1
-        known = constant and work[0] == h
+        known = constant and newton.kept.h == h
         if nr > 0:
-            constraint_rows(model, t, h, q_last, q, 1 if rigid and known else 0, g, W, w, row_work)
-        if iteration > 0:
-            model.mass(t + h, q, par, M)  # the matrix of the first iteration serves the others too
-        elif not known:
-            status = position_matrix(model, t, h, theta, share, q, q_at, v, vec(work, 1, 4 * size), record)
+            constraint_rows(model, t, h, q_last, q, rigid and known, work)
+        if iteration > 0 or not known:
+            model.mass(t + h, q, par, newton.M)
+        if iteration == 0 and not known:  # the matrix of the first iteration serves the others too
+            status = iteration_matrix(model, theta * h, share, h, t + theta * h, q_at, v, newton, record)
             if status != 0:
                 return status
-            work[0] = h
-        for i in range(nv):
-            change[i] = x_k[i] - x[i]
-            rhs[i] = h * f[i]
-        if not single:  # else x is still x_k
-            multiply(layout, M, change, rhs)
-        solve(layout, S, rhs, change, rest)
-        for i in range(nv):
-            x_new[i] = x[i] + change[i]
-            scale = larger(larger(scale, abs(x_k[i])), abs(x_new[i]))
-        # g(z) linearised, times (1 + e)/h: a condition on x_new like those on velocities
-        reacting = nj > 0
-        for r in range(nr):
-            e = model.constants[LAW_FLOATS * r] if r < nc else 0.0
-            u = row_dot(layout, W, r, x_new)
-            target[r] = (1.0 + e) * g[r] / h - row_dot(layout, W, r, x)
-            u_minus[r] = row_dot(layout, W, r, x_k) + w[r]
-            u_free[r] = u + w[r] + e * u_minus[r]
-            reacting = reacting or not u + target[r] >= 0.0
+            newton.kept.h = h
+        scale = free_motion(model, h, single, x_k, x, x_new, newton)
+        reacting = conditions(model, h, x_k, x_new, work) == 1 or nj > 0
         if reacting:
-            status = reaction.react(model, reaction.solver, S, W, W, W, target, active, 0, x_new, P, info, rest, irest)
+            status = reaction.react(
+                model, reaction.solver, newton.S, W, W, W, target, active, WHOLE, x_new, P, newton.info, work.inner,
+                work.inner_integers,
+            )  # fmt: skip
             if status != 0:
                 return status
-            record.counters.sweeps += whole(info[1])
-        for i in range(nv):
-            moved = larger(moved, abs(x_new[i] - x[i]))
-            x[i] = x_new[i]
-        if single:
-            converged = True
-            break
-        # a contraction known from two iterations tells what the next one would still change
-        ratio = moved / moved_before if moved_before > 0.0 else 1.0
-        ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
-        if smaller(moved, ahead) <= settings[1] * scale + ROUNDING * q_scale / h:
+            record.counters.sweeps += whole(newton.info.sweeps)
+        moved = take_over(x_new, x)
+        allowed = settings.newton_tolerance * scale + ROUNDING * q_scale / h
+        if single or left_to_move(moved, moved_before) <= allowed:
             converged = True
             break
         moved_before = moved
@@ -245,97 +240,80 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         P[r] = P[r] if reacting else 0.0
 
     # ---- record
-    header = record.header
-    header.h_used, header.error, header.residual, header.degree, header.dense_used = h, 0.0, info[0], 0.0, 0.0
-    header.events_used, header.drive_work, header.violation, header.force_work = 0.0, 0.0, 0.0, 0.0
-    header.reacted = 1.0 if reacting else 0.0
-    if (flags & F_FREE) == 0:
-        # M (x - x_k) - W P is what the forces really gave, where f above belongs to the last guess; -W P see `report`
-        for i in range(nv):
-            rhs[i], change[i] = 0.0, x[i] - x_k[i]
-        multiply(layout, M, change, rhs)
-    for i in range(nv):
-        given = rhs[i] if (flags & F_FREE) == 0 else h * f[i]
-        header.force_work += 0.5 * given * (x_k[i] + x[i])
-        record.v_minus[i] = x[i]
-    for c in range(nc):
-        record.dissipation[c] = 0.0
+    open_accounts(model, h, reacting, x_k, x, newton, record)
     if reacting:
         report(
-            model, t + h, x_k, x, W, w, u_minus, u_free, before, after, active, vec(rest, 0, layout[NX]), marks, record,
+            model, t + h, x_k, x, W, w, work.u_minus, work.u_free, work.before, work.after, active,
+            head(work.inner, layout[NX]), marks, record,
         )  # fmt: skip
         for c in range(nc):
-            if memory[1 + nq + nv + c] == STRUCK and marks[c] == CLOSED:
+            if memory.marks[c] == STRUCK and marks[c] == CLOSED:
                 marks[c] = SPREAD
     elif nc > 0:
         released(t + h, nc, marks, record)
     if (flags & M_CONSTANT) == 0:
-        header.drive_work += inertia_gain(model, t, h, q_k, q, x_k, M)
-    if share < 1.0:
-        for i in range(nv):
-            record.v_minus[i] = v[i]
-    elif not single:
-        for i in range(nv):
-            memory_new[acceleration + i] = (record.v_minus[i] - x_k[i]) / h
-    memory_new[0] = h
+        header.drive_work += inertia_gain(model, t, h, q_k, q, x_k, newton.M)
     for i in range(nv):
+        if share < 1.0:
+            record.v_minus[i] = v[i]
+        elif not single:
+            memory_new.acceleration[i] = (record.v_minus[i] - x_k[i]) / h
         q_last[i], x_k[i] = q_k[i], x[i]
     for r in range(nr):
-        memory_new[warm + r] = P[r]
+        memory_new.impulses[r] = P[r]
+    memory_new.last.h = h
     if nc + nj > 0:
         model.gap(t + h, q, par, g)
-    for j in range(nc + nj):
-        depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header.violation:  # a gap that is not a number must not pass
-            header.violation = depth
+        header.violation = violation_of(layout, g)
     return 0
 
 
-def _rows_work(layout) -> int:
-    """Return the floats that `constraint_rows` needs."""
-    return sum(int(layout[k]) for k in (NQ, NC, NJ, NW, NR))
+@unit(I(MODEL, F, F, A, A, I, WORK.kind))
+def constraint_rows(model, t, h, q_last, q, keep, work):
+    """Write gap, W and w of every contact at z = (q + e q_last)/(1 + e) and of the joints at q.
 
-
-@unit(I(MODEL, F, F, A, A, I, A, A, A, A))
-def constraint_rows(model, t, h, q_last, q, keep, g, W, w, work):
-    """Write gap, W and w of every contact at z = (q + e q_last)/(1 + e) and of the joints at q; keep: only the gaps."""
-    layout = model.layout
-    nq, nc, nj, nr, nw = layout[NQ], layout[NC], layout[NJ], layout[NR], layout[NW]
-    z, g_z = vec(work, 0, nq), vec(work, nq, nc + nj)
-    W_z, w_z = vec(work, nq + nc + nj, nw), vec(work, nq + nc + nj + nw, nr)
-    e_done = -1.0
-    for r in range(nr):
+    in      keep: 1 where W and w are kept, and only the gaps are written
+    out     work: g, W, w
+    """
+    layout, rows = model.layout, work.rows
+    g, W, w, z = work.g, work.W, work.w, rows.z
+    nc, e_done = layout[NC], -1.0
+    for r in range(layout[NR]):
         e = model.constants[LAW_FLOATS * r] if r < nc else 0.0
         if e != e_done:
-            for i in range(nq):
+            for i in range(layout[NQ]):
                 z[i] = (q[i] + e * q_last[i]) / (1.0 + e)
             # the mean of the times too: contacts may move
             t_z = (t + h + e * (t - h)) / (1.0 + e)
-            model.gap(t_z, z, model.par, g_z)
+            model.gap(t_z, z, model.par, rows.g)
             if keep == 0:
-                model.kinematics(t_z, z, model.par, W_z, w_z)
+                model.kinematics(t_z, z, model.par, rows.W, rows.w)
             e_done = e
-        g[r] = g_z[r]
+        g[r] = rows.g[r]
         if keep == 0:
-            w[r] = w_z[r]
+            w[r] = rows.w[r]
             for k in range(layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]):
-                W[k] = W_z[k]
+                W[k] = rows.W[k]
     return 0
 
 
-@unit(I(MODEL, F, F, F, F, A, A, A, A, RECORD))
-def position_matrix(model, t, h, theta, share, q, q_at, v, work, record):
-    """Write M at the end of the step and the factors of S = M - theta h (share f_v + h f_q) to the front of work."""
-    layout = model.layout
-    size = layout[SIZE]
-    M, S = vec(work, 0, size), vec(work, size, size)
-    f_q, f_v = vec(work, 2 * size, size), vec(work, 3 * size, size)
-    model.mass(t + h, q, model.par, M)
-    for i in range(size):
-        S[i] = M[i]
-    if theta > 0.0 and (layout[FLAGS] & F_FREE) == 0:
-        model.jacobian(t + theta * h, q_at, v, model.par, f_q, f_v)
-        record.counters.jacobian_calls += 1
-        for i in range(size):
-            S[i] -= theta * h * (share * f_v[i] + h * f_q[i])
-    return factor(layout, S)
+@unit(I(MODEL, F, A, A, WORK.kind), small=True)
+def conditions(model, h, x_k, x_new, work):
+    """Write the condition of every row, g(z) linearised times (1 + e)/h, and return 1 where the free x_new breaks one.
+
+    It is a condition on x_new like those on velocities.
+
+    in      work: g, W, w, x: the guess at which g was taken
+    out     work: target, u_minus, u_free
+    """
+    layout, W, w, target, u_minus = model.layout, work.W, work.w, work.target, work.u_minus
+    broken = 0
+    for r in range(layout[NR]):
+        e = model.constants[LAW_FLOATS * r] if r < layout[NC] else 0.0
+        u = row_dot(layout, W, r, x_new)
+        target[r] = (1.0 + e) * work.g[r] / h - row_dot(layout, W, r, work.x)
+        u_minus[r] = row_dot(layout, W, r, x_k) + w[r]
+        work.u_free[r] = u + w[r] + e * u_minus[r]
+        if not u + target[r] >= 0.0:
+            broken = 1
+    return broken
