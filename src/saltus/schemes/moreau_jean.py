@@ -45,12 +45,13 @@ from saltus.reporting import inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.stages.theta_newton import (
     NEWTON,
+    first_guess,
     free_motion,
     iteration_matrix,
     left_to_move,
     open_accounts,
     take_over,
-    violation_of,
+    violation_at,
 )
 from saltus.status import Status
 
@@ -228,21 +229,16 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     single = theta == 0.0 or (linear and ((flags & W_CONSTANT) != 0 or not reacting))
     v_new = v if single else newton.iterate  # the guess is compared with the result only in iterations
     t_at, share = (t + h, 1.0) if at_end else (t + theta * h, theta)
-    newton.info.residual, newton.info.sweeps = 0.0, 0.0
-    for i in range(nv):
-        v[i] = v_k[i] if single else v_k[i] + h * memory.acceleration[i]
+    first_guess(h, single, v_k, memory.acceleration, v, newton)
     for i in range(nq):
         q_at[i] = q_k[i]
     if at_end:
         model.force(t, q_k, v_k, par, work.f_k)
         record.counters.force_calls += 1
-    moved_before, converged = 0.0, False
+    moved_before = 0.0
     for iteration in range(whole(settings.max_iterations)):
         record.counters.iterations += 1
-        for i in range(nv):
-            v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
-        if not identity:
-            model.rate(q_at, v_theta, par, q_dot)
+        mean_motion(model, theta, v_k, v, work)
         q_moved, q_scale = 0.0, 0.0
         for i in range(nq):
             q_next = q_k[i] + share * h * q_dot[i]
@@ -260,36 +256,27 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
         if iteration > 0 or not known:
             model.mass(t_at, q_at, par, newton.M)
         if iteration == 0 and not known:  # the matrix of the first iteration serves the others too
-            status = iteration_matrix(model, theta * h, 1.0, theta * h, t_at, q_at, v_at, newton, record)
+            status = iteration_matrix(model, h, theta * h, 1.0, theta * h, t_at, q_at, v_at, newton, record)
             if status != 0:
                 return status
-            newton.kept.h = h
         scale = free_motion(model, h, single, v_k, v, v_new, newton)
         if reacting:
-            if nj > 0:
-                for i in range(nq):
-                    q[i] = q_k[i] + h * q_dot[i]
-            status = contact(model, reaction, settings, t, t_at, h, iteration, v_k, q, g, v_new, P, work)
+            status = contact(model, reaction, settings, t, t_at, h, iteration, state, q, g, v_new, P, work)
             if status != 0:
                 return status
             record.counters.sweeps += whole(newton.info.sweeps)
         if single:
-            converged = True
             break
         moved = take_over(v_new, v)
         settled = identity or q_moved <= tolerance * (q_scale + h * scale)
         if settled and left_to_move(moved, moved_before) <= tolerance * scale:
-            converged = True
             break
         moved_before = moved
-    if not converged:
+    else:
         return STALLED
 
     # ---- update
-    for i in range(nv):
-        v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
-    if not identity:
-        model.rate(q_at, v_theta, par, q_dot)
+    mean_motion(model, theta, v_k, v, work)
     for i in range(nq):
         q[i] = q_k[i] + h * q_dot[i]
     if (flags & HAS_RETRACT) != 0:
@@ -297,10 +284,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
 
     # ---- record
     open_accounts(model, h, reacting, v_k, v, newton, record)
-    if reacting:
-        close_contacts(model, t + h, v_k, v, memory_new.marks, work, record)
-    elif nc > 0:
-        released(t + h, nc, memory_new.marks, record)
+    if nc + nj > 0:
+        report_contacts(model, t + h, v_k, v, memory_new.marks, work, record)
     if not single:
         # iterations end with f at the solution itself: then its work does not lean on the momentum balance
         header.force_work = 0.0
@@ -322,9 +307,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     if reacting:
         for r in range(nr):
             memory_new.impulses[r] = P[r]
-    if nc + nj > 0:
-        model.gap(t + h, q, par, g)
-        header.violation = violation_of(layout, g)
+    header.violation = violation_at(model, t + h, q, g)
     memory_new.known.gaps = 1.0
     return 0
 
@@ -357,14 +340,25 @@ def forecast(model, settings, t, h, state, memory, g, work):
     return found
 
 
-@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, F, I, A, A, A, A, A, WORK.kind), small=True)
-def contact(model, reaction, settings, t, t_at, h, iteration, v_k, q_end, g, v_new, P, work):
+@unit(I(MODEL, F, A, A, WORK.kind), small=True)
+def mean_motion(model, theta, v_k, v, work):
+    """Write the velocity at theta and, where it is not the same, q_dot = B(q) v at the q of the last guess."""
+    v_theta = work.v_theta
+    for i in range(model.layout[NV]):
+        v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
+    if (model.layout[FLAGS] & RATE_IDENTITY) == 0:
+        model.rate(work.q_at, v_theta, model.par, work.q_dot)
+    return 0
+
+
+@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, F, I, STATE, A, A, A, A, WORK.kind), small=True)
+def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v_new, P, work):
     """Let contacts and joints react on the free velocity, and return the status.
 
-    in      t_at: time of M, W and f; q_end: end of the step where there are joints; g: gaps at the start;
-            work: q_at, active, u_start, factors of S
+    in      t_at: time of M, W and f; g: gaps at the start; work: v_theta, q_at, q_dot, active, u_start, factors of S
     in/out  v_new: free velocity -> velocity; P: warm start -> impulses; work.struck: found by the first iteration
-    out     work: W, w, u_minus, target as `react` leaves it, info
+    out     q_end: end of the step as the guess has it, where there are joints;
+            work: W, w, u_minus, target as `react` leaves it, info
     """
     layout, par, flags = model.layout, model.par, model.layout[FLAGS]
     nc, nj, nr, newton = layout[NC], layout[NJ], layout[NR], work.newton
@@ -376,7 +370,7 @@ def contact(model, reaction, settings, t, t_at, h, iteration, v_k, q_end, g, v_n
     for c in range(nc):
         row = layout[layout[CONTACT_ROW] + c]
         for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
-            u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, v_k) + w[r]
+            u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, state.v) + w[r]
             target[r] = w[r]
         if (flags & TANGENTIAL) != 0 and iteration == 0:
             # an impact approaches faster than the forces of one step explain
@@ -387,6 +381,9 @@ def contact(model, reaction, settings, t, t_at, h, iteration, v_k, q_end, g, v_n
             target[row] += g[c] / h  # a loaded contact, which closes again
     if nj > 0:
         # joint velocities vanish at the end of the step and forces act at theta: symmetric, of second order
+        q_dot = work.v_theta if (flags & RATE_IDENTITY) != 0 else work.q_dot
+        for i in range(layout[NQ]):
+            q_end[i] = state.q[i] + h * q_dot[i]
         model.kinematics(t + h, q_end, par, W_end, work.w_end)
         for r in range(nr - nj, nr):
             target[r] = work.w_end[r]
@@ -397,9 +394,11 @@ def contact(model, reaction, settings, t, t_at, h, iteration, v_k, q_end, g, v_n
 
 
 @unit(I(MODEL, F, A, A, A, WORK.kind, RECORD), small=True)
-def close_contacts(model, t, v_k, v, marks, work, record):
-    """Report energy, left limit and events of a step with reactions; work: as `contact` leaves it."""
+def report_contacts(model, t, v_k, v, marks, work, record):
+    """Report energy, left limit and events of a step; work: as `contact` leaves it."""
     layout, target, u_minus = model.layout, work.target, work.u_minus
+    if record.header.reacted == 0.0:
+        return released(t, layout[NC], marks, record)
     if (layout[FLAGS] & TANGENTIAL) != 0:
         for c in range(layout[NC]):
             if work.struck[c] == 1:  # the report wants velocities without it

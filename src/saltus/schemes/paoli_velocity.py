@@ -39,12 +39,13 @@ from saltus.reporting import inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.stages.theta_newton import (
     NEWTON,
+    first_guess,
     free_motion,
     iteration_matrix,
     left_to_move,
     open_accounts,
     take_over,
-    violation_of,
+    violation_at,
 )
 from saltus.status import Status
 
@@ -153,9 +154,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
         q[i] = q_k[i] + h * q_dot[i]
     if (flags & HAS_RETRACT) != 0:
         model.retract(q, par)
-    reacting = nj > 0
-    if nc + nj > 0:
-        model.gap(t + h, q, par, g)
+    reacting, violation = nj > 0, violation_at(model, t + h, q, g)
     for c in range(nc):
         active[c] = 1 if g[c] <= settings.closed_tolerance else 0
         reacting = reacting or active[c] == 1
@@ -170,20 +169,17 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     single = (flags & (F_FREE | F_LINEAR)) != 0
     v_new = v if single else newton.iterate
-    newton.info.residual, newton.info.sweeps = 0.0, 0.0
-    for i in range(nv):
-        v[i] = v_k[i] if single else v_k[i] + h * memory.acceleration[i]
-    moved_before, converged = 0.0, False
+    first_guess(h, single, v_k, memory.acceleration, v, newton)
+    moved_before = 0.0
     for iteration in range(whole(settings.max_iterations)):
         record.counters.iterations += 1
         model.force(t + h, q, v, par, newton.f)
         record.counters.force_calls += 1
         if iteration == 0 and not (constant and newton.kept.h == h):
             model.mass(t + h, q, par, newton.M)
-            status = iteration_matrix(model, h, 1.0, 0.0, t + h, q, v, newton, record)
+            status = iteration_matrix(model, h, h, 1.0, 0.0, t + h, q, v, newton, record)
             if status != 0:
                 return status
-            newton.kept.h = h
         scale = free_motion(model, h, single, v_k, v, v_new, newton)
         if reacting:
             status = contact(model, reaction, v_new, P, work)
@@ -191,14 +187,12 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
                 return status
             record.counters.sweeps += whole(newton.info.sweeps)
         if single:
-            converged = True
             break
         moved = take_over(v_new, v)
         if left_to_move(moved, moved_before) <= settings.newton_tolerance * scale:
-            converged = True
             break
         moved_before = moved
-    if not converged:
+    else:
         return STALLED
 
     # ---- record
@@ -212,8 +206,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
         released(t + h, nc, memory_new.marks, record)
     if (flags & M_CONSTANT) == 0:
         header.drive_work += inertia_gain(model, t, h, q_k, q, v_k, newton.M)
-    if nc + nj > 0:
-        header.violation = violation_of(layout, g)
+    header.violation = violation
     if not single:
         for i in range(nv):
             memory_new.acceleration[i] = (record.v_minus[i] - v_k[i]) / h

@@ -40,12 +40,13 @@ from saltus.reporting import CLOSED, STRUCK, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.stages.theta_newton import (
     NEWTON,
+    first_guess,
     free_motion,
     iteration_matrix,
     left_to_move,
     open_accounts,
     take_over,
-    violation_of,
+    violation_at,
 )
 from saltus.status import Status
 
@@ -185,14 +186,12 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     rigid = (flags & W_CONSTANT) != 0 or nr == 0
     single = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and rigid
-    newton.info.residual, newton.info.sweeps = 0.0, 0.0
-    for i in range(nv):
-        x[i] = x_k[i] if single else x_k[i] + h * memory.acceleration[i]
+    first_guess(h, single, x_k, memory.acceleration, x, newton)
     for c in range(nc):
         active[c] = 1
     for r in range(nr):
         P[r] = memory.impulses[r]
-    reacting, converged, moved_before = nj > 0, False, 0.0
+    reacting, moved_before = nj > 0, 0.0
     for iteration in range(whole(settings.max_iterations)):
         record.counters.iterations += 1
         q_scale = 0.0
@@ -209,10 +208,9 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         if iteration > 0 or not known:
             model.mass(t + h, q, par, newton.M)
         if iteration == 0 and not known:  # the matrix of the first iteration serves the others too
-            status = iteration_matrix(model, theta * h, share, h, t + theta * h, q_at, v, newton, record)
+            status = iteration_matrix(model, h, theta * h, share, h, t + theta * h, q_at, v, newton, record)
             if status != 0:
                 return status
-            newton.kept.h = h
         scale = free_motion(model, h, single, x_k, x, x_new, newton)
         reacting = conditions(model, h, x_k, x_new, work) == 1 or nj > 0
         if reacting:
@@ -226,10 +224,9 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         moved = take_over(x_new, x)
         allowed = settings.newton_tolerance * scale + ROUNDING * q_scale / h
         if single or left_to_move(moved, moved_before) <= allowed:
-            converged = True
             break
         moved_before = moved
-    if not converged:
+    else:
         return STALLED
 
     # ---- update
@@ -262,9 +259,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
     for r in range(nr):
         memory_new.impulses[r] = P[r]
     memory_new.last.h = h
-    if nc + nj > 0:
-        model.gap(t + h, q, par, g)
-        header.violation = violation_of(layout, g)
+    header.violation = violation_at(model, t + h, q, g)
     return 0
 
 

@@ -7,7 +7,7 @@ the schemes say where M and f are evaluated (Acary & Brogliato 2008, section 10.
 from __future__ import annotations
 
 from saltus.compile.seam import larger, smaller, unit
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.compile.workspace import Numbers, Workspace
 from saltus.layout import F_FREE, FLAGS, NC, NJ, NV, SIZE
 from saltus.profile import factor, multiply, solve
@@ -20,15 +20,25 @@ NEWTON = Workspace(
 )  # fmt: skip
 
 
-@unit(I(MODEL, F, F, F, F, A, A, NEWTON.kind, RECORD))
-def iteration_matrix(model, weight, of_v, of_q, t, q, v, newton, record):
+@unit(I(F, I, A, A, A, NEWTON.kind), small=True)
+def first_guess(h, single, v_k, acceleration, v, newton):
+    """Start the iterations with v_k, single: where one of them is exact, or else with what the step before did."""
+    newton.info.residual, newton.info.sweeps = 0.0, 0.0
+    for i in range(v.shape[0]):
+        v[i] = v_k[i] if single != 0 else v_k[i] + h * acceleration[i]
+    return 0
+
+
+@unit(I(MODEL, F, F, F, F, F, A, A, NEWTON.kind, RECORD))
+def iteration_matrix(model, h, weight, of_v, of_q, t, q, v, newton, record):
     """Write the factors of S = M - weight (of_v f_v + of_q f_q B) and return their status.
 
     in      newton.M; t, q, v: where the Jacobians of f are taken; a vanishing weight leaves them out
-    out     newton.S
+    out     newton: S, kept
     """
     layout = model.layout
     M, S, f_q, f_v = newton.M, newton.S, newton.f_q, newton.f_v
+    newton.kept.h = 0.0  # factors that fail are of no use to any h
     for i in range(layout[SIZE]):
         S[i] = M[i]
     if weight > 0.0 and (layout[FLAGS] & F_FREE) == 0:
@@ -39,7 +49,10 @@ def iteration_matrix(model, weight, of_v, of_q, t, q, v, newton, record):
             if of_q > 0.0:  # else f_q may be infinite
                 slope += of_q * f_q[i]
             S[i] -= weight * slope
-    return factor(layout, S)
+    status = factor(layout, S)
+    if status == 0:
+        newton.kept.h = h
+    return status
 
 
 @unit(F(MODEL, F, I, A, A, A, NEWTON.kind), small=True)
@@ -109,11 +122,13 @@ def open_accounts(model, h, reacting, v_k, v, newton, record):
     return 0
 
 
-@unit(F(J, A), small=True)
-def violation_of(layout, g):
-    """Return the deepest penetration or the largest error of a joint [m]."""
-    nc, violation = layout[NC], 0.0
-    for j in range(nc + layout[NJ]):
+@unit(F(MODEL, F, A, A), small=True)
+def violation_at(model, t, q, g):
+    """Write the gaps at q and return the deepest penetration or the largest error of a joint [m]."""
+    nc, n, violation = model.layout[NC], model.layout[NC] + model.layout[NJ], 0.0
+    if n > 0:
+        model.gap(t, q, model.par, g)
+    for j in range(n):
         depth = -g[j] if j < nc else abs(g[j])
         if not depth <= violation:  # a gap that is not a number must not pass
             violation = depth
