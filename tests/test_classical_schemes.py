@@ -11,7 +11,9 @@ import pytest
 import saltus as sl
 from saltus import problems
 from saltus.control import Fixed
+from saltus.model import compile_model
 from saltus.problems.paoli_ball import discrete
+from saltus.status import Status
 
 SCHEMES = [sl.PaoliVelocity(), sl.SchatzmanPaoli()]
 STEADY = 1e-12  # what rounding explains over thousands of steps
@@ -27,6 +29,28 @@ def run(problem: sl.Problem, scheme, h: float) -> sl.Solution:
     """Solve with the step nearest to h that divides the span."""
     span = problem.t_span[1] - problem.t_span[0]
     return sl.solve(problem, scheme=scheme, h=span / round(span / h))
+
+
+# ---- workspaces
+
+
+@pytest.mark.parametrize("scheme", [sl.MoreauJean(), sl.PaoliVelocity()], ids=named)
+def test_a_step_after_one_that_failed_is_that_of_a_fresh_workspace(scheme):
+    # f = 100 q + 100 v: a constant matrix, M - theta h f_v - (theta h)^2 f_q, that is indefinite for a long step
+    model = compile_model(sl.System(M=1.0, f=lambda t, q, v: [100.0 * (q[0] + v[0])]), 0.0, np.ones(1), np.ones(1))
+    plan, units = scheme.plan(model.layout), model.interpreted()
+    plain, state, record = plan.interpreted(), plan.state(model.layout).record, plan.record(model.layout).record
+    state.q[:], state.v[:] = 1.0, 1.0
+
+    def step(h: float, work) -> tuple[int, float]:
+        new = plan.state(model.layout).record
+        return plain.step(units, plain.inner, plain.settings, 0.0, h, state, new, record, work), float(new.v[0])
+
+    work = plan.work.allocate()
+    first = step(1e-3, work)
+    assert first[0] == 0
+    assert step(1.0, work)[0] == Status.MASS_INDEFINITE
+    assert step(1e-3, work) == first
 
 
 # ---- closed form

@@ -8,7 +8,6 @@ import pytest
 import saltus as sl
 from external import fclib_file, lcp
 from saltus import problems
-from saltus.compile.types import State
 from saltus.contact import ContactProblem
 from saltus.contact.diagnosis import diagnose, errors
 from saltus.contact.lemke import nearest_basis
@@ -201,17 +200,19 @@ def test_a_run_with_contradictory_joints_names_those_in_the_contradiction():
     assert "rail z" not in str(caught.value)
 
 
-def rod_at(theta0: float, speed: float, mu: float):
-    problem = problems.painleve_rod(theta0=theta0, speed=speed, mu=mu)
+def start_of(problem: sl.Problem, scheme):
+    """Return model, plan and the state of the start."""
     model = compile_model(problem.system, 0.0, problem.q0, problem.v0)
-    return problem, model, State(problem.q0.copy(), problem.v0.copy(), np.zeros(0))
+    plan = scheme.plan(model.layout)
+    state = plan.state(model.layout).record
+    state.q[:], state.v[:] = problem.q0, problem.v0
+    return model, plan, state
 
 
 @pytest.mark.parametrize(("theta0", "speed", "jams"), [(1.1, 1.0, True), (1.1, -1.0, False), (0.4, 1.0, False)])
 def test_a_jam_names_the_sliding_contact_that_its_force_drives_into_the_floor(theta0, speed, jams):
-    _, model, state = rod_at(theta0, speed, 2.0)
+    model, plan, state = start_of(problems.painleve_rod(theta0=theta0, speed=speed, mu=2.0), sl.MoreauJean())
     assert jamming(model, 0.0, state) == (("end",) if jams else ())
-    plan = sl.MoreauJean().plan(model.layout)
     message, cause = explain(model, plan, Status.JAMMED, None, 0.0, 1e-3, state)
     assert "Painleve" in message and message.endswith("; contacts: end") and cause is None
 
@@ -219,9 +220,7 @@ def test_a_jam_names_the_sliding_contact_that_its_force_drives_into_the_floor(th
 @pytest.mark.parametrize("scheme", [sl.MoreauJean(), sl.StepDoubling(sl.MoreauJean())], ids=lambda s: s.name)
 def test_the_contact_problem_of_a_step_is_recorded_with_its_names(scheme):
     problem = problems.block_stack(n=2, slope=0.1)
-    model = compile_model(problem.system, 0.0, problem.q0, problem.v0)
-    plan, h = scheme.plan(model.layout), 1e-2
-    state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
+    (model, plan, state), h = start_of(problem, scheme), 1e-2
     found = recorded_problem(model, plan, 0.0, h, state)
     assert found is not None
     assert found.names == model.system.contact_names
@@ -232,8 +231,5 @@ def test_the_contact_problem_of_a_step_is_recorded_with_its_names(scheme):
 
 
 def test_a_step_without_contacts_has_no_contact_problem():
-    problem = problems.zeno_ball(q0=1.0)
-    model = compile_model(problem.system, 0.0, problem.q0, problem.v0)
-    plan = sl.MoreauJean().plan(model.layout)
-    state = State(problem.q0.copy(), problem.v0.copy(), np.zeros(plan.memory))
+    model, plan, state = start_of(problems.zeno_ball(q0=1.0), sl.MoreauJean())
     assert recorded_problem(model, plan, 0.0, 1e-3, state) is None
