@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from scipy.linalg import null_space
@@ -288,6 +290,57 @@ def test_a_slip_in_space_that_begins_from_rest_turns_with_its_force():
         assert np.abs(sol.v[-1, :2] - exact.y[2:, -1]).max() <= 5.0 * tol
 
 
+MU, BEGINS, END = 0.5, 0.3, 0.6  # of a slip under a force that turns; times of its beginning and of the end [s]
+
+
+def turning(t, turns: float) -> list:
+    """A force that exceeds friction from BEGINS on, and turns meanwhile."""
+    late = t - BEGINS
+    size = MU * GRAVITY * (1.0 + 0.3 * late)
+    return [size * np.cos(turns * late), size * np.sin(turns * late)]
+
+
+@functools.cache
+def turned_slip(coupling: float, turns: float):
+    """The slip under it by a stiff integrator: friction turns the slow start, wherever it points, in no time."""
+    from scipy.integrate import solve_ivp
+
+    moves = np.linalg.inv([[1.0, coupling], [coupling, 1.0]])
+
+    def rate(t, y):
+        return np.r_[y[2:], moves @ (np.array(turning(t, turns)) - MU * GRAVITY * y[2:] / np.linalg.norm(y[2:]))]
+
+    def jacobian(t, y):
+        speed = np.linalg.norm(y[2:])
+        way, made = y[2:] / speed, np.zeros((4, 4))
+        made[:2, 2:], made[2:, 2:] = np.eye(2), -MU * GRAVITY / speed * moves @ (np.eye(2) - np.outer(way, way))
+        return made
+
+    start = np.array([0.0, 0.0, 1e-12, 0.0])
+    return solve_ivp(
+        rate, (BEGINS + 1e-7, END), start, method="Radau", jac=jacobian, rtol=1e-10, atol=1e-14, dense_output=True
+    ).sol
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("feet", [1, 2])
+@pytest.mark.parametrize(("coupling", "turns"), [(0.0, 8.0), (0.8, -30.0)])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_slip_begins_within_the_promise_where_its_force_turns_faster_than_it_grows(name, coupling, turns, feet, tol):
+    """Masses with a coupling are not the same in all directions."""
+    block = sl.System(
+        M=[[1.0, coupling, 0.0], [coupling, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        f=lambda t, q, v: [*turning(t, turns), -GRAVITY],
+        contacts=[sl.Contact(lambda q: q[2], mu=MU, slip=lambda t, q, v: [v[0], v[1]]) for _ in range(feet)],
+    )
+    scheme, bound = SCHEMES[name]
+    sol = sl.solve(block, (0.0, END), np.zeros(3), np.zeros(3), scheme=scheme, tol=tol)
+    t = np.linspace(BEGINS + 0.01, END, 200)
+    missed = np.abs(np.c_[sol(t).q[:, :2], sol(t).v[:, :2]] - turned_slip(coupling, turns)(t).T).max(axis=1)
+    assert missed.mean() <= bound * tol
+    assert list(sol.events["kind"]) == ["slip"] * feet
+
+
 # ---- borders at which rounding must not decide
 
 
@@ -327,3 +380,38 @@ def test_a_rough_slot_holds_with_forces_of_the_size_of_the_load(scheme):
     assert np.abs(r).max() < 5.0 * GRAVITY
     np.testing.assert_allclose(r[:, 0] - r[:, 2], GRAVITY, rtol=1e-9)
     np.testing.assert_allclose(r[:, 1] + r[:, 3], -6.0 * np.cos(3.0 * np.linspace(0.0, 1.0, 101)), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("omega", [3.0, 8.0, 11.0])
+def test_a_table_that_is_lifted_off_smoothly_leaves_all_of_its_feet_without_turning(omega, name):
+    """Exact: v = int (lift - weight) dt behind the release. A foot that leaves slowly must not be pulled back."""
+    from saltus.problems._quaternion import cross, normalised, rate, rotate
+
+    inertia, tol = [0.3, 0.4, 0.5], 1e-6
+
+    def f(t, q, v):
+        turn = cross(v[3:6], [inertia[0] * v[3], inertia[1] * v[4], inertia[2] * v[5]])
+        return [0.0, 0.0, GRAVITY * (-0.5 + 0.7 * np.sin(omega * t)), -turn[0], -turn[1], -turn[2]]
+
+    def foot(x, y):
+        def slip(t, q, v):
+            swing = rotate(q[3:7], cross(v[3:6], [x, y, -0.4]))
+            return [v[0] + swing[0], v[1] + swing[1]]
+
+        return sl.Contact(lambda q: q[2] + 0.4 + rotate(q[3:7], [x, y, -0.4])[2], mu=0.9, slip=slip)
+
+    table = sl.System(
+        M=np.diag([1.0, 1.0, 1.0, *inertia]), f=f,
+        contacts=[foot(*place) for place in ((0.9, 0.5), (-0.7, 0.6), (-0.8, -0.6), (0.6, -0.7))],
+        q_dot=lambda q, v: [v[0], v[1], v[2], *rate(q[3:7], v[3:6])],
+        retract=lambda q: [q[0], q[1], q[2], *normalised(q[3:7])],
+    )  # fmt: skip
+    released = np.arcsin(0.5 / 0.7) / omega
+    scheme, bound = SCHEMES[name]
+    q0 = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    sol = sl.solve(table, (0.0, np.pi / omega - released), q0, np.zeros(6), scheme=scheme, tol=tol)
+    t = np.linspace(released, sol.t[-1], 50)
+    rises = -0.5 * (t - released) - 0.7 / omega * (np.cos(omega * t) - np.cos(omega * released))
+    assert np.abs(sol(t).v - np.outer(GRAVITY * rises, np.eye(6)[2])).max() <= bound * tol
+    assert list(sol.events["kind"]) == ["release"] * 4

@@ -139,3 +139,15 @@ def test_the_ledger_of_a_box_that_rocks_closes_whatever_the_end_of_a_flight_was_
     box = sl.System(M=[1.0, 1.0, 0.05], f=[0.0, -GRAVITY, 0.0], contacts=[corner(1.0), corner(-1.0)])
     sol = sl.solve(box, (0.0, 6.0), [0.0, 0.5, 0.35], [1.0, 0.0, 0.5], tol=1e-6)
     assert np.abs(sol.energy.defect).max() <= 1e-9 * np.abs(sol.energy.work).max()
+
+
+@pytest.mark.parametrize("scheme", [None, sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+def test_a_tumbling_box_whose_corner_begins_to_slip_under_a_turning_force_comes_to_rest_flat(scheme):
+    """Where it begins to slip the force turns faster than it grows, and masses differ in their directions."""
+    box = sl.problems.tumbling_box(
+        t_end=2.5, half_sizes=(0.08505845, 0.03841469, 0.07777559), e=0.26435321, mu=0.20736309,
+        orientation=(-1.00744545, -1.12625297, -0.60900792, 1.66594907), velocity=(0.03341941, 0.08196459, 0.0),
+        spin=(2.64426662, -0.29337086, -4.54301169),
+    )  # fmt: skip
+    sol = sl.solve(box, scheme=scheme, tol=1e-10)
+    assert np.abs(sol.v[-1]).max() < 1e-9

@@ -121,6 +121,12 @@ def transition(model, c, index, direction, R, U, speed, load, shared, found, wei
                     continue
                 kind = STOPPED if index[contact] == SLIP else BROKE
             floor = -ROUNDING * (speed if kind == STOPPED else force)
+            if kind == STOPPED and direction[2 * nc + contact] == 1.0:
+                # a slip from rest that goes straight on may lead back a little at first, where the force turns faster
+                # than it grows: only where it ends tells whether it has begun
+                lagrange_weights(c, smaller(best, 1.0), weights)
+                if watched(model, contact, kind, weights, direction, R, U, n) >= floor:
+                    continue
             place = first_below(model, contact, kind, c, direction, R, U, floor, smaller(best, 1.0), weights)
             if place < best:
                 best = place

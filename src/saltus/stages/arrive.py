@@ -159,8 +159,12 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
             # a gap that is closed by rounding alone, while the bounce is high enough to be seen, is no contact; with
             # windows nobody sees what is that near
             if k == which and ahead == 0.0:
-                pressed = abs(row_dot(layout, W, row, row_of(a, n - 1, nv)))
-                parts = speed > still and speed * speed > VISIBLE * slack * pressed
+                model.curvature(t_end, q, v, par, room.zeta)
+                pressed = -row_dot(layout, W, row, row_of(a, n - 1, nv)) - room.zeta[row]
+                parts = speed > still and speed * speed > VISIBLE * slack * abs(pressed)
+                # neither is what has just been let go and leaves ever faster, however slow it still is: to put it in
+                # place would pull at it
+                parts = parts or (speed > 0.0 and pressed < 0.0)
         if struck == 0 and not parts:
             resting[which] = 1  # it closes without an impact
     if struck == 1:

@@ -10,7 +10,7 @@ from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.events.lasting import LASTING
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NS, NV
 from saltus.reaction import row_dot
-from saltus.stages.begin import begin_slips
+from saltus.stages.begin import begin_slips, may_begin, start_of
 from saltus.stages.frame import ANTICIPATES, FRAME, STRAIGHT, slip_tolerance, span_of
 from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import REST, closed_gap
@@ -19,6 +19,7 @@ from saltus.stages.settle import ambiguous_event, changed_events, lawful
 
 SHARE_OF_STOP = 1e-3  # of what a slip in space may go straight: what its end may cost that is not followed
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
+MOST_SHORTENED = 12  # halvings of the same until the force turns little enough meanwhile
 
 
 @unit(PART)
@@ -212,28 +213,21 @@ def straight_on(model, settings, t, h, frame, record):
     that it makes meanwhile must be far below the tolerance. Steps without error estimate look at its speed instead.
     """
     layout = model.layout
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    nv, nc = layout[NV], layout[NC]
     direction, index = frame.memory.direction, frame.index
-    straight, held = 0, 0
+    straight = 0
     for c in range(nc):
         straight += 1 if index[c] == SLIP and direction[2 * nc + c] == 1.0 else 0
-        held += 1 if index[c] == SLIP or index[c] == STICK else 0
     if straight == 0:
         return h
-    q_0, v_0, a_0 = frame.q_start, frame.v_start, frame.memory.a_begin
+    v_0, a_0 = frame.v_start, frame.memory.a_begin
     q, v, a, r, u = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus
     windows = frame.marks.window > 0.0
     slow = sqrt(settings[REST])
     room = frame.interval.lasting
     W = room.W
     for _ in range(MOST_HALVINGS):
-        for i in range(nv):
-            v[i] = v_0[i] + h * a_0[i]
-            a[i] = 0.5 * (v_0[i] + v[i])
-        model.rate(q_0, a, model.par, q)
-        for i in range(nq):
-            q[i] = q_0[i] + h * q[i]
-        model.retract(q, model.par)
+        shift_start(model, h, frame)
         status = accelerate(model, t + h, q, v, index, direction, 0, a, r, u, frame.spare, room, record)
         fastest = 0.0 if status == 0 else 1e300
         for i in range(nv):  # the mean of both accelerations moves it
@@ -249,52 +243,89 @@ def straight_on(model, settings, t, h, frame, record):
         if (fastest <= slow) if windows else (fastest * h <= 2.0 * settings[STRAIGHT]):
             break
         h *= 0.5
-    if held == 1 and not windows:  # of several, directions are found together where they begin (settle.py)
-        straight_direction(model, settings, t, h, frame, record)
+    if not windows:
+        share = 1.0
+        for _ in range(MOST_SHORTENED):
+            if straight_direction(model, t, share * h, frame, record) == 1:
+                return share * h
+            share *= 0.5
     return h
 
 
-@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
-def straight_direction(model, settings, t, h, frame, record):
-    """Let a slip from rest go straight on in the direction in which it will be going.
-
-    A slip begins along the friction that no longer holds it, and friction turns it back there from everywhere else. As
-    long as it goes straight on nothing does: where masses are not the same in all directions it would drift aside by as
-    much as it moves. So its direction is the one whose own friction accelerates it along itself, halfway.
-    """
+@unit(I(MODEL, F, FRAME.kind), small=True)
+def shift_start(model, h, frame):
+    """Write the state a time h behind the start, with its acceleration, to q_shifted and v_try; a_try is scratch."""
     layout = model.layout
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    direction, index, nobody = frame.memory.direction, frame.index, frame.trial
     q_0, v_0, a_0 = frame.q_start, frame.v_start, frame.memory.a_begin
-    q, v, a, r, u = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus
-    room = frame.interval.lasting
-    for i in range(nv):
-        v[i] = v_0[i] + 0.5 * h * a_0[i]
+    q, v, a = frame.q_shifted, frame.v_try, frame.a_try
+    for i in range(layout[NV]):
+        v[i] = v_0[i] + h * a_0[i]
         a[i] = 0.5 * (v_0[i] + v[i])
     model.rate(q_0, a, model.par, q)
-    for i in range(nq):
-        q[i] = q_0[i] + 0.5 * h * q[i]
+    for i in range(layout[NQ]):
+        q[i] = q_0[i] + h * q[i]
     model.retract(q, model.par)
+    return 0
+
+
+@unit(I(MODEL, F, F, FRAME.kind, RECORD))
+def straight_direction(model, t, h, frame, record):
+    """Let slips from rest go straight on for a time h in the directions in which they will go; 0 where h is too long.
+
+    A slip begins along the friction that no longer holds it, and friction turns it back there from everywhere else. As
+    long as it goes straight on nothing does: where the force turns, or masses are not the same in all directions, it
+    would drift aside by as much as it moves. So its direction is the one whose own friction accelerates it along
+    itself, halfway. It may lead aside or back at first, and as much the other way at the end: the halfway acceleration
+    is the mean one as long as the time is short for the turns of the force.
+    """
+    layout = model.layout
+    nc, room = layout[NC], frame.interval.lasting
+    direction, index, nobody = frame.memory.direction, frame.index, frame.trial
+    q, v, a, r, u, powers = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus, frame.spare
+    sums, before, s = frame.leads, frame.way_before, room.begin.s
     for k in range(nc):
         nobody[k] = 0
-    which = 0
+    for i in range(2 * nc):
+        before[i] = direction[i]
+    shift_start(model, 0.5 * h, frame)
+    if begin_slips(model, t + 0.5 * h, q, v, 0, index, direction, nobody, a, r, u, powers, room, record) == 0:
+        return 1
     for c in range(nc):
-        which = c if index[c] == SLIP else which
-    first, second, powers = direction[2 * which], direction[2 * which + 1], frame.spare
-    found = begin_slips(model, t + 0.5 * h, q, v, 0, index, direction, nobody, a, r, u, powers, room, record)
-    if found == 0:
-        return 0
-    # a direction that would lead back at first, because the force turns too fast, is no beginning
-    status = accelerate(model, t, q_0, v_0, index, direction, 0, a, r, u, powers, room, record)
-    forward, row, W, zeta = 0.0, layout[layout[CONTACT_ROW] + which], room.W, room.zeta
-    for i in range(2):
-        forward += direction[2 * which + i] * (row_dot(layout, W, row + 1 + i, a) + zeta[row + 1 + i])
-    if status != 0 or forward < 0.0:
-        direction[2 * which], direction[2 * which + 1] = first, second
+        row = layout[layout[CONTACT_ROW] + c]
+        if may_begin(model, index, direction, nobody, c) == 1:
+            sums[row], sums[row + 1], sums[row + 2] = start_of(model, c, 0.0, a, s, room), 0.0, 0.0
+    shift_start(model, h, frame)
+    status = accelerate(model, t + h, q, v, index, direction, 0, a, r, u, powers, room, record)
+    fits = status == 0
+    for end in range(2):
+        if end == 1:
+            fits = act_at_start(model, t, frame, record) == 0 and fits
+        for c in range(nc):
+            row = layout[layout[CONTACT_ROW] + c]
+            if fits and may_begin(model, index, direction, nobody, c) == 1:
+                start_of(model, c, 0.0, frame.memory.a_begin if end == 1 else a, s, room)
+                sums[row + 1], sums[row + 2] = sums[row + 1] + s[0], sums[row + 2] + s[1]
+    for c in range(nc):
+        row, s_1, s_2 = layout[layout[CONTACT_ROW] + c], direction[2 * c], direction[2 * c + 1]
+        if may_begin(model, index, direction, nobody, c) == 1:
+            # of an even motion 2 and 0 times what it is halfway
+            forward, aside = sums[row + 1] * s_1 + sums[row + 2] * s_2, sums[row + 2] * s_1 - sums[row + 1] * s_2
+            fits = fits and forward >= sums[row] and abs(aside) <= sums[row]
+    if fits:
+        return 1
+    for i in range(2 * nc):
+        direction[i] = before[i]
+    act_at_start(model, t, frame, record)
+    return 0
+
+
+@unit(I(MODEL, F, FRAME.kind, RECORD))
+def act_at_start(model, t, frame, record):
+    """Write what acts on the start under the index set and the directions of now."""
+    memory = frame.memory
     return accelerate(
-        model, t, q_0, v_0, index, direction, 0, a_0, frame.memory.r_begin,
-        frame.memory.u_begin, frame.memory.powers_begin, room,
-        record,
+        model, t, frame.q_start, frame.v_start, frame.index, memory.direction, 0, memory.a_begin, memory.r_begin,
+        memory.u_begin, memory.powers_begin, frame.interval.lasting, record,
     )  # fmt: skip
 
 

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 REST_SHARE = 0.1  # of the promise: what an approach that counts as no impact may leave out
 STRAIGHT_SHARE = 0.1  # of the promise: how far a slip in space may go before its direction is asked for again
 # An error of the velocity moves the position for the rest of the run. Those at the ends of intervals are far below
-# their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v itself.
-LASTING = 10.0
+# their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v itself. The
+# longer the span, the more intervals: their errors add up like the root of their number where signs are random, so that
+# positions err with the power 3/2 of the span.
+LASTING, ADDING_UP = 50.0, 1.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +78,9 @@ class Promise:
             push = start.pushes(velocity)
         # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses
         push = np.minimum(push, start.pushes(velocity))
-        speed = np.minimum(velocity, LASTING * place / span) if self.lasting else velocity
+        speed = velocity
+        if self.lasting:
+            speed = velocity * np.minimum(1.0, (LASTING * place / (span * velocity)) ** ADDING_UP)
         made = settings.copy()
         promise = np.concatenate([[begin, span], position, speed, velocity, place, push, start.reach(nq)])
         at = int(made[PROMISE_AT])
