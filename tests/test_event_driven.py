@@ -758,3 +758,21 @@ def test_the_impulse_of_a_graze_has_a_row(scheme, e, tol):
         )
         assert np.all(sol.impulse_at(2.0)[0] >= 0.0)
         assert np.abs(sol.energy.defect).max() < tol
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=repr)
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+def test_a_contact_is_released_once_where_coordinates_are_large(tol, scheme):
+    # a fast bead far from the origin: gaps of a held contact are known to 1e-12 m, not to what counts as closed
+    height, middle, width = 0.25407405129549526, 567.1670111529824, 3.6464986020300025
+    mass, weight, speed = 7.1222536468814175, 253707.58510075373, 1061.471738036844
+    system = sl.System(
+        M=[mass, mass], f=[0.0, -weight],
+        contacts=[sl.Contact(lambda q: q[1] - height * np.exp(-(((q[0] - middle) / width) ** 2)), e=0.0)],
+    )  # fmt: skip
+    sol = sl.solve(system, (0.0, 0.6961550161852473), [0.0, 0.0], [speed, 0.0], tol=tol, scheme=scheme)
+    assert [str(kind) for kind in sol.events["kind"]] == ["release", "impact"]
+    # without friction the energy says how fast the bead is
+    rides = sol.t <= sol.events["t"][0]
+    energy = 0.5 * (sol.v[rides] ** 2).sum(axis=1) + weight / mass * sol.q[rides, 1]
+    assert np.abs(energy / energy[0] - 1.0).max() <= 30.0 * tol

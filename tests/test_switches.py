@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 
@@ -287,3 +288,29 @@ def test_a_run_begins_in_the_cell_of_its_start():
     for scheme in SCHEMES:
         sol = sl.solve(system, (0.0, 0.6), [0.0, 1.0], [1.0, 0.0], scheme=scheme, tol=1e-8, progress=False)
         assert sol.events["t"][0] == pytest.approx(math.sqrt(2.0 / 9.81), abs=1e-9)
+
+
+STEPS = {
+    "remainder of a floor": lambda t: np.where(np.floor(t / 0.7) % 2 == 0, 1.0, -0.5),
+    "compared by less": lambda t: np.where(np.floor(t / 0.7) % 2 < 0.5, 1.0, -0.5),
+    "integer division": lambda t: np.where((t // 0.7) % 3 == 1, 1.0, -0.5),
+    "as a number": lambda t: 1.0 - 1.5 * (np.floor(t / 0.7) % 2),
+    "ceil": lambda t: np.where(np.ceil(t / 0.7) % 2 == 1, 1.0, -0.5),
+    "at least": lambda t: np.where(np.floor(t / 0.7) >= 2, 1.0, -0.5),
+    "more than": lambda t: np.where(np.floor(t / 0.7) > 2, 1.0, -0.5),
+    "one of them": lambda t: np.where(np.trunc(t / 0.7) == 3, 1.0, -0.5),
+    "floor of a floor": lambda t: np.floor(np.floor(t / 0.7) / 2.0),
+    "table of a floor": lambda t: np.interp(np.floor(t / 0.7), [0, 1, 2, 3, 4, 5, 7], [0, 2, -1, 1, 0.5, 0.2, 3]),
+    "distance": lambda t: abs(np.floor(t / 0.7) - 2.0),
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=repr)
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+@pytest.mark.parametrize("of", ["time", "place"])
+def test_steps_that_are_chosen_by_other_steps_land_on_their_knots(step, of, scheme):
+    system = sl.System(M=[1.0, 1.0], f=lambda t, q, v: [step(t if of == "time" else q[1]), 0.0])
+    sol = sl.solve(system, (0.0, 5.0), [0.0, 0.0], [0.0, 1.0], tol=1e-8, scheme=scheme)
+    knots = np.append(0.7 * np.arange(8), 5.0)
+    impulse = sum((b - a) * float(step(0.5 * (a + b))) for a, b in itertools.pairwise(knots))
+    assert sol.v[-1, 0] == pytest.approx(impulse, abs=1e-8)

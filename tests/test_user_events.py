@@ -476,3 +476,29 @@ def test_resets_that_happen_together_act_one_after_the_other(scheme):
     np.testing.assert_allclose(sol.events["t"], t, rtol=1e-12)
     np.testing.assert_allclose(sol(sol.events["t"][0], side="-").v, -2.0 * t, rtol=1e-9)
     np.testing.assert_allclose(sol(sol.events["t"][0]).v, 4.0 * t, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven(), sl.AnyOrder(), sl.Splitting()], ids=repr)
+def test_the_motion_before_a_reset_of_positions_is_not_bent_towards_it(scheme):
+    wrap = sl.Event(lambda q: q[0] - 1.0, direction=1, reset=lambda t, q, v: (q - 2.0, v))
+    system = sl.System(M=1.0, f=lambda t, q, v: [0.3 + 0.0 * t])
+    sol = sl.solve(system, (0.0, 2.0), 0.0, 1.0, tol=1e-9, scheme=scheme, events=[wrap])
+    met = (np.sqrt(1.0 + 2.0 * 0.3) - 1.0) / 0.3
+    t = np.concatenate([np.linspace(0.0, met, 40)[:-1], [met - 1e-6]])
+    assert sol.events["t"][0] == pytest.approx(met, abs=1e-8)
+    assert np.abs(sol(t).q[:, 0] - (t + 0.15 * t**2)).max() < 1e-7
+    found = float(sol.events["t"][0])
+    assert sol(found, side="-").q[0] == pytest.approx(1.0, abs=1e-7)
+    assert sol(found).q[0] == pytest.approx(-1.0, abs=1e-7)
+    t = np.linspace(met + 1e-6, 2.0, 40)
+    assert np.abs(sol(t).q[:, 0] - (t + 0.15 * t**2 - 2.0)).max() < 1e-7
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=repr)
+@pytest.mark.parametrize("tol", [1e-3, 1e-4, 1e-5, 1e-6])
+def test_an_event_whose_reset_leaves_it_at_its_zero_happens_once(tol, scheme):
+    for drag in np.linspace(0.1, 1.0, 5):
+        brush = sl.Event(lambda q: np.sin(2.0 * np.pi * q[0]), direction=1, reset=lambda t, q, v: (q, 0.25 * v))
+        system = sl.System(M=1.0, f=lambda t, q, v, drag=drag: [3.0 - drag * v[0] ** 3])
+        sol = sl.solve(system, (0.0, 6.0), 0.1, 0.3, tol=tol, scheme=scheme, events=[brush])
+        assert len(sol.events) == int(sol.q[-1, 0])  # one brush per metre

@@ -425,8 +425,10 @@ def finish(title: str, verdicts: list[Verdict], given: argparse.Namespace, *, sh
 
     share: of the runs of every class that must have kept everything.
     """
-    classes = {v.case: [not other.faults for other in verdicts if other.case == v.case] for v in verdicts}
-    low = [name for name, good in classes.items() if sum(good) < share * len(good)]
+    kept: dict[str, list[bool]] = {}
+    for verdict in verdicts:
+        kept.setdefault(verdict.case, []).append(not verdict.faults)
+    low = [name for name, good in kept.items() if sum(good) < share * len(good)]
     if share < 1.0:
         print(f"below {share:.1%}: {', '.join(sorted(low)) or 'no class'}")
     show(title, verdicts, rows=given.rows)

@@ -1095,7 +1095,7 @@ class _Builder:
     def emit_surfaces(self, waves: Expr) -> str:
         """Write values, noise and cells of the switching functions, not a number where nothing depends on them.
 
-        Behind them stands the fastest phase.
+        Behind them stands the fastest phase. The noise is -1 for what depends on the cells of others alone.
         """
         targets, ns, missing = [], len(self.switches), self.trace.number(math.nan)
         guards = self.switching.guards(self.switches, self.held)
@@ -1103,7 +1103,7 @@ class _Builder:
             value = switch.value if guard is None else self.trace.where(guard, switch.value, missing)
             targets.append((f"out[{k}]", value))
             blur = self.switching.blur(switch, self.t, list(self.q), list(self.v), self.noise)
-            targets.append((f"out[{ns + k}]", blur))
+            targets.append((f"out[{ns + k}]", self.trace.minus_one if blur is self.trace.zero else blur))
             targets.append((f"out[{2 * ns + k}]", self.trace.zero if switch.cell is None else switch.cell))
         return emit([*targets, (f"out[{3 * ns}]", waves)])
 

@@ -417,10 +417,13 @@ class Solution:
     # ---- dense output
 
     def __call__(self, t, side: Side = "+") -> StateAt:
-        """Return the state at any time in the span, or at many; `side` chooses the limit of v at a jump."""
+        """Return the state at any time in the span, or at many; `side` chooses the limit at a jump."""
         places = self._places(t, side)
         q, v = np.empty((len(places.t), self.q.shape[1])), np.empty((len(places.t), self.v.shape[1]))
-        known, between = np.flatnonzero(places.node >= 0), np.flatnonzero(places.node < 0)
+        stored = places.node >= 0
+        if side == "-":  # nodes hold positions behind a reset
+            stored &= ~self._may_be_reset[places.node]
+        known, between = np.flatnonzero(stored), np.flatnonzero(~stored)
         nodes = places.node[known]
         q[known], v[known] = self.q[nodes], (self.v if side == "+" else self.v_minus)[nodes]
         for i, s, h, block in self._steps(places, between):
@@ -429,6 +432,12 @@ class Solution:
         if np.ndim(t) == 0:
             q, v = q[0], v[0]
         return StateAt(np.asarray(t, dtype=float), q, v)
+
+    @functools.cached_property
+    def _may_be_reset(self) -> np.ndarray:
+        """Tell which nodes end a step with an event of the user, whose dense output knows the state before it."""
+        nodes = np.arange(len(self.t))
+        return np.isin(self.t, self.events["t"][self.events["kind"] == "event"]) & (nodes > 0) & self._whole(nodes)
 
     def impulse_at(self, t, side: Side = "+") -> np.ndarray:
         """Return the measure i(t) accumulated from the start, one column per contact row [N s].

@@ -62,7 +62,7 @@ from saltus.status import Status
 
 DRIFTED = int(Status.DRIFT_TOO_LARGE)
 DIGITS = 1e-12  # of the coordinates: digits of a gap that a drift may always have
-PIECES = 2  # the smooth part of a step, and a window or an accumulation behind it
+PIECES = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
 EVENTS = 8  # most events of a contact at one end of a step
 
 
@@ -228,6 +228,10 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if layout[layout[EVENT_TABLE] + 3 * k + 1] == 1:
             header.terminal = 1.0
         if layout[layout[EVENT_TABLE] + 3 * k + 2] == 1:
+            if marks.pieces_used == 1.0:
+                # positions may jump, but the flight ends where the jump begins: a piece behind it says where
+                used = put_piece(model, 1.0, 2.0, q, v, n, a, R, Q_dot, used, record.dense)
+                marks.pieces_used = 2.0
             model.reset(k, t_end, q, v, par)
             model.gap(t_end, q, par, g)
             header.reacted = 1.0  # the velocity jumps: its left limit must be kept

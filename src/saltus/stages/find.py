@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
-from saltus.compile.types import MODEL, PART, A, F, I
-from saltus.events.index_set import IMPULSIVE, SLIP
+from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.events.index_set import IMPULSIVE, SLIP, STICK
 from saltus.events.lasting import LASTING
 from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.events.scan import SAMPLES, first_closing, first_return, first_switch
@@ -52,6 +52,7 @@ def find(model, staged, settings, task, t, h, frame_room, record):
     kind, which, s, stopping = NOTHING, -1, 1.0, 0
     slack = closed_gap(settings, head(nodes.Q, nq))
     if nc > 0 and not jammed:
+        slack += deepest_start(model, t, index, frame)
         place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
         if place < NONE:
             kind, which, s = STRIKES, found[0], place
@@ -110,6 +111,20 @@ def find(model, staged, settings, task, t, h, frame_room, record):
     marks.event_kind, marks.which, marks.place = kind, which, s
     marks.stopping = stopping
     return 0
+
+
+@unit(F(MODEL, F, J, FRAME.kind))
+def deepest_start(model, t, index, frame):
+    """Return how deep the open contacts of a flight lie where it begins: no event is needed for being there already.
+
+    A projection leaves gaps a little deeper than what counts as closed where coordinates are large.
+    """
+    g, depth = frame.gaps, 0.0
+    model.gap(t, frame.q_start, model.par, g)
+    for k in range(model.layout[NC]):
+        if index[k] != SLIP and index[k] != STICK:
+            depth = larger(depth, -g[k])
+    return depth
 
 
 @unit(F(MODEL, A, F, I, FRAME.kind))

@@ -78,6 +78,7 @@ PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it
 # and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
 WILDEST_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
 RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
+PROBE = 1e-6  # of a flight: time over which the rate of the function of an event is taken
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -341,6 +342,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     room = frame.interval.lasting
     W, strikes = room.W, marks.event_kind == STRIKES
     window, which = marks.window, whole(marks.which)
+    fires = marks.event_kind == CROSSES and which < layout[NE] - layout[NS] and window == 0.0
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, PRECISE * size)
     near = TAYLOR * settings[frames.RTOL] * marks.sharper * size * size
@@ -352,6 +354,21 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
             status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
             if status != 0:
                 return status
+        if fires and attempt < CORRECTIONS - 1:
+            # an event that ends short of its zero would happen once more, with its reset
+            status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+            if status != 0:
+                return status
+            late = event_late(model, t + size, PROBE * size, which, frame)
+            if abs(late) <= precise or not abs(late) < 0.1 * size:
+                break
+            if late * late <= near:
+                move_end(model, settings, late, frame)
+                stretch(model, settings, 1.0 + late / size, frame)
+                marks.length, marks.late = size + late, late
+                return 0
+            size += late
+            continue
         if not strikes or attempt == CORRECTIONS - 1:
             break
         row = layout[layout[CONTACT_ROW] + which]
@@ -382,6 +399,26 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
             return status
     marks.length = size
     return plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+
+
+@unit(F(MODEL, F, F, I, FRAME.kind))
+def event_late(model, t, ahead, which, frame):
+    """Return when the function of an event vanishes, counted from the end of the flight [s]; 0 where it stays.
+
+    ahead: time over which its rate is taken.
+    """
+    layout, scan = model.layout, frame.scan
+    now, later = row_of(scan, 0, layout[NE]), row_of(scan, 1, layout[NE])
+    q, v, a, q_later, v_later = frame.q_end, frame.v_end, frame.a_last, frame.q_shifted, frame.v_try
+    model.rate(q, v, model.par, q_later)
+    for i in range(layout[NQ]):
+        q_later[i] = q[i] + ahead * q_later[i]
+    for i in range(layout[NV]):
+        v_later[i] = v[i] + ahead * a[i]
+    model.switch(t, q, v, model.par, now)
+    model.switch(t + ahead, q_later, v_later, model.par, later)
+    change = later[which] - now[which]
+    return -now[which] * ahead / change if change > 0.0 or change < 0.0 else 0.0
 
 
 @unit(I(MODEL, A, F, FRAME.kind))

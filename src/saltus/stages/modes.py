@@ -82,6 +82,10 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
             mode, value, blur = modes[k], now[k], now[ns + k]
             if not (value > 0.0 or value <= 0.0) or (kind != SIGN and par[slot + 1] == 1.0):
                 mode = FREE  # nothing depends on it, or the knots of a table are passed
+            elif blur < 0.0:  # it jumps with other modes and is exact: floor(t) % 2 lands on its knots
+                mode = now[2 * ns + k]
+                if kind == SIGN:
+                    mode = 1.0 if value > 0.0 else (-1.0 if value < 0.0 else 0.0)
             elif kind == SIGN:
                 if abs(value) > blur:
                     mode = 1.0 if value > 0.0 else -1.0

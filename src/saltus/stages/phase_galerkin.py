@@ -85,6 +85,7 @@ from saltus.stages.tableau import END, FIRST, VECTORS, WEIGHT
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
+UNKNOWN_CONTRACTION = 0.3  # of a first sweep, before anything was seen
 CONTRACTS = 0.2  # what plain iteration should leave of an error
 IMPULSES = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
 LOW, ADDS_UP = 4, 3.0
@@ -113,13 +114,16 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
         for k in range(nc):
             same = same and known[k] == frame.index[k]
             known[k] = frame.index[k]
-        if not same:
-            numbers.j_known, numbers.series_n = 0.0, 0.0
-            numbers.contraction = 0.3
+        # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything
+        # nor how fast the sweeps of the last interval converged
+        jumped = memory.numbers.changed == 1.0 or frame.kept[1] == t
+        jumped = jumped and numbers.series_t != t
+        if not same or jumped:
+            numbers.series_n, numbers.contraction = 0.0, UNKNOWN_CONTRACTION
+        if not same or (jumped and (layout[FLAGS] & J_CONSTANT) == 0):
+            numbers.j_known = 0.0
         if numbers.next_degree == 0.0:
             numbers.next_degree, numbers.sweeps_mean, numbers.guess = settings[first + BEGIN_WITH], 2.0, 1e300
-        if memory.numbers.changed == 1.0 and numbers.series_t != t:
-            numbers.series_n = 0.0  # the polynomial belongs to the motion before the event
         degree = whole(numbers.next_degree)
         if fit[FIT_KNOWN] > 0.0 and not fixed:
             # an interval that ends on its own is of a degree that shows how it decays
