@@ -230,11 +230,11 @@ def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> 
     phase = plan.inner.phase
     if getattr(phase, "py_func", phase).__module__ != "saltus.stages.phase_galerkin":
         return
-    from saltus.stages import frame
     from saltus.stages import galerkin_numbers as own
+    from saltus.stages.frame import FLIGHT_SETTINGS
 
     # degrees and terms are places in tables
-    known, top = work.phase.record.numbers, plan.settings[int(plan.settings[frame.PHASE_AT]) + own.TOP]
+    known, top = work.phase.record.numbers, plan.settings[int(FLIGHT_SETTINGS(plan.settings).phase_at) + own.TOP]
     for name, largest in (
         ("next_degree", top), ("degree_now", top), ("looked_degree", top), ("series_n", top + 1), ("stiff", 1),
     ):  # fmt: skip

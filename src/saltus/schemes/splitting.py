@@ -56,17 +56,9 @@ from saltus.stages.frame import NODES_ROOM
 from saltus.stages.galerkin import inertia_work
 from saltus.stages.hold import JAMMED, POWERS, accelerate
 from saltus.stages.interval import (
-    CLOSED,
     INTERVALS,
-    LAW,
-    MOST,
-    NEWTON,
-    PROJECT,
-    PROJECTED,
-    REST,
-    SETTINGS,
+    STAGE_SETTINGS,
     STAGES_ROOM,
-    TOLERANCE,
     interval_sizes,
     solve_interval,
 )
@@ -95,8 +87,9 @@ SHARE = 0.1  # of the tolerance, for each step between located impacts: the erro
 UNIT = 1e-6  # what the estimates of constant steps are told in
 HALVES = 1.8  # to the power of the order: the error for which the control halves a step
 # behind the settings that all schemes with stages share
-RTOL, ATOL, FORCES, IMPLICIT, DEPTH, NODE_AT, TAB_AT, PAIR_AT = range(SETTINGS, SETTINGS + 8)
-OWN = SETTINGS + 8
+# forces: 1 where lasting contacts have forces; implicit: 1 where the base is; depth: 1 where penetration is an error;
+# node_at, tab_at, pair_at: where the nodes of the dense output, the table of implicit stages and the method stand
+SPLITTING_SETTINGS = Numbers(f"{' '.join(STAGE_SETTINGS.names)} rtol atol forces implicit depth node_at tab_at pair_at")
 EVENTS = 6  # most events of a contact in one step
 VALID, REMEMBERED = 0, 1
 NOISE = 1e-9  # of an approach: a contact that approached more slowly than this share when the step began did not
@@ -241,31 +234,32 @@ class Splitting:
         implicit = self.base in IMPLICIT_METHODS
         pair, polynomial = packed_method(self.base), packed_polynomial()
         tab = packed_implicit(self.base) if implicit else np.zeros(0)
-        shared = np.zeros(SETTINGS)
-        shared[CLOSED], shared[REST], shared[PROJECTED] = (
-            self.closed_tolerance,
-            self.rest_tolerance,
-            self.projection_tolerance,
-        )
-        shared[PROJECT], shared[LAW] = self.projection, BY_REST if self.impact == "rest" else BY_LEFT
+        given = {
+            "closed": self.closed_tolerance, "rest": self.rest_tolerance, "projected": self.projection_tolerance,
+            "project": self.projection, "law": BY_REST if self.impact == "rest" else BY_LEFT,
+        }  # fmt: skip
         nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
         total = int(pair[STAGES])
         sizes = interval_sizes(layout, contact_solver)
         if implicit:
             spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(nc))
             newton = (spatial or not int(layout[FLAGS]) & F_FREE) and total * nv <= LARGEST_NEWTON
-            shared[TOLERANCE], shared[MOST] = self.newton_tolerance, self.max_iterations
-            shared[NEWTON] = newton
+            given |= {"tolerance": self.newton_tolerance, "most": self.max_iterations, "newton": newton}
             sizes = interval_sizes(layout, contact_solver, total, bool(newton))
-        at = OWN + len(polynomial)
+        node_at = SPLITTING_SETTINGS.size
+        tab_at = node_at + len(polynomial)
         rtol, atol = (UNIT, UNIT) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
-        own = [rtol, atol, self.contact_forces, implicit, self.adaptive, OWN, at, at + len(tab)]
+        given |= {
+            "rtol": rtol, "atol": atol, "forces": self.contact_forces, "implicit": implicit, "depth": self.adaptive,
+            "node_at": node_at, "tab_at": tab_at, "pair_at": tab_at + len(tab),
+        }  # fmt: skip
+        settings = SPLITTING_SETTINGS.filled(**{name: given.get(name, 0.0) for name in SPLITTING_SETTINGS.names})
         sizes |= {"total": total, "nodes": NODES}
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else NODES * nq
         return SchemePlan(
             scheme=self,
             step=splitting,
-            settings=np.concatenate([shared, own, polynomial, tab, pair]),
+            settings=np.concatenate([settings, polynomial, tab, pair]),
             inner=reaction_plan(
                 layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
             ),
@@ -320,13 +314,14 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
     out     state_new, record with the dense output of the base
     kept    MEMORY in the state; the factored matrix of implicit stages in the workspace
     """
+    settings = SPLITTING_SETTINGS(settings)
     layout, par, core, staged = model.layout, model.par, reaction.reaction, reaction.staged
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
     flags, width, n = layout[FLAGS], POWERS + nc, NODES
     work, memory, q, v, header = WORK(work_room), MEMORY(state_new.own), state_new.q, state_new.v, record.header
-    forces, implicit = settings[FORCES] == 1.0, settings[IMPLICIT] == 1.0
-    pair = tail(settings, whole(settings[PAIR_AT]))
-    nodes_tab, tab = tail(settings, whole(settings[NODE_AT])), tail(settings, whole(settings[TAB_AT]))
+    forces, implicit = settings.forces == 1.0, settings.implicit == 1.0
+    pair = tail(settings, whole(settings.pair_at))
+    nodes_tab, tab = tail(settings, whole(settings.node_at)), tail(settings, whole(settings.tab_at))
     total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
     for i in range(state.memory.shape[0]):
         state_new.memory[i] = state.memory[i]
@@ -397,7 +392,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
                 v_1[i] = stages.v[i]
             if not implicit:
                 header.error = step_error(
-                    model, pair, h, q_0, v_0, settings[RTOL], settings[ATOL], head(settings, 0), index, stages, room
+                    model, pair, h, q_0, v_0, settings.rtol, settings.atol, head(settings, 0), index, stages, room
                 )
             status = stages_of_step(
                 model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, step, total, stages, room,
@@ -446,15 +441,15 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
     holding, near, struck = nj > 0, False, False
     for k in range(nc):
         holds = index[k] == SLIP or index[k] == STICK
-        closed[k] = 1 if holds or g[k] <= settings[CLOSED] else 0
+        closed[k] = 1 if holds or g[k] <= settings.closed else 0
         holding, near = holding or holds, near or (closed[k] == 1 and not holds)
-    if settings[DEPTH] == 1.0:
+    if settings.depth == 1.0:
         deep, length = 0.0, 0.0
         for k in range(nc):
             deep = larger(deep, -g[k])
         for i in range(nq):
             length = larger(length, abs(q[i]))
-        deep /= settings[ATOL] + settings[RTOL] * length
+        deep /= settings.atol + settings.rtol * length
         header.error = larger(header.error, deep if deep <= 1.0 else HALVES**header.degree)
     if nc > 0 and (near or holding):
         model.kinematics(t_end, q, par, W, u_minus)
@@ -468,10 +463,10 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
                     forward += u_minus[i] * direction[2 * k + i - row - 1]
                     began += u_0[i] * direction[2 * k + i - row - 1]
                 # a slip that reversed has stopped in between: friction would not have pushed it back
-                stopped[k] = 1 if forward <= settings[REST] else 0
+                stopped[k] = 1 if forward <= settings.rest else 0
                 late[k] = abs(forward) / larger(larger(began, 0.0) + abs(forward), 1e-300)
             if closed[k] == 1 and index[k] != SLIP and index[k] != STICK:
-                floor = 0.0 if index[k] == IMPULSIVE or not forces else -settings[REST]
+                floor = 0.0 if index[k] == IMPULSIVE or not forces else -settings.rest
                 struck = struck or u_minus[row] < floor
 
     # ---- impact at frozen positions
@@ -484,16 +479,16 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
             if closed[k] == 1 and index[k] != SLIP and index[k] != STICK and u_minus[row] < 0.0:
                 speed[row] = u_minus[row]
                 pressed = -h * (row_dot(layout, W, row, a_end) + zeta[row])
-                if settings[LAW] == BY_REST and pressed > 0.0 and -2.0 * e * u_minus[row] <= pressed:
+                if settings.law == BY_REST and pressed > 0.0 and -2.0 * e * u_minus[row] <= pressed:
                     speed[row] = 0.0  # it would be back within the step: it comes to rest
         model.kinematics(t, q_0, par, W, u_start)
         for k in range(nc):
             row = layout[layout[CONTACT_ROW] + k]
             u_start[row] += row_dot(layout, W, row, v_0)
-            if settings[LAW] == BY_REST and u_start[row] >= NOISE * u_minus[row] - settings[REST]:
+            if settings.law == BY_REST and u_start[row] >= NOISE * u_minus[row] - settings.rest:
                 speed[row] = 0.0  # it did not approach when the step began: what the forces of one step bring
         status = border(
-            model, core, t_end, h, settings[REST], BY_PREVIOUS, q, v, a_end, speed, index, closed, v_new, P, u_minus,
+            model, core, t_end, h, settings.rest, BY_PREVIOUS, q, v, a_end, speed, index, closed, v_new, P, u_minus,
             u_plus, info, room, record,
         )  # fmt: skip
         if status != 0:
@@ -526,12 +521,12 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
         if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
             slides = False
             for i in range(row + 1, end):
-                slides = slides or abs(u_plus[i] if struck else u_minus[i]) > settings[REST]
+                slides = slides or abs(u_plus[i] if struck else u_minus[i]) > settings.rest
             held[k] = NORMAL if slides and (struck or (index[k] != STICK and stopped[k] == 0)) else WHOLE
-            if struck and u_plus[row] > settings[REST] and resting[k] == 0:
+            if struck and u_plus[row] > settings.rest and resting[k] == 0:
                 held[k] = 0  # the impact lifts it
         anything = anything or held[k] != 0
-    if anything and settings[PROJECT] == 1.0:
+    if anything and settings.project == 1.0:
         for i in range(nv):
             v_last[i] = v[i]
         status = put_back(
@@ -602,7 +597,8 @@ def decided(
     interval, record,
 ):  # fmt: skip
     """Decide the index set and write acceleration, forces and powers of the state; impulses alone hold nothing."""
-    if settings[FORCES] == 1.0:
+    settings = SPLITTING_SETTINGS(settings)
+    if settings.forces == 1.0:
         return staged.settle(
             model, staged.reaction, settings, t, q, v, g, 1, struck, index, direction, resting, stopped, candidate,
             a, r, u, powers, info, interval, record,
@@ -622,10 +618,11 @@ def struck_by(
     Without contact forces a contact that did not approach when the step began is a lasting one, unless an impact
     elsewhere reaches it. Where all closed contacts hop by less than a step (a box that rocks) all of them rest.
     """
+    settings = SPLITTING_SETTINGS(settings)
     layout, header, v_minus = model.layout, record.header, record.v_minus
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
     lu, W, X, column, w = room.lu, room.W, room.X, room.column, room.w
-    forces, most, hops = settings[FORCES] == 1.0, 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0
+    forces, most, hops = settings.forces == 1.0, 0.0, settings.law == BY_REST and settings.project == 1.0
     for i in range(nr):
         solve_row(layout, lu, W, i, X, column)
     for k in range(nc):
@@ -638,8 +635,8 @@ def struck_by(
         row_add(layout, X, row, 1.0, column)
         # what would press without its own force
         pressed = h * (r[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, a) - zeta[row])
-        hops = hops and (2.0 * u_plus[row] <= pressed or u_plus[row] <= settings[REST])
-        explained = u_start[row] >= NOISE * u_minus[row] - settings[REST]
+        hops = hops and (2.0 * u_plus[row] <= pressed or u_plus[row] <= settings.rest)
+        explained = u_start[row] >= NOISE * u_minus[row] - settings.rest
         if P[row] > 0.0 and (forces or not explained):
             hit[k] = 1
     for i in range(nv):
@@ -660,7 +657,7 @@ def struck_by(
             if closed[k] == 0 or hit[k] == 1 or not P[row] > 1e-12 * most:
                 continue
             brought = u_plus[row] - w[row] - row_dot(layout, W, row, v_minus)
-            if u_start[row] + brought < NOISE * u_minus[row] - settings[REST]:
+            if u_start[row] + brought < NOISE * u_minus[row] - settings.rest:
                 hit[k], found = 1, True
                 for i in range(row, layout[layout[CONTACT_ROW] + k + 1]):
                     row_add(layout, X, i, -P[i], v_minus)
@@ -672,7 +669,7 @@ def struck_by(
             record.dissipation[k] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
             header.drive_work -= P[i] * w[i]
             spread[i] = 0.0 if hit[k] == 1 else P[i]
-        resting[k] = 1 if hops or (u_plus[row] <= settings[REST] and P[row] > 0.0) else 0
+        resting[k] = 1 if hops or (u_plus[row] <= settings.rest and P[row] > 0.0) else 0
         if hit[k] == 1:
             new_event(t, k, IMPACT, row, end, u_minus, u_plus, P, record)
     if anyone:
@@ -698,6 +695,7 @@ def put_back(
     out     P: impulses; g: gaps and constraints at the new q
     Behind the stop friction acts the other way: its impulse is that of the frozen direction plus 2 mu P_N late at most.
     """
+    settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     lu, W, X, column, w = room.lu, room.W, room.X, room.column, room.w
@@ -706,7 +704,7 @@ def put_back(
     for i in range(nr):
         P[i] = 0.0
     for _ in range(nc + 1):
-        status = project(model, settings[PROJECTED], t, q, v, held, P, g, room)
+        status = project(model, settings.projected, t, q, v, held, P, g, room)
         if status != 0:
             return status
         again = False

@@ -11,13 +11,14 @@ from saltus.reaction import row_dot
 from saltus.stages.border import NORMAL, WHOLE, project
 from saltus.stages.frame import FRAME
 from saltus.stages.hold import POWERS, rest_speed
-from saltus.stages.interval import PROJECTED, REST, closed_gap
+from saltus.stages.interval import STAGE_SETTINGS, closed_gap
 from saltus.stages.settle import RELEASING
 
 
 @unit(I(MODEL, STAGED, A, F, I, I, FRAME.kind, RECORD))
 def arrange(model, staged, settings, t, struck, deciding, frame, record):
     """Project held contacts and joints, decide the next index set; without need take over the end of the phase."""
+    settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
     marks, info = frame.marks, frame.info
@@ -56,15 +57,15 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
             # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever
             slow = True
             for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                still = rest_speed(settings[REST], layout, W, i, v)
+                still = rest_speed(settings.rest, layout, W, i, v)
                 slow = slow and abs(row_dot(layout, W, i, v) + corrected[i]) <= still
             held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 or slow else NORMAL
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False
                 for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                    slides = slides or abs(u_plus[i]) > rest_speed(settings[REST], layout, W, i, v)
+                    slides = slides or abs(u_plus[i]) > rest_speed(settings.rest, layout, W, i, v)
                 held[k] = NORMAL if slides else WHOLE
-                if u_plus[row] > rest_speed(settings[REST], layout, W, row, v) and resting[k] == 0:
+                if u_plus[row] > rest_speed(settings.rest, layout, W, row, v) and resting[k] == 0:
                     held[k] = 0
         if candidate[k] == RELEASING:
             held[k] = 0
@@ -72,7 +73,7 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
     for i in range(nr):
         corrected[i] = 0.0
     if anything:
-        status = project(model, settings[PROJECTED], t, q, v, held, corrected, g, room)
+        status = project(model, settings.projected, t, q, v, held, corrected, g, room)
         if status != 0:
             return status
         for i in range(nr):
@@ -94,6 +95,7 @@ def unchanged(model, settings, t, frame):
 
     Then the acceleration is known as well, and no force has to be evaluated.
     """
+    settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     marks, g, u_plus = frame.marks, frame.gaps, frame.u_plus
@@ -104,7 +106,7 @@ def unchanged(model, settings, t, frame):
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
         closed = g[k] <= slack or frame.closed[k] == 1
-        if frame.index[k] != OPEN or frame.candidate[k] != 0 or (closed and not u_plus[row] > settings[REST]):
+        if frame.index[k] != OPEN or frame.candidate[k] != 0 or (closed and not u_plus[row] > settings.rest):
             return 0
     a_0, r_0, powers_0, a_last, v, M, f = (
         frame.memory.a_begin,

@@ -34,24 +34,23 @@ from saltus.record import (
 )
 from saltus.reporting import NORMALS, new_event
 from saltus.reporting import NOTHING as NO_ROWS
-from saltus.stages import frame as frames
 from saltus.stages.arrange import arrange
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, border
 from saltus.stages.dense import HEADER
 from saltus.stages.follow import VISIBLE, follow
 from saltus.stages.frame import (
     CROSSES,
+    FLIGHT_SETTINGS,
     FRAME,
     NOTHING,
     POSITION_SCALE,
     STRIKES,
-    ZENO,
     promised,
 )
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
 from saltus.stages.graze import graze
 from saltus.stages.hold import POWERS, rest_speed
-from saltus.stages.interval import CLOSED, REST, closed_gap
+from saltus.stages.interval import STAGE_SETTINGS, closed_gap
 from saltus.stages.loss import look_ahead
 from saltus.stages.modes import unhold, update_modes
 from saltus.stages.piece import put_piece
@@ -75,6 +74,7 @@ def dense_size(layout, most_nodes: int) -> int:
 
 @unit(PART)
 def arrive(model, staged, settings, task, t, h, frame_room, record):
+    settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
@@ -124,7 +124,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     for j in range(nc + nj):
         if j >= nc or index[j if j < nc else 0] == SLIP or index[j if j < nc else 0] == STICK:
             # the lecture's case 2.1: what is held has left its place
-            allowed = settings[frames.DRIFT] * (settings[frames.ATOL] * scale + settings[frames.RTOL] * length)
+            allowed = settings.drift * (settings.atol * scale + settings.rtol * length)
             if abs(g[j]) > allowed + DIGITS * length:
                 return DRIFTED
     used = HEADER + nr
@@ -149,7 +149,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
             speed = row_dot(layout, W, row, v) + u_minus[row]
             # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
             # the contacts strike in turn, with velocities that die away, and not together
-            still = rest_speed(settings[REST], layout, W, row, v)
+            still = rest_speed(settings.rest, layout, W, row, v)
             near = g[k] + ahead * speed <= slack and speed <= still
             closed[k] = 1 if near or holds or k == which else 0
             if closed[k] == 1 and not holds:
@@ -181,7 +181,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         elif nc > 1:
             ties = find_ties(model, staged.reaction, settings, t_end, span, frame, record)
         status = border(
-            model, staged.reaction, t_end, span, settings[REST], law, q, v, slope, u_first, index, closed, v_new, P,
+            model, staged.reaction, t_end, span, settings.rest, law, q, v, slope, u_first, index, closed, v_new, P,
             u_minus, u_plus, info, room, record,
         )  # fmt: skip
         if status != 0:
@@ -245,7 +245,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if update_modes(model, settings, t_end, h, q, v, frame.a_last, frame, crossed) > 0:
             marks.switched = frame.memory.numbers.changed = 1.0
             model.gap(t_end, q, par, g)
-            unhold(model, settings, t_end, q, v, settings[REST], index, frame)
+            unhold(model, settings, t_end, q, v, settings.rest, index, frame)
 
     # ---- what stays closed is put in place, then the law decides what is held next
     deciding = kind != NOTHING or marks.holding == 1.0 or marks.near == 1.0
@@ -262,7 +262,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     marks.struck, marks.used = struck, used
 
     # ---- an accumulation of impacts is followed to its end
-    if struck == 1 and settings[ZENO] != 0.0 and marks.length < h:
+    if struck == 1 and settings.zeno != 0.0 and marks.length < h:
         status = follow(model, staged, settings, t, h, frame, record)
         if status != 0:
             return status
@@ -307,6 +307,7 @@ def begin_window(model, settings, t, window, frame, record):
     the window, which counts as much as the forces do, and with rows of the beginning bodies would not come to rest on
     what is curved.
     """
+    settings = STAGE_SETTINGS(settings)
     layout, room = model.layout, frame.interval.lasting
     nv, nc, nr = layout[NV], layout[NC], layout[NR]
     W, zeta = room.W, room.zeta
@@ -320,7 +321,7 @@ def begin_window(model, settings, t, window, frame, record):
         u_first[row] = smaller(u_first[row] + row_dot(layout, W, row, v), 0.0)
         pressed = row_dot(layout, W, row, slope) + zeta[row]
         rise = -model.constants[LAW_FLOATS * c] * u_first[row]
-        if 2.0 * rise <= -window * pressed or rise * rise <= -2.0 * pressed * settings[CLOSED]:
+        if 2.0 * rise <= -window * pressed or rise * rise <= -2.0 * pressed * settings.closed:
             u_first[row] = 0.0
     for i in range(nv):
         v_start[i] = v[i]
@@ -345,6 +346,7 @@ def begin_window(model, settings, t, window, frame, record):
 @unit(I(MODEL, A, F, J, J, FRAME.kind))
 def hops_end(model, settings, window, closed, resting, frame):
     """Let all closed contacts rest where none of them opens, or hops for longer than a window: a box that rocks."""
+    settings = STAGE_SETTINGS(settings)
     layout, room = model.layout, frame.interval.lasting
     nv, nc = layout[NV], layout[NC]
     slope, r_last, u_plus = frame.slope, frame.r_last, frame.u_plus
@@ -359,8 +361,8 @@ def hops_end(model, settings, window, closed, resting, frame):
         row_add(layout, X, row, 1.0, column)
         # what would press without its own force
         pressed = r_last[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, slope) - zeta[row]
-        low = u_plus[row] * u_plus[row] <= 2.0 * pressed * settings[CLOSED]
-        if 2.0 * u_plus[row] > window * pressed and u_plus[row] > settings[REST] and not low:
+        low = u_plus[row] * u_plus[row] <= 2.0 * pressed * settings.closed
+        if 2.0 * u_plus[row] > window * pressed and u_plus[row] > settings.rest and not low:
             return 0
     for c in range(nc):
         if closed[c] == 1:

@@ -11,9 +11,9 @@ from saltus.events.lasting import LASTING
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NS, NV
 from saltus.reaction import row_dot
 from saltus.stages.begin import begin_slips, may_begin, start_of
-from saltus.stages.frame import ANTICIPATES, FRAME, STRAIGHT, slip_tolerance, span_of
+from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, slip_tolerance, span_of
 from saltus.stages.hold import accelerate, rest_speed
-from saltus.stages.interval import REST, closed_gap
+from saltus.stages.interval import closed_gap
 from saltus.stages.modes import FREE, update_modes
 from saltus.stages.settle import ambiguous_event, changed_events, lawful
 
@@ -24,6 +24,7 @@ MOST_SHORTENED = 12  # halvings of the same until the force turns little enough 
 
 @unit(PART)
 def depart(model, staged, settings, task, t, h, frame_room, record):
+    settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
@@ -114,10 +115,10 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
         holding, jammed = holding or holds, jammed or index[k] == IMPULSIVE
         near = near or (not holds and g[k] <= slack)
     marks.limit = h
-    if near or settings[ANTICIPATES] == 1.0:
+    if near or settings.anticipates == 1.0:
         W, zeta = room.W, room.zeta
         model.kinematics(t, q_0, par, W, u_minus)
-        if settings[ANTICIPATES] == 1.0:
+        if settings.anticipates == 1.0:
             model.curvature(t, q_0, v_0, par, zeta)
         for k in range(nc):
             row = layout[layout[CONTACT_ROW] + k]
@@ -125,23 +126,23 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
                 continue
             speed = row_dot(layout, W, row, v_0) + u_minus[row]
             if g[k] <= slack:
-                if speed < -rest_speed(settings[REST], layout, W, row, v_0):
+                if speed < -rest_speed(settings.rest, layout, W, row, v_0):
                     marks.pending = k
                 continue
-            if settings[ANTICIPATES] == 1.0:
+            if settings.anticipates == 1.0:
                 # when would it close with the acceleration of now? the step ends there, and the next one looks again
                 slope = row_dot(layout, W, row, a_0) + zeta[row]
                 under = speed * speed - 2.0 * slope * g[k]
                 if under > 0.0 and (speed < 0.0 or slope < 0.0):
                     time = 2.0 * g[k] / (sqrt(under) - speed) if sqrt(under) > speed else 1e300
-                    if time <= 0.5 * marks.window and speed < -settings[REST]:
+                    if time <= 0.5 * marks.window and speed < -settings.rest:
                         marks.pending = k
                     marks.limit = smaller(marks.limit, time)
     still = marks.pending >= 0.0 or marks.crossing >= 0.0
     marks.ending = -1.0
     if holding and not still:
         limit = slip_begins(
-            model, t, q_0, v_0, a_0, u_0, index, settings[REST], settings[STRAIGHT], marks.window, direction,
+            model, t, q_0, v_0, a_0, u_0, index, settings.rest, settings.straight, marks.window, direction,
             room,
         )  # fmt: skip
         marks.limit = smaller(marks.limit, limit)
@@ -165,6 +166,7 @@ def ending_slip(model, settings, t, frame, record):
     all it costs where it sticks behind its end; a slip that goes on the other way is followed to the last. Steps that
     estimate no error have windows for this.
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nc = layout[NC]
     u, a = frame.memory.u_begin, frame.memory.a_begin
@@ -174,14 +176,14 @@ def ending_slip(model, settings, t, frame, record):
     W, w, zeta = room.W, room.w, room.zeta
     if frame.marks.window > 0.0:
         return -1.0
-    allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings[STRAIGHT])
+    allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight)
     first, known = -1, False
     for c in range(nc):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
         tried[c] = index[c]
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        if index[c] != SLIP or end - row != 3 or not sqrt(square) > settings[REST]:
+        if index[c] != SLIP or end - row != 3 or not sqrt(square) > settings.rest:
             continue
         if not known:
             model.kinematics(t, q, model.par, W, w)
@@ -212,6 +214,7 @@ def straight_on(model, settings, t, h, frame, record):
     how fast it will be. While it goes straight on its direction is wrong by as much as the force turns, so that the way
     that it makes meanwhile must be far below the tolerance. Steps without error estimate look at its speed instead.
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nv, nc = layout[NV], layout[NC]
     direction, index = frame.memory.direction, frame.index
@@ -223,7 +226,7 @@ def straight_on(model, settings, t, h, frame, record):
     v_0, a_0 = frame.v_start, frame.memory.a_begin
     q, v, a, r, u = frame.q_shifted, frame.v_try, frame.a_try, frame.corrected, frame.u_plus
     windows = frame.marks.window > 0.0
-    slow = sqrt(settings[REST])
+    slow = sqrt(settings.rest)
     room = frame.interval.lasting
     W = room.W
     for _ in range(MOST_HALVINGS):
@@ -240,7 +243,7 @@ def straight_on(model, settings, t, h, frame, record):
                 for i in range(row + 1, end):
                     speed += (row_dot(layout, W, i, v) + u[i]) ** 2
                 fastest = larger(fastest, sqrt(speed))
-        if (fastest <= slow) if windows else (fastest * h <= 2.0 * settings[STRAIGHT]):
+        if (fastest <= slow) if windows else (fastest * h <= 2.0 * settings.straight):
             break
         h *= 0.5
     if not windows:

@@ -15,15 +15,14 @@ from saltus.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, W_CONSTANT
 from saltus.reaction import row_dot
 from saltus.stages.frame import (
     CROSSES,
+    FLIGHT_SETTINGS,
     FRAME,
     NOTHING,
-    RTOL,
-    STRAIGHT,
     STRIKES,
     slip_tolerance,
 )
 from saltus.stages.hold import LOAD
-from saltus.stages.interval import REST, closed_gap
+from saltus.stages.interval import closed_gap
 from saltus.stages.loss import first_loss
 from saltus.stages.prove import first_hidden
 from saltus.stages.tableau import NODE, VECTORS
@@ -36,6 +35,7 @@ SHORTEST = 1e-15  # of a flight: an event cannot lie at its very beginning
 @unit(PART)
 def find(model, staged, settings, task, t, h, frame_room, record):
     """Write kind, contact or event, and place of the first event into the marks."""
+    settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     layout = model.layout
     nq, nv, nc, ne = layout[NQ], layout[NV], layout[NC], layout[NE]
@@ -98,14 +98,14 @@ def find(model, staged, settings, task, t, h, frame_room, record):
                 kind, which = STRIKES, k
     s = larger(s, SHORTEST)  # whatever the time of day is: a flight that is made longer ends inside of what it strikes
     if kind == STOPPED:
-        stopping = stops(layout, c, s, settings[REST], 0.05, which, U, weights)
+        stopping = stops(layout, c, s, settings.rest, 0.05, which, U, weights)
         row = layout[layout[CONTACT_ROW] + which]
         if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
             # a slip in space turns the faster the nearer its stop: approach it before it is reached
             square = U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2]
-            far = sqrt(square) * s * h > 2.0 * settings[STRAIGHT]
+            far = sqrt(square) * s * h > 2.0 * settings.straight
             if marks.window > 0.0:
-                far = square > settings[REST]
+                far = square > settings.rest
             if far:
                 kind, s = NOTHING, 0.75 * s
     marks.event_kind, marks.which, marks.place = kind, which, s
@@ -160,6 +160,7 @@ def strayed(model, settings, c, t, h, frame):
     A belt may change its speed as it likes while the motion is as smooth as it can be; stops found on polynomials that
     know nothing of it would be none.
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], c.shape[0]
     nodes, U = frame.nodes, frame.node_slips
@@ -180,6 +181,6 @@ def strayed(model, settings, c, t, h, frame):
                 for j in range(n):
                     slip += weights[j] * U[j * nr + i]
                     size = larger(size, abs(U[j * nr + i]))
-                if not abs(slip) <= allowed + settings[RTOL] * size:
+                if not abs(slip) <= allowed + settings.rtol * size:
                     return 1.0
     return 0.0

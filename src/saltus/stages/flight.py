@@ -33,7 +33,6 @@ from saltus.layout import (
     WILD_SWITCHES,
 )
 from saltus.reaction import row_dot
-from saltus.stages import frame as frames
 from saltus.stages.arrive import EVENTS, arrive, dense_size
 from saltus.stages.depart import depart
 from saltus.stages.find import find
@@ -44,23 +43,17 @@ from saltus.stages.frame import (
     FILL,
     FLIGHT_SETTINGS,
     FRAME,
-    MANY,
     MEMORY,
-    MISSES,
     NOTHING,
-    PROMISE_AT,
     SPAN,
     STRIKES,
     TRY,
-    WINDOW_FACTOR,
-    WINDOW_POWER,
     frame_plan,
     promise_size,
     span_of,
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.inspect import CURABLE, inspect
-from saltus.stages.interval import REACH_AT
 from saltus.stages.modes import FREE, free_modes, hold_modes
 from saltus.stages.prove import prove_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
@@ -95,15 +88,15 @@ class Flight:
 
 
 def make_flight(
-    layout: np.ndarray, shared: np.ndarray, own: list[float], numbers, phase, phase_room: RoomPlan, *,
+    layout: np.ndarray, given: dict[str, float], numbers, phase, phase_room: RoomPlan, *,
     most_nodes: int, interval: dict[str, int],
 ) -> Flight:  # fmt: skip
     """Return a flight.
 
     Parameters
     ----------
-    shared, own
-        The settings of all schemes with stages, and those of flights up to STRAIGHT.
+    given
+        The settings by name (`FLIGHT_SETTINGS`); those that are missing are 0.
     numbers
         Function that returns the numbers of the phase, given where they begin.
     phase, phase_room
@@ -113,11 +106,13 @@ def make_flight(
     """
     nc, ne = int(layout[NC]), int(layout[NE])
     memory, work = frame_plan(layout, most_nodes, phase_room, interval, prove_work(layout))
-    at = FLIGHT_SETTINGS + promise_size(layout)
-    shared[REACH_AT] = at - int(layout[NQ])  # at the end of the promise
+    promise_at = FLIGHT_SETTINGS.size
+    phase_at = promise_at + promise_size(layout)
+    given = {**given, "promise_at": promise_at, "phase_at": phase_at, "reach_at": phase_at - int(layout[NQ])}
     unfilled = np.ones(promise_size(layout))  # a run fills in its span and scales (promise.py)
+    settings = FLIGHT_SETTINGS.filled(**{name: given.pop(name, 0.0) for name in FLIGHT_SETTINGS.names}, **given)
     return Flight(
-        settings=np.concatenate([shared, own, [at, FLIGHT_SETTINGS], unfilled, numbers(at)]),
+        settings=np.concatenate([settings, unfilled, numbers(phase_at)]),
         memory=memory,
         work=work,
         dense=dense_size(layout, most_nodes),
@@ -142,6 +137,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     out     state_new, record with its dense block, events, what was found inside; error > 1 where nothing is accepted
     kept    what MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout, staged = model.layout, plain.staged
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
     header, frame = record.header, FRAME(frame_room)
@@ -165,16 +161,16 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         index[k] = whole(kept[k])
         record.dissipation[k] = 0.0
         frame.resting[k] = frame.stopped[k] = frame.candidate[k] = 0
-    if settings[MISSES] > 0.0:  # steps that are given stay as they are
+    if settings.misses > 0.0:  # steps that are given stay as they are
         h = smaller(h, span_of(settings) / resolution(layout))
-    if settings[MISSES] > 0.0 and (layout[FLAGS] & WAVES) != 0:
+    if settings.misses > 0.0 and (layout[FLAGS] & WAVES) != 0:
         scan = frame.scan
         model.surface(t, q_0, v_0, model.par, scan)
         h = smaller(h, RADIANS / larger(scan[3 * layout[NS]], 1e-300))
     memory.numbers.longest = larger(h, memory.numbers.longest)
     marks.window = 0.0
-    if settings[WINDOW_FACTOR] > 0.0:
-        window = settings[WINDOW_FACTOR] * memory.numbers.longest ** settings[WINDOW_POWER]
+    if settings.window_factor > 0.0:
+        window = settings.window_factor * memory.numbers.longest**settings.window_power
         marks.window = larger(window, 8e-16 * (abs(t) + h))
     marks.foreseen, marks.late, marks.allowed = -1.0, 0.0, h
     marks.sharper = sharper(settings, t, h, memory)
@@ -283,26 +279,28 @@ def sharper(settings, t, h, memory):
     Errors of the energy add up over a run, and those of the phase with them: in conservative motion they grow with the
     square of the number of flights.
     """
-    at, known = whole(settings[PROMISE_AT]), memory.numbers.flights
+    settings = FLIGHT_SETTINGS(settings)
+    at, known = whole(settings.promise_at), memory.numbers.flights
     expected = settings[at + SPAN] / h
     if known >= FIRST_FLIGHTS:
         expected = known * settings[at + SPAN] / larger(t - settings[at + BEGIN], 1e-300)
     expected = smaller(expected, MOST_EXPECTED)
-    if not expected > settings[MANY]:
+    if not expected > settings.many:
         return 1.0
-    share = (settings[MANY] / expected) * (settings[MANY] / expected)
-    return smaller(1.0, larger(share, SHARPEST / settings[frames.RTOL]))
+    share = (settings.many / expected) * (settings.many / expected)
+    return smaller(1.0, larger(share, SHARPEST / settings.rtol))
 
 
 @unit(F(MODEL, A, F, F, FRAME.kind))
 def stand(model, settings, t, h, frame):
     """Write the nodes of a flight that ends where it begins; return its duration, a rounding of the time."""
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     q_0, v_0, r_0 = frame.q_start, frame.v_start, frame.memory.r_begin
     sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.a_begin
-    width, at = POWERS + nc, whole(settings[whole(settings[frames.PHASE_AT])])
+    width, at = POWERS + nc, whole(settings[whole(settings.phase_at)])
     marks.table_at = at
     n = whole(settings[at + STAGES])
     ending = marks.ending >= 0.0
@@ -336,6 +334,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     The end of a step is more accurate than the polynomial that located the event. With a window the flight ends half
     a window before the impact.
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout, staged, frame = model.layout, plain.staged, FRAME(frame_room)
     marks = frame.marks
     q, v, g, w = frame.q_end, frame.v_end, frame.gaps, frame.u_minus
@@ -345,7 +344,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     fires = marks.event_kind == CROSSES and which < layout[NE] - layout[NS] and window == 0.0
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, PRECISE * size)
-    near = TAYLOR * settings[frames.RTOL] * marks.sharper * size * size
+    near = TAYLOR * settings.rtol * marks.sharper * size * size
     made = strikes and window == 0.0 and (size - h) * (size - h) <= near
     if made:
         size = h  # the flight that is there ends so near to the impact that its end can be moved

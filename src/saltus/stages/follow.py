@@ -18,15 +18,13 @@ from saltus.reporting import new_event
 from saltus.stages.arrange import arrange
 from saltus.stages.dense import HEADER
 from saltus.stages.frame import (
-    ATOL,
+    FLIGHT_SETTINGS,
     FRAME,
     FROM_PROMISE,
     PLACE_SCALE,
     PUSH_SCALE,
-    RTOL,
     SPEED_SCALE,
     VELOCITY_SCALE,
-    ZENO,
     promised,
     span_of,
 )
@@ -50,8 +48,9 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
     velocities are wrong by u, positions by the height, and the impulse m (u + p t) acts only at their end.
     room: masses and rows of the state; its last column is left with what u = 1 does to the velocities
     """
-    if not settings[ZENO] == FROM_PROMISE:
-        return settings[ZENO]
+    settings = FLIGHT_SETTINGS(settings)
+    if not settings.zeno == FROM_PROMISE:
+        return settings.zeno
     layout = model.layout
     nv, row, e = layout[NV], layout[layout[CONTACT_ROW] + contact], model.constants[LAW_FLOATS * contact]
     lu, W, X = room.lu, room.W, room.X
@@ -73,7 +72,7 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
         column[i] /= inverse
         fast = larger(fast, abs(column[i]) / (velocity[i] + most[i]))
         far = larger(far, abs(column[i]) / place[i])
-    allowed, span = LEFT_OUT * settings[ATOL] * pressed, span_of(settings)
+    allowed, span = LEFT_OUT * settings.atol * pressed, span_of(settings)
     square = smaller(span * (1.0 - e) / fast, 2.0 / far)
     push = promised(layout, settings, PUSH_SCALE)[row] + frame.memory.most_pushed[row]
     square = smaller(square, push * inverse * span * (1.0 - e) * (1.0 - e) / (3.0 - e))
@@ -87,6 +86,7 @@ def bouncing(model, settings, t, frame, fastest):
     fastest: two numbers, the largest speed of their bounces, and the one of bounces that are so low that they could
     hardly be told from lasting contact. BOUNCES of the frame: by how much velocities jump.
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nv, nc = layout[NV], layout[NC]
     room = frame.interval.lasting
@@ -125,7 +125,7 @@ def bouncing(model, settings, t, frame, fastest):
             member[k] = 1
             members += 1
             fastest[0] = larger(fastest[0], bounce)
-            if settings[ZENO] == FROM_PROMISE:
+            if settings.zeno == FROM_PROMISE:
                 for i in range(nv):
                     jumps[i] = larger(jumps[i], bounce * abs(column[i]))
         elif closed[k] == 1:
@@ -136,13 +136,14 @@ def bouncing(model, settings, t, frame, fastest):
 @unit(I(MODEL, A, F, FRAME.kind))
 def negligible(model, settings, duration, frame):
     """Return whether what the end of an accumulation leaves out of it is a small share of the promise."""
-    if settings[ZENO] != FROM_PROMISE:
+    settings = FLIGHT_SETTINGS(settings)
+    if settings.zeno != FROM_PROMISE:
         return 1
     layout = model.layout
     jumps, P = frame.bounces, frame.p_zeno
     velocity, push = promised(layout, settings, VELOCITY_SCALE), promised(layout, settings, PUSH_SCALE)
     most_speed, most_pushed = frame.memory.most_speed, frame.memory.most_pushed
-    allowed, share = LEFT_OUT * settings[ATOL], 0.5 * duration / span_of(settings)
+    allowed, share = LEFT_OUT * settings.atol, 0.5 * duration / span_of(settings)
     for i in range(layout[NV]):
         if share * jumps[i] > allowed * (velocity[i] + most_speed[i]):
             return 0
@@ -331,6 +332,7 @@ def frozen(model, t, q, v, room):
 @unit(F(MODEL, A, F, FRAME.kind))
 def turned(model, settings, t, frame):
     """Return what it means for the velocity, over the tolerance, that the rows were frozen while they turned."""
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nv, nc, nw = layout[NV], layout[NC], layout[NW]
     room = frame.interval.lasting
@@ -352,7 +354,7 @@ def turned(model, settings, t, frame):
     for i in range(nv):
         size = larger(size, abs(v[i]))
     for i in range(nv):
-        worst = larger(worst, abs(push[i]) / (settings[ATOL] * speed[i] + settings[RTOL] * size))
+        worst = larger(worst, abs(push[i]) / (settings.atol * speed[i] + settings.rtol * size))
     return worst
 
 
@@ -363,6 +365,7 @@ def bent(model, settings, begin, frame, record):
     A drive may be faster than the bounces, and at their two ends one does not see it. Accelerations that are the same
     at both ends, by forces that do not know the motion, are constant.
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
     index = frame.index
@@ -391,6 +394,6 @@ def bent(model, settings, begin, frame, record):
         size = larger(size, abs(v[i]))
     for i in range(nv):
         off = 2.0 / 3.0 * duration * abs(a_middle[i] - a_0[i] - 0.5 * duration * slope[i])
-        if off > FROZEN * (settings[ATOL] * speed[i] + settings[RTOL] * size):
+        if off > FROZEN * (settings.atol * speed[i] + settings.rtol * size):
             return 1
     return 0

@@ -13,19 +13,19 @@ from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integ
 from saltus.events.scan import scan_work
 from saltus.events.zeno import BOUNCING
 from saltus.layout import NQ, NR, NV, sizes_of
-from saltus.stages.interval import INTERVALS, SETTINGS
+from saltus.stages.interval import INTERVALS, STAGE_SETTINGS
 from saltus.stages.look import inspect_work
 
-# settings of a flight, behind those that all schemes with stages share: tolerances; speed of bounces that are followed
-# to their accumulation [m/s], or FROM_PROMISE; drift allowed to what is held, over the tolerance; window of an impact =
-# FACTOR * (step size)^POWER [s]; whether closings are forecast; flights of a run up to which each has the same share of
-# the tolerance; way that a slip in space may go straight [m]; what the equations of motion may miss inside of a flight,
-# over the tolerance, 0 where steps follow none (inspect.py); where the phase has its numbers, where the promise stands
-# (promise.py)
-(
-    RTOL, ATOL, ZENO, DRIFT, WINDOW_FACTOR, WINDOW_POWER, ANTICIPATES, MANY, STRAIGHT, MISSES, PHASE_AT, PROMISE_AT,
-) = range(SETTINGS, SETTINGS + 12)  # fmt: skip
-FLIGHT_SETTINGS = SETTINGS + 12
+# Settings of a flight, behind those that all schemes with stages share. rtol, atol; zeno: speed of bounces that are
+# followed to their accumulation [m/s], or FROM_PROMISE; drift: allowed to what is held, over the tolerance; an impact
+# has a window of window_factor (step size)^window_power [s]; anticipates: 1 where closings are forecast; many: flights
+# of a run up to which each has the same share of the tolerance; straight: way that a slip in space may go straight [m];
+# misses: what the equations of motion may miss inside of a flight, over the tolerance, 0 where steps follow none
+# (inspect.py); phase_at, promise_at: where the numbers of the phase and the promise (promise.py) stand.
+FLIGHT_SETTINGS = Numbers(
+    f"{' '.join(STAGE_SETTINGS.names)} rtol atol zeno drift window_factor window_power anticipates many straight "
+    "misses phase_at promise_at"
+)
 FROM_PROMISE = -1.0
 
 # ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of
@@ -104,7 +104,8 @@ def frame_plan(
 @unit(A(J, A, I), small=True)
 def promised(layout, settings, name):
     """Return a vector of scales of the promise."""
-    nq, nv, nr, at = layout[NQ], layout[NV], layout[NR], whole(settings[PROMISE_AT]) + SCALES
+    settings = FLIGHT_SETTINGS(settings)
+    nq, nv, nr, at = layout[NQ], layout[NV], layout[NR], whole(settings.promise_at) + SCALES
     if name == POSITION_SCALE:
         return head(tail(settings, at), nq)
     if name == PUSH_SCALE:
@@ -115,14 +116,16 @@ def promised(layout, settings, name):
 @unit(F(J, A, F), small=True)
 def slip_tolerance(layout, settings, share):
     """Return the absolute error that slips may have [m/s]: a share of the tolerance of the velocities."""
+    settings = FLIGHT_SETTINGS(settings)
     speed = promised(layout, settings, SPEED_SCALE)
     least = speed[0]
     for i in range(layout[NV]):
         least = smaller(least, speed[i])
-    return share * settings[ATOL] * least
+    return share * settings.atol * least
 
 
 @unit(F(A), small=True)
 def span_of(settings):
     """Return the length of the whole span [s]."""
-    return settings[whole(settings[PROMISE_AT]) + SPAN]
+    settings = FLIGHT_SETTINGS(settings)
+    return settings[whole(settings.promise_at) + SPAN]

@@ -36,15 +36,8 @@ from saltus.reporting import NORMALS, NOTHING, gain_event, new_event
 from saltus.stages.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set, project
 from saltus.stages.hold import JAMMED, LOAD, POWERS, accelerate
 from saltus.stages.interval import (
-    BY_STAGE,
-    CLOSED,
     INTERVALS,
-    LAW,
-    PROJECT,
-    PROJECTED,
-    REST,
-    SETTINGS,
-    SPLIT,
+    STAGE_SETTINGS,
     STAGES_ROOM,
 )
 from saltus.stages.settle import BREAKING, RELEASING, changed_events
@@ -52,6 +45,7 @@ from saltus.stages.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTOR
 from saltus.status import Status
 
 DEGREES_SPENT, STALLED = int(Status.DEGREES_SPENT), int(Status.NEWTON_STALLED)
+DEGREES_AT = STAGE_SETTINGS.size  # number of degrees, then where the table of each begins in the settings
 MOST_PIECES = 16  # pieces of one interval; what happens after the last split waits for the border
 FINEST_SHARE = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
 EVENTS = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
@@ -91,19 +85,20 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
     out     state_new, record with the polynomials of all pieces
     kept    MEMORY in the state; the factored matrix of the stages in the workspace
     """
+    settings = STAGE_SETTINGS(settings)
     work, own = WORK(work_room), MEMORY(state_new.own)
     layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
     memory, header, width = own.numbers, record.header, POWERS + nc
-    by_stage = settings[BY_STAGE] == 1.0
+    by_stage = settings.by_stage == 1.0
     for i in range(state.memory.shape[0]):
         state_new.memory[i] = state.memory[i]
     # one degree for all intervals, or one for each
-    listed = whole(settings[SETTINGS])
+    listed = whole(settings[DEGREES_AT])
     interval = whole(memory.intervals) if listed > 1 else 0
     if interval >= listed:
         return DEGREES_SPENT
-    start = whole(settings[SETTINGS + 1 + interval])
+    start = whole(settings[DEGREES_AT + 1 + interval])
     tab = tail(settings, start)
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
     c, b, P_share = (
@@ -162,7 +157,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         for i in range(nv):
             push[i] = 0.0
         fill(tab, memory.ahead == n and pieces == 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
-        if by_stage or settings[LAW] == BY_PREVIOUS:
+        if by_stage or settings.law == BY_PREVIOUS:
             model.gap(t + done, q_0, par, g_0)
         status = reaction.staged.interval(
             model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
@@ -179,7 +174,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
             if status != 0:
                 return status
             continue
-        if status == STALLED and settings[SPLIT] == 1.0 and pieces < MOST_PIECES - 1 and nc > 0 and not straight:
+        if status == STALLED and settings.split == 1.0 and pieces < MOST_PIECES - 1 and nc > 0 and not straight:
             share *= 0.5
             if share <= FINEST_SHARE:
                 # a slip that stops turns quickly before it does: from here straight on
@@ -193,7 +188,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         # ---- split at the first transition of a held contact
         for k in range(nc):
             stopped[k], candidate[k] = 0, 0
-        if settings[SPLIT] == 1.0 and pieces < MOST_PIECES - 1 and degree > 0 and not by_stage:
+        if settings.split == 1.0 and pieces < MOST_PIECES - 1 and degree > 0 and not by_stage:
             fastest, load = 0.0, 0.0
             for i in range(n * nv):
                 fastest = larger(fastest, abs(V[i]))
@@ -217,7 +212,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
                 kind, changing = found[1], found[0]
                 row = layout[layout[CONTACT_ROW] + changing]
                 turns = kind == STOPPED and layout[layout[CONTACT_ROW] + changing + 1] - row == 3
-                if turns and stops(layout, c, s, settings[REST], 0.9, changing, U, weights) == 0:
+                if turns and stops(layout, c, s, settings.rest, 0.9, changing, U, weights) == 0:
                     # no stop: the piece ends here, the next one goes on in the new direction
                     share *= 0.9 * s
                     continue
@@ -305,7 +300,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         for k in range(nc):
             resting[k] = 0
         if struck:
-            known = NORMALS if settings[LAW] == BY_PREVIOUS or degree == 0 else NOTHING
+            known = NORMALS if settings.law == BY_PREVIOUS or degree == 0 else NOTHING
             impacts = strike_events(
                 model, settings, t_end, h, degree, known, closed, resting, P, row_of(a, n - 1, nv),
                 row_of(R, n - 1, nr), u_minus, u_plus, u_start, room, record,
@@ -337,20 +332,20 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
             a_last[i] = a[i]
 
         # ---- projection
-        if settings[PROJECT] == 1.0 and degree > 0 and held_set(model, index, resting, stopped, held) == 1:
+        if settings.project == 1.0 and degree > 0 and held_set(model, index, resting, stopped, held) == 1:
             for k in range(nc):
                 if candidate[k] == RELEASING:
                     held[k] = 0
                 if struck and held[k] != 0:  # an impact elsewhere may have lifted it, or made it slip
                     row, slips = layout[layout[CONTACT_ROW] + k], False
                     for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                        slips = slips or abs(u_plus[i]) > settings[REST]
+                        slips = slips or abs(u_plus[i]) > settings.rest
                     held[k] = NORMAL if slips else WHOLE
-                    if u_plus[row] > settings[REST] and resting[k] == 0:
+                    if u_plus[row] > settings.rest and resting[k] == 0:
                         held[k] = 0
             for i in range(nr):
                 corrected[i] = 0.0
-            status = project(model, settings[PROJECTED], t_end, q, v, held, corrected, g, room)
+            status = project(model, settings.projected, t_end, q, v, held, corrected, g, room)
             if status != 0:
                 return status
             for i in range(nr):
@@ -482,17 +477,18 @@ def strike(
 
     In D+ the stages feel the impulse: then stages and impulse are solved in turn, with the closed contacts fixed.
     """
+    settings = STAGE_SETTINGS(settings)
     layout, par, core = model.layout, model.par, reaction.reaction
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
     b, P_share = head(tail(tab, VECTORS + WEIGHT * n), n), head(tail(tab, VECTORS + SHARE * n), n)
-    by_stage = settings[BY_STAGE] == 1.0
+    by_stage = settings.by_stage == 1.0
     Q, a, room = stages.Q, stages.a, interval.lasting
     W = room.W
     doubtful = degree == 0 and nj > 0
     for c in range(nc):
         holding = (index[c] == SLIP or index[c] == STICK) and not by_stage
-        closed[c] = 1 if g[c] <= settings[CLOSED] or holding else 0
+        closed[c] = 1 if g[c] <= settings.closed or holding else 0
         doubtful = doubtful or (closed[c] == 1 and not holding)
     if not doubtful:
         return 0
@@ -502,11 +498,11 @@ def strike(
         for c in range(nc):
             row = layout[layout[CONTACT_ROW] + c]
             if closed[c] == 1 and (by_stage or (index[c] != SLIP and index[c] != STICK)):
-                floor = 0.0 if by_stage or index[c] == IMPULSIVE else -settings[REST]
+                floor = 0.0 if by_stage or index[c] == IMPULSIVE else -settings.rest
                 struck = struck or row_dot(layout, W, row, v) + u_minus[row] < floor
     if not struck:
         return 0
-    law = whole(settings[LAW])
+    law = whole(settings.law)
     if degree == 0:
         law = BY_PREVIOUS if law == BY_REST else law  # a constant velocity: the law of Moreau and Jean
     if law == BY_PREVIOUS or degree == 0:
@@ -521,7 +517,7 @@ def strike(
         feels = feels or P_share[k] != 0.0
     for attempt in range(MOST_PASSES + 2):
         status = border(
-            model, core, t_end, h, settings[REST], law, q, v, row_of(a, n - 1, nv), u_start, index, closed,
+            model, core, t_end, h, settings.rest, law, q, v, row_of(a, n - 1, nv), u_start, index, closed,
             v_end, P, u_minus, u_plus, info, room, record,
         )  # fmt: skip
         if status != 0:
@@ -573,10 +569,11 @@ def strike_events(
     Where all closed contacts hop by less than an interval (a box that rocks) the law "rest" lets all of them rest.
     known: NORMALS where restitution looks at u_start, else NOTHING (see `gain_event`).
     """
+    settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
     w, zeta, W, X, column = room.w, room.zeta, room.W, room.X, room.column
-    impacts, most, hops = 0, 0.0, settings[LAW] == BY_REST and settings[PROJECT] == 1.0 and degree > 0
+    impacts, most, hops = 0, 0.0, settings.law == BY_REST and settings.project == 1.0 and degree > 0
     for c in range(nc):
         row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
         most = larger(most, P[row])
@@ -588,8 +585,8 @@ def strike_events(
                     column[i] = 0.0
                 row_add(layout, X, row, 1.0, column)
                 pressed += h * r[row] * row_dot(layout, W, row, column)
-            hops = larger(2.0 * u_plus[row], -2.0 * e * u_minus[row]) <= pressed or u_plus[row] <= settings[REST]
-            hops = hops and -2.0 * e * u_minus[row] <= larger(pressed, settings[REST])
+            hops = larger(2.0 * u_plus[row], -2.0 * e * u_minus[row]) <= pressed or u_plus[row] <= settings.rest
+            hops = hops and -2.0 * e * u_minus[row] <= larger(pressed, settings.rest)
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if closed[c] == 0:
@@ -597,7 +594,7 @@ def strike_events(
         for i in range(row, end):
             record.dissipation[c] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
             record.header.drive_work -= P[i] * w[i]
-        resting[c] = 1 if hops or (u_plus[row] <= settings[REST] and P[row] > 0.0) else 0
+        resting[c] = 1 if hops or (u_plus[row] <= settings.rest and P[row] > 0.0) else 0
         # a constant velocity knows no lasting forces: there an impulse is an impact only when it stops an approach
         # that the forces of one interval do not explain
         impact = degree > 0 or -u_start[row] > abs(u_minus[row] - u_start[row]) * (1.0 + 1e-9)

@@ -9,7 +9,7 @@ import numpy as np
 from saltus.stages.flight import Flight, make_flight
 from saltus.stages.frame import FROM_PROMISE
 from saltus.stages.galerkin_numbers import RAISED, galerkin_numbers, galerkin_room
-from saltus.stages.interval import MOST, PROJECTED, SETTINGS, interval_sizes
+from saltus.stages.interval import interval_sizes
 from saltus.stages.phase_galerkin import galerkin_phase
 
 SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
@@ -24,16 +24,18 @@ def galerkin_flight(
     projection_tolerance: float,
 ) -> Flight:  # fmt: skip
     """Return a flight by intervals of one degree, or of degrees up to `top`; its promise fills in the thresholds."""
-    shared, highest = np.zeros(SETTINGS), degree or top
-    shared[PROJECTED], shared[MOST] = projection_tolerance, MOST_SWEEPS
+    highest = degree or top
     # more flights for a smaller share, a smaller share for more flights: only high degrees come to an end with that
     many = MANY_FLIGHTS if highest >= HIGH and degree is None else np.inf
     zeno = FROM_PROMISE if zeno is None else zeno
     # degrees grow with the digits that are asked for; after the first interval its polynomial decides
     first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
     return make_flight(
-        layout, shared,
-        [SHARE * tol, SHARE * tol, zeno, ALLOWED_DRIFT, 0.0, 0.0, 0.0, many, 0.0, MISSED if degree is None else 0.0],
+        layout,
+        {
+            "projected": projection_tolerance, "most": MOST_SWEEPS, "rtol": SHARE * tol, "atol": SHARE * tol,
+            "zeno": zeno, "drift": ALLOWED_DRIFT, "many": many, "misses": MISSED if degree is None else 0.0,
+        },
         lambda begin: galerkin_numbers(nodes, highest, first, degree is not None, begin),
         galerkin_phase, galerkin_room(layout, highest), most_nodes=highest + RAISED + 1,
         interval=interval_sizes(layout, contact_solver),

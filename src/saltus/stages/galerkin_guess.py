@@ -16,7 +16,7 @@ from saltus.layout import (
     NV,
     RATE_IDENTITY,
 )
-from saltus.stages.frame import ATOL, FRAME, PHASE_AT, RTOL, SPEED_SCALE, promised
+from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, SPEED_SCALE, promised
 from saltus.stages.full_matrix import solve_dense
 from saltus.stages.galerkin_matrix import (
     factor_stages,
@@ -47,8 +47,9 @@ FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 @unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
 def predict(model, settings, degree, t, h, frame, record):
     """Write guesses of the stage accelerations."""
+    settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
-    layout, first = model.layout, whole(settings[PHASE_AT])
+    layout, first = model.layout, whole(settings.phase_at)
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
     numbers = phase.numbers
     tab, n = table_of(settings, degree, whole(numbers.stiff)), degree + 1
@@ -240,6 +241,7 @@ def expand(model, settings, degree, t, h, frame):
 @unit(I(MODEL, A, I, F, FRAME.kind))
 def levels_of(model, settings, degree, h, frame):
     """Write the sizes of the coefficients in units of the tolerance."""
+    settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
     nv, n = model.layout[NV], degree + 1
     series, levels, V = phase.series, phase.levels, phase.stage.V
@@ -249,6 +251,6 @@ def levels_of(model, settings, degree, h, frame):
         levels[k] = 0.0
         for i in range(nv):
             size = larger(abs(v_0[i]), abs(V[(n - 1) * nv + i]))
-            scale = share * (settings[ATOL] * speed[i] + settings[RTOL] * size)
+            scale = share * (settings.atol * speed[i] + settings.rtol * size)
             levels[k] = larger(levels[k], h * abs(series[k * nv + i]) / scale)
     return 0

@@ -12,7 +12,7 @@ from saltus.compile.types import A, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.events.scan import SAMPLES
 from saltus.layout import NC, NV, sizes_of
-from saltus.stages.frame import PHASE_AT
+from saltus.stages.frame import FLIGHT_SETTINGS
 from saltus.stages.hold import POWERS
 from saltus.stages.hp_choice import (
     FIT_SIZE,
@@ -112,7 +112,8 @@ def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: 
 @unit(I(A, I, I), small=True)
 def numbers_of(settings, degree, kind):
     """Return where the numbers of a degree begin."""
-    return whole(settings[whole(settings[whole(settings[PHASE_AT]) + DEGREES_AT]) + PER_DEGREE * degree + kind])
+    settings = FLIGHT_SETTINGS(settings)
+    return whole(settings[whole(settings[whole(settings.phase_at) + DEGREES_AT]) + PER_DEGREE * degree + kind])
 
 
 @unit(A(A, I, I), small=True)
@@ -125,7 +126,8 @@ def table_of(settings, degree, stiff):
 @unit(A(A, I), small=True)
 def kappa_of(settings, stiff):
     """Return log(kappa) of all degrees of a family."""
-    at = whole(settings[PHASE_AT])
+    settings = FLIGHT_SETTINGS(settings)
+    at = whole(settings.phase_at)
     return head(
         tail(settings, whole(settings[at + (STIFF_KAPPA_AT if stiff == 1 else KAPPA_AT)])),
         whole(settings[at + TOP]) + 1,

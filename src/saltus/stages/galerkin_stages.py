@@ -19,7 +19,7 @@ from saltus.layout import (
     RATE_IDENTITY,
 )
 from saltus.profile import multiply
-from saltus.stages.frame import ATOL, FRAME, POSITION_SCALE, RTOL, SPEED_SCALE, promised
+from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, SPEED_SCALE, promised
 from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.galerkin_matrix import (
     factor_stages,
@@ -33,7 +33,6 @@ from saltus.stages.galerkin_numbers import (
 )
 from saltus.stages.hold import POWERS, accelerate
 from saltus.stages.interval import (
-    MOST,
     assemble,
     move,
     propagate,
@@ -51,6 +50,7 @@ SOLVED = 0.02  # of the tolerance: what the iteration may leave
 @unit(I(MODEL, A, F, A, F, A, A, A, A, I, A))
 def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
     """Write the stage positions of stage velocities; where q_dot = B(q) v they are found by iteration."""
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, position = layout[NQ], promised(layout, settings, POSITION_SCALE)
     if (layout[FLAGS] & RATE_IDENTITY) != 0:
@@ -64,7 +64,7 @@ def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
             size = larger(size, abs(Q[i]))
         for i in range(n * nq):
             moved = abs(Q[i] - before[i])
-            allowed = PLACED * share * (settings[ATOL] * position[i % nq] + settings[RTOL] * size) + 1e-16 * size
+            allowed = PLACED * share * (settings.atol * position[i % nq] + settings.rtol * size) + 1e-16 * size
             placed, total = placed and moved <= allowed, total + moved
         if not total < 1e300:
             return STALLED
@@ -79,6 +79,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
 
     rough: error that may be left, in units of the tolerance, for a first look at the motion; 0 for the interval itself
     """
+    settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, nc, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NR], layout[FLAGS]
@@ -159,7 +160,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     # ---- iteration
     converged, sweep, moved_before, rate, contraction = end <= first, 0, 0.0, numbers.contraction, 0.0
     guess = 1.0
-    while not converged and sweep < whole(settings[MOST]):
+    while not converged and sweep < whole(settings.most):
         sweep += 1
         record.counters.iterations += 1
         propagate(tab, h, v_0, idle, V, a, n, nv)
@@ -189,7 +190,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
             for i in range(nv):
                 total += abs(change[k * nv + i])
                 a[k * nv + i] += change[k * nv + i]
-                scale = settings[ATOL] * speed[i] + settings[RTOL] * larger(abs(v_0[i]), abs(V[k * nv + i]))
+                scale = settings.atol * speed[i] + settings.rtol * larger(abs(v_0[i]), abs(V[k * nv + i]))
                 moved = larger(moved, h * abs(change[k * nv + i]) / (share * scale))
         if not total < 1e300:  # `larger` passes over what is not a number
             return STALLED
@@ -204,7 +205,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
         # the rate of the interval before is trusted for the first sweep, with room
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
         left = moved * trusted / (1.0 - trusted)
-        if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / (share * settings[RTOL]):
+        if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / (share * settings.rtol):
             # contact forces are those of the states before the last correction
             converged = not acting or moved <= larger(SOLVED_FORCES, rough)
         if sweep == 1:

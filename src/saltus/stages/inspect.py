@@ -16,12 +16,10 @@ from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.events.polynomial import combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV
 from saltus.stages.frame import (
-    ATOL,
+    FLIGHT_SETTINGS,
     FRAME,
-    MISSES,
     POSITION_SCALE,
     PUSH_SCALE,
-    RTOL,
     VELOCITY_SCALE,
     promised,
     span_of,
@@ -45,6 +43,7 @@ CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than th
 @unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
 def inspect(model, settings, t, h, frame, record):
     """Look inside of the flight of length h; write what is found into the header; return what it misses, or 0."""
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
     marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
@@ -56,7 +55,7 @@ def inspect(model, settings, t, h, frame, record):
         # friction in space turns with its slip, however constant everything else is
         turns = turns or layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k] == 3
     plain = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
-    if settings[MISSES] == 0.0 or marks.jammed_set == 1.0:
+    if settings.misses == 0.0 or marks.jammed_set == 1.0:
         return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
     share = h / span_of(settings)
     many = larger(1.0 * ceil(MANY * share), LEAST_MANY)
@@ -80,7 +79,7 @@ def inspect(model, settings, t, h, frame, record):
     v_0, v_end, fastest = frame.v_start, frame.v_end, frame.memory.most_speed
     for i in range(nv):
         largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
-        scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings[ATOL] / settings[RTOL] + largest
+        scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings.atol / settings.rtol + largest
     first = frame.memory.numbers.flights  # so that each flight is looked at in other places
     for k in range(whole(larger(gaps, forces))):
         s = GOLDEN * (first + k + 1.0)
@@ -98,8 +97,8 @@ def inspect(model, settings, t, h, frame, record):
         for i in range(FOUND_COUNT):
             if not found[i] <= record.inside[i]:  # what is not a number must not pass
                 record.inside[i] = found[i]
-    misses = settings[MISSES] * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
-    if not record.inside[DEFECT] <= misses * settings[RTOL]:
+    misses = settings.misses * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
+    if not record.inside[DEFECT] <= misses * settings.rtol:
         return MOTION
     if not record.inside[VIOLATION] <= allowed_gap(model, settings, t, frame):
         return GAP
@@ -111,6 +110,7 @@ def inspect(model, settings, t, h, frame, record):
 @unit(F(MODEL, A, F, FRAME.kind))
 def allowed_gap(model, settings, t, frame):
     """Return the depth that is allowed inside of a flight [m]: a share of the promise, beside that of its beginning."""
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nc, nj = layout[NQ], layout[NC], layout[NJ]
     q, g = frame.q_start, frame.gaps
@@ -122,15 +122,16 @@ def allowed_gap(model, settings, t, frame):
     for j in range(nc + nj):
         # a shorter flight does not undo what has gone wrong before it
         deepest = larger(deepest, -g[j] if j < nc else abs(g[j]))
-    allowed = GAP_PART * settings[MISSES] * (settings[ATOL] * scale + settings[RTOL] * length)
+    allowed = GAP_PART * settings.misses * (settings.atol * scale + settings.rtol * length)
     return deepest + closed_gap(settings, q) + DIGITS * length + allowed
 
 
 @unit(F(J, A, FRAME.kind))
 def allowed_push(layout, settings, frame):
     """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
+    settings = FLIGHT_SETTINGS(settings)
     scale, most = promised(layout, settings, PUSH_SCALE), frame.memory.most_pushed
     least, largest = 1e300, 0.0
     for i in range(layout[NR]):
         least, largest = smaller(least, scale[i]), larger(largest, most[i])
-    return settings[MISSES] * (settings[ATOL] * least + settings[RTOL] * largest)
+    return settings.misses * (settings.atol * least + settings.rtol * largest)

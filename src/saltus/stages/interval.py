@@ -57,10 +57,13 @@ from saltus.status import Status
 
 NEWTON_STALLED = int(Status.NEWTON_STALLED)
 
-# settings of every scheme of stages; REACH_AT: where it says how far gaps reach into the coordinates, 0 for nowhere
-(
-    CLOSED, REST, BY_STAGE, PROJECT, LAW, TOLERANCE, MOST, PROJECTED, SPLIT, LEVEL, NEWTON, REACH_AT, SETTINGS,
-) = range(13)  # fmt: skip
+# Settings of every scheme of stages. closed: gap up to which a contact is closed [m]; rest: speed up to which it rests
+# [m/s]; by_stage: 1 where stages decide for themselves what is closed; project, projected: whether q and v are put back
+# at the end of an interval, and to which gap; law: which velocity restitution looks at (border.py); tolerance, most: of
+# the iteration for the stages, and its sweeps; split: 1 where intervals are cut at transitions; level: 1 for velocity
+# level; newton: 1 for Newton's method; reach_at: where the settings say how far gaps reach into the coordinates, 0 for
+# nowhere.
+STAGE_SETTINGS = Numbers("closed rest by_stage project law tolerance most projected split level newton reach_at")
 
 GAP_ROUNDING = 1e-15  # of the coordinates that a gap is made of: nobody knows it better
 FREEZE = 4  # sweeps after which stages that decide for themselves keep their index sets
@@ -134,9 +137,10 @@ def evaluate(
 
     frozen: 1 when a stage that decides for itself keeps what it decided, so that an iteration can settle.
     """
+    settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nc, room = layout[NC], work.lasting
-    if settings[BY_STAGE] == 0.0 or nc == 0:
+    if settings.by_stage == 0.0 or nc == 0:
         return accelerate(model, t, q, v, index, direction, given, a, r, u, powers, room, record)
     g, candidate = work.g, work.candidate
     own_direction, own_index = row_of(work.own_direction, stage, 3 * nc), row_of(work.own_index, stage, nc)
@@ -148,14 +152,14 @@ def evaluate(
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
         row = layout[layout[CONTACT_ROW] + c]
-        closed = g[c] <= settings[CLOSED] and (stage == 0 or gap_0[c] <= settings[CLOSED])
+        closed = g[c] <= settings.closed and (stage == 0 or gap_0[c] <= settings.closed)
         # what closes within the interval gets no force at its end, only the impulse there
-        candidate[c] = CANDIDATE if closed and row_dot(layout, W, row, v) + w[row] <= settings[REST] else 0
+        candidate[c] = CANDIDATE if closed and row_dot(layout, W, row, v) + w[row] <= settings.rest else 0
         own_index[c] = OPEN
         anyone = anyone or candidate[c] != 0
     if anyone:
         status = decide(
-            model, reaction, t, q, v, candidate, settings[REST], own_index, own_direction, a, r, work.info, room, record
+            model, reaction, t, q, v, candidate, settings.rest, own_index, own_direction, a, r, work.info, room, record
         )
         if status != 0:
             return status
@@ -174,6 +178,7 @@ def solve_interval(
     in/out  stages: guesses of the accelerations -> everything
     kept    the factored matrix, for the length that it was made for
     """
+    settings = STAGE_SETTINGS(settings)
     layout, stages, work = model.layout, STAGES_ROOM(stages_room), INTERVALS(room)
     nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
     degree, n, first, end = whole(tab[DEGREE]), whole(tab[STAGES]), whole(tab[FIRST]), whole(tab[END])
@@ -188,13 +193,13 @@ def solve_interval(
         rows = layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k]
         turning = turning or (index[k] == SLIP and rows == 3)
         acting = acting or index[k] == SLIP or index[k] == STICK
-    given = 1 if settings[LEVEL] == 1.0 and acting and degree > 0 else 0
+    given = 1 if settings.level == 1.0 and acting and degree > 0 else 0
     if given == 1:
         first, end = 0, n
-    newton = settings[NEWTON] == 1.0 and end > first and (turning or (flags & F_FREE) == 0)
+    newton = settings.newton == 1.0 and end > first and (turning or (flags & F_FREE) == 0)
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0
     # with forces of contacts or joints one more sweep gives them at the solution
-    linear = linear and not acting and (settings[BY_STAGE] == 0.0 or nc == 0)
+    linear = linear and not acting and (settings.by_stage == 0.0 or nc == 0)
     linear = linear and ((flags & F_FREE) != 0 or (newton and (flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
 
     # ---- the start: an explicit stage, the factors of a velocity-level correction, the matrix
@@ -227,7 +232,7 @@ def solve_interval(
 
     # ---- iteration
     converged = end <= first
-    moved_before, sweep, most = 0.0, 0, whole(settings[MOST])
+    moved_before, sweep, most = 0.0, 0, whole(settings.most)
     while not converged and sweep < most:
         sweep += 1
         record.counters.iterations += 1
@@ -267,7 +272,7 @@ def solve_interval(
             kept.renew = 1.0 if moved_before > 0.0 else kept.renew
         if not moved < 1e300:
             break
-        if smaller(moved, ahead) <= settings[TOLERANCE] * scale:
+        if smaller(moved, ahead) <= settings.tolerance * scale:
             settled = True
             if (flags & RATE_IDENTITY) == 0:
                 # coordinates with a rate of their own lag one sweep behind the velocities
@@ -275,7 +280,7 @@ def solve_interval(
                 for i in range(nq):
                     q_moved += abs(Q[(n - 1) * nq + i])
                     largest_q = larger(largest_q, abs(Q[(n - 1) * nq + i]))
-                settled = abs(q_moved) <= settings[TOLERANCE] * (largest_q + h * scale)
+                settled = abs(q_moved) <= settings.tolerance * (largest_q + h * scale)
             if settled:
                 converged = True
                 break
@@ -470,8 +475,9 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, room):
 @unit(F(A, A))
 def closed_gap(settings, q):
     """Return the gap up to which contacts are closed: what was asked for, or rounding of the coordinates."""
-    at, length = whole(settings[REACH_AT]), 0.0
+    settings = STAGE_SETTINGS(settings)
+    at, length = whole(settings.reach_at), 0.0
     if at > 0:
         for i in range(q.shape[0]):
             length = larger(length, settings[at + i] * abs(q[i]))
-    return larger(settings[CLOSED], GAP_ROUNDING * length)
+    return larger(settings.closed, GAP_ROUNDING * length)

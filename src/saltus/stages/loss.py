@@ -16,7 +16,7 @@ from saltus.events.polynomial import NONE, combine, lagrange_weights
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
 from saltus.stages.frame import FRAME, span_of
 from saltus.stages.hold import LOAD, MARGIN, accelerate
-from saltus.stages.interval import REST
+from saltus.stages.interval import STAGE_SETTINGS
 from saltus.stages.settle import DECIDED
 from saltus.stages.split import RELAXED
 from saltus.status import Status
@@ -177,6 +177,7 @@ def look_ahead(model, staged, settings, t, frame, record):
     off, the forces before reactions vanish there too, and what is clear later is rounding for some time: as long as
     nothing has changed the law is asked again farther ahead.
     """
+    settings = STAGE_SETTINGS(settings)
     layout, marks = model.layout, frame.marks
     nc = layout[NC]
     q, v = frame.q_shifted, frame.v_try
@@ -188,7 +189,7 @@ def look_ahead(model, staged, settings, t, frame, record):
         for k in range(nc):
             held[k] = CANDIDATE if before[k] == SLIP or before[k] == STICK else 0
         status = decide(
-            model, staged.reaction, t + time, q, v, held, settings[REST], index,
+            model, staged.reaction, t + time, q, v, held, settings.rest, index,
             frame.memory.direction, frame.a_try,
             frame.corrected, frame.info, room, record,
         )  # fmt: skip

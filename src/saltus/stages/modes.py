@@ -14,7 +14,7 @@ from saltus.layout import CONTACT_ROW, HOLDING, NC, NE, NOISE, NQ, NS, NV, SWITC
 from saltus.reaction import row_dot
 from saltus.stages.frame import FRAME
 from saltus.stages.hold import rest_speed
-from saltus.stages.interval import REST, closed_gap
+from saltus.stages.interval import STAGE_SETTINGS, closed_gap
 
 FREE = 1e301  # kept in place of infinity: everything above 1e300 is free
 SIGN, BELOW, ABOVE = 0, 1, 2  # kinds, as in compile/switches.py
@@ -26,6 +26,7 @@ ROUNDS = 6  # nested choices: an inner one is known when the outer ones are
 @unit(I(MODEL, A, F, F, A, A))
 def hold_modes(model, settings, t, h, q, modes):
     """Put modes and noise into the parameters of the model."""
+    settings = STAGE_SETTINGS(settings)
     layout, par = model.layout, model.par
     nq, nv, ns = layout[NQ], layout[NV], layout[NS]
     if ns == 0:
@@ -39,7 +40,7 @@ def hold_modes(model, settings, t, h, q, modes):
     for i in range(nq):
         noise[1 + i] = closed_gap(settings, q)
     for i in range(nv):
-        noise[1 + nq + i] = settings[REST]
+        noise[1 + nq + i] = settings.rest
     return 0
 
 

@@ -17,7 +17,7 @@ from saltus.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR
 from saltus.profile import factor, solve_row
 from saltus.reaction import row_add, row_dot
 from saltus.stages import frame as frames
-from saltus.stages.frame import FILL, FRAME, PHASE_AT, TRY
+from saltus.stages.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY
 from saltus.stages.hold import POWERS
 from saltus.stages.interval import STAGES_ROOM
 from saltus.stages.packed_methods import packed_method
@@ -60,11 +60,12 @@ RUNGE_KUTTA = Workspace("RungeKuttaPhase", stages=STEP_ROOM, solved=STAGES_ROOM,
 
 @unit(PART)
 def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
+    settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
-    first = whole(settings[PHASE_AT])
+    first = whole(settings.phase_at)
     at = whole(settings[first + METHOD])
     pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
     total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
@@ -74,7 +75,7 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
     q, v = frame.q_end, frame.v_end
     direction = frame.memory.direction
     a_0, r_0, powers_0 = frame.memory.a_begin, frame.memory.r_begin, frame.memory.powers_begin
-    if task == TRY and settings[frames.MISSES] > 0.0:  # steps that are given stay as they are
+    if task == TRY and settings.misses > 0.0:  # steps that are given stay as they are
         h = smaller(h, STABLE / larger(turning_rate(model, t, q_0, v_0, index, direction, r_0, room), 1e-300))
         marks = frame.marks
         marks.limit = smaller(marks.limit, h)
@@ -94,8 +95,8 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
             record.header.error = 0.0
             if settings[first + ESTIMATES] == 1.0:
                 record.header.error = step_error(
-                    model, pair, h, q_0, v_0, settings[frames.RTOL], settings[frames.ATOL],
-                    head(tail(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES), nq + nv), index, stages,
+                    model, pair, h, q_0, v_0, settings.rtol, settings.atol,
+                    head(tail(settings, whole(settings.promise_at) + frames.SCALES), nq + nv), index, stages,
                     room,
                 )  # fmt: skip
         return 0
@@ -142,9 +143,10 @@ def turning_rate(model, t, q, v, index, direction, r, room):
 @unit(I(MODEL, A, A, F, STEP_ROOM.kind, FRAME.kind))
 def fill_nodes(model, settings, pair, h, stages, frame):
     """Write the nodes of the polynomial, the sums over the step, and what acts on the state at its end."""
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], NODES
-    width, first = POWERS + nc, whole(settings[PHASE_AT])
+    width, first = POWERS + nc, whole(settings.phase_at)
     last = whole(pair[STEP_STAGES]) - 1
     marks, nodes = frame.marks, frame.nodes
     a_last, r_last, powers_last = frame.a_last, frame.r_last, frame.powers_last

@@ -28,13 +28,11 @@ from saltus.layout import (
 )
 from saltus.stages.frame import (
     AGAIN,
-    ATOL,
     FILL,
+    FLIGHT_SETTINGS,
     FRAME,
-    PHASE_AT,
     POSITION_SCALE,
     PUSH_SCALE,
-    RTOL,
     SPEED_SCALE,
     TRY,
     promised,
@@ -100,9 +98,10 @@ FAST, SLOW, PATIENCE, LEAP, GAIN, PAUSE, PROBATION = 2.0, 1.0, 8, 8.0, 1.5, -100
 
 @unit(PART)
 def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
+    settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     phase = GALERKIN(frame.phase)
-    layout, first = model.layout, whole(settings[PHASE_AT])
+    layout, first = model.layout, whole(settings.phase_at)
     nc = layout[NC]
     marks, memory = frame.marks, frame.memory
     numbers, fit, known = phase.numbers, phase.fit, phase.known_index
@@ -227,8 +226,9 @@ def look(model, settings, degree, t, h, frame, record):
 @unit(I(MODEL, A, I, I, F, F, FRAME.kind, RECORD))
 def judge(model, settings, task, degree, t, h, frame, record):
     """Keep the polynomial, estimate the error, choose degree and length of the next interval."""
+    settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
-    layout, at = model.layout, whole(settings[PHASE_AT])
+    layout, at = model.layout, whole(settings.phase_at)
     nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], degree + 1
     numbers, fit, levels = phase.numbers, phase.fit, phase.levels
     stages = phase.stage
@@ -251,19 +251,19 @@ def judge(model, settings, task, degree, t, h, frame, record):
                 total = 0.0
                 for j in range(n):
                     total += transform[k * n + j] * stages.Q_dot[j * nq + i]
-                scale = share * (settings[ATOL] * position[i] + settings[RTOL] * abs(q_0[i]))
+                scale = share * (settings.atol * position[i] + settings.rtol * abs(q_0[i]))
                 levels[k] = larger(levels[k], h * abs(total) / scale)
         for i in range(nr - layout[NJ]):  # neither are impulses of lasting forces, which the motion need not show
             total = 0.0
             for j in range(n):
                 total += transform[k * n + j] * R[j * nr + i]
-            scale = share * IMPULSES * (settings[ATOL] * push[i] + settings[RTOL] * h * abs(R[i]))
+            scale = share * IMPULSES * (settings.atol * push[i] + settings.rtol * h * abs(R[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
     if (layout[FLAGS] & W_CONSTANT) == 0:
         slip_levels(model, settings, degree, share, frame)
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
-        scale = share * (settings[ATOL] * speed[i] + settings[RTOL] * larger(abs(v_0[i]), abs(v[i])))
+        scale = share * (settings.atol * speed[i] + settings.rtol * larger(abs(v_0[i]), abs(v[i])))
         error = larger(error, abs(jump) / scale)
     # the jump belongs to a polynomial that lacks the last coefficient; what the motion itself lacks is the next one
     decay = 1.0
@@ -320,6 +320,7 @@ def slip_levels(model, settings, degree, share, frame):
 
     A coefficient of a velocity belongs to the one before it of an acceleration.
     """
+    settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
     layout, n = model.layout, degree + 1
     nr = layout[NR]
@@ -338,7 +339,7 @@ def slip_levels(model, settings, degree, share, frame):
                 total = 0.0
                 for j in range(n):
                     total += transform[k * n + j] * U[j * nr + i]
-                scale = tolerance + share * settings[RTOL] * size
+                scale = tolerance + share * settings.rtol * size
                 levels[k - 1] = larger(levels[k - 1], (2.0 * k - 1.0) * abs(total) / scale)
     return 0
 

@@ -6,7 +6,7 @@ from saltus.compile.seam import head, tail, unit, whole
 from saltus.compile.types import PART
 from saltus.layout import NC, NQ, NV
 from saltus.stages import frame as frames
-from saltus.stages.frame import FILL, FRAME, PHASE_AT, TRY
+from saltus.stages.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY
 from saltus.stages.hold import POWERS
 from saltus.stages.phase_explicit import ESTIMATES, METHOD, RUNGE_KUTTA, STAGED_AT, fill_nodes
 from saltus.stages.smooth_step import ERROR_ORDER, implicit_step, radau_error
@@ -14,11 +14,12 @@ from saltus.stages.smooth_step import ERROR_ORDER, implicit_step, radau_error
 
 @unit(PART)
 def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
+    settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     # ---- model / settings / in / out / work
     layout = model.layout
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    width, first = POWERS + nc, whole(settings[PHASE_AT])
+    width, first = POWERS + nc, whole(settings.phase_at)
     at = whole(settings[first + METHOD])
     pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
     at = whole(settings[first + STAGED_AT])
@@ -51,8 +52,8 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
         if settings[first + ESTIMATES] == 1.0:
             record.header.error = radau_error(
                 model, settings, pair, h, q_0, v_0, a_0, frame.memory.r_begin,
-                settings[frames.RTOL], settings[frames.ATOL],
-                head(tail(settings, whole(settings[frames.PROMISE_AT]) + frames.SCALES), nq + nv), index, own,
+                settings.rtol, settings.atol,
+                head(tail(settings, whole(settings.promise_at) + frames.SCALES), nq + nv), index, own,
                 frame.interval,
                 phase.pivots,
             )  # fmt: skip

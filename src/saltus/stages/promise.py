@@ -17,8 +17,7 @@ import numpy as np
 from saltus import layout as lay
 from saltus.compile.native import runnable
 from saltus.errors import SettingError
-from saltus.stages.frame import PROMISE_AT, STRAIGHT
-from saltus.stages.interval import CLOSED, REST
+from saltus.stages.frame import FLIGHT_SETTINGS
 
 if TYPE_CHECKING:
     from saltus.model import CompiledModel
@@ -83,16 +82,17 @@ class Promise:
             speed = velocity * np.minimum(1.0, (LASTING * place / (span * velocity)) ** ADDING_UP)
         made = settings.copy()
         promise = np.concatenate([[begin, span], position, speed, velocity, place, push, start.reach(nq)])
-        at = int(made[PROMISE_AT])
+        own = FLIGHT_SETTINGS(made)
+        at = int(own.promise_at)
         made[at : at + len(promise)] = promise
-        made[CLOSED], made[REST] = self.closed or 0.0, self.rest or 0.0
+        own.closed, own.rest = self.closed or 0.0, self.rest or 0.0
         if self.closed is None:
             share = max(self.together[0] * self.tol, self.together[1])
-            made[CLOSED] = share * float(np.min(np.minimum(place, velocity * span)))
+            own.closed = share * float(np.min(np.minimum(place, velocity * span)))
         if self.rest is None:
-            made[REST] = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
+            own.rest = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
         lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
-        made[STRAIGHT] = STRAIGHT_SHARE * self.tol * lasts
+        own.straight = STRAIGHT_SHARE * self.tol * lasts
         return made
 
     def _fits(self, nq: int) -> bool:

@@ -9,14 +9,7 @@ from saltus.layout import F_FREE, FLAGS, KIND, NC, NV, sizes_of
 from saltus.stages.flight import Flight, make_flight
 from saltus.stages.frame import FROM_PROMISE
 from saltus.stages.hold import POWERS
-from saltus.stages.interval import (
-    MOST,
-    NEWTON,
-    PROJECTED,
-    SETTINGS,
-    TOLERANCE,
-    interval_sizes,
-)
+from saltus.stages.interval import interval_sizes
 from saltus.stages.packed_methods import IMPLICIT, packed_implicit, packed_method
 from saltus.stages.phase_explicit import RUNGE_KUTTA, explicit_phase, phase_numbers
 from saltus.stages.phase_implicit import implicit_phase
@@ -24,6 +17,7 @@ from saltus.stages.runge_kutta import table
 from saltus.stages.smooth_step import NODES
 
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
+MOST_SWEEPS = 30  # of the iteration for implicit stages
 MISSED = 500.0  # over the tolerance: what the equations of motion may miss in dense output, whose order is lower
 
 
@@ -32,8 +26,7 @@ def runge_kutta_flight(
     atol: float, newton_tolerance: float, projection_tolerance: float, window: tuple[float, float], anticipates: bool,
 ) -> Flight:  # fmt: skip
     """Return a flight by a method of stages/packed_methods.py; its promise fills in the thresholds."""
-    shared = np.zeros(SETTINGS)
-    shared[PROJECTED] = projection_tolerance
+    given = {"projected": projection_tolerance}
     zeno = FROM_PROMISE if zeno is None else zeno
     implicit, stages = method in IMPLICIT, len(table(method).c)
     sizes = {**sizes_of(layout), "total": int(packed_method(method)[0]), "width": POWERS + int(layout[NC])}
@@ -42,12 +35,16 @@ def runge_kutta_flight(
     if implicit:
         spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
         newton = spatial or not int(layout[FLAGS]) & F_FREE
-        shared[TOLERANCE], shared[MOST], shared[NEWTON] = newton_tolerance, 30, newton
+        given |= {"tolerance": newton_tolerance, "most": MOST_SWEEPS, "newton": float(newton)}
         sizes |= {"largest": stages, "pivots": int(layout[NV])}
         interval = interval_sizes(layout, contact_solver, stages, bool(newton))
     return make_flight(
-        layout, shared,
-        [rtol, atol, zeno, ALLOWED_DRIFT, *window, float(anticipates), np.inf, 0.0, MISSED if estimates else 0.0],
+        layout,
+        {
+            **given, "rtol": rtol, "atol": atol, "zeno": zeno, "drift": ALLOWED_DRIFT, "window_factor": window[0],
+            "window_power": window[1], "anticipates": float(anticipates), "many": np.inf,
+            "misses": MISSED if estimates else 0.0,
+        },
         lambda begin: phase_numbers(
             method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
         ),

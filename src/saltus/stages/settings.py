@@ -14,7 +14,7 @@ from saltus.laws import coulomb_spatial
 from saltus.layout import F_FREE, FLAGS, KIND, NC, NV
 from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST
 from saltus.stages.dense import interpolate, reaction
-from saltus.stages.interval import SETTINGS, interval_sizes
+from saltus.stages.interval import STAGE_SETTINGS, interval_sizes
 from saltus.stages.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
 
 LARGEST_NEWTON = 1024  # unknown stage accelerations up to which a full matrix pays; beyond, plain iteration
@@ -157,25 +157,14 @@ class GalerkinSettings:
         # friction in space turns with the slip: an implicit force even where all others are given
         spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
         newton = (spatial or not int(layout[FLAGS]) & F_FREE) and n * int(layout[NV]) <= LARGEST_NEWTON
-        numbers_ = np.array(
-            [
-                self.closed_tolerance,
-                self.rest_tolerance,
-                self.activation == "stage",
-                self.projection,
-                LAWS[self.impact],
-                self.newton_tolerance,
-                self.max_iterations,
-                self.projection_tolerance,
-                self.split,
-                self.level == "velocity",
-                newton,
-                0.0,  # closed is what was asked for
-            ],
-            dtype=float,
-        )
+        numbers_ = STAGE_SETTINGS.filled(
+            closed=self.closed_tolerance, rest=self.rest_tolerance, by_stage=self.activation == "stage",
+            project=self.projection, law=LAWS[self.impact], tolerance=self.newton_tolerance, most=self.max_iterations,
+            projected=self.projection_tolerance, split=self.split, level=self.level == "velocity", newton=newton,
+            reach_at=0.0,  # closed is what was asked for
+        )  # fmt: skip
         different = {id(one): packed(one) for one in made}
-        begin, places = SETTINGS + 1 + len(made), {}
+        begin, places = STAGE_SETTINGS.size + 1 + len(made), {}
         for key, values in different.items():
             places[key] = begin
             begin += len(values)

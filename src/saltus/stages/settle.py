@@ -32,7 +32,7 @@ from saltus.stages.hold import (
     accelerate,
     rest_speed,
 )
-from saltus.stages.interval import BY_STAGE, INTERVALS, REST, closed_gap, evaluate
+from saltus.stages.interval import INTERVALS, STAGE_SETTINGS, closed_gap, evaluate
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
 # index set is decided already
@@ -85,16 +85,17 @@ def settle(
     so is the set in which nothing begins to slip. Otherwise the law is solved over all contacts that are closed and
     neither approach nor separate.
     """
+    settings = STAGE_SETTINGS(settings)
     layout, par = model.layout, model.par
     nc, nr, interval = layout[NC], layout[NR], INTERVALS(interval_room)
     room = interval.lasting
     info[0], info[1] = 0.0, 0.0
-    if settings[BY_STAGE] == 1.0:
+    if settings.by_stage == 1.0:
         return evaluate(
             model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers, interval, record
         )
     near, anyone, same, decided, rushed, unmoved, closed_ones = False, False, True, False, False, 0, 0
-    slowest, slack = settings[REST], closed_gap(settings, q)
+    slowest, slack = settings.rest, closed_gap(settings, q)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
     W = room.W
@@ -111,7 +112,7 @@ def settle(
         if not near:
             index[c] = OPEN
             continue
-        still = rest_speed(settings[REST], layout, W, row, v)
+        still = rest_speed(settings.rest, layout, W, row, v)
         if transition_here == BREAKING:
             candidate[c] = MUST_SLIP
         elif transition_here != RELEASING and holds:
@@ -120,7 +121,7 @@ def settle(
             candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
             if candidate[c] != 0 and transition_here == LET_GO:
                 candidate[c] = UNTIED
-        forward, speed, still = 0.0, 0.0, settings[REST]
+        forward, speed, still = 0.0, 0.0, settings.rest
         for i in range(row + 1, end):
             forward += u[i] * direction[2 * c + i - row - 1]
             speed += u[i] * u[i]

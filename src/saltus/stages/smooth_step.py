@@ -22,7 +22,7 @@ from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
 from saltus.reaction import row_add, row_dot
 from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.hold import POWERS, accelerate
-from saltus.stages.interval import INTERVALS, NEWTON, STAGES_ROOM
+from saltus.stages.interval import INTERVALS, STAGE_SETTINGS, STAGES_ROOM
 from saltus.stages.runge_kutta import rational, table
 from saltus.stages.tableau import STAGES as TABLE_STAGES
 from saltus.stages.tableau import lagrange, lagrange_integrals, node_places
@@ -297,12 +297,13 @@ def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales
 
     That of impulses counts where it is larger; they act back on nothing and need no filter.
     """
+    settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
     J_q, J_v, G, e_v = interval.J_q, interval.J_v, interval.G, row_of(interval.new, 0, nv)
     Q, V = own.Q, own.V
     gamma = RADAU_GAMMA * h
-    implicit = settings[NEWTON] == 1.0 and nq == nv
+    implicit = settings.newton == 1.0 and nq == nv
     for i in range(nv):
         z = RADAU_1 * (V[i] - v_0[i]) + RADAU_2 * (V[nv + i] - v_0[i]) + RADAU_3 * (V[2 * nv + i] - v_0[i])
         e_v[i] = RADAU_GAMMA * (h * a_0[i] + z)

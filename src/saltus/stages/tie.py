@@ -17,8 +17,8 @@ from saltus.reaction import row_dot
 from saltus.record import TIE
 from saltus.reporting import new_event
 from saltus.stages.border import BY_LEFT, border
-from saltus.stages.frame import ATOL, FRAME, POSITION_SCALE, RTOL, VELOCITY_SCALE, promised
-from saltus.stages.interval import REST
+from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, VELOCITY_SCALE, promised
+from saltus.stages.interval import STAGE_SETTINGS
 
 RESOLVED = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
 FACE = 1e-3  # of the same: corners of a face that are parted by less land together
@@ -36,6 +36,7 @@ def find_ties(model, reaction, settings, t, h, frame, record):
 
     in/out  closed (frame): contacts that take part; corners of a face that lands flat are added
     """
+    settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
     q, v, g = frame.q_end, frame.v_end, frame.gaps
@@ -50,7 +51,7 @@ def find_ties(model, reaction, settings, t, h, frame, record):
     least = position[0]
     for i in range(nq):
         least = smaller(least, position[i])
-    resolution = settings[ATOL] * least + settings[RTOL] * length
+    resolution = settings.atol * least + settings.rtol * length
     for k in range(nc):
         mark[k] = 0
         if index[k] == SLIP or index[k] == STICK:
@@ -66,7 +67,7 @@ def find_ties(model, reaction, settings, t, h, frame, record):
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
         u[row] += row_dot(layout, W, row, v)
-        if mark[k] != 0 and not u[row] < -settings[REST]:
+        if mark[k] != 0 and not u[row] < -settings.rest:
             mark[k] = 0
         if mark[k] == STRUCK:
             fastest = larger(fastest, -u[row])
@@ -92,7 +93,7 @@ def find_ties(model, reaction, settings, t, h, frame, record):
         # an order that has no solution is another outcome, too
         differs = strike_in_turn(model, reaction, settings, t, h, MOST_TURNS, frame, record) != 0
         for i in range(nv):
-            scale = settings[ATOL] * velocity[i] + settings[RTOL] * larger(abs(together[i]), abs(v[i]))
+            scale = settings.atol * velocity[i] + settings.rtol * larger(abs(together[i]), abs(v[i]))
             differs = differs or abs(after[i] - together[i]) > larger(scale, SAME * jump)
         if differs:
             ties += 1
@@ -122,6 +123,7 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
 
     in/out  trial (frame): contacts of the first impact -> of the last one
     """
+    settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nv, nc = layout[NV], layout[NC]
     before, after, v = frame.tie_before, frame.tie_after, frame.v_end
@@ -134,7 +136,7 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
         for i in range(nv):
             before[i] = after[i]
         status = border(
-            model, reaction, t, h, settings[REST], BY_LEFT, frame.q_end, before,
+            model, reaction, t, h, settings.rest, BY_LEFT, frame.q_end, before,
             frame.slope, frame.u_first, index, trial, after,
             frame.tie_impulse, u, u_after, frame.info, room,
             record,
@@ -145,8 +147,8 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
         for k in range(nc):
             row = layout[layout[CONTACT_ROW] + k]
             if mark[k] != 0:
-                trial[k] = 1 if u_after[row] <= settings[REST] else 0
-                again = again or u_after[row] < -settings[REST]
+                trial[k] = 1 if u_after[row] <= settings.rest else 0
+                again = again or u_after[row] < -settings.rest
         if not again:
             break
     return 0
