@@ -110,6 +110,8 @@ def test_masses_and_rows_are_those_of_the_values(where):
         first = sl.solve(system(values.get("m", 1.0), values.get("k", 1.0)), **chosen)
         for part in ("t", "q", "v", "impulse"):
             assert getattr(again, part).tobytes() == getattr(first, part).tobytes()
+        for part in ("mass", "entry"):  # what thresholds of a run are made of
+            assert np.array_equal(getattr(again._model.inertia, part), getattr(first._model.inertia, part))
 
 
 def test_parameters_that_are_not_named_return_to_their_first_value():
