@@ -31,7 +31,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
             raise ModelError(
                 f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact"
             )
-    if nr == 0:
+    if nr == 0 or (nj == 0 and model.rows_checked):
         model.checked.add(tolerance)
         return
     W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
@@ -48,6 +48,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
                 f"gap of contact {name!r} changes by {slope:.3g} per unit of q at t = {t:g}: the square of that is no "
                 "number; measure the gap in other units"
             )
+    object.__setattr__(model, "rows_checked", True)
     if nj == 0:
         model.checked.add(tolerance)
         return
