@@ -738,7 +738,7 @@ class _Builder:
         if isinstance(mass, _OpaqueUse) or any(row.entries is None for row in rows):
             return False
         found = list(mass.flat) if mass.dtype == object else []
-        found += [x for row in rows for x in (*row.entries, row.w)]
+        found += [x for row in rows for x in (*(row.entries or ()), row.w)]
         inside = reachable(found)
         return all(x.op in NUMBERS or (x.op == "par" and not self.trace.is_named(x.payload)) for x in inside)
 
