@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 import zipfile
 
@@ -123,7 +124,8 @@ def main(arguments: list[str]) -> int:
 
 def suite(inside: pathlib.Path, folder: pathlib.Path, clean: dict[str, str]) -> bool:
     """Run the tests on the installed wheel, with numba absent; skipped ones are listed by name."""
-    needs = ["pytest", "hypothesis", "pytest-timeout", "pytest-xdist", "matplotlib", "xarray", "h5netcdf", "clarabel"]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    needs = [need for name in ("test", "plot", "xarray", "conic") for need in extras[name] if "saltus" not in need]
     run(inside, "-m", "pip", "--disable-pip-version-check", "-q", "install", *needs)
     (folder / "copy").mkdir()
     for source in ROOT.iterdir():  # all but the sources: what is tested is installed

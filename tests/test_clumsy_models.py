@@ -15,12 +15,17 @@ import functools
 import itertools
 import logging
 import math
+import os
+import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 import time
 import types
+import typing
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -599,6 +604,173 @@ def operators_of_an_own_class():
     return f
 
 
+@right
+def complex_numbers_inside():
+    def f(t, q, v):
+        z = q[0] + 1j * q[1]
+        z = -z * abs(z)
+        return [z.real, z.imag]
+
+    return f
+
+
+@right
+def buffer_of_whole_numbers():
+    def f(t, q, v):
+        out = np.zeros_like([0, 0])  # Python cuts off what stands behind the point
+        out[:] = -9.0 * q
+        return out
+
+    return f
+
+
+@right
+def edit_through_a_view():
+    def f(t, q, v):
+        first = q[:1]
+        first += 1.0
+        return -q[::-1]
+
+    return f
+
+
+@right
+def edit_after_the_result():
+    def f(t, q, v):
+        try:
+            return -q
+        finally:
+            q[0] = 99.0
+
+    return f
+
+
+@right
+def number_or_another():
+    def f(t, q, v):
+        return [-(q[0] or 1.0), -q[1] if v[0] else 0.0]
+
+    return f
+
+
+@right
+def largest_by_a_key():
+    def f(t, q, v):
+        low, high = sorted(q)
+        return [-max(q, key=abs), low - high]
+
+    return f
+
+
+@right
+def assignment_by_a_mask():
+    def f(t, q, v):
+        out = -q.copy()
+        out[q > 0.5] = -3.0
+        return out
+
+    return f
+
+
+@right
+def warning_as_a_branch():
+    def f(t, q, v):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                return -np.log(q + 0.1)
+            except RuntimeWarning:
+                return np.ones(2)
+
+    return f
+
+
+@right
+def floating_point_error_as_a_branch():
+    def f(t, q, v):
+        with np.errstate(all="raise"):
+            try:
+                return -np.sqrt(q + 0.1)
+            except FloatingPointError:
+                return np.ones(2)
+
+    return f
+
+
+@right
+def not_a_number_as_a_branch():
+    def f(t, q, v):
+        root = np.sqrt(q[0] - 0.6)
+        return [1.0, 0.0] if np.isnan(root) else [-root, 0.0]
+
+    return f
+
+
+@right
+def domain_tried_twice():
+    def f(t, q, v):
+        for shift in (0.7, 0.0):
+            try:
+                return [-math.sqrt(q[0] - shift), 0.0]
+            except ValueError:
+                continue
+        return [0.0, 0.0]
+
+    return f
+
+
+@right
+def index_error_as_a_branch():
+    def f(t, q, v):
+        try:
+            return [[-1.0, -2.0][int(4.0 * q[0])], 0.0]
+        except IndexError:
+            return [1.0, 0.0]
+
+    return f
+
+
+@right
+def flag_that_is_put_back():
+    flag = [0]
+
+    def helper(q):
+        return -3.0 * q if flag[0] else q
+
+    def f(t, q, v):
+        flag[0] = 1
+        try:
+            return helper(q)
+        finally:
+            flag[0] = 0
+
+    return f
+
+
+@right
+def array_by_its_protocol():
+    class Duck:
+        def __init__(self, content):
+            self.content = content
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(self.content, dtype=float)
+
+    return lambda t, q, v: Duck([float(-x) for x in q])
+
+
+@right
+def attributes_made_by_name():
+    class Store:
+        numbers: typing.ClassVar = {"k": 2.0}
+
+        def __getattr__(self, name):
+            return Store.numbers[name]  # KeyError where others raise AttributeError
+
+    store = Store()
+    return lambda t, q, v: -store.k * q
+
+
 @pytest.mark.parametrize("make", WAYS)
 def test_the_motion_is_that_of_the_function_called_as_python(make):
     assert motion(make()) == pytest.approx(python_motion(make()), abs=TOLERANCE)
@@ -855,6 +1027,58 @@ def truth_by_pattern():
     return f
 
 
+@refused(r"f returns .* but what was made of it gives .* it is traced")
+def buffer_of_single_precision():
+    def f(t, q, v):
+        out = np.zeros(2, dtype=np.float32)
+        out += -2.0 * q
+        return out
+
+    return f
+
+
+@refused(r"f returns .* but what was made of it gives .*their type")
+def dispatch_by_type():
+    @functools.singledispatch
+    def force(x):
+        return -1.0
+
+    force.register(float)(lambda x: -3.0 * x)
+    return lambda t, q, v: [force(q[0]), 0.0]
+
+
+@refused(r"f (gave .* and then|changes last)")
+def default_argument_that_is_changed():
+    def f(t, q, v, last=[0.0]):  # noqa: B006  clumsy on purpose
+        force = [-q[0] + 0.1 * last[0], 0.0]
+        last[0] = v[0]
+        return force
+
+    return f
+
+
+@refused(r"f returned <generator object")
+def generator_as_a_function():
+    def f(t, q, v):
+        yield -q[0]
+        yield -q[1]
+
+    return f
+
+
+@refused(r"f returned <coroutine object")
+def coroutine_as_a_function():
+    async def f(t, q, v):
+        return -q
+
+    return f
+
+
+@refused(r"f returned dict_values")
+def values_of_a_dictionary():
+    return lambda t, q, v: {"x": -q[0], "y": -q[1]}.values()
+
+
 @pytest.mark.parametrize(("make", "message"), REFUSED)
 def test_what_cannot_be_right_is_refused_by_name(make, message):
     with pytest.raises(sl.errors.SaltusError, match=f"(?s){message}"):
@@ -1078,11 +1302,71 @@ def changes():
             lambda: setattr(whole.part, "k", 4.0),
         ),
         "spline": (lambda t, q, v: -spline(t) * q, twice_as_steep),
+        **outside(),
         "branch that cannot be traced": (
             lambda t, q, v: -config.k * q * (1.0 if int(t) < 9 else 2.0),
             lambda: setattr(config, "k", 4.0),
         ),
     }
+
+
+def outside():
+    """The same for numbers that stand in no variable of the force: files, the environment, methods, other names."""
+
+    class Meta(type):
+        k = 2.0
+
+    class WithMeta(metaclass=Meta):
+        pass
+
+    class Holder:
+        k = 2.0
+
+    table, numbers, holder, made = {"k": 2.0}, [2.0], Holder(), {}
+    get, item, reference = table.get, numbers.__getitem__, weakref.ref(holder)
+    holders.append(holder)
+    folder = pathlib.Path(tempfile.mkdtemp())
+    text, binary, saved = folder / "k.txt", folder / "k.bin", folder / "k.npy"
+    other = types.ModuleType("clumsy_other")
+    other.k = 2.0
+    sys.modules["clumsy_other"] = other
+    exec("def f(t, q, v):\n    import clumsy_other\n    return -clumsy_other.k * q", made)  # noqa: S102
+    exec("k = 2.0\ndef g(t, q, v):\n    return -k * q", made)  # noqa: S102
+
+    def write(k):
+        os.environ["CLUMSY_K"] = str(k)
+        text.write_text(str(k), encoding="utf-8")
+        np.array([k]).tofile(binary)
+        np.save(saved, k)
+
+    def by_opening(t, q, v):
+        with open(text, encoding="utf-8") as file:
+            return -float(file.read()) * q
+
+    write(2.0)
+    return {
+        "method of a dictionary": (lambda t, q, v: -get("k") * q, lambda: table.update(k=4.0)),
+        "method of a list": (lambda t, q, v: -item(0) * q, lambda: numbers.__setitem__(0, 4.0)),
+        "weak reference": (lambda t, q, v: -reference().k * q, lambda: setattr(holder, "k", 4.0)),
+        "class of a class": (lambda t, q, v: -WithMeta.k * q, lambda: setattr(Meta, "k", 4.0)),
+        "import inside": (made["f"], lambda: setattr(other, "k", 4.0)),
+        "function made by exec": (made["g"], lambda: made.update(k=4.0)),
+        "attribute by its name": (lambda t, q, v: -getattr(other, "k") * q, lambda: setattr(other, "k", 4.0)),  # noqa: B009
+        "modules by name": (lambda t, q, v: -sys.modules["clumsy_other"].k * q, lambda: setattr(other, "k", 4.0)),
+        "environment": (lambda t, q, v: -float(os.environ["CLUMSY_K"]) * q, lambda: write(4.0)),
+        "environment after a while": (
+            lambda t, q, v: -q * (2.0 if t < -1.0 else float(os.getenv("CLUMSY_K"))),
+            lambda: write(4.0),
+        ),
+        "file that is opened": (by_opening, lambda: write(4.0)),
+        "file by pathlib": (lambda t, q, v: -float(text.read_text(encoding="utf-8")) * q, lambda: write(4.0)),
+        "file of text": (lambda t, q, v: -np.loadtxt(text) * q, lambda: write(4.0)),
+        "file of bytes": (lambda t, q, v: -np.fromfile(binary)[0] * q, lambda: write(4.0)),
+        "file of an array": (lambda t, q, v: -np.load(saved) * q, lambda: write(4.0)),
+    }
+
+
+holders: list = []  # what only weak references would lose
 
 
 @pytest.mark.parametrize("name", changes())
@@ -1106,6 +1390,7 @@ def test_what_changed_between_two_runs_of_a_system_counts(name):
 
 def test_a_module_that_changed_on_disk_counts_in_the_next_process(tmp_path):
     (tmp_path / "run.py").write_text(
+        "import sys; sys.path.insert(0, sys.argv[1])\n"  # PYTHONSAFEPATH leaves it out
         "import numpy as np, saltus as sl, warnings, constants\n"
         "warnings.simplefilter('ignore')\n"
         "def f(t, q, v):\n"
@@ -1118,7 +1403,7 @@ def test_a_module_that_changed_on_disk_counts_in_the_next_process(tmp_path):
     )
     for number in (1.0, 2.0):
         (tmp_path / "constants.py").write_text(f"G = {number}\ndef more(x):\n    return {number}\n", encoding="utf-8")
-        command = [sys.executable, "-B", str(tmp_path / "run.py")]
+        command = [sys.executable, "-B", str(tmp_path / "run.py"), str(tmp_path)]
         said = subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout  # noqa: S603
         assert float(said) == pytest.approx(-2.0 * number)
 

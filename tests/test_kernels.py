@@ -55,7 +55,7 @@ import json, sys
 import saltus as sl
 ball = sl.System(M=1.0, f=-9.81, contacts=[sl.Contact(gap=lambda q: q[0], e=0.8, name="floor")])
 sol = sl.solve(ball, t_span=(0.0, 3.0), q0=1.0, v0=0.0, tol=1e-8)
-loaded = [name for name in ("numba", "scipy", "rich", "h5py") if name in sys.modules]
+loaded = [name for name in ("numba", "scipy", "rich", "h5py", "numpy.ma") if name in sys.modules]
 print(json.dumps({"loaded": loaded, "v": [x.hex() for x in sol.v[:, 0]]}))
 """
 

@@ -85,6 +85,35 @@ def test_new_starts_and_values_trace_and_compile_nothing_not_even_zero_and_one(m
     assert made == {"traced": 0, "compiled": 0}
 
 
+INERTIAS = {  # where a parameter may stand in masses and rows: a run must not take those of other values
+    "nowhere": lambda m, k: (1.0, lambda q: q[0]),
+    "mass": lambda m, k: (m, lambda q: q[0]),
+    "mass as a function": lambda m, k: (lambda q: [np.sqrt(m * m)], lambda q: q[0]),
+    "a branch of the mass": lambda m, k: (lambda q: [m if k > 1.0 else 1.0], lambda q: q[0]),
+    "slope of a gap": lambda m, k: (1.0, lambda q: k * q[0]),
+    "end of a gap": lambda m, k: (1.0, lambda q: q[0] - 1e-3 * k),
+    "speed of a gap": lambda m, k: (1.0, lambda t, q: q[0] - 1e-3 * k * t),
+}
+
+
+@pytest.mark.parametrize("where", INERTIAS)
+def test_masses_and_rows_are_those_of_the_values(where):
+    def system(m, k):
+        M, gap = INERTIAS[where](m, k)
+        return sl.System(M=M, f=lambda q: [-9.81 * m], contacts=[sl.Contact(gap, e=0.5, name="floor")])
+
+    chosen = {"t_span": (0.0, 0.8), "q0": 1.0, "v0": 0.0, "tol": 1e-6, "scale": 1e-3}
+    names = sl.Parameters(m=1.0, k=1.0)
+    known = system(names.m, names.k)
+    for values in ({}, {"m": 7.0, "k": 3.0}, {"m": 1e-3, "k": 30.0}):
+        again = sl.solve(known, parameters=values, **chosen)
+        first = sl.solve(system(values.get("m", 1.0), values.get("k", 1.0)), **chosen)
+        for part in ("t", "q", "v", "impulse"):
+            assert getattr(again, part).tobytes() == getattr(first, part).tobytes()
+        for part in ("mass", "entry"):  # what thresholds of a run are made of
+            assert np.array_equal(getattr(again._model.inertia, part), getattr(first._model.inertia, part))
+
+
 def test_parameters_that_are_not_named_return_to_their_first_value():
     first = sl.solve(SYSTEM, **START)
     sl.solve(SYSTEM, **START, parameters={"w": 5.0, "e": 0.1})

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import warnings
 
+import loky
 import numpy as np
 import pytest
 
@@ -64,7 +65,6 @@ def test_processes_give_the_same_bits(method, alone):
 
 
 def test_loky_workers_give_the_same_bits(alone):
-    loky = pytest.importorskip("loky")
     executor = loky.get_reusable_executor(max_workers=2)
     try:
         assert list(executor.map(digest, range(TASKS))) == alone

@@ -103,7 +103,8 @@ class Comparison:
         if self.looked_along(model):
             return
         most = MORE_STATES if model.opaque_names else MOST_STATES
-        places = np.unique(np.linspace(0, len(t) - 1, most).round().astype(int))
+        # np.unique would import numpy.ma, a tenth of a first result
+        places = sorted(set(np.linspace(0, len(t) - 1, most).round().astype(int).tolist()))
         self._compare(model, [State(float(t[k]), q[k].copy(), v[k].copy()) for k in places], True)
         self.done.add("run")
 

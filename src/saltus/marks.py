@@ -7,13 +7,15 @@ read has changed in between.
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 import itertools
 import sys
 import types
+import weakref
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,12 +28,19 @@ ABSENT = "<absent>"
 
 # as tuples, because looking through a union takes longer
 PLAIN_VALUES = (bool, int, float, complex, str, bytes, np.generic)
-CONSTANT = (types.BuiltinFunctionType, np.ufunc, types.GetSetDescriptorType, types.MemberDescriptorType, np.dtype,
+CONSTANT = (np.ufunc, types.GetSetDescriptorType, types.MemberDescriptorType, np.dtype,
             types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
             range, slice, types.EllipsisType, types.NotImplementedType)  # fmt: skip
 # modules, functions and classes of these are what they are; anything else may be somebody's own and may be changed
 LIBRARIES = frozenset({"numpy", "scipy", "numba", "llvmlite", "pandas", "xarray", "matplotlib", "sympy", "h5py", "rich",
                        "saltus", "pytest", "_pytest", "pluggy"}) | sys.stdlib_module_names - {"__main__"}  # fmt: skip
+# what is not in this process, or in no variable of a function: files, the environment, names that are made of text
+OUTSIDE = frozenset({"os", "sys", "io", "pathlib", "importlib", "builtins", "inspect", "gc", "json", "csv", "pickle",
+                     "shelve", "sqlite3", "configparser", "tomllib", "zipfile", "gzip", "mmap", "glob", "shutil",
+                     "tempfile", "fileinput", "linecache", "socket", "subprocess", "locale", "urllib"})  # fmt: skip
+READERS = frozenset({"loadtxt", "genfromtxt", "fromfile", "memmap", "fromregex", "read_text", "read_bytes", "read_csv",
+                     "__dict__", "__import__", "import_module"})  # fmt: skip
+BUILTIN_READERS = frozenset({"open", "input", "eval", "exec", "globals", "vars", "getattr", "__import__"})
 # attributes of a class that say nothing about what it does
 SILENT = frozenset({"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
                     "__firstlineno__", "__static_attributes__", "__match_args__", "__abstractmethods__", "_abc_impl",
@@ -101,6 +110,8 @@ class _Look:
             return value if not isinstance(value, (range, slice)) else (type(value), repr(value))
         if isinstance(value, types.ModuleType):
             return self._module(value, names, depth)
+        if isinstance(value, METHODS):
+            return self._method(value, names, depth)
         known = self._met.get(id(value))
         if known is not None:
             return "met", known[0]
@@ -137,6 +148,8 @@ class _Look:
             return kind, frozenset(value)
         if isinstance(value, type):
             return self._class(value, depth)
+        if isinstance(value, weakref.ReferenceType):
+            return kind, self.mark(value(), names, depth)
         if kind is functools.partial:
             return kind, *(self.mark(one, names, depth) for one in (value.func, value.args, value.keywords))
         inner = _wrapped(value)
@@ -156,10 +169,14 @@ class _Look:
 
     # ---- functions
     def _function(self, function: types.FunctionType, depth: int) -> Any:
-        if _is_library(function.__module__) and not function.__closure__:
+        # one that was made by exec says that it is of builtins or of nothing, where there are none of Python
+        made_here = function.__module__ in (None, "builtins")
+        if not made_here and _is_library(function.__module__) and not function.__closure__:
             return function
         code, known = function.__code__, function.__globals__
-        names = names_in(code)
+        names, used = names_in(code), use_of(code)
+        if not READERS.isdisjoint(names) or any(name not in known for name in used.builtin_readers):
+            raise Unmarked
         made: list[Any] = [
             _Named((name, self.mark(known[name], names, depth)))
             for name in names
@@ -170,13 +187,30 @@ class _Look:
                 made.append(_Named((name, self.mark(cell.cell_contents, names, depth))))
             except ValueError:  # an empty cell
                 made.append(_Named((name, ABSENT)))
+        if used.loads:  # np.load and its like, but not p.load
+            cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+            for name in used.loads:
+                cell = cells.get(name)
+                if isinstance(known.get(name) if cell is None else _content(cell), types.ModuleType):
+                    raise Unmarked
+        for name in used.imports:
+            made.append(_Named((name, self.mark(sys.modules.get(name), names, depth))))
         for part in (function.__defaults__, function.__kwdefaults__, function.__dict__):
             if part:
                 made.append(self.mark(part, names, depth))
         return code, *made
 
+    def _method(self, value: Any, names: Iterable[str], depth: int) -> Any:
+        """A function that is not one of Python, or such a method together with its object: table.get."""
+        owner = value.__self__
+        if owner is None or isinstance(owner, types.ModuleType):
+            return value
+        return value.__name__, self.mark(owner, names, depth + 1)
+
     # ---- modules, classes, objects
     def _module(self, module: types.ModuleType, names: Iterable[str], depth: int) -> Any:
+        if module.__name__.partition(".")[0] in OUTSIDE:
+            raise Unmarked
         if _is_library(module.__name__):
             return module
         known = vars(module)
@@ -191,6 +225,8 @@ class _Look:
         if _is_library(kind.__module__):
             return kind
         made: list[Any] = [kind]
+        if not _is_library(type(kind).__module__):
+            made.append(self.mark(type(kind), (), depth))  # attributes may stand there too
         for base in kind.__mro__:
             if not _is_library(base.__module__):
                 inside = [
@@ -264,6 +300,47 @@ def _wrapped(value: Any) -> Any:
 @functools.lru_cache(maxsize=4096)
 def _is_library(module: str | None) -> bool:
     return (module or "builtins").partition(".")[0] in LIBRARIES
+
+
+METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # empty
+        return None
+
+
+class _Use(NamedTuple):
+    """What a function does with names: modules it imports, builtins that read elsewhere, x of `x.load`."""
+
+    imports: frozenset[str]
+    builtin_readers: frozenset[str]
+    loads: frozenset[str]
+
+
+@functools.lru_cache(maxsize=1024)
+def use_of(code: types.CodeType) -> _Use:
+    """Return what the instructions of a function tell beyond its names, those of functions inside of it included."""
+    imports, readers, loads, before = set(), set(), set(), ""
+    for one in dis.get_instructions(code):
+        if one.opname == "IMPORT_NAME":
+            imports.add(one.argval)
+        elif one.opname in ("LOAD_GLOBAL", "LOAD_NAME") and one.argval in BUILTIN_READERS:
+            readers.add(one.argval)
+        elif one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval == "load" and before:
+            loads.add(before)
+        before = one.argval if one.opname.startswith("LOAD_") and isinstance(one.argval, str) else ""
+    inner = [use_of(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return _Use(
+        *(
+            frozenset(own).union(*more)
+            for own, more in zip(
+                (imports, readers, loads), zip(*inner, strict=True) if inner else ((), (), ()), strict=True
+            )
+        )
+    )
 
 
 @functools.lru_cache(maxsize=1024)

@@ -58,6 +58,7 @@ from saltus.user_function import UserFunction, parameters_in
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
+NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
@@ -119,6 +120,10 @@ class CompiledModel:
         Tolerances within which the start, for which the model was compiled, is known to be right.
     inertia
         Masses and rows of that start once somebody asked for them (stages/promise.py).
+    inertia_fixed
+        Whether no parameter is in them.
+    rows_checked
+        Whether the rows of the start are known to be right (start.py).
     comparison
         What its units are held against, once more after its first run.
     """
@@ -140,6 +145,8 @@ class CompiledModel:
     values: dict[str, Any] = dataclasses.field(default_factory=dict)
     checked: set[float] = dataclasses.field(default_factory=set)
     inertia: Any = None
+    inertia_fixed: bool = False
+    rows_checked: bool = False
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
 
     @functools.cached_property
@@ -200,16 +207,20 @@ class CompiledModel:
             self.par_layout.write(par, values)
             units = self.units._replace(par=par, constants=self.system.laws(values).ravel())
             changed = {"units": units, "values": values}
-        inertia = self.inertia if same and int(self.layout[lay.FLAGS]) & EVERYWHERE == EVERYWHERE else None
-        made = dataclasses.replace(self, start=(t, q, v), checked=set(), inertia=inertia, **changed)
-        for name in ("names", "name_array", *(("pinned",) if same else ())):
-            if name in self.__dict__:  # worked out before, and still true
-                made.__dict__[name] = self.__dict__[name]
+        known = int(self.layout[lay.FLAGS]) & EVERYWHERE == EVERYWHERE and (same or self.inertia_fixed)
+        inertia = self.inertia if known else None
+        made = object.__new__(CompiledModel)  # a copy of everything; dataclasses.replace takes five times as long
+        made.__dict__.update(self.__dict__, start=(t, q, v), checked=set(), inertia=inertia, **changed)
+        made.__dict__["rows_checked"] = known and self.rows_checked
+        made.__dict__.pop("functions", None)  # they know the values
+        if not same:
+            made.__dict__.pop("pinned", None)
         return made
 
     def is_sound(self) -> bool:
         """Tell whether all functions are finite and the mass is positive definite where the run begins."""
         t, q, v = self.start
+        q, v = q.copy(), v.copy()  # what can be written to is handed over faster
         units, par, layout = self.units, self.units.par, self.layout
         force, gaps = np.empty(len(v)), np.empty(int(layout[lay.NC] + layout[lay.NJ]))
         runnable(units.force)(t, q, v, par, force)
@@ -541,6 +552,7 @@ class _Builder:
             par_layout,
             first,
             values,
+            inertia_fixed=self.without_parameters(mass, rows),
             comparison=Comparison.of(text, self.functions, K, C),
         )
         for made in self.opaque:
@@ -720,6 +732,15 @@ class _Builder:
             return False
         moving = [self.t, *self.q, *self.v]
         return all(node.op in ARITHMETIC for node in reachable(exprs) if depends_on(node, moving))
+
+    def without_parameters(self, mass, rows: list[_Row]) -> bool:
+        """Tell whether masses and rows are plain arithmetic of numbers, so that no parameter of a run changes them."""
+        if isinstance(mass, _OpaqueUse) or any(row.entries is None for row in rows):
+            return False
+        found = list(mass.flat) if mass.dtype == object else []
+        found += [x for row in rows for x in (*(row.entries or ()), row.w)]
+        inside = reachable(found)
+        return all(x.op in NUMBERS or (x.op == "par" and not self.trace.is_named(x.payload)) for x in inside)
 
     def linear(self, matrix, name: str) -> np.ndarray | None:
         if matrix is None:

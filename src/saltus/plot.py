@@ -89,7 +89,8 @@ def plot_solution(
         for panel, place in zip(panels, _checked(axes, len(panels)), strict=False):
             if place is not None:
                 panel(place, solution, columns)
-    figure = next(place for place in axes if place is not None).figure.get_figure(root=True)
+    # twice: axes may stand in a part of a figure (get_figure(root=True) needs matplotlib 3.10)
+    figure = next(place for place in axes if place is not None).figure.figure
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,7 @@ def check_span(t_span) -> tuple[float, float]:
         start, end = (float(t) for t in t_span)
     except (TypeError, ValueError) as error:
         raise ModelError(f"t_span must be two times (start, end), not {t_span!r}") from error
-    if not (np.isfinite(start) and np.isfinite(end)):
+    if not (math.isfinite(start) and math.isfinite(end)):
         raise ModelError(f"t_span = ({start}, {end}) is not finite")
     if not end > start:
         how = "is empty" if end == start else "runs backwards"
@@ -96,12 +97,13 @@ def vector(value, name: str) -> np.ndarray:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{name} must be numbers, not {value!r}") from error
-    array = np.atleast_1d(array)
+    if array.ndim == 0:
+        array = array.reshape(1)
     if array.size == 0:
         raise ModelError(f"{name} is empty: give at least one number")
     if array.ndim != 1:
         raise ModelError(f"{name} must be a vector, but has shape {array.shape}")
-    if not np.all(np.isfinite(array)):
+    if not np.isfinite(array).all():
         bad = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ModelError(f"{name}[{bad}] = {array[bad]} is not finite")
     array.setflags(write=False)

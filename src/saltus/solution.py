@@ -892,35 +892,13 @@ def build_solution(
     system = model.system
     names = model.names
     crossings = events[events[:, 2] == SWITCH]
-    switches = np.zeros(len(crossings), dtype=[("t", float), ("name", model.name_array.dtype)])
-    switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
-    events = events[events[:, 2] != SWITCH]
+    switches = np.zeros(len(crossings), dtype=_switch_type(model.name_array.dtype))
+    if len(crossings):
+        switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
+        events = events[events[:, 2] != SWITCH]
     table = np.zeros(len(events), dtype=event_type(names))
-    table["t"] = events[:, 0]
-    if len(events):
-        table["contact"] = model.name_array[events[:, 1].astype(int)]
-        table["kind"] = KINDS[events[:, 2].astype(int)]
-    for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
-        table[name] = events[:, place : place + 3]
-    table["count"], table["energy"] = events[:, EVENT_COUNT], events[:, EVENT_ENERGY]
-    gains = events[:, 2] == GAIN
-    if gains.any():
-        message = f"{message} {_gains(table[gains])}"
-    ties = events[:, 2] == TIE
-    if ties.any():
-        message = f"{message} {_ties(table[ties])}"
-    jams = table[events[:, 2] == PAINLEVE]
-    if len(jams):
-        message = (
-            f"{message} At t = {jams['t'][0]:.9g} s no finite force keeps {str(jams['contact'][0])!r} closed while it "
-            "slides (Painleve): an impulse acts on it instead."
-        )
-    open_ones = table[events[:, 2] == NOT_UNIQUE]
-    if len(open_ones):
-        message = (
-            f"{message} The motion is not unique from t = {open_ones['t'][0]:.9g} s on, where contact "
-            f"{str(open_ones['contact'][0])!r} shares forces: what sticks was kept, else the shortest forces."
-        )
+    if len(events):  # filling an empty table takes as long as a short run
+        message = _fill_events(table, events, model.name_array, message)
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -946,6 +924,41 @@ def build_solution(
         _asked=asked,
     )
     return read_only(made)
+
+
+@functools.lru_cache(maxsize=256)
+def _switch_type(names: np.dtype) -> np.dtype:
+    """Return the type of the table of switches whose names have this type."""
+    return np.dtype([("t", float), ("name", names)])
+
+
+def _fill_events(table: np.ndarray, events: np.ndarray, names: np.ndarray, message: str) -> str:
+    """Fill the table of events from the rows of a march; return the message with what the events tell."""
+    table["t"] = events[:, 0]
+    table["contact"] = names[events[:, 1].astype(int)]
+    table["kind"] = KINDS[events[:, 2].astype(int)]
+    for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
+        table[name] = events[:, place : place + 3]
+    table["count"], table["energy"] = events[:, EVENT_COUNT], events[:, EVENT_ENERGY]
+    gains = events[:, 2] == GAIN
+    if gains.any():
+        message = f"{message} {_gains(table[gains])}"
+    ties = events[:, 2] == TIE
+    if ties.any():
+        message = f"{message} {_ties(table[ties])}"
+    jams = table[events[:, 2] == PAINLEVE]
+    if len(jams):
+        message = (
+            f"{message} At t = {jams['t'][0]:.9g} s no finite force keeps {str(jams['contact'][0])!r} closed while it "
+            "slides (Painleve): an impulse acts on it instead."
+        )
+    open_ones = table[events[:, 2] == NOT_UNIQUE]
+    if len(open_ones):
+        message = (
+            f"{message} The motion is not unique from t = {open_ones['t'][0]:.9g} s on, where contact "
+            f"{str(open_ones['contact'][0])!r} shares forces: what sticks was kept, else the shortest forces."
+        )
+    return message
 
 
 def _gains(gains: np.ndarray) -> str:

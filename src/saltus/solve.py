@@ -18,7 +18,7 @@ from saltus.event import Event, checked_events
 from saltus.io.checkpoint import TIMES, Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
-from saltus.problem import Problem, check_span, vector
+from saltus.problem import Problem, vector
 from saltus.progress import Progress
 from saltus.run import MOST_ROWS, ON_GRID, Limits, Run, Settings, segments_of
 from saltus.solution import Asked, Solution
@@ -388,7 +388,7 @@ def _problem(system, t_span, q0, v0) -> Problem:
         raise SettingError(f"solve takes a System or a Problem first, not {system!r}")
     if t_span is None:
         raise SettingError("t_span is missing: give (start, end) in seconds")
-    return Problem(system, check_span(t_span), vector(q0, "q0"), vector(v0, "v0"), name=system.name)
+    return Problem(system, t_span, q0, v0, name=system.name)
 
 
 def _default_scheme():
@@ -497,7 +497,7 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
 
 
 def _breaks(breaks, t_span) -> list[float]:
-    if np.size(breaks) == 0:
+    if (isinstance(breaks, tuple | list) and not breaks) or np.size(breaks) == 0:
         return []
     inside = vector(breaks, "breaks")
     if np.any(np.diff(inside) <= 0.0) or np.any(inside <= t_span[0]) or np.any(inside >= t_span[1]):

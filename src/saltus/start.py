@@ -31,7 +31,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
             raise ModelError(
                 f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact"
             )
-    if nr == 0:
+    if nr == 0 or (nj == 0 and model.rows_checked):
         model.checked.add(tolerance)
         return
     W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
@@ -40,13 +40,15 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     for r in range(nr):
         begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]
         dense[r, layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]] = W[begin:end]
+    slopes = np.abs(dense).max(axis=1, initial=0.0).tolist()
     for c, name in enumerate(problem.system.contact_names):
-        slope = float(np.max(np.abs(dense[layout[layout[lay.CONTACT_ROW] + c]])))
+        slope = slopes[layout[layout[lay.CONTACT_ROW] + c]]
         if LARGEST_SLOPE < slope < np.inf or 0.0 < slope < 1.0 / LARGEST_SLOPE:
             raise ModelError(
                 f"gap of contact {name!r} changes by {slope:.3g} per unit of q at t = {t:g}: the square of that is no "
                 "number; measure the gap in other units"
             )
+    object.__setattr__(model, "rows_checked", True)
     if nj == 0:
         model.checked.add(tolerance)
         return

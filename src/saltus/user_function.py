@@ -160,14 +160,22 @@ def _written(function: Callable) -> Callable:
     while True:
         if isinstance(function, functools.partial):
             function = function.func
-        elif hasattr(function, "__wrapped__"):  # a decorator, a cache
+        elif _has(function, "__wrapped__"):  # a decorator, a cache
             function = function.__wrapped__
-        elif hasattr(function, "py_func"):  # compiled by numba
+        elif _has(function, "py_func"):  # compiled by numba
             function = function.py_func
-        elif not hasattr(function, "__code__") and hasattr(type(function).__call__, "__code__"):
+        elif not _has(function, "__code__") and hasattr(type(function).__call__, "__code__"):
             function = type(function).__call__
         else:
             return function
+
+
+def _has(value: Any, name: str) -> bool:
+    """Tell whether an object has an attribute, also where its own __getattr__ raises what it likes."""
+    try:
+        return hasattr(value, name)
+    except Exception:
+        return False
 
 
 def _line_of(error: BaseException, function: Callable) -> str:
@@ -224,7 +232,7 @@ def _parts(value: Any) -> list[Any]:
         return list(value.flat) if value.dtype == object else []
     if isinstance(value, NEVER_CHANGING) or type(value).__module__.split(".")[0] in ("numpy", "scipy"):
         return []
-    if hasattr(value, "py_func"):  # compiled by numba
+    if _has(value, "py_func"):  # compiled by numba
         return [value.py_func]
     own = getattr(value, "__dict__", None)
     return list(own.values()) if isinstance(own, dict) else []

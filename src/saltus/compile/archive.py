@@ -14,9 +14,11 @@ import json
 import os
 import pathlib
 import tempfile
+from collections.abc import Callable
 
 from saltus.compile.sources import hash_of
 
+Reader = Callable[[pathlib.Path], bytes]
 FORMAT = 1
 MANIFEST = "manifest.json"
 _MAGIC = b"!<arch>\n"
@@ -49,10 +51,10 @@ class Manifest:
         replace(folder / MANIFEST, text.encode())
 
     @classmethod
-    def read(cls, folder: pathlib.Path) -> Manifest:
+    def read(cls, folder: pathlib.Path, content_of: Reader = pathlib.Path.read_bytes) -> Manifest:
         """Read a manifest; raises Damaged where there is none that makes sense."""
         try:
-            given = json.loads((folder / MANIFEST).read_bytes())
+            given = json.loads(content_of(folder / MANIFEST))
             if given.pop("format") != FORMAT:
                 raise Damaged(f"{folder / MANIFEST} has another format")
             made = cls(**given)
@@ -69,11 +71,11 @@ class Manifest:
             raise Damaged(f"{folder / MANIFEST} is damaged")
         return made
 
-    def objects(self, folder: pathlib.Path, level: str) -> list[bytes]:
+    def objects(self, folder: pathlib.Path, level: str, content_of: Reader = pathlib.Path.read_bytes) -> list[bytes]:
         """Return the objects of a library; raises Damaged where it is not the one that was built."""
         path = folder / f"{level}.a"
         try:
-            content = path.read_bytes()
+            content = content_of(path)
         except OSError as error:
             raise Damaged(f"{path} cannot be read: {error.strerror}") from error
         said = self.libraries[level]
@@ -112,7 +114,8 @@ def replace(path: pathlib.Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.chmod(temporary, 0o644)
+            if hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), 0o644)
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):

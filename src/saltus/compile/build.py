@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from saltus.compile import digest, sources
+from saltus.compile import cache, digest, sources
 from saltus.compile.archive import Damaged, Manifest, pack, replace
 from saltus.compile.levels import BY_NAME
 from saltus.compile.unit import Unit
@@ -203,12 +203,18 @@ class _Parts:
 
     def __init__(self, folder: pathlib.Path):
         self.folder, self.used = folder, set()
-        folder.mkdir(exist_ok=True)
+        if cache.is_entry(folder.parent):
+            cache.opened(folder)
+            self._content_of = cache.content_of
+        else:
+            folder.mkdir(exist_ok=True)
+            self._content_of = pathlib.Path.read_bytes
         self._index = folder / "index.json"
         try:
-            known = json.loads(self._index.read_bytes())
-            self.known = {str(k): str(v) for k, v in known.items()}
-        except (OSError, ValueError, AttributeError):
+            known = json.loads(self._content_of(self._index))
+            # a name that is none of ours could lead anywhere, and what is not used any more is removed
+            self.known = {k: str(v) for k, v in known.items() if cache.PART.fullmatch(k)}
+        except (OSError, ValueError, AttributeError, RecursionError, cache.Refused):
             self.known = {}
 
     def has(self, name: str) -> bool:
@@ -216,12 +222,17 @@ class _Parts:
         if name not in self.known:
             return False
         try:
-            return sources.hash_of((self.folder / name).read_bytes()) == self.known[name]
-        except OSError:
+            self.read(name)
+        except (OSError, Damaged, cache.Refused):
             return False
+        return True
 
     def read(self, name: str) -> bytes:
-        return (self.folder / name).read_bytes()
+        """Return a part; raises Damaged where it is not what was written."""
+        content = self._content_of(self.folder / name)
+        if sources.hash_of(content) != self.known[name]:
+            raise Damaged(f"{self.folder / name} is not the file that was written")
+        return content
 
     def write(self, name: str, content: bytes) -> None:
         replace(self.folder / name, content)
@@ -293,7 +304,11 @@ def _locked(folder: pathlib.Path) -> Iterator[None]:
     except ImportError:  # Windows: files are replaced as a whole there too, so two builds only cost time
         yield
         return
-    with open(folder / ".lock", "wb") as file:
+    # neither through a link nor emptied: what others put there under this name is not ours
+    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    with os.fdopen(handle, "rb") as file:
+        if cache.is_entry(folder):
+            cache.checked(folder / ".lock", folder=False)  # whoever owns it could hold it for ever
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -321,6 +336,9 @@ def main(arguments: list[str] | None = None) -> int:
         made = build(given.to, levels, given.jobs, show)
     except OSError as error:
         print(f"saltus: kernels cannot be kept in {given.to}: {error.strerror}", file=sys.stderr)
+        return NO_ROOM
+    except cache.Refused as refused:
+        print(f"saltus: {refused}.", file=sys.stderr)
         return NO_ROOM
     size = sum(library["size"] for library in made.libraries.values()) / 1e6
     said = f"saltus: {len(made.symbols)} kernels for {', '.join(levels)} in {given.to}, {size:.1f} MB"

@@ -2,7 +2,8 @@
 
 It lies inside of what the user names (SALTUS_CACHE), else of the cache folder of the system. Code is executed from
 there, so the folder and every entry must belong to this user and be writable by nobody else; what is not so is refused
-with a sentence and never repaired. Links are not followed, and only entries of our own making are ever removed.
+with a sentence and never repaired. Files are judged once more after they were opened: a folder may be exchanged in
+between. Links are not followed, and only entries of our own making are ever removed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import time
 
 NAME = "saltus-kernels"
 ENTRY = re.compile(r"built-[0-9a-f]{16}")
-OURS = re.compile(r"manifest\.json|\.lock|[a-z0-9_-]+\.a|\.new-\w+|index\.json|[0-9a-f]{64}(-\d+\.bc|\.o)")
+PART = re.compile(r"[0-9a-f]{64}(-\d+\.bc|\.o)")
+OURS = re.compile(rf"manifest\.json|\.lock|[a-z0-9_-]+\.a|\.new-\w+|index\.json|{PART.pattern}")
 DAYS = 60.0  # an entry that nobody used for so long is removed
 
 
@@ -51,10 +53,10 @@ def _choices() -> list[pathlib.Path]:
     """Return the folders to look at; the one that the user names is the only one where there is one."""
     named = os.environ.get("SALTUS_CACHE")
     if named:
-        return [pathlib.Path(named).expanduser()]
+        return [_expanded(named)]
     found = []
     if os.environ.get("XDG_CACHE_HOME"):
-        found.append(pathlib.Path(os.environ["XDG_CACHE_HOME"]).expanduser())
+        found.append(_expanded(os.environ["XDG_CACHE_HOME"]))
     with contextlib.suppress(RuntimeError):  # nobody's home
         home = pathlib.Path.home()
         if sys.platform == "darwin":
@@ -70,9 +72,17 @@ def _choices() -> list[pathlib.Path]:
     return found
 
 
+def _expanded(named: str) -> pathlib.Path:
+    """Return the absolute path of a folder that was named; `~` stays where nobody knows whose home it is."""
+    with contextlib.suppress(RuntimeError):
+        return pathlib.Path(named).expanduser().absolute()
+    return pathlib.Path(named).absolute()
+
+
 def opened(path: pathlib.Path) -> pathlib.Path:
     """Make a folder where it is missing and return it; raises Refused where others could change what lies in it."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _check_parent(path.parent)
     with contextlib.suppress(FileExistsError):
         path.mkdir(mode=0o700)
     checked(path, folder=True)
@@ -83,7 +93,38 @@ def opened(path: pathlib.Path) -> pathlib.Path:
 
 def checked(path: pathlib.Path, *, folder: bool) -> pathlib.Path:
     """Return a path that belongs to this user alone; raises Refused otherwise."""
-    info = path.lstat()
+    _judge(path, path.lstat(), folder=folder)
+    return path
+
+
+def content_of(path: pathlib.Path) -> bytes:
+    """Return what is in a file that belongs to this user alone; what is judged is the file that was opened."""
+    flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))  # a pipe must not stop us
+    with os.fdopen(os.open(path, os.O_RDONLY | sum(flags)), "rb") as file:
+        _judge(path, os.fstat(file.fileno()), folder=False)
+        return file.read()
+
+
+def is_entry(folder: pathlib.Path) -> bool:
+    """Tell whether a folder is one of the cache, not of a checkout, which is as good as its sources."""
+    return folder.parent.name == NAME and ENTRY.fullmatch(folder.name) is not None
+
+
+def _check_parent(parent: pathlib.Path) -> None:
+    """Refuse to have a folder where others can put another one in its place."""
+    info = parent.stat()
+    if hasattr(os, "getuid"):
+        if info.st_uid not in (0, os.geteuid()):
+            raise Refused(
+                f"{parent} belongs to user {info.st_uid}, not to you: set SALTUS_CACHE to a folder of your own"
+            )
+        if info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX:
+            mode = stat.S_IMODE(info.st_mode)
+            raise Refused(f"{parent} can be written by all (mode {mode:04o}): chmod o-w {parent}, or set SALTUS_CACHE")
+
+
+def _judge(path: pathlib.Path, info: os.stat_result, *, folder: bool) -> None:
+    """Raise Refused for what does not belong to this user alone."""
     if stat.S_ISLNK(info.st_mode):
         raise Refused(f"{path} is a link, which is not followed: remove it, or set SALTUS_CACHE to another folder")
     if not (stat.S_ISDIR(info.st_mode) if folder else stat.S_ISREG(info.st_mode)):
@@ -94,7 +135,6 @@ def checked(path: pathlib.Path, *, folder: bool) -> pathlib.Path:
         if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             mode = stat.S_IMODE(info.st_mode)
             raise Refused(f"{path} can be written by others (mode {mode:04o}): chmod go-w {path}, or set SALTUS_CACHE")
-    return path
 
 
 def entry(key: str) -> pathlib.Path | None:
@@ -120,6 +160,7 @@ def known_entry(key: str) -> pathlib.Path | None:
         base, path = parent / NAME, parent / NAME / f"built-{key}"
         try:
             checked(base, folder=True)
+            _check_parent(parent)
             checked(path, folder=True)
             for inside in path.iterdir():
                 if inside.name == "manifest.json" or inside.name.endswith(".a"):

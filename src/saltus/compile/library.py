@@ -69,18 +69,21 @@ def levels() -> list[str]:
 def find() -> list[bytes] | None:
     """Return the objects of the best library that belongs to these sources and is undamaged."""
     wanted = levels()
-    for folder in (sources.PACKAGE / "kernels", cache.known_entry(_key())):
+    places = (sources.PACKAGE / "kernels", pathlib.Path.read_bytes), (cache.known_entry(_key()), cache.content_of)
+    for folder, content_of in places:
         try:
             if folder is None or not (folder / "manifest.json").exists():
                 continue
-            manifest = Manifest.read(folder)
+            manifest = Manifest.read(folder, content_of)
             if sources.source_hashes(manifest.sources) != manifest.sources:
                 continue  # made from other sources
             for level in wanted:
                 if level in manifest.libraries:
-                    return manifest.objects(folder, level)
+                    return manifest.objects(folder, level, content_of)
         except Damaged as damaged:
             cache.warn("saltus: %s; it is not used", damaged)
+        except cache.Refused as refused:
+            cache.warn("saltus: %s", refused)
     return None
 
 
@@ -109,7 +112,11 @@ def build_here() -> bool:
     if folder is None:
         cache.warn("saltus: no folder can be written to build kernels in: set SALTUS_CACHE. They run interpreted.")
         return False
-    todo = estimate(folder, wanted[0])
+    try:
+        todo = estimate(folder, wanted[0])
+    except cache.Refused as refused:
+        cache.warn("saltus: %s. Kernels run interpreted.", refused)
+        return False
     what = f"{max(todo.translated, todo.compiled)} kernels for this machine, about {todo.seconds:.0f} s"
     cache.warn("saltus: building %s, kept in %s", what, folder)
     command = [sys.executable, "-m", "saltus.compile.build", "--to", str(folder), "--level", wanted[0]]

@@ -19,6 +19,7 @@ from saltus.compile.machine import Code
 from saltus.compile.modules import module_from
 from saltus.compile.seam import interpreted
 
+_FLOAT, _BYTE = np.dtype(np.float64), ctypes.c_char
 WORDS = {"F": (ctypes.c_double,), "I": (ctypes.c_int64,), "A": (ctypes.c_void_p, ctypes.c_int64)}
 
 
@@ -32,7 +33,7 @@ def prototype(unit_type: str) -> Any:
 def address_of(array: np.ndarray) -> int:
     """Return where the numbers of an array are; five times faster than array.ctypes where it can be written to."""
     if array.size and array.flags.writeable:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return ctypes.addressof(_BYTE.from_buffer(array))  # pyright: ignore[reportArgumentType]
     return array.ctypes.data
 
 
@@ -69,7 +70,7 @@ class NativeUnit:
         words: list[Any] = []
         for argument, kind in zip(arguments, self._kinds, strict=True):
             if kind == "A":
-                if argument.dtype != np.float64 or not argument.flags.c_contiguous:
+                if (argument.dtype is not _FLOAT and argument.dtype != _FLOAT) or not argument.flags.c_contiguous:
                     raise TypeError(f"{self.name} takes contiguous arrays of floats, not {argument!r}")
                 words += (address_of(argument), argument.size)
             else:

@@ -113,7 +113,9 @@ class Pinned:
         words: list = []
         _append(kind.record, record, words)
         self.kind, self.record = kind, record
-        self.memory = np.array([_bits(word) for word in words], dtype=np.uint64)
+        self.memory = np.array(
+            [word if type(word) is int and word >= 0 else _bits(word) for word in words], dtype=np.uint64
+        )
         self.address = self.memory.ctypes.data
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import Literal
 
 import numpy as np
@@ -89,9 +90,8 @@ def tableau(
     if degree == 0:
         return _constant(family)
     c = node_places(degree, nodes)
-    b = exact_integrals(c, np.ones(1))[0]
     Aq = exact_integrals(c, c)
-    Aq[-1] = b
+    b = Aq[-1].copy()
     if weighting == "reduced":
         Av, P = _reduced_weighting(c, b, family)
     else:
@@ -195,10 +195,17 @@ def exact_integrals(c: np.ndarray, s: np.ndarray) -> np.ndarray:
     A run repeats the errors of its weights in every flight: where flights are alike they have one sign and add up. One
     correction, with residuals in integers: the weights are right if they integrate Legendre polynomials exactly.
     """
+    return _exact_integrals(c.tobytes(), s.tobytes()).copy()
+
+
+@functools.lru_cache(maxsize=256)
+def _exact_integrals(nodes: bytes, ends: bytes) -> np.ndarray:
+    """Return the same, worked out once: both families of a degree need them."""
+    c, s = np.frombuffer(nodes), np.frombuffer(ends)
     n, rough = len(c), lagrange_integrals(c, s)
     if n == 1:
         return rough
-    at_nodes, at_ends = _legendre_integers(c.tobytes(), n), _legendre_integers(s.tobytes(), n)
+    at_nodes, at_ends = _legendre_integers(nodes, n), _legendre_integers(ends, n)
     ahead, behind, odd = at_ends[2:], at_ends[:-2], 2 * np.arange(1, n, dtype=object)[:, None] + 1
     twice = np.concatenate([at_ends[:1] + at_ends[1:2], (ahead - behind) // odd])
     left = twice.T // 2 - ((_integers(rough) @ at_nodes[:n].T) >> BITS)
@@ -208,8 +215,8 @@ def exact_integrals(c: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 def _integers(values: np.ndarray) -> np.ndarray:
     """Return numbers in units of 2^-BITS."""
-    ratios = (float(value).as_integer_ratio() for value in values.ravel())
-    return np.array([(above << BITS) // below for above, below in ratios], dtype=object).reshape(values.shape)
+    shifted = (values * 2.0**BITS).ravel().tolist()  # exact: only the exponents change
+    return np.array([math.floor(value) for value in shifted], dtype=object).reshape(values.shape)
 
 
 @functools.lru_cache(maxsize=256)
