@@ -194,7 +194,7 @@ class MoreauJean:
 def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room):
     """Make a step: index set from the forecast, then Newton's method for the velocity with its contacts.
 
-    M (v - v_k) = h f_theta + W P and 0 <= u + e u_k ⟂ P_N >= 0 (Acary & Brogliato 2008, section 10.1).
+    M (v - v_k) = h f_theta + W P and 0 <= u + e u_k ⟂ P_N >= 0 (Acary & Brogliato 2008, ch. 10).
 
     in      reaction: solver, react, drift; state: q, v and its MEMORY
     out     state_new, record; events at t + h

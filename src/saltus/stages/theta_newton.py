@@ -1,7 +1,7 @@
 """What the time steppings share: Newton's method for M (v - v_k) = h f(v) + W P, and the accounts of a step.
 
 Each iteration solves S (v_new - v) = h f(v) + M (v_k - v) with S = M - h df/dv, then lets contacts and joints react;
-the schemes say where M and f are evaluated (Acary & Brogliato 2008, section 10.1.2).
+the schemes say where M and f are evaluated.
 """
 
 from __future__ import annotations
