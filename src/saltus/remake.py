@@ -219,7 +219,7 @@ class _Remake:
         v, q = (np.abs(a - b).max() for a, b in ((state.v, solution.v[k + 1]), (state.q, solution.q[k + 1])))
         return float(max(v / max(speed, 1e-300), q / max(place, 1e-300)))
 
-    def _step(self, t: float, h: float, state: State) -> tuple[int, State, np.ndarray]:
+    def _step(self, t: float, h: float, state: State) -> tuple[int, State, Any]:
         scheme, layout = self.scheme, self.model.layout
         new, record = self.plan.state(layout).record, self.plan.record(layout).record
         with np.errstate(all="ignore"):

@@ -67,7 +67,7 @@ class Numbers:
     def __repr__(self) -> str:
         return f"Numbers {self.kind.name}"
 
-    def __call__(self, vector):
+    def __call__(self, vector) -> Any:
         """Return a vector with these names; kernels see the same numbers."""
         return np.asarray(vector).view(self._array)
 
@@ -141,14 +141,14 @@ class Workspace:
         self.groups += [{key: _field(value) for key, value in one.fields.items()} for one in alternatives]
         self.fields = {key: value for group in self.groups for key, value in group.items()}
         self.type = namedtuple(name, tuple(self.fields))
-        kinds = [field.record if isinstance(field, Workspace) else field.kind for field in self.fields.values()]
+        kinds: list[Kind] = [field.record if isinstance(field, Workspace) else field.kind for field in self.fields.values()]
         self.record = Record(kinds, self.type)
         self.kind = Handle(self.record)
 
     def __repr__(self) -> str:
         return f"Workspace {self.record.name}"
 
-    def __call__(self, given):
+    def __call__(self, given) -> Any:
         """Return a room as this workspace; interpreted, the record of its arrays."""
         return given.record if isinstance(given, Room) else given
 
