@@ -177,7 +177,7 @@ def runs(**environment) -> dict:
     here = pathlib.Path(__file__).parent
     known = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here), os.environ.get("PYTHONPATH", "")]), **environment}
     made = subprocess.run(  # noqa: S603  this interpreter, our own script
-        [sys.executable, "-c", SCRIPT], env=known, capture_output=True, text=True, encoding="utf-8", check=False
+        [sys.executable, "-c", SCRIPT], env=known, capture_output=True, encoding="utf-8", check=False
     )
     assert made.returncode == 0, made.stderr[-2000:]
     return json.loads(made.stdout)

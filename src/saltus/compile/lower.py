@@ -21,6 +21,8 @@ import struct
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
+from saltus.compile.parsing import parsed
+
 # arguments of the units of a model, as types.py declares them; all of them give back a whole number
 UNIT_KINDS = {
     "MASS": "FAAA", "FORCE": "FAAAA", "JACOBIAN": "FAAAAA", "GAP": "FAAA", "KINEMATICS": "FAAAA",
@@ -106,7 +108,7 @@ class _Module:
         self._definitions: dict[str, ast.FunctionDef] = {}
         self._constants: dict[str, float] = {}
         self._own: list[str] = []
-        for node in ast.parse(text).body:
+        for node in parsed(text).body:
             if isinstance(node, ast.FunctionDef):
                 self._definitions[node.name] = node
                 self._own.append(node.name)
@@ -158,7 +160,7 @@ def _source_of(module: str) -> tuple[dict[str, ast.FunctionDef], dict[str, float
     if source is None:
         raise NotLowered(f"the source of {module} is not available")
     functions, constants = {}, {}
-    for node in ast.parse(source).body:
+    for node in parsed(source).body:
         if isinstance(node, ast.FunctionDef) and node.decorator_list:
             functions[node.name] = node
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from saltus.compile.kinds import ROOM, A, F, Handle, I, J, Kind, Named, Record
+from saltus.compile.parsing import parsed_expression
 
 __all__ = ["Numbers", "Room", "RoomPlan", "Workspace", "any_of", "integers", "room", "rooms"]
 
@@ -141,7 +142,9 @@ class Workspace:
         self.groups += [{key: _field(value) for key, value in one.fields.items()} for one in alternatives]
         self.fields = {key: value for group in self.groups for key, value in group.items()}
         self.type = namedtuple(name, tuple(self.fields))
-        kinds: list[Kind] = [field.record if isinstance(field, Workspace) else field.kind for field in self.fields.values()]
+        kinds: list[Kind] = [
+            field.record if isinstance(field, Workspace) else field.kind for field in self.fields.values()
+        ]
         self.record = Record(kinds, self.type)
         self.kind = Handle(self.record)
 
@@ -313,7 +316,7 @@ def size_of(text: str, sizes: Mapping[str, Any]) -> int:
 
 @functools.cache
 def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parsed_expression(text)
 
 
 def _value(node: ast.expr, sizes: Mapping[str, Any]) -> int:

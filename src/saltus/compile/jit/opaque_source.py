@@ -16,6 +16,7 @@ import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.modules import module_from
+from saltus.compile.parsing import PARSING, parsed
 from saltus.compile.surprises import catches, same_code, unset
 
 # copies: what a function changes in its arguments is its own business
@@ -106,7 +107,7 @@ class _Writer:
                 self.imports.add(f"import {value.__name__} as {key}")
             elif isinstance(value, bool | int | str | None | np.integer):
                 literal = int(value) if isinstance(value, np.integer) else value
-                literals.append(ast.parse(f"{key} = {literal!r}").body[0])
+                literals.append(parsed(f"{key} = {literal!r}").body[0])
             elif isinstance(value, float | np.floating):
                 extra.append(key)
                 expressions.append(f"par_array[{len(self.values)}]")
@@ -127,7 +128,7 @@ class _Writer:
             else:
                 raise Uncompilable(f"it uses {key}, a {type(value).__name__}")
         for key in unset(function.__code__):  # a NaN ends the run, and then the function itself is asked
-            literals.append(ast.parse(f"{key} = {NAN}").body[0])
+            literals.append(parsed(f"{key} = {NAN}").body[0])
         node = _Rename(renames).visit(node)
         node.args.args.extend(ast.arg(arg=key) for key in extra)
         node.body = [*literals, *node.body]
@@ -153,8 +154,8 @@ def _definition(function: Callable) -> ast.FunctionDef:
     except (OSError, TypeError) as error:
         raise Uncompilable("its source is not available") from error
     try:
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-        imports = _imports(ast.parse("".join(file)))
+        tree = parsed(textwrap.dedent("".join(lines)))
+        imports = _imports(parsed("".join(file)))
     except SyntaxError as error:
         raise Uncompilable("its source cannot be cut out of its file") from error
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
@@ -187,7 +188,8 @@ def _compiled(node: ast.Lambda | ast.FunctionDef, code: python_types.CodeType, i
     outside = ast.arguments([], [ast.arg(name) for name in code.co_freevars], None, [], [], None, [])
     outer = ast.FunctionDef("outer", outside, [inner], [], None, None)
     module = ast.fix_missing_locations(ast.Module([*imports, outer], []))
-    made = compile(module, "<source>", "exec", dont_inherit=True)
+    with PARSING:
+        made = compile(module, "<source>", "exec", dont_inherit=True)
     (around,) = (constant for constant in made.co_consts if isinstance(constant, python_types.CodeType))
     inside = (constant for constant in around.co_consts if isinstance(constant, python_types.CodeType))
     return next(constant for constant in inside if constant.co_name == code.co_name)
