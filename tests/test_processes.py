@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import gc
 import hashlib
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import warnings
+import weakref
 
 import loky
 import numpy as np
@@ -109,3 +111,31 @@ def test_two_hundred_structures_leave_their_memory():
     said = subprocess.run([sys.executable, str(script)], capture_output=True, encoding="utf-8", timeout=250)  # noqa: S603
     assert said.returncode == 0, said.stdout + said.stderr
     assert said.stdout.count("200 models") == 2
+
+
+def test_functions_are_let_go_with_their_system_without_waiting_for_the_collector():
+    large = np.full(10, 2.0)
+
+    def called():
+        def f(t, q, v):
+            try:
+                return -large[0] * q
+            except ValueError:
+                return q
+
+        return f
+
+    def used(function) -> weakref.ref:
+        run = sl.solve(sl.System(M=1.0, f=function), (0.0, 0.1), 1.0, 0.0, scheme=sl.MoreauJean(), h=1e-2)
+        assert run.success
+        return weakref.ref(function)
+
+    gc.collect()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sl.SlowFunctionWarning)
+            left = [used(make()) for make in (called, called)]
+        assert [reference() for reference in left] == [None, None]
+    finally:
+        gc.enable()

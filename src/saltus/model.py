@@ -478,6 +478,13 @@ class _Builder:
     # ---- the model, part by part
 
     def build(self) -> CompiledModel:
+        """Return the model; the functions of the system are traced for the last time."""
+        try:
+            return self._built()
+        finally:
+            self.trace.end()
+
+    def _built(self) -> CompiledModel:
         self.rate: Any
         self.rate, self.B = self.kinematic_map()
         mass, M_pattern, M_constant = self.mass()

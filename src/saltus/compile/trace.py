@@ -62,6 +62,14 @@ class Trace(Graph):
         finally:
             self.paths = around
 
+    def end(self) -> None:
+        """End the recording: expressions stay, functions and what they read are let go.
+
+        Stand-ins and expressions refer to each other. Without this the user's functions, and their arrays, would wait
+        for the garbage collector, which counts objects and not their bytes.
+        """
+        self._stand_ins.forget()
+
     def as_array(self, result: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
         """Numbers, lists, arrays and expressions as an array of expressions.
 

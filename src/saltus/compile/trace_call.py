@@ -80,6 +80,12 @@ class StandIns:
         found = self._known.get(id(value))
         return self._keep(value, self._make(value)) if found is None else found[1]
 
+    def forget(self) -> None:
+        """Let go of everything that belongs to the user; nothing can be wrapped any more."""
+        self._known.clear()
+        self._classes.clear()
+        self._builtins.clear()
+
     def _keep(self, value: Any, stand_in: Any) -> Any:
         self._known[id(value)] = (value, stand_in)
         self._known[id(stand_in)] = (stand_in, stand_in)
