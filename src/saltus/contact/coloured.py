@@ -417,7 +417,7 @@ class ColouredNSGS:
     def kernel(self):
         raise SettingError("ColouredNSGS solves single problems; in a scheme take solver=Portfolio() or NSGS()")
 
-    work_size = kernel  # what schemes ask for first
+    room = kernel  # what schemes ask for first
 
     def supports(self, kind: int) -> bool:
         return True
