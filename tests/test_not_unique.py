@@ -10,8 +10,10 @@ from scipy.optimize import linprog
 import saltus as sl
 from saltus.compile.seam import interpreted
 from saltus.events.index_set import SLIP, STICK
+from saltus.events.lasting import SPLITTING
+from saltus.layout import sizes_of
 from saltus.model import compile_model
-from saltus.stages.split import BARRIER, admit, split_iwork, split_work
+from saltus.stages.split import BARRIER, admit
 
 GRAVITY = 9.81
 SCHEMES = {"HpTDG": (None, 1.0), "EventDriven": (sl.EventDriven(), 30.0)}
@@ -44,8 +46,8 @@ def shares(n: int, rows: int, mu: float, wrench: np.ndarray, directions: np.ndar
     index, involved = np.full(n, STICK if rows > 1 else SLIP), np.zeros(n, dtype=np.int64)
     size = n * rows
     margin = interpreted(admit)(
-        model, index, size, len(N), N.ravel().copy(), np.ones(size), x, 0.0, involved, np.zeros(split_work(layout)),
-        np.zeros(split_iwork(layout), dtype=np.int64),
+        model, index, size, len(N), N.ravel().copy(), np.ones(size), x, 0.0, involved,
+        SPLITTING.plan(sizes_of(layout)).allocate().record,
     )  # fmt: skip
     return x, margin, involved
 
