@@ -376,10 +376,10 @@ def checkpoints(folder: pathlib.Path, flips: int, seed: int) -> dict[str, bytes 
             made[f"clock {place} {name}"] = changed(fixed, at("march/clock", place, turn))
             hidden = place == march.H and name != "nan"  # a step of any length is cut at the end
             made[f"{'may load: ' * hidden}free clock {place} {name}"] = changed(free, at("march/clock", place, turn))
-    numbers = frame.MEMORY.fields["numbers"].names
-    for place in range(len(numbers) + 1):  # and the first contact of the index set
+    remembered = frame.MEMORY.fields["numbers"].names  # at the front of the memory
+    for place in range(len(remembered) + 1):
         for name, value in {"-1": -1.0, "0.5": 0.5, "1e18": 1e18, "nan": np.nan}.items():
-            hidden = numbers[place : place + 1] == ("longest",) and name not in ("-1", "nan")
+            hidden = place == remembered.index("longest") and name not in ("-1", "nan")
             made[f"{'may load: ' * hidden}memory {place} {name}"] = changed(
                 free, at("state/memory", place, lambda x, value=value: value)
             )

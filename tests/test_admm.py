@@ -208,13 +208,12 @@ def test_wrong_settings_are_named_with_their_value(build, words):
 
 def test_the_kernel_runs_interpreted_on_used_workspace_with_the_same_result():
     problem, solver = bodies(1, kinds=[3, 2, 1, 0]), ADMM()
-    sizes = problem.n, problem.mu.size, problem.kernel.nv
-    work, iwork = np.full(solver.work_size(*sizes) + 8, np.nan), np.full(solver.iwork_size(*sizes), 99)
+    room = solver.room(problem.n, problem.mu.size, problem.kernel.nv).allocate()
+    room.floats[:], room.integers[:] = np.nan, 99
     P, u, info = np.zeros(problem.n), np.zeros(problem.n), np.zeros(2)
     laws = interpreted(problem.local), interpreted(problem.cone)
     kernel = interpreted(solver.kernel)
-    assert kernel(problem.kernel, *laws, solver.settings(), P, u, info, work[:-8], iwork) == 0
-    assert np.all(np.isnan(work[-8:]))
+    assert kernel(problem.kernel, *laws, solver.settings(), P, u, info, room) == 0
     assert np.allclose(P, solver.solve(problem).P, rtol=0.0, atol=1e-9 * np.abs(P).max())
 
 

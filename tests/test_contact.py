@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -9,10 +11,11 @@ import scipy.sparse
 
 from external import lcp
 from saltus.compile.seam import interpreted, ready
-from saltus.contact import NSGS, ContactProblem, ContactResult, Lemke, Portfolio
+from saltus.compile.workspace import Room
+from saltus.contact import ADMM, NSGS, ContactProblem, ContactResult, Homotopy, Lemke, Portfolio, SemismoothNewton
 from saltus.contact.lemke import nearest_basis
-from saltus.contact.problem import enter_residual, enter_solve
-from saltus.contact.residual import residual, residual_work
+from saltus.contact.problem import enter_residual, enter_solve, run
+from saltus.contact.residual import JUDGING, residual
 from saltus.errors import ModelError, SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone
 from saltus.status import Status
@@ -101,8 +104,8 @@ def test_residual_kernel_runs_interpreted_with_the_same_result():
     M, W, f = bodies(2, contacts=4, count=2, dim=3)
     problem = ContactProblem.from_global(M, W, f, mu=0.4, dim=3)
     P, u = np.random.default_rng(1).standard_normal(12), np.zeros(12)
-    work = np.zeros(residual_work(12, 4, 12))
-    plain = interpreted(residual)(problem.kernel, interpreted(frictional_cone), P, u, work)
+    room = JUDGING.plan({"nv": problem.kernel.nv}).allocate()
+    plain = interpreted(residual)(problem.kernel, interpreted(frictional_cone), P, u, room)
     assert plain == pytest.approx(problem.residual(P), rel=1e-13)
     assert np.allclose(u, problem.u(P), rtol=1e-13, atol=1e-13)
 
@@ -111,10 +114,10 @@ def test_frictionless_and_frictional_bundle_judge_alike():
     M, W, f = bodies(3, contacts=6, count=3, dim=1)
     problem = ContactProblem.from_global(M, W, f)
     P, u = np.random.default_rng(4).standard_normal(6), np.zeros(6)
-    work = np.zeros(residual_work(6, 6, problem.kernel.nv))
+    room = JUDGING.plan({"nv": problem.kernel.nv}).allocate()
     judge = ready(enter_residual)
-    small = judge(ready(residual), problem.kernel, ready(frictionless_cone), P, u, work)
-    large = judge(ready(residual), problem.kernel, ready(frictional_cone), P, u, work)
+    small = judge(ready(residual), problem.kernel, ready(frictionless_cone), P, u, room)
+    large = judge(ready(residual), problem.kernel, ready(frictional_cone), P, u, room)
     assert small == large
 
 
@@ -396,11 +399,9 @@ def test_solvers_run_interpreted_with_the_same_result():
     M, W, f = bodies(9, contacts=5, count=3, dim=1)
     problem = ContactProblem.from_global(M, W, f)
     for solver in (NSGS(), Lemke()):
-        sizes = (5, 5, problem.kernel.nv)
-        P, u, info = np.zeros(5), np.zeros(5), np.zeros(2)
-        work, iwork = np.zeros(solver.work_size(*sizes)), np.zeros(solver.iwork_size(*sizes), dtype=np.int64)
+        P, u, info, room = np.zeros(5), np.zeros(5), np.zeros(2), solver.room(5, 5, problem.kernel.nv).allocate()
         laws = interpreted(problem.local), interpreted(problem.cone)
-        status = interpreted(solver.kernel)(problem.kernel, *laws, solver.settings(), P, u, info, work, iwork)
+        status = interpreted(solver.kernel)(problem.kernel, *laws, solver.settings(), P, u, info, room)
         assert status == 0
         assert np.allclose(P, solver.solve(problem).P, rtol=1e-12, atol=1e-12)
 
@@ -409,17 +410,30 @@ def test_workspace_sizes_are_enough_whatever_it_contained():
     # kernels get work that others have used: NaN inside, and guards behind it that must stay
     M, W, f = bodies(10, contacts=6, count=3, dim=1)
     problem = ContactProblem.from_global(M, W, f, kinds=[0, 1, 1, 1, 1, 1])
-    for solver in (NSGS(), Lemke()):
-        sizes = (6, 6, problem.kernel.nv)
-        work = np.full(solver.work_size(*sizes) + 8, np.nan)
-        iwork = np.full(solver.iwork_size(*sizes) + 8, -7, dtype=np.int64)
-        P, u, info = np.zeros(6), np.zeros(6), np.zeros(2)
+    for solver in (NSGS(), Lemke(), SemismoothNewton(), Homotopy(), Portfolio(), ADMM()):
+        plan = solver.room(6, 6, problem.kernel.nv)
+        work, iwork = np.full(plan.floats + 8, np.nan), np.full(plan.integers + 8, -7, dtype=np.int64)
+        P, u, info, room = np.zeros(6), np.zeros(6), np.zeros(2), Room(plan, work, iwork)
         laws = ready(problem.local), ready(problem.cone)
         kernel = ready(solver.kernel)
-        assert ready(enter_solve)(kernel, problem.kernel, *laws, solver.settings(), P, u, info, work, iwork) == 0
+        assert ready(enter_solve)(kernel, problem.kernel, *laws, solver.settings(), P, u, info, room) == 0
         assert np.all(np.isnan(work[-8:]))
         assert np.all(iwork[-8:] == -7)
-        assert np.array_equal(P, solver.solve(problem).P)
+        assert np.array_equal(P, run(solver, problem).P)
+
+
+@pytest.mark.parametrize("solver", [Lemke(), NSGS(), SemismoothNewton(), Homotopy(), Portfolio(), ADMM()])
+def test_a_room_for_many_rows_serves_few_of_them_with_the_same_result(solver):
+    # runs plan for all rows of a system, of which some are active; more than max_rows too
+    M, W, f = bodies(10, contacts=6, count=3, dim=1)
+    problem = ContactProblem.from_global(M, W, f)
+    small = dataclasses.replace(solver, max_rows=8) if hasattr(solver, "max_rows") else solver
+    for rows in (6, 7, 40):
+        P, u, info = np.zeros(6), np.zeros(6), np.zeros(2)
+        room = small.room(rows, rows, problem.kernel.nv).allocate()
+        laws = interpreted(problem.local), interpreted(problem.cone)
+        assert interpreted(small.kernel)(problem.kernel, *laws, small.settings(), P, u, info, room) == 0
+        assert np.allclose(P, solver.solve(problem).P, rtol=0.0, atol=1e-9 * np.abs(P).max())
 
 
 # ---- external problems

@@ -13,10 +13,10 @@ from saltus.compile.types import COUNTERS
 from saltus.contact.direct import Direct
 from saltus.events import index_set, polynomial, scan, zeno
 from saltus.events.index_set import OPEN, SLIP, STICK
-from saltus.events.lasting import LASTING, lasting_sizes
+from saltus.events.lasting import LASTING
 from saltus.events.polynomial import NONE
-from saltus.layout import sizes_of
 from saltus.model import compile_model
+from saltus.reaction import reacting_sizes
 from saltus.schemes.plan import reaction_plan
 from saltus.stages.tableau import lagrange, node_places
 
@@ -157,7 +157,7 @@ def decided(system: sl.System, q, v, candidates=None, rolling: float = 1e-9):
     nc, nr = len(system.contacts), len(compiled.rows)
     index, direction = np.zeros(nc, dtype=np.int64), np.zeros(2 * nc)
     a, r, info = np.zeros(len(v)), np.zeros(nr), np.zeros(3)
-    work = LASTING.plan(lasting_sizes(layout, solver)).allocate().record
+    work = LASTING.plan(reacting_sizes(layout, solver)).allocate().record
     candidate = np.ones(nc, dtype=np.int64) if candidates is None else np.array(candidates)
     status = interpreted(index_set.decide)(
         compiled.interpreted(), reaction, 0.0, q, v, candidate, rolling, index, direction, a, r, info, work,
@@ -225,13 +225,14 @@ def accumulated(e: float, a: float, slope: float, speed: float, eps: float = 1e-
     plan = reaction_plan(layout, solver, drift=False)
     plain = type(plan.solver)(*(interpreted(unit) for unit in plan.solver[:5]), plan.solver.settings)
     reaction = plan._replace(solver=plain, react=interpreted(plan.react), drift=interpreted(plan.drift))
-    room = LASTING.plan(lasting_sizes(layout, solver)).allocate().record
-    room.known.factored, room.lu[0], room.W[0] = 1.0, 1.0, 1.0  # w and zeta are zero
+    sizes = reacting_sizes(layout, solver)
+    bouncing, room = zeno.BOUNCING.plan(sizes).allocate().record, LASTING.plan(sizes).allocate().record
+    room.lu[:], room.W[:] = 1.0, 1.0  # w and zeta are zero
     v, moved, P, summary = np.array([speed]), np.zeros(1), np.zeros(1), np.zeros(3)
     status = interpreted(zeno.accumulate)(
         compiled.interpreted(), reaction, np.array([OPEN]), np.array([1]), np.array([a]), np.array([slope]),
         np.zeros(1), np.array([speed]), np.array([a]), np.array([slope]), eps, 1e-15, 10.0, v, moved, P, summary,
-        np.zeros(3), zeno.BOUNCING.plan(sizes_of(layout)).allocate().record, room, Counting(),
+        np.zeros(3), bouncing, room, Counting(),
     )  # fmt: skip
     return status, v, moved, P, summary
 

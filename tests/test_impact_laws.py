@@ -393,10 +393,11 @@ def test_an_expansion_that_sweeps_would_solve_slowly_is_solved_at_once(seed):
         6, blocks, rows, columns, W.ravel(), columns, (W * inverse).ravel(), b, np.full(corners, mu)
     )  # fmt: skip
     expand, ends = interpreted(expansion.expand), []
-    for room in (n * (2 * n + 6) + corners + 15, 0):  # without room Newton's method does nothing
+    for few in (n, 0):  # without room Newton's method does nothing
+        work = expansion.EXPANDING.plan({"few": few, "nr": n, "nc": corners, "nv": 6}).allocate().record
         P, u, info = np.zeros(n), np.zeros(n), np.zeros(2)
         P[::3] = floor
-        assert expand(contacts, floor, P, u, info, np.zeros(12 + 9 * corners + 9), np.zeros(room)) == 0
+        assert expand(contacts, floor, P, u, info, work) == 0
         ends.append((u, info[1]))
         assert np.abs(W @ (inverse * (W.T @ P)) + b - u).max() <= 1e-13 * np.abs(b).max()
         normal, size = P[::3], np.abs(b).max()

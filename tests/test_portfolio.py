@@ -10,7 +10,7 @@ import pytest
 from external import fclib
 from saltus.compile.seam import interpreted
 from saltus.contact import NSGS, ContactProblem, Homotopy, Portfolio, SemismoothNewton
-from saltus.contact.nsgs import sweep
+from saltus.contact.problem import run
 from saltus.errors import SettingError
 
 SOLVERS = [SemismoothNewton(), Homotopy(), Portfolio()]
@@ -233,25 +233,27 @@ def test_wrong_settings_are_named_with_their_value(build, words):
 def test_kernels_run_interpreted_on_used_workspace_with_the_same_result(solver):
     D, b, mu = on_an_edge(0)
     problem = ContactProblem(D, b, mu=mu, dim=3)
-    work = np.full(solver.work_size(6, 2, problem.kernel.nv) + 8, np.nan)
-    iwork = np.zeros(solver.iwork_size(6, 2, problem.kernel.nv), dtype=np.int64)
+    room = solver.room(6, 2, problem.kernel.nv).allocate()
+    room.floats[:], room.integers[:] = np.nan, 99
     P, u, info = np.zeros(6), np.zeros(6), np.zeros(2)
     laws = interpreted(problem.local), interpreted(problem.cone)
     kernel = interpreted(solver.kernel)
-    status = kernel(problem.kernel, *laws, solver.settings(), P, u, info, work[:-8], iwork)
+    status = kernel(problem.kernel, *laws, solver.settings(), P, u, info, room)
     assert status == 0
-    assert np.all(np.isnan(work[-8:]))
     assert np.allclose(P, solver.solve(problem).P, rtol=0.0, atol=1e-9 * np.abs(P).max())
 
 
-def test_the_members_read_the_settings_in_the_order_in_which_the_portfolio_writes_them():
-    assert NSGS().settings().size == 4
-    assert SemismoothNewton().settings().size == 5
-    assert Homotopy().settings().size == 4
-    assert NSGS().kernel is sweep
-    members = [NSGS(max_sweeps=50), SemismoothNewton(paths=1), Homotopy()]
-    expected = np.concatenate([*(member.settings() for member in members), [20_000.0]])
-    assert Portfolio().settings() == pytest.approx(expected)
+def test_the_members_work_with_the_settings_of_the_portfolio():
+    D, b, mu = on_an_edge(0)
+    problem = ContactProblem(D, b, mu=mu, dim=3)
+    shared = {"tol": 1e-13, "rounding": 0.0}
+    solver = Portfolio(sweeps=40, max_sweeps=1000, max_rows=7, max_iterations=5, max_steps=4, **shared)
+    room = solver.room(6, 2, problem.kernel.nv).allocate()
+    run(solver, problem, None, room)
+    work, newton = room.record, SemismoothNewton(max_rows=7, max_iterations=5, **shared)
+    assert np.array_equal(work.sweeping, NSGS(max_sweeps=40, **shared).settings())
+    assert np.array_equal(work.iterating[:-1], newton.settings()[:-1])  # the last, paths, is spent at once
+    assert np.array_equal(work.following, Homotopy(max_rows=7, max_steps=4, **shared).settings())
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from saltus.compile.failure import failures_raised
-from saltus.compile.seam import handle, ready, unit, vec
+from saltus.compile.seam import handle, ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I
 from saltus.layout import NQ, NR, NV
 from saltus.stages.look import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_at, look_work
@@ -125,8 +125,8 @@ def found_inside(model, t, q, v, a, r, duration, closes, scale, work, out):
     nq, nv, nr = layout[NQ], layout[NV], layout[NR]
     for k in range(t.shape[0]):
         status = look_at(
-            held, t[k], vec(q, k * nq, nq), vec(v, k * nv, nv), vec(a, k * nv, nv), vec(r, k * nr, nr), duration[k],
-            closes, scale, work, vec(out, k * FOUND_COUNT, FOUND_COUNT),
+            held, t[k], row_of(q, k, nq), row_of(v, k, nv), row_of(a, k, nv), row_of(r, k, nr), duration[k],
+            closes, scale, work, row_of(out, k, FOUND_COUNT),
         )  # fmt: skip
         if status != 0:
             return status

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import handle, ivec, larger, mat, unit, vec
+from saltus.compile.seam import handle, head, larger, mat, row_of, tail, unit
 from saltus.compile.types import CONTACTS, REACT, A, B, Contacts, F, I
-from saltus.contact.semismooth_newton import ROUNDING, SINGULAR, eliminate, scaled
+from saltus.compile.workspace import Workspace
+from saltus.contact.semismooth_newton import BLOCK, ROUNDING, SINGULAR, eliminate, scaled
 from saltus.laws.poisson import project as project_expansion
 from saltus.laws.poisson import solve as solve_expansion
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, NX, W_COL, X_COL
-from saltus.reaction import EXPANSION_VECTORS, IMPACT, react, row_add
+from saltus.reaction import IMPACT, REACTING, react, row_add
 from saltus.status import Status
 
 CONTACT_STALLED = int(Status.CONTACT_STALLED)
@@ -23,10 +24,25 @@ FIRST_SWEEPS = 40  # after which Newton's method takes over: a corner that rests
 NEWTON_STEPS, HALVINGS = 60, 12  # of Newton's method, and of one of its steps
 NEWTON_TARGET = 1e-14  # scaled error with which it ends
 ENOUGH, FORMER = 1e-4, 0.85  # decrease that a step must bring, weight of former errors in their mean
+MOST_ROWS = 300  # for which Newton's method is tried: its time grows with their third power
+
+# few: rows, as long as they are not too many; unit_of, b, D: see `scaled`; P_s, P_new, low: scaled impulses and floors;
+# error, step, J: of Newton's method
+EXPANDING_AT_ONCE = Workspace(
+    "ExpandingAtOnce", unit_of="few", b="few", P_s="few", P_new="few", error="few", step="few", low="nc", block=BLOCK,
+    D="few * few", J="few * few",
+)  # fmt: skip
+# u_c: velocities at the end of the compression; floor: normal impulses that are given back at least; P_e, u_e:
+# impulses and velocities of the expansion; y = X P_e; X_i: one row of X; D: 9 numbers per block; b_k, P_k, step: of one
+# block
+EXPANDING = Workspace(
+    "Expanding", u_c="nr", P_e="nr", u_e="nr", floor="nc", y="nv", X_i="nv", D="9 * nc", b_k="3", P_k="3", step="3",
+    at_once=EXPANDING_AT_ONCE,
+)  # fmt: skip
 
 
 @unit(REACT)
-def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, work, iwork):
+def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, room):
     """Solve joints and active contacts like `react`, impacts by Poisson's law (laws/poisson.py).
 
     The free velocity of a step contains what smooth forces did. It is brought to the end of the compression by `react`;
@@ -36,29 +52,16 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     """
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    size = EXPANSION_VECTORS * nr + 10 * nc + 2 * nv + 9
-    own, inner = vec(work, work.shape[0] - size, size), vec(work, 0, work.shape[0] - size)
-    status = react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, inner, iwork)
+    status = react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, room)
     if status != 0 or task != IMPACT:
         return status
 
     # ---- the tables that `react` left
-    X, at = vec(inner, 0, layout[NX]), layout[NX]
-    b, P_active, u, mu = (
-        vec(inner, at, nr),
-        vec(inner, at + nr, nr),
-        vec(inner, at + 2 * nr, nr),
-        vec(inner, at + 3 * nr, nc),
-    )
-    at += 3 * nr + nc
-    blocks, rows, origin = ivec(iwork, 0, 3 * nc), ivec(iwork, 3 * nc, 4 * nr), ivec(iwork, 3 * nc + 4 * nr, nr)
-    u_c, P_e, u_e, sweep_work = (
-        vec(own, 0, nr),
-        vec(own, nr, nr),
-        vec(own, 2 * nr, nr),
-        vec(own, 4 * nr, size - 4 * nr),
-    )
-    floor, n, nb, scale, approach = vec(own, 3 * nr, nc), 0, 0, 0.0, 0.0
+    work = REACTING(room)
+    X, Z, b, P_active, u = work.X, work.Z, work.b, work.P_active, work.u
+    blocks, origin, own = work.blocks, work.origin, EXPANDING(work.expansion)
+    u_c, P_e, u_e, floor = own.u_c, own.P_e, own.u_e, own.floor
+    n, nb, scale, approach = 0, 0, 0.0, 0.0
     frictional = False
     for c in range(nc):
         if active[c] != 1:
@@ -77,35 +80,24 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     for i in range(n):
         u_c[i] = u[i]
         apart = larger(apart, abs(target[nr + origin[i]] - b[i]))
-    Z = vec(inner, at, nj * n)
-    at += nj * nr
-    room = vec(inner, at, inner.shape[0] - at)
-    used = 3 * nc + 5 * nr
-    iroom = ivec(iwork, used, iwork.shape[0] - used)
     contacts = handle(
         Contacts(
-            nv,
-            ivec(blocks, 0, 3 * nb),
-            ivec(rows, 0, 4 * n),
-            ivec(layout, layout[W_COL], layout[NW]),
-            W_contact,
-            ivec(layout, layout[X_COL], layout[NX]),
-            X,
-            vec(b, 0, n),
-            vec(mu, 0, nb),
+            nv, head(blocks, 3 * nb), head(work.rows, 4 * n), head(tail(layout, layout[W_COL]), layout[NW]), W_contact,
+            head(tail(layout, layout[X_COL]), layout[NX]), X, head(b, n), head(work.mu, nb),
         )
-    )
+    )  # fmt: skip
+    P_solved, u_solved = head(P_active, n), head(u, n)
     worst, sweeps = info[0], info[1]
     if apart > SAME * scale:
         for i in range(n):
             b[i], P_active[i] = target[nr + origin[i]], 0.0
         status = solver.solve(
-            contacts, solver.local, solver.cone, solver.settings, vec(P_active, 0, n), vec(u, 0, n), info, room, iroom
+            contacts, solver.local, solver.cone, solver.settings, P_solved, u_solved, info, work.solver
         )
         if status != 0:
             return status
         sweeps += info[1]
-        worst = larger(worst, solver.residual(contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), room))
+        worst = larger(worst, solver.residual(contacts, solver.cone, P_solved, u_solved, work.judging))
     lost, k = 0.0, 0
     for i in range(n):
         lost -= 0.5 * P_active[i] * (b[i] + u[i])
@@ -120,24 +112,24 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     for k in range(nb):
         P_e[blocks[3 * k + 1]] = floor[k]
     if frictional:
-        status = expand(contacts, floor, P_e, u_e, info, sweep_work, room)
+        status = expand(contacts, floor, P_e, u_e, info, own)
         if status != 0:
             return status
     else:
         # without friction what is more than the floor obeys the ordinary law
-        raised(contacts, P_e, u_e, sweep_work)
+        raised(contacts, P_e, u_e, own.y)
         for i in range(n):
             b[i], P_active[i] = u_e[i], 0.0
         status = solver.solve(
-            contacts, solver.local, solver.cone, solver.settings, vec(P_active, 0, n), vec(u, 0, n), info, room, iroom
+            contacts, solver.local, solver.cone, solver.settings, P_solved, u_solved, info, work.solver
         )
         if status != 0:
             return status
-        info[0] = solver.residual(contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), room)
+        info[0] = solver.residual(contacts, solver.cone, P_solved, u_solved, work.judging)
         for i in range(n):
             P_e[i] += P_active[i]
             b[i] = u_c[i]
-        raised(contacts, P_e, u_e, sweep_work)
+        raised(contacts, P_e, u_e, own.y)
     info[0], info[1] = larger(worst, info[0]), sweeps + info[1]
 
     # ---- it gives back no more than was lost
@@ -157,10 +149,9 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
 
 
 @unit(I(CONTACTS, A, A, A))
-def raised(contacts, P, u, work):
+def raised(contacts, P, u, y):
     """Write u = W^T y + b with y = X P."""
-    rows, y = contacts.rows, vec(work, 0, contacts.nv)
-    n = contacts.b.shape[0]
+    rows, n = contacts.rows, contacts.b.shape[0]
     for i in range(contacts.nv):
         y[i] = 0.0
     for i in range(n):
@@ -173,16 +164,14 @@ def raised(contacts, P, u, work):
     return 0
 
 
-@unit(F(CONTACTS, A, B, A, A, A, B, A))
+@unit(F(CONTACTS, A, B, A, A, A, B, BLOCK.kind))
 def missed(contacts, b, D, floor, P, error, J, block):
     """Write P - p(P - rho u), where p raises normal impulses to their floors and clips friction; return its norm.
 
     The equations of contact/semismooth_newton.py for the set of the expansion, scaled as there.
     out     error; J: the derivative with D + SINGULAR I, unless empty
-    work    block: 15 floats
     """
-    n, norm = P.shape[0], 0.0
-    x, p, G = vec(block, 0, 3), vec(block, 3, 3), vec(block, 6, 9)  # G: derivative of p
+    n, norm, x, p, G = P.shape[0], 0.0, block.x, block.p, block.G
     for k in range(contacts.mu.shape[0]):
         first, nr, trace, length = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0, 0.0
         for r in range(nr):
@@ -219,27 +208,19 @@ def missed(contacts, b, D, floor, P, error, J, block):
     return sqrt(norm)
 
 
-@unit(I(CONTACTS, A, A, A))
-def expand_at_once(contacts, floor, P, work):
+@unit(I(CONTACTS, A, A, A, EXPANDING_AT_ONCE.kind))
+def expand_at_once(contacts, floor, P, X_j, work):
     """Improve the impulses of an expansion by Newton's method; they stay as they are where that does not help.
 
-    work    n (2 n + 6) + mu.shape[0] + 15 floats; where there are fewer, nothing is done
+    Where there are too many rows, nothing is done.
     """
     n, nb = P.shape[0], contacts.mu.shape[0]
-    if work.shape[0] < n * (2 * n + 6) + nb + 15 or work.shape[0] < contacts.nv:
+    if n > work.b.shape[0]:
         return 0
-    unit_of, b, P_s, P_new, error, step = (
-        vec(work, 0, n),
-        vec(work, n, n),
-        vec(work, 2 * n, n),
-        vec(work, 3 * n, n),
-        vec(work, 4 * n, n),
-        vec(work, 5 * n, n),
-    )
-    low, block = vec(work, 6 * n, nb), vec(work, 6 * n + nb, 15)
-    at = 6 * n + nb + 15
-    D, J, none = mat(work, at, n, n), mat(work, at + n * n, n, n), mat(work, 0, 0, 0)
-    scaled(contacts, unit_of, b, D, vec(work, at + n * n, contacts.nv))
+    unit_of, b, P_s, P_new, step = work.unit_of, work.b, head(work.P_s, n), head(work.P_new, n), head(work.step, n)
+    error, low, block = work.error, work.low, work.block
+    D, J, none = mat(work.D, 0, n, n), mat(work.J, 0, n, n), mat(work.J, 0, 0, 0)
+    scaled(contacts, unit_of, b, D, X_j)
     for k in range(nb):
         low[k] = floor[k] / unit_of[contacts.blocks[3 * k + 1]]
     for i in range(n):
@@ -271,27 +252,21 @@ def expand_at_once(contacts, floor, P, work):
         first, nr = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
         for i in range(first, first + nr):
             P[i] = unit_of[i] * P_s[i]
-        project_expansion(nr, contacts.mu[k], floor[k], vec(P, first, nr))
+        project_expansion(nr, contacts.mu[k], floor[k], head(tail(P, first), nr))
     return 1
 
 
-@unit(I(CONTACTS, A, A, A, A, A, A))
-def expand(contacts, floor, P, u, info, work, idle):
+@unit(I(CONTACTS, A, A, A, A, EXPANDING.kind))
+def expand(contacts, floor, P, u, info, work):
     """Sweep over the contacts by the law of the expansion until its natural map is small (Gauss-Seidel).
 
     What sweeps do not solve soon, Newton's method does; what it does not, more of them.
     in/out  P: start -> impulses of the expansion
     out     u: velocities after it; info: residual, sweeps
-    work    idle: the room of the contact solver, whose size is the solver's own
     """
     blocks, rows, W, X, b, mu = contacts.blocks, contacts.rows, contacts.W, contacts.X, contacts.b, contacts.mu
     nv, nb, n = contacts.nv, mu.shape[0], b.shape[0]
-    y, X_i, D = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv, 9 * nb)
-    b_k, P_k, step = (
-        vec(work, 2 * nv + 9 * nb, 3),
-        vec(work, 2 * nv + 9 * nb + 3, 3),
-        vec(work, 2 * nv + 9 * nb + 6, 3),
-    )
+    y, X_i, D, b_k, P_k, step = work.y, work.X_i, work.D, work.b_k, work.P_k, work.step
     for i in range(nv):
         X_i[i] = 0.0
     diagonal, length = 0.0, 0.0
@@ -309,16 +284,16 @@ def expand(contacts, floor, P, u, info, work, idle):
             for m in range(rows[4 * i + 2], rows[4 * i + 3]):
                 X_i[contacts.X_col[m]] = 0.0
             diagonal += D[9 * k + 4 * c]
-    raised(contacts, P, u, work)
+    raised(contacts, P, u, y)
     for i in range(n):
         length += larger(abs(u[i]), abs(b[i])) ** 2  # of the velocities that the floors alone bring
     rho, length = n / diagonal, sqrt(length)
     failed, still, exact, halved, before = 0, False, True, 0, 1e300
     for sweep in range(MOST_SWEEPS + 1):
         if sweep == FIRST_SWEEPS:
-            expand_at_once(contacts, floor, vec(P, 0, n), idle)
+            expand_at_once(contacts, floor, head(P, n), X_i, work.at_once)
         if sweep % LOOK == 0 or nb == 1 or still:
-            raised(contacts, P, u, work)
+            raised(contacts, P, u, y)
             total = 0.0
             for k in range(nb):
                 first, nr, slip = blocks[3 * k + 1], blocks[3 * k + 2], 0.0
@@ -349,7 +324,7 @@ def expand(contacts, floor, P, u, info, work, idle):
                 for r in range(nr):
                     for c in range(nr):
                         b_k[r] -= D[9 * k + 3 * r + c] * P[first + c]
-                status = solve_expansion(nr, mu[k], floor[k], vec(D, 9 * k, 9), b_k, P_k)
+                status = solve_expansion(nr, mu[k], floor[k], row_of(D, k, 9), b_k, P_k)
                 failed = failed if status == 0 else status
             else:
                 # exact solutions of single contacts may run in circles: steps of the natural map instead

@@ -18,7 +18,7 @@ import mmap
 
 import numpy as np
 
-from saltus.compile.seam import handle, larger, unit, vec, whole
+from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
 from saltus.compile.types import (
     CONTROL,
     MODEL,
@@ -92,7 +92,7 @@ def march(
     now, new, nodes = state, state_new, handle(nodes)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    minus = vec(sums, SUM_IMPULSE + nr + nc, nv)
+    minus = head(tail(sums, SUM_IMPULSE + nr + nc), nv)
     inner, settings = scheme.inner, scheme.settings
     header = record.header
 
@@ -248,13 +248,13 @@ def keep_node(layout, tally, nodes, t, state, sums):
         nodes.v[k * nv + i] = state.v[i]
     nodes.ledger[LEDGER * k], nodes.ledger[LEDGER * k + 1] = sums[SUM_VIOLATION], sums[SUM_WORK]
     if tally[EXTRA] == 1:
-        extra = vec(nodes.extra, EXTRAS * k, EXTRAS)
+        extra = row_of(nodes.extra, k, EXTRAS)
         extra[0], extra[1], extra[2] = sums[SUM_ERROR], sums[SUM_DEGREE], tally[DENSE]
         extra[3], extra[4] = 1.0 if tally[SINCE] == 1 else 0.0, tally[REJECTED]
         for i in range(FOUND_COUNT):
             extra[EXTRA_INSIDE + i] = sums[SUM_INSIDE + i]
     if sums[SUM_REACTED] == 1.0:
-        reaction = vec(nodes.reactions, tally[REACTIONS] * (2 + nv + rest), 2 + nv + rest)
+        reaction = row_of(nodes.reactions, tally[REACTIONS], 2 + nv + rest)
         reaction[0], reaction[1] = k, sums[SUM_RESIDUAL]
         for i in range(nv):
             reaction[2 + i] = sums[SUM_IMPULSE + rest + i]

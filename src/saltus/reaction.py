@@ -8,9 +8,10 @@ The same kernels correct positions: then v is a displacement and the target of a
 
 from __future__ import annotations
 
-from saltus.compile.seam import handle, ivec, larger, unit, vec, whole
+from saltus.compile.seam import handle, head, larger, tail, unit, whole
 from saltus.compile.types import DRIFT, INTERVAL, JOINTS, MODEL, PART, REACT, SETTLE, A, Contacts, F, I, J
-from saltus.contact.residual import residual_work
+from saltus.compile.workspace import Numbers, Workspace, integers, room
+from saltus.contact.residual import JUDGING
 from saltus.layout import (
     CONTACT_ROW,
     FLAGS,
@@ -24,21 +25,49 @@ from saltus.layout import (
     NW,
     NX,
     POISSON,
-    SIZE,
     TANGENTIAL,
     W_COL,
     W_PTR,
     X_COL,
     X_PTR,
+    sizes_of,
 )
 from saltus.profile import factor, solve_row
 from saltus.status import Status
 
 CONTRADICT, DRIFT_STALLED = int(Status.JOINTS_CONTRADICT), int(Status.DRIFT_STALLED)
-EXPANSION_VECTORS = 4  # of the expansion, see saltus/expansion.py
 WHOLE, NORMAL_ONLY, IMPACT = range(3)  # what `react` solves: the laws, without friction (positions), an impact
 UNILATERAL = 1
 SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
+
+# joints: D = W_joint^T lu^-1 W and its factors; order: of the pivots; rhs: of one solution; column: one of lu^-1 W
+JOINING = Workspace("Joining", D="nj * nj", order=integers("nj"), rhs="nj", column="nv")
+# X: rows of lu^-1 W; b, P_active, u, mu, blocks, rows: of the contact problem, see `Contacts`; origin: row of the
+# system that each row of the problem is; Z: how joints answer a unit impulse of each of these rows, one joint after the
+# other; expansion: for Poisson's law, empty without (saltus/expansion.py)
+REACTING = Workspace(
+    "Reacting", X="nx", b="nr", P_active="nr", u="nr", mu="nc", Z="nj * nr", blocks=integers("3 * nc"),
+    rows=integers("4 * nr"), origin=integers("nr"), joining=JOINING, judging=JUDGING, solver=room("solver"),
+    expansion=room("expansion"),
+)  # fmt: skip
+NO_EXPANSION = Workspace("NoExpansion").plan({})
+PROJECTION = Numbers("tolerance iterations")  # largest constraint and penetration left [m]; most iterations
+# lu, W, w, g: at the last q; target: gaps, then velocities; move: of q, with the impulses P_move; q_dot: what it makes
+DRIFTING = Workspace(
+    "Drifting", lu="size", W="nw", w="nr", g="nc + nj", target="nr", P_move="nr", move="nv", q_dot="nq", info="2",
+    active=integers("nc"),
+)  # fmt: skip
+
+
+def reacting_sizes(layout, contact_solver) -> dict:
+    """Return the sizes of a workspace in which contacts react, and those of the system."""
+    sizes, expansion = sizes_of(layout), NO_EXPANSION
+    if int(layout[FLAGS]) & POISSON:
+        from saltus.expansion import EXPANDING, MOST_ROWS  # here, because few systems need it
+
+        expansion = EXPANDING.plan({**sizes, "few": min(sizes["nr"], MOST_ROWS)})
+    solver = contact_solver.room(sizes["nr"], sizes["nc"], sizes["nv"])
+    return {**sizes, "solver": solver, "expansion": expansion}
 
 
 @unit(F(J, A, I, A), small=True)
@@ -61,30 +90,24 @@ def row_add(layout, X, row, P, v):
 
 
 @unit(JOINTS)
-def no_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
+def no_joints(model, lu, W, W_joint, target, n, v, P, room):
     """Stand in for `eliminate_joints` in systems without joints."""
     return 0
 
 
 @unit(JOINTS)
-def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
-    """Make v satisfy W_joint^T v + target = 0 and every active row of X keep it.
+def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
+    """Make v satisfy W_joint^T v + target = 0 and each of the n active rows of X keep it.
 
-    P receives the joint impulses, Z (nj x active rows) how they answer a unit contact impulse. Redundant joints are
+    P receives the joint impulses, Z (nj x n) how they answer a unit contact impulse. Redundant joints are
     recognised by a vanishing pivot of D = W_joint^T lu^-1 W (diagonal pivoting) and carry no impulse; when they
     contradict each other the residual does not vanish and the status says so.
     """
     layout = model.layout
     nv, nj = layout[NV], layout[NJ]
-    first = layout[NR] - nj
-    n = origin.shape[0]
-    D, order, rhs, column = (
-        vec(work, 0, nj * nj),
-        vec(work, nj * nj, nj),
-        vec(work, nj * nj + nj, nj),
-        vec(work, nj * nj + 2 * nj, nv),
-    )
-    scale = 0.0
+    first, scale, work = layout[NR] - nj, 0.0, REACTING(room)
+    X, Z, origin, joining = work.X, work.Z, work.origin, work.joining
+    D, order, rhs, column = joining.D, joining.order, joining.rhs, joining.column
     for j in range(nj):
         solve_row(layout, lu, W, first + j, X, column)
         for i in range(nv):
@@ -100,38 +123,38 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
     for k in range(nj):
         best = k
         for i in range(k + 1, nj):
-            if abs(D[whole(order[i]) * nj + whole(order[i])]) > abs(D[whole(order[best]) * nj + whole(order[best])]):
+            if abs(D[order[i] * nj + order[i]]) > abs(D[order[best] * nj + order[best]]):
                 best = i
         order[k], order[best] = order[best], order[k]
-        p = whole(order[k])
+        p = order[k]
         if abs(D[p * nj + p]) <= 1e-11 * scale:
             rank = k
             break
         for i in range(k + 1, nj):
-            s = whole(order[i])
+            s = order[i]
             D[s * nj + p] /= D[p * nj + p]
             for c in range(k + 1, nj):
-                D[s * nj + whole(order[c])] -= D[s * nj + p] * D[p * nj + whole(order[c])]
+                D[s * nj + order[c]] -= D[s * nj + p] * D[p * nj + order[c]]
     for c in range(-1, n):
         if c >= 0:
             for i in range(nv):
                 column[i] = 0.0
             row_add(layout, X, origin[c], 1.0, column)
         for k in range(nj):
-            p = whole(order[k])
+            p = order[k]
             if c < 0:
                 value = row_dot(layout, W_joint, first + p, v) + target[first + p]
             else:
                 value = row_dot(layout, W_joint, first + p, column)
             for i in range(k if k < rank else rank):
-                value -= D[p * nj + whole(order[i])] * rhs[whole(order[i])]
+                value -= D[p * nj + order[i]] * rhs[order[i]]
             rhs[p] = value
         for k in range(rank, nj):
-            rhs[whole(order[k])] = 0.0
+            rhs[order[k]] = 0.0
         for k in range(rank - 1, -1, -1):
-            p = whole(order[k])
+            p = order[k]
             for i in range(k + 1, rank):
-                rhs[p] -= D[p * nj + whole(order[i])] * rhs[whole(order[i])]
+                rhs[p] -= D[p * nj + order[i]] * rhs[order[i]]
             rhs[p] /= D[p * nj + p]
         for j in range(nj):
             if c < 0:
@@ -155,7 +178,7 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
 
 
 @unit(REACT)
-def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, work, iwork):
+def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, room):
     """Solve joints and active contacts for the impulses and apply them.
 
     model / solver
@@ -165,28 +188,20 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
             second half belongs to `react_poisson` (saltus/expansion.py)
     in/out  v: free velocity -> velocity; P: warm start -> impulses, rows of inactive contacts 0;
             target: constant -> free value of each active row, target included
-    out     info: residual, sweeps;  X at the front of work: rows of lu^-1 W
+    out     info: residual, sweeps; room: REACTING with X and the contact problem
     """
     layout = model.layout
     nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    X = vec(work, 0, layout[NX])
-    at = layout[NX]
-    b, P_active, u, mu = (
-        vec(work, at, nr),
-        vec(work, at + nr, nr),
-        vec(work, at + 2 * nr, nr),
-        vec(work, at + 3 * nr, nc),
-    )
-    at += 3 * nr + nc
-    blocks, rows, origin = ivec(iwork, 0, 3 * nc), ivec(iwork, 3 * nc, 4 * nr), ivec(iwork, 3 * nc + 4 * nr, nr)
-    n, nb = 0, 0
+    work, n, nb = REACTING(room), 0, 0
+    X, Z, b, P_active, u, mu = work.X, work.Z, work.b, work.P_active, work.u, work.mu
+    blocks, rows, origin, column = work.blocks, work.rows, work.origin, work.joining.column
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if active[c] == 1 or active[c] == SLIDING:
             blocks[3 * nb], blocks[3 * nb + 1] = layout[layout[KIND] + c], n
             mu[nb] = model.constants[LAW_FLOATS * c + 1]
             if active[c] == SLIDING:
-                slide(layout, lu, W, c, mu[nb], target, X, vec(work, at, nv))
+                slide(layout, lu, W, c, mu[nb], target, X, column)
             if task == NORMAL_ONLY or active[c] == SLIDING:
                 blocks[3 * nb] = UNILATERAL
                 for r in range(row + 1, end):
@@ -194,7 +209,7 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
                 end = row + 1
             for r in range(row, end):
                 if active[c] != SLIDING:
-                    solve_row(layout, lu, W, r, X, vec(work, at, nv))
+                    solve_row(layout, lu, W, r, X, column)
                 rows[4 * n], rows[4 * n + 1] = layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]
                 rows[4 * n + 2], rows[4 * n + 3] = layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]
                 origin[n] = r
@@ -204,12 +219,8 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
         else:
             for r in range(row, end):
                 P[r] = 0.0
-    Z = vec(work, at, nj * n)
-    at += nj * nr
     if nj > 0:
-        status = solver.joints(
-            model, lu, W, W_joint, target, ivec(origin, 0, n), v, X, P, Z, vec(work, at, work.shape[0] - at)
-        )
+        status = solver.joints(model, lu, W, W_joint, target, n, v, P, work)
         if status != 0:
             return status
     info[0], info[1] = 0.0, 0.0
@@ -222,33 +233,14 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
         P_active[i] = P[r]
     contacts = handle(
         Contacts(
-            nv,
-            ivec(blocks, 0, 3 * nb),
-            ivec(rows, 0, 4 * n),
-            ivec(layout, layout[W_COL], layout[NW]),
-            W_contact,
-            ivec(layout, layout[X_COL], layout[NX]),
-            X,
-            vec(b, 0, n),
-            vec(mu, 0, nb),
+            nv, head(blocks, 3 * nb), head(rows, 4 * n), head(tail(layout, layout[W_COL]), layout[NW]), W_contact,
+            head(tail(layout, layout[X_COL]), layout[NX]), X, head(b, n), head(mu, nb),
         )
-    )
-    used = 3 * nc + 5 * nr
-    status = solver.solve(
-        contacts,
-        solver.local,
-        solver.cone,
-        solver.settings,
-        vec(P_active, 0, n),
-        vec(u, 0, n),
-        info,
-        vec(work, at, work.shape[0] - at),
-        ivec(iwork, used, iwork.shape[0] - used),
-    )
+    )  # fmt: skip
+    P_solved, u_solved = head(P_active, n), head(u, n)
+    status = solver.solve(contacts, solver.local, solver.cone, solver.settings, P_solved, u_solved, info, work.solver)
     # the certificate: computed here, whatever the solver claims
-    info[0] = solver.residual(
-        contacts, solver.cone, vec(P_active, 0, n), vec(u, 0, n), vec(work, at, work.shape[0] - at)
-    )
+    info[0] = solver.residual(contacts, solver.cone, P_solved, u_solved, work.judging)
     for i in range(n):
         P[origin[i]] = P_active[i]
         row_add(layout, X, origin[i], P_active[i], v)
@@ -303,48 +295,25 @@ def restitute(model, contact, speed, struck, u, target):
     return 0
 
 
-def react_work(layout, contact_solver) -> int:
-    """Return the floats that `react` needs."""
-    nv, nc, nj, nr, nx = (int(layout[k]) for k in (NV, NC, NJ, NR, NX))
-    inner = max(contact_solver.work_size(nr, nc, nv), residual_work(nr, nc, nv), nj * nj + 2 * nj + nv, nv)
-    expansion = EXPANSION_VECTORS * nr + 10 * nc + 2 * nv + 9 if int(layout[FLAGS]) & POISSON else 0
-    return nx + 3 * nr + nc + nj * nr + inner + nr + expansion  # nr: callers keep a longer target in front of it
-
-
-def react_iwork(layout, contact_solver) -> int:
-    """Return the integers that `react` needs."""
-    nv, nc, nr = (int(layout[k]) for k in (NV, NC, NR))
-    return 3 * nc + 5 * nr + contact_solver.iwork_size(nr, nc, nv)
-
-
 @unit(DRIFT)
-def no_drift(model, solver, settings, t, q, v, P, work, iwork):
+def no_drift(model, solver, settings, t, q, v, P, room, react_room):
     """Stand in for `correct_drift` when positions are not projected."""
     return 0
 
 
 @unit(DRIFT)
-def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
+def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
     """Project q onto the joints and out of penetrating contacts in the metric of M, then v onto the joints.
 
-    settings: tolerance [m], most iterations. P receives the joint impulses of the velocity projection.
+    settings: PROJECTION; room: DRIFTING; react_room: REACTING. P receives the joint impulses of the velocity
+    projection.
     """
     layout = model.layout
     nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    tolerance, most = settings[0], whole(settings[1])
-    size, nw = layout[SIZE], layout[NW]
-    lu, W, w, g = vec(work, 0, size), vec(work, size, nw), vec(work, size + nw, nr), vec(work, size + nw + nr, nc + nj)
-    at = size + nw + nr + nc + nj
-    target, P_move, move, q_dot, info = (
-        vec(work, at, nr),
-        vec(work, at + nr, nr),
-        vec(work, at + 2 * nr, nv),
-        vec(work, at + 2 * nr + nv, nq),
-        vec(work, at + 2 * nr + nv + nq, 2),
-    )
-    at += 2 * nr + nv + nq + 2
-    rest = vec(work, at, work.shape[0] - at)
-    active, irest = ivec(iwork, 0, nc), ivec(iwork, nc, iwork.shape[0] - nc)
+    settings, work = PROJECTION(settings), DRIFTING(room)
+    tolerance, most = settings.tolerance, whole(settings.iterations)
+    lu, W, w, g, active, info = work.lu, work.W, work.w, work.g, work.active, work.info
+    target, P_move, move, q_dot = work.target, work.P_move, work.move, work.q_dot
     for c in range(nc):
         active[c] = 0
     for r in range(nr):
@@ -373,7 +342,7 @@ def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
             target[nr - nj + j] = g[nc + j]
         for i in range(nv):
             move[i] = 0.0
-        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, move, P_move, info, rest, irest)
+        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, move, P_move, info, react_room)
         if status != 0:
             return status
         model.rate(q, move, model.par, q_dot)
@@ -390,24 +359,12 @@ def correct_drift(model, solver, settings, t, q, v, P, work, iwork):
             active[c] = 0
         for j in range(nj):
             target[nr - nj + j] = w[nr - nj + j]
-        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, v, P_move, info, rest, irest)
+        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, v, P_move, info, react_room)
         if status != 0:
             return status
         for j in range(nj):
             P[nr - nj + j] += P_move[nr - nj + j]
     return 0
-
-
-def drift_work(layout, contact_solver) -> int:
-    """Return the floats that `correct_drift` needs."""
-    nq, nv, nc, nj, nr = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR))
-    own = int(layout[SIZE]) + int(layout[NW]) + nr + nc + nj + 2 * nr + nv + nq + 2
-    return own + react_work(layout, contact_solver)
-
-
-def drift_iwork(layout, contact_solver) -> int:
-    """Return the integers that `correct_drift` needs."""
-    return int(layout[NC]) + react_iwork(layout, contact_solver)
 
 
 # ---- stand-ins for what only schemes with stages have

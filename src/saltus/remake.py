@@ -242,8 +242,8 @@ class _Remake:
 
         kernel = compiled(linked)
 
-        def solve(contacts, local, cone, settings, P, u, info, work, iwork):
-            status = kernel(contacts, local, cone, settings, P, u, info, work, iwork)
+        def solve(contacts, local, cone, settings, P, u, info, room):
+            status = kernel(contacts, local, cone, settings, P, u, info, room)
             problem = ContactProblem.from_kernel(contacts, self.active)
             self.met.append(MetProblem(problem, P.copy(), self.active is None))
             return status

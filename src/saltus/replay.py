@@ -16,6 +16,7 @@ from saltus.contact.problem import ContactProblem, compiled
 from saltus.errors import FunctionError, SaltusError
 from saltus.laws import BILATERAL
 from saltus.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
+from saltus.reaction import REACTING
 from saltus.schemes.plan import SchemePlan
 from saltus.status import Status
 
@@ -165,15 +166,15 @@ def recorded_problem(model: CompiledModel, plan: SchemePlan, t: float, h: float,
 
     kernel = compiled(solver)  # interpreted sweeps take minutes
 
-    def solve(contacts, local, cone, settings, P, u, info, work, iwork):
-        status = kernel(contacts, local, cone, settings, P, u, info, work, iwork)
+    def solve(contacts, local, cone, settings, P, u, info, room):
+        status = kernel(contacts, local, cone, settings, P, u, info, room)
         return keep(lambda: ContactProblem.from_kernel(contacts, _active_names(model, contacts)), status)
 
-    def joints(model_now, lu, W, W_joint, target, origin, v, X, P, Z, work):
+    def joints(model_now, lu, W, W_joint, target, n, v, P, room):
         v_free = v.copy()
-        status = interpreted(solver.joints)(model_now, lu, W, W_joint, target, origin, v, X, P, Z, work)
+        status = interpreted(solver.joints)(model_now, lu, W, W_joint, target, n, v, P, room)
         if status != 0:
-            keep(lambda: _joint_problem(model, W_joint, X, v_free, target), status)
+            keep(lambda: _joint_problem(model, W_joint, REACTING(room).X, v_free, target), status)
         return status
 
     watched = plain.inner._replace(solver=solver._replace(solve=solve, joints=joints))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import smaller, unit, vec, whole
+from saltus.compile.seam import row_of, smaller, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR, POISSON, W_COL, W_PTR, X_COL, X_PTR
 from saltus.profile import quadratic
@@ -162,7 +162,7 @@ def released(t, nc, marks, record):
 @unit(I(F, I, I, I, I, A, A, A, RECORD))
 def new_event(t, contact, kind, row, end, before, after, P, record):
     """Append one row to the events of a step."""
-    event = vec(record.events, whole(record.header.events_used) * EVENT_COLUMNS, EVENT_COLUMNS)
+    event = row_of(record.events, whole(record.header.events_used), EVENT_COLUMNS)
     record.header.events_used += 1.0
     event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
     for column in range(EVENT_BEFORE, EVENT_COLUMNS):

@@ -14,7 +14,7 @@ import numpy as np
 
 from saltus.certificate import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_inside
 from saltus.compile.failure import failures_raised
-from saltus.compile.seam import ready, unit, vec
+from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
 from saltus.layout import NC, NJ, NQ, NV
@@ -860,8 +860,8 @@ def kinetic_energies(model, t, q, v, M, out):
     """Write 1/2 v^T M v of every node; q and v are flat."""
     nq, nv = model.layout[NQ], model.layout[NV]
     for k in range(t.shape[0]):
-        model.mass(t[k], vec(q, k * nq, nq), model.par, M)
-        out[k] = 0.5 * quadratic(model.layout, M, vec(v, k * nv, nv))
+        model.mass(t[k], row_of(q, k, nq), model.par, M)
+        out[k] = 0.5 * quadratic(model.layout, M, row_of(v, k, nv))
     return 0
 
 
@@ -870,7 +870,7 @@ def coordinate_rates(model, q, v, out):
     """Write q_dot of every state; q, v and out are flat."""
     nq, nv = model.layout[NQ], model.layout[NV]
     for k in range(q.shape[0] // nq):
-        model.rate(vec(q, k * nq, nq), vec(v, k * nv, nv), model.par, vec(out, k * nq, nq))
+        model.rate(row_of(q, k, nq), row_of(v, k, nv), model.par, row_of(out, k, nq))
     return 0
 
 
@@ -879,7 +879,7 @@ def node_gaps(model, t, q, g, out):
     """Write the gaps of all contacts at every node; q and out are flat, g has room for contacts and joints."""
     nq, nc = model.layout[NQ], model.layout[NC]
     for k in range(t.shape[0]):
-        model.gap(t[k], vec(q, k * nq, nq), model.par, g)
+        model.gap(t[k], row_of(q, k, nq), model.par, g)
         for c in range(nc):
             out[k * nc + c] = g[c]
     return 0

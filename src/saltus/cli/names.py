@@ -60,7 +60,7 @@ def scheme_classes() -> dict[str, type]:
 def solver_classes() -> dict[str, type]:
     """Return all contact solvers by their names on the command line."""
     found = {name: getattr(contact, name) for name in contact.__all__}
-    return {kebab(name): kind for name, kind in found.items() if hasattr(kind, "work_size")}
+    return {kebab(name): kind for name, kind in found.items() if hasattr(kind, "room")}
 
 
 def reproductions() -> dict[str, Callable[..., Any]]:

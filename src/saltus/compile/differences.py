@@ -5,8 +5,9 @@ The units that take a function are inlined, so that it is called by name: a poin
 
 from __future__ import annotations
 
-from saltus.compile.seam import larger, unit, vec
+from saltus.compile.seam import larger, unit
 from saltus.compile.types import FORCE, RATE, A, F, I
+from saltus.compile.views import vec
 
 STEP = 6e-6  # cube root of the rounding unit: balances truncation and rounding of a central difference
 LONG_STEP = 2.4e-4  # for a difference of differences

@@ -17,9 +17,10 @@ from math import (  # isort: skip  one line each would be half a page
 
 import numpy as np
 
-from saltus.compile.seam import interpreted, larger, ready, smaller, unit, vec
+from saltus.compile.seam import interpreted, larger, ready, smaller, unit
 from saltus.compile.tape import HEAD, NODES, OPERATION, RESULTS, VALUE_NODES, VALUES, VARIABLES, WIDTH, Tape
 from saltus.compile.types import A, F, I, J
+from saltus.compile.views import vec
 
 ULP = 2.0**-52  # the distance of 1.0 to the next number
 LEAST = 5e-324  # the least positive number

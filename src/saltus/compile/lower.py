@@ -122,7 +122,7 @@ class _Module:
                 functions, constants = _source_of(node.module)
                 self._definitions.update(functions)
                 self._constants.update(constants)
-            elif node.module not in ("math", "saltus.compile.seam", "saltus.compile.types"):
+            elif node.module not in ("math", "saltus.compile.seam", "saltus.compile.types", "saltus.compile.views"):
                 self.outside[name] = f"outside.{name}"
                 self._signatures[name] = Signature(self.outside[name], tuple(UNIT_KINDS["FORCE"]), "I")
 

@@ -11,7 +11,7 @@ import types as python_types
 
 from saltus.compile import code
 from saltus.compile.unit import Unit
-from saltus.compile.views import as_array, handle, head, ivec, larger, mat, room_at, row_of, smaller, tail, vec, whole
+from saltus.compile.views import as_array, handle, head, larger, mat, room_at, row_of, smaller, tail, whole
 
 __all__ = [
     "as_array",
@@ -20,7 +20,6 @@ __all__ = [
     "head",
     "interpreted",
     "is_interpreted",
-    "ivec",
     "larger",
     "mat",
     "ready",
@@ -30,7 +29,6 @@ __all__ = [
     "smaller",
     "tail",
     "unit",
-    "vec",
     "whole",
 ]
 

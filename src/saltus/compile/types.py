@@ -22,7 +22,7 @@ from collections import namedtuple
 
 from saltus.compile.kinds import ROOM, A, B, F, Handle, I, J, Pointer
 from saltus.compile.kinds import Record as Members  # Record is the named tuple of a step
-from saltus.compile.workspace import Numbers, Workspace, any_of, integers, room
+from saltus.compile.workspace import Numbers, Workspace, any_of, room
 
 __all__ = ["ROOM", "A", "B", "F", "I", "J"]  # the letters of signatures, from here like the rest
 
@@ -56,18 +56,18 @@ CONTACTS = Handle(CONTACTS_RECORD)
 
 LOCAL = Pointer(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solution of one block
 CONE = Pointer(I(I, F, A))  # kind mu -> P projected onto its set, in place
-SOLVE = Pointer(I(CONTACTS, LOCAL, CONE, A, A, A, A, A, J))  # .. settings P u info work iwork
+SOLVE = Pointer(I(CONTACTS, LOCAL, CONE, A, A, A, A, ROOM))  # .. settings P u info, with a room to work in
 
 # one colour of a large problem, see contact/coloured.py
 TREAT = Pointer(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
-RESIDUAL = Pointer(F(CONTACTS, CONE, A, A, A))  # P -> u, work; the scaled natural map
-JOINTS = Pointer(I(MODEL, A, A, A, A, J, A, A, A, A, A))  # see saltus/reaction.py
+RESIDUAL = Pointer(F(CONTACTS, CONE, A, A, ROOM))  # P -> u; the scaled natural map
+JOINTS = Pointer(I(MODEL, A, A, A, A, I, A, A, ROOM))  # see saltus/reaction.py
 
 Solver = namedtuple("Solver", "solve local cone residual joints settings")
 SOLVER_RECORD = Members([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
 SOLVER = Handle(SOLVER_RECORD)
-REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, A, J))  # see saltus/reaction.py
-DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, A, J))  # settings t q v P work iwork
+REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, ROOM))  # see saltus/reaction.py
+DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, ROOM, ROOM))  # settings t q v P, its own room and that of `react`
 
 Reaction = namedtuple("Reaction", "solver react drift")
 REACTION_RECORD = Members([SOLVER_RECORD, REACT, DRIFT], Reaction)
@@ -99,10 +99,6 @@ RECORDS = Workspace(
     counters=COUNTERS, inside="inside",
 )  # fmt: skip
 Record, RECORD = RECORDS.type, RECORDS.kind
-
-# what schemes that lay out their memory by hand work with
-FLAT = Workspace("Flat", floats="floats", integers=integers("integers"))
-FLAT_MEMORY = Workspace("Memory", numbers="memory")
 
 # the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
 INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, ROOM, RECORD, ROOM))  # stages/interval.py

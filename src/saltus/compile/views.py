@@ -7,12 +7,7 @@ from __future__ import annotations
 
 
 def vec(work, offset, n):
-    """Return work[offset:offset + n] as a view; no range check in compiled code."""
-    return work[offset : offset + n]
-
-
-def ivec(work, offset, n):
-    """Return the same for integers (kept apart so that each reads as what it is)."""
+    """Return work[offset:offset + n] as a view, for generated models; kernels take fields, head, tail and row_of."""
     return work[offset : offset + n]
 
 

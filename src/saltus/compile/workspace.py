@@ -157,7 +157,7 @@ class Workspace:
 
     def plan(self, sizes: Mapping[str, Any]) -> RoomPlan:
         """Return where everything lies for these sizes: numbers, and plans of rooms, by name."""
-        return RoomPlan(self, sizes)
+        return _planned(self, tuple(sizes.items()))
 
 
 def _field(value: Any) -> Any:
@@ -257,6 +257,12 @@ class RoomPlan:
         for mask, block in zip(self._masks, (floats, whole, words), strict=True):
             words[mask] += block.ctypes.data
         return words
+
+
+@functools.lru_cache(maxsize=128)
+def _planned(workspace: Workspace, sizes: tuple[tuple[str, Any], ...]) -> RoomPlan:
+    """Return a plan, the same one for the same sizes: making it takes longer than solving a small contact problem."""
+    return RoomPlan(workspace, dict(sizes))
 
 
 class Room:

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import handle, ivec, larger, mat, ready, smaller, unit, vec, whole
+from saltus.compile.seam import handle, head, larger, mat, ready, smaller, tail, unit, whole
 from saltus.compile.types import CONE, CONTACTS, CONTACTS_RECORD, SOLVE, A, B, F, I, J
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.contact.problem import ContactProblem, ContactResult, GlobalForm, run
-from saltus.contact.residual import residual, residual_work
+from saltus.contact.residual import JUDGING, residual
 from saltus.errors import ModelError, SettingError
 from saltus.laws import BILATERAL
 from saltus.status import Status
@@ -37,14 +38,30 @@ USUAL = 0.03  # penalty, for a mean diagonal of 1
 TURNS = (0.1, 1.0, 0.01, 10.0, 0.1, 1.0, 0.1, 100.0)  # penalties by turns, relative to the first
 DENSE = 0.2  # part of nonzeros above which a sparse D is factored as a dense one
 HUGE = 1e8  # scaled size of impulses beyond which no solution is looked for
-# what the iteration remembers, at the front of its frame
-PENALTY, COUNT, KEPT, HEAD, SMALLEST, BEST, MARK, SINCE, TURN, SIZE, NUMBERS = range(11)
+
+SETTINGS = Numbers("tol max_iterations penalty relaxation max_rows")
+# kept: former steps, -1 where the acceleration starts anew; newest: place of the next one; smallest: step since then;
+# best, mark: residual, of all iterations and at the last change of the penalty; since: iterations after it; turn:
+# changes of the penalty; b_size: length of the scaled b
+NUMBERS = Numbers("penalty count kept newest smallest best mark since turn b_size")
+# v_old, g_old: of the iteration before; dv, dg: former changes of both; H = dg dg^T, L: its factor, y: weights
+ACCELERATING = Workspace(
+    "Accelerating", v_old="few", g_old="few", y=f"{MEMORY}", H=f"{MEMORY * MEMORY}", L=f"{MEMORY * MEMORY}",
+    dv=f"{MEMORY} * few", dg=f"{MEMORY} * few",
+)  # fmt: skip
+# few: rows, as long as they are not too many; x: solution of the linear equations, or their right side; scaling: of
+# the rows; v, z = proj(v), g: change of v; p: scratch; best: impulses
+ITERATION = Workspace(
+    "Alternating", numbers=NUMBERS, x="few", scaling="few", v="few", z="few", g="few", p="few", best="few",
+    judging=JUDGING, history=ACCELERATING,
+)  # fmt: skip
+WORK = Workspace("ADMM", iteration=ITERATION, D="few * few", LU="few * few", order=integers("few"))
 
 
 # ---- one iteration without its linear equations
 
 
-@unit(I(CONTACTS, A, A, A))
+@unit(I(CONTACTS, NUMBERS.kind, A, A))
 def _scale(contacts, numbers, scaling, X_i):
     """Write the scaling of the rows, one number per block, and the size of the scaled b."""
     rows, n, mean, total = contacts.rows, contacts.b.shape[0], 0.0, 0.0
@@ -67,52 +84,51 @@ def _scale(contacts, numbers, scaling, X_i):
         for i in range(first, first + nr):
             scaling[i] = 1.0 / math.sqrt(size if size > 1e-14 * mean else mean)
             total += (scaling[i] * contacts.b[i]) ** 2
-    numbers[SIZE] = math.sqrt(total) if total > 0.0 else 1.0
+    numbers.b_size = math.sqrt(total) if total > 0.0 else 1.0
     return 0
 
 
-@unit(I(CONTACTS, CONE, A, A, A, A, A))
+@unit(I(CONTACTS, CONE, NUMBERS.kind, A, A, A, A))
 def _prepare(contacts, cone, numbers, scaling, v, z, x):
     """Write z = proj(v) and the right side x of the linear equations."""
-    rho = numbers[PENALTY]
+    rho = numbers.penalty
     for k in range(contacts.mu.shape[0]):
         first, nr, slip = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0
         for i in range(first, first + nr):
             z[i] = v[i]
-        cone(contacts.blocks[3 * k], contacts.mu[k], vec(z, first, nr))
+        cone(contacts.blocks[3 * k], contacts.mu[k], head(tail(z, first), nr))
         for i in range(first, first + nr):
             w = v[i] - z[i]
-            x[i] = rho * (z[i] - w) - scaling[i] * contacts.b[i] / numbers[SIZE]
+            x[i] = rho * (z[i] - w) - scaling[i] * contacts.b[i] / numbers.b_size
             slip += w * w if i > first else 0.0
         x[first] -= contacts.mu[k] * rho * math.sqrt(slip)
     return 0
 
 
-@unit(I(A, A, A, A))
+@unit(I(NUMBERS.kind, A, A, ACCELERATING.kind))
 def _accelerate(numbers, v, g, work):
     """Replace v by v + g, less the part of g that the kept steps explain; start anew where g has grown."""
-    n, kept, head, length = v.shape[0], whole(numbers[KEPT]), whole(numbers[HEAD]), 0.0
-    v_old, g_old, y = vec(work, 0, n), vec(work, n, n), vec(work, 2 * n, MEMORY)
-    H, L = mat(work, 2 * n + MEMORY, MEMORY, MEMORY), mat(work, 2 * n + MEMORY + MEMORY**2, MEMORY, MEMORY)
-    at = 2 * n + MEMORY + 2 * MEMORY**2
-    dv, dg = mat(work, at, MEMORY, n), mat(work, at + MEMORY * n, MEMORY, n)
+    n, kept, newest, length = v.shape[0], whole(numbers.kept), whole(numbers.newest), 0.0
+    v_old, g_old, y = work.v_old, work.g_old, work.y
+    H, L = mat(work.H, 0, MEMORY, MEMORY), mat(work.L, 0, MEMORY, MEMORY)
+    dv, dg = mat(work.dv, 0, MEMORY, n), mat(work.dg, 0, MEMORY, n)
     for i in range(n):
         length += g[i] * g[i]
     length = math.sqrt(length)
-    if length > numbers[SMALLEST] * (BOLD if numbers[TURN] % 3.0 == 2.0 else 1.0):
-        kept, numbers[SMALLEST] = -1, math.inf
+    if length > numbers.smallest * (BOLD if numbers.turn % 3.0 == 2.0 else 1.0):
+        kept, numbers.smallest = -1, math.inf
     if kept < 0:
-        kept, head = 0, 0
+        kept, newest = 0, 0
     else:
         for i in range(n):
-            dv[head, i], dg[head, i] = v[i] - v_old[i], g[i] - g_old[i]
+            dv[newest, i], dg[newest, i] = v[i] - v_old[i], g[i] - g_old[i]
         kept = kept + 1 if kept < MEMORY else MEMORY
         for j in range(kept):
             total = 0.0
             for i in range(n):
-                total += dg[head, i] * dg[j, i]
-            H[head, j], H[j, head] = total, total
-        head = (head + 1) % MEMORY
+                total += dg[newest, i] * dg[j, i]
+            H[newest, j], H[j, newest] = total, total
+        newest = (newest + 1) % MEMORY
     for i in range(n):
         v_old[i], g_old[i] = v[i], g[i]
         v[i] += g[i]
@@ -139,11 +155,11 @@ def _accelerate(numbers, v, g, work):
         weight = y[j] / math.sqrt(H[j, j]) if H[j, j] > 0.0 else 0.0
         for i in range(n):
             v[i] -= weight * (dv[j, i] + dg[j, i])
-    numbers[KEPT], numbers[HEAD], numbers[SMALLEST] = kept, head, smaller(numbers[SMALLEST], length)
+    numbers.kept, numbers.newest, numbers.smallest = kept, newest, smaller(numbers.smallest, length)
     return 0
 
 
-@unit(I(CONTACTS, A, A, A, A, A))
+@unit(I(CONTACTS, NUMBERS.kind, A, A, A, A))
 def _contradicts(contacts, numbers, scaling, g, ray, y):
     """Return 1 if the normal part of the step g proves that no P makes u_N >= 0 (bilateral rows: u = 0), else 0.
 
@@ -156,7 +172,7 @@ def _contradicts(contacts, numbers, scaling, g, ray, y):
         first = contacts.blocks[3 * k + 1]
         for i in range(first, first + contacts.blocks[3 * k + 2]):
             ray[i] = 0.0 if i > first or (g[i] < 0.0 and contacts.blocks[3 * k] != BILATERAL) else g[i]
-            drive -= ray[i] * scaling[i] * contacts.b[i] / numbers[SIZE]
+            drive -= ray[i] * scaling[i] * contacts.b[i] / numbers.b_size
             for m in range(rows[4 * i], rows[4 * i + 1]):
                 y[contacts.W_col[m]] += contacts.W[m] * scaling[i] * ray[i]
     for i in range(g.shape[0]):
@@ -167,117 +183,103 @@ def _contradicts(contacts, numbers, scaling, g, ray, y):
     return 1 if drive > 0.0 and drive > HUGE * size else 0
 
 
-@unit(I(CONTACTS, CONE, F, A, A, A, A, A))
+@unit(I(CONTACTS, CONE, F, NUMBERS.kind, A, A, A, A))
 def _change_penalty(contacts, cone, start, numbers, v, z, x, p):
     """Take another penalty and the v that belongs to it; before the last step, v was projected to z, answered by x."""
-    rho, primal, dual = numbers[PENALTY], 0.0, 0.0
+    rho, primal, dual = numbers.penalty, 0.0, 0.0
     size_x, size_w = 1e-30, 1.0
     for k in range(contacts.mu.shape[0]):
         first, nr = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
         for i in range(first, first + nr):
             p[i] = v[i]
-        cone(contacts.blocks[3 * k], contacts.mu[k], vec(p, first, nr))
+        cone(contacts.blocks[3 * k], contacts.mu[k], head(tail(p, first), nr))
         for i in range(first, first + nr):
             primal, dual = primal + (x[i] - p[i]) ** 2, dual + (rho * (p[i] - z[i])) ** 2
             size_x, size_w = size_x + p[i] ** 2, size_w + (rho * (v[i] - p[i])) ** 2
-    balance, turn = math.sqrt(math.sqrt((primal / size_x) / larger(dual / size_w, 1e-300))), whole(numbers[TURN])
+    balance, turn = math.sqrt(math.sqrt((primal / size_x) / larger(dual / size_w, 1e-300))), whole(numbers.turn)
     if turn == 0 and (balance > 3.0 or balance < 1.0 / 3.0):
         new = rho * larger(smaller(balance, 10.0), 0.1)
     else:
         new = start * TURNS[turn % len(TURNS)]
     for i in range(v.shape[0]):
         v[i] = p[i] + (v[i] - p[i]) * rho / new
-    numbers[PENALTY], numbers[TURN], numbers[KEPT], numbers[SMALLEST] = new, turn + 1.0, -1.0, math.inf
+    numbers.penalty, numbers.turn, numbers.kept, numbers.smallest = new, turn + 1.0, -1.0, math.inf
     return 0
 
 
-@unit(I(CONTACTS, CONE, A, A, A, A, A))
-def advance(contacts, cone, settings, P, u, info, frame):
+@unit(I(CONTACTS, CONE, SETTINGS.kind, A, A, A, ITERATION.kind))
+def advance(contacts, cone, settings, P, u, info, work):
     """Take the solution x of the linear equations to the right side, again in x, of the next iteration.
 
-    contacts / law: cone / settings: tol, max_iterations, penalty, relaxation
-    in/out  P: start -> impulses, the best of all; frame: numbers and x at its front, numbers[COUNT] = 0 at the start
+    contacts / law: cone / settings
+    in/out  P: start -> impulses, the best of all; work: numbers.count = 0 at the start
     out     u: velocities; info: residual, iterations
     return  FACTOR: equations with a new penalty; SUBSTITUTE: with the same one; else the status, at the end
     """
-    n, nv = P.shape[0], contacts.nv
-    numbers, x, scaling = vec(frame, 0, NUMBERS), vec(frame, NUMBERS, n), vec(frame, NUMBERS + n, n)
-    at = NUMBERS + 2 * n
-    v, z, g = vec(frame, at, n), vec(frame, at + n, n), vec(frame, at + 2 * n, n)
-    p, best, work = vec(frame, at + 3 * n, n), vec(frame, at + 4 * n, n), vec(frame, at + 5 * n, 2 * nv + 6)
-    history = vec(frame, at + 5 * n + 2 * nv + 6, frame.shape[0] - at - 5 * n - 2 * nv - 6)
-    if numbers[COUNT] == 0.0:
-        info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
+    n, numbers, x, scaling, v, z = P.shape[0], work.numbers, work.x, work.scaling, head(work.v, P.shape[0]), work.z
+    g, p, best, judging = head(work.g, n), work.p, work.best, work.judging
+    if numbers.count == 0.0:
+        info[0], info[1] = residual(contacts, cone, P, u, judging), 0.0
         if not info[0] < math.inf:
             return NONFINITE
-        if info[0] <= settings[0]:
+        if info[0] <= settings.tol:
             return 0
-        _scale(contacts, numbers, scaling, work)
-        numbers[PENALTY], numbers[COUNT], numbers[KEPT], numbers[HEAD] = settings[2], 1.0, -1.0, 0.0
-        numbers[SMALLEST], numbers[BEST], numbers[MARK] = math.inf, info[0], math.inf
-        numbers[SINCE], numbers[TURN], wild = 0.0, 0.0, False
+        _scale(contacts, numbers, scaling, judging.X_i)
+        numbers.penalty, numbers.count, numbers.kept, numbers.newest = settings.penalty, 1.0, -1.0, 0.0
+        numbers.smallest, numbers.best, numbers.mark = math.inf, info[0], math.inf
+        numbers.since, numbers.turn, wild = 0.0, 0.0, False
         for k in range(contacts.mu.shape[0]):
             first, nr, slip = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0
             for i in range(first, first + nr):
                 slip += u[i] * u[i] if i > first else 0.0
             for i in range(first, first + nr):
                 dual = u[i] + (contacts.mu[k] * math.sqrt(slip) if i == first else 0.0)
-                v[i] = (P[i] / scaling[i] - scaling[i] * dual / settings[2]) / numbers[SIZE]
+                v[i] = (P[i] / scaling[i] - scaling[i] * dual / settings.penalty) / numbers.b_size
                 best[i] = P[i]
                 wild = wild or not abs(v[i]) < HUGE
         for i in range(n if wild else 0):
             v[i] = 0.0  # rounding errors of such a start would hide b
         _prepare(contacts, cone, numbers, scaling, v, z, x)
         return FACTOR
-    length, count = 0.0, whole(numbers[COUNT])
+    length, count = 0.0, whole(numbers.count)
     for i in range(n):
-        g[i] = settings[3] * (x[i] - z[i])
+        g[i] = settings.relaxation * (x[i] - z[i])
         length += g[i] * g[i]
-    status, last = SUBSTITUTE, count >= whole(settings[1])
+    status, last = SUBSTITUTE, count >= whole(settings.max_iterations)
     if not length < math.inf:
         # D is no Delassus matrix, or the penalty met one of its eigenvalues: from the best P with another penalty
         status = STALLED if last else FACTOR
         for i in range(n):
-            v[i] = best[i] / (scaling[i] * numbers[SIZE])
+            v[i] = best[i] / (scaling[i] * numbers.b_size)
             g[i], x[i], z[i] = 0.0, v[i], v[i]
-    elif count % CHECK == 0 or last or math.sqrt(length) * (1.0 + numbers[PENALTY]) <= settings[0]:
+    elif count % CHECK == 0 or last or math.sqrt(length) * (1.0 + numbers.penalty) <= settings.tol:
         for i in range(n):
-            P[i] = scaling[i] * numbers[SIZE] * z[i]
-        info[0], info[1] = residual(contacts, cone, P, u, work), float(count)
-        if info[0] <= settings[0]:
+            P[i] = scaling[i] * numbers.b_size * z[i]
+        info[0], info[1] = residual(contacts, cone, P, u, judging), float(count)
+        if info[0] <= settings.tol:
             return 0
-        for i in range(n if info[0] < numbers[BEST] else 0):
+        for i in range(n if info[0] < numbers.best else 0):
             best[i] = P[i]
-        numbers[BEST] = smaller(numbers[BEST], info[0])
+        numbers.best = smaller(numbers.best, info[0])
         status = STALLED if last else SUBSTITUTE
-    numbers[COUNT], numbers[SINCE] = count + 1.0, numbers[SINCE] + 1.0
-    if status == SUBSTITUTE and numbers[SINCE] >= PATIENCE:
-        if numbers[BEST] > 0.1 * numbers[MARK]:
-            status = UNSOLVABLE if _contradicts(contacts, numbers, scaling, g, p, work) else FACTOR
-        numbers[MARK], numbers[SINCE] = numbers[BEST], 0.0
+    numbers.count, numbers.since = count + 1.0, numbers.since + 1.0
+    if status == SUBSTITUTE and numbers.since >= PATIENCE:
+        if numbers.best > 0.1 * numbers.mark:
+            status = UNSOLVABLE if _contradicts(contacts, numbers, scaling, g, p, judging.y) else FACTOR
+        numbers.mark, numbers.since = numbers.best, 0.0
     if status >= 0:
         for i in range(n):
             P[i] = best[i]
-        info[0], info[1] = residual(contacts, cone, P, u, work), float(count)
+        info[0], info[1] = residual(contacts, cone, P, u, judging), float(count)
         return status
     if status == FACTOR:
         for i in range(n):
             v[i] += g[i]
-        _change_penalty(contacts, cone, settings[2], numbers, v, z, x, p)
+        _change_penalty(contacts, cone, settings.penalty, numbers, v, z, x, p)
     else:
-        _accelerate(numbers, v, g, history)
+        _accelerate(numbers, v, g, work.history)
     _prepare(contacts, cone, numbers, scaling, v, z, x)
     return status
-
-
-def _history(n: int) -> int:
-    """Return the floats that `_accelerate` needs for n rows."""
-    return 2 * n * (1 + MEMORY) + MEMORY + 2 * MEMORY**2
-
-
-def frame_size(n: int, nb: int, nv: int) -> int:
-    """Return the floats that `advance` needs."""
-    return NUMBERS + 7 * n + residual_work(n, nb, nv) + _history(n)
 
 
 # ---- few rows: dense, compiled
@@ -342,38 +344,37 @@ def _substitute(LU, order, x):
 
 
 @unit(SOLVE)
-def alternate_directions(contacts, local, cone, settings, P, u, info, work, iwork):
+def alternate_directions(contacts, local, cone, settings, P, u, info, room):
     """Iterate from P with dense factors; more rows than settings allow are given back as stalled.
 
-    contacts / laws: local, cone / settings: tol, max_iterations, penalty, relaxation, max_rows
+    contacts / laws: local, cone / SETTINGS / room: WORK
     in/out  P: start -> impulses
     out     u: velocities; info: residual, iterations
     """
-    n, nv = P.shape[0], contacts.nv
-    if n > whole(settings[4]):
-        info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
-        return 0 if info[0] <= settings[0] else STALLED
-    size = work.shape[0] - 2 * n * n
-    frame, order = vec(work, 0, size), ivec(iwork, 0, n)
-    D, LU = mat(work, size, n, n), mat(work, size + n * n, n, n)
-    frame[COUNT] = 0.0
-    task = advance(contacts, cone, settings, P, u, info, frame)
+    n, settings, work = P.shape[0], SETTINGS(settings), WORK(room)
+    iteration = work.iteration
+    if n > whole(settings.max_rows):
+        info[0], info[1] = residual(contacts, cone, P, u, iteration.judging), 0.0
+        return 0 if info[0] <= settings.tol else STALLED
+    D, LU, order = mat(work.D, 0, n, n), mat(work.LU, 0, n, n), head(work.order, n)
+    iteration.numbers.count = 0.0
+    task = advance(contacts, cone, settings, P, u, info, iteration)
     if task < 0:
-        _delassus(contacts, vec(frame, NUMBERS + n, n), D, vec(frame, NUMBERS + 7 * n, nv))
+        _delassus(contacts, iteration.scaling, D, iteration.judging.X_i)
     while task < 0:
         if task == FACTOR:
-            _factor(D, frame[PENALTY], LU, order)
-        _substitute(LU, order, vec(frame, NUMBERS, n))
-        task = advance(contacts, cone, settings, P, u, info, frame)
+            _factor(D, iteration.numbers.penalty, LU, order)
+        _substitute(LU, order, iteration.x)
+        task = advance(contacts, cone, settings, P, u, info, iteration)
     return task
 
 
 # ---- many rows: factors of scipy
 
 
-@unit(I(CONTACTS_RECORD, CONE, A, A, A, A, A), entry=True)
-def enter_advance(contacts, cone, settings, P, u, info, frame):
-    return advance(handle(contacts), cone, settings, P, u, info, frame)
+@unit(I(CONTACTS_RECORD, CONE, SETTINGS.kind, A, A, A, ITERATION.kind), entry=True)
+def enter_advance(contacts, cone, settings, P, u, info, work):
+    return advance(handle(contacts), cone, settings, P, u, info, work)
 
 
 def _factored(problem: ContactProblem, scaling: np.ndarray, penalty: float):
@@ -445,14 +446,14 @@ class ADMM:
 
     def settings(self) -> np.ndarray:
         penalty = USUAL if self.penalty is None else self.penalty
-        return np.array([self.tol, float(self.max_iterations), penalty, self.relaxation, float(self.max_rows)])
+        return SETTINGS.filled(
+            tol=self.tol, max_iterations=float(self.max_iterations), penalty=penalty, relaxation=self.relaxation,
+            max_rows=float(self.max_rows),
+        )  # fmt: skip
 
-    def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: the frame of the iteration, D and its factors."""
-        return frame_size(n, nb, nv) + 2 * n * n if n <= self.max_rows else residual_work(n, nb, nv)
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int:
-        return n if n <= self.max_rows else 0
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan:
+        """Return the plan of what the kernel works with."""
+        return WORK.plan({"few": min(n, self.max_rows), "nv": nv})
 
     def supports(self, kind: int) -> bool:
         return True
@@ -464,23 +465,22 @@ class ADMM:
         return self._solve_sparse(problem, P0)
 
     def _solve_sparse(self, problem: ContactProblem, P0) -> ContactResult:
-        n, nb, nv = problem.n, problem.mu.size, problem.kernel.nv
+        n = problem.n
         P = np.zeros(n) if P0 is None else np.array(P0, dtype=np.float64, ndmin=1)
         if P.shape != (n,) or not np.all(np.isfinite(P)):
             raise ModelError(f"P0 has shape {P.shape}; it must hold {n} finite numbers, one per row")
-        u, info, frame = np.zeros(n), np.zeros(2), np.zeros(frame_size(n, nb, nv))
-        scaling, x = frame[NUMBERS + n : NUMBERS + 2 * n], frame[NUMBERS : NUMBERS + n]
-        step, cone, settings = ready(enter_advance), ready(problem.cone), self.settings()
-        task, answer = step(problem.kernel, cone, settings, P, u, info, frame), None
+        u, info, room = np.zeros(n), np.zeros(2), ITERATION.plan({"few": n, "nv": problem.kernel.nv}).allocate()
+        work, step, cone, settings = room.record, ready(enter_advance), ready(problem.cone), SETTINGS(self.settings())
+        task, answer = step(problem.kernel, cone, settings, P, u, info, room), None
         while task < 0:
             if task == FACTOR or answer is None:
                 try:
-                    answer = _factored(problem, scaling, float(frame[PENALTY]))
+                    answer = _factored(problem, work.scaling, float(work.numbers.penalty))
                 except RuntimeError:  # singular to the last bit, for D that is no Delassus matrix
                     task = STALLED
                     break
-            x[:] = answer(x)
-            task = step(problem.kernel, cone, settings, P, u, info, frame)
+            work.x[:] = answer(work.x)
+            task = step(problem.kernel, cone, settings, P, u, info, room)
         status = Status(task)
         certificate = problem.residual(P)
         converged = status == Status.OK

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saltus.compile.lanes import dot_bodies, foresee, fused, push_body
-from saltus.compile.seam import larger, ready, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, ready, row_of, smaller, tail, unit, whole
 from saltus.compile.team import SHARED, STOP, meet
 from saltus.compile.types import CONE, LOCAL, TREAT, A, F, I, J
 from saltus.contact.packed import CHUNK, HEADER, Packed, packed
@@ -94,7 +94,7 @@ def step_spatial(local, stream, at, mu, P, i, u_N, u_1, u_2, buffer):
                 P[i], P[i + 1], P[i + 2] = P_N, -mu * P_N * s_1, -mu * P_N * s_2
                 return 0
     buffer[0], buffer[1], buffer[2] = b_N, b_1, b_2
-    return local(COULOMB_SPATIAL, mu, vec(stream, at, 9), vec(buffer, 0, 3), vec(P, i, 3))
+    return local(COULOMB_SPATIAL, mu, head(tail(stream, at), 9), head(buffer, 3), head(tail(P, i), 3))
 
 
 @unit(I(LOCAL, A, I, I, I, F, F, A, I, F, F, F, A), small=True)
@@ -106,7 +106,7 @@ def step_block(local, stream, at, kind, nr, mu, relaxation, P, i, u_N, u_1, u_2,
     else:
         buffer[0] = u_N - stream[at] * P_N - stream[at + 1] * P_1
         buffer[1] = u_1 - stream[at + 3] * P_N - stream[at + 4] * P_1
-        status = local(kind, mu, vec(stream, at, 9), vec(buffer, 0, 3), vec(P, i, 3))
+        status = local(kind, mu, head(tail(stream, at), 9), head(buffer, 3), head(tail(P, i), 3))
         for r in range(nr, 3):
             P[i + r] = 0.0
     if status != 0:
@@ -122,7 +122,7 @@ def step_block(local, stream, at, kind, nr, mu, relaxation, P, i, u_N, u_1, u_2,
 @unit(F(CONE, I, I, F, F, A, I, F, F, F, A))
 def miss(cone, kind, nr, mu, rho, P, i, u_N, u_1, u_2, buffer):
     """Return the square of the natural map of one contact, as in residual.py."""
-    trial, step = vec(buffer, 0, 3), vec(buffer, 3, 3)
+    trial, step = row_of(buffer, 0, 3), row_of(buffer, 1, 3)
     step[0] = rho * (u_N + (mu * math.sqrt(u_1 * u_1 + u_2 * u_2) if nr > 1 else 0.0))
     step[1], step[2] = rho * u_1, rho * u_2
     for r in range(3):
@@ -161,7 +161,7 @@ def treat_bodies(
                 foresee(stream, soon + j)
         kind, nr, mu = header[h] & 7, header[h] >> 3, stream[at + 21]
         if mode == ADD:
-            cone(kind, mu, vec(P, i, 3))
+            cone(kind, mu, head(tail(P, i), 3))
             d_N, d_1, d_2 = P[i], P[i + 1], P[i + 2]
         else:
             u_N, u_1, u_2 = stream[at + 18], stream[at + 19], stream[at + 20]
@@ -204,7 +204,7 @@ def treat_columns(
         W = X - 3 * wide
         kind, nr, mu = header[h] & 7, header[h] >> 3, stream[at + 21]
         if mode == ADD:
-            cone(kind, mu, vec(P, i, 3))
+            cone(kind, mu, head(tail(P, i), 3))
             d_N, d_1, d_2 = P[i], P[i + 1], P[i + 2]
         else:
             u_N, u_1, u_2 = stream[at + 18], stream[at + 19], stream[at + 20]
@@ -297,7 +297,7 @@ def relax(
             return status
     while count < until:
         count += 1
-        part = vec(sums, 2 * chunks * (count % 2), 2 * chunks)  # the other half may still be read
+        part = row_of(sums, count % 2, 2 * chunks)  # the other half may still be read
         failed = pass_over(
             treat, SWEEP, member, members, shared, colours, local, cone, header, columns, stream, relaxation,
             ahead, P, P_old, y, part, buffer,
@@ -417,7 +417,7 @@ class ColouredNSGS:
     def kernel(self):
         raise SettingError("ColouredNSGS solves single problems; in a scheme take solver=Portfolio() or NSGS()")
 
-    work_size = kernel  # what schemes ask for first
+    room = kernel  # what schemes ask for first
 
     def supports(self, kind: int) -> bool:
         return True

@@ -6,21 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import unit
 from saltus.compile.types import SOLVE
+from saltus.compile.workspace import RoomPlan, Workspace
 from saltus.contact.problem import ContactProblem, ContactResult, run
-from saltus.contact.residual import residual_work
 from saltus.errors import SettingError
 from saltus.status import Status
 
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
+WORK = Workspace("Direct", y="nv", D="9")
 
 
 @unit(SOLVE)
-def direct(contacts, local, cone, settings, P, u, info, work, iwork):
+def direct(contacts, local, cone, settings, P, u, info, room):
     """Solve the only block; info: residual (left to the caller's certificate), 1."""
     rows, n = contacts.rows, contacts.b.shape[0]
-    y, D = vec(work, 0, contacts.nv), vec(work, contacts.nv, 9)
+    work = WORK(room)
+    y, D = work.y, work.D
     if contacts.mu.shape[0] != 1:
         return UNSOLVABLE
     for c in range(n):
@@ -52,11 +54,8 @@ class Direct:
     def settings(self) -> np.ndarray:
         return np.zeros(1)
 
-    def work_size(self, n: int, nb: int, nv: int) -> int:
-        return max(nv + 9, residual_work(n, nb, nv))
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int:
-        return 0
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan:
+        return WORK.plan({"nv": nv})
 
     most_contacts = 1
 

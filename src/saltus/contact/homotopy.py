@@ -19,12 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import larger, mat, smaller, unit, vec, whole
+from saltus.compile.seam import head, larger, mat, smaller, unit, whole
 from saltus.compile.types import CONE, CONTACTS, SOLVE, A, B, F, I
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of
 from saltus.contact.nsgs import confirmed
 from saltus.contact.problem import ContactProblem, ContactResult, run
-from saltus.contact.residual import residual, residual_work
-from saltus.contact.semismooth_newton import eliminate, equations, iterate, judged, scaled
+from saltus.contact.residual import JUDGING, residual
+from saltus.contact.semismooth_newton import BLOCK, ITERATING, eliminate, equations, iterate, judged, scaled
 from saltus.errors import SettingError
 from saltus.status import Status
 
@@ -36,8 +37,20 @@ STEP, SHORTEST, LONGEST = 0.5, 1e-7, 3.0  # lengths of steps along the curve: ch
 CURVES = 3  # that are followed, with another push each
 CORRECTIONS = 6  # iterations that bring a step back to the curve
 
+SETTINGS = Numbers("tol max_steps max_rows rounding")
+# start, best: scaled impulses that `_polish` begins with, the best given ones
+POLISH = Workspace("Polishing", best="few", start="few", iterating=ITERATING)
+# few: rows, as long as they are not too many; best: impulses; unit_of, b, D: see `scaled`; push: of this curve; P_s,
+# center: of `_polish`; z = (P, log(shift)), tangent t, z_0 and old before the step; x: correction; turned: tangent
+# behind a corner; J: of the bordered equations, which are not in use while a point is polished
+WORK = Workspace(
+    "Homotopy", any_of(J="(few + 1) * (few + 1)", polishing=POLISH), judging=JUDGING, best="few", unit_of="few",
+    b="few", push="few", P_s="few", center="few", z="few + 1", z_0="few + 1", t="few + 1", old="few + 1",
+    x="few + 1", turned="few + 1", block=BLOCK, D="few * few",
+)  # fmt: skip
 
-@unit(I(CONTACTS, A, B, A, A, A, F, A, B, A, I))
+
+@unit(I(CONTACTS, A, B, A, A, A, F, A, B, BLOCK.kind, I))
 def _bordered(contacts, b, D, push, z, row, unit_P, x, J, block, tangent):
     """Replace x by the correction towards the curve, or by its tangent; return the sign of the determinant.
 
@@ -46,12 +59,12 @@ def _bordered(contacts, b, D, push, z, row, unit_P, x, J, block, tangent):
     out     x: n + 1 floats
     """
     n = b.shape[0]
-    equations(contacts, b, D, push, math.exp(z[n]), 0.0, vec(z, 0, n), vec(x, 0, n), J, block)
+    equations(contacts, b, D, push, math.exp(z[n]), 0.0, head(z, n), head(x, n), J, block)
     for j in range(n):
         J[n, j] = row[j] / (unit_P * unit_P)
         x[j] = 0.0 if tangent == 1 else x[j]
     J[n, n], x[n] = row[n], 1.0 if tangent == 1 else 0.0
-    return eliminate(J, vec(x, 0, n + 1))
+    return eliminate(J, x)
 
 
 @unit(F(I, F), inline="always")
@@ -60,7 +73,7 @@ def _blur(n, log_shift):
     return 2e-16 * math.sqrt(n) * math.exp(-log_shift)
 
 
-@unit(I(CONTACTS, A, B, A, A, A, A, F, I, A, B, A))
+@unit(I(CONTACTS, A, B, A, A, A, A, F, I, A, B, BLOCK.kind))
 def _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block):
     """Write the tangent t at z, of length 1, in the direction of the orientation; return the determinant's sign."""
     n, total = b.shape[0], 0.0
@@ -74,7 +87,7 @@ def _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block):
     return sign
 
 
-@unit(I(CONTACTS, A, B, A, A, A, F, F, A, B, A))
+@unit(I(CONTACTS, A, B, A, A, A, F, F, A, B, BLOCK.kind))
 def _correct(contacts, b, D, push, z, t, unit_P, reach, x, J, block):
     """Bring z back to the curve, perpendicular to t; return the number of corrections, -1 without success."""
     n, moved = b.shape[0], 0.0
@@ -93,7 +106,7 @@ def _correct(contacts, b, D, push, z, t, unit_P, reach, x, J, block):
     return -1
 
 
-@unit(I(CONTACTS, A, B, A, A, A, A, A, F, F, I, A, A, B, A))
+@unit(I(CONTACTS, A, B, A, A, A, A, A, F, F, I, A, A, B, BLOCK.kind))
 def _over_corner(contacts, b, D, push, z_0, old, z, t, unit_P, over, orientation, turned, x, J, block):
     """Leave z_0 for the piece of the curve behind the next corner; return corrections, -1 without success.
 
@@ -120,16 +133,15 @@ def _over_corner(contacts, b, D, push, z_0, old, z, t, unit_P, over, orientation
     return -1
 
 
-@unit(F(CONTACTS, CONE, A, A, B, A, A, F, F, A, A, A, A))
-def _polish(contacts, cone, unit_of, b, D, push, P, tol, rounding, P_given, u, work, rest):
+@unit(F(CONTACTS, CONE, A, A, B, A, A, F, F, A, A, JUDGING.kind, POLISH.kind))
+def _polish(contacts, cone, unit_of, b, D, center, P, tol, rounding, P_given, u, judging, work):
     """Improve P, scaled, by proximal steps until the residual is accepted or grows; return it, the best in P_given.
 
     Every step solves u = D P + b + shift (P - center) around the P before, so that its limit is exact whatever the
     shift is.
     """
     n, least = P.shape[0], math.inf
-    center, best, start = push, vec(rest, 0, n), vec(rest, n, n)
-    rest = vec(rest, 2 * n, rest.shape[0] - 2 * n)
+    best, start = head(work.best, n), work.start
     for i in range(n):
         start[i] = P[i]
     shift = POLISHING
@@ -140,16 +152,16 @@ def _polish(contacts, cone, unit_of, b, D, push, P, tol, rounding, P_given, u, w
         for _ in range(6):
             for i in range(n):
                 center[i] = -P[i]
-            iterate(contacts, b, D, center, shift, 0.0, 1e-3 * tol, 15, P, rest)
-            found = judged(contacts, cone, unit_of, P, P_given, u, work)
+            iterate(contacts, b, D, center, shift, 0.0, 1e-3 * tol, 15, P, work.iterating)
+            found = judged(contacts, cone, unit_of, P, P_given, u, judging)
             if found < least:
                 least = found
                 for i in range(n):
                     best[i] = P_given[i]
-            if confirmed(contacts, P_given, found, tol, rounding, work) == 0.0 or not found < 0.5 * before:
+            if confirmed(contacts, P_given, found, tol, rounding, judging.X_i) == 0.0 or not found < 0.5 * before:
                 break
             before = found
-        if confirmed(contacts, best, least, tol, rounding, work) == 0.0:
+        if confirmed(contacts, best, least, tol, rounding, judging.X_i) == 0.0:
             break
         shift *= 1e-2
     for i in range(n):
@@ -158,28 +170,25 @@ def _polish(contacts, cone, unit_of, b, D, push, P, tol, rounding, P_given, u, w
 
 
 @unit(SOLVE)
-def follow(contacts, local, cone, settings, P, u, info, work, iwork):
+def follow(contacts, local, cone, settings, P, u, info, room):
     """Follow the curve of solutions from a large shift to none; the start P is used for comparison only.
 
-    contacts / laws: local, cone / settings: tol, max_steps, max_rows, rounding
+    contacts / laws: local, cone / SETTINGS / room: WORK
     in/out  P: start -> impulses, the best that was found
     out     u: velocities; info: residual, steps
     """
-    n, at = P.shape[0], 2 * contacts.nv + 6  # behind what the residual needs
-    tol, rounding = settings[0], settings[3]
-    info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
-    if n > whole(settings[2]):
+    n, settings, work = P.shape[0], SETTINGS(settings), WORK(room)
+    judging, tol, rounding = work.judging, settings.tol, settings.rounding
+    info[0], info[1] = residual(contacts, cone, P, u, judging), 0.0
+    if n > whole(settings.max_rows):
         return STALLED
-    best, unit_of, b, push = vec(work, at, n), vec(work, at + n, n), vec(work, at + 2 * n, n), vec(work, at + 3 * n, n)
-    P_s, center, at = vec(work, at + 4 * n, n), vec(work, at + 5 * n, n), at + 6 * n
-    z, z_0, t = vec(work, at, n + 1), vec(work, at + n + 1, n + 1), vec(work, at + 2 * n + 2, n + 1)
-    old, x, block = vec(work, at + 3 * n + 3, n + 1), vec(work, at + 4 * n + 4, n + 1), vec(work, at + 5 * n + 5, 15)
-    turned, at = vec(work, at + 5 * n + 20, n + 1), at + 6 * n + 21
-    D, J = mat(work, at, n, n), mat(work, at + n * n, n + 1, n + 1)
-    rest = vec(work, at + n * n, (n + 1) * (n + 1) + 5 * n + 15)  # J is free when this is used
+    best, unit_of, b, push = work.best, work.unit_of, head(work.b, n), head(work.push, n)
+    P_s, center, block, polishing = head(work.P_s, n), head(work.center, n), work.block, work.polishing
+    z, z_0, t, old = head(work.z, n + 1), work.z_0, work.t, work.old
+    x, turned, D, J = head(work.x, n + 1), work.turned, mat(work.D, 0, n, n), mat(work.J, 0, n + 1, n + 1)
 
-    scaled(contacts, unit_of, b, D, work)
-    draw, friction, last = 1, 0.0, whole(settings[1])
+    scaled(contacts, unit_of, b, D, judging.X_i)
+    draw, friction, last = 1, 0.0, whole(settings.max_steps)
     for i in range(n):
         best[i] = P[i]
     for k in range(contacts.mu.shape[0]):
@@ -190,7 +199,7 @@ def follow(contacts, local, cone, settings, P, u, info, work, iwork):
             draw = (1103515245 * draw + 12345) % 2147483648
             push[i] = 0.2 * (draw / 1073741824.0 - 1.0) / math.sqrt(n)
         z[n], old[n] = math.log(10.0 * n * (1.0 + friction)), -1.0
-        iterate(contacts, b, D, push, math.exp(z[n]), 0.0, 1e-11, 100, vec(z, 0, n), rest)
+        iterate(contacts, b, D, push, math.exp(z[n]), 0.0, 1e-11, 100, head(z, n), polishing.iterating)
         h, due = STEP, math.log(FIRST_POLISH)
         orientation = _turn(contacts, b, D, push, z, old, t, 1.0, 0, x, J, block)
         for _ in range(last):
@@ -229,20 +238,20 @@ def follow(contacts, local, cone, settings, P, u, info, work, iwork):
                 due = z[n] - math.log(10.0)
                 for i in range(n):
                     P_s[i] = z[i]
-                found = _polish(contacts, cone, unit_of, b, D, center, P_s, tol, rounding, P, u, work, rest)
+                found = _polish(contacts, cone, unit_of, b, D, center, P_s, tol, rounding, P, u, judging, polishing)
                 if found < info[0]:
                     info[0] = found
                     for i in range(n):
                         best[i] = P[i]
-                if confirmed(contacts, P, found, tol, rounding, work) == 0.0:
-                    info[0] = residual(contacts, cone, P, u, work)
+                if confirmed(contacts, P, found, tol, rounding, judging.X_i) == 0.0:
+                    info[0] = residual(contacts, cone, P, u, judging)
                     return 0
                 if z[n] < math.log(LAST_SHIFT):
                     break
     for i in range(n):
         P[i] = best[i]
-    info[0] = residual(contacts, cone, P, u, work)
-    return 0 if confirmed(contacts, P, info[0], tol, rounding, work) == 0.0 else STALLED
+    info[0] = residual(contacts, cone, P, u, judging)
+    return 0 if confirmed(contacts, P, info[0], tol, rounding, judging.X_i) == 0.0 else STALLED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,15 +292,13 @@ class Homotopy:
         return follow
 
     def settings(self) -> np.ndarray:
-        return np.array([self.tol, float(self.max_steps), float(self.max_rows), self.rounding])
+        return SETTINGS.filled(
+            tol=self.tol, max_steps=float(self.max_steps), max_rows=float(self.max_rows), rounding=self.rounding
+        )
 
-    def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: the residual's own, D, the bordered J, vectors, one block."""
-        n = min(n, self.max_rows)
-        return residual_work(n, nb, nv) + n * n + (n + 1) * (n + 1) + 17 * n + 36
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int:
-        return 0
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan:
+        """Return the plan of what the kernel works with."""
+        return WORK.plan({"few": min(n, self.max_rows), "nv": nv})
 
     def supports(self, kind: int) -> bool:
         return True

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from saltus.compile.seam import ivec, mat, unit, vec
+from saltus.compile.seam import mat, row_of, unit, whole
 from saltus.compile.types import CONTACTS, SOLVE, A, B, F, I, J
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.contact.problem import ContactProblem, ContactResult, run
-from saltus.contact.residual import residual, residual_work
+from saltus.contact.residual import JUDGING, residual
 from saltus.errors import SettingError
 from saltus.laws import BILATERAL, UNILATERAL
 from saltus.status import Status
@@ -24,6 +25,14 @@ STALLED = int(Status.CONTACT_STALLED)
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 UNCERTAIN = 1e-6  # residual below which enumeration does not exclude that rounding hides a solution
 ENUMERATED = 10  # rows up to which all complementary bases are tried when pivoting fails
+
+SETTINGS = Numbers("max_pivots tol redundancy contradiction")
+# scaling: of the rows, size of b behind them; T: see `_tableau`; basis: variable of each row; free: 1 per bilateral
+# row; tied: rows that may leave, at the start those that push
+WORK = Workspace(
+    "Lemke", judging=JUDGING, scaling="n + 1", T="n * (2 * n + 2)", basis=integers("n"), free=integers("n"),
+    tied=integers("n"),
+)  # fmt: skip
 
 
 @unit(I(B, J, I, I))
@@ -150,38 +159,37 @@ def _enter(T, basis, free, chosen, smallest, noise):
 
 
 @unit(SOLVE)
-def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
+def pivot(contacts, local, cone, settings, P, u, info, room):
     """Take the contacts that push at the start; pivot from the artificial start if that is no complementary basis.
 
-    contacts / laws: local, cone / settings: max_pivots, tol, redundancy, contradiction
+    contacts / laws: local, cone / SETTINGS / room: WORK
     in/out  P: start, of which the signs count -> impulses
     out     u: velocities; info: residual, pivots
     """
-    n, nv = contacts.b.shape[0], contacts.nv
-    at = 2 * nv + 6  # behind what the residual needs
-    scaling, T = vec(work, at, n + 1), mat(work, at + n + 1, n, 2 * n + 2)
-    basis, free, tied = ivec(iwork, 0, n), ivec(iwork, n, n), ivec(iwork, 2 * n, n)
+    n, settings, work = contacts.b.shape[0], SETTINGS(settings), WORK(room)
+    scaling, T, basis, free, tied = work.scaling, mat(work.T, 0, n, 2 * n + 2), work.basis, work.free, work.tied
+    redundancy, contradiction, X_j = settings.redundancy, settings.contradiction, work.judging.X_i
     info[0], info[1], warm = math.inf, 0.0, False
     for i in range(n):
         tied[i] = 1 if P[i] > 0.0 else 0
         warm = warm or P[i] > 0.0
         P[i] = 0.0
-    _tableau(contacts, T, scaling, basis, free, work)
-    status = _eliminate(T, basis, free, settings[2], settings[3])
+    _tableau(contacts, T, scaling, basis, free, X_j)
+    status = _eliminate(T, basis, free, redundancy, contradiction)
     if status != 0:
         return status
 
     noise = 1e-13  # what elimination leaves of a zero, max |b| being 1
     z0, row = 2 * n, -1
-    if warm and _enter(T, basis, free, tied, settings[2], noise) == 0:
-        _tableau(contacts, T, scaling, basis, free, work)
-        _eliminate(T, basis, free, settings[2], settings[3])
+    if warm and _enter(T, basis, free, tied, redundancy, noise) == 0:
+        _tableau(contacts, T, scaling, basis, free, X_j)
+        _eliminate(T, basis, free, redundancy, contradiction)
     for i in range(n):
         if free[i] == 0 and T[i, z0 + 1] < -noise and (row < 0 or T[i, z0 + 1] <= T[row, z0 + 1]):
             row = i
     start, col, count = row, z0, 0  # z0 stays in the row in which it enters
     while row >= 0:
-        if count >= int(settings[0]):
+        if count >= whole(settings.max_pivots):
             return STALLED
         leaving = basis[row]
         _pivot(T, basis, row, col)
@@ -191,8 +199,8 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
             break
         pair = leaving % n
         col = leaving + n if leaving < n else pair  # the complement enters
-        row = _leaving(T, basis, free, tied, col, settings[2])
-        if T[start, z0 + 1] <= (settings[3] if row < 0 else noise):
+        row = _leaving(T, basis, free, tied, col, redundancy)
+        if T[start, z0 + 1] <= (contradiction if row < 0 else noise):
             # z0 is zero but for rounding: it leaves for one of the pair that is outside, the residual decides
             col = pair if abs(T[start, pair]) > abs(T[start, n + pair]) else n + pair
             _pivot(T, basis, start, col)
@@ -206,8 +214,8 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
             P[j] = scaling[j] * scaling[n] * T[i, z0 + 1]
     for again in range(2):  # u must vanish on the basis: one refinement, by the inverse basis in the tableau
         for i in range(n):
-            cone(contacts.blocks[3 * i], 0.0, vec(P, i, 1))
-        info[0] = residual(contacts, cone, P, u, work)
+            cone(contacts.blocks[3 * i], 0.0, row_of(P, i, 1))
+        info[0] = residual(contacts, cone, P, u, work.judging)
         for i in range(n):
             if again == 0 and basis[i] >= n:
                 total = 0.0
@@ -215,7 +223,7 @@ def pivot(contacts, local, cone, settings, P, u, info, work, iwork):
                     if basis[m] >= n:
                         total += T[i, basis[m] - n] * scaling[basis[m] - n] * u[basis[m] - n]
                 P[basis[i] - n] += scaling[basis[i] - n] * total
-    return 0 if info[0] <= settings[1] else STALLED
+    return 0 if info[0] <= settings.tol else STALLED
 
 
 def nearest_basis(problem: ContactProblem, tol: float) -> np.ndarray:
@@ -300,14 +308,14 @@ class Lemke:
         return pivot
 
     def settings(self) -> np.ndarray:
-        return np.array([float(self.max_pivots), self.tol, self.redundancy, self.contradiction])
+        return SETTINGS.filled(
+            max_pivots=float(self.max_pivots), tol=self.tol, redundancy=self.redundancy,
+            contradiction=self.contradiction,
+        )  # fmt: skip
 
-    def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: the residual's own, scaling, tableau."""
-        return residual_work(n, nb, nv) + n + 1 + n * (2 * n + 2)
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int:
-        return 3 * n
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan:
+        """Return the plan of what the kernel works with."""
+        return WORK.plan({"n": n, "nv": nv})
 
     def supports(self, kind: int) -> bool:
         return kind in (BILATERAL, UNILATERAL)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import head, row_of, tail, unit, whole
 from saltus.compile.types import CONE, CONTACTS, SOLVE, A, F, I
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace
 from saltus.contact.problem import ContactProblem, ContactResult, run
-from saltus.contact.residual import residual, residual_work
+from saltus.contact.residual import JUDGING, residual
 from saltus.errors import SettingError
 from saltus.status import Status
 
@@ -22,6 +23,11 @@ STALLED = int(Status.CONTACT_STALLED)
 NONFINITE = int(Status.NONFINITE)
 PATIENCE = 1000  # sweeps without progress after which they are averaged
 CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
+
+SETTINGS = Numbers("tol max_sweeps relaxation rounding")
+# y = X P is that of the residual, which renews it; D: 9 numbers per block; b_k, P_k: of one block; older, old: P after
+# the last two sweeps before a look
+WORK = Workspace("NSGS", judging=JUDGING, D="9 * nb", b_k="3", P_k="3", older="n", old="n")
 
 
 @unit(F(CONTACTS, A, F, F, F, A))
@@ -53,22 +59,21 @@ def confirmed(contacts, P, found, tol, rounding, y):
 
 
 @unit(SOLVE)
-def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
+def sweep(contacts, local, cone, settings, P, u, info, room):
     """Sweep over the blocks until the residual is below the tolerance.
 
-    contacts / laws: local, cone / settings: tol, max_sweeps, relaxation, rounding
+    contacts / laws: local, cone / SETTINGS / room: WORK
     in/out  P: start -> impulses
     out     u: velocities; info: residual, sweeps
     """
     blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
     X_col, X, b, mu = contacts.X_col, contacts.X, contacts.b, contacts.mu
-    nv, nb = contacts.nv, mu.shape[0]
-    y, X_i, D = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv + 6, 9 * nb)
-    b_k, P_k = vec(work, 2 * nv + 6 + 9 * nb, 3), vec(work, 2 * nv + 9 + 9 * nb, 3)
-    tol, last, relaxation, rounding = settings[0], int(settings[1]), settings[2], settings[3]
+    nb, n, settings, work = mu.shape[0], b.shape[0], SETTINGS(settings), WORK(room)
+    y, X_i, D, b_k, P_k, older, old = work.judging.y, work.judging.X_i, work.D, work.b_k, work.P_k, work.older, work.old
+    tol, last, relaxation, rounding = settings.tol, whole(settings.max_sweeps), settings.relaxation, settings.rounding
 
-    for i in range(2 * nv):
-        work[i] = 0.0
+    for i in range(contacts.nv):
+        y[i], X_i[i] = 0.0, 0.0
     diagonal, b_size = 0.0, 0.0
     for k in range(nb):
         first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
@@ -87,11 +92,9 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
             diagonal += D[9 * k + 4 * c]
             b_size += b[i] * b[i]
 
-    scale = diagonal / (b.shape[0] * math.sqrt(b_size)) if b_size > 0.0 else 1.0  # makes ||P|| free of units
+    scale = diagonal / (n * math.sqrt(b_size)) if b_size > 0.0 else 1.0  # makes ||P|| free of units
     target = tol if nb > 1 else math.inf  # one block is solved by one sweep
     best, mark = math.inf, math.inf
-    n = b.shape[0]
-    older, old = vec(work, 2 * nv + 12 + 9 * nb, n), vec(work, 2 * nv + 12 + 9 * nb + n, n)
     for count in range(1, last + 1):
         if count % CHECK == CHECK - 1 or count % CHECK == 0:  # the last two steps before a look
             for i in range(n):
@@ -106,7 +109,7 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
                 for c in range(nr):
                     total -= D[9 * k + 3 * r + c] * P[first + c]
                 b_k[r] = total
-            status = local(blocks[3 * k], mu[k], vec(D, 9 * k, 9), b_k, P_k)
+            status = local(blocks[3 * k], mu[k], row_of(D, k, 9), b_k, P_k)
             failed = max(failed, status)
             for r in range(nr if status == 0 else 0):
                 step = relaxation * (P_k[r] - P[first + r])
@@ -121,8 +124,8 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
         still, due = change <= rounding * size, count % CHECK == 0 or count == last
         if scale * change <= target or still or due:
             for k in range(nb):
-                cone(blocks[3 * k], mu[k], vec(P, blocks[3 * k + 1], blocks[3 * k + 2]))
-            info[0] = residual(contacts, cone, P, u, work)  # renews y as well
+                cone(blocks[3 * k], mu[k], head(tail(P, blocks[3 * k + 1]), blocks[3 * k + 2]))
+            info[0] = residual(contacts, cone, P, u, work.judging)  # renews y as well
             if confirmed(contacts, P, info[0], tol, rounding, X_i) == 0.0:
                 return 0
             if still or count == last:  # a block may fail by rounding while others move: judged at the end
@@ -131,10 +134,10 @@ def sweep(contacts, local, cone, settings, P, u, info, work, iwork):
             best = min(best, info[0])
             if due and nb > 1:
                 extrapolate(contacts, cone, older, old, P)
-                info[0] = residual(contacts, cone, P, u, work)
+                info[0] = residual(contacts, cone, P, u, work.judging)
             if count % PATIENCE == 0:
                 # no progress, sweeps run in circles: average them
-                relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings[2]
+                relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings.relaxation
                 mark = best
     return STALLED
 
@@ -174,7 +177,7 @@ def extrapolate(contacts, cone, older, old, P):
     for i in range(P.shape[0]):
         P[i] += reach * (P[i] - old[i])
     for k in range(mu.shape[0]):
-        cone(blocks[3 * k], mu[k], vec(P, blocks[3 * k + 1], blocks[3 * k + 2]))
+        cone(blocks[3 * k], mu[k], head(tail(P, blocks[3 * k + 1]), blocks[3 * k + 2]))
     return 0
 
 
@@ -217,14 +220,13 @@ class NSGS:
         return sweep
 
     def settings(self) -> np.ndarray:
-        return np.array([self.tol, float(self.max_sweeps), self.relaxation, self.rounding])
+        return SETTINGS.filled(
+            tol=self.tol, max_sweeps=float(self.max_sweeps), relaxation=self.relaxation, rounding=self.rounding
+        )
 
-    def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: the residual's own, diagonal blocks, one local problem."""
-        return residual_work(n, nb, nv) + 9 * nb + 6 + 2 * n
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int:
-        return 0
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan:
+        """Return the plan of what the kernel works with."""
+        return WORK.plan({"n": n, "nb": nb, "nv": nv})
 
     def supports(self, kind: int) -> bool:
         return True

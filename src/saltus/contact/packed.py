@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import ready, unit, vec
+from saltus.compile.seam import head, ready, tail, unit
 from saltus.compile.types import CONTACTS_RECORD, A, Contacts, F, I, J
 from saltus.contact.colouring import Schedule, neighbourly, schedule
 from saltus.contact.problem import ContactProblem, ReducedForm
@@ -189,8 +189,7 @@ def pack(
 @unit(I(A, I, F))
 def invert(stream, at, mu):
     """Write the inverse of a block of D behind it; zero where the law itself must look at it."""
-    D = vec(stream, at, 9)
-    out = vec(stream, at + 9, 9)
+    D, out = head(tail(stream, at), 9), head(tail(stream, at + 9), 9)
     out[0], out[1], out[2] = D[4] * D[8] - D[5] * D[7], D[2] * D[7] - D[1] * D[8], D[1] * D[5] - D[2] * D[4]
     out[3], out[4], out[5] = D[5] * D[6] - D[3] * D[8], D[0] * D[8] - D[2] * D[6], D[2] * D[3] - D[0] * D[5]
     out[6], out[7], out[8] = D[3] * D[7] - D[4] * D[6], D[1] * D[6] - D[0] * D[7], D[0] * D[4] - D[1] * D[3]

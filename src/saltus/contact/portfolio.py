@@ -7,23 +7,30 @@ runs use as well. For single problems there are more: Lemke's method without fri
 ADMM where all else fails, and a diagnosis of what has no solution.
 
 Members of the kernel: another one gets a number and a line in `MEMBERS`, a turn in `_member`, a branch in
-`alternate`, its settings behind the others.
+`alternate`, its settings and its workspace among those of the others.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from saltus.compile.seam import larger, smaller, unit, vec, whole
+from saltus.compile.seam import larger, smaller, unit, whole
 from saltus.compile.types import SOLVE, I
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of
+from saltus.contact.homotopy import SETTINGS as FOLLOWING
+from saltus.contact.homotopy import WORK as CURVE_WORK
 from saltus.contact.homotopy import Homotopy, follow
 from saltus.contact.lemke import Lemke
 from saltus.contact.nsgs import NSGS, sweep
+from saltus.contact.nsgs import SETTINGS as SWEEPING
+from saltus.contact.nsgs import WORK as NSGS_WORK
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import residual
+from saltus.contact.semismooth_newton import SETTINGS as ITERATING
+from saltus.contact.semismooth_newton import WORK as NEWTON_WORK
 from saltus.contact.semismooth_newton import SemismoothNewton, newton
 from saltus.errors import SettingError
 from saltus.laws import UNILATERAL
@@ -33,6 +40,15 @@ NONFINITE = int(Status.NONFINITE)
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 MEMBERS = ("NSGS", "SemismoothNewton", "Homotopy")
 SWEEPS, NEWTON, CURVE = 0, 1, 2
+
+# sweeps: of the first turn; max_sweeps: of all turns; the others are settings of the members
+SETTINGS = Numbers("tol rounding sweeps max_sweeps relaxation max_iterations max_rows paths max_steps")
+# sweeping, iterating, following: settings of the members, which begin anew in the same place (nsgs, newton, curve);
+# best: impulses of all attempts; found.member: who ended the search
+WORK = Workspace(
+    "Portfolio", any_of(nsgs=NSGS_WORK, newton=NEWTON_WORK, curve=CURVE_WORK), sweeping=SWEEPING, iterating=ITERATING,
+    following=FOLLOWING, best="n", found=Numbers("member"),
+)  # fmt: skip
 
 
 @unit(I(I), inline="always")
@@ -44,49 +60,49 @@ def _member(turn):
 
 
 @unit(SOLVE)
-def alternate(contacts, local, cone, settings, P, u, info, work, iwork):
+def alternate(contacts, local, cone, settings, P, u, info, room):
     """Let the members take turns until one of them succeeds or the sweeps are spent.
 
-    contacts / laws: local, cone / settings: 4 of NSGS, 5 of SemismoothNewton, 4 of Homotopy, max_sweeps; where there
-    is one more, the number of the member that ended the search is written there
+    contacts / laws: local, cone / SETTINGS / room: WORK
     in/out  P: start -> impulses, the best of all attempts
-    out     u: velocities; info: residual, sweeps and iterations together
+    out     u: velocities; info: residual, sweeps and iterations together; found.member of the room
     """
-    n, nb = P.shape[0], contacts.mu.shape[0]
-    sweeping, iterating, following, best = vec(work, 0, 4), vec(work, 4, 5), vec(work, 9, 4), vec(work, 13, n)
-    rest = vec(work, 13 + n, work.shape[0] - 13 - n)
-    for i in range(13):
-        work[i] = settings[i]
+    n, nb, settings, work = P.shape[0], contacts.mu.shape[0], SETTINGS(settings), WORK(room)
+    sweeping, iterating, following, best = work.sweeping, work.iterating, work.following, work.best
     for i in range(n):
         best[i] = 0.0
-    left, steps, least, draw, turn = settings[13], 0.0, math.inf, 1, 0
-    small = n <= whole(iterating[2])
-    sweeping[1] = larger(sweeping[1], 3.0 * n) if small else left
+    left, steps, least, draw, turn = settings.max_sweeps, 0.0, math.inf, 1, 0
+    small = n <= whole(settings.max_rows)
+    sweeping.tol, iterating.tol, following.tol = settings.tol, settings.tol, settings.tol
+    sweeping.rounding, iterating.rounding, following.rounding = settings.rounding, settings.rounding, settings.rounding
+    sweeping.max_sweeps = larger(settings.sweeps, 3.0 * n) if small else left
+    sweeping.relaxation = settings.relaxation
+    iterating.max_iterations, iterating.paths = settings.max_iterations, settings.paths
+    iterating.max_rows, following.max_rows = settings.max_rows, settings.max_rows
+    following.max_steps = settings.max_steps
     while left > 0.0 and (small or turn == 0):
         member, info[0] = _member(turn), math.inf
         if member == SWEEPS:
-            sweeping[1] = smaller(sweeping[1], left)
-            left -= sweeping[1]
-            status = sweep(contacts, local, cone, sweeping, P, u, info, rest, iwork)
+            sweeping.max_sweeps = smaller(sweeping.max_sweeps, left)
+            left -= sweeping.max_sweeps
+            status = sweep(contacts, local, cone, sweeping, P, u, info, work.nsgs)
         elif member == NEWTON:
-            status = newton(contacts, local, cone, iterating, P, u, info, rest, iwork)
-            iterating[4] = 0.0  # the paths do not depend on the start: once is enough
+            status = newton(contacts, local, cone, iterating, P, u, info, work.newton)
+            iterating.paths = 0.0  # the paths do not depend on the start: once is enough
         else:
-            status = follow(contacts, local, cone, following, P, u, info, rest, iwork)
+            status = follow(contacts, local, cone, following, P, u, info, work.curve)
         steps += info[1]
         for i in range(n if info[0] < least else 0):
             best[i] = P[i]
         least, turn = smaller(least, info[0]), turn + 1
         # proven: by a ray of the path, or by the exact solution of a single block
         if status == 0 or (status == UNSOLVABLE and (nb == 1 or member == NEWTON)):
-            info[1] = steps
-            if settings.shape[0] > 14:
-                settings[14] = float(member)
+            info[1], work.found.member = steps, float(member)
             return status
         if turn > 2 and member != SWEEPS:
             # a new start near the best so far, and sweeps that take more time, averaged every other turn
-            sweeping[1] *= 2.0
-            sweeping[2] = settings[2] * (0.5 if turn % 4 == 3 else 1.0)
+            sweeping.max_sweeps *= 2.0
+            sweeping.relaxation = settings.relaxation * (0.5 if turn % 4 == 3 else 1.0)
             for i in range(n):
                 draw = (1103515245 * draw + 12345) % 2147483648
                 P[i] = best[i] * (draw / 1073741824.0)
@@ -94,7 +110,7 @@ def alternate(contacts, local, cone, settings, P, u, info, work, iwork):
             P[i] = P[i] if abs(P[i]) < math.inf else 0.0
     for i in range(n):
         P[i] = best[i]
-    info[0], info[1] = residual(contacts, cone, P, u, rest), steps
+    info[0], info[1] = residual(contacts, cone, P, u, work.nsgs.judging), steps
     return STALLED if least < math.inf else NONFINITE
 
 
@@ -149,15 +165,16 @@ class Portfolio:
         return alternate
 
     def settings(self) -> np.ndarray:
-        members = [member.settings() for member in self._members()]
-        return np.concatenate([*members, [float(self.max_sweeps)]])
+        sweeps, newton, _ = self._members()
+        return SETTINGS.filled(
+            tol=self.tol, rounding=self.rounding, sweeps=float(self.sweeps), max_sweeps=float(self.max_sweeps),
+            relaxation=sweeps.relaxation, max_iterations=float(self.max_iterations), max_rows=float(self.max_rows),
+            paths=float(newton.paths), max_steps=float(self.max_steps),
+        )  # fmt: skip
 
-    def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: settings, the best impulses, the largest member."""
-        return 13 + n + max(member.work_size(n, nb, nv) for member in self._members())
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int:
-        return max(member.iwork_size(n, nb, nv) for member in self._members())
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan:
+        """Return the plan of what the kernel works with."""
+        return WORK.plan({"n": n, "few": min(n, self.max_rows), "nb": nb, "nv": nv})
 
     def supports(self, kind: int) -> bool:
         return True
@@ -185,12 +202,12 @@ class Portfolio:
             if pivoted.converged or pivoted.status == Status.CONTACT_UNSOLVABLE:
                 return replace(pivoted, solver=f"{self.name} ({pivoted.solver})")
             P0 = pivoted.P
-        watched = _Watched(**{name: getattr(self, name) for name in self.__dataclass_fields__})
-        result = run(watched, problem, P0)
+        room = self.room(problem.n, problem.mu.size, problem.kernel.nv).allocate()
+        result = run(self, problem, P0, room)
         if problem.n == 0 or result.status == Status.CONTACT_UNSOLVABLE:
             return result
         if result.converged:
-            return replace(result, solver=f"{self.name} ({MEMBERS[int(watched.seen[-1])]})")
+            return replace(result, solver=f"{self.name} ({MEMBERS[int(room.record.found.member)]})")
         return self._last(problem, result)
 
     def _large(self, problem: ContactProblem, P0) -> ContactResult:
@@ -226,14 +243,3 @@ class Portfolio:
         status = Status.CONTACT_UNSOLVABLE if found.proven else result.status
         message = f"{result.message} {found.message}"
         return replace(result, contacts=found.contacts, status=status, message=message)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Watched(Portfolio):
-    """A portfolio with one more entry of the settings, where the kernel writes the member that succeeded."""
-
-    seen: np.ndarray = field(default_factory=lambda: np.zeros(15))
-
-    def settings(self) -> np.ndarray:
-        self.seen[:-1] = super().settings()
-        return self.seen

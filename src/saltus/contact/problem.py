@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from saltus.compile.seam import handle, ready, unit
-from saltus.compile.types import CONE, CONTACTS_RECORD, LOCAL, RESIDUAL, SOLVE, A, Contacts, F, I, J
-from saltus.contact.residual import residual, residual_work
+from saltus.compile.types import CONE, CONTACTS_RECORD, LOCAL, RESIDUAL, ROOM, SOLVE, A, Contacts, F, I
+from saltus.compile.workspace import Room, RoomPlan
+from saltus.contact.residual import JUDGING, residual
 from saltus.errors import ModelError, SettingError
 from saltus.laws import (
     COULOMB_SPATIAL,
@@ -275,25 +276,25 @@ class ContactProblem:
         u = np.zeros(self.n)
         if self.n == 0:
             return u, 0.0
-        work = np.zeros(residual_work(self.n, self.mu.size, self.kernel.nv))
-        return u, float(ready(enter_residual)(ready(residual), self.kernel, ready(self.cone), P, u, work))
+        room = JUDGING.plan({"nv": self.kernel.nv}).allocate()
+        return u, float(ready(enter_residual)(ready(residual), self.kernel, ready(self.cone), P, u, room))
 
 
 # Python calls pointers through these two, so that kernels need no wrappers of their own
 
 
-@unit(F(RESIDUAL, CONTACTS_RECORD, CONE, A, A, A), entry=True)
-def enter_residual(residual, contacts, cone, P, u, work):
-    return residual(handle(contacts), cone, P, u, work)
+@unit(F(RESIDUAL, CONTACTS_RECORD, CONE, A, A, ROOM), entry=True)
+def enter_residual(residual, contacts, cone, P, u, room):
+    return residual(handle(contacts), cone, P, u, room)
 
 
-@unit(I(SOLVE, CONTACTS_RECORD, LOCAL, CONE, A, A, A, A, A, J), entry=True)
-def enter_solve(solve, contacts, local, cone, settings, P, u, info, work, iwork):
-    return solve(handle(contacts), local, cone, settings, P, u, info, work, iwork)
+@unit(I(SOLVE, CONTACTS_RECORD, LOCAL, CONE, A, A, A, A, ROOM), entry=True)
+def enter_solve(solve, contacts, local, cone, settings, P, u, info, room):
+    return solve(handle(contacts), local, cone, settings, P, u, info, room)
 
 
 class ContactSolver(Protocol):
-    """What a contact solver offers: settings for a kernel of type SOLVE, and the sizes of its workspace."""
+    """What a contact solver offers: a kernel of type SOLVE, its settings, the plan of its room for at most n rows."""
 
     @property
     def name(self) -> str: ...
@@ -303,9 +304,7 @@ class ContactSolver(Protocol):
 
     def settings(self) -> np.ndarray: ...
 
-    def work_size(self, n: int, nb: int, nv: int) -> int: ...
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int: ...
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan: ...
 
     def supports(self, kind: int) -> bool: ...
 
@@ -320,8 +319,10 @@ def check_support(solver: ContactSolver, kinds: Iterable[int]) -> None:
             )
 
 
-def run(solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = None) -> ContactResult:
-    """Run a solver's compiled kernel on a problem, from P0 (zero by default)."""
+def run(
+    solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = None, room: Room | None = None
+) -> ContactResult:
+    """Run a solver's compiled kernel on a problem, from P0 (zero by default), in a new room unless one is given."""
     check_support(solver, problem.kinds)
     n, nb, nv = problem.n, problem.mu.size, problem.kernel.nv
     P = np.zeros(n) if P0 is None else _vector(P0, "P0").copy()
@@ -340,8 +341,7 @@ def run(solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = N
             P,
             u,
             info,
-            np.zeros(solver.work_size(n, nb, nv)),
-            np.zeros(solver.iwork_size(n, nb, nv), dtype=np.int64),
+            solver.room(n, nb, nv).allocate() if room is None else room,
         )
     )
     u, certificate = problem._judge(np.where(np.isfinite(P), P, 0.0))
@@ -357,9 +357,9 @@ def run(solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = N
 def compiled(solver) -> Any:
     """Return the compiled kernel of a solver record as a function that plain Python calls in place of the kernel."""
 
-    def solve(contacts, local, cone, settings, P, u, info, work, iwork):
+    def solve(contacts, local, cone, settings, P, u, info, room):
         laws = ready(solver.local), ready(solver.cone)
-        return int(ready(enter_solve)(ready(solver.solve), contacts, *laws, settings, P, u, info, work, iwork))
+        return int(ready(enter_solve)(ready(solver.solve), contacts, *laws, settings, P, u, info, room))
 
     return solve
 

@@ -11,24 +11,28 @@ from __future__ import annotations
 
 import math
 
-from saltus.compile.seam import unit, vec
+from saltus.compile.seam import unit
 from saltus.compile.types import RESIDUAL
+from saltus.compile.workspace import Workspace
+
+# y = X P; X_i: one row of X; P_k, step: of one block
+JUDGING = Workspace("Judging", y="nv", X_i="nv", P_k="3", step="3")
 
 
 @unit(RESIDUAL)
-def residual(contacts, cone, P, u, work):
+def residual(contacts, cone, P, u, room):
     """Return the scaled residual of P and write u.
 
     in      contacts, cone, P
-    out     u; y = X P at the front of work
-    work    residual_work(n, nb, nv) floats
+    out     u; room: JUDGING with y = X P
     """
     blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
     X_col, X, b, mu = contacts.X_col, contacts.X, contacts.b, contacts.mu
     nv, n = contacts.nv, b.shape[0]
-    y, X_i, P_k, step = vec(work, 0, nv), vec(work, nv, nv), vec(work, 2 * nv, 3), vec(work, 2 * nv + 3, 3)
-    for i in range(2 * nv):
-        work[i] = 0.0
+    work = JUDGING(room)
+    y, X_i, P_k, step = work.y, work.X_i, work.P_k, work.step
+    for i in range(nv):
+        y[i], X_i[i] = 0.0, 0.0
     diagonal, length, size = 0.0, 0.0, 0.0
     for i in range(n):
         for k in range(rows[4 * i + 2], rows[4 * i + 3]):
@@ -59,8 +63,3 @@ def residual(contacts, cone, P, u, work):
             # P - P_k, written so that a huge P does not round the step away where the cone is not left
             total += (step[r] - (P_k[r] - (P[first + r] - step[r]))) ** 2
     return math.sqrt(total) / (rho * math.sqrt(size)) if size > 0.0 else math.sqrt(total)
-
-
-def residual_work(n: int, nb: int, nv: int) -> int:
-    """Return the floats that `residual` needs for n rows, nb blocks and nv velocities."""
-    return 2 * nv + 6

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import larger, mat, unit, vec, whole
-from saltus.compile.types import CONE, CONTACTS, SOLVE, A, B, F, I
+from saltus.compile.seam import head, larger, mat, tail, unit, whole
+from saltus.compile.types import CONE, CONTACTS, ROOM, SOLVE, A, B, F, I
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace
 from saltus.contact.nsgs import confirmed
 from saltus.contact.problem import ContactProblem, ContactResult, run
-from saltus.contact.residual import residual, residual_work
+from saltus.contact.residual import JUDGING, residual
 from saltus.errors import SettingError
 from saltus.laws import BILATERAL
 from saltus.status import Status
@@ -30,6 +31,17 @@ SHIFTS, SHORTER = 0.1, 0.5  # factors between two shifts of the first and of fur
 LAST_SHIFT = 1e-7  # where the path ends and the equations themselves take over
 ROUNDING = 1e-15  # relative error of the equations, measured against P, that iterations cannot mend
 HUGE = 1e8  # scaled size of impulses beyond which no solution is looked for
+
+SETTINGS = Numbers("tol max_iterations max_rows rounding paths")
+# one block of the equations: x = P - rho u, p(x) and its derivative G
+BLOCK = Workspace("Block", x="3", p="3", G="9")
+# few: rows, as long as they are not too many; error: of P_new; step: of Newton's method; J: its matrix
+ITERATING = Workspace("Iterating", error="few", step="few", P_new="few", block=BLOCK, J="few * few")
+# best: impulses, of all attempts; ray: their growth along the path; unit_of, b, D: see `scaled`; P_s: scaled impulses
+WORK = Workspace(
+    "SemismoothNewton", judging=JUDGING, best="few", ray="few", unit_of="few", b="few", P_s="few", D="few * few",
+    iterating=ITERATING,
+)  # fmt: skip
 
 
 @unit(F(CONTACTS, A, A, B, A))
@@ -74,20 +86,19 @@ def scaled(contacts, unit_of, b, D, X_j):
     return size
 
 
-@unit(F(CONTACTS, A, B, A, F, F, A, A, B, A))
+@unit(F(CONTACTS, A, B, A, F, F, A, A, B, BLOCK.kind))
 def equations(contacts, b, D, push, shift, damping, P, error, J, block):
     """Write P - p(P - rho u) for u = D P + b + shift (P + push) and return its norm.
 
     in      contacts; b, D: scaled; push: without entries where it is zero; P
     out     error; J: the derivative, that of D + damping I, unless empty; a column behind it, where there is one,
             becomes the derivative by log(shift)
-    work    block: 15 floats
     """
-    n, norm, pushed = P.shape[0], 0.0, push.shape[0] > 0
+    n, norm, pushed, x, p, G = P.shape[0], 0.0, push.shape[0] > 0, block.x, block.p, block.G
     wide = J.shape[1] > n
     for k in range(contacts.mu.shape[0]):
         kind, first, nr = contacts.blocks[3 * k], contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
-        x, p, G, trace = vec(block, 0, 3), vec(block, 3, 3), vec(block, 6, 9), 0.0  # G: derivative of p
+        trace = 0.0
         for r in range(nr):
             trace += D[first + r, first + r] + shift
         rho, length = nr / trace if trace > 0.0 else 1.0, 0.0
@@ -161,7 +172,7 @@ def eliminate(J, x):
     return sign
 
 
-@unit(I(CONTACTS, A, B, A, F, F, F, I, A, A))
+@unit(I(CONTACTS, A, B, A, F, F, F, I, A, ITERATING.kind))
 def iterate(contacts, b, D, push, shift, damping, target, last, P, work):
     """Iterate from P for u = D P + b + shift (P + push) until the error is below the target or rounding.
 
@@ -169,8 +180,8 @@ def iterate(contacts, b, D, push, shift, damping, target, last, P, work):
     and Hager 2004); one that never does is taken in full, because it leads out of a corner.
     """
     n = P.shape[0]
-    error, step, P_new, block = vec(work, 0, n), vec(work, n, n), vec(work, 2 * n, n), vec(work, 3 * n, 15)
-    J, none = mat(work, 3 * n + 15, n, n), mat(work, 0, 0, 0)
+    error, step, P_new, block = work.error, head(work.step, n), head(work.P_new, n), work.block
+    J, none = mat(work.J, 0, n, n), mat(work.J, 0, 0, 0)
     average, weight = 0.0, 0.0
     for count in range(last):
         norm, size = equations(contacts, b, D, push, shift, damping, P, step, J, block), 0.0
@@ -194,15 +205,15 @@ def iterate(contacts, b, D, push, shift, damping, target, last, P, work):
     return last
 
 
-@unit(F(CONTACTS, CONE, A, A, A, A, A))
-def judged(contacts, cone, unit_of, P, P_given, u, work):
+@unit(F(CONTACTS, CONE, A, A, A, A, ROOM))
+def judged(contacts, cone, unit_of, P, P_given, u, judging):
     """Write P, scaled, in its own units into P_given, put into its cones; write u and return the residual."""
     for i in range(P.shape[0]):
         P_given[i] = unit_of[i] * P[i]
     for k in range(contacts.mu.shape[0]):
         first, nr = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2]
-        cone(contacts.blocks[3 * k], contacts.mu[k], vec(P_given, first, nr))
-    return residual(contacts, cone, P_given, u, work)
+        cone(contacts.blocks[3 * k], contacts.mu[k], head(tail(P_given, first), nr))
+    return residual(contacts, cone, P_given, u, judging)
 
 
 @unit(I(CONTACTS, A, B, A))
@@ -227,35 +238,34 @@ def _contradicts(contacts, b, D, ray):
 
 
 @unit(SOLVE)
-def newton(contacts, local, cone, settings, P, u, info, work, iwork):
+def newton(contacts, local, cone, settings, P, u, info, room):
     """Iterate from P; without success along the path of shifts, the second time with shorter steps.
 
-    contacts / laws: local, cone / settings: tol, max_iterations, max_rows, rounding, paths
+    contacts / laws: local, cone / SETTINGS / room: WORK
     in/out  P: start -> impulses, the best of all attempts
     out     u: velocities; info: residual, iterations
     """
-    n, at = P.shape[0], 2 * contacts.nv + 6  # behind what the residual needs
-    tol, last, rounding, paths = settings[0], whole(settings[1]), settings[3], whole(settings[4])
-    info[0], info[1] = residual(contacts, cone, P, u, work), 0.0
-    if n > whole(settings[2]):
+    n, settings, work = P.shape[0], SETTINGS(settings), WORK(room)
+    judging, tol, last, rounding = work.judging, settings.tol, whole(settings.max_iterations), settings.rounding
+    info[0], info[1] = residual(contacts, cone, P, u, judging), 0.0
+    if n > whole(settings.max_rows):
         return STALLED
-    best, ray, unit_of, b = vec(work, at, n), vec(work, at + n, n), vec(work, at + 2 * n, n), vec(work, at + 3 * n, n)
-    P_s, D, none = vec(work, at + 4 * n, n), mat(work, at + 5 * n, n, n), vec(work, 0, 0)
-    rest = vec(work, at + 5 * n + n * n, n * n + 3 * n + 15)
-    scaled(contacts, unit_of, b, D, work)
+    best, ray, unit_of, b, P_s = work.best, head(work.ray, n), work.unit_of, head(work.b, n), head(work.P_s, n)
+    D, none, iterating = mat(work.D, 0, n, n), head(work.ray, 0), work.iterating
+    scaled(contacts, unit_of, b, D, judging.X_i)
     for i in range(n):
         best[i] = P[i]
         P_s[i] = P[i] / unit_of[i]
-    if confirmed(contacts, P, info[0], tol, rounding, work) == 0.0:
+    if confirmed(contacts, P, info[0], tol, rounding, judging.X_i) == 0.0:
         return 0
     status = STALLED
-    for attempt in range(paths + 1):
+    for attempt in range(whole(settings.paths) + 1):
         if attempt > 0:
             for i in range(n):
                 P_s[i] = 0.0
             shift = 1.0
             while shift > LAST_SHIFT:
-                info[1] += iterate(contacts, b, D, none, shift, 0.0, 1e-9, last // 4, P_s, rest)
+                info[1] += iterate(contacts, b, D, none, shift, 0.0, 1e-9, last // 4, P_s, iterating)
                 shift *= SHORTER if attempt > 1 else SHIFTS
                 for i in range(n if shift > LAST_SHIFT else 0):
                     ray[i] = P_s[i]
@@ -264,17 +274,17 @@ def newton(contacts, local, cone, settings, P, u, info, work, iwork):
             if _contradicts(contacts, b, D, ray):
                 status = UNSOLVABLE
                 break
-        info[1] += iterate(contacts, b, D, none, 0.0, SINGULAR, 0.1 * tol, last, P_s, rest)
-        found = judged(contacts, cone, unit_of, P_s, P, u, work)
+        info[1] += iterate(contacts, b, D, none, 0.0, SINGULAR, 0.1 * tol, last, P_s, iterating)
+        found = judged(contacts, cone, unit_of, P_s, P, u, judging)
         if found < info[0]:
             info[0] = found
             for i in range(n):
                 best[i] = P[i]
-        if confirmed(contacts, P, found, tol, rounding, work) == 0.0:
+        if confirmed(contacts, P, found, tol, rounding, judging.X_i) == 0.0:
             return 0
     for i in range(n):
         P[i] = best[i]
-    info[0] = residual(contacts, cone, P, u, work)
+    info[0] = residual(contacts, cone, P, u, judging)
     return status
 
 
@@ -317,16 +327,14 @@ class SemismoothNewton:
         return newton
 
     def settings(self) -> np.ndarray:
-        counts = float(self.max_iterations), float(self.max_rows)
-        return np.array([self.tol, *counts, self.rounding, float(self.paths)])
+        return SETTINGS.filled(
+            tol=self.tol, max_iterations=float(self.max_iterations), max_rows=float(self.max_rows),
+            rounding=self.rounding, paths=float(self.paths),
+        )  # fmt: skip
 
-    def work_size(self, n: int, nb: int, nv: int) -> int:
-        """Return the floats that the kernel needs: the residual's own, D, J, a few vectors, one block."""
-        n = min(n, self.max_rows)
-        return residual_work(n, nb, nv) + 2 * n * n + 8 * n + 15
-
-    def iwork_size(self, n: int, nb: int, nv: int) -> int:
-        return 0
+    def room(self, n: int, nb: int, nv: int) -> RoomPlan:
+        """Return the plan of what the kernel works with."""
+        return WORK.plan({"few": min(n, self.max_rows), "nv": nv})
 
     def supports(self, kind: int) -> bool:
         return True

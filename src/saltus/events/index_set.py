@@ -91,9 +91,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, direction, a, r,
                     gap_acceleration = zeta[row] + row_dot(layout, W, row, a)
                     index[c] = OPEN if gap_acceleration >= 0.0 else IMPULSIVE
                     active[c] = 0
-        status = reaction.react(
-            model, reaction.solver, lu, W, W, W, target, active, 0, a, r, info, work.react, work.ireact
-        )
+        status = reaction.react(model, reaction.solver, lu, W, W, W, target, active, 0, a, r, info, work.react)
         record.counters.sweeps += whole(info[1])
         if status != STALLED and status != UNSOLVABLE:
             break

@@ -6,8 +6,7 @@ Who needs masses and rows of a state finds them here as the one before left them
 from __future__ import annotations
 
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.layout import sizes_of
-from saltus.reaction import react_iwork, react_work
+from saltus.reaction import REACTING
 
 # Forces that are not unique (stages/split.py). cones: first place in x, rows and contact of each; mu: of each; x:
 # forces of the held rows; weight: what the square of a force counts; N: directions along which forces are free, the
@@ -34,11 +33,5 @@ LASTING = Workspace(
     x="nr", scale="nr", slip="nr", lu_D="nr * nr", left="nr * nr + nr", directions="nr * nr", split=SPLITTING,
     begin=BEGINNING, target="2 * nr", q_dot="nq",
     held=Numbers("count redundant jam ambiguous disagree", integer=True), rows=integers("nr"),
-    pivots=integers("2 * nr"), shared=integers("nc"), active=integers("nc"), react="react", ireact=integers("ireact"),
+    pivots=integers("2 * nr"), shared=integers("nc"), active=integers("nc"), react=REACTING,
 )  # fmt: skip
-
-
-def lasting_sizes(layout, contact_solver) -> dict[str, int]:
-    """Return the sizes of such a workspace."""
-    react = {"react": react_work(layout, contact_solver), "ireact": react_iwork(layout, contact_solver)}
-    return {**sizes_of(layout), **react}

@@ -127,9 +127,7 @@ def accumulate(
                 target[i] = -row_dot(layout, W, i, v)
         for i in range(nv):
             v_before[i] = v[i]
-        status = reaction.react(
-            model, reaction.solver, lu, W, W, W, target, active, IMPACT, v, P_now, info, room.react, room.ireact
-        )
+        status = reaction.react(model, reaction.solver, lu, W, W, W, target, active, IMPACT, v, P_now, info, room.react)
         record.counters.sweeps += whole(info[1])
         if status != 0:
             # impacts that are too slow to be solved for end the accumulation; of faster ones nothing is known

@@ -83,7 +83,7 @@ class AnyOrder:
                 raise SettingError(f"{field} of AnyOrder is {value!r}: it must be zero or a little more")
         if not isinstance(self.anticipation, bool | np.bool_):
             raise SettingError(f"anticipation of AnyOrder is {self.anticipation!r}: it must be True or False")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
             raise SettingError(f"solver of AnyOrder is {self.solver!r}, not a contact solver: give one such as NSGS()")
         if (self.rtol is None) != (self.atol is None):
             known = {"rtol": self.rtol, "atol": self.atol}

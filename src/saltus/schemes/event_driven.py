@@ -98,7 +98,7 @@ class EventDriven:
             raise SettingError(
                 f"projection_tolerance of EventDriven is {self.projection_tolerance!r}: it must be positive"
             )
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
             raise SettingError(
                 f"solver of EventDriven is {self.solver!r}, not a contact solver: give one such as NSGS()"
             )

@@ -19,7 +19,7 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import step_type
 from saltus.compile.workspace import Workspace, integers
 from saltus.errors import SettingError
-from saltus.events.lasting import LASTING, lasting_sizes
+from saltus.events.lasting import LASTING
 from saltus.layout import (
     CONTACT_ROW,
     FLAGS,
@@ -35,7 +35,7 @@ from saltus.layout import (
 )
 from saltus.profile import factor, quadratic, solve
 from saltus.reaction import IMPACT as STRUCK
-from saltus.reaction import restitute, row_dot
+from saltus.reaction import reacting_sizes, restitute, row_dot
 from saltus.record import (
     CLOSING,
     IMPACT,
@@ -106,7 +106,7 @@ class HalfExplicitTDG:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
         nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
-        sizes = lasting_sizes(layout, contact_solver)
+        sizes = reacting_sizes(layout, contact_solver)
         own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else 2 * nq
         return SchemePlan(
             scheme=self,
@@ -216,7 +216,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
             for i in range(nr):
                 target[i] = w_1[i]
             status = reaction.react(
-                model, reaction.solver, M_0, W_0, W_1, W_1, target, closed, 0, v_1, P_0, info, room.react, room.ireact
+                model, reaction.solver, M_0, W_0, W_1, W_1, target, closed, 0, v_1, P_0, info, room.react
             )
             record.counters.sweeps += whole(info[1])
             if status != 0:
@@ -281,7 +281,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
             strikes = not hops and u_minus[row] < -settings[REST]
             restitute(model, c, 0.0 if hops else u_minus[row], 1 if strikes else 0, u_minus, target)
         status = reaction.react(
-            model, reaction.solver, M_1, W_1, W_1, W_1, target, held, STRUCK, v, P_1, info, room.react, room.ireact
+            model, reaction.solver, M_1, W_1, W_1, W_1, target, held, STRUCK, v, P_1, info, room.react
         )
         record.counters.sweeps += whole(info[1])
         if status != 0:

@@ -90,7 +90,7 @@ class HpTDG:
                 raise SettingError(f"{field} of HpTDG is {value!r}: it must be None, zero or more")
         if not isinstance(self.projection_tolerance, numbers.Real) or not 0.0 < self.projection_tolerance < np.inf:
             raise SettingError(f"projection_tolerance of HpTDG is {self.projection_tolerance!r}: it must be positive")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
             raise SettingError(f"solver of HpTDG is {self.solver!r}, not a contact solver: give one such as NSGS()")
 
         object.__setattr__(self, "scale", checked_scale(self.scale))

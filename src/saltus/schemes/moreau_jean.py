@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from saltus.compile.seam import head, larger, unit, whole
+from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
@@ -31,15 +31,13 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NX,
     RATE_IDENTITY,
     TANGENTIAL,
     W_COL,
     W_CONSTANT,
     W_PTR,
-    sizes_of,
 )
-from saltus.reaction import IMPACT, drift_iwork, drift_work, react_iwork, react_work, restitute, row_dot
+from saltus.reaction import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
 from saltus.record import EVENTS_PER_CONTACT
 from saltus.reporting import inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
@@ -74,9 +72,8 @@ MEMORY = Workspace(
 # at the start; projection: settings of `drift`; active, struck: 1 per contact that takes part, that an impact strikes
 WORK = Workspace(
     "MoreauJean", newton=NEWTON, W="nw", W_end="nw", w="nr", w_end="nr", target="2 * nr", u_minus="nr", u_start="nr",
-    before="nr", after="nr", f_k="nv", v_theta="nv", q_at="nq", q_dot="nq", inner="inner",
-    projection=Numbers("tolerance iterations"), active=integers("nc"), struck=integers("nc"),
-    inner_integers=integers("inner_integers"),
+    before="nr", after="nr", f_k="nv", v_theta="nv", q_at="nq", q_dot="nq", active=integers("nc"),
+    struck=integers("nc"), react=REACTING, projection=PROJECTION, drift=DRIFTING,
 )  # fmt: skip
 
 
@@ -138,7 +135,7 @@ class MoreauJean:
             raise SettingError(f"max_iterations of MoreauJean is {self.max_iterations}: it must be a whole number")
         if not np.isfinite(self.closed_tolerance):
             raise SettingError(f"closed_tolerance of MoreauJean is {self.closed_tolerance}: it must be finite")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
             remedy = (
                 f"{self.solver.__name__}() with brackets" if isinstance(self.solver, type) else "one such as NSGS()"
             )
@@ -157,11 +154,7 @@ class MoreauJean:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
-        sizes = {
-            **sizes_of(layout),
-            "inner": max(react_work(layout, contact_solver), drift_work(layout, contact_solver)),
-            "inner_integers": max(react_iwork(layout, contact_solver), drift_iwork(layout, contact_solver)),
-        }
+        sizes = reacting_sizes(layout, contact_solver)
         return SchemePlan(
             scheme=self,
             step=moreau_jean,
@@ -301,7 +294,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     if reacting or settings.projects == 1.0:
         projection = work.projection
         projection.tolerance, projection.iterations = settings.projection_tolerance, settings.projection_iterations
-        status = reaction.drift(model, reaction.solver, projection, t + h, q, v, P, work.inner, work.inner_integers)
+        status = reaction.drift(model, reaction.solver, projection, t + h, q, v, P, work.drift, work.react)
         if status != 0:
             return status
     if reacting:
@@ -388,8 +381,7 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
         for r in range(nr - nj, nr):
             target[r] = work.w_end[r]
     return reaction.react(
-        model, reaction.solver, newton.S, W, W, W_end, target, active, IMPACT, v_new, P, newton.info, work.inner,
-        work.inner_integers,
+        model, reaction.solver, newton.S, W, W, W_end, target, active, IMPACT, v_new, P, newton.info, work.react
     )  # fmt: skip
 
 
@@ -406,5 +398,5 @@ def report_contacts(model, t, v_k, v, marks, work, record):
                     target[r] -= model.constants[LAW_FLOATS * c + 2] * u_minus[r]
     return report(
         model, t, v_k, v, work.W, work.w, u_minus, target, work.before, work.after, work.active,
-        head(work.inner, layout[NX]), marks, record,
+        work.react.X, marks, record,
     )  # fmt: skip

@@ -11,7 +11,7 @@ import numbers
 
 import numpy as np
 
-from saltus.compile.seam import head, unit, whole
+from saltus.compile.seam import unit, whole
 from saltus.compile.types import MODEL, PLAIN, A, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
@@ -29,11 +29,9 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NX,
     RATE_IDENTITY,
-    sizes_of,
 )
-from saltus.reaction import WHOLE, react_iwork, react_work, row_dot
+from saltus.reaction import REACTING, WHOLE, reacting_sizes, row_dot
 from saltus.record import EVENTS_PER_CONTACT
 from saltus.reporting import inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
@@ -57,7 +55,7 @@ MEMORY = Workspace("PaoliVelocityMemory", marks="2 * nc", impulses="nr", acceler
 # `report`; active: 1 per contact that takes part
 WORK = Workspace(
     "PaoliVelocity", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_minus="nr", before="nr", after="nr",
-    q_dot="nq", inner="inner", active=integers("nc"), inner_integers=integers("inner_integers"),
+    q_dot="nq", active=integers("nc"), react=REACTING,
 )  # fmt: skip
 
 
@@ -94,18 +92,14 @@ class PaoliVelocity:
                 raise SettingError(f"{field} of PaoliVelocity is {getattr(self, field)}: it must be positive")
         if self.max_iterations != int(self.max_iterations):
             raise SettingError(f"max_iterations of PaoliVelocity is {self.max_iterations}: it must be a whole number")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
             raise SettingError(f"solver of PaoliVelocity is {self.solver!r}: give a contact solver such as NSGS()")
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         newton_only(layout, "PaoliVelocity")
         contact_solver = chosen_solver(self.solver, layout)
-        sizes = {
-            **sizes_of(layout),
-            "inner": react_work(layout, contact_solver),
-            "inner_integers": react_iwork(layout, contact_solver),
-        }
+        sizes = reacting_sizes(layout, contact_solver)
         return SchemePlan(
             scheme=self,
             step=paoli_velocity,
@@ -200,7 +194,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
     if reacting:
         report(
             model, t + h, v_k, v, W, w, u_minus, work.target, work.before, work.after, active,
-            head(work.inner, layout[NX]), memory_new.marks, record,
+            work.react.X, memory_new.marks, record,
         )  # fmt: skip
     elif nc > 0:
         released(t + h, nc, memory_new.marks, record)
@@ -230,6 +224,5 @@ def contact(model, reaction, v_new, P, work):
         row = layout[layout[CONTACT_ROW] + c]
         target[row] += model.constants[LAW_FLOATS * c] * work.u_minus[row]
     return reaction.react(
-        model, reaction.solver, newton.S, W, W, W, target, work.active, WHOLE, v_new, P, newton.info, work.inner,
-        work.inner_integers,
+        model, reaction.solver, newton.S, W, W, W, target, work.active, WHOLE, v_new, P, newton.info, work.react
     )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.pin import pin
-from saltus.compile.types import FLAT, FLAT_MEMORY, RECORDS, STATES, Plain, Reaction, Scheme, Solver, Staged, step_type
+from saltus.compile.types import RECORDS, STATES, Plain, Reaction, Scheme, Solver, Staged, step_type
 from saltus.compile.workspace import Room, RoomPlan, Workspace
 from saltus.contact import Direct, Lemke
 from saltus.contact.problem import check_support
@@ -41,11 +41,6 @@ FOUND_COUNT = 4  # what flights find inside of them, see stages/look.py
 NO_MEMORY = Workspace("NoMemory").plan({})
 MOST_RUNS = 16  # spans and starts whose settings a plan remembers
 PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
-
-
-def flat(memory: int, work: int, iwork: int) -> dict[str, RoomPlan]:
-    """Return the plans of a scheme that lays out its memory by hand."""
-    return {"memory": FLAT_MEMORY.plan({"memory": memory}), "work": FLAT.plan({"floats": work, "integers": iwork})}
 
 
 class SchemeLike(Protocol):

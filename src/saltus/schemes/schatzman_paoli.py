@@ -11,7 +11,7 @@ import numbers
 
 import numpy as np
 
-from saltus.compile.seam import head, larger, unit, whole
+from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
@@ -28,13 +28,11 @@ from saltus.layout import (
     NQ,
     NR,
     NV,
-    NX,
     RATE_IDENTITY,
     W_CONSTANT,
     W_PTR,
-    sizes_of,
 )
-from saltus.reaction import WHOLE, react_iwork, react_work, row_dot
+from saltus.reaction import REACTING, WHOLE, reacting_sizes, row_dot
 from saltus.record import EVENTS_PER_CONTACT
 from saltus.reporting import CLOSED, STRUCK, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
@@ -67,8 +65,7 @@ ROWS = Workspace("RowsAtMean", z="nq", g="nc + nj", W="nw", w="nr")
 # u_free, before, after: for `report`; x: guess; q_at: q at theta; active: 1 per contact, all of them
 WORK = Workspace(
     "SchatzmanPaoli", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_minus="nr", u_free="nr", before="nr",
-    after="nr", x="nv", q_at="nq", rows=ROWS, inner="inner", active=integers("nc"),
-    inner_integers=integers("inner_integers"),
+    after="nr", x="nv", q_at="nq", rows=ROWS, active=integers("nc"), react=REACTING,
 )  # fmt: skip
 
 
@@ -109,7 +106,7 @@ class SchatzmanPaoli:
                 raise SettingError(f"{field} of SchatzmanPaoli is {getattr(self, field)}: it must be positive")
         if self.max_iterations != int(self.max_iterations):
             raise SettingError(f"max_iterations of SchatzmanPaoli is {self.max_iterations}: it must be a whole number")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
             raise SettingError(f"solver of SchatzmanPaoli is {self.solver!r}: give a contact solver such as Lemke()")
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
@@ -126,11 +123,7 @@ class SchatzmanPaoli:
             )
         newton_only(layout, "SchatzmanPaoli")
         contact_solver = chosen_solver(self.solver, layout)
-        sizes = {
-            **sizes_of(layout),
-            "inner": react_work(layout, contact_solver),
-            "inner_integers": react_iwork(layout, contact_solver),
-        }
+        sizes = reacting_sizes(layout, contact_solver)
         return SchemePlan(
             scheme=self,
             step=schatzman_paoli,
@@ -215,8 +208,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         reacting = conditions(model, h, x_k, x_new, work) == 1 or nj > 0
         if reacting:
             status = reaction.react(
-                model, reaction.solver, newton.S, W, W, W, target, active, WHOLE, x_new, P, newton.info, work.inner,
-                work.inner_integers,
+                model, reaction.solver, newton.S, W, W, W, target, active, WHOLE, x_new, P, newton.info, work.react
             )  # fmt: skip
             if status != 0:
                 return status
@@ -241,7 +233,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
     if reacting:
         report(
             model, t + h, x_k, x, W, w, work.u_minus, work.u_free, work.before, work.after, active,
-            head(work.inner, layout[NX]), marks, record,
+            work.react.X, marks, record,
         )  # fmt: skip
         for c in range(nc):
             if memory.marks[c] == STRUCK and marks[c] == CLOSED:

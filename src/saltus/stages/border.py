@@ -61,9 +61,7 @@ def border(
         restitute(model, c, speed, 1 if speed < -still else 0, u_minus, target)
     for i in range(nv):
         v_new[i] = v[i]
-    status = reaction.react(
-        model, reaction.solver, lu, W, W, W, target, closed, IMPACT, v_new, P, info, work.react, work.ireact
-    )
+    status = reaction.react(model, reaction.solver, lu, W, W, W, target, closed, IMPACT, v_new, P, info, work.react)
     record.counters.sweeps += whole(info[1])
     for i in range(nr):
         u_plus[i] = row_dot(layout, W, i, v_new) + w[i]

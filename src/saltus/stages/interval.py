@@ -12,7 +12,7 @@ from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.events.index_set import CANDIDATE, OPEN, SLIP, STICK, decide
-from saltus.events.lasting import LASTING, lasting_sizes
+from saltus.events.lasting import LASTING
 from saltus.layout import (
     CONTACT_ROW,
     F_FREE,
@@ -31,7 +31,7 @@ from saltus.layout import (
     W_PTR,
 )
 from saltus.profile import factor, multiply, solve
-from saltus.reaction import row_add, row_dot
+from saltus.reaction import reacting_sizes, row_add, row_dot
 from saltus.stages.full_matrix import factor_dense, solve_dense
 from saltus.stages.hold import (
     POWERS,
@@ -88,11 +88,11 @@ INTERVALS = Workspace(
 )  # fmt: skip
 
 
-def interval_sizes(layout, contact_solver, largest: int = 0, newton: bool = False) -> dict[str, int]:
+def interval_sizes(layout, contact_solver, largest: int = 0, newton: bool = False) -> dict:
     """Return the sizes of `INTERVALS` for up to `largest` stages; without any it holds lasting contacts only."""
     nv = int(layout[NV])
     own = {"largest": largest, "unknowns": largest * nv if newton else 0, "square": nv * nv if largest > 0 else 0}
-    return {**lasting_sizes(layout, contact_solver), **own, "width": POWERS + int(layout[NC])}
+    return {**reacting_sizes(layout, contact_solver), **own, "width": POWERS + int(layout[NC])}
 
 
 @unit(I(A, F, A, A, A, A, I, I))

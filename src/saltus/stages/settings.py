@@ -85,7 +85,7 @@ def check_numbers(scheme) -> None:
         if not isinstance(value, numbers.Real) or not 0.0 <= float(value) < np.inf:
             raise SettingError(f"{field} of {kind} is {value!r}: it must be zero or a little more")
     solver = scheme.solver
-    if solver is not None and (isinstance(solver, type) or not hasattr(solver, "work_size")):
+    if solver is not None and (isinstance(solver, type) or not hasattr(solver, "room")):
         remedy = f"{solver.__name__}() with brackets" if isinstance(solver, type) else "one such as NSGS()"
         raise SettingError(f"solver of {kind} is {solver!r}, not a contact solver: give {remedy}")
 

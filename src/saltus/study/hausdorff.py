@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from saltus.compile.seam import larger, ready, smaller, unit, vec
+from saltus.compile.seam import head, larger, ready, row_of, smaller, tail, unit
 from saltus.compile.types import A, F, I, J
 from saltus.errors import SettingError
 from saltus.problem import Exact
@@ -117,31 +117,31 @@ def miss(t, x, s, y, r, worst, queue):
     n, m = t.shape[0], s.shape[0]
     for k in range(worst.shape[0]):
         worst[k] = 0.0
-    head, tail = 0, 0  # queue[head:tail]: points of the window that no later one tops
+    begin, end = 0, 0  # queue[begin:end]: points of the window that no later one tops
     enter, leave = 0, 0  # first point right of the window, first point not left of it
-    now, i, most, run = t[0], 0, 0.0, vec(worst, ROW * STRETCHES, 2)
+    now, i, most, run = t[0], 0, 0.0, head(tail(worst, ROW * STRETCHES), 2)
     run[1] = -np.inf
     while True:
         while enter < m and s[enter] - r <= now:
-            while tail > head and y[queue[tail - 1]] <= y[enter]:
-                tail -= 1
-            queue[tail] = enter
-            tail += 1
+            while end > begin and y[queue[end - 1]] <= y[enter]:
+                end -= 1
+            queue[end] = enter
+            end += 1
             enter += 1
         # the window is closed: at an instant of the graph everything that touches it counts
         while i < n and t[i] <= now:
-            top = y[queue[head]] if tail > head else -np.inf
+            top = y[queue[begin]] if end > begin else -np.inf
             if 0 < enter < m and x[i] - r > top:
                 top = larger(top, between(s, y, enter, now + r))
             if 0 < leave < m and x[i] - r > top:
                 top = larger(top, between(s, y, leave, now - r))
             if x[i] - r > top:
                 most = larger(most, x[i] - top - r)
-                note(vec(worst, i * STRETCHES // n * ROW, ROW), x[i] - top - r, t[i], x[i])
+                note(row_of(worst, i * STRETCHES // n, ROW), x[i] - top - r, t[i], x[i])
             i += 1
         while leave < m and s[leave] + r <= now:
-            if tail > head and queue[head] == leave:
-                head += 1
+            if end > begin and queue[begin] == leave:
+                begin += 1
             leave += 1
         if i >= n:
             return most
@@ -150,9 +150,9 @@ def miss(t, x, s, y, r, worst, queue):
             until = smaller(until, s[enter] - r)
         if leave < m:
             until = smaller(until, s[leave] + r)
-        top = y[queue[head]] if tail > head else -np.inf
+        top = y[queue[begin]] if end > begin else -np.inf
         if until > now and larger(x[i - 1], x[i]) - r > top:
-            row = vec(worst, i * STRETCHES // n * ROW, ROW)
+            row = row_of(worst, i * STRETCHES // n, ROW)
             most = larger(most, piece(t, x, s, y, r, now, until, i, enter, leave, top, row, run))
         now = until
 

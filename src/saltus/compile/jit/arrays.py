@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
 from numba.extending import lower_builtin, lower_getattr, models, register_model, type_callable
 
-from saltus.compile.views import as_array, head, ivec, larger, mat, row_of, smaller, tail, vec, whole
+from saltus.compile.views import as_array, head, larger, mat, row_of, smaller, tail, vec, whole
 
 
 class Thin(types.Type):
@@ -112,7 +112,6 @@ def _shape(context, builder, thin, value):
 
 
 @type_callable(vec)
-@type_callable(ivec)
 def _type_vec(context):
     return lambda work, offset, n: Thin(work.dtype, 1)
 
@@ -148,7 +147,6 @@ def _lower_view(context, builder, sig, args):
 
 
 lower_builtin(vec, Thin, types.Integer, types.Integer)(_lower_view)
-lower_builtin(ivec, Thin, types.Integer, types.Integer)(_lower_view)
 lower_builtin(mat, Thin, types.Integer, types.Integer, types.Integer)(_lower_view)
 
 
