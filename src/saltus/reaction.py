@@ -60,6 +60,12 @@ def row_add(layout, X, row, P, v):
     return 0
 
 
+@unit(I(J, A, A, I, A, A), small=True)
+def answer_row(layout, lu, W, row, X, work):
+    """Write one row of X = lu^-1 W; no factors mean that it stands there already."""
+    return solve_row(layout, lu, W, row, X, work) if lu.shape[0] > 0 else 0
+
+
 @unit(JOINTS)
 def no_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
     """Stand in for `eliminate_joints` in systems without joints."""
@@ -86,7 +92,7 @@ def eliminate_joints(model, lu, W, W_joint, target, origin, v, X, P, Z, work):
     )
     scale = 0.0
     for j in range(nj):
-        solve_row(layout, lu, W, first + j, X, column)
+        answer_row(layout, lu, W, first + j, X, column)
         for i in range(nv):
             column[i] = 0.0
         row_add(layout, X, first + j, 1.0, column)
@@ -159,7 +165,7 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
     """Solve joints and active contacts for the impulses and apply them.
 
     model / solver
-    in      lu: factors; W: rows (forces); W_contact, W_joint: rows of the conditions; target: constant of each row,
+    in      lu: factors, empty where the caller has written X, which no matrix alone gives; W: rows (forces); W_contact, W_joint: rows of the conditions; target: constant of each row,
             unit slip in the tangential places of SLIDING contacts; active: 1 (the whole law) or SLIDING per contact
             that takes part; task: WHOLE, NORMAL_ONLY or IMPACT, for which `restitute` has prepared the target, whose
             second half belongs to `react_poisson` (saltus/expansion.py)
@@ -194,7 +200,7 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
                 end = row + 1
             for r in range(row, end):
                 if active[c] != SLIDING:
-                    solve_row(layout, lu, W, r, X, vec(work, at, nv))
+                    answer_row(layout, lu, W, r, X, vec(work, at, nv))
                 rows[4 * n], rows[4 * n + 1] = layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]
                 rows[4 * n + 2], rows[4 * n + 3] = layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]
                 origin[n] = r

@@ -42,7 +42,7 @@ from saltus.layout import (
 from saltus.reaction import IMPACT, drift_iwork, drift_work, react_iwork, react_work, restitute, row_dot
 from saltus.record import EVENTS_PER_CONTACT
 from saltus.reporting import inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, reaction_plan
 from saltus.stages.theta_newton import (
     NEWTON,
     first_guess,
@@ -131,18 +131,11 @@ class MoreauJean:
             raise SettingError(f"projection of MoreauJean is {self.projection!r}: it must be True, False or 'active'")
         if self.at not in ("theta", "end"):
             raise SettingError(f"at of MoreauJean is {self.at!r}: it must be 'theta' or 'end'")
-        for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
-            if not getattr(self, field) > 0:
-                raise SettingError(f"{field} of MoreauJean is {getattr(self, field)}: it must be positive")
-        if self.max_iterations != int(self.max_iterations):
-            raise SettingError(f"max_iterations of MoreauJean is {self.max_iterations}: it must be a whole number")
-        if not np.isfinite(self.closed_tolerance):
-            raise SettingError(f"closed_tolerance of MoreauJean is {self.closed_tolerance}: it must be finite")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "work_size")):
-            remedy = (
-                f"{self.solver.__name__}() with brackets" if isinstance(self.solver, type) else "one such as NSGS()"
+        if not self.projection_tolerance > 0:
+            raise SettingError(
+                f"projection_tolerance of MoreauJean is {self.projection_tolerance}: it must be positive"
             )
-            raise SettingError(f"solver of MoreauJean is {self.solver!r}, not a contact solver: give {remedy}")
+        check_stepping(self)
 
     @property
     def symmetric(self) -> bool:
