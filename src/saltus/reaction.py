@@ -60,6 +60,14 @@ def row_add(layout, X, row, P, v):
     return 0
 
 
+@unit(I(J, A, I, A), small=True)
+def write_row(layout, x, row, X):
+    """Write a vector as (row of X)."""
+    for k in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
+        X[k] = x[layout[layout[X_COL] + k]]
+    return 0
+
+
 @unit(I(J, A, A, I, A, A), small=True)
 def answer_row(layout, lu, W, row, X, work):
     """Write one row of X = lu^-1 W; no factors mean that it stands there already."""
@@ -165,10 +173,10 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
     """Solve joints and active contacts for the impulses and apply them.
 
     model / solver
-    in      lu: factors, empty where the caller has written X, which no matrix alone gives; W: rows (forces); W_contact, W_joint: rows of the conditions; target: constant of each row,
-            unit slip in the tangential places of SLIDING contacts; active: 1 (the whole law) or SLIDING per contact
-            that takes part; task: WHOLE, NORMAL_ONLY or IMPACT, for which `restitute` has prepared the target, whose
-            second half belongs to `react_poisson` (saltus/expansion.py)
+    in      lu: factors, empty where the caller has written X himself; W: rows (forces); W_contact, W_joint: rows of the
+            conditions; target: constant of each row, unit slip in the tangential places of SLIDING contacts; active: 1
+            (the whole law) or SLIDING per contact that takes part; task: WHOLE, NORMAL_ONLY or IMPACT, for which
+            `restitute` has prepared the target, whose second half belongs to `react_poisson` (saltus/expansion.py)
     in/out  v: free velocity -> velocity; P: warm start -> impulses, rows of inactive contacts 0;
             target: constant -> free value of each active row, target included
     out     info: residual, sweeps;  X at the front of work: rows of lu^-1 W

@@ -19,7 +19,6 @@ from saltus.layout import (
     F_LINEAR,
     FLAGS,
     HAS_RETRACT,
-    J_CONSTANT,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -35,6 +34,7 @@ from saltus.reporting import inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, stepping_plan
 from saltus.stages.theta_newton import (
     NEWTON,
+    factors_known,
     first_guess,
     free_motion,
     iteration_matrix,
@@ -134,7 +134,6 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
             u_minus[r] = row_dot(layout, W, r, v_k) + w[r]
 
     # ---- free motion with f at the end of the step and contact, repeated while f is nonlinear in v
-    constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     single = (flags & (F_FREE | F_LINEAR)) != 0
     v_new = v if single else newton.iterate
     first_guess(h, single, v_k, memory.acceleration, v, newton)
@@ -143,7 +142,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
         record.counters.iterations += 1
         model.force(t + h, q, v, par, newton.f)
         record.counters.force_calls += 1
-        if iteration == 0 and not (constant and newton.kept.h == h):
+        if iteration == 0 and factors_known(model, h, newton) == 0:
             model.mass(t + h, q, par, newton.M)
             status = iteration_matrix(model, h, h, 1.0, 0.0, t + h, q, v, newton, record)
             if status != 0:

@@ -224,9 +224,13 @@ def newton_only(layout: np.ndarray, name: str) -> None:
         raise SettingError(f"{name} cannot do {what}: use MoreauJean(), EventDriven() or HpTDG()")
 
 
-def check_stepping(scheme) -> None:
-    """Refuse settings of a time stepping that all of them have and that cannot be meant."""
+def check_stepping(scheme, *shares: str) -> None:
+    """Refuse what cannot be meant: settings that all time steppings have, and shares, which lie between 0 and 1."""
     name = type(scheme).__name__
+    for field in shares:
+        value = getattr(scheme, field)
+        if not isinstance(value, numbers.Real) or not 0.0 <= float(value) <= 1.0:
+            raise SettingError(f"{field} of {name} is {value!r}: it must lie between 0 and 1")
     if not isinstance(scheme.closed_tolerance, numbers.Real) or not np.isfinite(scheme.closed_tolerance):
         raise SettingError(f"closed_tolerance of {name} is {scheme.closed_tolerance!r}: it must be finite")
     for field in ("newton_tolerance", "max_iterations"):
@@ -240,8 +244,14 @@ def check_stepping(scheme) -> None:
         raise SettingError(f"solver of {name} is {solver!r}, not a contact solver: give {remedy}")
 
 
+def parabola(scheme, s, h, start, end, block, side):
+    """Return q and v inside a step at s in [0, 1]: q quadratic with slope v_k, v linear up to the left limit."""
+    q = start.q + s * h * start.q_dot + s * s * (end.q - start.q - h * start.q_dot)
+    return q, start.v + s * (end.v_minus - start.v)
+
+
 def stepping_plan(
-    scheme, layout: np.ndarray, step, settings: Numbers, memory: Workspace, work: Workspace, *, forget: str | None = None
+    scheme, layout: np.ndarray, step, settings: Numbers, memory: Workspace, work: Workspace, forget: str | None = None
 ) -> SchemePlan:
     """Return the plan of a time stepping by Newton's law whose settings are named as those of its kernel.
 
