@@ -78,7 +78,7 @@ class GeneralizedAlpha:
     max_iterations: int = 50
 
     name, order = "generalized-alpha", 1  # through impacts; 2 in smooth motion and lasting contact
-    interpolate = parabola
+    interpolate, filters = parabola, True  # a is filtered over several steps: errors are no series in h
 
     def __post_init__(self):
         check_stepping(self, "rho_inf")
