@@ -138,6 +138,18 @@ def test_steps_that_change_their_length_keep_the_order(rho):
     assert abs(-np.polyfit(np.log(sizes), np.log(errors), 1)[0] - 2.0) <= 0.1
 
 
+@pytest.mark.parametrize("rho", RHO)
+@pytest.mark.parametrize("sliver", [1e-6, 1e-9, 1e-12, 1e-14])
+def test_a_very_short_step_does_not_spoil_those_behind_it(rho, sliver):
+    problem, h = problems.forced_double_pendulum(), problems.forced_double_pendulum().t_span[1] / 200
+    grid = h * np.arange(10, 200, 20)
+    breaks = np.sort(np.concatenate([grid, grid + sliver]))
+    plain, cut = run(problem, rho, 200), sl.solve(problem, scheme=sl.GeneralizedAlpha(rho), h=h, breaks=breaks)
+    errors = [np.max(np.abs(sol.q - problem.exact.q(sol.t))) for sol in (plain, cut)]
+    # accelerations begin anew ten times, which costs h^2 each, whatever the length of the short steps
+    assert len(cut.t) >= len(plain.t) + len(grid) and errors[1] <= 2.0 * errors[0]
+
+
 def test_a_radius_of_one_is_the_trapezoidal_rule_of_moreau_and_jean():
     system = sl.System(M=2.0, f=lambda t, q, v: [-(v[0] ** 3) - t * np.sin(q[0])])
     schemes = sl.GeneralizedAlpha(1.0), sl.MoreauJean(at="end")

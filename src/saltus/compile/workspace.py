@@ -67,7 +67,7 @@ class Numbers:
     def __repr__(self) -> str:
         return f"Numbers {self.kind.name}"
 
-    def __call__(self, vector):
+    def __call__(self, vector) -> Any:
         """Return a vector with these names; kernels see the same numbers."""
         return np.asarray(vector).view(self._array)
 

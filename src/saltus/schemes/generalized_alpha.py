@@ -38,6 +38,7 @@ from saltus.stages.theta_newton import (
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
+LONGER = 10.0  # times the step before: such a step begins anew, because accelerations of very short ones are rounding
 SETTINGS = Numbers("rho_inf closed_tolerance newton_tolerance max_iterations")
 # known.h: size of the step before, to which a belongs, 0 where v_dot and a are not known; v_dot: what forces alone do;
 # a: its filtered values; marks: see `report`; impulses: warm start of the contact solver
@@ -104,16 +105,16 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
         state_new.memory[i] = state.memory[i]
 
     # ---- predict: accelerations at the start as they are for this h, velocities of the rows
-    if memory.known.h == 0.0:
+    ratio = h / memory.known.h if h <= LONGER * memory.known.h else 0.0
+    if ratio == 0.0:
         model.force(t, q_k, v_k, model.par, newton.f)
         record.counters.force_calls += 1
         status = factored_mass(model, t, q_k, work.inertia)
         if status != 0:
             return status
         solve(layout, work.inertia, newton.f, v_dot, newton.scratch)
-    ratio = h / memory.known.h if memory.known.h > 0.0 else 0.0
     for i in range(nv):
-        work.a_k[i] = v_dot[i] + ratio * (memory.a[i] - v_dot[i])
+        work.a_k[i] = v_dot[i] + (ratio * (memory.a[i] - v_dot[i]) if ratio > 0.0 else 0.0)
         a[i], work.jump[i], v[i] = work.a_k[i], 0.0, v_k[i] + h * work.a_k[i]
     if nr > 0:
         model.kinematics(t, q_k, model.par, work.W_end, w)
@@ -167,13 +168,11 @@ def iterate(model, reaction, settings, t, h, reacting, state, state_new, work, r
     a, a_k, jump, fixed = memory.a, work.a_k, work.jump, (layout[FLAGS] & M_CONSTANT) != 0
     gamma, beta, lost = (3.0 - rho) / (2.0 + 2.0 * rho), 1.0 / (1.0 + rho) ** 2, (1.0 - rho) / (1.0 + rho)
     weight, bent = h * gamma / (2.0 - rho), (0.5 * h * lost) ** 2 / (2.0 - rho)
-    for i in range(q.shape[0]):
-        q_middle[i] = state.q[i]
     moved, moved_before, scale, settled = 0.0, 0.0, 0.0, 0
     for iteration in range(whole(settings.max_iterations) + 1):
         for i in range(nv):
             move[i] = h * state.v[i] + h * h * ((0.5 - beta) * a_k[i] + beta * a[i]) + 0.5 * h * jump[i]
-        settled = displace(model, tolerance, state.q, move, q_middle, work.q_dot, q)
+        settled = displace(model, iteration == 0, tolerance, state.q, move, q_middle, work.q_dot, q)
         if iteration > 0 and (single == 1 or (settled == 1 and left_to_move(moved, moved_before) <= tolerance * scale)):
             return 0
         moved_before, scale = moved, 0.0

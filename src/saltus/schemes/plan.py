@@ -231,7 +231,7 @@ def check_stepping(scheme, *shares: str) -> None:
         value = getattr(scheme, field)
         if not isinstance(value, numbers.Real) or not 0.0 <= float(value) <= 1.0:
             raise SettingError(f"{field} of {name} is {value!r}: it must lie between 0 and 1")
-    if not isinstance(scheme.closed_tolerance, numbers.Real) or not np.isfinite(scheme.closed_tolerance):
+    if not isinstance(scheme.closed_tolerance, numbers.Real) or not np.isfinite(float(scheme.closed_tolerance)):
         raise SettingError(f"closed_tolerance of {name} is {scheme.closed_tolerance!r}: it must be finite")
     for field in ("newton_tolerance", "max_iterations"):
         if not getattr(scheme, field) > 0:

@@ -191,10 +191,16 @@ def factored_mass(model, t, q, lu):
     return factor(model.layout, lu)
 
 
-@unit(I(MODEL, F, A, A, A, A, A), small=True)
-def displace(model, tolerance, q_k, move, q_middle, q_dot, q):
-    """Write q = q_k + B(q_middle) move, q_middle half way; return 1 unless q_middle, of the last guess, still moves."""
+@unit(I(MODEL, I, F, A, A, A, A, A), small=True)
+def displace(model, first, tolerance, q_k, move, q_middle, q_dot, q):
+    """Write q = q_k + B(q_middle) move, q_middle half way; return 1 unless q_middle, of the last guess, still moves.
+
+    in      first: 1 where there is no guess yet
+    """
     layout, identity = model.layout, (model.layout[FLAGS] & RATE_IDENTITY) != 0
+    if first != 0:
+        for i in range(layout[NQ]):
+            q_middle[i] = q_k[i]
     if not identity:
         model.rate(q_middle, move, model.par, q_dot)
     way, moved, size = move if identity else q_dot, 0.0, 0.0
