@@ -28,6 +28,7 @@ from saltus.stages.theta_newton import (
     exact_at_once,
     factored_mass,
     factors_known,
+    first_guess,
     iteration_matrix,
     left_to_move,
     open_accounts,
@@ -41,8 +42,8 @@ STALLED = int(Status.NEWTON_STALLED)
 LONGER = 10.0  # times the step before: such a step begins anew, because accelerations of very short ones are rounding
 SETTINGS = Numbers("rho_inf closed_tolerance newton_tolerance max_iterations")
 # known.h: size of the step before, to which a belongs, 0 where v_dot and a are not known; v_dot: what forces alone do;
-# a: its filtered values; marks: see `report`; impulses: warm start of the contact solver
-MEMORY = Workspace("AlphaMemory", known=Numbers("h"), v_dot="nv", a="nv", marks="2 * nc", impulses="nr")
+# a: v_dot, filtered; mean: acceleration over that step, a guess; marks: see `report`; impulses: warm start
+MEMORY = Workspace("AlphaMemory", known=Numbers("h"), v_dot="nv", a="nv", mean="nv", marks="2 * nc", impulses="nr")
 # newton: M, S at the end of the step; inertia: factors of M in the middle; carry: see `contact`; w: at the start; W: in
 # the middle; W_end, w_end: at the end; u_minus: of the rows at the start; target: see `react`; before, after: for
 # `report`; jump: what contacts and joints do to v; active: 1 per contact that takes part
@@ -115,7 +116,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
         solve(layout, work.inertia, newton.f, v_dot, newton.scratch)
     for i in range(nv):
         work.a_k[i] = v_dot[i] + (ratio * (memory.a[i] - v_dot[i]) if ratio > 0.0 else 0.0)
-        a[i], work.jump[i], v[i] = work.a_k[i], 0.0, v_k[i] + h * work.a_k[i]
+        work.jump[i] = 0.0
     if nr > 0:
         model.kinematics(t, q_k, model.par, work.W_end, w)
     for r in range(nr):
@@ -124,7 +125,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
         active[c] = 0
 
     # ---- free motion and contact, with more and more contacts
-    newton.info.residual, newton.info.sweeps = 0.0, 0.0
+    first_guess(h, exact_at_once(model, 1), v_k, memory.mean, v, newton)
     reacting, growing, violation = layout[NJ] > 0, True, 0.0
     while growing:
         status = iterate(model, reaction, settings, t, h, reacting, state, state_new, work, record)
@@ -151,6 +152,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
     share_accounts(model, t, h, state, state_new, work.q_middle, work.jump, w, work.w_end, newton, record)
     record.header.violation, memory_new.known.h = violation, h
     for i in range(nv):
+        memory_new.mean[i] = (record.v_minus[i] - v_k[i]) / h
         v_dot[i] = (2.0 - rho) * a[i] + (2.0 * rho - 1.0) * work.a_k[i] - rho * v_dot[i]
     return 0
 
@@ -159,8 +161,8 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
 def iterate(model, reaction, settings, t, h, reacting, state, state_new, work, record):
     """Solve a step by Newton's method with the contacts that take part, and return the status.
 
-    in/out  state_new: q, v, a in its memory; work.jump; record.impulse: warm start -> impulses
-    out     work: what `contact` writes, q_middle
+    in/out  state_new.v, work.jump: guess -> solution; record.impulse: warm start -> impulses
+    out     state_new: q, a in its memory; work: what `contact` writes, q_middle
     """
     layout, newton, memory, q, v = model.layout, work.newton, MEMORY(state_new.own), state_new.q, state_new.v
     nv, rho, tolerance, single = layout[NV], settings.rho_inf, settings.newton_tolerance, exact_at_once(model, reacting)
@@ -171,6 +173,7 @@ def iterate(model, reaction, settings, t, h, reacting, state, state_new, work, r
     moved, moved_before, scale, settled = 0.0, 0.0, 0.0, 0
     for iteration in range(whole(settings.max_iterations) + 1):
         for i in range(nv):
+            a[i] = ((v[i] - state.v[i] - jump[i]) / h - (1.0 - gamma) * a_k[i]) / gamma
             move[i] = h * state.v[i] + h * h * ((0.5 - beta) * a_k[i] + beta * a[i]) + 0.5 * h * jump[i]
         settled = displace(model, iteration == 0, tolerance, state.q, move, q_middle, work.q_dot, q)
         if iteration > 0 and (single == 1 or (settled == 1 and left_to_move(moved, moved_before) <= tolerance * scale)):
@@ -207,8 +210,6 @@ def iterate(model, reaction, settings, t, h, reacting, state, state_new, work, r
                 return status
             record.counters.sweeps += whole(newton.info.sweeps)
         moved = larger(take_over(v_new, v), take_over(work.jump_new, jump))
-        for i in range(nv):
-            a[i] = ((v[i] - state.v[i] - jump[i]) / h - (1.0 - gamma) * a_k[i]) / gamma
     return STALLED
 
 
