@@ -172,7 +172,7 @@ def test_joints_hold_on_velocity_level_and_drift_and_energy_are_of_order_two(rho
     for size in sizes:
         sol = run(pendulum(), rho, size)
         speed = np.max(np.abs(sol.v))
-        assert np.max(np.abs(np.sum(sol.q * sol.v, axis=1))) <= 10.0 * 1e-12 * speed  # some newton_tolerance
+        assert np.max(np.abs(np.sum(sol.q * sol.v, axis=1))) <= 30.0 * 1e-12 * speed  # some tens of newton_tolerance
         drift.append(np.max(sol.violation))
         gained.append(np.max(np.abs(0.5 * np.sum(sol.v**2, axis=1) + GRAVITY * sol.q[:, 1])))
     for values in (drift, gained):
