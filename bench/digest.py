@@ -80,6 +80,8 @@ def schemes() -> dict[str, tuple[object, dict]]:
         MJ(), MJ(theta=1.0), MJ(at="end"), MJ(theta=1.0, at="end"), MJ(gamma=1.0), MJ(projection=True),
         MJ(projection="active"), MJ(theta=1.0, at="end", projection=True),
         sl.PaoliVelocity(), sl.SchatzmanPaoli(), sl.SchatzmanPaoli(theta=1.0), sl.SchatzmanPaoli(lagging_velocity=True),
+        sl.GeneralizedAlpha(), sl.GeneralizedAlpha(0.0), sl.GeneralizedAlpha(1.0),
+        sl.StepDoubling(sl.GeneralizedAlpha()),
         sl.StepDoubling(MJ()), sl.StepDoubling(MJ(theta=1.0), norm="rms", velocities=True),
         sl.StepDoubling(sl.TDGMinus(1)), sl.StepDoubling(sl.TDGPlus(2), 2),
         sl.Extrapolated(MJ()), sl.Extrapolated(MJ(theta=1.0, at="end"), 3), sl.Extrapolated(sl.PaoliVelocity()),

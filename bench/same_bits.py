@@ -28,6 +28,7 @@ def runs() -> dict:
         "ball TDGMinus": (p.zeno_ball(), {"scheme": sl.TDGMinus(), "h": 0.05, **short}),
         "ball HalfExplicitTDG": (p.zeno_ball(), {"scheme": sl.HalfExplicitTDG(), "h": 0.05, **short}),
         "ball PaoliVelocity": (p.zeno_ball(), {"scheme": sl.PaoliVelocity(), "h": 0.01}),
+        "ball GeneralizedAlpha": (p.zeno_ball(), {"scheme": sl.GeneralizedAlpha(), "h": 0.01}),
         "ball SchatzmanPaoli": (p.zeno_ball(), {"scheme": sl.SchatzmanPaoli(), "h": 0.01}),
         "ball Splitting": (p.zeno_ball(), {"scheme": sl.Splitting(), "h": 0.02, **short}),
         "ball EventDriven": (p.zeno_ball(), {"scheme": sl.EventDriven(), **short}),

@@ -11,6 +11,7 @@ from saltus import problems
 FIXED = [
     sl.MoreauJean(),
     sl.PaoliVelocity(),
+    sl.GeneralizedAlpha(),
     sl.SchatzmanPaoli(),
     sl.StepDoubling(sl.MoreauJean()),
     sl.Extrapolated(sl.MoreauJean()),

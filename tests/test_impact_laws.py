@@ -437,7 +437,7 @@ def test_two_laws_of_impacts_in_one_system_are_refused():
         sl.System(M=1.0, f=0.0, contacts=walls)
 
 
-@pytest.mark.parametrize("scheme", [sl.PaoliVelocity(), sl.SchatzmanPaoli()])
+@pytest.mark.parametrize("scheme", [sl.PaoliVelocity(), sl.SchatzmanPaoli(), sl.GeneralizedAlpha()])
 @pytest.mark.parametrize("given", [{"impact": "poisson"}, {"e_t": 0.5, "mu": 0.3, "slip": lambda t, q, v: v[0]}])
 def test_schemes_that_cannot_do_a_law_say_so(scheme, given):
     ball = sl.System(M=1.0, f=[0.0, -9.81], contacts=[sl.Contact(lambda q: q[1], e=0.5, **given)])

@@ -238,32 +238,37 @@ def mechanical_energy(sol: sl.Solution, gravity: float = 0.0) -> np.ndarray:
 
 
 MASSES, SPEEDS, SHARES = lists(0.1, 10.0, N), lists(-3.0, 3.0, N), lists(0.0, 1.0, N + 1)
+conserving = pytest.mark.parametrize("scheme", [sl.MoreauJean(), sl.GeneralizedAlpha(1.0)], ids=lambda s: s.name)
+damping = pytest.mark.parametrize("scheme", [sl.MoreauJean(), sl.GeneralizedAlpha(0.3)], ids=lambda s: s.name)
 
 
+@damping
 @bounded
 @given(MASSES, SPEEDS, SHARES, st.floats(0.0, 1.0), st.floats(0.01, 0.1))
-def test_impacts_with_one_restitution_never_gain_energy(masses, speeds, shares, e, h):
-    sol = sl.solve(beads(masses, e), (0.0, 5.0), spread(shares), speeds, scheme=sl.MoreauJean(), h=h)
+def test_impacts_with_one_restitution_never_gain_energy(scheme, masses, speeds, shares, e, h):
+    sol = sl.solve(beads(masses, e), (0.0, 5.0), spread(shares), speeds, scheme=scheme, h=h)
     kinetic = sol.energy.kinetic
     assert np.all(np.diff(kinetic) <= ROUNDING * kinetic[0])
     assert np.all(np.diff(sol.energy.dissipation.sum(axis=1)) >= -ROUNDING * kinetic[0])
 
 
+@conserving
 @bounded
 @given(MASSES, SPEEDS, SHARES, st.floats(0.0, 20.0), st.floats(0.0, 10.0), st.floats(0.01, 0.1))
-def test_elastic_impacts_and_linear_forces_keep_energy(masses, speeds, shares, stiffness, gravity, h):
+def test_elastic_impacts_and_linear_forces_keep_energy(scheme, masses, speeds, shares, stiffness, gravity, h):
     system = beads(masses, 1.0, stiffness=stiffness, gravity=gravity)
-    sol = sl.solve(system, (0.0, 5.0), spread(shares), speeds, scheme=sl.MoreauJean(theta=0.5), h=h)
+    sol = sl.solve(system, (0.0, 5.0), spread(shares), speeds, scheme=scheme, h=h)
     energy = mechanical_energy(sol, gravity)
     scale = np.max(sol.energy.kinetic) + np.max(np.abs(energy))
     assert np.max(np.abs(energy - energy[0])) <= 1e-11 * max(scale, 1e-300)
 
 
+@damping
 @bounded
 @given(MASSES, SPEEDS, SHARES, st.floats(0.0, 1.0), st.floats(0.0, 20.0), st.floats(0.0, 10.0))
-def test_the_energy_ledger_closes_for_linear_systems(masses, speeds, shares, e, stiffness, gravity):
+def test_the_energy_ledger_closes_for_linear_systems(scheme, masses, speeds, shares, e, stiffness, gravity):
     system = beads(masses, e, stiffness=stiffness, gravity=gravity)
-    sol = sl.solve(system, (0.0, 5.0), spread(shares), speeds, scheme=sl.MoreauJean(theta=0.5), h=0.03)
+    sol = sl.solve(system, (0.0, 5.0), spread(shares), speeds, scheme=scheme, h=0.03)
     scale = np.max(sol.energy.kinetic) + np.max(np.abs(sol.energy.work))
     assert np.max(np.abs(sol.energy.defect)) <= 1e-11 * max(scale, 1e-300)
 
@@ -288,10 +293,11 @@ def test_a_million_elastic_impacts_keep_the_energy():
         q, v = sol.q[-1], sol.v[-1]
 
 
+@damping
 @bounded
 @given(MASSES, SPEEDS, SHARES, st.floats(0.0, 1.0))
-def test_each_single_impact_loses_what_newtons_law_says(masses, speeds, shares, e):
-    sol = sl.solve(beads(masses, e), (0.0, 3.0), spread(shares), speeds, scheme=sl.MoreauJean(), h=0.01)
+def test_each_single_impact_loses_what_newtons_law_says(scheme, masses, speeds, shares, e):
+    sol = sl.solve(beads(masses, e), (0.0, 3.0), spread(shares), speeds, scheme=scheme, h=0.01)
     lost = np.diff(sol.energy.dissipation, axis=0)
     inverse = 1.0 / np.array(masses)
     contact_inverse = [inverse[0], *(a + b for a, b in pairwise(inverse)), inverse[-1]]
@@ -313,10 +319,11 @@ def test_each_single_impact_loses_what_newtons_law_says(masses, speeds, shares, 
         assert drop == pytest.approx(expected, rel=1e-6, abs=1e-11 * scale)
 
 
+@damping
 @bounded
 @given(MASSES, SPEEDS, SHARES, st.floats(0.0, 1.0))
-def test_impacts_between_beads_keep_momentum(masses, speeds, shares, e):
-    sol = sl.solve(beads(masses, e, width=3.0), (0.0, 3.0), spread(shares), speeds, scheme=sl.MoreauJean(), h=0.02)
+def test_impacts_between_beads_keep_momentum(scheme, masses, speeds, shares, e):
+    sol = sl.solve(beads(masses, e, width=3.0), (0.0, 3.0), spread(shares), speeds, scheme=scheme, h=0.02)
     momentum = sol.v @ np.array(masses)
     walls = np.cumsum(sol.impulse[:, 0] - sol.impulse[:, -1])
     scale = np.max(np.abs(sol.v)) * sum(masses)

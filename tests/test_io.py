@@ -86,6 +86,7 @@ RUNS = {
     "doubled steps": lambda: (sl.problems.zeno_ball(), {**BALL, "scheme": sl.StepDoubling(sl.MoreauJean())}),
     "Schatzman-Paoli": lambda: (sl.problems.zeno_ball(), {**BALL, "scheme": sl.SchatzmanPaoli()}),
     "Paoli velocity": lambda: (sl.problems.zeno_ball(), {**BALL, "scheme": sl.PaoliVelocity()}),
+    "generalized-alpha": lambda: (sl.problems.zeno_ball(), {**BALL, "scheme": sl.GeneralizedAlpha(0.5)}),
     "no contact": lambda: (falling(), {**BALL, "scheme": sl.MoreauJean(theta=1.0)}),
     "friction": lambda: (oscillator(), {**BALL, "scheme": sl.MoreauJean(solver=sl.NSGS(tol=1e-11))}),
     "springs": lambda: (springs(), BALL),

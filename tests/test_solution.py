@@ -187,6 +187,7 @@ def test_an_impact_in_the_middle_of_a_doubled_step_has_both_limits():
 SCHEMES = (
     sl.MoreauJean(),
     sl.PaoliVelocity(),
+    sl.GeneralizedAlpha(),
     sl.SchatzmanPaoli(),
     sl.StepDoubling(sl.MoreauJean()),
     sl.StepDoubling(sl.StepDoubling(sl.MoreauJean())),

@@ -89,6 +89,20 @@ def row_add(layout, X, row, P, v):
     return 0
 
 
+@unit(I(J, A, I, A), small=True)
+def write_row(layout, x, row, X):
+    """Write a vector as (row of X)."""
+    for k in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
+        X[k] = x[layout[layout[X_COL] + k]]
+    return 0
+
+
+@unit(I(J, A, A, I, A, A), small=True)
+def answer_row(layout, lu, W, row, X, work):
+    """Write one row of X = lu^-1 W; no factors mean that it stands there already."""
+    return solve_row(layout, lu, W, row, X, work) if lu.shape[0] > 0 else 0
+
+
 @unit(JOINTS)
 def no_joints(model, lu, W, W_joint, target, n, v, P, room):
     """Stand in for `eliminate_joints` in systems without joints."""
@@ -109,7 +123,7 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
     X, Z, origin, joining = work.X, work.Z, work.origin, work.joining
     D, order, rhs, column = joining.D, joining.order, joining.rhs, joining.column
     for j in range(nj):
-        solve_row(layout, lu, W, first + j, X, column)
+        answer_row(layout, lu, W, first + j, X, column)
         for i in range(nv):
             column[i] = 0.0
         row_add(layout, X, first + j, 1.0, column)
@@ -182,10 +196,10 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
     """Solve joints and active contacts for the impulses and apply them.
 
     model / solver
-    in      lu: factors; W: rows (forces); W_contact, W_joint: rows of the conditions; target: constant of each row,
-            unit slip in the tangential places of SLIDING contacts; active: 1 (the whole law) or SLIDING per contact
-            that takes part; task: WHOLE, NORMAL_ONLY or IMPACT, for which `restitute` has prepared the target, whose
-            second half belongs to `react_poisson` (saltus/expansion.py)
+    in      lu: factors, empty where the caller has written X himself; W: rows (forces); W_contact, W_joint: rows of the
+            conditions; target: constant of each row, unit slip in the tangential places of SLIDING contacts; active: 1
+            (the whole law) or SLIDING per contact that takes part; task: WHOLE, NORMAL_ONLY or IMPACT, for which
+            `restitute` has prepared the target, whose second half belongs to `react_poisson` (saltus/expansion.py)
     in/out  v: free velocity -> velocity; P: warm start -> impulses, rows of inactive contacts 0;
             target: constant -> free value of each active row, target included
     out     info: residual, sweeps; room: REACTING with X and the contact problem
@@ -209,7 +223,7 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
                 end = row + 1
             for r in range(row, end):
                 if active[c] != SLIDING:
-                    solve_row(layout, lu, W, r, X, column)
+                    answer_row(layout, lu, W, r, X, column)
                 rows[4 * n], rows[4 * n + 1] = layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]
                 rows[4 * n + 2], rows[4 * n + 3] = layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]
                 origin[n] = r

@@ -20,8 +20,8 @@ FAMILIES = {
     "scheme": (
         schemes,
         (
-            "AnyOrder", "EventDriven", "Extrapolated", "HalfExplicitTDG", "HpTDG", "MoreauJean", "PaoliVelocity",
-            "SchatzmanPaoli", "Splitting", "StepDoubling", "TDGMinus", "TDGPlus",
+            "AnyOrder", "EventDriven", "Extrapolated", "GeneralizedAlpha", "HalfExplicitTDG", "HpTDG", "MoreauJean",
+            "PaoliVelocity", "SchatzmanPaoli", "Splitting", "StepDoubling", "TDGMinus", "TDGPlus",
         ),
     ),
     "solver": (

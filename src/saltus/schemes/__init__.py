@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from saltus.schemes.any_order import AnyOrder
     from saltus.schemes.event_driven import EventDriven
     from saltus.schemes.extrapolated import Extrapolated
+    from saltus.schemes.generalized_alpha import GeneralizedAlpha
     from saltus.schemes.half_explicit_tdg import HalfExplicitTDG
     from saltus.schemes.hp_tdg import HpTDG
     from saltus.schemes.moreau_jean import MoreauJean
@@ -26,6 +27,7 @@ HOMES = {
     "AnyOrder": "any_order",
     "EventDriven": "event_driven",
     "Extrapolated": "extrapolated",
+    "GeneralizedAlpha": "generalized_alpha",
     "HalfExplicitTDG": "half_explicit_tdg",
     "HpTDG": "hp_tdg",
     "MoreauJean": "moreau_jean",
@@ -41,6 +43,7 @@ __all__ = [
     "AnyOrder",
     "EventDriven",
     "Extrapolated",
+    "GeneralizedAlpha",
     "HalfExplicitTDG",
     "HpTDG",
     "MoreauJean",

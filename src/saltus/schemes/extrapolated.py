@@ -108,6 +108,10 @@ class Extrapolated:
             raise SettingError(f"Extrapolated needs a scheme that wraps no other: give {kind} the extrapolated scheme")
         if getattr(self.scheme, "adaptive", False) or getattr(self.scheme, "locates_events", False):
             raise SettingError(f"Extrapolated repeats steps, but {kind} chooses where they end: wrap MoreauJean()")
+        if getattr(self.scheme, "filters", False):
+            raise SettingError(
+                f"Extrapolated needs errors that are a series in h, those of {kind} are none: wrap MoreauJean()"
+            )
         if getattr(self.scheme, "fixed_step", False):
             raise SettingError(f"Extrapolated divides steps, but {kind} cannot change its step: wrap MoreauJean()")
         if not _is_whole(self.order) or not 2 <= self.order <= MOST_COLUMNS - 2:

@@ -9,7 +9,6 @@ the velocities at the start of the step ask for, so that neither touches a body 
 from __future__ import annotations
 
 import dataclasses
-import numbers
 from typing import Literal
 
 import numpy as np
@@ -20,12 +19,9 @@ from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
-    F_LINEAR,
     FLAGS,
     HAS_RETRACT,
-    J_CONSTANT,
     LAW_FLOATS,
-    M_CONSTANT,
     NC,
     NJ,
     NQ,
@@ -39,10 +35,13 @@ from saltus.layout import (
 )
 from saltus.reaction import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
 from saltus.record import EVENTS_PER_CONTACT
-from saltus.reporting import inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
+from saltus.reporting import released, report
+from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
 from saltus.stages.theta_newton import (
     NEWTON,
+    changed_inertia,
+    exact_at_once,
+    factors_known,
     first_guess,
     free_motion,
     iteration_matrix,
@@ -118,28 +117,18 @@ class MoreauJean:
 
     name = "Moreau-Jean"
     order = 1  # through impacts; 2 in smooth motion with theta = 1/2
+    interpolate = parabola
 
     def __post_init__(self):
-        for field in ("theta", "gamma"):
-            value = getattr(self, field)
-            if not isinstance(value, numbers.Real) or not 0.0 <= float(value) <= 1.0:
-                raise SettingError(f"{field} of MoreauJean is {value!r}: it must lie between 0 and 1")
         if self.projection not in (True, False, "active"):
             raise SettingError(f"projection of MoreauJean is {self.projection!r}: it must be True, False or 'active'")
         if self.at not in ("theta", "end"):
             raise SettingError(f"at of MoreauJean is {self.at!r}: it must be 'theta' or 'end'")
-        for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
-            if not getattr(self, field) > 0:
-                raise SettingError(f"{field} of MoreauJean is {getattr(self, field)}: it must be positive")
-        if self.max_iterations != int(self.max_iterations):
-            raise SettingError(f"max_iterations of MoreauJean is {self.max_iterations}: it must be a whole number")
-        if not np.isfinite(self.closed_tolerance):
-            raise SettingError(f"closed_tolerance of MoreauJean is {self.closed_tolerance}: it must be finite")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
-            remedy = (
-                f"{self.solver.__name__}() with brackets" if isinstance(self.solver, type) else "one such as NSGS()"
+        if not self.projection_tolerance > 0:
+            raise SettingError(
+                f"projection_tolerance of MoreauJean is {self.projection_tolerance}: it must be positive"
             )
-            raise SettingError(f"solver of MoreauJean is {self.solver!r}, not a contact solver: give {remedy}")
+        check_stepping(self, "theta", "gamma")
 
     @property
     def symmetric(self) -> bool:
@@ -177,11 +166,6 @@ class MoreauJean:
             forget="known",
         )
 
-    def interpolate(self, s, h, start, end, block, side):
-        """Return q and v inside a step at s in [0, 1]: q quadratic with slope v_k, v linear up to the left limit."""
-        q = start.q + s * h * start.q_dot + s * s * (end.q - start.q - h * start.q_dot)
-        return q, start.v + s * (end.v_minus - start.v)
-
 
 @unit(step_type(0))
 def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room):
@@ -217,9 +201,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
             P[r] = memory.impulses[r]
 
     # ---- free motion and contact, repeated while the equations are nonlinear
-    constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
-    linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and identity
-    single = theta == 0.0 or (linear and ((flags & W_CONSTANT) != 0 or not reacting))
+    single = theta == 0.0 or exact_at_once(model, reacting) == 1
     v_new = v if single else newton.iterate  # the guess is compared with the result only in iterations
     t_at, share = (t + h, 1.0) if at_end else (t + theta * h, theta)
     first_guess(h, single, v_k, memory.acceleration, v, newton)
@@ -245,7 +227,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
         if at_end:
             for i in range(nv):
                 f[i] = (1.0 - theta) * work.f_k[i] + theta * f[i]
-        known = constant and newton.kept.h == h
+        known = factors_known(model, h, newton) == 1
         if iteration > 0 or not known:
             model.mass(t_at, q_at, par, newton.M)
         if iteration == 0 and not known:  # the matrix of the first iteration serves the others too
@@ -285,12 +267,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
         for i in range(nv):
             header.force_work += 0.5 * h * f[i] * (v_k[i] + v[i])
             memory_new.acceleration[i] = (record.v_minus[i] - v_k[i]) / h
-    if (flags & M_CONSTANT) == 0:
-        v_mean = newton.change
-        for i in range(nv):
-            v_mean[i] = 0.5 * (v_k[i] + v[i])
-        header.drive_work += inertia_gain(model, t, h, q_k, q, v_mean, newton.M)
-        newton.kept.h = 0.0  # M is no longer that of S
+    header.drive_work += changed_inertia(model, t, h, q_k, q, v_k, v, newton)
     if reacting or settings.projects == 1.0:
         projection = work.projection
         projection.tolerance, projection.iterations = settings.projection_tolerance, settings.projection_iterations

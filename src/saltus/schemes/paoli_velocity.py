@@ -7,21 +7,18 @@ g(q_new) <= 0; M, W at q_new. With one e this is v_new = -e v_k + (1 + e) proj(V
 from __future__ import annotations
 
 import dataclasses
-import numbers
 
 import numpy as np
 
 from saltus.compile.seam import unit, whole
 from saltus.compile.types import MODEL, PLAIN, A, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.errors import SettingError
 from saltus.layout import (
     CONTACT_ROW,
     F_FREE,
     F_LINEAR,
     FLAGS,
     HAS_RETRACT,
-    J_CONSTANT,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -31,12 +28,12 @@ from saltus.layout import (
     NV,
     RATE_IDENTITY,
 )
-from saltus.reaction import REACTING, WHOLE, reacting_sizes, row_dot
-from saltus.record import EVENTS_PER_CONTACT
+from saltus.reaction import REACTING, WHOLE, row_dot
 from saltus.reporting import inertia_gain, released, report
-from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
+from saltus.schemes.plan import SchemePlan, check_stepping, stepping_plan
 from saltus.stages.theta_newton import (
     NEWTON,
+    factors_known,
     first_guess,
     free_motion,
     iteration_matrix,
@@ -85,35 +82,11 @@ class PaoliVelocity:
     order = 1
 
     def __post_init__(self):
-        if not isinstance(self.closed_tolerance, numbers.Real) or not np.isfinite(self.closed_tolerance):
-            raise SettingError(f"closed_tolerance of PaoliVelocity is {self.closed_tolerance!r}: it must be finite")
-        for field in ("newton_tolerance", "max_iterations"):
-            if not getattr(self, field) > 0:
-                raise SettingError(f"{field} of PaoliVelocity is {getattr(self, field)}: it must be positive")
-        if self.max_iterations != int(self.max_iterations):
-            raise SettingError(f"max_iterations of PaoliVelocity is {self.max_iterations}: it must be a whole number")
-        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
-            raise SettingError(f"solver of PaoliVelocity is {self.solver!r}: give a contact solver such as NSGS()")
+        check_stepping(self)
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        newton_only(layout, "PaoliVelocity")
-        contact_solver = chosen_solver(self.solver, layout)
-        sizes = reacting_sizes(layout, contact_solver)
-        return SchemePlan(
-            scheme=self,
-            step=paoli_velocity,
-            settings=SETTINGS.filled(
-                closed_tolerance=self.closed_tolerance,
-                newton_tolerance=self.newton_tolerance,
-                max_iterations=float(self.max_iterations),
-            ),
-            inner=reaction_plan(layout, contact_solver, drift=False),
-            memory=MEMORY.plan(sizes),
-            work=WORK.plan(sizes),
-            dense=0,
-            events=EVENTS_PER_CONTACT * int(layout[NC]),
-        )
+        return stepping_plan(self, layout, paoli_velocity, SETTINGS, MEMORY, WORK)
 
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside a step at s in [0, 1]: q linear with slope v_k, v linear up to the left limit."""
@@ -160,7 +133,6 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
             u_minus[r] = row_dot(layout, W, r, v_k) + w[r]
 
     # ---- free motion with f at the end of the step and contact, repeated while f is nonlinear in v
-    constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
     single = (flags & (F_FREE | F_LINEAR)) != 0
     v_new = v if single else newton.iterate
     first_guess(h, single, v_k, memory.acceleration, v, newton)
@@ -169,7 +141,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
         record.counters.iterations += 1
         model.force(t + h, q, v, par, newton.f)
         record.counters.force_calls += 1
-        if iteration == 0 and not (constant and newton.kept.h == h):
+        if iteration == 0 and factors_known(model, h, newton) == 0:
             model.mass(t + h, q, par, newton.M)
             status = iteration_matrix(model, h, h, 1.0, 0.0, t + h, q, v, newton, record)
             if status != 0:

@@ -13,7 +13,7 @@ import numpy as np
 from saltus.compile import seam
 from saltus.compile.pin import pin
 from saltus.compile.types import RECORDS, STATES, Plain, Reaction, Scheme, Solver, Staged, step_type
-from saltus.compile.workspace import Room, RoomPlan, Workspace
+from saltus.compile.workspace import Numbers, Room, RoomPlan, Workspace
 from saltus.contact import Direct, Lemke
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
@@ -29,8 +29,9 @@ from saltus.reaction import (
     no_part,
     no_settle,
     react,
+    reacting_sizes,
 )
-from saltus.record import EVENT_COLUMNS
+from saltus.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
 
 if TYPE_CHECKING:
     from saltus.stages.flight import Flight
@@ -215,6 +216,55 @@ def newton_only(layout: np.ndarray, name: str) -> None:
     if flags & (TANGENTIAL | POISSON):
         what = "Poisson's law of impacts (impact='poisson')" if flags & POISSON else "tangential restitution (e_t > 0)"
         raise SettingError(f"{name} cannot do {what}: use MoreauJean(), EventDriven() or HpTDG()")
+
+
+def check_stepping(scheme, *shares: str) -> None:
+    """Refuse what cannot be meant: settings that all time steppings have, and shares, which lie between 0 and 1."""
+    name = type(scheme).__name__
+    for field in shares:
+        value = getattr(scheme, field)
+        if not isinstance(value, numbers.Real) or not 0.0 <= float(value) <= 1.0:
+            raise SettingError(f"{field} of {name} is {value!r}: it must lie between 0 and 1")
+    if not isinstance(scheme.closed_tolerance, numbers.Real) or not np.isfinite(float(scheme.closed_tolerance)):
+        raise SettingError(f"closed_tolerance of {name} is {scheme.closed_tolerance!r}: it must be finite")
+    for field in ("newton_tolerance", "max_iterations"):
+        if not getattr(scheme, field) > 0:
+            raise SettingError(f"{field} of {name} is {getattr(scheme, field)}: it must be positive")
+    if scheme.max_iterations != int(scheme.max_iterations):
+        raise SettingError(f"max_iterations of {name} is {scheme.max_iterations}: it must be a whole number")
+    solver = scheme.solver
+    if solver is not None and (isinstance(solver, type) or not hasattr(solver, "room")):
+        remedy = f"{solver.__name__}() with brackets" if isinstance(solver, type) else "one such as NSGS()"
+        raise SettingError(f"solver of {name} is {solver!r}, not a contact solver: give {remedy}")
+
+
+def parabola(scheme, s, h, start, end, block, side):
+    """Return q and v inside a step at s in [0, 1]: q quadratic with slope v_k, v linear up to the left limit."""
+    q = start.q + s * h * start.q_dot + s * s * (end.q - start.q - h * start.q_dot)
+    return q, start.v + s * (end.v_minus - start.v)
+
+
+def stepping_plan(
+    scheme, layout: np.ndarray, step, settings: Numbers, memory: Workspace, work: Workspace, forget: str | None = None
+) -> SchemePlan:
+    """Return the plan of a time stepping by Newton's law whose settings are named as those of its kernel.
+
+    Tangential restitution and Poisson's law are refused.
+    """
+    newton_only(layout, type(scheme).__name__)
+    solver = chosen_solver(scheme.solver, layout)
+    sizes = reacting_sizes(layout, solver)
+    return SchemePlan(
+        scheme=scheme,
+        step=step,
+        settings=settings.filled(**{name: float(getattr(scheme, name)) for name in settings.names}),
+        inner=reaction_plan(layout, solver, drift=False),
+        memory=memory.plan(sizes),
+        work=work.plan(sizes),
+        dense=0,
+        events=EVENTS_PER_CONTACT * int(layout[NC]),
+        forget=forget,
+    )
 
 
 def reaction_plan(

@@ -7,10 +7,25 @@ the schemes say where M and f are evaluated.
 from __future__ import annotations
 
 from saltus.compile.seam import larger, smaller, unit
-from saltus.compile.types import MODEL, RECORD, A, F, I
+from saltus.compile.types import MODEL, RECORD, STATE, A, F, I
 from saltus.compile.workspace import Numbers, Workspace
-from saltus.layout import F_FREE, FLAGS, NC, NJ, NV, SIZE
+from saltus.layout import (
+    F_FREE,
+    F_LINEAR,
+    FLAGS,
+    HAS_RETRACT,
+    J_CONSTANT,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NV,
+    RATE_IDENTITY,
+    SIZE,
+    W_CONSTANT,
+)
 from saltus.profile import factor, multiply, solve
+from saltus.reporting import inertia_gain
 
 # kept.h: step size for which S is factored, kept from step to step, 0 for none; M, f: at the last guess; rhs, change,
 # scratch: of one linear solve; iterate: the velocity that an iteration makes; info: of the last reaction
@@ -120,6 +135,82 @@ def open_accounts(model, h, reacting, v_k, v, newton, record):
     for c in range(layout[NC]):
         record.dissipation[c] = 0.0
     return 0
+
+
+@unit(I(MODEL, F, F, STATE, STATE, A, A, A, A, NEWTON.kind, RECORD), small=True)
+def share_accounts(model, t, h, state, state_new, q_middle, jump, w, w_end, newton, record):
+    """Write the work of a step anew where contacts and joints act along other rows than those of their conditions.
+
+    in      jump: their share of what v changes, the forces did the rest; q_middle: where momentum was balanced; w,
+            w_end: own velocities of the rows at the start and at the end
+    """
+    v_k, v, rhs, change, header = state.v, state_new.v, newton.rhs, newton.change, record.header
+    for i in range(v.shape[0]):
+        rhs[i], change[i] = 0.0, v[i] - v_k[i] - jump[i]
+    model.mass(t + 0.5 * h, q_middle, model.par, newton.M)
+    multiply(model.layout, newton.M, change, rhs)
+    header.force_work, header.drive_work = 0.0, changed_inertia(model, t, h, state.q, state_new.q, v_k, v, newton)
+    for i in range(v.shape[0]):
+        header.force_work += 0.5 * rhs[i] * (v_k[i] + v[i])
+    if header.reacted == 1.0:
+        for r in range(w.shape[0]):
+            header.drive_work -= 0.5 * record.impulse[r] * (w[r] + w_end[r])
+    return 0
+
+
+@unit(F(MODEL, F, F, A, A, A, A, NEWTON.kind), small=True)
+def changed_inertia(model, t, h, q_k, q, v_k, v, newton):
+    """Return what a changing M adds to the kinetic energy of a step made with M in its middle; S is forgotten then."""
+    if (model.layout[FLAGS] & M_CONSTANT) != 0:
+        return 0.0
+    for i in range(v.shape[0]):
+        newton.change[i] = 0.5 * (v_k[i] + v[i])
+    newton.kept.h = 0.0  # M is no longer that of S
+    return inertia_gain(model, t, h, q_k, q, newton.change, newton.M)
+
+
+@unit(I(MODEL, I), small=True)
+def exact_at_once(model, reacting):
+    """Return 1 where one iteration is exact: M constant, f linear, q_dot = v, and constant rows of what reacts."""
+    flags = model.layout[FLAGS]
+    linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and (flags & RATE_IDENTITY) != 0
+    return 1 if linear and (reacting == 0 or (flags & W_CONSTANT) != 0) else 0
+
+
+@unit(I(MODEL, F, NEWTON.kind), small=True)
+def factors_known(model, h, newton):
+    """Return 1 where M and the factors of S never change and are those of h."""
+    flags = model.layout[FLAGS]
+    return 1 if (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0 and newton.kept.h == h else 0
+
+
+@unit(I(MODEL, F, A, A), small=True)
+def factored_mass(model, t, q, lu):
+    """Write the factors of M and return their status."""
+    model.mass(t, q, model.par, lu)
+    return factor(model.layout, lu)
+
+
+@unit(I(MODEL, I, F, A, A, A, A, A), small=True)
+def displace(model, first, tolerance, q_k, move, q_middle, q_dot, q):
+    """Write q = q_k + B(q_middle) move, q_middle half way; return 1 unless q_middle, of the last guess, still moves.
+
+    in      first: 1 where there is no guess yet
+    """
+    layout, identity = model.layout, (model.layout[FLAGS] & RATE_IDENTITY) != 0
+    if first != 0:
+        for i in range(layout[NQ]):
+            q_middle[i] = q_k[i]
+    if not identity:
+        model.rate(q_middle, move, model.par, q_dot)
+    way, moved, size = move if identity else q_dot, 0.0, 0.0
+    for i in range(layout[NQ]):
+        middle = q_k[i] + 0.5 * way[i]
+        moved, size = larger(moved, abs(middle - q_middle[i])), larger(size, larger(abs(middle), abs(way[i])))
+        q_middle[i], q[i] = middle, q_k[i] + way[i]
+    if (layout[FLAGS] & HAS_RETRACT) != 0:
+        model.retract(q, model.par)
+    return 1 if identity or moved <= tolerance * size else 0
 
 
 @unit(F(MODEL, F, A, A), small=True)
