@@ -63,7 +63,7 @@ def reacting_sizes(layout, contact_solver) -> dict:
     """Return the sizes of a workspace in which contacts react, and those of the system."""
     sizes, expansion = sizes_of(layout), NO_EXPANSION
     if int(layout[FLAGS]) & POISSON:
-        from saltus.expansion import EXPANDING, MOST_ROWS  # here, because few systems need it
+        from saltus.contact.expanding import EXPANDING, MOST_ROWS  # here, because few systems need it
 
         expansion = EXPANDING.plan({**sizes, "few": min(sizes["nr"], MOST_ROWS)})
     solver = contact_solver.room(sizes["nr"], sizes["nc"], sizes["nv"])
