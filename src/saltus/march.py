@@ -89,6 +89,14 @@ def march(
     model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, decision, room,
     budget,
 ):  # fmt: skip
+    """Make steps from the state on until something wants Python: the end, a full table, a spent budget, a failure.
+
+    model / scheme / control
+    in      times: to keep; budget: most attempts
+    in/out  clock, tally, sums: see the head of the file; state: where the run stands
+    out     nodes, events, dense: tables that grow; returns a Status
+    work    state_new, record: of the step that is tried; decision: of the control; room: of the scheme
+    """
     now, new, nodes = state, state_new, handle(nodes)
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]

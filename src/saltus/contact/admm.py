@@ -374,6 +374,7 @@ def alternate_directions(contacts, local, cone, settings, P, u, info, room):
 
 @unit(I(CONTACTS_RECORD, CONE, SETTINGS.kind, A, A, A, ITERATION.kind), entry=True)
 def enter_advance(contacts, cone, settings, P, u, info, work):
+    """Advance from Python, which has the record itself and no handle of it."""
     return advance(handle(contacts), cone, settings, P, u, info, work)
 
 

@@ -285,11 +285,13 @@ class ContactProblem:
 
 @unit(F(RESIDUAL, CONTACTS_RECORD, CONE, A, A, ROOM), entry=True)
 def enter_residual(residual, contacts, cone, P, u, room):
+    """Judge from Python, which has the record itself and no handle of it."""
     return residual(handle(contacts), cone, P, u, room)
 
 
 @unit(I(SOLVE, CONTACTS_RECORD, LOCAL, CONE, A, A, A, A, ROOM), entry=True)
 def enter_solve(solve, contacts, local, cone, settings, P, u, info, room):
+    """Solve from Python, which has the record itself and no handle of it."""
     return solve(handle(contacts), local, cone, settings, P, u, info, room)
 
 

@@ -117,6 +117,12 @@ class DoublingControl:
 
 @unit(DECIDE)
 def decide(settings, header, t, h, memory, decision):
+    """Accept or reject a doubled step and propose the next h: smooth errors by their order, impacts by their place.
+
+    in      header: error, degree, penetration, misplaced, delayed, events_used of the step (t, t + h)
+    in/out  memory: of the steps before; header.error: what was judged, 1 is at the tolerance
+    out     decision: next h; returns 0 to accept, 1 to reject. Equations (55), (73), (75) of the lecture
+    """
     # ---- the difference, per horizon where the motion is smooth
     difference = header.error * (2.0 ** (header.degree - 1.0) - 1.0)
     horizon, misplaced = settings[HORIZON], header.misplaced

@@ -40,6 +40,7 @@ class Proposed:
 
 @unit(DECIDE)
 def as_proposed(settings, header, t, h, memory, decision):
+    """Accept steps whose error is below 1; the next length is what the scheme proposes, at most the largest one."""
     decision[0] = smaller(header.next_h, settings[0])
     if header.error <= 1.0:
         return 0

@@ -74,9 +74,13 @@ def dense_size(layout, most_nodes: int) -> int:
 
 @unit(PART)
 def arrive(model, staged, settings, task, t, h, frame_room, record):
+    """Treat the end of a flight: the impact law, events and resets, the next index set, accumulations.
+
+    in      t, h: begin and longest length of the step; frame: the end of the smooth motion, marks of its event
+    out     frame: q_end, v_end, memory with the start of the next flight; record: impulses, work, events, dense block
+    """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
-    # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr, ne = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[NE]
     header, marks = record.header, frame.marks

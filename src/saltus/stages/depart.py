@@ -24,9 +24,13 @@ MOST_SHORTENED = 12  # halvings of the same until the force turns little enough 
 
 @unit(PART)
 def depart(model, staged, settings, task, t, h, frame_room, record):
+    """Begin a flight: settle the index set where nothing is known of it, find what strikes or crosses at once.
+
+    in      t, h; frame: q_start, v_start, memory
+    out     frame: index, memory with what acts on the start; marks: still, limit, holding, crossing, pending, ending
+    """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
-    # ---- model / settings / in / out / work
     layout, par = model.layout, model.par
     nv, nc, nj, ne = layout[NV], layout[NC], layout[NJ], layout[NE]
     kept, marks, memory = frame.kept, frame.marks, frame.memory

@@ -60,9 +60,13 @@ RUNGE_KUTTA = Workspace("RungeKuttaPhase", stages=STEP_ROOM, solved=STAGES_ROOM,
 
 @unit(PART)
 def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
+    """Make a step of an explicit Runge-Kutta method; contacts and joints are held at every stage (eq. 79).
+
+    in      task: TRY with an error estimate, AGAIN without, FILL the nodes of the last one; frame: start, index set
+    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree
+    """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
-    # ---- model / settings / in / out / work
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
     first = whole(settings.phase_at)

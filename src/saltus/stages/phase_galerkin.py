@@ -98,6 +98,12 @@ FAST, SLOW, PATIENCE, LEAP, GAIN, PAUSE, PROBATION = 2.0, 1.0, 8, 8.0, 1.5, -100
 
 @unit(PART)
 def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
+    """Solve one interval of D- (D+ where forces are stiff) of a degree that is chosen for it: the heart of HpTDG.
+
+    in      task: TRY with forecast and choice of the degree, AGAIN for another length, FILL the nodes of the last one
+    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree, next_h; marks.limit
+    kept    phase: numbers, Jacobians, the polynomial of the last interval and how fast its coefficients fall
+    """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     phase = GALERKIN(frame.phase)

@@ -14,9 +14,14 @@ from saltus.stages.smooth_step import ERROR_ORDER, implicit_step, radau_error
 
 @unit(PART)
 def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
+    """Make a step of an implicit Runge-Kutta method by the stages of `solve_interval`.
+
+    in      task: TRY with an error estimate, AGAIN without, FILL the nodes of the last one; frame: start, index set
+    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree
+    kept    the factored matrix of the stages
+    """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
-    # ---- model / settings / in / out / work
     layout = model.layout
     nq, nv, nc = layout[NQ], layout[NV], layout[NC]
     width, first = POWERS + nc, whole(settings.phase_at)
