@@ -9,7 +9,7 @@ import pytest
 
 import saltus as sl
 from saltus import problems
-from saltus.compile.workspace import Room, RoomPlan
+from saltus.compile.workspace import Room, RoomPlan, Workspace
 from test_every_scheme import EVERY
 
 GUARD, FLOAT, INTEGER = 64, 7.77e77, 777_777_777  # numbers behind every field, and what stands there
@@ -56,6 +56,7 @@ def rooms(monkeypatch) -> list[Room]:
             array[:] = 0
 
     monkeypatch.setattr(RoomPlan, "_lay_field", lay_apart)
+    monkeypatch.setattr(Workspace, "plan", lambda workspace, sizes: RoomPlan(workspace, sizes))  # none of before
     monkeypatch.setattr(RoomPlan, "allocate", allocate)
     monkeypatch.setattr(Room, "clear", clear)
     monkeypatch.setattr("saltus.run._PLANS", {})
