@@ -15,7 +15,7 @@ from saltus import march as marching
 from saltus.chatter import described, restless
 from saltus.compile import seam
 from saltus.compile.failure import failures_raised
-from saltus.compile.types import Control
+from saltus.compile.types import COUNTERS, Control, State
 from saltus.control import Fixed
 from saltus.errors import (
     ChatteringError,
@@ -212,10 +212,9 @@ class Run:
         self.scheme = plan.pinned
         self.decider = Control(control.kernel, control.settings(), np.zeros(max(1, control.kernel_memory)))
         self.state_room, self.state_new_room = plan.state(model.layout), plan.state(model.layout)
-        self.state, self.state_new = self.state_room.record, self.state_new_room.record
-        self.state.q[:], self.state.v[:] = problem.q0, problem.v0
+        self.state_room.part("q")[:], self.state_room.part("v")[:] = problem.q0, problem.v0
         self.record_room, self.work = plan.record(model.layout), plan.work.allocate()
-        self.record, self.decision = self.record_room.record, np.zeros(1)
+        self.decision = np.zeros(1)
         if keep > 0:
             rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, rows)
         else:
@@ -230,6 +229,11 @@ class Run:
         self.tally[marching.KEEP], self.tally[marching.EXTRA] = keep, int(extra)
         self.status, self.error = Status.OK, None
         self._keep_start()
+
+    @property
+    def state(self) -> State:
+        """Where the run stands."""
+        return self.state_room.record
 
     def _keep_start(self) -> None:
         """The start is the first node, whatever is kept later; its left limit is v0 itself."""
@@ -359,7 +363,7 @@ class Run:
         state = {f"state/{name}": getattr(self.state, name) for name in ("q", "v", "memory")}
         return {
             **state, "march/clock": self.clock, "march/tally": self.tally, "march/sums": self.sums,
-            "march/counters": self.record.counters, "march/control": self.decider.memory,
+            "march/counters": self.record_room.part("counters"), "march/control": self.decider.memory,
             "march/work": self.work.floats, "march/iwork": self.work.integers,
         }  # fmt: skip
 
@@ -489,7 +493,7 @@ class Run:
 
     def _solution(self, status: Status, message: str) -> Solution:
         tally, tables = self.tally, self.tables
-        counters = self.record.counters
+        counters = COUNTERS(self.record_room.part("counters"))
         counts = {
             "f": int(counters.force_calls),
             "jac": int(counters.jacobian_calls),

@@ -143,7 +143,9 @@ def _append(kind: Kind, value: Any, words: list) -> Any:
     if type(kind) is Record:
         return [_append(member, part, words) for member, part in zip(kind.members, value, strict=True)]
     if type(kind) is Handle:
-        pinned = value if hasattr(value, "address") else Pinned(kind, value)
+        pinned = (
+            Pinned(kind, value) if isinstance(value, tuple) else value
+        )  # a record; else a room or one that is pinned
         words.append(pinned.address)
         return pinned
     if type(kind) is Opaque:

@@ -16,6 +16,7 @@ Interpreted, a field is an array of exactly its size: an index outside of it is 
 from __future__ import annotations
 
 import ast
+import ctypes
 import functools
 from collections import namedtuple
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ __all__ = ["Numbers", "Room", "RoomPlan", "Workspace", "any_of", "integers", "ro
 
 LITERAL, FLOATS, INTEGERS, WORDS = range(4)  # what is added to a word when a room is made: nothing or an address
 WORD = 8  # bytes of a float, an integer, an address
+_BYTE = ctypes.c_char
 
 
 class Vector(np.ndarray):
@@ -194,7 +196,6 @@ class RoomPlan:
             self._bases += plan.bases.tolist()
         self.words = np.array(self._words, dtype=np.int64)
         self.bases = np.array(self._bases, dtype=np.int64)
-        self._masks = [self.bases == base for base in (FLOATS, INTEGERS, WORDS)]
 
     def _lay(self, workspace: Workspace, sizes: Mapping[str, Any]) -> list:
         """Give the fields their places and return them; fields of one group begin in the same one."""
@@ -254,8 +255,8 @@ class RoomPlan:
     def addresses(self, floats: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return the words of a room whose numbers lie there."""
         words = self.words.copy()
-        for mask, block in zip(self._masks, (floats, whole, words), strict=True):
-            words[mask] += block.ctypes.data
+        begins = np.array((0, _address(floats), _address(whole), _address(words)))  # by what is added to a word
+        words += begins.take(self.bases)
         return words
 
 
@@ -263,6 +264,11 @@ class RoomPlan:
 def _planned(workspace: Workspace, sizes: tuple[tuple[str, Any], ...]) -> RoomPlan:
     """Return a plan, the same one for the same sizes: making it takes longer than solving a small contact problem."""
     return RoomPlan(workspace, dict(sizes))
+
+
+def _address(block: np.ndarray) -> int:
+    """Return where numbers lie, 0 where there are none; ten times faster than block.ctypes."""
+    return ctypes.addressof(_BYTE.from_buffer(block)) if block.size else 0  # pyright: ignore[reportArgumentType]
 
 
 class Room:
@@ -274,13 +280,25 @@ class Room:
         All numbers, field by field; they are what a checkpoint keeps.
     """
 
-    __slots__ = ("_record", "_words", "address", "floats", "integers", "plan")
+    __slots__ = ("_begin", "_record", "_words", "floats", "integers", "plan")
 
     def __init__(self, plan: RoomPlan, floats: np.ndarray, whole: np.ndarray):
         self.plan, self.floats, self.integers = plan, floats, whole
-        self._words = plan.addresses(floats, whole)
-        self.address = self._words.ctypes.data
-        self._record = None
+        self._words = self._record = None
+
+    @property
+    def address(self) -> int:
+        """Where compiled kernels find the addresses of the fields."""
+        if self._words is None:
+            self._words = self.plan.addresses(self.floats, self.integers)
+            self._begin = _address(self._words)
+        return self._begin
+
+    def part(self, name: str) -> np.ndarray:
+        """Return one vector, without making the whole record."""
+        begin, end = self.plan.tree[list(self.plan.workspace.fields).index(name)]
+        block = 0 if begin[1] == end[1] else 1
+        return (self.floats, self.integers)[block][begin[block] : end[block]]
 
     def clear(self) -> None:
         """Forget everything."""

@@ -96,6 +96,8 @@ class SchemePlan:
         Most floats of a dense block and most event rows that one step writes.
     promise
         What fills span, scales and thresholds of a run into the settings; None for schemes that know nothing of them.
+    rooms
+        Plans of states and records, once they were asked for; the plans of all runs share them.
     forget
         Field of the memory whose numbers a wrapper must set to 0 where it changes q and v after a step; None where
         nothing in the memory hangs on them.
@@ -110,15 +112,21 @@ class SchemePlan:
     events: int
     memory: RoomPlan = NO_MEMORY
     promise: Promise | None = None
+    rooms: dict[str, RoomPlan] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     forget: str | None = None
 
     def state(self, layout: np.ndarray) -> Room:
-        """Return room for a state."""
-        return STATES.plan({**sizes_of(layout), "memory": self.memory.floats, "own": self.memory}).allocate()
+        """Return room for a state of the system that the plan was made for."""
+        if "state" not in self.rooms:
+            given = {**sizes_of(layout), "memory": self.memory.floats, "own": self.memory}
+            self.rooms["state"] = STATES.plan(given)
+        return self.rooms["state"].allocate()
 
     def record(self, layout: np.ndarray) -> Room:
         """Return room for the record of a step."""
-        return RECORDS.plan({**sizes_of(layout), **self.tables}).allocate()
+        if "record" not in self.rooms:
+            self.rooms["record"] = RECORDS.plan({**sizes_of(layout), **self.tables})
+        return self.rooms["record"].allocate()
 
     @property
     def tables(self) -> dict[str, int]:
