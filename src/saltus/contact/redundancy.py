@@ -46,7 +46,6 @@ class _Choice:
 
 def _choice(problem: ContactProblem, result: ContactResult, rank: float) -> _Choice:
     """Return the impulses that the laws leave for the velocities of the result; rank: relative zero of X."""
-    from scipy.linalg import svd
     from scipy.sparse import csc_array, csr_array
 
     k = problem.kernel
@@ -89,7 +88,7 @@ def _choice(problem: ContactProblem, result: ContactResult, rank: float) -> _Cho
     # rows of one size: heavy bodies count as much as light ones
     length = np.sqrt(np.asarray((X * X).sum(axis=1)).ravel())
     seen = (X @ basis).toarray() / np.where(length > 0.0, length, 1.0)[:, None]
-    _, sigma, V = svd(seen, full_matrices=False, check_finite=False)
+    _, sigma, V = np.linalg.svd(seen, full_matrices=False)  # numpy's takes what is empty, scipy's does not everywhere
     A = V[sigma > rank * sigma.max(initial=0.0)]
     sets = [(np.array(c, dtype=np.int64), np.array(mu)) for c, mu in cones.values() if mu]
     return _Choice(basis, A, np.array(p), np.array(positive, dtype=np.int64), sets)
