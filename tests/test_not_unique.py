@@ -415,3 +415,46 @@ def test_a_table_that_is_lifted_off_smoothly_leaves_all_of_its_feet_without_turn
     rises = -0.5 * (t - released) - 0.7 / omega * (np.cos(omega * t) - np.cos(omega * released))
     assert np.abs(sol(t).v - np.outer(GRAVITY * rises, np.eye(6)[2])).max() <= bound * tol
     assert list(sol.events["kind"]) == ["release"] * 4
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_beam_on_six_rough_feet_that_swings_while_it_is_lifted_leaves_them_when_its_weight_is_carried(name, tol):
+    """Forces behind the loss of the last admitted split obey no law: they must not spoil what is known before it."""
+    mass, height = 7.18, 0.855
+    feet = (0.997, 0.865, 1.004, -1.136, -0.151, -0.036)
+
+    def lift(t):
+        return 35.4 * t + 24.6 * np.sin(11.85 * t + 4.93)
+
+    def f(t, q, v):
+        return [31.7 * np.sin(9.35 * t + 1.88), lift(t) - mass * GRAVITY, 0.0]
+
+    def foot(x):
+        return sl.Contact(lambda q: q[1] + x * q[2], mu=0.643, slip=lambda t, q, v: v[0] + height * v[2])
+
+    beam = sl.System(M=[mass, mass, 3.55], f=f, contacts=[foot(x) for x in feet])
+    scheme, bound = SCHEMES[name]
+    sol = sl.solve(beam, (1.3, 2.4), np.zeros(3), np.zeros(3), scheme=scheme, tol=tol)
+    released = sol.events[sol.events["kind"] == "release"]["t"]
+    assert len(released) % 6 == 0 and len(released) > 0
+    assert np.abs(lift(released) - mass * GRAVITY).max() <= bound * tol * mass * GRAVITY
+    assert np.abs(sol.q[:, 2]).max() <= bound * tol
+
+
+@pytest.mark.parametrize(("mass", "mu", "omega", "start"), [(2.4, 0.53, 11.3, 2.76), (2.9, 0.2, 11.6, 4.97)])
+def test_impulses_of_feet_that_slip_from_rest_on_a_shaking_plate_balance_the_momentum(mass, mu, omega, start):
+    """Right behind the beginning of a slip its friction turns with the least error of its velocity."""
+    tol, way = 1e-10, (-0.6, 0.8)
+    reach = 1.5 * mu * GRAVITY / omega
+
+    def slip(t, q, v):
+        plate = reach * np.cos(omega * t + start)
+        return [v[0] - way[0] * plate, v[1] - way[1] * plate]
+
+    feet = [sl.Contact(lambda q: q[2], mu=mu, slip=slip) for _ in range(2)]
+    block = sl.System(M=[mass] * 3, f=lambda t, q, v: [0.0, 0.0, -mass * GRAVITY], contacts=feet)
+    v0 = np.array([*(reach * np.cos(start) * x for x in way), 0.0])
+    sol = sl.solve(block, (0.0, 1.2), np.zeros(3), v0, tol=tol)
+    pushed = np.asarray(sol.impulse_at(1.2)).reshape(2, 3).sum(axis=0)
+    assert np.abs(pushed[1:] - mass * (sol.v[-1] - v0)[:2]).max() <= 0.5 * tol
