@@ -491,3 +491,29 @@ def test_a_table_whose_one_foot_stops_while_it_turns_around_it_goes_on_within_th
         ends[tol] = np.r_[sol.q[-1], sol.v[-1]]
     for tol, end in ends.items():
         assert np.abs(end - ends[1e-12]).max() <= tol
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_ball_that_slides_with_a_spin_rolls_on_with_what_friction_left_it(name, tol):
+    """The slip keeps its direction and ends after |u| / (7/2 mu g); what rolls on keeps any error of its stop."""
+    mass, radius, mu = 1.3, 0.2, 0.3
+    inertia = 0.4 * mass * radius**2
+
+    def slip(t, q, v):
+        return [v[0] - radius * v[4], v[1] + radius * v[3]]
+
+    ball = sl.System(
+        M=[mass, mass, mass, inertia, inertia],
+        f=[0.0, 0.0, -mass * GRAVITY, 0.0, 0.0],
+        contacts=[sl.Contact(lambda q: q[2], mu=mu, slip=slip)],
+    )
+    v0 = np.array([1.0, -0.4, 0.0, 3.0, 2.0])
+    u = np.array(slip(0.0, None, v0))
+    ends, way = np.linalg.norm(u) / (3.5 * mu * GRAVITY), u / np.linalg.norm(u)
+    push = mu * mass * GRAVITY * ends * way
+    rolls = v0 + [-push[0] / mass, -push[1] / mass, 0.0, -radius * push[1] / inertia, radius * push[0] / inertia]
+    scheme, bound = SCHEMES[name]
+    sol = sl.solve(ball, (0.0, 1.0), np.zeros(5), v0, scheme=scheme, tol=tol)
+    assert list(sol.events["kind"]) == ["stick"] and abs(sol.events["t"][0] - ends) <= bound * tol
+    assert np.abs(sol.v[-1] - rolls).max() <= bound * tol
