@@ -512,7 +512,8 @@ def test_a_ball_that_slides_with_a_spin_rolls_on_with_what_friction_left_it(name
     u = np.array(slip(0.0, None, v0))
     ends, way = np.linalg.norm(u) / (3.5 * mu * GRAVITY), u / np.linalg.norm(u)
     push = mu * mass * GRAVITY * ends * way
-    rolls = v0 + [-push[0] / mass, -push[1] / mass, 0.0, -radius * push[1] / inertia, radius * push[0] / inertia]
+    spun = radius * push / inertia
+    rolls = v0 + np.array([-push[0] / mass, -push[1] / mass, 0.0, -spun[1], spun[0]])
     scheme, bound = SCHEMES[name]
     sol = sl.solve(ball, (0.0, 1.0), np.zeros(5), v0, scheme=scheme, tol=tol)
     assert list(sol.events["kind"]) == ["stick"] and abs(sol.events["t"][0] - ends) <= bound * tol
