@@ -415,3 +415,106 @@ def test_a_table_that_is_lifted_off_smoothly_leaves_all_of_its_feet_without_turn
     rises = -0.5 * (t - released) - 0.7 / omega * (np.cos(omega * t) - np.cos(omega * released))
     assert np.abs(sol(t).v - np.outer(GRAVITY * rises, np.eye(6)[2])).max() <= bound * tol
     assert list(sol.events["kind"]) == ["release"] * 4
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_beam_on_six_rough_feet_that_swings_while_it_is_lifted_leaves_them_when_its_weight_is_carried(name, tol):
+    """Forces behind the loss of the last admitted split obey no law: they must not spoil what is known before it."""
+    mass, height = 7.18, 0.855
+    feet = (0.997, 0.865, 1.004, -1.136, -0.151, -0.036)
+
+    def lift(t):
+        return 35.4 * t + 24.6 * np.sin(11.85 * t + 4.93)
+
+    def f(t, q, v):
+        return [31.7 * np.sin(9.35 * t + 1.88), lift(t) - mass * GRAVITY, 0.0]
+
+    def foot(x):
+        return sl.Contact(lambda q: q[1] + x * q[2], mu=0.643, slip=lambda t, q, v: v[0] + height * v[2])
+
+    beam = sl.System(M=[mass, mass, 3.55], f=f, contacts=[foot(x) for x in feet])
+    scheme, bound = SCHEMES[name]
+    sol = sl.solve(beam, (1.3, 2.4), np.zeros(3), np.zeros(3), scheme=scheme, tol=tol)
+    released = sol.events[sol.events["kind"] == "release"]["t"]
+    assert len(released) % 6 == 0 and len(released) > 0
+    assert np.abs(lift(released) - mass * GRAVITY).max() <= bound * tol * mass * GRAVITY
+    assert np.abs(sol.q[:, 2]).max() <= bound * tol
+
+
+@pytest.mark.parametrize(("mass", "mu", "omega", "start"), [(2.4, 0.53, 11.3, 2.76), (2.9, 0.2, 11.6, 4.97)])
+def test_impulses_of_feet_that_slip_from_rest_on_a_shaking_plate_balance_the_momentum(mass, mu, omega, start):
+    """Right behind the beginning of a slip its friction turns with the least error of its velocity."""
+    tol, way = 1e-10, (-0.6, 0.8)
+    reach = 1.5 * mu * GRAVITY / omega
+
+    def slip(t, q, v):
+        plate = reach * np.cos(omega * t + start)
+        return [v[0] - way[0] * plate, v[1] - way[1] * plate]
+
+    feet = [sl.Contact(lambda q: q[2], mu=mu, slip=slip) for _ in range(2)]
+    block = sl.System(M=[mass] * 3, f=lambda t, q, v: [0.0, 0.0, -mass * GRAVITY], contacts=feet)
+    v0 = np.array([*(reach * np.cos(start) * x for x in way), 0.0])
+    sol = sl.solve(block, (0.0, 1.2), np.zeros(3), v0, tol=tol)
+    pushed = np.asarray(sol.impulse_at(1.2)).reshape(2, 3).sum(axis=0)
+    assert np.abs(pushed[1:] - mass * (sol.v[-1] - v0)[:2]).max() <= 0.5 * tol
+
+
+@pytest.mark.parametrize("share", [1.0, 1.03, 1.06])
+def test_a_table_whose_one_foot_stops_while_it_turns_around_it_goes_on_within_the_promise(share):
+    """What the others carry changes with the stop: to cut the last of a slip would push the table aside."""
+    mass, mu, height = 1.765, 0.81, 0.17
+    feet = ((-0.9, -0.672), (0.9, -0.672), (0.9, 0.672), (-0.9, 0.672), (-0.288, -0.215))
+
+    def foot(x, y):
+        def slip(t, q, v):
+            return [v[0] - y * v[5] - height * v[4], v[1] + x * v[5] + height * v[3]]
+
+        return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=mu, slip=slip, name=f"foot {x} {y}")
+
+    def f(t, q, v):
+        pulls = [9.48 * np.sin(7.993 * t + 6.103), 11.25 * share * np.sin(6.461 * t + 3.378)]
+        return [*pulls, -mass * GRAVITY, 0.0, 0.0, 12.77 * np.sin(7.448 * t + 2.078)]
+
+    ends = {}
+    for tol, order in (
+        (1e-12, [0, 1, 2, 3, 4]),
+        (1e-10, [3, 0, 2, 4, 1]),
+        (1e-9, [4, 3, 2, 1, 0]),
+        (1e-8, [0, 2, 4, 1, 3]),
+    ):
+        contacts = [foot(*feet[k]) for k in order]
+        table = sl.System(M=[mass, mass, mass, 0.424, 1.03, 0.787], f=f, contacts=contacts)
+        sol = sl.solve(table, (0.55, 0.8), np.zeros(6), np.zeros(6), tol=tol)
+        stuck = sol.events[sol.events["kind"] == "stick"]
+        assert list(stuck["contact"]) == ["foot -0.9 -0.672"]
+        ends[tol] = np.r_[sol.q[-1], sol.v[-1]]
+    for tol, end in ends.items():
+        assert np.abs(end - ends[1e-12]).max() <= tol
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_ball_that_slides_with_a_spin_rolls_on_with_what_friction_left_it(name, tol):
+    """The slip keeps its direction and ends after |u| / (7/2 mu g); what rolls on keeps any error of its stop."""
+    mass, radius, mu = 1.3, 0.2, 0.3
+    inertia = 0.4 * mass * radius**2
+
+    def slip(t, q, v):
+        return [v[0] - radius * v[4], v[1] + radius * v[3]]
+
+    ball = sl.System(
+        M=[mass, mass, mass, inertia, inertia],
+        f=[0.0, 0.0, -mass * GRAVITY, 0.0, 0.0],
+        contacts=[sl.Contact(lambda q: q[2], mu=mu, slip=slip)],
+    )
+    v0 = np.array([1.0, -0.4, 0.0, 3.0, 2.0])
+    u = np.array(slip(0.0, None, v0))
+    ends, way = np.linalg.norm(u) / (3.5 * mu * GRAVITY), u / np.linalg.norm(u)
+    push = mu * mass * GRAVITY * ends * way
+    spun = radius * push / inertia
+    rolls = v0 + np.array([-push[0] / mass, -push[1] / mass, 0.0, -spun[1], spun[0]])
+    scheme, bound = SCHEMES[name]
+    sol = sl.solve(ball, (0.0, 1.0), np.zeros(5), v0, scheme=scheme, tol=tol)
+    assert list(sol.events["kind"]) == ["stick"] and abs(sol.events["t"][0] - ends) <= bound * tol
+    assert np.abs(sol.v[-1] - rolls).max() <= bound * tol

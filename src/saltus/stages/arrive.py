@@ -45,6 +45,7 @@ from saltus.stages.frame import (
     NOTHING,
     POSITION_SCALE,
     STRIKES,
+    left_of_slip,
     promised,
 )
 from saltus.stages.galerkin import break_direction, inertia_work, strike_events
@@ -211,6 +212,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         candidate[which], let_go[which] = RELEASING, t_end
     if kind == STOPPED and stopping == 1:
         stopped[which] = 1
+        stop_together(model, settings, t_end, frame)
     if kind == BROKE:
         candidate[which] = BREAKING
         break_direction(layout, which, row_of(R, n - 1, nr), direction)
@@ -299,6 +301,31 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         depth = -g[j] if j < nc else abs(g[j])
         if not depth <= header.violation:  # a gap that is not a number must not pass
             header.violation = depth
+    return 0
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def stop_together(model, settings, t, frame):
+    """Stop all slips in space that went straight on to their end and have nothing left that the promise could show.
+
+    They can stick together, see `ending_slip`. One by one, what is left of the others would move the first again.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout = model.layout
+    nc, W, w, v = layout[NC], frame.interval.lasting.W, frame.u_minus, frame.v_end
+    u_0, direction = frame.memory.u_begin, frame.memory.direction
+    model.kinematics(t, frame.q_end, model.par, W, w)
+    allowed = left_of_slip(layout, settings)
+    for c in range(nc):
+        if frame.index[c] != SLIP or direction[2 * nc + c] == 0.0:
+            continue
+        first, last = 0.0, 0.0
+        for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+            first += u_0[i] * u_0[i]
+            last += (row_dot(layout, W, i, v) + w[i]) ** 2
+        ends = first > settings.rest * settings.rest and last <= allowed * allowed
+        if ends or frame.marks.ending >= 0.0:
+            frame.stopped[c] = 1
     return 0
 
 

@@ -11,12 +11,15 @@ from saltus.events.lasting import LASTING
 from saltus.layout import CONTACT_ROW, EVENT_TABLE, NC, NE, NJ, NQ, NS, NV
 from saltus.reaction import row_dot
 from saltus.stages.begin import begin_slips, may_begin, start_of
-from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, slip_tolerance, span_of
+from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, left_of_slip, slip_tolerance, span_of
 from saltus.stages.hold import accelerate, rest_speed
 from saltus.stages.interval import closed_gap
 from saltus.stages.modes import FREE, update_modes
 from saltus.stages.settle import ambiguous_event, changed_events, lawful
 
+SOONEST = 1e-13  # of time and span: how near the end of a slip may be at the least to be flown to
+LEFT_AT_REST = 100.0  # times what may be left of one slip: of all of them where nothing goes on slipping
+PAST_STOP = 1.5  # times the time until a slip stops: so far it is followed, so that its end is found
 SHARE_OF_STOP = 1e-3  # of what a slip in space may go straight: what its end may cost that is not followed
 MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
 MOST_SHORTENED = 12  # halvings of the same until the force turns little enough meanwhile
@@ -149,11 +152,9 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
             model, t, q_0, v_0, a_0, u_0, index, settings.rest, settings.straight, marks.window, direction,
             room,
         )  # fmt: skip
-        marks.limit = smaller(marks.limit, limit)
-        marks.ending = ending_slip(model, settings, t, frame, record)
+        marks.limit = straight_on(model, settings, t, smaller(marks.limit, limit), frame, record)
+        marks.limit = ending_slip(model, settings, t, marks.limit, frame, record)
         still = marks.ending >= 0.0
-    if holding and not still:
-        marks.limit = straight_on(model, settings, t, marks.limit, frame, record)
     if jammed and not still:
         marks.limit = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
     marks.still, marks.holding = 1.0 if still else 0.0, 1.0 if holding else 0.0
@@ -161,33 +162,44 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
     return 0
 
 
-@unit(F(MODEL, A, F, FRAME.kind, RECORD))
-def ending_slip(model, settings, t, frame, record):
-    """Return a contact whose slip in space is so near to its end that it may as well stick now, or -1.
+@unit(F(MODEL, A, F, F, FRAME.kind, RECORD))
+def ending_slip(model, settings, t, h, frame, record):
+    """Let slips in space that are near enough to their end go straight on to it; return the time for that, at most h.
 
     Friction turns a slip the faster the slower it is, so that its end can be approached but not reached. What is left
     of it, its speed for the time that it takes to stop, and the way meanwhile, is compared with the promise. That is
-    all it costs where it sticks behind its end; a slip that goes on the other way is followed to the last. Steps that
-    estimate no error have windows for this.
+    all that the turn costs where it sticks behind its end; a slip that goes on the other way is followed to the last.
+    What else moves goes on meanwhile: to stop the slip at once would push a body that turns aside, for as long as it
+    moves. An end too near for the clock, or for the promise, is one at once, ENDING. Steps that estimate no error have
+    windows for this.
     """
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nc = layout[NC]
     u, a = frame.memory.u_begin, frame.memory.a_begin
     q, v = frame.q_start, frame.v_start
-    index, tried = frame.index, frame.trial
+    index, tried, direction = frame.index, frame.trial, frame.memory.direction
     room = frame.interval.lasting
     W, w, zeta = room.W, room.w, room.zeta
     if frame.marks.window > 0.0:
-        return -1.0
+        return h
     allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight)
-    first, known = -1, False
+    first, known, shortest, fastest = -1, False, 1e300, 0.0
+    for c in range(nc):
+        for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+            fastest = larger(fastest, abs(u[i]) if index[c] == SLIP else 0.0)
+    # where all slips stop what is cut of them ends with them
+    whole_body = fastest <= LEFT_AT_REST * left_of_slip(layout, settings)
+    left = (LEFT_AT_REST if whole_body else 1.0) * left_of_slip(layout, settings)
     for c in range(nc):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
         tried[c] = index[c]
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        if index[c] != SLIP or end - row != 3 or not sqrt(square) > settings.rest:
+        if index[c] != SLIP or end - row != 3:
+            continue
+        if not sqrt(square) > settings.rest:
+            tried[c] = STICK if whole_body else SLIP  # it counts where others stop
             continue
         if not known:
             model.kinematics(t, q, model.par, W, w)
@@ -196,18 +208,34 @@ def ending_slip(model, settings, t, frame, record):
         slowing = 0.0
         for i in range(row + 1, end):
             slowing -= (row_dot(layout, W, i, a) + zeta[i]) * u[i]
+        # what the promise does not show has no direction, and may grow while the body stops
+        slow = square <= left * left
         # it lasts |u| / (slowing / |u|) and goes half of |u| times that
-        if slowing > 0.0 and square * sqrt(square) <= allowed * slowing:
+        if slow or (slowing > 0.0 and square * sqrt(square) <= allowed * slowing):
             tried[c] = STICK
             first = c if first < 0 else first
+            if not slow:
+                shortest = smaller(shortest, square / slowing)
     if first < 0:
-        return -1.0
+        return h
     powers, r = frame.spare, frame.corrected
     status = accelerate(
         model, t, q, v, tried, frame.memory.direction, 0, frame.a_try,
         r, frame.u_plus, powers, room, record,
     )  # fmt: skip
-    return 1.0 * first if status == 0 and lawful(model, tried, r, powers, room) == 1 else -1.0
+    if status != 0 or lawful(model, tried, r, powers, room) == 0:
+        return h
+    for c in range(nc):
+        if tried[c] == STICK and index[c] == SLIP:
+            row = layout[layout[CONTACT_ROW] + c]
+            speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
+            direction[2 * nc + c] = 1.0
+            if speed > settings.rest:
+                direction[2 * c], direction[2 * c + 1] = u[row + 1] / speed, u[row + 2] / speed
+    if shortest == 1e300 or shortest <= SOONEST * (abs(t) + span_of(settings)):
+        frame.marks.ending = first
+        return h
+    return smaller(h, PAST_STOP * shortest)
 
 
 @unit(F(MODEL, A, F, F, FRAME.kind, RECORD))

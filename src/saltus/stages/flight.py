@@ -15,7 +15,7 @@ from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, ROOM, A, F, I, J, step_type
 from saltus.compile.workspace import RoomPlan
 from saltus.events.polynomial import node_factors, spread
-from saltus.events.transition import STOPPED
+from saltus.events.transition import LOST, STOPPED
 from saltus.layout import (
     CONTACT_ROW,
     F_WILD,
@@ -207,20 +207,24 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
             header.error = REFUSED
             return 0
         plain.find(model, staged, settings, 0, t, h, frame_room, record)
+        if marks.unresolved == 1.0 and marks.event_kind == LOST and marks.place < 1.0:
+            # behind a loss forces obey no law, and polynomials through them bend before it too, in every flight that
+            # reaches beyond it, however short: the one that ends there tells whether its own forces are resolved
+            h *= marks.place
+            size = h
+            if look_again(model, plain, settings, t, h, frame_room, record) != 0:
+                header.error = REFUSED
+                return 0
         if marks.unresolved == 1.0:
             header.error, header.next_h = REFUSED, LOOK_CLOSER * h
             return 0
         if marks.place > 1.0 + 1e-6:
             # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
             h *= marks.place
-            status = plain.phase(model, staged, settings, AGAIN, t, h, frame_room, record)
-            if status == 0:
-                status = plain.phase(model, staged, settings, FILL, t, h, frame_room, record)
-            if status != 0:
+            size = h
+            if look_again(model, plain, settings, t, h, frame_room, record) != 0:
                 header.error = REFUSED
                 return 0
-            size = h
-            plain.find(model, staged, settings, 0, t, h, frame_room, record)
         if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
             size = h * marks.place
             status = snap(model, plain, settings, t, h, size, frame_room, record)
@@ -260,6 +264,17 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     for i in range(remembered.shape[0]):
         state_new.memory[i] = remembered[i]
     return 0
+
+
+@unit(I(MODEL, PLAIN, A, F, F, ROOM, RECORD))
+def look_again(model, plain, settings, t, h, frame_room, record):
+    """Make the flight once more with another length and look for its first event."""
+    status = plain.phase(model, plain.staged, settings, AGAIN, t, h, frame_room, record)
+    if status == 0:
+        status = plain.phase(model, plain.staged, settings, FILL, t, h, frame_room, record)
+    if status == 0:
+        plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
+    return status
 
 
 @unit(F(J), small=True)

@@ -124,6 +124,12 @@ def slip_tolerance(layout, settings, share):
     return share * settings.atol * least
 
 
+@unit(F(J, A), small=True)
+def left_of_slip(layout, settings):
+    """Return what may be left of a slip where it stops [m/s]: a tenth of what slips may be wrong by."""
+    return slip_tolerance(layout, settings, 0.1)
+
+
 @unit(F(A), small=True)
 def span_of(settings):
     """Return the length of the whole span [s]."""

@@ -44,6 +44,7 @@ from saltus.status import Status
 STALLED = int(Status.NEWTON_STALLED)
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 SOLVED_FORCES = 1.0  # last correction, in units of the tolerance, that the forces of held contacts may lack
+LACKED = 0.2  # the same between the accelerations of these forces and those of the interval: impulses add up
 SOLVED = 0.02  # of the tolerance: what the iteration may leave
 
 
@@ -92,6 +93,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     Q, V, Q_dot, a = stages.Q, stages.V, stages.Q_dot, stages.a
     R, U, powers = stages.R, stages.U, stages.powers
     change, G, nodes = phase.change, phase.matrix, frame.nodes
+    seen = nodes.V  # what a sweep misses, before the matrix makes a correction of it; nodes are written later
     q_0, v_0 = frame.q_start, frame.v_start
     q, v = frame.q_end, frame.v_end
     r_0, powers_0 = frame.memory.r_begin, frame.memory.powers_begin
@@ -183,14 +185,16 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
                     return STALLED
         for i in range(first * nv, end * nv):
             change[i] -= a[i]
+            seen[i] = change[i]
         if newton:
             solve_dense(head(G, m * m), head(tail(change, first * nv), m), pivots)
-        moved, total = 0.0, 0.0
+        moved, total, lacks = 0.0, 0.0, 0.0
         for k in range(first, end):
             for i in range(nv):
                 total += abs(change[k * nv + i])
                 a[k * nv + i] += change[k * nv + i]
                 scale = settings.atol * speed[i] + settings.rtol * larger(abs(v_0[i]), abs(V[k * nv + i]))
+                lacks = larger(lacks, h * abs(seen[k * nv + i] - change[k * nv + i]) / (share * scale))
                 moved = larger(moved, h * abs(change[k * nv + i]) / (share * scale))
         if not total < 1e300:  # `larger` passes over what is not a number
             return STALLED
@@ -206,8 +210,9 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
         left = moved * trusted / (1.0 - trusted)
         if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / (share * settings.rtol):
-            # contact forces are those of the states before the last correction
-            converged = not acting or moved <= larger(SOLVED_FORCES, rough)
+            # contact forces are those of the states before the last correction: where friction is stiff they may be
+            # far from those of the accelerations that a small correction leads to
+            converged = not acting or (moved <= larger(SOLVED_FORCES, rough) and lacks <= larger(LACKED, rough))
         if sweep == 1:
             guess = moved
         moved_before = moved

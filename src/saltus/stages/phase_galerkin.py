@@ -83,6 +83,7 @@ from saltus.stages.tableau import END, FIRST, VECTORS, WEIGHT
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
+STRAIGHT = 8  # beside the place in the index set: a slip that goes straight on
 UNKNOWN_CONTRACTION = 0.3  # of a first sweep, before anything was seen
 CONTRACTS = 0.2  # what plain iteration should leave of an error
 IMPULSES = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
@@ -117,8 +118,10 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
     if task == TRY:
         same = numbers.next_degree > 0.0
         for k in range(nc):
-            same = same and known[k] == frame.index[k]
-            known[k] = frame.index[k]
+            # friction that goes straight on has another Jacobian than one that turns
+            place = frame.index[k] + (STRAIGHT if memory.direction[2 * nc + k] == 1.0 else 0)
+            same = same and known[k] == place
+            known[k] = place
         # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything
         # nor how fast the sweeps of the last interval converged
         jumped = memory.numbers.changed == 1.0 or frame.kept[1] == t
@@ -330,7 +333,7 @@ def slip_levels(model, settings, degree, share, frame):
     phase = GALERKIN(frame.phase)
     layout, n = model.layout, degree + 1
     nr = layout[NR]
-    levels, stages, index = phase.levels, phase.stage, phase.known_index
+    levels, stages, index = phase.levels, phase.stage, frame.index
     U = stages.U
     transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
     tolerance = slip_tolerance(layout, settings, share)
