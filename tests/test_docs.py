@@ -7,11 +7,15 @@ import re
 
 import pytest
 
+from extras import needs_jit
+
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [
     pytest.param(
-        match.group(1), id=f"{page.name}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 2}"
+        match.group(1),
+        id=f"{page.name}:{page.read_text(encoding='utf-8')[: match.start()].count(chr(10)) + 2}",
+        marks=needs_jit if "@unit(" in match.group(1) else (),  # a kernel of the reader's own
     )
     for page in PAGES
     for match in re.finditer(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.S | re.M)
