@@ -289,7 +289,7 @@ class Run:
                     return Status.STEPS_SPENT
                 budget = min(budget, left)
             try:
-                with failures_raised():
+                with failures_raised(called=self.model.calls_python):
                     status = march(
                         self.units, self.scheme, self.decider, self.clock, self.tally, self.state_room,
                         self.state_new_room, self.record_room, self.tables.nodes, self.tables.events, self.tables.dense,

@@ -50,13 +50,12 @@ def address() -> int:
 
 def _called(ret, exc, t, q, nq, v, nv, par, n, out, size) -> int:
     """Call a function for machine code; an exception waits until Python is back (failure.py)."""
-    if failure.is_pending():
-        return failure.FAILED
     try:
-        opaque(t, _array(q, nq), _array(v, nv), _array(par, n), _array(out, size))
-    except BaseException as error:  # KeyboardInterrupt too: nothing may pass through machine code
-        return failure.keep(error)
-    return 0
+        if not failure.is_pending():
+            opaque(t, _array(q, nq), _array(v, nv), _array(par, n), _array(out, size))
+    except BaseException as error:  # nothing may pass through machine code
+        failure.keep(error)
+    return failure.FAILED if failure.is_pending() else 0
 
 
 @functools.lru_cache(maxsize=256)  # kernels hand over the same few places all the time

@@ -7,6 +7,7 @@ hands on; until somebody has raised it, no further callback of the same thread r
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -40,13 +41,32 @@ def raise_failure(status: int = FAILED) -> None:
 
 
 @contextlib.contextmanager
-def failures_raised() -> Iterator[None]:
-    """Raise the exception of a callback where the code inside ends, however it ends."""
+def failures_raised(*, called: bool = False) -> Iterator[None]:
+    """Raise the exception of a callback where the code inside ends, however it ends; called: callbacks may run."""
     _kept.error = None
-    try:
-        yield
-    except SystemError:  # numba was told that there is an exception, and found none
-        if not is_pending():
-            raise
+    with interrupts_kept() if called else contextlib.nullcontext():
+        try:
+            yield
+        except SystemError:  # numba was told that there is an exception, and found none
+            if not is_pending():
+                raise
     if is_pending():
         raise_failure()
+
+
+@contextlib.contextmanager
+def interrupts_kept() -> Iterator[None]:
+    """Keep Ctrl-C like any other exception of a callback, instead of raising it where it comes.
+
+    It may come between two instructions of a callback, outside of all that could catch it, and ctypes would go on with
+    a status that nobody has written. A handler of somebody else stays in charge.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: keep(KeyboardInterrupt()) and None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
