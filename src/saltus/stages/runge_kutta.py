@@ -163,7 +163,7 @@ def _computed(name: str) -> RungeKutta:
 def _nodes(stages: int, below: int) -> np.ndarray:
     """Return the zeros of P_s - P_(s-below) on [0, 1], P the Legendre polynomials: Radau for 1, Lobatto for 2."""
     zero = Legendre.basis(stages, domain=[0, 1]) - Legendre.basis(stages - below, domain=[0, 1])
-    c = zero.roots()
+    c = np.sort(zero.roots().real)  # numpy 2.5 calls them complex
     c -= zero(c) / zero.deriv()(c)  # without this step of Newton the last digit is wrong
     c[[0, -1]] = (c[0] if below == 1 else 0.0), 1.0  # the ends are zeros exactly
     return c
