@@ -214,7 +214,9 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
                 return status
             record.counters.sweeps += whole(newton.info.sweeps)
         moved = take_over(x_new, x)
-        allowed = settings.newton_tolerance * scale + ROUNDING * q_scale / h
+        allowed = settings.newton_tolerance * scale
+        if reacting:  # gaps are divided by h: so is the rounding of q
+            allowed += ROUNDING * q_scale / h
         if single or left_to_move(moved, moved_before) <= allowed:
             break
         moved_before = moved

@@ -32,7 +32,7 @@ from saltus.stages.hold import (
     accelerate,
     rest_speed,
 )
-from saltus.stages.interval import INTERVALS, STAGE_SETTINGS, closed_gap, evaluate
+from saltus.stages.interval import DECIDES, INTERVALS, NO_FORCES, STAGE_SETTINGS, closed_gap, evaluate
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
 # index set is decided already
@@ -92,8 +92,9 @@ def settle(
     info[0], info[1] = 0.0, 0.0
     if settings.by_stage == 1.0:
         return evaluate(
-            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers, interval, record
-        )
+            model, reaction, settings, t, q, v, index, direction, g, 0, DECIDES if degree > 0 else NO_FORCES, 0, a, r,
+            u, powers, interval, record,
+        )  # fmt: skip
     near, anyone, same, decided, rushed, unmoved, closed_ones = False, False, True, False, False, 0, 0
     slowest, slack = settings.rest, closed_gap(settings, q)
     for c in range(nc):
