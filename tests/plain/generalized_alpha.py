@@ -44,8 +44,9 @@ def step(model, t, h, q_k, v_k, a_k, v_dot_k, closed, rho):
         a = ((1.0 - af) * v_dot + af * v_dot_k - am * a_k) / (1.0 - am)
         free, middle, W = v_k + h * ((1.0 - ga) * a_k + ga * a), 0.5 * (q_k + q), model.W(q)
         answer = np.linalg.solve(model.M(middle), model.W(middle).T)
+        last = np.append(v, jump)
         jump = answer @ solve(W @ answer, W @ free + normal(model.e, u_k), model.mu, closed)
-        last, v = v, free + jump
-        if np.abs(v - last).max() <= 1e-15 * (1.0 + np.abs(v).max()):
+        v = free + jump
+        if np.abs(np.append(v, jump) - last).max() <= 1e-15 * (1.0 + np.abs(v).max()):
             break
     return q, v, a, v_dot

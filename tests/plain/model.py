@@ -70,7 +70,7 @@ class Model:
 class Sliding(Model):
     """The same point on an even floor, on which it rests and slides: to the wall, and away from it again."""
 
-    start, speed = np.array([-0.2, 0.0]), np.array([2.0, 0.0])
+    start, speed = np.array([-0.2, 0.0]), np.array([2.6, 0.0])
 
     def __init__(self):
         self.e, self.mu = np.array([0.0, 0.3]), np.array([0.1, 0.2])

@@ -259,7 +259,12 @@ def solve_interval(
             for i in range(nv):
                 scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
                 new[k * nv + i] -= a[k * nv + i]
-        if newton:
+        # stages that decide for themselves hold a contact exactly: a matrix that does not know it would lift the body
+        pushed = False
+        if settings.by_stage == 1.0:
+            for i in range(first * nr, end * nr):
+                pushed = pushed or R[i] != 0.0
+        if newton and not pushed:
             solve_dense(work.matrix, head(tail(new, first * nv), (end - first) * nv), work.pivots)
         if given == 1:
             close_velocities(model, tab, h, v_0, a, new, R, U, work.lasting)
