@@ -1,4 +1,4 @@
-"""Units of flight/, lasting/ and tables/: polynomials, scanning, decisions about index sets, accumulations, as plain Python."""
+"""Units of flight/, lasting/, tables/: polynomials, scanning, index sets, accumulations, as plain Python."""
 
 from __future__ import annotations
 
