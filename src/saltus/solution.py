@@ -424,6 +424,9 @@ class Solution:
         stored = places.node >= 0
         if side == "-":  # nodes hold positions behind a reset
             stored &= ~self._may_be_reset[places.node]
+        if getattr(self.scheme, "own_limits", False):  # the jumps of the dense output are not those of the states
+            outermost = 0 if side == "-" else len(self.t) - 1
+            stored &= (places.node == outermost) | ~self._whole(places.end)
         known, between = np.flatnonzero(stored), np.flatnonzero(~stored)
         nodes = places.node[known]
         q[known], v[known] = self.q[nodes], (self.v if side == "+" else self.v_minus)[nodes]
