@@ -168,6 +168,12 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
     return force, impulse
 
 
+def window_start(block: np.ndarray, t_end: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Return where the second piece of steps begins that end with the window of an impact, their end where none does."""
+    last_of_first = block[np.arange(len(block)), HEADER + block[:, 4].astype(int) + 1]
+    return np.where(block[:, 0] == 2, t_end - h * (1.0 - last_of_first), t_end)
+
+
 def acceleration(tableaux: list[Tableau], s, h, block, side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return v_dot at places s, the number of the piece that each of them lies in, and its duration [s]."""
     first = block[0, : HEADER - 1].astype(int)
