@@ -39,7 +39,7 @@ def application(tokens: list[str]) -> App:
         "work-precision": (work_precision_command(mine["work-precision"]), "PROBLEM [OPTIONS]"),
         "reproduce": (reproduce_command(), "NAME [OPTIONS]"),
         "diagnose": (diagnose_command(mine["diagnose"]), "PROBLEM [OPTIONS]"),
-        "list": (list_command, "[problems|schemes|solvers|reproductions]"),
+        "list": (list_command, "[problems|schemes|solvers|controls|reproductions]"),
         "compile": (compile_command, ""),
         "resume": (resume_command, "FILE [OPTIONS]"),
         "version": (version_command, ""),
