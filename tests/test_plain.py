@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from plain import galerkin, generalized_alpha, half_explicit, moreau_jean, paoli, schatzman_paoli, splitting
-from plain.model import SPEED, START, Model, Sliding
 
 import saltus as sl
+from plain import galerkin, generalized_alpha, half_explicit, moreau_jean, paoli, schatzman_paoli, splitting
+from plain.model import SPEED, START, Model, Sliding
 
 AGREE = 1e-11  # in every row: rounding of 200 steps and what the Newton iterations of the library leave
 STEPS, H = 200, 0.01

@@ -1,12 +1,12 @@
-"""D- and D+ of any degree as the source has them: Problems 3.1 and 3.2 of Schindler and Acary (2014), degree 0: 2.2, 2.3.
+"""D- and D+ of any degree as printed: Problems 3.1 and 3.2 of Schindler and Acary (2014), degree 0: 2.2, 2.3.
 
-    a_l = M(q_l)^-1 (f(t_l, q_l, v_l) + W(q_l) r_l)          contact law on acceleration level at every stage
-    q_l = q_k + h sum beta_k(t_l) v_k                        (67), (72)
-    D-   v_l = v_k + h sum beta~_k(t_l) a_k                  (74)
-         v_new = v_M + h beta_M (a_M - sum l~_k(1) a_k) + M^-1 W P                      (75)
-    D+   v_0 = v_k + h beta_0 (a_0 - sum l~_k(0) a_k) - l~_M(0) beta_0/beta_M M^-1 W P  (69)
-         v_l = v_0 + h sum beta~_k(t_l) a_k + beta~_M(t_l)/beta_M M^-1 W P              (70), (71)
-    0 <= u_plus + e u,  P_N >= 0,  one of them zero          at the end of the interval, where g(q_new) <= 0
+a_l = M(q_l)^-1 (f(t_l, q_l, v_l) + W(q_l) r_l)          contact law on acceleration level at every stage
+q_l = q_k + h sum beta_k(t_l) v_k                        (67), (72)
+D-   v_l = v_k + h sum beta~_k(t_l) a_k                  (74)
+     v_new = v_M + h beta_M (a_M - sum l~_k(1) a_k) + M^-1 W P                      (75)
+D+   v_0 = v_k + h beta_0 (a_0 - sum l~_k(0) a_k) - l~_M(0) beta_0/beta_M M^-1 W P  (69)
+     v_l = v_0 + h sum beta~_k(t_l) a_k + beta~_M(t_l)/beta_M M^-1 W P              (70), (71)
+0 <= u_plus + e u,  P_N >= 0,  one of them zero          at the end of the interval, where g(q_new) <= 0
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The nonsmooth generalized-alpha scheme, with the directions of the jump in the middle of the step.
 
-    M v_dot_new = f(t_new, q_new, v_new)                                  M_mid jump = W_mid P
-    (1 - am) a_new + am a_k = (1 - af) v_dot_new + af v_dot_k
-    v_new = v_k + h (1 - ga) a_k + h ga a_new + jump
-    q_new = q_k + h v_k + h^2 (1/2 - be) a_k + h^2 be a_new + h/2 jump
-    0 <= u_new + e u_k,  P_N >= 0,  one of them zero                      u_k = W(q_k) v_k, u_new = W(q_new) v_new
+M v_dot_new = f(t_new, q_new, v_new)                                  M_mid jump = W_mid P
+(1 - am) a_new + am a_k = (1 - af) v_dot_new + af v_dot_k
+v_new = v_k + h (1 - ga) a_k + h ga a_new + jump
+q_new = q_k + h v_k + h^2 (1/2 - be) a_k + h^2 be a_new + h/2 jump
+0 <= u_new + e u_k,  P_N >= 0,  one of them zero                      u_k = W(q_k) v_k, u_new = W(q_new) v_new
 """
 
 from __future__ import annotations

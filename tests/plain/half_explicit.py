@@ -1,9 +1,9 @@
 """Half-explicit D1-: the laws on velocity level in the forecast and at the end of a step, without projection.
 
-    M_0 (v_1 - v_k) = h f_0 + W_0 P_0             0 <= u_N_1,  P_0_N >= 0,  one of them zero      u_1 = W(q_new) v_1
-    q_new = q_k + h/2 (v_k + v_1)                 subscript 0: at q_k, v_k;  1: at q_new, v_1
-    M_1 (v_new - v_f) = W_1 P                     v_f = v_k + h/2 (M_0^-1 (f_0 + W_0 P_0/h) + M_1^-1 f_1)
-    0 <= u_new + e u,  P_N >= 0,  one of them zero     u = u_f where a contact closes, 0 where it carried P_0
+M_0 (v_1 - v_k) = h f_0 + W_0 P_0             0 <= u_N_1,  P_0_N >= 0,  one of them zero      u_1 = W(q_new) v_1
+q_new = q_k + h/2 (v_k + v_1)                 subscript 0: at q_k, v_k;  1: at q_new, v_1
+M_1 (v_new - v_f) = W_1 P                     v_f = v_k + h/2 (M_0^-1 (f_0 + W_0 P_0/h) + M_1^-1 f_1)
+0 <= u_new + e u,  P_N >= 0,  one of them zero     u = u_f where a contact closes, 0 where it carried P_0
 """
 
 from __future__ import annotations

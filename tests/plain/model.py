@@ -44,9 +44,7 @@ class Model:
     def slip(q, v):
         """Return the tangential velocities of floor and wall."""
         x, y = q
-        return np.array(
-            [v[0] + 2.0 * FLOOR * x * v[1], (CENTRE[1] - y) * v[0] + (x - CENTRE[0]) * v[1]]
-        )
+        return np.array([v[0] + 2.0 * FLOOR * x * v[1], (CENTRE[1] - y) * v[0] + (x - CENTRE[0]) * v[1]])
 
     @staticmethod
     def W(q):

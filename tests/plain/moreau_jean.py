@@ -1,10 +1,10 @@
-"""Moreau-Jean: (41) of the lecture ("theta"), Algorithm 1.4 ("both"), and the trapezoidal form with M at the end ("end").
+"""Moreau-Jean: (41) of the lecture ("theta"), Algorithm 1.4 ("both"), and the same with M of the end alone ("end").
 
-    "theta"  M_theta (v_new - v_k) = h f(theta) + W_theta P          u_k = W_theta v_k
-    "both"   v_new = v_k + h ((1 - theta) M_k^-1 f_k + theta M_new^-1 f_new) + M_new^-1 W_new P    u_k = W_new v_k
-    "end"    M_new (v_new - v_k) = h ((1 - theta) f_k + theta f_new) + W_new P     u_k = W(q_k) v_k
-    q_new = q_k + h ((1 - theta) v_k + theta v_new)
-    0 <= u_new + e u_k,  P_N >= 0,  one of them zero, where g_k + gamma h u_k <= 0
+"theta"  M_theta (v_new - v_k) = h f(theta) + W_theta P          u_k = W_theta v_k
+"both"   v_new = v_k + h ((1 - theta) M_k^-1 f_k + theta M_new^-1 f_new) + M_new^-1 W_new P    u_k = W_new v_k
+"end"    M_new (v_new - v_k) = h ((1 - theta) f_k + theta f_new) + W_new P     u_k = W(q_k) v_k
+q_new = q_k + h ((1 - theta) v_k + theta v_new)
+0 <= u_new + e u_k,  P_N >= 0,  one of them zero, where g_k + gamma h u_k <= 0
 """
 
 from __future__ import annotations

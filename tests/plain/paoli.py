@@ -1,8 +1,8 @@
 """Paoli's velocity scheme (Lyon 2008), with an e for every contact, and in the form of the source with one e.
 
-    q_new = q_k + h v_k
-    M (v_new - v_k) = h f(t_new, q_new, v_new) + W P        M, W at q_new
-    0 <= u_new + e u_k,  P_N >= 0,  one of them zero, where g(q_new) <= 0
+q_new = q_k + h v_k
+M (v_new - v_k) = h f(t_new, q_new, v_new) + W P        M, W at q_new
+0 <= u_new + e u_k,  P_N >= 0,  one of them zero, where g(q_new) <= 0
 """
 
 from __future__ import annotations

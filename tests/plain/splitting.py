@@ -1,7 +1,7 @@
 """Splitting without contact forces, (86) and (87) of the lecture: a step of Fehlberg's pair, then the impact law.
 
-    M v' = f(t, q, v),  q' = v                   by the method of order 5 in Fehlberg's pair, from q_k, v_k to q_1, v_1
-    M (v_new - v_1) = W P,  q_new = q_1          0 <= u_new + e u_1,  P_N >= 0,  one of them zero, where g(q_1) <= 0
+M v' = f(t, q, v),  q' = v                   by the method of order 5 in Fehlberg's pair, from q_k, v_k to q_1, v_1
+M (v_new - v_1) = W P,  q_new = q_1          0 <= u_new + e u_1,  P_N >= 0,  one of them zero, where g(q_1) <= 0
 """
 
 from __future__ import annotations

@@ -116,7 +116,15 @@ class DoublingControl:
         horizon = EACH_STEP if self.horizon == "step" else float(self.horizon)  # type: ignore[arg-type]  # a time now
         return np.array(
             [
-                order, horizon, self.violation, self.impacts, self.safety, self.smallest, self.largest, self.h_max, top,
+                order,
+                horizon,
+                self.violation,
+                self.impacts,
+                self.safety,
+                self.smallest,
+                self.largest,
+                self.h_max,
+                top,
                 self.smoothed,
             ],
             dtype=float,

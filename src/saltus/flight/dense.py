@@ -126,7 +126,7 @@ def interpolate(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple
 
 
 def interpolate_stages(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and v at places s (n, 1): v through the stage velocities, q its integral (Schindler, Acary 2014, 33, 34).
+    """Return q and v at places s (n, 1): v through the stage velocities, q its integral; (33), (34) of the source.
 
     The impulse at the end of a step is v - v_minus there; what a projection adds to v counts as a part of it.
     """
@@ -169,7 +169,7 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
 
 
 def window_start(block: np.ndarray, t_end: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return where the second piece of steps begins that end with the window of an impact, their end where none does."""
+    """Return where the window of an impact begins that ends a step, the end of the step where there is none."""
     last_of_first = block[np.arange(len(block)), HEADER + block[:, 4].astype(int) + 1]
     return np.where(block[:, 0] == 2, t_end - h * (1.0 - last_of_first), t_end)
 

@@ -251,8 +251,8 @@ def solve_interval(
         for k in range(first, end):
             status = evaluate(
                 model, reaction, settings, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, gap_0, k,
-                KEEPS if sweep > FREEZE and degree > 0 else deciding, given, row_of(new, k, nv), row_of(R, k, nr), row_of(U, k, nr),
-                row_of(powers, k, width), work, record,
+                KEEPS if sweep > FREEZE and degree > 0 else deciding, given, row_of(new, k, nv), row_of(R, k, nr),
+                row_of(U, k, nr), row_of(powers, k, width), work, record,
             )  # fmt: skip
             if status != 0:
                 return status

@@ -30,14 +30,12 @@ from saltus.memory.layout import (
     NV,
     RATE_IDENTITY,
     TANGENTIAL,
-    W_COL,
     W_CONSTANT,
-    W_PTR,
 )
 from saltus.memory.profile import multiply, solve
 from saltus.memory.record import EVENTS_PER_CONTACT
 from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
-from saltus.reaction.report import released, report
+from saltus.reaction.report import CLOSED, answer, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
@@ -56,7 +54,7 @@ from saltus.schemes.theta_newton import (
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
-LOADED = 1e-6  # of the way that bodies fall in a step: a gap that a loaded contact has not opened
+LOADED = 1e-6  # of the way that its load would move it in a step: a gap that a loaded contact has not opened
 PROJECTIONS = 20.0  # most iterations of the projection: it converges quadratically, 20 means never
 
 # at_end: 1 where W and f_new are taken at the end of the step; own_mass: 1 where f_k has its own M there, not that of
@@ -66,17 +64,20 @@ SETTINGS = Numbers(
     "projection_iterations projects"
 )
 # known.gaps: 1 where the gaps are those of q, 0 before the first step and where somebody moved q since; marks: see
-# `report`; impulses: warm start of the contact solver; acceleration: guess for the next step
+# `report`; impulses: warm start of the contact solver; acceleration: guess for the next step; loads: normal velocity
+# that a lasting contact took in the last step [m/s]
 MEMORY = Workspace(
-    "MoreauJeanMemory", known=Numbers("gaps"), gaps="nc + nj", marks="2 * nc", impulses="nr", acceleration="nv"
-)
+    "MoreauJeanMemory", known=Numbers("gaps"), gaps="nc + nj", marks="2 * nc", impulses="nr", acceleration="nv",
+    loads="nc",
+)  # fmt: skip
 # W, w: at theta or at the end, constant ones kept from step to step; W_end, w_end: rows of joints at the end; target:
 # see `react` and `restitute`; u_start: of the rows at the start, u_minus: of W; before, after: for `report`; f_k: force
-# at the start, a_k: M_k^-1 of it, inertia: factors of M_k, f_mean: mean of the forces; projection: settings of `drift`; active, struck: 1 per contact that takes part, that an impact strikes
+# at the start, a_k: its share of the acceleration, inertia: factors of M_k, f_mean: mean of both forces; projection:
+# settings of `drift`; active, struck: 1 per contact that takes part, that an impact strikes
 WORK = Workspace(
     "MoreauJean", newton=NEWTON, W="nw", W_end="nw", w="nr", w_end="nr", target="2 * nr", u_minus="nr", u_start="nr",
-    before="nr", after="nr", f_k="nv", a_k="nv", f_mean="nv", inertia="size", v_theta="nv", q_at="nq", q_dot="nq", active=integers("nc"),
-    struck=integers("nc"), react=REACTING, projection=PROJECTION, drift=DRIFTING,
+    before="nr", after="nr", f_k="nv", a_k="nv", f_mean="nv", inertia="size", v_theta="nv", q_at="nq", q_dot="nq",
+    active=integers("nc"), struck=integers("nc"), react=REACTING, projection=PROJECTION, drift=DRIFTING,
 )  # fmt: skip
 
 
@@ -288,6 +289,10 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     if reacting:
         for r in range(nr):
             memory_new.impulses[r] = P[r]
+    for c in range(nc):
+        row, memory_new.loads[c] = layout[layout[CONTACT_ROW] + c], 0.0
+        if reacting and work.active[c] != 0 and memory_new.marks[c] == CLOSED:
+            memory_new.loads[c] = P[row] * answer(layout, work.W, work.react.X, row)
     header.violation = violation_at(model, t + h, q, g)
     memory_new.known.gaps = 1.0
     return 0
@@ -297,7 +302,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
 def forecast(model, settings, t, h, state, memory, g, work):
     """Write the contacts that take part, g_k + gamma h u_k <= closed_tolerance, and return 1 where there are some.
 
-    in      g: gaps at the start; memory: impulses and acceleration of the step before
+    in      g: gaps at the start; memory: loads of the step before
     out     work: active, u_start; W, w at the start unless constant ones are kept
     """
     layout = model.layout
@@ -311,12 +316,9 @@ def forecast(model, settings, t, h, state, memory, g, work):
             u_start[r] = row_dot(layout, W, r, state.v) + w[r]
         ahead = g[c] + settings.gamma * h * u_start[row]
         active[c] = 1 if ahead <= settings.closed_tolerance else 0
-        if active[c] == 0 and memory.impulses[row] > 0.0:
+        if active[c] == 0:
             # a contact that carried a load has not opened where the gap is rounding, summed up over many steps
-            fall = 0.0
-            for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
-                fall += abs(W[k] * memory.acceleration[layout[layout[W_COL] + k]])
-            active[c] = 1 if ahead <= LOADED * h * h * fall else 0
+            active[c] = 1 if ahead <= LOADED * h * memory.loads[c] else 0
         found = 1 if active[c] == 1 else found
     return found
 

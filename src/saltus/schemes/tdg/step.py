@@ -359,8 +359,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         for k in range(nc):
             closed[k] = index[k]
         status = reaction.staged.settle(
-            model, core, settings, t_end, q, v, g, following if last else degree, 1.0 if struck else 0.0, index, direction, resting,
-            stopped, candidate, a_0, r_0, u_0, powers_0, info, interval, record,
+            model, core, settings, t_end, q, v, g, following if last else degree, 1.0 if struck else 0.0, index,
+            direction, resting, stopped, candidate, a_0, r_0, u_0, powers_0, info, interval, record,
         )  # fmt: skip
         if status != 0:
             return status

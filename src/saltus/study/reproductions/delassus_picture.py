@@ -11,7 +11,7 @@ from saltus.plot import COLOURS, SolutionFigure
 from saltus.schemes import EventDriven
 from saltus.solve import solve
 
-from .delassus import GRAVITY, HALF, MASS, PLACE, T_END, contact_law, dropped, lifted_rod
+from .delassus import GRAVITY, HALF, LIFT, MASS, PLACE, T_END, contact_law, dropped, lifted_rod
 from .tabled import Tabled
 
 LIFTS = np.linspace(0.0, 4.0, 161)  # over the weight
@@ -41,7 +41,8 @@ def draw(made: Tabled) -> Figure:
         run = solve(lifted_rod(), scheme=EventDriven(), tol=1e-9)
         times = np.linspace(0.0, T_END, 201)
         q = run(times).q
-        start = 0.5 * (D @ made.results["naive"] + W @ np.linalg.solve(M, [1.5 * MASS * GRAVITY, 2.5 * MASS * GRAVITY * PLACE]))
+        load = W @ np.linalg.solve(M, [LIFT - MASS * GRAVITY, LIFT * PLACE])
+        start = 0.5 * (D @ made.results["naive"] + load)
         right.plot(times, 1e3 * start[0] * times**2, color=COLOURS[1], label="end 1, negative ones dropped")
         right.plot(times, 1e3 * (q[:, 0] - HALF * np.sin(q[:, 1])), color=COLOURS[2], label="end 1, event-driven")
         right.set_xlabel("t [s]")

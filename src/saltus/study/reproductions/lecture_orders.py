@@ -23,7 +23,7 @@ SCHEMES = {
 }
 # largest h [s], levels halved from it, grids on each of them
 SIZES = {
-    "full": {"ball": (0.005, 6, 12), "oscillator": (0.04, 6, 8)},
+    "full": {"ball": (0.0025, 5, 12), "oscillator": (0.04, 6, 8)},
     "quick": {"ball": (0.02, 4, 4), "oscillator": (0.04, 4, 4)},
 }
 PROMISED = {"L1": "1", "L2": "1/2", "Linf": "0", "hausdorff": "1"}

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter
 
 from saltus.plot import COLOURS, SolutionFigure
 from saltus.problem import Problem
@@ -64,6 +65,7 @@ def _errors(axes: Axes, table, norm: str) -> None:
         f"slope {slope:g}", (h[-1], 2.0 * top * (h[-1] / h[0]) ** slope), (2.0, 4.0), textcoords="offset points",
         color="#777777", fontsize=7.5,
     )  # fmt: skip
+    axes.xaxis.set_minor_formatter(NullFormatter())
     if norm == "Linf":  # flat lines need room to be seen as such
         axes.set_ylim(top / 30.0, 10.0 * top)
 

@@ -57,9 +57,7 @@ def paoli(*, quick: bool = False, progress: bool | None = None) -> Tabled:
             spread = float(np.ptp(ends, axis=0).max())
             kept = "kept" if report.continuous else "violated"
             size = f"{h:.2e}" if h else "located"
-            corners.append(
-                [f"{ANGLES[angle]:g}°", f"{e:g}", kept, size, *(_vector(v) for v in ends), f"{spread:.1e}"]
-            )
+            corners.append([f"{ANGLES[angle]:g}°", f"{e:g}", kept, size, *(_vector(v) for v in ends), f"{spread:.1e}"])
             results["corner", angle, e, h] = spread, report.continuous
     tables = {"his ball, q(t) = 1 - t, then e (t - 1)": ball, "a point runs into a corner; v at the end [m/s]": corners}
     return Tabled(TITLE, tables, results, _draw)
@@ -77,7 +75,8 @@ def corner(angle: str, e: float, shift: float = 0.0) -> Problem:
             Contact(lambda q: wall[0] * q[0] + wall[1] * q[1], e=e, name="wall"),
         ],
     )
-    inward = -(wall + [0.0, 1.0]) / np.linalg.norm(wall + [0.0, 1.0])
+    between = wall + np.array([0.0, 1.0])
+    inward = -between / np.linalg.norm(between)
     across = np.array([-inward[1], inward[0]])
     return Problem(system, (0.0, 2.0), -inward * (1.0 + 1.0 / 300.0) + shift * across, inward, name="corner")
 

@@ -54,7 +54,9 @@ def _corner(axes: Axes, angle: str) -> None:
     axes.plot([0.0, 1.1 * along[0]], [0.0, 1.1 * along[1]], color="#444444", linewidth=2.0)
     for k, shift in enumerate(SHIFTS):
         run = solve(corner(angle, 0.5, FAR * shift), scheme=PaoliVelocity(), h=STEPS[1])
-        axes.plot(run.q[:, 0], run.q[:, 1], color=COLOURS[k], linewidth=1.2, label=f"moved by {1e3 * FAR * shift:+g} mm")
+        label = f"moved by {1e3 * FAR * shift:+g} mm"
+        axes.plot(run.q[:, 0], run.q[:, 1], color=COLOURS[k], linewidth=1.2, label=label)
     axes.set_aspect("equal")
     axes.set_title(f"corner with a kinetic angle of {ANGLES[angle]:g}°, e = 0.5", fontsize=9.0)
-    axes.legend(frameon=False, fontsize=7.5, loc="upper right")
+    axes.set_ylim(-0.05, 1.12)
+    axes.legend(frameon=False, fontsize=7.5, loc="upper right" if angle == "right" else "upper left")
