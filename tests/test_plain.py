@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from plain import galerkin, generalized_alpha, half_explicit, moreau_jean, paoli, schatzman_paoli, splitting
+from plain import (
+    event_driven,
+    galerkin,
+    generalized_alpha,
+    half_explicit,
+    moreau_jean,
+    paoli,
+    schatzman_paoli,
+    splitting,
+    step_doubling,
+)
 from plain.model import SPEED, START, Model, Sliding
 
 AGREE = 1e-11  # in every row: rounding of 200 steps and what the Newton iterations of the library leave
@@ -114,3 +124,34 @@ def test_splitting_without_contact_forces_is_that_of_the_lecture():
     model = Model()
     rows = splitting.run(model, 0.0, START, SPEED, H, STEPS)
     agree(model, sl.Splitting(contact_forces=False, impact="left", projection=False), rows)
+
+
+@pytest.fixture(scope="module")
+def located() -> dict[str, tuple[Model, np.ndarray]]:
+    """Return runs with located events: bounces on both curved contacts, and a slide on the floor against the wall."""
+    times = H * np.arange(STEPS + 1)
+    models = {"bouncing": Model(e=BOUNCING), "sliding": Sliding()}
+    return {name: (model, event_driven.run(model, model.start, model.speed, times)) for name, model in models.items()}
+
+
+@pytest.mark.parametrize("name", ["bouncing", "sliding"])
+@pytest.mark.parametrize(
+    "scheme",
+    [sl.EventDriven(), sl.EventDriven(method="radau5"), sl.HpTDG(), sl.AnyOrder("dop853"), sl.Splitting("dop853")],
+    ids=["event-driven", "radau5", "hp", "any order", "splitting"],
+)
+def test_located_events_are_those_of_the_lecture(scheme, name, located):
+    model, rows = located[name]
+    sol = sl.solve(problem(model), scheme=scheme, tol=1e-13)
+    assert len(np.unique(sol.events["contact"][sol.events["kind"] == "impact"])) == 2
+    there = sol(rows[:, 0])
+    assert np.abs(np.column_stack([there.q, there.v]) - rows[:, 1:]).max() <= AGREE
+
+
+def test_step_doubling_is_that_of_the_lecture():
+    model = Model()
+    rows, errors = step_doubling.run(model, 0.0, START, SPEED, H, STEPS)
+    scheme = sl.StepDoubling(sl.MoreauJean(newton_tolerance=1e-14), 1, rtol=1e-4, atol=1e-4)
+    agree(model, scheme, rows)
+    sol = sl.solve(problem(model), scheme=scheme, h=H)
+    np.testing.assert_allclose(sol.step_error, errors, rtol=0.0, atol=1e-6)
