@@ -16,9 +16,8 @@ OPEN, STICK = 0, 2  # -1 and 1 are slips in that direction
 CLOSED, REST = 1e-11, 1e-9
 STAGES = 5
 C = 0.5 * (1.0 + np.polynomial.legendre.leggauss(STAGES)[0])
-A = np.linalg.solve(
-    np.vander(C, increasing=True).T, (C[:, None] ** np.arange(1, STAGES + 1) / np.arange(1, STAGES + 1)).T
-).T
+POWERS = np.arange(1, STAGES + 1)
+A = np.linalg.solve(np.vander(C, increasing=True).T, (C[:, None] ** POWERS / POWERS).T).T
 B = 0.5 * np.polynomial.legendre.leggauss(STAGES)[1]
 
 

@@ -101,7 +101,7 @@ def minus(model, t, h, q_k, v_k, degree, impact):
         last = a.copy()
         for k in range(1, degree + 1):
             a[k] = acceleration(model, t + c[k] * h, q_l[k], v_l[k], opened)
-        if np.abs(a[:-1] - last[:-1]).max() <= 1e-13 * (1.0 + np.abs(a).max()):
+        if np.abs(a[:-1] - last[:-1]).max() <= 1e-12 * (1.0 + np.abs(a).max()):
             break
     q, v = q_l[-1], v_l[-1] + h * beta[-1] * (a[-1] - border @ a[:-1])
     closed = model.g(q) <= CLOSED
@@ -123,7 +123,7 @@ def plus(model, t, h, q_k, v_k, degree, impact):
             last = a.copy()
             for k in range(degree + 1):
                 a[k] = acceleration(model, t + c[k] * h, q_l[k], v_l[k], opened if k > 0 else np.zeros(2, bool))
-            if np.abs(a - last).max() <= 1e-13 * (1.0 + np.abs(a).max()):
+            if np.abs(a - last).max() <= 1e-12 * (1.0 + np.abs(a).max()):
                 break
         q, v = q_l[-1], v_l[-1] - jump
         if closed is None:
