@@ -1,6 +1,6 @@
 """Moreau-Jean where the mass depends on the position: which setting is whose formula, and what order it has.
 
-at="theta" is (41) of Acary's lecture, at="both" Algorithm 1.4 of Schindler and Acary, at="end" takes M at the end alone.
+at="theta" is (41) of Acary's lecture, at="both" Algorithm 1.4 of Schindler and Acary, at="end" has M of the end only.
 Run it: python examples/moreau_jean.py
 """
 

@@ -9,7 +9,6 @@ import numpy as np
 
 import saltus as sl
 
-
 if __name__ == "__main__":
     oscillator = sl.problems.impact_oscillator(t_end=2.0)  # smooth until the wall, at 2.09 s
     scheme = sl.StepDoubling(sl.MoreauJean(theta=1.0), 1, rtol=0.0, atol=1.0)
