@@ -175,7 +175,7 @@ class SchemePlan:
         return pin(self.link())
 
     def interpreted(self) -> Scheme:
-        """Return the same pieces as plain Python, for the replay of a step."""
+        """Return the same pieces as plain Python, for the rehearsal of a step."""
         if isinstance(self.inner, SchemePlan):
             inner = self.inner.interpreted()
         else:
