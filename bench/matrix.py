@@ -68,16 +68,17 @@ def environment(folder: pathlib.Path, python: str, pins: list[str]) -> pathlib.P
     """Return the interpreter of an environment with saltus, its tests and pinned packages; None where that fails."""
     inside = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     stamp = folder / "ready"
-    if stamp.is_file() and stamp.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime:
+    made_for = stamp.read_text(encoding="utf-8") if stamp.is_file() else ""
+    if made_for == str(ROOT) and stamp.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime:
         return inside
-    shutil.rmtree(folder, ignore_errors=True)
     pip = [str(inside), "-m", "pip", "--disable-pip-version-check", "-qq", "install"]
     # without an environment of its own for the build, which would get another numba for nothing
     install = [*pip, "--no-build-isolation", "-e", f"{ROOT}[test]", *pins]
-    for command in ([python, "-m", "venv", str(folder)], [*pip, "hatchling", "editables"], install):
+    new = [] if inside.exists() else [[python, "-m", "venv", str(folder)]]
+    for command in (*new, [*pip, "hatchling", "editables"], install):
         if subprocess.run(command).returncode != 0:  # noqa: S603
             return None
-    stamp.touch()
+    stamp.write_text(str(ROOT), encoding="utf-8")
     return inside
 
 
