@@ -37,7 +37,7 @@ import pytest
 from scipy.interpolate import CubicSpline, interp1d
 
 import saltus as sl
-from saltus.marks import Unmarked, mark_of
+from saltus.build.marks import Unmarked, mark_of
 
 H, T = 1e-3, 1.0
 TOLERANCE = 2e-3
