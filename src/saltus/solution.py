@@ -352,11 +352,12 @@ class Solution:
         q, v = np.empty((len(t), self.q.shape[1])), np.empty((len(t), self.v.shape[1]))
         a, duration = np.zeros(v.shape), np.zeros(len(t))
         traits = traits_of(self.scheme)
-        accelerated = self.scheme if traits.adaptive and isinstance(self.scheme, Accelerated) else None
+        scheme: Any = self.scheme
+        accelerated = traits.adaptive and isinstance(self.scheme, Accelerated)
         for i, s, h, block in self._steps(places, chosen):
-            q[i], v[i] = self.scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
-            if accelerated is not None:
-                a[i], piece, lasts = accelerated.acceleration(s, h, block, "+")
+            q[i], v[i] = scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
+            if accelerated:
+                a[i], piece, lasts = scheme.acceleration(s, h, block, "+")
                 duration[i] = np.where((piece > 0) & traits.locates_events, 0.0, lasts)
         return q, v, self._reacted(places, chosen)[0], a, duration
 
@@ -833,7 +834,7 @@ class Solution:
         SettingError
             When the step cannot be made again (thinned run, another model) or solved no contact problem.
         """
-        from saltus.run.remake import check_met, chosen, met_problems
+        from saltus.run.met_problems import check_met, chosen, met_problems
 
         met = met_problems(self, step, problem, h)
         check_met(self, step, met)
