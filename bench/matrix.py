@@ -25,7 +25,8 @@ OLDEST = (3, 11)
 ASK = "import sys; print(*sys.version_info[:2], sys.implementation.name, sys.executable)"
 VERSIONS = """
 import importlib.metadata, platform
-print(platform.python_version(), *(f"{x} {importlib.metadata.version(x)}" for x in ("numpy", "scipy", "numba")), sep=", ")
+found = (f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "numba"))
+print(platform.python_version(), *found, sep=", ")
 """
 
 

@@ -125,7 +125,7 @@ def test_frictionless_and_frictional_bundle_judge_alike():
     assert small == large
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
 def test_a_copy_of_a_problem_is_solved_from_its_own_memory(copied):
     M, W, f = bodies(3, contacts=6, count=3, dim=3)
     problem = ContactProblem.from_global(M, W, f, mu=0.4, dim=3)

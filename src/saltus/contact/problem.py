@@ -246,7 +246,7 @@ class ContactProblem:
 
     @cached_property
     def pinned(self) -> Pinned:
-        """What compiled solvers take: the addresses of the arrays, which are asked once because none is ever replaced."""
+        """What compiled solvers take: the addresses of the arrays, asked for once because none is ever replaced."""
         return Pinned(CONTACTS, self.kernel)
 
     @cached_property
