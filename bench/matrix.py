@@ -84,10 +84,13 @@ def environment(folder: pathlib.Path, python: str, pins: list[str]) -> pathlib.P
 
 
 def suite(inside: pathlib.Path, log: pathlib.Path, arguments: list[str]) -> tuple[bool, str]:
-    """Run the tests, print the names of those that fail; returns whether none did and the last line of pytest."""
+    """Run the tests, print the names of those that fail; returns whether none did and the last line of pytest.
+
+    The log grows with every test: a run that is cut off has said which ones failed.
+    """
     # only the sources of this checkout: a path of the caller could bring other ones
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [str(inside), "-m", "pytest", "-n", "2", "-q", "-rfE", *arguments]
+    command = [str(inside), "-m", "pytest", "-n", "2", "-v", "-rfE", *arguments]
     with log.open("w", encoding="utf-8") as file:
         made = subprocess.run(command, cwd=ROOT, env=clean, stdout=file, stderr=subprocess.STDOUT)  # noqa: S603
     lines = log.read_text(encoding="utf-8").strip().splitlines() or ["no output"]
