@@ -34,6 +34,7 @@ from saltus.memory.record import (
     SWITCH,
     TIE,
 )
+from saltus.schemes.traits import Accelerated, Forced, Windowed, traits_of
 from saltus.status import Status
 from saltus.system import System
 
@@ -350,13 +351,14 @@ class Solution:
         places, chosen = Places(t, np.full(len(t), -1), ends, "+"), np.arange(len(t))
         q, v = np.empty((len(t), self.q.shape[1])), np.empty((len(t), self.v.shape[1]))
         a, duration = np.zeros(v.shape), np.zeros(len(t))
-        located = getattr(self.scheme, "locates_events", False)
-        known = getattr(self.scheme, "adaptive", False) and hasattr(self.scheme, "acceleration")
+        traits = traits_of(self.scheme)
+        scheme: Any = self.scheme
+        accelerated = traits.adaptive and isinstance(self.scheme, Accelerated)
         for i, s, h, block in self._steps(places, chosen):
-            q[i], v[i] = self.scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
-            if known:
-                a[i], piece, lasts = self.scheme.acceleration(s, h, block, "+")
-                duration[i] = np.where((piece > 0) & located, 0.0, lasts)
+            q[i], v[i] = scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
+            if accelerated:
+                a[i], piece, lasts = scheme.acceleration(s, h, block, "+")
+                duration[i] = np.where((piece > 0) & traits.locates_events, 0.0, lasts)
         return q, v, self._reacted(places, chosen)[0], a, duration
 
     @functools.cached_property
@@ -399,7 +401,7 @@ class Solution:
         ends = np.flatnonzero(np.isin(self.t, self.events["t"][self.events["kind"] == "impact"]))
         ends = ends[ends > 0]
         made = np.empty((len(ends), 2))
-        if not hasattr(self.scheme, "window_start"):
+        if not isinstance(self.scheme, Windowed):
             return made[:0]
         places = Places(self.t[ends], np.full(len(ends), -1), ends, "-")
         for i, _, h, block in self._steps(places, np.arange(len(ends))):
@@ -441,7 +443,7 @@ class Solution:
         stored = places.node >= 0
         if side == "-":  # nodes hold positions behind a reset
             stored &= ~self._may_be_reset[places.node]
-        if getattr(self.scheme, "own_limits", False):  # the jumps of the dense output are not those of the states
+        if traits_of(self.scheme).own_limits:  # the jumps of the dense output are not those of the states
             outermost = 0 if side == "-" else len(self.t) - 1
             stored &= (places.node == outermost) | ~self._whole(places.end)
         known, between = np.flatnonzero(stored), np.flatnonzero(~stored)
@@ -478,7 +480,7 @@ class Solution:
         the true one as well. By how much the polynomials leave the law is `admissibility`.
         """
         made = self._force_at(self._places(t, side))[:, : len(self.rows)].copy()
-        if getattr(self.scheme, "locates_events", False):
+        if traits_of(self.scheme).locates_events:
             self._put_on_cones(made)
         return made[0] if np.ndim(t) == 0 else made
 
@@ -576,7 +578,7 @@ class Solution:
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)
         made = np.empty(q.shape)
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
         return made
 
@@ -604,14 +606,14 @@ class Solution:
 
     def _with_right_limits(self, places: Places) -> Places:
         """Where the step that follows a node was not kept, the end of the step before has to know the right limit."""
-        if places.side == "-" or self._extra is None or not hasattr(self.scheme, "reaction"):
+        if places.side == "-" or self._extra is None or not isinstance(self.scheme, Forced):
             return places
         alone = (places.node > 0) & ~self._whole(places.end)
         return places._replace(end=np.where(alone, places.node, places.end))
 
     def _reacted(self, places: Places, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the force at the chosen times and its impulse since the start of the step, both without impacts."""
-        if hasattr(self.scheme, "reaction"):
+        if isinstance(self.scheme, Forced):
             force, impulse = np.empty((2, len(places.t), self._all_rows))
             for i, s, h, block in self._steps(places, chosen):
                 force[i], impulse[i] = self.scheme.reaction(s, h, block, self._all_rows, places.side)
@@ -710,7 +712,7 @@ class Solution:
             _reactions=reactions if n > 1 else reactions[:0],
             _dense=np.zeros(0),
             _certificate=certificate,
-            _forces=self._forces_of(times) if hasattr(self.scheme, "reaction") else None,
+            _forces=self._forces_of(times) if isinstance(self.scheme, Forced) else None,
         )
         return read_only(made)
 
@@ -747,7 +749,7 @@ class Solution:
             return self._model.kinetic[self._model.rows(t)]
         kinetic, scratch = np.empty(len(t)), np.empty(int(self._model.profile.size))
         # copies, because kernels take writeable arrays only
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
         return kinetic
 
@@ -820,7 +822,7 @@ class Solution:
             return self._model.gaps[self._model.rows(self.t)]
         made = np.empty((len(self.t), len(self.system.contacts)))
         scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
         return made
 
@@ -852,7 +854,7 @@ class Solution:
         SettingError
             When the step cannot be made again (thinned run, another model) or solved no contact problem.
         """
-        from saltus.run.remake import check_met, chosen, met_problems
+        from saltus.run.met_problems import check_met, chosen, met_problems
 
         met = met_problems(self, step, problem, h)
         check_met(self, step, met)

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from saltus.memory import layout as lay
 from saltus.build.compare import Comparison
+from saltus.build.marks import Unmarked, mark_of
+from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
@@ -49,11 +50,10 @@ from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset
 from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
-from saltus.build.marks import Unmarked, mark_of
-from saltus.parameters import Parameter, as_changes, has_parameter, run_values
+from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
+from saltus.parameters import Parameter, as_changes, has_parameter, run_values
 from saltus.system import System
-from saltus.build.user_function import UserFunction, parameters_in
 
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
@@ -151,7 +151,7 @@ class CompiledModel:
 
     @functools.cached_property
     def functions(self) -> dict[str, UserFunction]:
-        """The user's functions by name, for messages and replay, with the parameters of this model."""
+        """The user's functions by name, for messages and rehearsals, with the parameters of this model."""
         return {name: dataclasses.replace(one, values=self.values) for name, one in self.probed.items()}
 
     @property

@@ -207,7 +207,8 @@ class Portfolio:
         if problem.n == 0 or result.status == Status.CONTACT_UNSOLVABLE:
             return result
         if result.converged:
-            return replace(result, solver=f"{self.name} ({MEMBERS[int(room.record.found.member)]})")
+            member = MEMBERS[int(room.part("found")[0])]
+            return replace(result, solver=f"{self.name} ({member})")
         return self._last(problem, result)
 
     def _large(self, problem: ContactProblem, P0) -> ContactResult:

@@ -44,6 +44,7 @@ from saltus.schemes.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -93,9 +94,9 @@ class PaoliVelocity:
             raise SettingError(f"between of PaoliVelocity is {self.between!r}: it must be 'linear' or 'constant'")
 
     @property
-    def own_limits(self) -> bool:
-        """Whether the limits at grid points are those of the dense output, not of the stored states."""
-        return self.between == "constant"
+    def traits(self) -> Traits:
+        """In what it differs from an ordinary one-step method."""
+        return Traits(own_limits=self.between == "constant")
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
