@@ -8,6 +8,7 @@ import pytest
 import saltus as sl
 from plain import (
     event_driven,
+    extrapolated,
     galerkin,
     generalized_alpha,
     half_explicit,
@@ -156,3 +157,10 @@ def test_step_doubling_is_that_of_the_lecture():
     agree(model, scheme, rows)
     sol = sl.solve(problem(model), scheme=scheme, h=H)
     np.testing.assert_allclose(sol.step_error, errors, rtol=0.0, atol=1e-6)
+
+
+def test_extrapolation_is_aitken_nevilles_between_impacts():
+    model = Model(e=BOUNCING)
+    rows, free = extrapolated.run(model, 0.0, START, SPEED, H, STEPS, order=3)  # one column more on curved contacts
+    assert 150 < free < STEPS
+    agree(model, sl.Extrapolated(sl.MoreauJean(newton_tolerance=1e-14)), rows)

@@ -18,13 +18,13 @@ def run(model, t, q, v, h, n, *, theta=0.5, gamma=0.5, at="theta"):
     """Return the states of n steps."""
     rows = [(t, *q, *v)]
     for k in range(n):
-        q, v = step(model, t + k * h, h, q, v, theta, gamma, at)
+        q, v, _ = step(model, t + k * h, h, q, v, theta, gamma, at)
         rows.append((t + (k + 1) * h, *q, *v))
     return np.array(rows)
 
 
 def step(model, t, h, q_k, v_k, theta, gamma, at):
-    """Return q and v at the end of a step."""
+    """Return q and v at the end of a step, and its impulses."""
     closed = model.g(q_k) + gamma * h * (model.W(q_k) @ v_k)[::2] <= 1e-12
     f_k, M_k, v = model.f(t, q_k, v_k), model.M(q_k), v_k
     for _ in range(200):
@@ -43,4 +43,4 @@ def step(model, t, h, q_k, v_k, theta, gamma, at):
         last, v = v, free + answer @ P
         if np.abs(v - last).max() <= 1e-15 * (1.0 + np.abs(v).max()):
             break
-    return q_k + h * ((1.0 - theta) * v_k + theta * v), v
+    return q_k + h * ((1.0 - theta) * v_k + theta * v), v, P

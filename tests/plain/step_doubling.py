@@ -12,9 +12,9 @@ def run(model, t, q, v, h, n, *, order=1, rtol=1e-4, atol=1e-4):
     rows, errors = [(t, *q, *v)], []
     for k in range(n):
         time, how = t + k * h, (0.5, 0.5, "theta")
-        whole, _ = moreau_jean.step(model, time, h, q, v, *how)
-        half = moreau_jean.step(model, time, 0.5 * h, q, v, *how)
-        q_new, v = moreau_jean.step(model, time + 0.5 * h, 0.5 * h, *half, *how)
+        whole, _, _ = moreau_jean.step(model, time, h, q, v, *how)
+        *half, _ = moreau_jean.step(model, time, 0.5 * h, q, v, *how)
+        q_new, v, _ = moreau_jean.step(model, time + 0.5 * h, 0.5 * h, *half, *how)
         weight = atol + rtol * np.maximum(np.abs(q), np.abs(q_new))
         errors.append(np.max(np.abs(q_new - whole) / weight) / (2.0**order - 1.0))
         q = q_new
