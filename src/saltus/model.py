@@ -48,11 +48,11 @@ from saltus.compile.trace import (
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset
-from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
+from saltus.laws import KERNELS, LAWS
 from saltus.marks import Unmarked, mark_of
 from saltus.parameters import Parameter, as_changes, has_parameter, run_values
 from saltus.profile import Profile
-from saltus.system import System
+from saltus.system import Contact, System
 from saltus.user_function import UserFunction, parameters_in
 
 NO_SLOTS = ParLayout(())
@@ -60,7 +60,6 @@ EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and r
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
-KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
 SIGNATURES = {
@@ -98,6 +97,8 @@ class CompiledModel:
         The user's functions by name, as they were called when the model was traced.
     rows
         Contact and axis of each row of the contacts.
+    kinds
+        Law of each contact, by number.
     start
         Time, q and v that the functions were probed at.
     events
@@ -133,6 +134,7 @@ class CompiledModel:
     profile: Profile
     probed: dict[str, UserFunction]
     rows: tuple[tuple[str, str], ...]
+    kinds: tuple[int, ...]
     start: tuple[float, np.ndarray, np.ndarray]
     events: tuple[Event, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -161,6 +163,13 @@ class CompiledModel:
     @property
     def layout(self) -> np.ndarray:
         return self.units.layout
+
+    def row_units(self) -> np.ndarray | None:
+        """Return what a unit of the kernels' impulses is in each row of the contacts; None where all are 1."""
+        if all(not hasattr(LAWS[kind], "units") for kind in self.kinds):
+            return None
+        laws = zip(self.system.contacts, self.kinds, strict=True)
+        return np.concatenate([contact.units(kind, self.values or None) for contact, kind in laws])
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -423,6 +432,7 @@ class _Builder:
         self.t = self.trace.variable("t")
         self.q, self.v = self.trace.variables("q", self.nq), self.trace.variables("v", self.nv)
         self.functions: dict[str, UserFunction] = {}
+        self.kinds: list[int] = []  # law of each contact
         self.opaque: list[opaque.Opaque] = []
         self.opaque_names: list[str] = []
         self.opaque_par: list[np.ndarray] = []
@@ -540,7 +550,7 @@ class _Builder:
         values = run_values(first, self.changes)
         par_layout.write(par, values)
         units = Model(*self.units(text, body), par, self.system.laws(values).ravel(), layout)
-        labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
+        labels, start = self.row_labels(), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
         model = CompiledModel(
@@ -549,6 +559,7 @@ class _Builder:
             profile,
             self.functions,
             labels,
+            tuple(self.kinds),
             start,
             self.events,
             tables,
@@ -618,12 +629,11 @@ class _Builder:
         fastest = phase_rate(exprs, self.t, list(self.q), rate, held=True)
         return self.trace.zero if fastest is None else fastest
 
-    def row_labels(self, contact_rows: list[int]) -> tuple[tuple[str, str], ...]:
-        axes = {1: ("N",), 2: ("N", "T"), 3: ("N", "T1", "T2")}
+    def row_labels(self) -> tuple[tuple[str, str], ...]:
         return tuple(
             (name, axis)
-            for name, count in zip(self.system.contact_names, contact_rows, strict=True)
-            for axis in axes[count]
+            for name, kind in zip(self.system.contact_names, self.kinds, strict=True)
+            for axis in LAWS[kind].AXES
         )
 
     def kinematic_map(self):
@@ -795,8 +805,12 @@ class _Builder:
                 raise ModelError(f"gap of contact {name!r} does not depend on q: nothing can close it")
             rows.append(normal)
             count = 1
+            kind = self.kind_of(contact, name)
+            self.kinds.append(kind)
             if contact.slip is not None:
-                slip = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)], least=3)
+                slip = self.functions[f"slip of contact {name!r}"]
+                if hasattr(LAWS[kind], "units"):
+                    slip = self.probe(contact.in_units(kind), slip.name, [(LAWS[kind].ROWS - 1,)], least=3)
                 made = self.expressions(slip)
                 tangential = self.slip_rows(made, slip, name)
                 gaps.append((made, -slip.size))  # a negative size: rows without a gap
@@ -804,6 +818,16 @@ class _Builder:
                 count += slip.size
             counts.append(count)
         return gaps, rows, counts
+
+    def kind_of(self, contact: Contact, name: str) -> int:
+        """Return the law of a contact, as a number: its functions say how many rows there are."""
+        slips = rolls = 0
+        if contact.slip is not None:
+            slips = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)], least=3).size
+        if contact.roll is not None:
+            rolls = self.probe(contact.roll, f"roll of contact {name!r}", [(1,)], least=3).size
+            del self.functions[f"roll of contact {name!r}"]  # it is part of the slip, in the units of the law
+        return contact.kind(slips, rolls, f"contact {name!r}")
 
     def joints(self):
         gaps, rows = [], []
@@ -933,7 +957,7 @@ class _Builder:
         }  # fmt: skip
         tables = {
             lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
-            lay.CONTACT_ROW: first_row, lay.KIND: [KINDS[n] for n in contact_rows],
+            lay.CONTACT_ROW: first_row, lay.KIND: [KERNELS[kind] for kind in self.kinds],
             lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr,
             lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
             lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]

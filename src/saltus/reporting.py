@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 from saltus.compile.seam import row_of, smaller, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR, POISSON, W_COL, W_PTR, X_COL, X_PTR
+from saltus.laws import hardest
+from saltus.layout import CONTACT_ROW, F_FREE, FLAGS, KIND, LAW_FLOATS, NC, NR, POISSON, W_COL, W_PTR, X_COL, X_PTR
 from saltus.profile import quadratic
 from saltus.reaction import row_add, row_dot
 from saltus.record import (
@@ -74,13 +73,11 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
                 new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
             marks[c], marks[nc + c] = OPEN, OPEN
             continue
-        friction = 0.0
         for r in range(row, end):
             after[r] += w[r]
             lost = -0.5 * P[r] * (u_minus[r] + after[r])
             record.dissipation[c] += lost
             header.drive_work += lost
-            friction += P[r] * P[r] if r > row else 0.0
         if active[c] == HIT:
             new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
             marks[c] = STRUCK
@@ -89,7 +86,8 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
             new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
         marks[c] = CLOSED
         if end - row > 1:
-            sticks = sqrt(friction) < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
+            friction = hardest(layout[layout[KIND] + c], row, end - row, P)
+            sticks = friction < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
             kind = STICK if sticks else SLIP
             if marks[nc + c] != kind:
                 new_event(t, c, kind, row, end, u_minus, after, P, record)

@@ -17,6 +17,7 @@ from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
+from saltus.laws import LAWS
 from saltus.layout import NC, NJ, NQ, NV
 from saltus.march import EXTRA_INSIDE, SMALLEST
 from saltus.profile import quadratic
@@ -236,6 +237,7 @@ class Solution:
     verification: Verification | None = dataclasses.field(default=None, repr=False)
     _asked: Asked | None = dataclasses.field(default=None, repr=False)
     _certificate: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (n + 1, 4), see certificate.py
+    _units: np.ndarray | None = dataclasses.field(default=None, repr=False)  # of all rows in dense output; None: all 1
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not what was derived from them."""
@@ -341,7 +343,9 @@ class Solution:
         return made
 
     def _inside_of(self, t: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return q, v, forces, v_dot and the duration of the piece at times in steps that end at given nodes.
+        """Return q, v, forces in the units of the laws, v_dot and the duration of the piece at times in steps.
+
+        ends: nodes at which the steps end.
 
         The duration is 0 where nothing follows a tolerance, and in windows and accumulations of impacts, which stand
         for a motion and do not describe it.
@@ -356,7 +360,8 @@ class Solution:
             if known:
                 a[i], piece, lasts = self.scheme.acceleration(s, h, block, "+")
                 duration[i] = np.where((piece > 0) & located, 0.0, lasts)
-        return q, v, self._reacted(places, chosen)[0], a, duration
+        r = self._reacted(places, chosen)[0]
+        return q, v, r if self._units is None else r / self._units, a, duration
 
     @functools.cached_property
     def _velocity_scale(self) -> np.ndarray:
@@ -466,15 +471,21 @@ class Solution:
 
         True forces lie in these sets, which are convex: no step of this leads away from them.
         """
+        units = None if self._units is None else self._units[: len(self.rows)]
+        r /= 1.0 if units is None else units
         first, groups = 0, itertools.groupby(self.rows, lambda row: row[0])
         for (_, mu, _), (_, group) in zip(self.system.laws(self.parameters or None), groups, strict=True):
-            count = len(list(group))
-            normal, friction = r[:, first], r[:, first + 1 : first + count]
+            axes, normal = [axis for _, axis in group], r[:, first]
             np.maximum(normal, 0.0, out=normal)
-            size, cone = np.linalg.norm(friction, axis=1), mu * normal
-            outside = size > cone
-            friction[outside] *= (cone[outside] / size[outside])[:, None]
-            first += count
+            begin = first + 1
+            for _, rows in itertools.groupby(axes[1:], lambda axis: axis[0]):  # T1, T2 are one friction, R another
+                end = begin + len(list(rows))
+                friction, begin = r[:, begin:end], end
+                size, cone = np.linalg.norm(friction, axis=1), mu * normal
+                outside = size > cone
+                friction[outside] *= (cone[outside] / size[outside])[:, None]
+            first += len(axes)
+        r *= 1.0 if units is None else units
 
     def joint_force_at(self, t, side: Side = "+") -> np.ndarray:
         """Return the forces of the joints, one column per joint row [N or N m]; see `force_at`.
@@ -594,6 +605,8 @@ class Solution:
             force, impulse = np.empty((2, len(places.t), self._all_rows))
             for i, s, h, block in self._steps(places, chosen):
                 force[i], impulse[i] = self.scheme.reaction(s, h, block, self._all_rows, places.side)
+            if self._units is not None:
+                force, impulse = force * self._units, impulse * self._units
             return force[chosen], impulse[chosen]
         if len(chosen) and len(self.t) == 1:
             raise SettingError(f"the run has no step, so that no force is known at t = {places.t[chosen[0]]}")
@@ -896,6 +909,9 @@ def build_solution(
     if len(crossings):
         switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
         events = events[events[:, 2] != SWITCH]
+    units, reactions = model.row_units(), nodes.reactions
+    if units is not None:
+        events, reactions = _in_units(model, units, events, reactions)
     table = np.zeros(len(events), dtype=event_type(names))
     if len(events):  # filling an empty table takes as long as a short run
         message = _fill_events(table, events, model.name_array, message)
@@ -916,14 +932,31 @@ def build_solution(
         _ledger=nodes.ledger,
         _extra=nodes.extra[:, :EXTRA_INSIDE] if nodes.extra.shape[1] else None,
         _certificate=nodes.extra[:, EXTRA_INSIDE:] if nodes.extra.shape[1] else None,
-        _reactions=nodes.reactions,
+        _reactions=reactions,
         _dense=dense,
         _before=np.zeros(len(model.rows)),
         event_names=model.event_names,
         switches=switches,
         _asked=asked,
+        _units=None if units is None else np.append(units, np.ones(int(model.layout[NJ]))),
     )
     return read_only(made)
+
+
+def _in_units(
+    model: CompiledModel, units: np.ndarray, events: np.ndarray, reactions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return events and reactions of a march in N s and m/s; kernels work in the units of the laws."""
+    events, reactions, nv = events.copy(), reactions.copy(), int(model.layout[NV])
+    reactions[:, 2 + nv : 2 + nv + len(units)] *= units
+    first = 0
+    for c, kind in enumerate(model.kinds):
+        mine, rows = events[:, 1] == c, LAWS[kind].ROWS
+        own = units[first : first + rows]
+        for place, factor in ((EVENT_BEFORE, 1.0 / own), (EVENT_AFTER, 1.0 / own), (EVENT_IMPULSE, own)):
+            events[mine, place : place + rows] *= factor
+        first += rows
+    return events, reactions
 
 
 @functools.lru_cache(maxsize=256)

@@ -11,9 +11,11 @@ from typing import Any, Literal
 import numpy as np
 
 from saltus.errors import ModelError
+from saltus.laws import LAWS, NAMES, law_of_contact, units_of
 from saltus.parameters import Parameter, Values
 
-LAW_NUMBERS = ("e", "mu", "e_t")  # what a parameter may stand for
+LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
+RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
 Quantity = float | Sequence | np.ndarray | Callable
 IMPACTS = ("newton", "poisson")  # laws of impacts
 ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
@@ -30,9 +32,15 @@ class Contact:
     e
         Restitution of the normal velocity, 0 <= e <= 1. It, mu and e_t may be parameters, like `p.e` (Parameters).
     mu
-        Coefficient of friction, mu >= 0; a positive one needs `slip`.
+        Coefficient of friction, mu >= 0; a positive one needs `slip`. In space also a pair (mu_1, mu_2), both positive:
+        friction in an ellipse whose axes are the two directions of `slip` (laws/coulomb_elliptic.py).
     slip
         slip(t, q, v): one (plane) or two (space) tangential relative velocities [m/s], affine in v.
+    roll
+        roll(t, q, v): relative angular velocity of the bodies in contact [rad/s], in the plane, affine in v. With mu_r
+        and mu it gives rolling friction (laws/coulomb_rolling.py).
+    mu_r
+        Coefficient of rolling friction, a length [m]: the moment against rolling is at most mu_r times the normal force.
     e_t
         Restitution of the tangential velocity in impacts, 0 <= e_t <= 1: u_T+ = -e_t u_T- as far as friction can do
         that (a superball: e_t near 1); 0 stops the slip. It needs `slip`, and Newton's law.
@@ -48,30 +56,48 @@ class Contact:
 
     gap: Callable
     e: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
-    mu: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
+    mu: float | Parameter | Sequence[float | Parameter] = dataclasses.field(default=0.0, kw_only=True)
     slip: Callable | None = dataclasses.field(default=None, kw_only=True)
     e_t: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
     impact: Literal["newton", "poisson"] = dataclasses.field(default="newton", kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
     W: Callable | None = dataclasses.field(default=None, kw_only=True)
+    roll: Callable | None = dataclasses.field(default=None, kw_only=True)
+    mu_r: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
 
     def __post_init__(self):
         _text(self.name, "a contact")
         who = f"contact {self.name!r}" if self.name else "a contact"
         if not callable(self.gap):
             raise ModelError(f"gap of {who} must be a function of (q) or (t, q), not {self.gap!r}")
+        if isinstance(self.mu, list | tuple | np.ndarray) and np.ndim(self.mu) > 0:
+            object.__setattr__(self, "mu", tuple(self.mu))  # what can be changed afterwards is no law
         for letter in LAW_NUMBERS:
-            _number(getattr(self, letter), f"{letter} of {who}")
+            given = getattr(self, letter)
+            for number in given if letter == "mu" and isinstance(given, tuple) else (given,):
+                _number(number, f"{letter} of {who}")
         if self.impact not in IMPACTS:
             raise ModelError(f"impact of {who} is {self.impact!r}: it must be 'newton' or 'poisson'")
         self.law(None, who)
 
+    @property
+    def all_mu(self) -> tuple[float | Parameter, ...]:
+        """The friction numbers as they are given: mu, or the pair of an ellipse, then mu_r where it rolls."""
+        sliding = self.mu if isinstance(self.mu, tuple) else (self.mu,)
+        return sliding if self.roll is None else (*sliding, self.mu_r)
+
     def law(self, values: Values | None, who: str) -> tuple[float, float, float]:
-        """Return (e, mu, e_t) of a run, of which `values` are the parameters; raises ModelError for impossible ones."""
-        e, mu, e_t = _run_number(self.e, values), _run_number(self.mu, values), _run_number(self.e_t, values)
-        if 0.0 <= e <= 1.0 and mu == e_t == 0.0:
+        """Return (e, mu, e_t) of a run, of which `values` are the parameters; raises ModelError for impossible ones.
+
+        mu is the first one where there are several: in the units of the law it is the only one.
+        """
+        first = self.all_mu[0] if self.all_mu else 0.0
+        e, mu, e_t = _run_number(self.e, values), _run_number(first, values), _run_number(self.e_t, values)
+        if len(self.all_mu) == 1 and self.mu_r == 0.0 and 0.0 <= e <= 1.0 and mu == e_t == 0.0:
             return e, mu, e_t
-        said = {letter: _spelled(getattr(self, letter), values) for letter in LAW_NUMBERS}
+        said = {letter: _spelled(getattr(self, letter), values) for letter in ("e", "e_t", "mu_r")}
+        said["mu"] = _spelled(first, values)
+        self._check_frictions(values, who)
         if not 0.0 <= e <= 1.0:
             raise ModelError(f"e of {who} is {said['e']}: a restitution lies between 0 and 1")
         if not mu >= 0.0:
@@ -87,6 +113,62 @@ class Contact:
                 f"e_t of {who} is {said['e_t']}: tangential restitution belongs to impact='newton'; take e_t=0"
             )
         return e, mu, e_t
+
+    def _check_frictions(self, values: Values | None, who: str) -> None:
+        """Refuse numbers of ellipses and of rolling that make no law."""
+        numbers = tuple(_run_number(one, values) for one in self.all_mu)
+        said = ", ".join(_spelled(one, values) for one in self.all_mu)
+        if isinstance(self.mu, tuple) and len(self.mu) != 2:
+            raise ModelError(f"mu of {who} is {self.mu}: it must be one number, or a pair (mu_1, mu_2) in space")
+        if isinstance(self.mu, tuple) and not all(number > 0.0 for number in numbers[:2]):
+            raise ModelError(
+                f"mu of {who} is ({said}): both coefficients of an ellipse must be positive; where one direction is "
+                "smooth, give the slip in the other one alone and one mu"
+            )
+        if isinstance(self.mu, tuple) and self.slip is None:
+            raise ModelError(f"mu of {who} is ({said}), but it has no slip: give slip=lambda t, q, v: ...")
+        if self.roll is None and _run_number(self.mu_r, values) != 0.0:
+            raise ModelError(
+                f"mu_r of {who} is {_spelled(self.mu_r, values)}, but it has no roll: give roll=lambda t, q, v: ..., the "
+                "relative angular velocity"
+            )
+        if self.roll is None:
+            return
+        if isinstance(self.mu, tuple) or self.slip is None or not all(number > 0.0 for number in numbers):
+            raise ModelError(
+                f"{who} rolls with mu = {self.mu} and mu_r = {_spelled(self.mu_r, values)} m: rolling friction needs a "
+                "slip, one positive mu and a positive mu_r; without rolling friction leave roll out"
+            )
+        if self.impact == "poisson" or _run_number(self.e_t, values) != 0.0:
+            raise ModelError(f"{who} rolls: only Newton's law of impacts with e_t=0 knows rolling friction")
+
+    def kind(self, slips: int, rolls: int, who: str) -> int:
+        """Return the law, as a number, of a contact with so many rows of slip and of rolling."""
+        sliding = len(self.mu) if isinstance(self.mu, tuple) else 1
+        found = law_of_contact(slips, rolls, sliding)
+        if found is None:
+            raise ModelError(
+                f"{who} has {slips} rows of slip, {rolls} of rolling and {sliding} numbers mu, which is no law: a pair "
+                f"mu needs a slip of two rows, rolling a slip of one row; the laws are {', '.join(NAMES[1:])}"
+            )
+        return found
+
+    def units(self, kind: int, values: Values | None) -> np.ndarray:
+        """Return what a unit of its impulses is in each row [N s or N m s], in a run with these parameters."""
+        return units_of(kind, tuple(_run_number(one, values) for one in self.all_mu))
+
+    def in_units(self, kind: int) -> Callable:
+        """Return a function of its tangential velocities, slip before rolling, in the units of its law."""
+        slip, roll, numbers, factors = self.slip, self.roll, self.all_mu, LAWS[kind].units
+
+        def scaled(t, q, v):
+            rows = np.ravel(slip(t, q, v))  # type: ignore[misc]  # a law with units has a slip
+            if roll is not None:
+                rows = np.concatenate((rows, np.ravel(roll(t, q, v))))
+            return [factor * row for factor, row in zip(factors(*numbers)[1:], rows, strict=True)]
+
+        scaled.__wrapped__ = slip  # messages name the user's own
+        return scaled
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -163,7 +245,7 @@ class System:
         """Return (e, mu, e_t) of every contact, one row each; values: the parameters of a run, None the first ones."""
         named = zip(self.contact_names, self.contacts, strict=True)
         rows = [contact.law(values, f"contact {name!r}") for name, contact in named]
-        return np.array(rows, dtype=float).reshape(len(rows), len(LAW_NUMBERS))
+        return np.array(rows, dtype=float).reshape(len(rows), len(RUN_NUMBERS))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not the compiled model, which belongs to this process."""

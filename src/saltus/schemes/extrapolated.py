@@ -45,7 +45,7 @@ from saltus.record import (
     SLIP,
     STICK,
 )
-from saltus.schemes.plan import SchemeLike, SchemePlan
+from saltus.schemes.plan import SchemeLike, SchemePlan, one_friction
 
 # places of the settings; STALE, STALE_END: of the memory, what is to be forgotten once q and v are combined
 COLUMNS, DENSE, EVENTS, STALE, STALE_END, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(8)
@@ -146,6 +146,7 @@ class Extrapolated:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
+        one_friction(layout, "Extrapolated")
         inner = self.scheme.plan(layout)
         nq, nv, nc = (int(layout[k]) for k in (NQ, NV, NC))
         n = self.substeps(layout)

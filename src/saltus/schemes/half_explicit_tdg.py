@@ -123,7 +123,7 @@ class HalfExplicitTDG:
                 ],
                 dtype=float,
             ),
-            inner=reaction_plan(layout, contact_solver, drift=False),
+            inner=reaction_plan(layout, contact_solver, drift=False, name="HalfExplicitTDG"),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + 2 * nr,

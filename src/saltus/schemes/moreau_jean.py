@@ -158,7 +158,7 @@ class MoreauJean:
                 projection_iterations=PROJECTIONS,
                 projects=float(self.projection is True),
             ),
-            inner=reaction_plan(layout, contact_solver, drift=bool(self.projection)),
+            inner=reaction_plan(layout, contact_solver, drift=bool(self.projection), any_law=True),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=0,

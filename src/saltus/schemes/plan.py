@@ -18,7 +18,7 @@ from saltus.contact import Direct, Lemke
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
-from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
+from saltus.laws import LAWS, frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.layout import FLAGS, KIND, NC, NJ, NR, POISSON, TANGENTIAL, sizes_of
 from saltus.reaction import (
     correct_drift,
@@ -266,7 +266,7 @@ def stepping_plan(
         scheme=scheme,
         step=step,
         settings=settings.filled(**{name: float(getattr(scheme, name)) for name in settings.names}),
-        inner=reaction_plan(layout, solver, drift=False),
+        inner=reaction_plan(layout, solver, drift=False, any_law=True),
         memory=memory.plan(sizes),
         work=work.plan(sizes),
         dense=0,
@@ -275,14 +275,30 @@ def stepping_plan(
     )
 
 
+def one_friction(layout: np.ndarray, name: str) -> None:
+    """Refuse laws with several frictions, for schemes that ask themselves whether a contact sticks or slips."""
+    for c in range(layout[NC]):
+        law = LAWS[layout[layout[KIND] + c]]
+        if len(law.FRICTIONS) > 1:
+            raise SettingError(
+                f"{name} cannot do {law.NAME} (contact {c}), which has {len(law.FRICTIONS)} frictions that stick or slip "
+                "each for itself: use MoreauJean(), GeneralizedAlpha() or PaoliVelocity() with a step size h"
+            )
+
+
 def reaction_plan(
-    layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = ()
-) -> Plain:
+    layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = (),
+    name: str = "This scheme", any_law: bool = False,
+) -> Plain:  # fmt: skip
     """Choose the units that a system needs, so that a ball compiles little.
 
-    Schemes with stages bring two more, those that fly from event to event the four parts of a flight as well.
+    Schemes with stages bring two more, those that fly from event to event the four parts of a flight as well. any_law:
+    whether all that a scheme knows of friction is what contact solvers tell it; others, which messages call `name`,
+    take one friction per contact.
     """
     kinds = [int(layout[layout[KIND] + c]) for c in range(layout[NC])]
+    if not any_law:
+        one_friction(layout, name)
     check_support(contact_solver, kinds)
     most = getattr(contact_solver, "most_contacts", None)
     if most is not None and len(kinds) > most:
@@ -322,7 +338,9 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
         step=galerkin,
         settings=settings,
-        inner=reaction_plan(layout, contact_solver, drift=False, interval=solve_interval, settle=settle),
+        inner=reaction_plan(
+            layout, contact_solver, drift=False, interval=solve_interval, settle=settle, name=type(scheme).__name__
+        ),
         memory=MEMORY.plan(sizes),
         work=WORK.plan(sizes),
         dense=DENSE_HEADER + pieces * piece_size(layout, sizes["largest"]) + 2 * int(layout[NR]),
@@ -339,7 +357,10 @@ def flight_plan(
 
     return SchemePlan(
         scheme=scheme, step=flight, settings=made.settings,
-        inner=reaction_plan(layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts),
+        inner=reaction_plan(
+            layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts,
+            name=type(scheme).__name__,
+        ),
         memory=made.memory, work=made.work, dense=made.dense, events=made.events, promise=promise,
     )  # fmt: skip
 

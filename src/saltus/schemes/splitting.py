@@ -261,7 +261,12 @@ class Splitting:
             step=splitting,
             settings=np.concatenate([settings, polynomial, tab, pair]),
             inner=reaction_plan(
-                layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
+                layout,
+                contact_solver,
+                drift=False,
+                interval=solve_interval if implicit else None,
+                settle=settle,
+                name="Splitting",
             ),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
