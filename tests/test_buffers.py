@@ -59,7 +59,7 @@ def rooms(monkeypatch) -> list[Room]:
     monkeypatch.setattr(Workspace, "plan", lambda workspace, sizes: RoomPlan(workspace, sizes))  # none of before
     monkeypatch.setattr(RoomPlan, "allocate", allocate)
     monkeypatch.setattr(Room, "clear", clear)
-    monkeypatch.setattr("saltus.run._PLANS", {})
+    monkeypatch.setattr("saltus.run.run._PLANS", {})
     return made
 
 

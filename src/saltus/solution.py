@@ -18,19 +18,20 @@ from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
 from saltus.laws import LAWS
-from saltus.layout import NC, NJ, NQ, NV
-from saltus.march import EXTRA_INSIDE, SMALLEST
-from saltus.profile import quadratic
-from saltus.record import (
+from saltus.memory.layout import NC, NJ, NQ, NV
+from saltus.memory.profile import quadratic
+from saltus.memory.record import (
     EVENT_AFTER,
     EVENT_BEFORE,
     EVENT_COUNT,
     EVENT_ENERGY,
     EVENT_IMPULSE,
+    EXTRA_INSIDE,
     GAIN,
     KIND_NAMES,
     NOT_UNIQUE,
     PAINLEVE,
+    SMALLEST,
     SWITCH,
     TIE,
 )
@@ -40,10 +41,10 @@ from saltus.system import System
 if TYPE_CHECKING:
     import xarray
 
+    from saltus.build.model import AbsentModel, CompiledModel
     from saltus.contact import ContactProblem
     from saltus.event import Event
     from saltus.io.stored import StoredSystem
-    from saltus.model import AbsentModel, CompiledModel
     from saltus.problem import Exact, Problem
     from saltus.verification import Verification
 
@@ -371,7 +372,7 @@ class Solution:
             share = self.scheme.atol / self.scheme.rtol
         if scale is None:
             return np.full(self.v.shape[1], share)
-        from saltus.stages.promise import start_of
+        from saltus.flight.promise import start_of
 
         position = np.broadcast_to(np.asarray(scale, dtype=float), self.q.shape[1:])
         model: Any = self._model  # a loaded solution has its certificate and never asks
@@ -784,7 +785,7 @@ class Solution:
         SettingError
             When the run cannot be made again, or the second run would be no other one.
         """
-        from saltus.verify import verify
+        from saltus.verify.verify import verify
 
         return verify(self, system, scheme=scheme, max_step=max_step, events=events, progress=progress)
 
@@ -844,7 +845,7 @@ class Solution:
         SettingError
             When the step cannot be made again (thinned run, another model) or solved no contact problem.
         """
-        from saltus.remake import check_met, chosen, met_problems
+        from saltus.run.remake import check_met, chosen, met_problems
 
         met = met_problems(self, step, problem, h)
         check_met(self, step, met)

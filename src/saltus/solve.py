@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from saltus import march as marching
+from saltus.build.start import check_start
 from saltus.control import Fixed, Richardson, VariableOrder
 from saltus.errors import FileFormatError, SaltusError, SettingError
 from saltus.event import Event, checked_events
@@ -19,10 +19,10 @@ from saltus.io.checkpoint import TIMES, Checkpoint, check_same, fingerprint, rea
 from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
 from saltus.problem import Problem, vector
-from saltus.progress import Progress
-from saltus.run import MOST_ROWS, ON_GRID, Limits, Run, Settings, segments_of
+from saltus.run import march as marching
+from saltus.run.progress import Progress
+from saltus.run.run import MOST_ROWS, ON_GRID, Limits, Run, Settings, segments_of
 from saltus.solution import Asked, Solution
-from saltus.start import check_start
 from saltus.status import Status
 from saltus.system import System
 
@@ -290,7 +290,7 @@ def _prepare(
     start_tolerance: float, limits: Limits, check: bool = True, rows: int = MOST_ROWS, parameters: Any = None,
 ) -> Run:  # fmt: skip
     """Compile a problem and make its buffers, and check the start."""
-    from saltus.model import compile_model  # here, because tracing is needed only now
+    from saltus.build.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
     model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0, events, parameters)
@@ -392,7 +392,7 @@ def _problem(system, t_span, q0, v0) -> Problem:
 
 
 def _default_scheme():
-    from saltus.schemes.hp_tdg import HpTDG  # here, because whoever names a scheme does not need it
+    from saltus.schemes.hp_tdg.scheme import HpTDG  # here, because whoever names a scheme does not need it
 
     return HpTDG()
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 
 from saltus.errors import ModelError
-from saltus.laws import LAWS, NAMES, law_of_contact, units_of
 from saltus.parameters import Parameter, Values
 
 LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
@@ -40,7 +39,8 @@ class Contact:
         roll(t, q, v): relative angular velocity of the bodies in contact [rad/s], in the plane, affine in v. With mu_r
         and mu it gives rolling friction (laws/coulomb_rolling.py).
     mu_r
-        Coefficient of rolling friction, a length [m]: the moment against rolling is at most mu_r times the normal force.
+        Coefficient of rolling friction, a length [m]: the moment against rolling is at most mu_r times the normal
+        force.
     e_t
         Restitution of the tangential velocity in impacts, 0 <= e_t <= 1: u_T+ = -e_t u_T- as far as friction can do
         that (a superball: e_t near 1); 0 stops the slip. It needs `slip`, and Newton's law.
@@ -81,7 +81,7 @@ class Contact:
         self.law(None, who)
 
     @property
-    def all_mu(self) -> tuple[float | Parameter, ...]:
+    def frictions(self) -> tuple[float | Parameter, ...]:
         """The friction numbers as they are given: mu, or the pair of an ellipse, then mu_r where it rolls."""
         sliding = self.mu if isinstance(self.mu, tuple) else (self.mu,)
         return sliding if self.roll is None else (*sliding, self.mu_r)
@@ -91,9 +91,9 @@ class Contact:
 
         mu is the first one where there are several: in the units of the law it is the only one.
         """
-        first = self.all_mu[0] if self.all_mu else 0.0
-        e, mu, e_t = _run_number(self.e, values), _run_number(first, values), _run_number(self.e_t, values)
-        if len(self.all_mu) == 1 and self.mu_r == 0.0 and 0.0 <= e <= 1.0 and mu == e_t == 0.0:
+        first = self.frictions[0] if self.frictions else 0.0  # an empty mu is refused below
+        e, mu, e_t = run_number(self.e, values), run_number(first, values), run_number(self.e_t, values)
+        if len(self.frictions) == 1 and self.mu_r == 0.0 and 0.0 <= e <= 1.0 and mu == e_t == 0.0:
             return e, mu, e_t
         said = {letter: _spelled(getattr(self, letter), values) for letter in ("e", "e_t", "mu_r")}
         said["mu"] = _spelled(first, values)
@@ -116,8 +116,8 @@ class Contact:
 
     def _check_frictions(self, values: Values | None, who: str) -> None:
         """Refuse numbers of ellipses and of rolling that make no law."""
-        numbers = tuple(_run_number(one, values) for one in self.all_mu)
-        said = ", ".join(_spelled(one, values) for one in self.all_mu)
+        numbers = tuple(run_number(one, values) for one in self.frictions)
+        said = ", ".join(_spelled(one, values) for one in self.frictions)
         if isinstance(self.mu, tuple) and len(self.mu) != 2:
             raise ModelError(f"mu of {who} is {self.mu}: it must be one number, or a pair (mu_1, mu_2) in space")
         if isinstance(self.mu, tuple) and not all(number > 0.0 for number in numbers[:2]):
@@ -127,10 +127,10 @@ class Contact:
             )
         if isinstance(self.mu, tuple) and self.slip is None:
             raise ModelError(f"mu of {who} is ({said}), but it has no slip: give slip=lambda t, q, v: ...")
-        if self.roll is None and _run_number(self.mu_r, values) != 0.0:
+        if self.roll is None and run_number(self.mu_r, values) != 0.0:
             raise ModelError(
-                f"mu_r of {who} is {_spelled(self.mu_r, values)}, but it has no roll: give roll=lambda t, q, v: ..., the "
-                "relative angular velocity"
+                f"mu_r of {who} is {_spelled(self.mu_r, values)}, but it has no roll: give roll=lambda t, q, v: ..., "
+                "the relative angular velocity"
             )
         if self.roll is None:
             return
@@ -139,36 +139,8 @@ class Contact:
                 f"{who} rolls with mu = {self.mu} and mu_r = {_spelled(self.mu_r, values)} m: rolling friction needs a "
                 "slip, one positive mu and a positive mu_r; without rolling friction leave roll out"
             )
-        if self.impact == "poisson" or _run_number(self.e_t, values) != 0.0:
+        if self.impact == "poisson" or run_number(self.e_t, values) != 0.0:
             raise ModelError(f"{who} rolls: only Newton's law of impacts with e_t=0 knows rolling friction")
-
-    def kind(self, slips: int, rolls: int, who: str) -> int:
-        """Return the law, as a number, of a contact with so many rows of slip and of rolling."""
-        sliding = len(self.mu) if isinstance(self.mu, tuple) else 1
-        found = law_of_contact(slips, rolls, sliding)
-        if found is None:
-            raise ModelError(
-                f"{who} has {slips} rows of slip, {rolls} of rolling and {sliding} numbers mu, which is no law: a pair "
-                f"mu needs a slip of two rows, rolling a slip of one row; the laws are {', '.join(NAMES[1:])}"
-            )
-        return found
-
-    def units(self, kind: int, values: Values | None) -> np.ndarray:
-        """Return what a unit of its impulses is in each row [N s or N m s], in a run with these parameters."""
-        return units_of(kind, tuple(_run_number(one, values) for one in self.all_mu))
-
-    def in_units(self, kind: int) -> Callable:
-        """Return a function of its tangential velocities, slip before rolling, in the units of its law."""
-        slip, roll, numbers, factors = self.slip, self.roll, self.all_mu, LAWS[kind].units
-
-        def scaled(t, q, v):
-            rows = np.ravel(slip(t, q, v))  # type: ignore[misc]  # a law with units has a slip
-            if roll is not None:
-                rows = np.concatenate((rows, np.ravel(roll(t, q, v))))
-            return [factor * row for factor, row in zip(factors(*numbers)[1:], rows, strict=True)]
-
-        scaled.__wrapped__ = slip  # messages name the user's own
-        return scaled
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -284,7 +256,7 @@ def _text(name, who: str) -> None:
         raise ModelError(f"name of {who} must be text, not {name!r}")
 
 
-def _run_number(value, values: Values | None) -> float:
+def run_number(value, values: Values | None) -> float:
     """Return a number of a law in a run."""
     if isinstance(value, Parameter):
         return float(value.of(value.parameters if values is None else values))
@@ -293,7 +265,7 @@ def _run_number(value, values: Values | None) -> float:
 
 def _spelled(value, values: Values | None) -> str:
     """Return a number of a law as messages say it."""
-    return f"{_run_number(value, values)} (parameter {value.label})" if isinstance(value, Parameter) else f"{value}"
+    return f"{run_number(value, values)} (parameter {value.label})" if isinstance(value, Parameter) else f"{value}"
 
 
 def _number(value, who: str) -> None:

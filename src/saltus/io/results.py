@@ -18,7 +18,7 @@ from saltus.io.format import Content, Variable, read, write
 from saltus.io.settings import describe, listed, rebuild
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.io.words import taken
-from saltus.record import KIND_NAMES
+from saltus.memory.record import KIND_NAMES
 from saltus.solution import Asked, NodeValues, Solution, event_type, read_only
 from saltus.status import Status
 from saltus.verification import QUANTITIES, REASONS, Parting, Verification

@@ -33,7 +33,7 @@ def units(mu: float, mu_r: float) -> tuple[float, ...]:
 
 @unit(F(F, F, F, F), inline="always")
 def _height(mu, x_N, x_T, x_R):
-    """Return P_N of the projection of x: the root of a function that grows with P_N and bends where a friction binds."""
+    """Return P_N of the projection of x: root of a function that grows with P_N, steeper where frictions bind."""
     large, small = max(abs(x_T), abs(x_R)), min(abs(x_T), abs(x_R))
     P_N = x_N
     if mu * P_N < large:

@@ -15,12 +15,12 @@ import numpy as np
 from saltus.control.adaptive import Adaptive
 from saltus.control.grid import Grid
 from saltus.errors import SettingError
+from saltus.flight.dense import acceleration, interpolate, reaction
+from saltus.flight.packed_methods import METHODS, packed_method
+from saltus.flight.smooth_step import HEAD, NODES, STAGES
 from saltus.schemes.plan import SchemePlan, runge_kutta_plan
-from saltus.stages.dense import acceleration, interpolate, reaction
-from saltus.stages.packed_methods import METHODS, packed_method
-from saltus.stages.runge_kutta import table
-from saltus.stages.smooth_step import HEAD, NODES, STAGES
-from saltus.stages.tableau import tableau
+from saltus.tables.runge_kutta import table
+from saltus.tables.tableau import tableau
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,7 +19,7 @@ from saltus.compile.seam import handle, head, larger, room_at, row_of, tail, uni
 from saltus.compile.types import MODEL, RECORD, RECORDS, STATES, A, F, I, Record, step_type
 from saltus.compile.workspace import Workspace, rooms
 from saltus.errors import SettingError
-from saltus.layout import (
+from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     HAS_RETRACT,
@@ -34,9 +34,8 @@ from saltus.layout import (
     W_CONSTANT,
     sizes_of,
 )
-from saltus.profile import factor, solve_row
-from saltus.reaction import row_add, row_dot
-from saltus.record import (
+from saltus.memory.profile import factor, solve_row
+from saltus.memory.record import (
     CLOSING,
     EVENT_COLUMNS,
     EVENT_KIND,
@@ -45,6 +44,7 @@ from saltus.record import (
     SLIP,
     STICK,
 )
+from saltus.reaction.react import row_add, row_dot
 from saltus.schemes.plan import SchemeLike, SchemePlan, one_friction
 
 # places of the settings; STALE, STALE_END: of the memory, what is to be forgotten once q and v are combined

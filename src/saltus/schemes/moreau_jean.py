@@ -17,7 +17,7 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
-from saltus.layout import (
+from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     HAS_RETRACT,
@@ -33,11 +33,11 @@ from saltus.layout import (
     W_CONSTANT,
     W_PTR,
 )
-from saltus.reaction import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
-from saltus.record import EVENTS_PER_CONTACT
-from saltus.reporting import released, report
+from saltus.memory.record import EVENTS_PER_CONTACT
+from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
+from saltus.reaction.report import released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
-from saltus.stages.theta_newton import (
+from saltus.schemes.theta_newton import (
     NEWTON,
     changed_inertia,
     exact_at_once,

@@ -14,8 +14,8 @@ from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, RECORDS, STATES, A, F, I, Record, step_type
 from saltus.compile.workspace import Numbers, Workspace, room
 from saltus.errors import SettingError
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
-from saltus.record import (
+from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
+from saltus.memory.record import (
     CLOSING,
     EVENT_COLUMNS,
     EVENT_KIND,

@@ -12,7 +12,7 @@ import numpy as np
 
 from saltus.errors import RunError, SettingError
 from saltus.problem import Exact, Problem
-from saltus.progress import StudyProgress
+from saltus.run.progress import StudyProgress
 from saltus.schemes import EventDriven
 from saltus.solution import Solution
 from saltus.solve import solve
