@@ -46,7 +46,8 @@ class Contact:
         that (a superball: e_t near 1); 0 stops the slip. It needs `slip`, and Newton's law.
     impact
         Law of impacts: "newton", u_N+ = -e u_N-; "poisson", an impulse of expansion of e times that of compression,
-        which never gains energy, whatever friction does (laws/poisson.py). All contacts of a system have the same.
+        which never gains energy, whatever friction does (reaction/impacts/poisson.py). All contacts of a system have
+        the same.
     name
         How messages, plots and events call it.
     W

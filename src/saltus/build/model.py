@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from saltus.memory import layout as lay
 from saltus.build.compare import Comparison
+from saltus.build.frictions import has_units, in_units, kind_of, row_units
+from saltus.build.marks import Unmarked, mark_of
+from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
@@ -49,12 +51,11 @@ from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset
 from saltus.laws import KERNELS, LAWS
-from saltus.build.frictions import has_units, in_units, kind_of, row_units
-from saltus.build.marks import Unmarked, mark_of
-from saltus.parameters import Parameter, as_changes, has_parameter, run_values
+from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
+from saltus.parameters import Parameter, as_changes, has_parameter, run_values
+from saltus.reaction.impacts import impact_law
 from saltus.system import Contact, System
-from saltus.build.user_function import UserFunction, parameters_in
 
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
@@ -515,8 +516,8 @@ class _Builder:
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
         tangential = any(isinstance(c.e_t, Parameter) or c.e_t > 0.0 for c in self.system.contacts)
-        flags |= lay.TANGENTIAL if tangential else 0
-        flags |= lay.POISSON if any(c.impact == "poisson" for c in self.system.contacts) else 0
+        impact = self.system.contacts[0].impact if self.system.contacts else "newton"
+        self.impact_law = impact_law(impact, tangential)
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
@@ -955,6 +956,7 @@ class _Builder:
             lay.TAPE_SIZE: 0 if self.tape is None else self.tape.code.size,
             lay.TAPE_WORK: 0 if self.tape is None else self.tape.work, lay.TAPE_NUMBERS: self.tape_numbers,
             lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
+            lay.IMPACT_LAW: self.impact_law,
         }  # fmt: skip
         tables = {
             lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,

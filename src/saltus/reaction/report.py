@@ -13,7 +13,6 @@ from saltus.memory.layout import (
     LAW_FLOATS,
     NC,
     NR,
-    POISSON,
     W_COL,
     W_PTR,
     X_COL,
@@ -37,6 +36,7 @@ from saltus.memory.record import (
     SLIP,
     STICK,
 )
+from saltus.reaction.impacts import returned
 from saltus.reaction.react import row_add, row_dot
 
 OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact among its marks: never met, just hit, in lasting contact
@@ -64,14 +64,14 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         header.force_work -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
         header.drive_work += given  # what contacts dissipate is taken off below
     # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
-    found, struck, poisson = nc > 0, False, (layout[FLAGS] & POISSON) != 0
+    found, struck = nc > 0, False
     while found:
         found = False
         for c in range(nc):
             row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
             if active[c] != 1 or P[row] <= 0.0:
                 continue
-            fall = abs(u_free[row] - (1.0 + (0.0 if poisson else model.constants[LAW_FLOATS * c])) * u_minus[row])
+            fall = abs(u_free[row] - (1.0 + returned(model, c)) * u_minus[row])
             brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
             approach = -(u_minus[row] + brought) - fall * (1.0 + 1e-9)
             # bodies that rest on each other fall alike: what is left of their approach is rounding
@@ -109,7 +109,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         # of an impact only the step is known: it gains energy if it does so before and behind the smooth forces
         for c in range(nc):
             row = layout[layout[CONTACT_ROW] + c]
-            u_free[row] -= 0.0 if poisson else model.constants[LAW_FLOATS * c] * u_minus[row]
+            u_free[row] -= returned(model, c) * u_minus[row]
         gain_event(model, t, active, HIT, ALL, u_free, u_minus, after, P, record)
     return 0
 

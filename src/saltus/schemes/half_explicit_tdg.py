@@ -43,8 +43,9 @@ from saltus.memory.record import (
     SLIP,
     STICK,
 )
+from saltus.reaction.impacts import reacting_sizes, restitute
 from saltus.reaction.react import IMPACT as STRUCK
-from saltus.reaction.react import reacting_sizes, restitute, row_dot
+from saltus.reaction.react import row_dot
 from saltus.reaction.report import NOTHING, STICKING, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan
 from saltus.status import Status

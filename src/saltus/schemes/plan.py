@@ -19,8 +19,9 @@ from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import LAWS, frictional_cone, frictional_local, frictionless_cone, frictionless_local
-from saltus.memory.layout import FLAGS, KIND, NC, NJ, POISSON, TANGENTIAL, sizes_of
+from saltus.memory.layout import KIND, NC, NJ, sizes_of
 from saltus.memory.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
+from saltus.reaction.impacts import law_of, newton, reacting_sizes
 from saltus.reaction.react import (
     correct_drift,
     eliminate_joints,
@@ -29,8 +30,6 @@ from saltus.reaction.react import (
     no_joints,
     no_part,
     no_settle,
-    react,
-    reacting_sizes,
 )
 
 if TYPE_CHECKING:
@@ -219,10 +218,9 @@ def chosen_solver(given, layout: np.ndarray):
 
 def newton_only(layout: np.ndarray, name: str) -> None:
     """Refuse tangential restitution and Poisson's law, for schemes whose law is not that of single impacts."""
-    flags = int(layout[FLAGS])
-    if flags & (TANGENTIAL | POISSON):
-        what = "Poisson's law of impacts (impact='poisson')" if flags & POISSON else "tangential restitution (e_t > 0)"
-        raise SettingError(f"{name} cannot do {what}: use MoreauJean(), EventDriven() or HpTDG()")
+    law = law_of(layout)
+    if law is not newton:
+        raise SettingError(f"{name} cannot do {law.WORDS}: use MoreauJean(), EventDriven() or HpTDG()")
 
 
 def check_numbers(scheme) -> None:
@@ -336,9 +334,7 @@ def reaction_plan(
         contact_solver.settings(),
     )
     correction = correct_drift if drift else no_drift
-    acting = react
-    if int(layout[FLAGS]) & POISSON:
-        from saltus.reaction.expansion import react_poisson as acting  # here, because few systems need it
+    acting = law_of(layout).reacting()
     reaction = Reaction(solver, acting, correction)
     staged = Staged(reaction, interval or no_interval, settle or no_settle)
     return Plain(solver, acting, correction, reaction, staged, *(flight or 4 * (no_part,)))

@@ -33,7 +33,8 @@ from saltus.memory.layout import (
     W_PTR,
 )
 from saltus.memory.record import EVENTS_PER_CONTACT
-from saltus.reaction.react import REACTING, WHOLE, reacting_sizes, row_dot
+from saltus.reaction.impacts import reacting_sizes
+from saltus.reaction.react import REACTING, WHOLE, row_dot
 from saltus.reaction.report import CLOSED, STRUCK, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.schemes.theta_newton import (
