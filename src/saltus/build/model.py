@@ -827,7 +827,7 @@ class _Builder:
         if contact.slip is not None:
             slips = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)], least=3).size
         if contact.roll is not None:
-            rolls = self.probe(contact.roll, f"roll of contact {name!r}", [(1,)], least=3).size
+            rolls = self.probe(contact.roll, f"roll of contact {name!r}", [(1,), (2,)], least=3).size
             del self.functions[f"roll of contact {name!r}"]  # it is part of the slip, in the units of the law
         return kind_of(contact, slips, rolls, f"contact {name!r}")
 

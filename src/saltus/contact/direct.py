@@ -11,11 +11,11 @@ from saltus.compile.types import SOLVE
 from saltus.compile.workspace import RoomPlan, Workspace
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.errors import SettingError
-from saltus.laws import MOST_ROWS
+from saltus.laws import LOCAL_ROOM, MOST_ROWS
 from saltus.status import Status
 
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
-WORK = Workspace("Direct", y="nv", D=f"{MOST_ROWS * MOST_ROWS}")
+WORK = Workspace("Direct", y="nv", D=f"{MOST_ROWS * MOST_ROWS}", P=f"{LOCAL_ROOM}")
 
 
 @unit(SOLVE)
@@ -37,7 +37,10 @@ def direct(contacts, local, cone, settings, P, u, info, room):
                 total += contacts.W[k] * y[contacts.W_col[k]]
             D[width * r + c] = total
     info[0], info[1] = 0.0, 1.0
-    return local(contacts.blocks[0], contacts.mu[0], D, contacts.b, P)
+    status = local(contacts.blocks[0], contacts.mu[0], D, contacts.b, work.P)
+    for r in range(n):
+        P[r] = work.P[r]
+    return status
 
 
 @dataclass(frozen=True)

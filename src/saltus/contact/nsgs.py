@@ -17,7 +17,7 @@ from saltus.compile.workspace import Numbers, RoomPlan, Workspace
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import JUDGING, residual
 from saltus.errors import SettingError
-from saltus.laws import MOST_ROWS, ends
+from saltus.laws import LOCAL_ROOM, MOST_ROWS, ends
 from saltus.status import Status
 
 STALLED = int(Status.CONTACT_STALLED)
@@ -29,7 +29,7 @@ SETTINGS = Numbers("tol max_sweeps relaxation rounding")
 # y = X P is that of the residual, which renews it; D: blocks one behind the other, see `width_of`; b_k, P_k: of one
 # block; older, old: P after the last two sweeps before a look
 WORK = Workspace(
-    "NSGS", judging=JUDGING, D=f"9 * nb + {MOST_ROWS} * n", b_k=f"{MOST_ROWS}", P_k=f"{MOST_ROWS}", older="n", old="n"
+    "NSGS", judging=JUDGING, D=f"9 * nb + {MOST_ROWS} * n", b_k=f"{MOST_ROWS}", P_k=f"{LOCAL_ROOM}", older="n", old="n"
 )
 
 

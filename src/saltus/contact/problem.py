@@ -107,9 +107,10 @@ class ContactProblem:
         once; need not be symmetric
     b : (n,) velocities without contact impulses, restitution included [m/s]
     mu : friction coefficient, one number or one per block (numbers of frictionless blocks are ignored); a block of
-        coulomb_elliptic has a pair (mu_1, mu_2), one of coulomb_rolling a pair (mu, mu_r [m])
+        coulomb_elliptic has a pair (mu_1, mu_2), those of rolling a pair (mu, mu_r [m])
     kinds : law of each block, by number or name: bilateral (0), unilateral (1), coulomb_planar (2, rows N T),
-        coulomb_spatial (3, rows N T1 T2), coulomb_elliptic (4, rows N T1 T2), coulomb_rolling (5, rows N T R)
+        coulomb_spatial (3, rows N T1 T2), coulomb_elliptic (4, rows N T1 T2), coulomb_rolling (5, rows N T R),
+        rolling_spatial (6, rows N T1 T2 R1 R2)
     dim : instead of `kinds`, when all blocks are alike: 1 unilateral (the default without mu), 2 planar and
         3 spatial friction
     names : name of each block for messages; its number by default
