@@ -22,7 +22,7 @@ UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 SINGULAR = 1e-13  # determinant over the product of the diagonal up to which the rows of a state depend on each other
 EXACT = 1e-14  # violation of the law, over b, at which no other state is tried
 ACCEPTED = 1e-9  # violation, over b, that the best of all states may have
-CLEARLY = 0.5  # share of a violation that is clearly less: rounding alone prefers nothing
+CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
 TINY = 1e-300  # keeps a division by nothing finite
 # what one friction may do: rest, slip backwards or forwards, or rest without any force because another row holds it
 REST, BACKWARDS, FORWARDS, IDLE, WAYS = range(5)
@@ -131,12 +131,12 @@ def solve(mu, D, b, P):
     P[0], P[1], P[2] = 0.0, 0.0, 0.0
     if b[0] >= 0.0:
         return 0
-    worst, P_N, P_T, P_R, states = math.inf, 0.0, 0.0, 0.0, WAYS - 1
+    worst, P_N, P_T, P_R = math.inf, 0.0, 0.0, 0.0
     size = math.sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2])
-    for state in range(2 * states * states):
+    for state in range(2 * WAYS * WAYS):
         # all states by their own rows, then all of them by P_N alone
-        does_T, does_R, status = state % states, state // states % states, 0
-        if state < states * states:
+        does_T, does_R, status = state % WAYS, state // WAYS % WAYS, 0
+        if state < WAYS * WAYS:
             status = _closed(mu, does_T, does_R, D, b, P)
         else:
             _pressed(mu, _way(does_T), _way(does_R), D, b, P)
