@@ -22,7 +22,7 @@ UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 SINGULAR = 1e-13  # determinant over the product of the diagonal up to which the rows of a state depend on each other
 EXACT = 1e-14  # violation of the law, over b, at which no other state is tried
 ACCEPTED = 1e-9  # violation, over b, that the best of all states may have
-CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
+CLEARLY = 0.5  # share of a violation that is clearly less: rounding alone prefers nothing
 TINY = 1e-300  # keeps a division by nothing finite
 # what one friction may do: rest, slip backwards or forwards, or rest without any force because another row holds it
 REST, BACKWARDS, FORWARDS, IDLE, WAYS = range(5)
