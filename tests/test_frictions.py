@@ -123,7 +123,7 @@ def test_a_curved_slide_follows_the_law_as_an_ode(scheme):
         assert np.abs(sol.q[-1, :2] - exact).max() < 2e-4
         assert np.abs(2.0 * finer.q[-1, :2] - sol.q[-1, :2] - exact).max() < 2e-6
     else:
-        assert sol.q[-1, :2] == pytest.approx(exact, abs=1e-7)
+        assert sol.q[-1, :2] == pytest.approx(exact, abs=1e-7 if scheme in LOCATED else 1e-6)
     v = sol(np.linspace(0.0, 0.35, 20)).v[:, :2]
     assert np.ptp(np.arctan2(v[:, 1], v[:, 0])) > 0.3  # it turns
 
@@ -139,7 +139,7 @@ def test_what_a_solution_says_of_elliptic_friction_is_in_newtons(scheme):
     friction = -GRAVITY * np.array(MU) ** 2 * v / np.linalg.norm(np.array(MU) * v)
     assert sol.force_at(0.15) == pytest.approx([GRAVITY, *friction], rel=1e-6 if scheme in LOCATED else 1e-2)
     assert sol.energy.defect[-1] == pytest.approx(0.0, abs=1e-9)
-    assert sol.admissibility.max() < 1e-9 and sol.residual.max() < 1e-6
+    assert sol.admissibility.max() < 1e-7 and sol.residual.max() < 1e-6
 
 
 def test_an_impact_on_a_rough_floor_is_reported_in_newton_seconds():
