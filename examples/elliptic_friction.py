@@ -1,6 +1,6 @@
 """Sideways down a slope: friction in an ellipse, as under skis, turns a slide away from the way down.
 
-The closed form: the direction s of a steady slide is that of `sin(slope) d - cos(slope) mu^2 s / |mu s|`, d the way down.
+The closed form: the direction s of a steady slide is that of `sin(slope) d - cos(slope) mu^2 s / |mu s|`, d downhill.
 Run it: python examples/elliptic_friction.py, or with the name of a picture: ... elliptic_friction.py slide.png
 """
 
@@ -46,11 +46,14 @@ def draw(path: str, runs: dict[float, sl.Solution]) -> None:
     """Draw the ways that were taken."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(5.0, 4.0), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6.0, 3.0), layout="constrained")
     for turn, solution in runs.items():
-        axes.plot(solution.q[:, 1], -solution.q[:, 0], marker=".", label=f"skis at {np.degrees(turn):.0f}°")
-    axes.set(xlabel="across [m]", ylabel="downhill [m]", title="Two seconds from rest", aspect="equal")
-    axes.legend()
+        (line,) = axes.plot(solution.q[:, 0], solution.q[:, 1], label=f"skis at {np.degrees(turn):.0f}°")
+        x, y = solution.q[-1, :2]
+        along = 0.4 * np.array([np.cos(turn), np.sin(turn)])
+        axes.plot([x - along[0], x + along[0]], [y - along[1], y + along[1]], color=line.get_color(), linewidth=4.0)
+    axes.set(xlabel="downhill [m]", ylabel="across [m]", title="Two seconds from rest", aspect="equal")
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(path, dpi=150)
 
 
@@ -59,9 +62,8 @@ if __name__ == "__main__":
     for turn in slides:
         slides[turn] = solution = run(turn)
         way = np.arctan2(solution.q[-1, 1], solution.q[-1, 0])
-        print(
-            f"skis at {np.degrees(turn):2.0f}°: slides at {np.degrees(way):9.6f}° (exact {np.degrees(steady(turn)):9.6f}°)"
-        )
+        found, exact = np.degrees(way), np.degrees(steady(turn))
+        print(f"skis at {np.degrees(turn):2.0f}°: slides at {found:9.6f}° (exact {exact:9.6f}°)")
         assert abs(way - steady(turn)) < 1e-9
     if len(sys.argv) > 1 and sys.argv[1].endswith(".png"):
         draw(sys.argv[1], slides)

@@ -1,7 +1,7 @@
 """A disc that is thrown slides, rolls and comes to rest: sliding and rolling friction of one normal force.
 
-The closed form: it slides until v = r w, then rolls with v' = -2 mu_r g / (3 r). Run it: python examples/rolling_disc.py,
-or with the name of a picture: ... rolling_disc.py disc.png
+The closed form: it slides until v = r w, then rolls with v' = -2 mu_r g / (3 r).
+Run it: python examples/rolling_disc.py, or with the name of a picture: ... rolling_disc.py disc.png
 """
 
 from __future__ import annotations
