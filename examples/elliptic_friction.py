@@ -53,7 +53,7 @@ def draw(path: str, runs: dict[float, sl.Solution]) -> None:
         along = 0.4 * np.array([np.cos(turn), np.sin(turn)])
         axes.plot([x - along[0], x + along[0]], [y - along[1], y + along[1]], color=line.get_color(), linewidth=4.0)
     axes.set(xlabel="downhill [m]", ylabel="across [m]", title="Two seconds from rest", aspect="equal")
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    axes.legend(loc="upper left")
     figure.savefig(path, dpi=150)
 
 
