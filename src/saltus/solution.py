@@ -35,6 +35,7 @@ from saltus.memory.record import (
     SWITCH,
     TIE,
 )
+from saltus.schemes.traits import Accelerated, Forced, traits_of
 from saltus.status import Status
 from saltus.system import System
 
@@ -354,13 +355,14 @@ class Solution:
         places, chosen = Places(t, np.full(len(t), -1), ends, "+"), np.arange(len(t))
         q, v = np.empty((len(t), self.q.shape[1])), np.empty((len(t), self.v.shape[1]))
         a, duration = np.zeros(v.shape), np.zeros(len(t))
-        located = getattr(self.scheme, "locates_events", False)
-        known = getattr(self.scheme, "adaptive", False) and hasattr(self.scheme, "acceleration")
+        traits = traits_of(self.scheme)
+        scheme: Any = self.scheme
+        accelerated = traits.adaptive and isinstance(self.scheme, Accelerated)
         for i, s, h, block in self._steps(places, chosen):
-            q[i], v[i] = self.scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
-            if known:
-                a[i], piece, lasts = self.scheme.acceleration(s, h, block, "+")
-                duration[i] = np.where((piece > 0) & located, 0.0, lasts)
+            q[i], v[i] = scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
+            if accelerated:
+                a[i], piece, lasts = scheme.acceleration(s, h, block, "+")
+                duration[i] = np.where((piece > 0) & traits.locates_events, 0.0, lasts)
         r = self._reacted(places, chosen)[0]
         return q, v, r if self._units is None else r / self._units, a, duration
 
@@ -463,7 +465,7 @@ class Solution:
         the true one as well. By how much the polynomials leave the law is `admissibility`.
         """
         made = self._force_at(self._places(t, side))[:, : len(self.rows)].copy()
-        if getattr(self.scheme, "locates_events", False):
+        if traits_of(self.scheme).locates_events:
             self._put_on_cones(made)
         return made[0] if np.ndim(t) == 0 else made
 
@@ -595,14 +597,14 @@ class Solution:
 
     def _with_right_limits(self, places: Places) -> Places:
         """Where the step that follows a node was not kept, the end of the step before has to know the right limit."""
-        if places.side == "-" or self._extra is None or not hasattr(self.scheme, "reaction"):
+        if places.side == "-" or self._extra is None or not isinstance(self.scheme, Forced):
             return places
         alone = (places.node > 0) & ~self._whole(places.end)
         return places._replace(end=np.where(alone, places.node, places.end))
 
     def _reacted(self, places: Places, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the force at the chosen times and its impulse since the start of the step, both without impacts."""
-        if hasattr(self.scheme, "reaction"):
+        if isinstance(self.scheme, Forced):
             force, impulse = np.empty((2, len(places.t), self._all_rows))
             for i, s, h, block in self._steps(places, chosen):
                 force[i], impulse[i] = self.scheme.reaction(s, h, block, self._all_rows, places.side)
@@ -703,7 +705,7 @@ class Solution:
             _reactions=reactions if n > 1 else reactions[:0],
             _dense=np.zeros(0),
             _certificate=certificate,
-            _forces=self._forces_of(times) if hasattr(self.scheme, "reaction") else None,
+            _forces=self._forces_of(times) if isinstance(self.scheme, Forced) else None,
         )
         return read_only(made)
 

@@ -14,7 +14,7 @@ import numpy as np
 from saltus.compile import seam
 from saltus.compile.failure import failures_raised
 from saltus.compile.types import COUNTERS, Control, State
-from saltus.control import Fixed
+from saltus.control.interface import steps_of
 from saltus.errors import (
     ChatteringError,
     CheckpointWarning,
@@ -44,6 +44,7 @@ from saltus.run import march as marching
 from saltus.run.chatter import described, restless
 from saltus.run.march import Tables, march, march_signature, reaction_width
 from saltus.run.progress import Progress
+from saltus.schemes.traits import traits_of
 from saltus.solution import Asked, Solution, build_solution
 from saltus.status import Status
 
@@ -119,7 +120,7 @@ def segments_of(t_span, settings: Settings) -> list[Segment]:
             steps, size = whole, (right - left) / whole
         else:
             steps, size = int(np.ceil(ratio)), float(h)
-        counted = isinstance(settings.control, Fixed) and not getattr(settings.scheme, "adaptive", False)
+        counted = steps_of(settings.control) == "counted" and not traits_of(settings.scheme).adaptive
         steps = steps if counted else -1
         segments.append(Segment(left, right, begin, end, min(size, right - left), steps))
     return segments
@@ -219,7 +220,7 @@ class Run:
             rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, rows)
         else:
             rows = FIRST_ROWS
-        extra = keep != 1 or plan.dense > 0 or not isinstance(control, Fixed)
+        extra = keep != 1 or plan.dense > 0 or steps_of(control) != "counted"
         # a table that is reserved at once must not pass the limit either
         rows = min(rows, int(limits.memory // (8 * (nq + nv + 16 + reaction_width(nv, nr, nc)))))
         self.tables = Tables((nq, nv, nr, nc), max(rows, FIRST_ROWS), plan.events, plan.dense, extra=extra)

@@ -61,3 +61,8 @@ def __getattr__(name: str):
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"saltus.schemes.{HOMES[name]}"), name)
+
+
+def default_scheme():
+    """Return the scheme of runs that name none."""
+    return __getattr__("HpTDG")()

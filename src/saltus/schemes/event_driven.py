@@ -19,6 +19,7 @@ from saltus.flight.dense import acceleration, interpolate, reaction
 from saltus.flight.smooth_step import NODES
 from saltus.memory.layout import CONTACT_ROW, NC
 from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
+from saltus.schemes.traits import FLYING
 from saltus.tables.tableau import tableau
 
 METHODS = ("dop853", "dopri5", "radau5")
@@ -76,9 +77,7 @@ class EventDriven:
     scale: float | tuple[float, ...] | None = None
 
     name = "event-driven"
-    adaptive = True
-    locates_events = True
-    repeats_steps = True  # what its steps report is valid only if the control accepts it
+    traits = FLYING
 
     def __post_init__(self):
         for field in ("rtol", "atol"):

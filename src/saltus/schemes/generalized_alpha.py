@@ -37,6 +37,7 @@ from saltus.schemes.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -81,7 +82,8 @@ class GeneralizedAlpha:
     max_iterations: int = 50
 
     name, order = "generalized-alpha", 1  # through impacts; 2 in smooth motion and lasting contact
-    interpolate, filters = parabola, True  # a is filtered over several steps: errors are no series in h
+    interpolate = parabola
+    traits = Traits(filters=True)  # a is filtered over several steps: errors are no series in h
 
     def __post_init__(self):
         check_stepping(self, "rho_inf")

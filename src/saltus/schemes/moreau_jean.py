@@ -49,6 +49,7 @@ from saltus.schemes.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -130,14 +131,11 @@ class MoreauJean:
         check_stepping(self, "theta", "gamma")
 
     @property
-    def symmetric(self) -> bool:
-        """Whether the smooth error is a series in h^2: the midpoint rule, joints included."""
-        return self.theta == 0.5 and self.at == "theta" and self.projection is False
-
-    @property
-    def contact_inside(self) -> bool:
-        """Whether contact velocities are those of directions inside of the step, not at its end."""
-        return self.theta < 1.0 and self.at == "theta"
+    def traits(self) -> Traits:
+        inside = self.at == "theta"
+        # the midpoint rule, joints included, has errors in h^2
+        symmetric = inside and self.theta == 0.5 and self.projection is False
+        return Traits(symmetric=symmetric, contact_inside=inside and self.theta < 1.0)
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""

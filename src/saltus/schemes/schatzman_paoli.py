@@ -47,6 +47,7 @@ from saltus.schemes.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED, STEP_CHANGED = int(Status.NEWTON_STALLED), int(Status.STEP_CHANGED)
@@ -97,7 +98,7 @@ class SchatzmanPaoli:
 
     name = "Schatzman-Paoli"
     order = 1
-    fixed_step = True  # the memory holds the position one step ago
+    traits = Traits(fixed_step=True)  # the memory holds the position one step ago
 
     def __post_init__(self):
         if not isinstance(self.theta, numbers.Real) or not 0.0 <= float(self.theta) <= 1.0:

@@ -78,6 +78,7 @@ from saltus.memory.record import (
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import NORMALS, STICKING, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan, runge_kutta_plan
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 from saltus.tables.tableau import packed, tableau
 
@@ -173,7 +174,7 @@ class Splitting:
             missing = "rtol" if self.rtol is None else "atol"
             raise SettingError(f"{missing} of Splitting is missing: give both rtol and atol, or tol to solve()")
         check_numbers(self)
-        if self.adaptive:
+        if self.traits.adaptive:
             self._check_adaptive()
 
     def _check_adaptive(self) -> None:
@@ -190,19 +191,9 @@ class Splitting:
             )
 
     @property
-    def adaptive(self) -> bool:
-        """Whether the scheme chooses its steps."""
-        return self.rtol is not None
-
-    @property
-    def locates_events(self) -> bool:
-        """Whether steps end where something happens."""
-        return self.adaptive and self._in_time
-
-    @property
-    def repeats_steps(self) -> bool:
-        """Whether what a step reports is valid only if the control accepts it."""
-        return self.adaptive
+    def traits(self) -> Traits:
+        adaptive = self.rtol is not None
+        return Traits(adaptive=adaptive, locates_events=adaptive and self._in_time, repeats_steps=adaptive)
 
     @property
     def _in_time(self) -> bool:
@@ -220,7 +211,7 @@ class Splitting:
 
     def control(self) -> Adaptive | Fixed:
         """Return the control that goes with the scheme."""
-        return Adaptive() if self.adaptive else Fixed()
+        return Adaptive() if self.traits.adaptive else Fixed()
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
@@ -250,8 +241,8 @@ class Splitting:
         tab_at = node_at + len(polynomial)
         rtol, atol = (UNIT, UNIT) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
         given |= {
-            "rtol": rtol, "atol": atol, "forces": self.contact_forces, "implicit": implicit, "depth": self.adaptive,
-            "node_at": node_at, "tab_at": tab_at, "pair_at": tab_at + len(tab),
+            "rtol": rtol, "atol": atol, "forces": self.contact_forces, "implicit": implicit,
+            "depth": self.traits.adaptive, "node_at": node_at, "tab_at": tab_at, "pair_at": tab_at + len(tab),
         }  # fmt: skip
         settings = SPLITTING_SETTINGS.filled(**{name: given.get(name, 0.0) for name in SPLITTING_SETTINGS.names})
         sizes |= {"total": total, "nodes": NODES}

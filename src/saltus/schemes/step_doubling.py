@@ -22,6 +22,7 @@ from saltus.memory.record import (
     IMPACT,
 )
 from saltus.schemes.plan import SchemeLike, SchemePlan
+from saltus.schemes.traits import traits_of
 
 NORMS = ("max", "rms", "mean")
 # how far a step is off: weights of q, scratch, gaps at both ends, rows; off: of q and of v, see `impact_off`
@@ -77,9 +78,9 @@ class StepDoubling:
         if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
             raise SettingError(f"StepDoubling needs a scheme such as MoreauJean(), not {self.scheme!r}")
         who = type(self.scheme).__name__
-        if getattr(self.scheme, "fixed_step", False):
+        if traits_of(self.scheme).fixed_step:
             raise SettingError(f"StepDoubling halves steps, but {who} cannot change its step: wrap MoreauJean()")
-        if getattr(self.scheme, "adaptive", False) or getattr(self.scheme, "locates_events", False):
+        if traits_of(self.scheme).adaptive or traits_of(self.scheme).locates_events:
             raise SettingError(
                 f"StepDoubling halves steps, but {who} ends them where it likes: give it tol=... and no wrapper"
             )

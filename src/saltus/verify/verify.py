@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from saltus.control import Fixed
-from saltus.control.grid import Grid
+from saltus.control.interface import steps_of
 from saltus.errors import RunError, SettingError
 from saltus.event import Event
 from saltus.flight.promise import start_of
 from saltus.problem import Problem
 from saltus.schemes.hp_tdg.scheme import HIGHEST
+from saltus.schemes.traits import Tolerant, traits_of
 from saltus.solution import Asked, Solution
 from saltus.solve import solve
 from saltus.status import Status
@@ -125,14 +125,14 @@ def _second(solution: Solution, asked: Asked, given: Any, max_step: float | None
     longest = min(span / SHORT if max_step is None else float(max_step), OTHER * float(np.max(np.diff(solution.t))))
     if given is not None:
         tolerance = tolerance_of(scheme, control)
-        if tolerance is None or not hasattr(given, "with_tolerance"):
+        if tolerance is None or not isinstance(given, Tolerant):
             return {"scheme": given, "h": min(asked.h / FINER, longest)}
         scheme = given.with_tolerance(*[max(tolerance / SHARE, LEAST)] * 2)
-        control = scheme.control() if getattr(scheme, "adaptive", False) else None
-    elif isinstance(control, Fixed | Grid):
+        control = scheme.control() if traits_of(scheme).adaptive else None
+    elif steps_of(control) != "chosen":
         return _finer_steps(scheme, control, asked.h, span)
     elif tolerance_of(scheme, control) is not None:
-        share = SHARE if getattr(scheme, "adaptive", False) else DOUBLED_SHARE
+        share = SHARE if traits_of(scheme).adaptive else DOUBLED_SHARE
         scheme = _with_thresholds(_with_share(scheme, share))
     if control is not None and isinstance(getattr(control, "h_max", None), float):
         control = dataclasses.replace(control, h_max=min(control.h_max, longest))
@@ -141,11 +141,11 @@ def _second(solution: Solution, asked: Asked, given: Any, max_step: float | None
 
 def _finer_steps(scheme, control, h: float, span: float) -> dict[str, Any]:
     """Return settings with smaller equal steps that share no point with the first ones, where that can be."""
-    if isinstance(getattr(scheme, "degree", None), tuple) and getattr(scheme, "fixed_step", False):
+    if isinstance(getattr(scheme, "degree", None), tuple) and traits_of(scheme).fixed_step:
         # degrees belong to the intervals of a grid: three of each in place of one
         scheme = dataclasses.replace(scheme, degree=tuple(int(p) for p in np.repeat(scheme.degree, 3)))
         return {"scheme": scheme, "h": h / 3.0, "control": control}
-    if getattr(scheme, "fixed_step", False):
+    if traits_of(scheme).fixed_step:
         return {"scheme": scheme, "h": span / np.ceil(FINER * round(span / h)), "control": control}
     return {"scheme": scheme, "h": h / FINER, "control": control}
 
@@ -177,7 +177,7 @@ def _with_thresholds(scheme):
 
 def tolerance_of(scheme, control) -> float | None:
     """Return the tolerance that the steps of a run follow; None where h is kept."""
-    if isinstance(control, Fixed | Grid):
+    if steps_of(control) != "chosen":
         return None
     promised = getattr(scheme, "promised", None)
     if promised is not None:

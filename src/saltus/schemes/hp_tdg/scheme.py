@@ -19,9 +19,13 @@ from saltus.control.proposed import Proposed
 from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction
 from saltus.schemes.plan import SchemePlan, checked_scale, chosen_solver, flight_plan
+from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
 from saltus.tables.tableau import NODES, tableau
 
 HIGHEST = 16
+
+
+CHOOSING = dataclasses.replace(FLYING, first_share=0.05)  # polynomials make the first interval a long one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +72,6 @@ class HpTDG:
     projection_tolerance: float = 1e-14
     scale: float | tuple[float, ...] | None = None
 
-    locates_events = True
-    repeats_steps = True  # what its steps report is valid only if the control accepts it
-    first_share = 0.05  # of the span: the first interval to try
-
     def __post_init__(self):
         if isinstance(self.tol, bool) or not isinstance(self.tol, numbers.Real) or not 1e-14 <= float(self.tol) < 1.0:
             raise SettingError(f"tol of HpTDG is {self.tol!r}: it must be a number between 1e-14 and 1, like 1e-8")
@@ -105,9 +105,8 @@ class HpTDG:
         return self.tol if self.degree is None else None
 
     @property
-    def adaptive(self) -> bool:
-        """Whether the scheme chooses its steps."""
-        return self.degree is None
+    def traits(self) -> Traits:
+        return CHOOSING if self.degree is None else FLYING_ON_GRID
 
     def with_tolerance(self, rtol, atol) -> HpTDG:
         """Return the same scheme with another tolerance, the smaller of both."""
@@ -122,7 +121,7 @@ class HpTDG:
 
     def control(self) -> Proposed | Grid:
         """Return the control that goes with the scheme."""
-        return Proposed() if self.adaptive else Grid()
+        return Proposed() if self.traits.adaptive else Grid()
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""

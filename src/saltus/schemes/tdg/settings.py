@@ -16,6 +16,7 @@ from saltus.lasting.interval import LARGEST_NEWTON, STAGE_SETTINGS, interval_siz
 from saltus.laws import coulomb_spatial
 from saltus.memory.layout import F_FREE, FLAGS, KIND, NC, NV
 from saltus.schemes.plan import check_numbers
+from saltus.schemes.traits import Traits
 from saltus.tables.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
 
 LAWS = {"rest": BY_REST, "previous": BY_PREVIOUS, "left": BY_LEFT}
@@ -116,9 +117,8 @@ class GalerkinSettings:
         return f"D{degree}{self.family}" + (" (Lobatto)" if self.nodes == "lobatto" else "")
 
     @property
-    def fixed_step(self) -> bool:
-        """Whether the step size must stay: a list of degrees belongs to the intervals of one grid."""
-        return not isinstance(self.degree, int)
+    def traits(self) -> Traits:
+        return Traits(fixed_step=not isinstance(self.degree, int))  # a list of degrees belongs to one grid
 
     def tableaux(self) -> list[Tableau]:
         """Return the coefficients, one for every degree in the list."""
