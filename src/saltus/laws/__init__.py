@@ -48,6 +48,7 @@ from saltus.laws.rolling_spatial import project as project_rolling_spatial
 from saltus.laws.rolling_spatial import solve as solve_rolling_spatial
 from saltus.laws.unilateral import project as project_unilateral
 from saltus.laws.unilateral import solve as solve_unilateral
+from saltus.memory.layout import KIND, NC
 
 # by kind
 LAWS = (bilateral, unilateral, coulomb_planar, coulomb_spatial, coulomb_elliptic, coulomb_rolling, rolling_spatial)
@@ -71,6 +72,12 @@ def units_of(kind: int, numbers: tuple[float, ...]) -> np.ndarray:
         said = ", ".join(f"{name} = {number}" for name, number in zip(law.NUMBERS, numbers, strict=True))
         raise ModelError(f"{said}: {law.NAME} needs positive friction numbers; leave the row without friction out")
     return np.array(law.units(*numbers))
+
+
+def friction_rows(layout: np.ndarray) -> int:
+    """Return the most rows that a friction of a system has: 0 without any, 1 in the plane, 2 where it can turn."""
+    kinds = layout[layout[KIND] : layout[KIND] + layout[NC]]
+    return max((rows for kind in kinds for rows in LAWS[kind].FRICTIONS), default=0)
 
 
 def law_of_contact(slips: int, rolls: int, numbers: int) -> int | None:

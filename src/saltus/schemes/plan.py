@@ -18,7 +18,7 @@ from saltus.contact import Direct, Lemke
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
-from saltus.laws import LAWS, frictional_cone, frictional_local, frictionless_cone, frictionless_local
+from saltus.laws import LAWS, friction_rows, frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.memory.layout import KIND, NC, NJ, sizes_of
 from saltus.memory.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
 from saltus.reaction.impacts import law_of, newton, reacting_sizes
@@ -209,7 +209,7 @@ def chosen_solver(given, layout: np.ndarray):
         return given
     if layout[NC] < 2:
         return Direct()
-    if not any(layout[layout[KIND] + c] > 1 for c in range(layout[NC])):
+    if friction_rows(layout) == 0:
         return Lemke()
     from saltus.contact.portfolio import Portfolio  # here, because a ball does without
 
@@ -324,7 +324,7 @@ def reaction_plan(
         raise SettingError(
             f"{contact_solver.name} solves one contact, but the system has {len(kinds)}: take NSGS() or Lemke()"
         )
-    frictional = any(kind > 1 for kind in kinds)
+    frictional = friction_rows(layout) > 0
     solver = Solver(
         contact_solver.kernel,
         frictional_local if frictional else frictionless_local,
