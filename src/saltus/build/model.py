@@ -101,6 +101,8 @@ class CompiledModel:
         Contact and axis of each row of the contacts.
     kinds
         Law of each contact, by number.
+    in_units
+        Whether some of these laws have units of their own.
     start
         Time, q and v that the functions were probed at.
     events
@@ -151,6 +153,7 @@ class CompiledModel:
     inertia: Any = None
     inertia_fixed: bool = False
     rows_checked: bool = False
+    in_units: bool = False
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
 
     @functools.cached_property
@@ -168,7 +171,7 @@ class CompiledModel:
 
     def row_units(self) -> np.ndarray | None:
         """Return what a unit of the kernels' impulses is in each row of the contacts; None where all are 1."""
-        if not any(has_units(kind) for kind in self.kinds):
+        if not self.in_units:
             return None
         laws = zip(self.system.contacts, self.kinds, strict=True)
         return np.concatenate([row_units(contact, kind, self.values or None) for contact, kind in laws])
@@ -573,6 +576,7 @@ class _Builder:
             first,
             values,
             inertia_fixed=self.without_parameters(mass, rows),
+            in_units=any(has_units(kind) for kind in self.kinds),
             comparison=Comparison.of(text, self.functions, K, C),
         )
         for made in self.opaque:
