@@ -355,3 +355,46 @@ def test_a_larger_crowd_of_rolling_discs_is_solved_as_by_each_solver():
     assert all(result.converged and problem.residual(result.P) <= 1e-11 for result in found)
     for result in found[1:]:
         assert result.u == pytest.approx(found[0].u, abs=1e-9)
+
+
+def test_a_cart_on_two_wheels_is_slowed_by_its_whole_weight_however_the_wheels_share_it():
+    """m v' (1 + 2 J / (m r^2)) = -mu_r m g / r: the wheels never slide, and the front one carries more."""
+    mass, inertia, radius, height, base, mu_r = 3.0, 0.02, 0.1, 0.3, 0.4, 0.005
+
+    def wheel(k, x):
+        return sl.Contact(
+            lambda q: q[1] + x * q[2], mu=0.6, slip=lambda t, q, v: v[0] + height * v[2] - radius * v[3 + k], mu_r=mu_r,
+            roll=lambda t, q, v: v[3 + k], name=f"wheel {k}",
+        )  # fmt: skip
+
+    system = sl.System(
+        M=[mass, mass, 0.2, inertia, inertia], f=[0.0, -mass * GRAVITY, 0.0, 0.0, 0.0],
+        contacts=[wheel(0, -0.5 * base), wheel(1, 0.5 * base)],
+    )  # fmt: skip
+    v0, slows = 1.5, mu_r * GRAVITY / (radius * (1.0 + 2.0 * inertia / (mass * radius**2)))
+    sol = sl.solve(
+        system, (0.0, 1.2 * v0 / slows), np.zeros(5), [v0, 0.0, 0.0, v0 / radius, v0 / radius], scheme=sl.MoreauJean(),
+        h=1e-3,
+    )  # fmt: skip
+    assert sol.q[-1, 0] == pytest.approx(v0**2 / (2.0 * slows), abs=1e-5)
+    assert np.abs(sol.v[-1]).max() < 1e-10
+    middle = sol.impulse[len(sol.t) // 4].reshape(2, 3)
+    assert middle[:, 0].sum() == pytest.approx(mass * GRAVITY * 1e-3, rel=1e-9)
+    assert middle[:, 2] == pytest.approx(-mu_r * middle[:, 0], rel=1e-9)
+    share = middle[1, 0] - middle[0, 0]
+    assert 0.5 * base * share == pytest.approx(-height * middle[:, 1].sum(), rel=1e-9)  # moments about the centre
+
+
+def test_a_disc_on_a_belt_that_starts_is_taken_along_only_where_rolling_friction_holds_it():
+    """Belt acceleration a: below mu_r g / r the disc does not turn and gets a, above it rolls back on the belt."""
+    for pull, held in ((0.3, True), (0.6, False)):  # mu_r g / r = 0.3924 m/s^2
+        belt = sl.Contact(
+            lambda q: q[1] - RADIUS, mu=0.4, slip=lambda t, q, v, pull=pull: v[0] - RADIUS * v[2] - pull * t, mu_r=MU_R,
+            roll=lambda t, q, v: v[2], name="belt",
+        )  # fmt: skip
+        system = sl.System(M=[1.0, 1.0, 0.5 * RADIUS**2], f=[0.0, -GRAVITY, 0.0], contacts=[belt])
+        sol = sl.solve(system, (0.0, 1.0), [0.0, RADIUS, 0.0], np.zeros(3), scheme=sl.MoreauJean(), h=1e-3)
+        # rolling: T = m x'', J w' = -r T + mu_r N, x'' - r w' = a
+        expected = pull if held else (pull + 2.0 * MU_R * GRAVITY / RADIUS) / 3.0
+        assert sol.v[-1, 0] == pytest.approx(expected, rel=1e-3)  # the belt as it is half a step before
+        assert (abs(sol.v[-1, 2]) < 1e-9) == held
