@@ -159,6 +159,12 @@ def test_every_setting_of_schemes_and_solvers_is_an_option_with_a_description(ki
     assert all(option.text for option in options.values())
 
 
+@pytest.mark.parametrize("kind", [sl.control.Richardson, sl.control.VariableOrder])
+def test_every_setting_of_a_control_is_described_on_every_python(kind):
+    names = list(inspect.signature(kind).parameters)
+    assert set(names) <= set(parameter_texts(kind, names))
+
+
 def test_no_parameter_of_the_library_needs_a_prefix():
     own = {"scheme", "h", "tol", "breaks", "keep", "plot", "save", "checkpoint", "progress"}
     schemes = {option.field for kind in scheme_classes().values() for option in options_of(kind, ("scheme",))}

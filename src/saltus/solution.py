@@ -569,7 +569,7 @@ class Solution:
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)
         made = np.empty(q.shape)
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
         return made
 
@@ -742,7 +742,7 @@ class Solution:
             return self._model.kinetic[self._model.rows(t)]
         kinetic, scratch = np.empty(len(t)), np.empty(int(self._model.profile.size))
         # copies, because kernels take writeable arrays only
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
         return kinetic
 
@@ -815,7 +815,7 @@ class Solution:
             return self._model.gaps[self._model.rows(self.t)]
         made = np.empty((len(self.t), len(self.system.contacts)))
         scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
         return made
 
@@ -847,7 +847,7 @@ class Solution:
         SettingError
             When the step cannot be made again (thinned run, another model) or solved no contact problem.
         """
-        from saltus.run.remake import check_met, chosen, met_problems
+        from saltus.run.met_problems import check_met, chosen, met_problems
 
         met = met_problems(self, step, problem, h)
         check_met(self, step, met)

@@ -215,7 +215,8 @@ class Portfolio:
         result = run(self, problem, P0, room)
         if problem.n == 0 or not result.converged:
             return result
-        return replace(result, solver=f"{self.name} ({MEMBERS[int(room.record.found.member)]})")
+        member = MEMBERS[int(room.part("found")[0])]
+        return replace(result, solver=f"{self.name} ({member})")
 
     def _large(self, problem: ContactProblem, P0) -> ContactResult:
         """Solve a problem with more than max_rows rows."""

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from saltus.compile.seam import handle, ready, unit
-from saltus.compile.types import CONE, CONTACTS_RECORD, LOCAL, RESIDUAL, ROOM, SOLVE, A, Contacts, F, I
+from saltus.compile.seam import ready
+from saltus.compile.types import CONTACTS, Contacts
+from saltus.compile.unit import Pinned
 from saltus.compile.workspace import Room, RoomPlan
 from saltus.contact.residual import JUDGING, residual
 from saltus.errors import ModelError, SettingError
@@ -257,20 +259,33 @@ class ContactProblem:
         """Velocities without contact impulses [m/s]."""
         return self.kernel.b / self.units if self.scaled else self.kernel.b
 
-    @property
+    @cached_property
     def scaled(self) -> bool:
         """Whether some law has units of its own."""
         return bool(np.any(self.units != 1.0))
 
+    @cached_property
+    def pinned(self) -> Pinned:
+        """What compiled solvers take: the addresses of the arrays, asked for once because none is ever replaced."""
+        return Pinned(CONTACTS, self.kernel)
+
+    @cached_property
+    def _has_friction(self) -> bool:
+        return bool(np.any(self.kinds > UNILATERAL))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of: its arrays lie elsewhere."""
+        return {name: value for name, value in vars(self).items() if name != "pinned"}
+
     @property
     def local(self):
         """The unit that solves one block: the small bundle where there is no friction."""
-        return frictional_local if np.any(self.kinds > UNILATERAL) else frictionless_local
+        return frictional_local if self._has_friction else frictionless_local
 
     @property
     def cone(self):
         """The unit that projects one block."""
-        return frictional_cone if np.any(self.kinds > UNILATERAL) else frictionless_cone
+        return frictional_cone if self._has_friction else frictionless_cone
 
     def D(self) -> np.ndarray:
         """Return the Delassus matrix W^T X, dense [1/kg]."""
@@ -279,7 +294,7 @@ class ContactProblem:
         for i, (W_begin, W_end, X_begin, X_end) in enumerate(k.rows.reshape(n, 4)):
             np.add.at(W[:, i], k.W_col[W_begin:W_end], k.W[W_begin:W_end])
             np.add.at(X[:, i], k.X_col[X_begin:X_end], k.X[X_begin:X_end])
-        return W.T @ X / np.outer(self.units, self.units)
+        return W.T @ X / np.outer(self.units, self.units) if self.scaled else W.T @ X
 
     def u(self, P: ArrayLike) -> np.ndarray:
         """Return u = D P + b [m/s]."""
@@ -300,23 +315,9 @@ class ContactProblem:
         if self.n == 0:
             return u, 0.0
         room = JUDGING.plan({"nv": self.kernel.nv}).allocate()
-        found = float(ready(enter_residual)(ready(residual), self.kernel, ready(self.cone), P / self.units, u, room))
-        return u / self.units, found
-
-
-# Python calls pointers through these two, so that kernels need no wrappers of their own
-
-
-@unit(F(RESIDUAL, CONTACTS_RECORD, CONE, A, A, ROOM), entry=True)
-def enter_residual(residual, contacts, cone, P, u, room):
-    """Judge from Python, which has the record itself and no handle of it."""
-    return residual(handle(contacts), cone, P, u, room)
-
-
-@unit(I(SOLVE, CONTACTS_RECORD, LOCAL, CONE, A, A, A, A, ROOM), entry=True)
-def enter_solve(solve, contacts, local, cone, settings, P, u, info, room):
-    """Solve from Python, which has the record itself and no handle of it."""
-    return solve(handle(contacts), local, cone, settings, P, u, info, room)
+        P = P / self.units if self.scaled else P
+        found = float(ready(residual)(self.pinned, ready(self.cone), P, u, room))
+        return u / self.units if self.scaled else u, found
 
 
 class ContactSolver(Protocol):
@@ -360,24 +361,16 @@ def run(
     P = np.zeros(n) if P0 is None else _vector(P0, "P0").copy()
     if P.size != n:
         raise ModelError(f"P0 has {P.size} entries, but the problem has {n} rows")
-    P /= problem.units
+    if problem.scaled:
+        P /= problem.units
     u, info = np.zeros(n), np.zeros(2)
     if n == 0:
         return ContactResult(P, u, 0.0, 0, True, solver.name, "There is no contact row.")
-    status = Status(
-        ready(enter_solve)(
-            ready(solver.kernel),
-            problem.kernel,
-            ready(problem.local),
-            ready(problem.cone),
-            solver.settings(),
-            P,
-            u,
-            info,
-            solver.room(n, nb, nv).allocate() if room is None else room,
-        )
-    )
-    P *= problem.units
+    room = solver.room(n, nb, nv).allocate() if room is None else room
+    laws = ready(problem.local), ready(problem.cone)
+    status = Status(ready(solver.kernel)(problem.pinned, *laws, solver.settings(), P, u, info, room))
+    if problem.scaled:
+        P *= problem.units
     u, certificate = problem._judge(np.where(np.isfinite(P), P, 0.0))
     # solvers may accept more than their tolerance where rounding explains it, but none is taken at its word
     if status == Status.OK and not certificate <= MOST_ROUNDING * getattr(solver, "tol", 1e-8):
@@ -393,7 +386,7 @@ def compiled(solver) -> Any:
 
     def solve(contacts, local, cone, settings, P, u, info, room):
         laws = ready(solver.local), ready(solver.cone)
-        return int(ready(enter_solve)(ready(solver.solve), contacts, *laws, settings, P, u, info, room))
+        return int(ready(solver.solve)(contacts, *laws, settings, P, u, info, room))
 
     return solve
 

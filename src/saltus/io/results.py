@@ -25,6 +25,7 @@ from saltus.status import Status
 from saltus.verification import QUANTITIES, REASONS, Parting, Verification
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
+FINITE_EVENTS = ("events/t", "events/energy", *(f"events/{name}" for name in EVENT_VECTORS))
 SWITCHES = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 LEAST_EXTRAS = 4  # columns: error, degree, offset of the dense block, whether the step was kept; then rejections
@@ -319,9 +320,11 @@ def _check_values(arrays: dict[str, np.ndarray]) -> None:
     t, n = arrays["t"], len(arrays["t"])
     if n == 0 or not np.all(np.isfinite(t)) or np.any(np.diff(t) < 0.0):
         raise ValueError("'t' must be finite numbers that never decrease, at least one")
-    for name in ("q", "v", "events/t", *(name for name in (SWITCHES[0],) if name in arrays)):
-        if not np.all(np.isfinite(arrays[name])):
+    for name in ("q", "v", *FINITE_EVENTS, *(name for name in (SWITCHES[0],) if name in arrays)):
+        if name in arrays and not np.all(np.isfinite(arrays[name])):
             raise ValueError(f"{name!r} holds something that is not a finite number")
+    if np.any(np.diff(arrays["events/t"]) < 0.0):
+        raise ValueError("'events/t' must never decrease")
     nodes = arrays["reactions/table"][:, 0]
     if not _are_places(nodes, n - 1) or np.any(np.diff(nodes) <= 0.0):
         raise ValueError("'reactions/table' belongs to times that are not there")
@@ -348,7 +351,7 @@ def _solution(content: Content) -> Solution:
     values = NodeValues(
         arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"]
     )
-    contacts = taken(described, "contacts", words.many(words.row(words.text, words.number, words.number)))
+    contacts = taken(described, "contacts", words.many(words.row(words.text, words.share, words.not_negative)))
     system = StoredSystem(
         taken(described, "name", words.maybe(words.text)),
         tuple(StoredContact(*contact) for contact in contacts),
@@ -372,12 +375,12 @@ def _solution(content: Content) -> Solution:
             events=_events(arrays, names, taken(about, "kinds", words.many(words.text), KIND_NAMES), content.room),
             work=work,
             status=Status(taken(about, "status", words.whole)),
-            message=taken(about, "message", words.text),
+            message=taken(about, "message", words.shown),
             system=system,
             scheme=_scheme(taken(about, "scheme", words.obj)),
             rows=rows,
             exact=None,
-            name=taken(about, "name", words.maybe(words.text)),
+            name=taken(about, "name", words.maybe(words.shown)),
             _model=values,
             # older files know the ends of steps only
             _ledger=np.column_stack([arrays.get("certificate/ends", arrays["violation"]), arrays["work_since"]]),
