@@ -58,9 +58,8 @@ def draw(path: str, runs: dict[float, sl.Solution]) -> None:
 
 
 if __name__ == "__main__":
-    slides = {np.radians(angle): None for angle in (0.0, 20.0, 40.0, 60.0)}
-    for turn in slides:
-        slides[turn] = solution = run(turn)
+    slides = {angle: run(angle) for angle in np.radians([0.0, 20.0, 40.0, 60.0]).tolist()}
+    for turn, solution in slides.items():
         way = np.arctan2(solution.q[-1, 1], solution.q[-1, 0])
         found, exact = np.degrees(way), np.degrees(steady(turn))
         print(f"skis at {np.degrees(turn):2.0f}°: slides at {found:9.6f}° (exact {exact:9.6f}°)")

@@ -71,8 +71,9 @@ class Contact:
         who = f"contact {self.name!r}" if self.name else "a contact"
         if not callable(self.gap):
             raise ModelError(f"gap of {who} must be a function of (q) or (t, q), not {self.gap!r}")
-        if isinstance(self.mu, list | tuple | np.ndarray) and np.ndim(self.mu) > 0:
-            object.__setattr__(self, "mu", tuple(self.mu))  # what can be changed afterwards is no law
+        mu: Any = self.mu
+        if isinstance(mu, list | tuple) or (isinstance(mu, np.ndarray) and mu.ndim > 0):
+            object.__setattr__(self, "mu", tuple(mu))  # what can be changed afterwards is no law
         for letter in LAW_NUMBERS:
             given = getattr(self, letter)
             for number in given if letter == "mu" and isinstance(given, tuple) else (given,):
@@ -84,7 +85,8 @@ class Contact:
     @property
     def frictions(self) -> tuple[float | Parameter, ...]:
         """The friction numbers as they are given: mu, or the pair of an ellipse, then mu_r where it rolls."""
-        sliding = self.mu if isinstance(self.mu, tuple) else (self.mu,)
+        mu: Any = self.mu
+        sliding = mu if isinstance(mu, tuple) else (mu,)
         return sliding if self.roll is None else (*sliding, self.mu_r)
 
     def law(self, values: Values | None, who: str) -> tuple[float, float, float]:
