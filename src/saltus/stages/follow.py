@@ -30,6 +30,7 @@ from saltus.stages.frame import (
 )
 from saltus.stages.hold import accelerate, row_size
 from saltus.stages.interval import closed_gap
+from saltus.stages.passed import passes_surface
 from saltus.stages.piece import put_piece
 
 VISIBLE = 20.0  # bounces lower than ten times the gap that counts as closed
@@ -253,6 +254,8 @@ def follow(model, staged, settings, t, h, frame, record):
     for k in range(nc):
         if member[k] == 0 and index[k] == OPEN and ahead[k] < -slack:
             return 0
+    if passes_surface(model, settings, begin, frame) == 1:
+        return 0 if visible else end_at_once(model, staged, settings, begin, frame, record)
     frozen(model, begin, q, v, room)
     if visible:
         if turned(model, settings, begin + summary[DURATION], frame) > FROZEN:
