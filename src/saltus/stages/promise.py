@@ -76,8 +76,9 @@ class Promise:
             velocity = place / span
             push = start.pushes(velocity)
         struck = start.struck(push)
-        # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses
-        push = np.minimum(push, start.pushes(velocity))
+        # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses,
+        # and long spans, over which the velocity that it gives moves positions
+        push = np.minimum(push, start.pushes(np.minimum(velocity, place / span) if self.lasting else velocity))
         speed = velocity
         if self.lasting:
             speed = velocity * np.minimum(1.0, (LASTING * place / (span * velocity)) ** ADDING_UP)
