@@ -356,7 +356,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     room = frame.interval.lasting
     W, strikes = room.W, marks.event_kind == STRIKES
     window, which = marks.window, whole(marks.which)
-    fires = marks.event_kind == CROSSES and which < layout[NE] - layout[NS] and window == 0.0
+    fires = marks.event_kind == CROSSES and window == 0.0
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, PRECISE * size)
     near = TAYLOR * settings.rtol * marks.sharper * size * size
