@@ -14,6 +14,7 @@ import numpy as np
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, ROOM, A, F, I, J, step_type
 from saltus.compile.workspace import RoomPlan
+from saltus.events.index_set import SLIP, STICK
 from saltus.events.polynomial import node_factors, spread
 from saltus.events.transition import LOST, STOPPED
 from saltus.layout import (
@@ -35,7 +36,7 @@ from saltus.layout import (
 from saltus.reaction import row_dot
 from saltus.stages.arrive import EVENTS, arrive, dense_size
 from saltus.stages.depart import depart
-from saltus.stages.find import find
+from saltus.stages.find import deepest_start, find
 from saltus.stages.frame import (
     AGAIN,
     BEGIN,
@@ -54,7 +55,9 @@ from saltus.stages.frame import (
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.inspect import CURABLE, inspect
+from saltus.stages.interval import closed_gap
 from saltus.stages.modes import FREE, free_modes, hold_modes
+from saltus.stages.passed import leaves_branch
 from saltus.stages.prove import prove_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
 from saltus.status import Status
@@ -228,6 +231,8 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
             size = h * marks.place
             status = snap(model, plain, settings, t, h, size, frame_room, record)
+            if status == 0 and marks.window == 0.0 and overtaken(model, settings, t, marks.length, frame) == 1:
+                status = snap_earlier(model, plain, settings, t, marks.length, frame_room, record)
             if status == STALLED:
                 header.error = REFUSED  # a slip that stops in space: come nearer first
                 return 0
@@ -275,6 +280,44 @@ def look_again(model, plain, settings, t, h, frame_room, record):
     if status == 0:
         plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
     return status
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind))
+def overtaken(model, settings, t, size, frame):
+    """Return 1 where something else has happened before the event at which a flight ends.
+
+    Polynomials of the longer flight said which event comes first. They err: an impact that lies just before a corner
+    seems to lie behind it, and the shorter flight ends inside of the wall.
+    """
+    layout, marks = model.layout, frame.marks
+    nc, ns, ne = layout[NC], layout[NS], layout[NE]
+    q, g, which, index = frame.q_end, frame.gaps, whole(marks.which), frame.index
+    slack = closed_gap(settings, q)
+    if nc > 0 and marks.jammed_set == 0.0:
+        slack += deepest_start(model, t, index, frame)
+        model.gap(t + size, q, model.par, g)
+    for k in range(nc if marks.jammed_set == 0.0 else 0):
+        held = index[k] == SLIP or index[k] == STICK
+        if not held and g[k] < -slack and not (marks.event_kind == STRIKES and k == which):
+            return 1
+    if ns > 0:
+        skipped = which - (ne - ns) if marks.event_kind == CROSSES else -1
+        model.surface(t + size, q, frame.v_end, model.par, frame.scan)
+        return leaves_branch(layout, model.par, frame.memory.modes, skipped, frame.scan)
+    return 0
+
+
+@unit(I(MODEL, PLAIN, A, F, F, ROOM, RECORD))
+def snap_earlier(model, plain, settings, t, h, frame_room, record):
+    """Look for the first event of a flight that ends at another one, and let it end there."""
+    frame = FRAME(frame_room)
+    marks = frame.marks
+    kind, which = marks.event_kind, marks.which
+    plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
+    if marks.event_kind == NOTHING or not marks.place < 1.0:
+        marks.event_kind, marks.which, marks.place = kind, which, 1.0
+        return 0
+    return snap(model, plain, settings, t, h, h * marks.place, frame_room, record)
 
 
 @unit(F(J), small=True)

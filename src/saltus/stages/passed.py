@@ -50,7 +50,7 @@ def passes_surface(model, settings, begin, frame):
                     return 1
         if ns > 0:
             model.surface(t, q_now, v_now, par, surfaces)
-            if leaves_branch(layout, par, frame.memory.modes, surfaces) == 1:
+            if leaves_branch(layout, par, frame.memory.modes, -1, surfaces) == 1:
                 return 1
     return 0
 
@@ -72,14 +72,17 @@ def event_signs(model, settings, t, q, v, values, blur, q_near, v_near):
     return 0
 
 
-@unit(I(J, A, A, A))
-def leaves_branch(layout, par, modes, surfaces):
-    """Return 1 where a switching function has left the branch that is held: its sign, or the cell of its table."""
+@unit(I(J, A, A, I, A))
+def leaves_branch(layout, par, modes, skipped, surfaces):
+    """Return 1 where a switching function has left the branch that is held: its sign, or the cell of its table.
+
+    skipped: one that is known to do so, or -1; surfaces: values, blurs and cells, as `surface` of a model writes them
+    """
     ns, table = layout[NS], layout[SWITCH_TABLE]
     for k in range(ns):
         slot, kind, mode = layout[table + 2 * k], layout[table + 2 * k + 1], modes[k]
         value, blur = surfaces[k], surfaces[ns + k]
-        if not abs(mode) < 1e300 or blur < 0.0 or (kind != SIGN and par[slot + 1] == 1.0):
+        if k == skipped or not abs(mode) < 1e300 or blur < 0.0 or (kind != SIGN and par[slot + 1] == 1.0):
             continue  # nothing depends on it, it jumps with others, or the knots of a table are passed
         side = mode * value if kind == SIGN else value
         if side < -blur:
