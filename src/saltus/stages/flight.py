@@ -69,6 +69,7 @@ TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to 
 MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the force, says little about their number
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
+QUIET = 1e-6  # of the tolerance: an error estimate below says nothing about the motion behind a jump
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
 # flights of a span at least: where forces or switching functions may do anything between two places, where only gaps
 # and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
@@ -256,6 +257,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     if status != 0:
         return status
     memory.numbers.flights += 1.0
+    memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
     most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
     for i in range(nv):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))

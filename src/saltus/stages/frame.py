@@ -46,13 +46,14 @@ MARKS = Numbers(
 )
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/transition.py
 
-# ---- what a state remembers. valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
+# ---- what a state remembers. unknown: 1 where forces have switched behind a flight in which nothing moved, so that its
+# error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it. index: what each contact does; direction: see `slip_direction`; begin of
 # the next flight: a, r, u, powers; fired, last_values: of events; let_go: contacts that must not be held at once;
 # most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of
 # the switching functions (modes.py)
 MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights"), index="nc", direction="3 * nc", a_begin="nv",
+    "FlightMemory", numbers=Numbers("valid longest changed flights unknown"), index="nc", direction="3 * nc", a_begin="nv",
     r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
     pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
