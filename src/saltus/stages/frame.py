@@ -53,8 +53,8 @@ NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/t
 # most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of
 # the switching functions (modes.py)
 MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights unknown"), index="nc", direction="3 * nc", a_begin="nv",
-    r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
+    "FlightMemory", numbers=Numbers("valid longest changed flights unknown"), index="nc", direction="3 * nc",
+    a_begin="nv", r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
     pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 

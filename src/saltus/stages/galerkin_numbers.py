@@ -45,7 +45,8 @@ RAISED = 2  # positions are of a degree higher by two than accelerations: so are
 #   looked_h, looked_degree   length (or 0) and degree of a first look whose Jacobians wait to be used
 NUMBERS = Numbers(
     "next_degree contraction contracted j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now "
-    "rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree series_rough"
+    "rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
+    "series_rough"
 )
 # stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them
 GALERKIN = Workspace(

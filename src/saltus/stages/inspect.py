@@ -13,8 +13,8 @@ from math import ceil
 
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.events.polynomial import combine, lagrange_weights
 from saltus.events.index_set import SLIP, STICK
+from saltus.events.polynomial import combine, lagrange_weights
 from saltus.layout import (
     CONTACT_ROW,
     F_STEADY,
@@ -131,7 +131,7 @@ def inspect(model, settings, t, h, frame, record):
 
 @unit(F(MODEL, F, A, A, A, FRAME.kind))
 def parting(model, t, q, v, scale, frame):
-    """Return the largest rate of a gap that is held closed, relative to the scales of the velocities that it is made of.
+    """Return the largest rate of a gap that is held closed, relative to the scales of its velocities.
 
     A bump may be lower than what gaps may miss and steep enough to throw off what rides over it.
     """

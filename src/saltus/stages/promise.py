@@ -96,7 +96,9 @@ class Promise:
         if self.closed is None:
             share, rounding = self.together
             longest = np.minimum(place, velocity * span)
-            own.closed = max(share * self.tol * float(np.min(np.minimum(longest, near))), rounding * float(np.min(longest)))
+            own.closed = max(
+                share * self.tol * float(np.min(np.minimum(longest, near))), rounding * float(np.min(longest))
+            )
         if self.rest is None:
             own.rest = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
         lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
