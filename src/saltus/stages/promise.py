@@ -85,10 +85,9 @@ class Promise:
         # and heavy ones for more than the promise of velocities: an impact makes impulses of them, at a time that
         # follows from positions
         speed, near = np.minimum(speed, struck), np.minimum(place, struck * span)
-        if start.rate is None:
-            position = np.minimum(position, near)
+        placed = np.minimum(position, near) if start.rate is None else position
         made = settings.copy()
-        promise = np.concatenate([[begin, span], position, speed, velocity, place, push, start.reach(nq)])
+        promise = np.concatenate([[begin, span], position, placed, speed, velocity, place, push, start.reach(nq)])
         own = FLIGHT_SETTINGS(made)
         at = int(own.promise_at)
         made[at : at + len(promise)] = promise
@@ -96,9 +95,8 @@ class Promise:
         if self.closed is None:
             share, rounding = self.together
             longest = np.minimum(place, velocity * span)
-            own.closed = max(
-                share * self.tol * float(np.min(np.minimum(longest, near))), rounding * float(np.min(longest))
-            )
+            least = float(np.min(np.minimum(longest, near)))
+            own.closed = max(share * self.tol * least, rounding * float(np.min(longest)))
         if self.rest is None:
             own.rest = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
         lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
