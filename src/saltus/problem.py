@@ -13,7 +13,7 @@ from saltus.errors import ModelError
 from saltus.system import System
 
 if TYPE_CHECKING:
-    from saltus.diagnose import Diagnosis
+    from saltus.build.continuity import Diagnosis
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,7 +66,9 @@ class Problem:
 
         q and t [s] default to the start; contacts with gaps up to closed_tolerance [m] count as closed.
         """
-        from saltus.diagnose import diagnose  # here, because it compiles the model, which a problem alone does not need
+        from saltus.build.continuity import (
+            diagnose,  # here, because it compiles the model, which a problem alone does not need
+        )
 
         place = self.q0 if q is None else vector(q, "q")
         if place.shape != self.q0.shape:
