@@ -29,7 +29,8 @@ FLIGHT_SETTINGS = Numbers(
 FROM_PROMISE = -1.0
 
 # ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q, of q
-# as steps are judged (nq each), of v as intervals are judged, of v itself, of the coordinates that every velocity moves (nv each), of impulses (nr);
+# as steps are judged (nq each), of v as intervals are judged, of v itself, of the coordinates that every velocity moves
+# (nv each), of impulses (nr);
 # behind them how far gaps reach into the coordinates (nq)
 BEGIN, SPAN, SCALES = range(3)
 POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
