@@ -12,7 +12,7 @@ from saltus.build.model import compile_model
 from saltus.contact import ContactProblem
 from saltus.contact.diagnosis import diagnose, errors
 from saltus.contact.lemke import nearest_basis
-from saltus.run.replay import explain, jamming, recorded_problem
+from saltus.run.explain import explain, jamming, recorded_problem
 from saltus.status import Status
 
 

@@ -834,7 +834,7 @@ class Solution:
         SettingError
             When the step cannot be made again (thinned run, another model) or solved no contact problem.
         """
-        from saltus.run.remake import check_met, chosen, met_problems
+        from saltus.run.met_problems import check_met, chosen, met_problems
 
         met = met_problems(self, step, problem, h)
         check_met(self, step, met)

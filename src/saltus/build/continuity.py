@@ -1,4 +1,4 @@
-"""Diagnosis: whether the motion depends continuously on its data at a position (Paoli 2005, conditions H'4 and H'5).
+"""Continuity: whether the motion depends continuously on its data at a position (Paoli 2005, conditions H'4 and H'5).
 
 With J the contacts closed at q and gradients W of their gaps, uniqueness of the reflected velocity and continuity need
 (H'4) gradients that are independent, (H'5) W_i^T M^-1 W_j <= 0 for e = 0 and = 0 for e > 0, for all pairs in J.
@@ -32,7 +32,7 @@ class CornerPair:
 
 
 @dataclasses.dataclass(frozen=True)
-class Diagnosis:
+class Continuity:
     """Paoli's conditions at one position; `str()` says them in words.
 
     Attributes
@@ -83,7 +83,7 @@ class Diagnosis:
         return "\n".join(lines)
 
 
-def diagnose(system: System, t: float, q: np.ndarray, v: np.ndarray, closed_tolerance: float) -> Diagnosis:
+def continuity(system: System, t: float, q: np.ndarray, v: np.ndarray, closed_tolerance: float) -> Continuity:
     """Check the conditions at (t, q) on contacts with gaps up to closed_tolerance [m]; v only brings its size."""
     if not closed_tolerance >= 0.0:
         raise SettingError(f"closed_tolerance is {closed_tolerance}: it must be a length of zero or more [m]")
@@ -104,7 +104,7 @@ def diagnose(system: System, t: float, q: np.ndarray, v: np.ndarray, closed_tole
     L = np.linalg.cholesky(model.profile.unpack(M))
     normal = np.linalg.solve(L, rows[[layout[layout[lay.CONTACT_ROW] + c] for c in closed]].T)
     normal -= _joint_part(np.linalg.solve(L, rows[nr - nj :].T), normal)
-    return Diagnosis(
+    return Continuity(
         t=float(t),
         closed=tuple(system.contact_names[c] for c in closed),
         independent=_rank(_unit(normal)) == len(closed),

@@ -1,4 +1,4 @@
-"""Marks: values that are equal only if what a function reads still means the same.
+"""Marks: hashable fingerprints of a function and of everything that it reads; equal marks mean equal behaviour.
 
 A mark looks through functions into the globals, closures and defaults that they use, and from there into modules,
 classes, objects and containers. Two marks of one function, taken at different times, tell whether anything that it can

@@ -151,7 +151,7 @@ class CompiledModel:
 
     @functools.cached_property
     def functions(self) -> dict[str, UserFunction]:
-        """The user's functions by name, for messages and replay, with the parameters of this model."""
+        """The user's functions by name, for messages and rehearsals, with the parameters of this model."""
         return {name: dataclasses.replace(one, values=self.values) for name, one in self.probed.items()}
 
     @property

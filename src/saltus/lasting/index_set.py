@@ -19,8 +19,8 @@ from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
-# who takes part in the decision: the second slips in its given direction, the third is not held without a force
-# `decide` writes the fourth to a candidate that it lets stick although its force lies on the cone
+# how a contact takes part in a decision. CANDIDATE: the law decides; MUST_SLIP: it slips in its `direction`; UNTIED: it
+# is released unless its force is positive; ON_CONE: `decide` found it sticking with a force on the edge of its cone
 CANDIDATE, MUST_SLIP, UNTIED, ON_CONE = 1, 2, 3, 4
 AT_REST = 1e-9  # acceleration of a row relative to the largest, those before reactions included, that counts as none
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks

@@ -109,8 +109,9 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
 
     Newton's law does so where friction turns a slip around. Velocities are those against moving walls and belts, whose
     work is no gain.
-    in      active: contacts marked with `mark` are struck; early: other velocities before the impact, of the NORMALS or
-            of ALL rows, where steps do not say when it happens: what only one of them calls a gain is none
+    in      active: contacts marked with `mark` are struck; early: velocities before the step, of the NORMALS or of ALL
+            rows: a time stepping does not know when in its step the impact happens, so that a gain is reported only if
+            it is one with both possible velocities before the impact
     """
     layout = model.layout
     gained, other, size, most, which = 0.0, 0.0, 0.0, 0.0, -1

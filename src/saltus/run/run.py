@@ -174,7 +174,7 @@ class _Pace:
             return Status.OK
         self.last = now
         if made * (float(run.clock[marching.END]) - now[2]) > SUSPICIOUS * advance:
-            from saltus.run.replay import slides  # here, because most runs advance
+            from saltus.run.explain import slides  # here, because most runs advance
 
             h = advance / accepted if accepted and advance > 0.0 else float(run.clock[marching.H])
             seen = restless(run.tables.kept(run.tally).v, MOST_SUSPECTS) or range(min(len(run.state.v), MOST_SUSPECTS))
@@ -394,7 +394,7 @@ class Run:
             if difference is not None:
                 raise difference
             return self._solution(self.status, said)
-        from saltus.run.replay import explain, slides  # here, because most runs end well
+        from saltus.run.explain import explain, slides  # here, because most runs end well
 
         t, h = self._step_now()
         if self.status is Status.STEP_TOO_SMALL and slides(self.model, t, h, self.state) is not None:

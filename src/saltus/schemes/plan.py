@@ -52,9 +52,9 @@ class SchemeLike(Protocol):
         Places in the steps, 0 to 1, and sizes of the steps [s], both (n, 1).
     start, end
         Nodes around the steps, one row per step: q (n, nq), v (n, nv) right limits, v_minus (n, nv) left limits,
-        q_dot (n, nq), and rate(q, v), which gives q_dot of any other states by row. A loaded solution knows q_dot only
-        of states that were asked for at the middle of every step (of both halves for a wrapper): ask for the same
-        states at every s.
+        q_dot (n, nq), and rate(q, v), which gives q_dot of any other states by row. Files store
+        q_dot of the states that `interpolate` asks for at s = 1/2 (of both halves for a wrapper): ask for the same
+        states at every s, or loaded solutions fail.
     block
         Dense blocks (n, size), all of one size; size 0 for schemes without.
     side
@@ -175,7 +175,7 @@ class SchemePlan:
         return pin(self.link())
 
     def interpreted(self) -> Scheme:
-        """Return the same pieces as plain Python, for the replay of a step."""
+        """Return the same pieces as plain Python, for the rehearsal of a step."""
         if isinstance(self.inner, SchemePlan):
             inner = self.inner.interpreted()
         else:

@@ -281,8 +281,8 @@ def summed(b, values, i, size):
 def settle_powers(model, settings, degree, t, h, frame):
     """Write the powers of the forces that belong to the velocity that is integrated, not to that of the stages.
 
-    What M a does at that velocity and the contacts take away is what forces and moving constraints give: the last
-    sweep saw the forces of other states, but the books must balance.
+    Power of the forces = v . (M a) + dissipation of the contacts - power of moving constraints, with the integrated
+    velocity v: the forces of the last sweep belong to other states, and with them the energy ledger would not close.
     """
     phase = GALERKIN(frame.phase)
     layout = model.layout

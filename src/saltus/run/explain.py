@@ -1,22 +1,21 @@
-"""Replay: after a failed step, make it again as plain Python, to see a function of the user or the contacts fail."""
+"""Why a step failed: it is made again as plain Python, to see a function of the user or the contacts fail."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saltus.compile.seam import interpreted
 from saltus.compile.types import State
-from saltus.contact.problem import ContactProblem, compiled
+from saltus.contact.problem import ContactProblem
 from saltus.errors import FunctionError, SaltusError
 from saltus.laws import BILATERAL
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.reaction.react import REACTING
 from saltus.run.chatter import SlidingMode, sliding_mode
+from saltus.run.rehearse import Rehearsal, listening
 from saltus.schemes.plan import SchemePlan
 from saltus.status import Status
 
@@ -31,7 +30,7 @@ MOST_ROWS = 1000  # rows up to which a failed contact problem is diagnosed: line
 def explain(
     model: CompiledModel, plan: SchemePlan, status: Status, error: Exception | None, t: float, h: float, state: State
 ) -> tuple[str, Exception | None]:
-    """Return the message of a failed run and the exception that caused it, if a replay finds one."""
+    """Return the message of a failed run and the exception that caused it, if a rehearsal finds one."""
     where = f"step at t = {t:.9g} s with h = {h:.3g} s, q = {_short(state.q)}, v = {_short(state.v)}"
     if status is Status.SLIDING_MODE:
         found = slides(model, t, h, state)
@@ -39,7 +38,7 @@ def explain(
     longest = REFUSED * h if status is Status.STEP_TOO_SMALL else h
     cause = None if error is not None else _call_functions(model, t, longest, state)
     if cause is None and (error is not None or status is Status.NONFINITE):
-        cause = _replay(model, plan, t, h, state) or error
+        cause = _error_of(model, plan, t, h, state) or error
     if cause is not None:
         return f"{cause}\n  in the {where}", cause
     names = _culprits(model, plan, status, t, h, state)
@@ -152,39 +151,21 @@ def recorded_problem(model: CompiledModel, plan: SchemePlan, t: float, h: float,
     """
     seen: dict[bool, ContactProblem] = {}  # by whether it failed
 
-    def keep(made: Callable[[], ContactProblem], status: int) -> int:
+    def keep(made: Callable[[], ContactProblem], status: int) -> None:
         try:
             seen[status != 0] = made()
         except SaltusError:  # numbers that are not finite make no problem
             pass
-        return status
 
-    plain = plan
-    while isinstance(plain.inner, SchemePlan):
-        plain = plain.inner
-    solver = plain.inner.solver
+    def solved(contacts, P, status):
+        keep(lambda: ContactProblem.from_kernel(contacts, _active_names(model, contacts)), status)
 
-    kernel = compiled(solver)  # interpreted sweeps take minutes
-
-    def solve(contacts, local, cone, settings, P, u, info, room):
-        status = kernel(contacts, local, cone, settings, P, u, info, room)
-        return keep(lambda: ContactProblem.from_kernel(contacts, _active_names(model, contacts)), status)
-
-    def joints(model_now, lu, W, W_joint, target, n, v, P, room):
-        v_free = v.copy()
-        status = interpreted(solver.joints)(model_now, lu, W, W_joint, target, n, v, P, room)
+    def joined(W_joint, v_before, target, room, status):
         if status != 0:
-            keep(lambda: _joint_problem(model, W_joint, REACTING(room).X, v_free, target), status)
-        return status
+            keep(lambda: _joint_problem(model, W_joint, REACTING(room).X, v_before, target), status)
 
-    watched = plain.inner._replace(solver=solver._replace(solve=solve, joints=joints))
-    _replay(model, _with_inner(plan, watched), t, h, state)
+    _error_of(model, listening(plan, solved, joined), t, h, state)
     return seen.get(True, seen.get(False))
-
-
-def _with_inner(plan: SchemePlan, inner) -> SchemePlan:
-    deeper = isinstance(plan.inner, SchemePlan)
-    return dataclasses.replace(plan, inner=_with_inner(plan.inner, inner) if deeper else inner)
 
 
 def _active_names(model: CompiledModel, contacts) -> list[str]:
@@ -260,16 +241,13 @@ def _joint_rows(model: CompiledModel) -> list[str]:
     return [name for name, size in zip(model.system.joint_names, sizes, strict=True) for _ in range(size)]
 
 
-# ---- one step, interpreted
+# ---- one step made again
 
 
-def _replay(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: State) -> Exception | None:
-    """Make one step interpreted, with the user's functions called directly; return what they raise."""
-    layout, scheme = model.layout, plan.interpreted()
-    new, record, work = plan.state(layout).record, plan.record(layout).record, plan.work.allocate()
+def _error_of(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: State) -> Exception | None:
+    """Make one step again; return what the user's functions raise."""
     try:
-        with np.errstate(all="ignore"):
-            scheme.step(model.interpreted(), scheme.inner, scheme.settings, t, h, state, new, record, work)
+        Rehearsal(model, plan).step(t, h, state)
     except FunctionError as error:
         return error
     except (ArithmeticError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""Remake: make one step of a run again and keep the contact problems that it solves.
+"""The contact problems of a stored step: it is made again, and the problems that it solves are kept.
 
-The step runs as plain Python from the stored state, only the contact solver is compiled. What a scheme remembers is not
+The step runs as plain Python from the stored state (rehearse.py). What a scheme remembers is not
 stored, so that the step is made as the first of a run; where that leads elsewhere, the steps before it are made as
 well. A scheme that refuses the step, because it chooses degrees by what it learned, makes it in parts. A step counts as
 remade only if it ends where the stored one ends.
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus.build.model import AbsentModel, CompiledModel, compile_model
-from saltus.compile.types import Scheme, Solver, State
+from saltus.compile.types import State
 from saltus.contact import ContactProblem
-from saltus.contact.problem import compiled
 from saltus.errors import FunctionError, SettingError
 from saltus.reaction.react import SLIDING
+from saltus.run.rehearse import Rehearsal, listening
 from saltus.schemes.plan import SchemePlan
 from saltus.solution import NodeValues
 from saltus.status import Status
@@ -70,7 +70,7 @@ def met_problems(
         if k < before or (before and not np.all(solution._whole(np.arange(k - before + 1, k + 1)))):
             continue
         for longer in LONGER if not failed and h is None else (1.0,):
-            made = _Remake(model, plan, solution)
+            made = _MadeAgain(model, plan, solution)
             try:
                 difference = made.steps(k, before, longer, size, failed)
             except FunctionError as error:
@@ -162,16 +162,14 @@ def _step_size(solution: Solution, k: int, h: float | None) -> float:
     return float(solution.t[end] - solution.t[end - 1])
 
 
-class _Remake:
-    """Buffers for steps made as plain Python, and the problems of the last of them."""
+class _MadeAgain:
+    """Steps of a run made again, and the problems of the last of them."""
 
     def __init__(self, model: CompiledModel | AbsentModel, plan: SchemePlan, solution: Solution):
         self.model, self.plan, self.solution = model, plan, solution
         self.met: list[MetProblem] = []
-        self.active: tuple[str, ...] | None = None  # contacts of the velocity problem that is being solved
-        self.scheme = self._listening(plan.interpreted(), self._linked(plan))
-        self.settings = self.scheme.settings.copy()  # some schemes learn
-        self.work = plan.work.allocate()
+        self.active: tuple[str, ...] | None = None  # contacts of the velocity problem; positions are corrected without
+        self.rehearsal = Rehearsal(model, listening(plan, self._keep, reacting=self._name))
 
     def steps(self, k: int, before: int, longer: float, size: float, failed: bool) -> float:
         """Make step k after some steps before it; return how far its end is from the stored one, relative."""
@@ -181,7 +179,7 @@ class _Remake:
         self.met.clear()
         if failed:
             t, state = float(self.solution.t[k]), self._stored(k, memory)
-            return 0.0 if self._step(t, size, state)[0] == int(self.solution.status) else np.inf
+            return 0.0 if self.rehearsal.step(t, size, state)[0] == int(self.solution.status) else np.inf
         return self._apart(k, self._stretch(k, memory, longer))
 
     def _stretch(self, k: int, memory: np.ndarray, longer: float) -> State:
@@ -190,7 +188,7 @@ class _Remake:
         t, h, state = begin, longer * (end - begin), self._stored(k, memory)
         for _ in range(MOST_ATTEMPTS):
             known = len(self.met)
-            status, new, header = self._step(t, h, state)
+            status, new, header = self.rehearsal.step(t, h, state)
             reached = t + float(header.h_used)
             arrived = abs(reached - end) <= SAME * (end - begin)
             if status != 0 or (arrived and self._apart(k, new) <= SAME):
@@ -219,46 +217,11 @@ class _Remake:
         v, q = (np.abs(a - b).max() for a, b in ((state.v, solution.v[k + 1]), (state.q, solution.q[k + 1])))
         return float(max(v / max(speed, 1e-300), q / max(place, 1e-300)))
 
-    def _step(self, t: float, h: float, state: State) -> tuple[int, State, Any]:
-        scheme, layout = self.scheme, self.model.layout
-        new, record = self.plan.state(layout).record, self.plan.record(layout).record
-        with np.errstate(all="ignore"):
-            status = scheme.step(
-                self.model.interpreted(), scheme.inner, self.settings, t, h, state, new, record, self.work
-            )
-        return int(status), new, record.header
+    def _keep(self, contacts, P, status) -> None:
+        problem = ContactProblem.from_kernel(contacts, self.active)
+        self.met.append(MetProblem(problem, P.copy(), self.active is None))
 
-    @staticmethod
-    def _linked(plan: SchemePlan) -> Solver:
-        while isinstance(plan.inner, SchemePlan):
-            plan = plan.inner
-        return plan.inner.solver
-
-    def _listening(self, scheme: Scheme, linked: Solver) -> Scheme:
-        """Return an interpreted scheme whose contact solver is compiled and shows its problems here."""
-        inner = scheme.inner
-        if isinstance(inner, Scheme):
-            return scheme._replace(inner=self._listening(inner, linked))
-
-        kernel = compiled(linked)
-
-        def solve(contacts, local, cone, settings, P, u, info, room):
-            status = kernel(contacts, local, cone, settings, P, u, info, room)
-            problem = ContactProblem.from_kernel(contacts, self.active)
-            self.met.append(MetProblem(problem, P.copy(), self.active is None))
-            return status
-
-        def react(*arguments):
-            # positions are corrected by a unit that does not come by here
-            active = arguments[7]
-            names = self.model.system.contact_names
-            self.active = tuple(names[c] for c in range(len(names)) if active[c] in (1, SLIDING))
-            try:
-                return inner.react(*arguments)
-            finally:
-                self.active = None
-
-        solver = inner.solver._replace(solve=solve)
-        reaction = inner.reaction._replace(solver=solver, react=react)
-        staged = inner.staged._replace(reaction=reaction)
-        return scheme._replace(inner=inner._replace(solver=solver, react=react, reaction=reaction, staged=staged))
+    def _name(self, active) -> None:
+        names = self.model.system.contact_names
+        taking_part = () if active is None else (c for c in range(len(names)) if active[c] in (1, SLIDING))
+        self.active = None if active is None else tuple(names[c] for c in taking_part)
