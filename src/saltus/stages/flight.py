@@ -54,6 +54,7 @@ from saltus.stages.frame import (
 )
 from saltus.stages.hold import CONTRADICT, POWERS
 from saltus.stages.inspect import CURABLE, inspect
+from saltus.stages.ledger import ledger_error
 from saltus.stages.modes import FREE, free_modes, hold_modes
 from saltus.stages.prove import prove_work
 from saltus.stages.tableau import NODE, STAGES, VECTORS
@@ -206,6 +207,10 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         if status != 0:
             header.error = REFUSED
             return 0
+        header.error = larger(header.error, ledger_error(model, settings, t, h, header.degree, frame))
+        if not header.error <= 1.0:
+            header.error = smaller(header.error, REFUSED)
+            return 0
         plain.find(model, staged, settings, 0, t, h, frame_room, record)
         if marks.unresolved == 1.0 and marks.event_kind == LOST and marks.place < 1.0:
             # behind a loss forces obey no law, and polynomials through them bend before it too, in every flight that
@@ -251,6 +256,8 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     if status != 0:
         return status
     memory.numbers.flights += 1.0
+    for k in range(nc):
+        memory.numbers.spent += record.dissipation[k]
     most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
     for i in range(nv):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))

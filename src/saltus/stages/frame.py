@@ -21,10 +21,10 @@ from saltus.stages.look import inspect_work
 # has a window of window_factor (step size)^window_power [s]; anticipates: 1 where closings are forecast; many: flights
 # of a run up to which each has the same share of the tolerance; straight: way that a slip in space may go straight [m];
 # misses: what the equations of motion may miss inside of a flight, over the tolerance, 0 where steps follow none
-# (inspect.py); phase_at, promise_at: where the numbers of the phase and the promise (promise.py) stand.
+# (inspect.py); ledger: 1 where kinetic energy and work of friction must agree (ledger.py); phase_at, promise_at: where the numbers of the phase and the promise (promise.py) stand.
 FLIGHT_SETTINGS = Numbers(
     f"{' '.join(STAGE_SETTINGS.names)} rtol atol zeno drift window_factor window_power anticipates many straight "
-    "misses phase_at promise_at"
+    "misses ledger phase_at promise_at"
 )
 FROM_PROMISE = -1.0
 
@@ -47,12 +47,12 @@ MARKS = Numbers(
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of events/transition.py
 
 # ---- what a state remembers. valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
-# with an event; flights: how many led to it. index: what each contact does; direction: see `slip_direction`; begin of
+# with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each contact does; direction: see `slip_direction`; begin of
 # the next flight: a, r, u, powers; fired, last_values: of events; let_go: contacts that must not be held at once;
 # most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of
 # the switching functions (modes.py)
 MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights"), index="nc", direction="3 * nc", a_begin="nv",
+    "FlightMemory", numbers=Numbers("valid longest changed flights spent"), index="nc", direction="3 * nc", a_begin="nv",
     r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
     pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
