@@ -92,6 +92,46 @@ def test_the_split_is_the_shortest_one_where_that_is_far_from_its_bounds():
     assert margin == pytest.approx(x.min()) and list(involved) == [1, 1, 1]
 
 
+@functools.cache
+def rough_laws(n: int, mu: float):
+    """Return what the split sees of a model of n contacts with friction in two directions."""
+    contact = functools.partial(sl.Contact, lambda q: q[2], mu=mu, slip=lambda t, q, v: [v[0], v[1]])
+    system = sl.System(M=np.ones(3), f=np.zeros(3), contacts=[contact() for _ in range(n)])
+    units = compile_model(system, 0.0, np.zeros(3), np.zeros(3)).units
+    return type("Laws", (), {"layout": units.layout, "constants": units.constants})
+
+
+@pytest.mark.parametrize("seed", range(40, 80))
+def test_the_split_is_the_lowest_one_however_near_to_their_cones_forces_begin(seed):
+    """Its gradient vanishes along all directions in which forces are free; some contacts slip, others stick."""
+    rng = np.random.default_rng(seed)
+    n, mu = int(rng.integers(3, 7)), [0.2, 0.5, 1.0][int(rng.integers(3))]
+    rows = np.where(rng.random(n) < 0.4, 3, 1)
+    rows[0] = rows[0] if (rows == 3).any() else 3
+    size, first = int(rows.sum()), np.cumsum(rows) - rows
+    directions = rng.standard_normal((size - int(rng.integers(1, n)), size))
+    forces = 0.5 * rng.standard_normal(size)
+    for at, count in zip(first, rows, strict=True):
+        forces[at] = abs(forces[at]) + 10.0 ** rng.uniform(-3.0, 0.0)
+        if count == 3:
+            angle, inside = rng.uniform(0.0, 2.0 * np.pi), 1.0 - 10.0 ** -rng.uniform(0.0, 7.0)
+            forces[at + 1 : at + 3] = mu * forces[at] * inside * np.array([np.cos(angle), np.sin(angle)])
+    x, N = np.linalg.pinv(directions) @ directions @ forces, null_space(directions).T
+    weight, model = 1.0 / (x @ x), rough_laws(n, mu)
+    margin = interpreted(admit)(
+        model, np.where(rows == 3, STICK, SLIP), size, len(N), N.ravel().copy(), np.ones(size), x, 0.0,
+        np.zeros(n, dtype=np.int64), SPLITTING.plan(sizes_of(model.layout)).allocate().record,
+    )  # fmt: skip
+    assert margin > 0.0
+    gradient = N @ x * weight
+    for at, count in zip(first, rows, strict=True):
+        own, along = x[at : at + count], N[:, at : at + count]
+        shape = np.r_[1.0, -np.ones(count - 1) / mu**2]
+        inside = own @ (shape * own)
+        gradient -= BARRIER * (2.0 if count == 3 else 1.0) * along @ (shape * own) / inside
+    assert np.abs(gradient).max() <= 1e-6 * weight * np.abs(x).max()
+
+
 def test_forces_that_are_unique_are_left_alone():
     directions = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])  # the first force is known, the others share one
     x, _, involved = shares(3, 1, 0.0, np.array([-0.3, 2.0]), directions)
