@@ -35,7 +35,9 @@ class EventDriven:
     """Event-driven integration with error control, for any number of contacts, joints, friction and user events.
 
     The tolerance holds for a step, not for a run: mean errors of q, v and impulses stay below some 30 times tol (1 +
-    their size), except over very many impacts, where they add up. `HpTDG` keeps them below tol itself.
+    their size), up to some hundred impacts. Over more they add up, with the square of the number of impacts where no
+    energy is lost: thousands of tolerances after 1000 impacts, `sol.message` says so. `HpTDG` keeps them below tol.
+    Where something rubs, kinetic energy and work agree to a tenth of rtol of the energy that was moved.
 
     Parameters
     ----------
@@ -78,6 +80,7 @@ class EventDriven:
     name = "event-driven"
     adaptive = True
     locates_events = True
+    controlled_impacts = 100  # more may carry errors of its steps beyond the factor of 30: `sol.message` says so
     repeats_steps = True  # what its steps report is valid only if the control accepts it
 
     def __post_init__(self):

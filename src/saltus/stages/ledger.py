@@ -2,7 +2,8 @@
 
 Velocities are judged against the scale of the promise, however slow the motion is: the work of friction in a slip of
 millimetres per second would be known to few digits. Kinetic energy and work are integrated by formulas of their own, so
-that their difference tells how well both are known. It is judged against the energy that was moved so far.
+that their difference tells how well both are known. It is judged against the energy that was moved so far; the first
+motion out of rest would be judged against next to nothing, so that SLOWEST is what counts as moved at least.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from saltus.compile.types import MODEL, A, F, I, J
 from saltus.events.index_set import SLIP
 from saltus.layout import FLAGS, LAW_FLOATS, M_CONSTANT, NC, NV
 from saltus.profile import multiply, quadratic
-from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, span_of
+from saltus.stages.frame import FLIGHT_SETTINGS, FRAME, VELOCITY_SCALE, promised, span_of
 from saltus.stages.galerkin import inertia_work
 from saltus.stages.hold import DRIVE, POWER, POWERS
 
 SHARE = 0.1  # of the tolerance: what all flights of a run may disagree by together,
 SHARE_OF_ONE = 3e-4  # and what any of them may, which is above the accuracy of the stages of implicit methods
 ROUNDING = 1e-14  # of the energy that was moved: disagreements that shorter flights do not cure
+SLOWEST = 100.0  # times the tolerance of velocities: the energy of a motion that is so slow counts as moved always
 FASTER = 2.0  # orders by which work converges faster than the estimate of the error of the motion, at most
 
 
@@ -45,6 +47,9 @@ def ledger_error(model, settings, t, h, degree, frame):
     v_0, v, M, sums = frame.v_start, frame.v_end, frame.mass, frame.sum_powers
     change, push = frame.moved, frame.force
     model.mass(t, frame.q_start, model.par, M)
+    for i in range(nv):
+        change[i] = SLOWEST * settings.atol * promised(layout, settings, VELOCITY_SCALE)[i]
+    least = 0.5 * quadratic(layout, M, change)
     first = 0.5 * quadratic(layout, M, v_0)
     gained = -first
     if (flags & M_CONSTANT) != 0:
@@ -61,7 +66,7 @@ def ledger_error(model, settings, t, h, degree, frame):
         model.mass(t + h, frame.q_end, model.par, M)
         last = 0.5 * quadratic(layout, M, v)
         gained += last - inertia_work(model, tab, t, h, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, M)
-    moved = larger(frame.memory.numbers.spent, 0.0) + first + last + abs(sums[POWER]) + abs(sums[DRIVE])
+    moved = larger(frame.memory.numbers.spent, least) + first + last + abs(sums[POWER]) + abs(sums[DRIVE])
     gained -= sums[POWER] + sums[DRIVE]
     for c in range(layout[NC]):
         gained += sums[POWERS + c]
