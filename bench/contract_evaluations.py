@@ -36,9 +36,9 @@ from rows import Row
 from scipy.integrate import solve_ivp
 
 import saltus as sl
-from saltus import layout as lay
+from saltus.build.model import compile_model
 from saltus.compile.seam import interpreted
-from saltus.model import compile_model
+from saltus.memory import layout as lay
 from saltus.study.curve import Curve
 
 FRICTIONLESS = (

@@ -33,6 +33,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from saltus.schemes.traits import traits_of
+
 STEPS = 200  # equal steps over the span of a problem
 MOST_STEPS = 190  # attempts of a run that chooses its steps: below the 200 after which the march looks at its pace
 # problems whose steps are expensive or must be short: share of the span, equal steps over it, attempts
@@ -135,7 +137,7 @@ def options(scheme, given: dict, name: str, span: tuple[float, float], *, interp
     share, steps, most = INTERPRETED[name] if interpreted else SHORTER.get(name, (1.0, STEPS, MOST_STEPS))
     length = share * (span[1] - span[0])
     made = {**given, "t_span": (span[0], span[0] + length)}
-    chooses = getattr(scheme, "adaptive", False) or "control" in given
+    chooses = traits_of(scheme).adaptive or "control" in given
     if not chooses:
         made["h"] = length / steps
     if chooses or hasattr(scheme, "control"):

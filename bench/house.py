@@ -1,8 +1,9 @@
 """How the house stands: counts of lines, constants, long functions, hand-made memory and layers, from the syntax trees.
 
 `python bench/house.py` prints one table, `--list` also what stands behind every count. Lines are counted in the folders
-of the stepping core (schemes, stages, events), or in those that are named: `python bench/house.py hp_tdg flight`, below
-src/saltus. `--root DIR` counts another checkout, so that before and after are counted by one script.
+of the stepping core (schemes, flight, lasting, tables; once schemes, stages, events), or in those that are named:
+`python bench/house.py schemes/hp_tdg flight`, below src/saltus. `--root DIR` counts another checkout, so that before
+and after are counted by one script.
 
 What is counted, and how:
 - lines: all lines of a file, blank ones and comments included; beside them those that hold code or docstrings;
@@ -30,7 +31,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-CORE = ("schemes", "stages", "events")
+CORE = ("schemes", "flight", "lasting", "tables")
 MOST_LINES, MOST_PARAMETERS = 60, 12
 VIEWS = ("vec", "ivec", "mat", "part", "remembered", "own")
 SIZES = ("_size", "_sizes", "_work", "_iwork")

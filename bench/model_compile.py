@@ -16,9 +16,9 @@ import numpy as np
 from rows import Row
 
 import saltus as sl
-from saltus import run as running
+from saltus.build.model import compile_model
 from saltus.compile import direct
-from saltus.model import compile_model
+from saltus.run import run as running
 
 REPEATS, RUNS = 3, 300
 TARGETS = {"ball": 0.05, "slider_crank": 0.2, "tumbling_box": 0.4, "chain": 0.5, "pendulum": 3.0}  # CPU s

@@ -24,10 +24,10 @@ import h5py
 import numpy as np
 
 import saltus as sl
-from saltus import march
 from saltus.contact import ContactProblem, read_fclib, write_fclib
+from saltus.flight import frame
 from saltus.io import format as file_format
-from saltus.stages import frame
+from saltus.run import march
 
 PATIENCE = 30.0  # seconds after which a file has won; the judge of the lines is stricter
 Change = Callable[[h5py.File], object]

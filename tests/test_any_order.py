@@ -7,11 +7,11 @@ import pytest
 
 import saltus as sl
 from saltus import problems, study
-from saltus import run as running
 from saltus.control import Adaptive, Grid
 from saltus.errors import SettingError
-from saltus.stages.packed_methods import METHODS
-from saltus.stages.runge_kutta import table
+from saltus.flight.packed_methods import METHODS
+from saltus.run import run as running
+from saltus.tables.runge_kutta import table
 
 # grids that do not fit together, in the range where the order shows: large enough that impacts keep their order of
 # events, small enough that round-off is far

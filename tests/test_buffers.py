@@ -10,6 +10,7 @@ import pytest
 import saltus as sl
 from saltus import problems
 from saltus.compile.workspace import Room, RoomPlan, Workspace
+from saltus.schemes.traits import traits_of
 from test_every_scheme import EVERY
 
 GUARD, FLOAT, INTEGER = 64, 7.77e77, 777_777_777  # numbers behind every field, and what stands there
@@ -59,7 +60,7 @@ def rooms(monkeypatch) -> list[Room]:
     monkeypatch.setattr(Workspace, "plan", lambda workspace, sizes: RoomPlan(workspace, sizes))  # none of before
     monkeypatch.setattr(RoomPlan, "allocate", allocate)
     monkeypatch.setattr(Room, "clear", clear)
-    monkeypatch.setattr("saltus.run._PLANS", {})
+    monkeypatch.setattr("saltus.run.run._PLANS", {})
     return made
 
 
@@ -79,7 +80,7 @@ def trespassed(rooms: list[Room]) -> list[str]:
 def test_every_scheme_writes_into_its_fields_alone(rooms, scheme):
     for problem in (problems.zeno_ball(), problems.incline_3d(), problems.clattering_rod(), problems.slider_crank()):
         begin, end = problem.t_span
-        how = {"max_steps": 60} if getattr(scheme, "adaptive", False) else {"h": 0.2 * (end - begin) / 40}
+        how = {"max_steps": 60} if traits_of(scheme).adaptive else {"h": 0.2 * (end - begin) / 40}
         with contextlib.suppress(sl.RunError, sl.SettingError):  # refused or stopped, but written nowhere else
             sl.solve(problem, (begin, begin + 0.2 * (end - begin)), scheme=scheme, **how)
     assert len(rooms) >= 4

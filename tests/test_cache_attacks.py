@@ -666,7 +666,7 @@ def test_no_inodes_no_room_and_no_rights_are_said_and_nothing_is_raised(place, c
 SOME = """
 import pathlib, sys, time
 from saltus.compile import build
-from saltus import profile
+from saltus.memory import profile
 build.package_units = lambda: [profile.factor, profile.solve, profile.multiply]
 made = build.build(pathlib.Path(sys.argv[1]), ["x86-64-v2"], jobs=1)
 print(made.libraries["x86-64-v2"]["sha256"])

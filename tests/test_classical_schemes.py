@@ -10,8 +10,8 @@ import pytest
 
 import saltus as sl
 from saltus import problems
+from saltus.build.model import compile_model
 from saltus.control import Fixed
-from saltus.model import compile_model
 from saltus.problems.paoli_ball import discrete
 from saltus.status import Status
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.polynomial import Polynomial
 
 import saltus as sl
-from saltus.stages.dense import HEADER
-from saltus.stages.tableau import node_places
+from saltus.flight.dense import HEADER
+from saltus.tables.tableau import node_places
 
 ROUNDING = 2e-13  # of polynomials of degree 12 that are summed in powers of time
 SPECIAL = 64  # times at nodes and events that are looked at, beside random ones

@@ -8,11 +8,11 @@ import pytest
 import saltus as sl
 from external import fclib_file, lcp
 from saltus import problems
+from saltus.build.model import compile_model
 from saltus.contact import ContactProblem
 from saltus.contact.diagnosis import diagnose, errors
 from saltus.contact.lemke import nearest_basis
-from saltus.model import compile_model
-from saltus.replay import explain, jamming, recorded_problem
+from saltus.run.explain import explain, jamming, recorded_problem
 from saltus.status import Status
 
 

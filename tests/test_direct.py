@@ -15,6 +15,7 @@ import pytest
 
 import saltus as sl
 from saltus import problems
+from saltus.build.model import UNITS, compile_model
 from saltus.compile import direct, lower, seam, types
 from saltus.compile.emit import HELPERS, IMPORTS, emit
 from saltus.compile.expression import CONDITIONS, UNARY
@@ -22,7 +23,6 @@ from saltus.compile.graph import Graph
 from saltus.compile.machine import library_address
 from saltus.compile.native import NativeUnit, prototype
 from saltus.compile.switches import FREE
-from saltus.model import UNITS, compile_model
 
 SPECIAL = (
     0.0,
@@ -325,7 +325,7 @@ def sizes_of(model) -> dict[str, int]:
 
 
 def arguments_of(unit: str, model, t: float, q: np.ndarray, v: np.ndarray, number: int) -> list:
-    from saltus.model import SIGNATURES
+    from saltus.build.model import SIGNATURES
 
     sizes, given = sizes_of(model), {"t": t, "number": number}
     made = []

@@ -1,4 +1,4 @@
-"""Units of events/: polynomials, scanning, decisions about index sets, accumulations, as plain Python."""
+"""Units of flight/, lasting/, tables/: polynomials, scanning, index sets, accumulations, as plain Python."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.build.model import compile_model
 from saltus.compile.seam import interpreted
 from saltus.compile.types import COUNTERS
 from saltus.contact.direct import Direct
-from saltus.events import index_set, polynomial, scan, zeno
-from saltus.events.index_set import OPEN, SLIP, STICK
-from saltus.events.lasting import LASTING
-from saltus.events.polynomial import NONE
-from saltus.model import compile_model
-from saltus.reaction import reacting_sizes
+from saltus.flight import scan, zeno
+from saltus.lasting import index_set
+from saltus.lasting.index_set import OPEN, SLIP, STICK
+from saltus.lasting.workspace import LASTING
+from saltus.reaction.react import reacting_sizes
 from saltus.schemes.plan import reaction_plan
-from saltus.stages.tableau import lagrange, node_places
+from saltus.tables import polynomial
+from saltus.tables.polynomial import NONE
+from saltus.tables.tableau import lagrange, node_places
 
 N = 8
 C = node_places(N - 1, "lobatto")

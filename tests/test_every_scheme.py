@@ -7,6 +7,7 @@ import pytest
 
 import saltus as sl
 from saltus import problems
+from saltus.schemes.traits import traits_of
 
 FIXED = [
     sl.MoreauJean(),
@@ -32,7 +33,7 @@ EVERY = [*FIXED, *LOCATED, sl.EventDriven(), sl.HpTDG()]
 
 def run(problem: sl.Problem, scheme, steps: int = 400) -> sl.Solution:
     """Run with so many steps, or with a tolerance for schemes that choose their own."""
-    if getattr(scheme, "adaptive", False):
+    if traits_of(scheme).adaptive:
         return sl.solve(problem, scheme=scheme, tol=1e-9)
     return sl.solve(problem, scheme=scheme, h=problem.t_span[1] / steps)
 

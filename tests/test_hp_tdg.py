@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 
 import saltus as sl
 from saltus import problems
-from saltus import run as running
+from saltus.run import run as running
 from saltus.study import error
 
 TOLERANCES = (1e-3, 1e-5, 1e-7, 1e-9, 1e-11)

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saltus as sl
-from saltus import expansion, problems
+from saltus import problems
 from saltus.cli.summary import summary
 from saltus.compile.seam import interpreted
 from saltus.compile.types import Contacts
 from saltus.errors import ModelError, SettingError
 from saltus.laws import poisson as poisson_law
+from saltus.reaction import expansion
 
 MASS, RADIUS, INERTIA = 1.3, 0.2, 0.03  # [kg], [m], [kg m^2]
 SCHEMES = {

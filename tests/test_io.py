@@ -16,10 +16,10 @@ import pytest
 
 import saltus as sl
 from extras import needs_jit
-from saltus import run as running
 from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE
 from saltus.errors import MissingExtraError
+from saltus.run import run as running
 
 BALL = {"scheme": sl.MoreauJean(), "h": 1e-3}
 

@@ -86,7 +86,9 @@ def test_kernels_of_these_sources_are_found(copied):
     assert library.find() is not None
 
 
-@pytest.mark.parametrize("name", ["march.py", "layout.py", "compile/kinds.py", "compile/jit/lanes.py", "status.py"])
+@pytest.mark.parametrize(
+    "name", ["run/march.py", "memory/layout.py", "compile/kinds.py", "compile/jit/lanes.py", "status.py"]
+)
 def test_an_edited_source_makes_kernels_stale(copied, name):
     file = copied / name
     file.write_text(file.read_text(encoding="utf-8") + "\nEDITED = 1\n", encoding="utf-8")
@@ -94,7 +96,7 @@ def test_an_edited_source_makes_kernels_stale(copied, name):
 
 
 def test_a_missing_source_makes_kernels_stale(copied):
-    (copied / "march.py").unlink()
+    (copied / "run/march.py").unlink()
     assert library.find() is None
 
 
@@ -232,7 +234,7 @@ def test_a_kernel_that_raises_is_refused():
 SOME = """
 import pathlib, sys
 from saltus.compile import build
-from saltus import profile
+from saltus.memory import profile
 build.package_units = lambda: [profile.factor, profile.solve, profile.multiply]
 made = build.build(pathlib.Path(sys.argv[1]), ["x86-64-v2"], jobs=2)
 print(made.libraries["x86-64-v2"]["sha256"])

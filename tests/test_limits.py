@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.chatter import sliding_mode
+from saltus.run.chatter import sliding_mode
 
 SEEKERS = {"HpTDG": sl.HpTDG(), "EventDriven": sl.EventDriven(), "AnyOrder": sl.AnyOrder()}
 STEADY = 5.0  # seconds of chattering at 5 N that no scheme would get through

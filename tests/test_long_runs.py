@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus.stages.tableau import exact_integrals, node_places, tableau
+from saltus.tables.tableau import exact_integrals, node_places, tableau
 
 OMEGA, WALL, V0 = 2.3, 0.5, 3.1
 PERIOD = 2.0 * np.arctan2(V0 / OMEGA, -WALL) / OMEGA

@@ -10,12 +10,12 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 
 import saltus as sl
+from saltus.build.model import compile_model
 from saltus.compile.seam import interpreted
-from saltus.events.index_set import SLIP, STICK
-from saltus.events.lasting import SPLITTING
-from saltus.layout import sizes_of
-from saltus.model import compile_model
-from saltus.stages.split import BARRIER, admit
+from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.split import BARRIER, admit
+from saltus.lasting.workspace import SPLITTING
+from saltus.memory.layout import sizes_of
 
 GRAVITY = 9.81
 SCHEMES = {"HpTDG": (None, 1.0), "EventDriven": (sl.EventDriven(), 30.0)}

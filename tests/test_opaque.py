@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.build.model import compile_model
 from saltus.compile import callback, failure, opaque
 from saltus.compile.seam import interpreted
-from saltus.model import compile_model
 
 H = 2.0**-6
 

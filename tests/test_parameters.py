@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus import model as modelling
+from saltus.build import model as modelling
+from saltus.build.model import compile_model
 from saltus.compile import direct
 from saltus.compile.par_layout import ParLayout, Slot
-from saltus.model import compile_model
 from saltus.parameters import Parameter
 
 p = sl.Parameters(w=2.6, e=0.8, mu=0.3, damping=0.1, mode=0.0, low=-0.5, high=0.5)

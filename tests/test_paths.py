@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.build.model import compile_model
 from saltus.compile import paths
 from saltus.compile.effects import is_free_of_effects
 from saltus.compile.trace import Trace, Untraceable, differentiate, emit, interpreted, operation_count
-from saltus.model import compile_model
 
 
 def record(function, n=3):

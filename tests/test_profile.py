@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saltus import layout as lay
 from saltus.compile.seam import exposed
-from saltus.profile import Profile, factor, multiply, quadratic, solve, solve_row
+from saltus.memory import layout as lay
+from saltus.memory.profile import Profile, factor, multiply, quadratic, solve, solve_row
 from saltus.status import Status
 
 ROUNDING = 1e-11  # the matrices below have condition numbers up to 1e3

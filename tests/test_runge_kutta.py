@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import DOP853, RK45
 
 from saltus.errors import SettingError
-from saltus.stages.runge_kutta import names, rational, table
+from saltus.tables.runge_kutta import names, rational, table
 
 EXPLICIT = ("heun", "kutta3", "rk4", "rkf45", "dopri5", "dop853")
 IMPLICIT = ("radau3", "radau5", "lobatto3a", "lobatto3c", "lobatto3c2")

@@ -9,13 +9,13 @@ import pytest
 from scipy.optimize import brentq
 
 import saltus as sl
+from saltus.build.model import compile_model
 from saltus.compile.seam import interpreted
-from saltus.events import scan
-from saltus.events.index_set import OPEN, SLIP
-from saltus.events.polynomial import NONE
-from saltus.events.scan import first_closing, first_switch
-from saltus.model import compile_model
-from saltus.stages.tableau import lagrange, node_places
+from saltus.flight import scan
+from saltus.flight.scan import first_closing, first_switch
+from saltus.lasting.index_set import OPEN, SLIP
+from saltus.tables.polynomial import NONE
+from saltus.tables.tableau import lagrange, node_places
 
 N = 13
 C = node_places(N - 1, "lobatto")

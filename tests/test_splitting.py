@@ -11,10 +11,10 @@ import saltus as sl
 from saltus import problems, study
 from saltus.control import Adaptive, Fixed
 from saltus.errors import SettingError
-from saltus.stages.packed_methods import EXPLICIT, IMPLICIT, METHODS, packed_implicit, packed_method
-from saltus.stages.runge_kutta import table
-from saltus.stages.smooth_step import ERROR_ORDER, HEAD, NODES, RADAU_GAMMA, STAGES, STEP_STAGES, packed_pair
-from saltus.stages.tableau import END, FIRST, VECTORS, node_places, place
+from saltus.flight.packed_methods import EXPLICIT, IMPLICIT, METHODS, packed_implicit, packed_method
+from saltus.flight.smooth_step import ERROR_ORDER, HEAD, NODES, RADAU_GAMMA, STAGES, STEP_STAGES, packed_pair
+from saltus.tables.runge_kutta import table
+from saltus.tables.tableau import END, FIRST, VECTORS, node_places, place
 
 ROUND_OFF = 2e-14
 PLACES = node_places(NODES - 1, "lobatto")

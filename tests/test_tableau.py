@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from saltus.errors import SettingError
-from saltus.stages.tableau import HIGHEST, node_places, tableau
+from saltus.tables.tableau import HIGHEST, node_places, tableau
 
 F = Fraction
 FAMILIES = ("-", "+")

@@ -10,7 +10,7 @@ import pytest
 
 import saltus as sl
 from extras import needs_jit
-from saltus import layout as lay
+from saltus.build.model import compile_model
 from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE, STATE, A, F, I, step_type
 from saltus.compile.workspace import Workspace
@@ -18,11 +18,11 @@ from saltus.contact import Direct
 from saltus.control import Fixed
 from saltus.io import results
 from saltus.io.format import Content, read
-from saltus.model import compile_model
-from saltus.record import (
+from saltus.memory import layout as lay
+from saltus.memory.record import (
     EVENT,
 )
-from saltus.reporting import new_event
+from saltus.reaction.report import new_event
 from saltus.schemes.plan import SchemePlan, reaction_plan
 
 G = 9.81

@@ -12,9 +12,9 @@ import pytest
 import saltus as sl
 from saltus import problems
 from saltus.io import format as files
-from saltus.parting import undecided
 from saltus.study import errors
-from saltus.verify import FINER, SHARE, compared
+from saltus.verify.parting import undecided
+from saltus.verify.verify import FINER, SHARE, compared
 from test_ties import LANDING, dropped_box
 
 QUANTITIES = {"q": "q", "v": "v", "i": "impulse"}

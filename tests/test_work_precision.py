@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 import saltus as sl
-from saltus import problems, progress, study
+from saltus import problems, study
 from saltus.cli import main
 from saltus.errors import RunError, SettingError
+from saltus.run import progress
 from saltus.status import Status
 
 # many sizes with irrational ratios: the place of an impact in its step is any

@@ -156,7 +156,7 @@ for name, (share, steps, most) in PROBLEMS.items():
     problem = getattr(sl.problems, name)()
     length = share * (problem.t_span[1] - problem.t_span[0])
     for scheme in EVERY:
-        chooses = getattr(scheme, "adaptive", False)
+        chooses = traits_of(scheme).adaptive
         how = {"max_steps": most} if chooses else {"h": length / steps}
         if hasattr(scheme, "control") and not chooses:
             how["max_steps"] = most

@@ -10,7 +10,7 @@ excess      force outside of the contact law, max(-r_N, |r_T| - mu r_N, 0) [N]
 load        largest contact force, or force that a contact row feels before reactions [N]
 
 Steps that were not kept (save=, t_eval=) have what flights found out about them while they were made, at fewer places
-(stages/inspect.py); schemes with fixed steps know their ends only.
+(flight/inspect.py); schemes with fixed steps know their ends only.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import numpy as np
 from saltus.compile.failure import failures_raised
 from saltus.compile.seam import handle, ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I
-from saltus.layout import NQ, NR, NV
-from saltus.stages.look import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_at, look_work
+from saltus.memory.layout import NQ, NR, NV
+from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_at, look_work
 
 if TYPE_CHECKING:
-    from saltus.model import CompiledModel
+    from saltus.build.model import CompiledModel
     from saltus.solution import Solution
 
 __all__ = ["DEFECT", "EXCESS", "FOUND_COUNT", "LOAD", "VIOLATION", "look_inside"]

@@ -13,7 +13,7 @@ from saltus.errors import ModelError
 from saltus.system import System
 
 if TYPE_CHECKING:
-    from saltus.diagnose import Diagnosis
+    from saltus.build.continuity import Continuity
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,18 +61,19 @@ class Problem:
         for start in (self.q0, self.v0):
             start.setflags(write=False)
 
-    def diagnose(self, q: Any = None, *, t: float | None = None, closed_tolerance: float = 1e-8) -> Diagnosis:
+    def diagnose(self, q: Any = None, *, t: float | None = None, closed_tolerance: float = 1e-8) -> Continuity:
         """Say whether the motion depends continuously on the data at q (Paoli's conditions on the closed contacts).
 
         q and t [s] default to the start; contacts with gaps up to closed_tolerance [m] count as closed.
         """
-        from saltus.diagnose import diagnose  # here, because it compiles the model, which a problem alone does not need
+        # here, because it compiles the model, which a problem alone does not need
+        from saltus.build.continuity import continuity
 
         place = self.q0 if q is None else vector(q, "q")
         if place.shape != self.q0.shape:
             raise ModelError(f"q has {place.size} entries, but the problem has {self.q0.size} coordinates")
         time = self.t_span[0] if t is None else float(t)
-        return diagnose(self.system, time, place.copy(), self.v0.copy(), closed_tolerance)
+        return continuity(self.system, time, place.copy(), self.v0.copy(), closed_tolerance)
 
 
 def check_span(t_span) -> tuple[float, float]:

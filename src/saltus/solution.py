@@ -17,33 +17,35 @@ from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
-from saltus.layout import NC, NJ, NQ, NV
-from saltus.march import EXTRA_INSIDE, SMALLEST
-from saltus.profile import quadratic
-from saltus.record import (
+from saltus.memory.layout import NC, NJ, NQ, NV
+from saltus.memory.profile import quadratic
+from saltus.memory.record import (
     EVENT_AFTER,
     EVENT_BEFORE,
     EVENT_COUNT,
     EVENT_ENERGY,
     EVENT_IMPULSE,
+    EXTRA_INSIDE,
     GAIN,
     IMPACT,
     KIND_NAMES,
     NOT_UNIQUE,
     PAINLEVE,
+    SMALLEST,
     SWITCH,
     TIE,
 )
+from saltus.schemes.traits import Accelerated, Forced, traits_of
 from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
     import xarray
 
+    from saltus.build.model import AbsentModel, CompiledModel
     from saltus.contact import ContactProblem
     from saltus.event import Event
     from saltus.io.stored import StoredSystem
-    from saltus.model import AbsentModel, CompiledModel
     from saltus.problem import Exact, Problem
     from saltus.verification import Verification
 
@@ -350,13 +352,14 @@ class Solution:
         places, chosen = Places(t, np.full(len(t), -1), ends, "+"), np.arange(len(t))
         q, v = np.empty((len(t), self.q.shape[1])), np.empty((len(t), self.v.shape[1]))
         a, duration = np.zeros(v.shape), np.zeros(len(t))
-        located = getattr(self.scheme, "locates_events", False)
-        known = getattr(self.scheme, "adaptive", False) and hasattr(self.scheme, "acceleration")
+        traits = traits_of(self.scheme)
+        scheme: Any = self.scheme
+        accelerated = traits.adaptive and isinstance(self.scheme, Accelerated)
         for i, s, h, block in self._steps(places, chosen):
-            q[i], v[i] = self.scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
-            if known:
-                a[i], piece, lasts = self.scheme.acceleration(s, h, block, "+")
-                duration[i] = np.where((piece > 0) & located, 0.0, lasts)
+            q[i], v[i] = scheme.interpolate(s, h, self._nodes(ends[i] - 1), self._nodes(ends[i]), block, "+")
+            if accelerated:
+                a[i], piece, lasts = scheme.acceleration(s, h, block, "+")
+                duration[i] = np.where((piece > 0) & traits.locates_events, 0.0, lasts)
         return q, v, self._reacted(places, chosen)[0], a, duration
 
     @functools.cached_property
@@ -367,7 +370,7 @@ class Solution:
             share = self.scheme.atol / self.scheme.rtol
         if scale is None:
             return np.full(self.v.shape[1], share)
-        from saltus.stages.promise import start_of
+        from saltus.flight.promise import start_of
 
         position = np.broadcast_to(np.asarray(scale, dtype=float), self.q.shape[1:])
         model: Any = self._model  # a loaded solution has its certificate and never asks
@@ -458,7 +461,7 @@ class Solution:
         the true one as well. By how much the polynomials leave the law is `admissibility`.
         """
         made = self._force_at(self._places(t, side))[:, : len(self.rows)].copy()
-        if getattr(self.scheme, "locates_events", False):
+        if traits_of(self.scheme).locates_events:
             self._put_on_cones(made)
         return made[0] if np.ndim(t) == 0 else made
 
@@ -584,14 +587,14 @@ class Solution:
 
     def _with_right_limits(self, places: Places) -> Places:
         """Where the step that follows a node was not kept, the end of the step before has to know the right limit."""
-        if places.side == "-" or self._extra is None or not hasattr(self.scheme, "reaction"):
+        if places.side == "-" or self._extra is None or not isinstance(self.scheme, Forced):
             return places
         alone = (places.node > 0) & ~self._whole(places.end)
         return places._replace(end=np.where(alone, places.node, places.end))
 
     def _reacted(self, places: Places, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the force at the chosen times and its impulse since the start of the step, both without impacts."""
-        if hasattr(self.scheme, "reaction"):
+        if isinstance(self.scheme, Forced):
             force, impulse = np.empty((2, len(places.t), self._all_rows))
             for i, s, h, block in self._steps(places, chosen):
                 force[i], impulse[i] = self.scheme.reaction(s, h, block, self._all_rows, places.side)
@@ -690,7 +693,7 @@ class Solution:
             _reactions=reactions if n > 1 else reactions[:0],
             _dense=np.zeros(0),
             _certificate=certificate,
-            _forces=self._forces_of(times) if hasattr(self.scheme, "reaction") else None,
+            _forces=self._forces_of(times) if isinstance(self.scheme, Forced) else None,
         )
         return read_only(made)
 
@@ -772,7 +775,7 @@ class Solution:
         SettingError
             When the run cannot be made again, or the second run would be no other one.
         """
-        from saltus.verify import verify
+        from saltus.verify.verify import verify
 
         return verify(self, system, scheme=scheme, max_step=max_step, events=events, progress=progress)
 
@@ -832,7 +835,7 @@ class Solution:
         SettingError
             When the step cannot be made again (thinned run, another model) or solved no contact problem.
         """
-        from saltus.remake import check_met, chosen, met_problems
+        from saltus.run.met_problems import check_met, chosen, met_problems
 
         met = met_problems(self, step, problem, h)
         check_met(self, step, met)
@@ -965,8 +968,7 @@ def _fill_events(table: np.ndarray, events: np.ndarray, names: np.ndarray, messa
 
 def _uncontrolled(scheme, impacts: int) -> str:
     """Return the sentence about a run with more impacts than those over which a scheme controls its error, or none."""
-    most = getattr(scheme, "controlled_impacts", None)
-    if most is None or impacts <= most:
+    if impacts <= traits_of(scheme).controlled_impacts:
         return ""
     return (
         f" {type(scheme).__name__} controls the error of a step, not that of a run: over {impacts} impacts errors may "

@@ -11,26 +11,27 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from saltus import march as marching
-from saltus.control import Fixed, Richardson, VariableOrder
+from saltus.build.start import check_start
+from saltus.control import default_control
+from saltus.control.interface import Comparing, steps_of
 from saltus.errors import FileFormatError, SaltusError, SettingError
 from saltus.event import Event, checked_events
 from saltus.io.checkpoint import TIMES, Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
 from saltus.problem import Problem, vector
-from saltus.progress import Progress
-from saltus.run import MOST_ROWS, ON_GRID, Limits, Run, Settings, segments_of
+from saltus.run import march as marching
+from saltus.run.progress import Progress
+from saltus.run.run import MOST_ROWS, ON_GRID, Limits, Run, Settings, segments_of
+from saltus.schemes import default_scheme
+from saltus.schemes.traits import Controlled, Scaled, Tolerant, traits_of
 from saltus.solution import Asked, Solution
-from saltus.start import check_start
 from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
     pass
 
-FIRST_SHARE = 0.01  # of the span: the first step to try where none is given
-SAFE_SHARE = 1e-4  # the same for doubled steps: small enough to see the motion, and soon six times as long
 MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is given
 MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
 UNKNOWN_MEMORY = 4.0 * 2**30  # bytes, where the system does not say how many it has
@@ -51,7 +52,7 @@ def solve(
     atol: float | Sequence[float] | None = None,
     tol: float | None = None,
     scale: float | Sequence[float] | None = None,
-    control=None,
+    control: Any = None,
     events: Event | Sequence[Event] = (),
     parameters: Mapping[str, Any] | None = None,
     breaks: Sequence[float] = (),
@@ -146,17 +147,18 @@ def solve(
         When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
     problem = _problem(system, t_span, q0, v0)
-    scheme = _default_scheme() if scheme is None else scheme
+    scheme = default_scheme() if scheme is None else scheme
     _check_scheme(scheme)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
-    if control is None and not hasattr(scheme, "control"):
+    if control is None and not isinstance(scheme, Controlled):
         tolerant = any(given is not None for given in (rtol, atol, tol))
-        chooses = h is None and tolerant and not getattr(scheme, "fixed_step", False)
-        control = VariableOrder() if chooses else Fixed()
-    given, scheme = scheme, _with_scale(_with_tolerance(_doubled(scheme, control), rtol, atol, tol), scale)
-    doubled = isinstance(control, Richardson | VariableOrder)
-    size = _check_settings(given if doubled else scheme, h, problem, control, breaks)
+        chooses = h is None and tolerant and not traits_of(scheme).fixed_step
+        control = default_control(tolerant=chooses)
+    given, comparing = scheme, control if isinstance(control, Comparing) else None
+    scheme = comparing.doubled(scheme) if comparing else scheme
+    scheme = _with_scale(_with_tolerance(scheme, rtol, atol, tol), scale)
+    size = _check_settings(given if comparing else scheme, h, problem, control, breaks)
     events = _locatable(events, scheme, problem.system)
     if not start_tolerance >= 0.0:
         raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
@@ -164,10 +166,11 @@ def solve(
     marks = _breaks(breaks, problem.t_span)
     if control is None:
         control = scheme.control()  # it may depend on the tolerances
-    elif isinstance(control, Fixed) and getattr(scheme, "repeats_steps", False):
-        raise SettingError(f"{scheme.name} may have to repeat a step, which Fixed() does not do: leave control out")
-    if isinstance(control, Richardson | VariableOrder):
-        control = control.over(problem.t_span[1] - problem.t_span[0])
+    elif steps_of(control) == "counted" and traits_of(scheme).repeats_steps:
+        who = type(control).__name__
+        raise SettingError(f"{scheme.name} may have to repeat a step, which {who}() does not do: leave control out")
+    if comparing:
+        control = comparing.over(problem.t_span[1] - problem.t_span[0])
     if max_step is not None:
         size, control = _shortened(max_step, size, scheme, control)
     settings = Settings(scheme, size, control, marks, keep, times)
@@ -202,7 +205,7 @@ def resume(
     v0=None,
     *,
     scheme: Any = None,
-    control=None,
+    control: Any = None,
     events: Event | Sequence[Event] = (),
     parameters: Mapping[str, Any] | None = None,
     progress: bool | None = None,
@@ -290,7 +293,7 @@ def _prepare(
     start_tolerance: float, limits: Limits, check: bool = True, rows: int = MOST_ROWS, parameters: Any = None,
 ) -> Run:  # fmt: skip
     """Compile a problem and make its buffers, and check the start."""
-    from saltus.model import compile_model  # here, because tracing is needed only now
+    from saltus.build.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
     model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0, events, parameters)
@@ -323,7 +326,7 @@ def _shortened(max_step, h: float, scheme, control) -> tuple[float, Any]:
 def _limits(max_steps, max_memory, settings: Settings) -> Limits:
     """Return what a run may spend, with the values of those that are not given."""
     if max_steps is None:
-        chosen = getattr(settings.scheme, "adaptive", False) or not isinstance(settings.control, Fixed)
+        chosen = traits_of(settings.scheme).adaptive or steps_of(settings.control) != "counted"
         max_steps = MOST_STEPS if chosen else None
     elif isinstance(max_steps, bool) or not isinstance(max_steps, numbers.Integral) or max_steps < 1:
         raise SettingError(f"max_steps is {max_steps!r}: it must be a whole number of steps, at least 1")
@@ -351,10 +354,10 @@ def _with_tolerance(scheme, rtol, atol, tol):
         rtol, atol = (float(tol) if given is None else given for given in (rtol, atol))
     if rtol is None and atol is None:
         return scheme
-    if not hasattr(scheme, "with_tolerance"):
+    if not isinstance(scheme, Tolerant):
         names = "tol means" if tol is not None else "rtol and atol mean"
         remedy = "leave h out to let the steps follow the tolerance, or wrap it in StepDoubling(...) to see estimates"
-        if getattr(scheme, "fixed_step", False):
+        if traits_of(scheme).fixed_step:
             remedy = "it cannot change its step; take MoreauJean() or StepDoubling(MoreauJean())"
         raise SettingError(f"{scheme.name} estimates no error, so {names} nothing to it: {remedy}")
     return scheme.with_tolerance(rtol, atol)
@@ -364,7 +367,7 @@ def _with_scale(scheme, scale):
     """Return the scheme with the scale that was given."""
     if scale is None:
         return scheme
-    if not hasattr(scheme, "with_scale"):
+    if not isinstance(scheme, Scaled):
         raise SettingError(
             f"{scheme.name} promises no error, so scale means nothing to it: take HpTDG() or EventDriven(), or give "
             f"atol where the scheme has one"
@@ -375,7 +378,7 @@ def _with_scale(scheme, scale):
 def _locatable(events, scheme, system: System) -> tuple[Event, ...]:
     """Return the events of a run, and refuse those that the scheme would step over."""
     made = checked_events(events, system)
-    if made and not getattr(scheme, "locates_events", False):
+    if made and not traits_of(scheme).locates_events:
         raise SettingError(f"{scheme.name} does not locate events: leave events out or take scheme=EventDriven()")
     return made
 
@@ -391,12 +394,6 @@ def _problem(system, t_span, q0, v0) -> Problem:
     return Problem(system, t_span, q0, v0, name=system.name)
 
 
-def _default_scheme():
-    from saltus.schemes.hp_tdg import HpTDG  # here, because whoever names a scheme does not need it
-
-    return HpTDG()
-
-
 def _check_scheme(scheme) -> None:
     if isinstance(scheme, type):
         raise SettingError(f"scheme is the class {scheme.__name__}: give {scheme.__name__}() with brackets")
@@ -404,35 +401,13 @@ def _check_scheme(scheme) -> None:
         raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")
 
 
-def _doubled(scheme, control):
-    """Return the scheme with the estimates that the control decides from."""
-    if not isinstance(control, Richardson | VariableOrder):
-        return scheme
-    from saltus.schemes.step_doubling import StepDoubling  # here, because few runs need it
-
-    who = type(control).__name__
-    if getattr(scheme, "adaptive", False):
-        raise SettingError(
-            f"{scheme.name} estimates its error itself, so {who} has nothing to compare: leave control out"
-        )
-    if not isinstance(scheme, StepDoubling):
-        return StepDoubling(scheme, norm=control.norm, velocities=control.velocities)
-    for field in ("norm", "velocities"):
-        if getattr(scheme, field) != getattr(control, field):
-            raise SettingError(
-                f"{field} of StepDoubling is {getattr(scheme, field)!r}, but that of {who} is "
-                f"{getattr(control, field)!r}: give both the same, or leave StepDoubling out"
-            )
-    return scheme
-
-
 def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
     """Refuse a step size or control that cannot work; return the step size [s]."""
     span = problem.t_span[1] - problem.t_span[0]
-    if h is None and getattr(scheme, "adaptive", False):
-        return getattr(scheme, "first_share", FIRST_SHARE) * span
-    if h is None and isinstance(control, Richardson | VariableOrder) and not getattr(scheme, "fixed_step", False):
-        return SAFE_SHARE * span
+    if h is None and traits_of(scheme).adaptive:
+        return traits_of(scheme).first_share * span
+    if h is None and isinstance(control, Comparing) and not traits_of(scheme).fixed_step:
+        return control.first_share * span
     if h is None:
         raise SettingError(f"h is missing: {scheme.name} needs a step size in seconds")
     try:
@@ -447,7 +422,7 @@ def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
         raise SettingError(
             f"h is {h}: steps that small cannot be told apart at t = {problem.t_span[1]}; take a larger h"
         )
-    if getattr(scheme, "fixed_step", False):
+    if traits_of(scheme).fixed_step:
         _check_fixed_step(scheme, float(h), span, control, breaks)
     return float(h)
 
@@ -457,7 +432,7 @@ def _check_fixed_step(scheme, h: float, span: float, control, breaks) -> None:
     who = type(scheme).__name__
     if np.size(breaks):
         raise SettingError(f"{who} cannot change its step, so it takes no breaks: leave them out or use MoreauJean()")
-    if control is not None and not isinstance(control, Fixed):
+    if control is not None and steps_of(control) != "counted":
         raise SettingError(f"{who} cannot change its step: leave control out or use Fixed(), not {control!r}")
     ratio = span / h
     steps = max(1, round(ratio))

@@ -26,7 +26,7 @@ from saltus.io.format import version
 from saltus.io.results import load, source_of
 from saltus.laws import BILATERAL, NAMES, UNILATERAL
 from saltus.problem import Problem
-from saltus.remake import MetProblem, check_met, chosen, met_problems
+from saltus.run.met_problems import MetProblem, check_met, chosen, met_problems
 from saltus.solution import Solution
 from saltus.status import Status
 

@@ -13,6 +13,7 @@ from saltus.cli.run import PROBLEM
 from saltus.cli.values import FILE, NAME, NUMBER, WHOLE_NUMBER, Reader
 from saltus.errors import SettingError
 from saltus.problem import Problem
+from saltus.schemes.traits import traits_of
 from saltus.solve import solve
 
 DEFAULT_SCHEME = "moreau-jean"  # one with a step size
@@ -79,7 +80,7 @@ def convergence(problem: Problem, schemes: list, given: dict[str, Any]) -> int:
     from saltus import study  # here, because it is needed by this command only
 
     for scheme in schemes:
-        if getattr(scheme, "adaptive", False):
+        if traits_of(scheme).adaptive:
             raise SettingError(
                 f"{scheme.name} chooses its own steps, so that there is no order in h: take saltus work-precision"
             )

@@ -16,6 +16,7 @@ from saltus.cli.report import finish
 from saltus.cli.values import FILE, NAME, NUMBER, SWITCH, Reader, choice, vector
 from saltus.errors import SettingError
 from saltus.problem import Problem
+from saltus.schemes.traits import traits_of
 from saltus.solve import solve
 
 DEFAULT_SCHEME, WITH_STEP = "hp-tdg", "moreau-jean"  # the second one where a step size is given
@@ -103,8 +104,8 @@ def run(problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: 
     """Check files, integrate and report; tolerances: rtol and atol where they were given, which count before tol."""
     h = given.get("h")
     tolerant = given.get("tol") is not None or bool(tolerances)
-    follows = tolerant and h is None and not getattr(scheme, "fixed_step", False)  # steps by the control of solve
-    if not getattr(scheme, "adaptive", False) and not follows:
+    follows = tolerant and h is None and not traits_of(scheme).fixed_step  # steps by the control of solve
+    if not traits_of(scheme).adaptive and not follows:
         h = settings.step_size(h, problem, "--h", 1000)
     save, plot = given.get("save"), given.get("plot")
     settings.check_files(save, given.get("checkpoint"))

@@ -15,6 +15,7 @@ from saltus.cli.run import PROBLEM
 from saltus.cli.values import FILE, NAME, NUMBER, WHOLE_NUMBER, choice, vector
 from saltus.errors import SettingError
 from saltus.problem import Problem
+from saltus.schemes.traits import traits_of
 from saltus.solve import solve
 
 DEFAULT_SCHEMES = "event-driven,moreau-jean"
@@ -72,7 +73,7 @@ def _run(name: str, fields: dict[str, Any], solver: dict[str, Any]) -> dict[str,
     tolerances = {field: fields[field] for field in ("rtol", "atol") if field in fields}
     rest = {field: value for field, value in fields.items() if field not in tolerances}
     scheme = settings.build_scheme(name, rest, solver)
-    if getattr(scheme, "adaptive", False):
+    if traits_of(scheme).adaptive:
         return {"scheme": scheme, **tolerances}
     return {"scheme": settings.build_scheme(name, fields, solver)}
 

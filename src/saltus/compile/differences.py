@@ -137,7 +137,7 @@ def difference_jacobian(function, par, rate, rate_par, t, q, v, out_q, out_v, sc
 
 @unit(I(A, I, A))
 def pack_full(dense, nv, out):
-    """Write a row-major full matrix in profile storage (see profile.py; a full profile is not renumbered)."""
+    """Write a row-major full matrix in profile storage (see memory/profile.py; a full profile is not renumbered)."""
     lower, upper = nv, nv + (nv * (nv - 1)) // 2
     for i in range(nv):
         out[i] = dense[i * nv + i]

@@ -26,7 +26,7 @@ def compile_text(text: str, outside: Mapping[str, int] | None = None) -> Code:
     Parameters
     ----------
     text
-        Source as model.py writes it.
+        Source as build/model.py writes it.
     outside
         Addresses of the units that it imports from other generated modules (opaque functions), by their names in it.
     """

@@ -1,7 +1,7 @@
 """Units: kernels that are declared once and run compiled or interpreted.
 
 `@unit(signature)` declares a kernel in a subset of Python and compiles nothing; `ready` loads its machine code;
-`interpreted` returns the same kernel as plain Python (debugging, replay of a failing step). Inside kernels, `head`,
+`interpreted` returns the same kernel as plain Python (debugging, rehearsal of a step). Inside kernels, `head`,
 `tail` and `row_of` make views of vectors (views.py).
 """
 

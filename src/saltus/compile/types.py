@@ -61,19 +61,19 @@ SOLVE = Pointer(I(CONTACTS, LOCAL, CONE, A, A, A, A, ROOM))  # .. settings P u i
 # one colour of a large problem, see contact/coloured.py
 TREAT = Pointer(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
 RESIDUAL = Pointer(F(CONTACTS, CONE, A, A, ROOM))  # P -> u; the scaled natural map
-JOINTS = Pointer(I(MODEL, A, A, A, A, I, A, A, ROOM))  # see saltus/reaction.py
+JOINTS = Pointer(I(MODEL, A, A, A, A, I, A, A, ROOM))  # see saltus/reaction/react.py
 
 Solver = namedtuple("Solver", "solve local cone residual joints settings")
 SOLVER_RECORD = Members([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
 SOLVER = Handle(SOLVER_RECORD)
-REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, ROOM))  # see saltus/reaction.py
+REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, ROOM))  # see saltus/reaction/react.py
 DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, ROOM, ROOM))  # settings t q v P, its own room and that of `react`
 
 Reaction = namedtuple("Reaction", "solver react drift")
 REACTION_RECORD = Members([SOLVER_RECORD, REACT, DRIFT], Reaction)
 REACTION = Handle(REACTION_RECORD)
 
-# ---- forces that are not unique (stages/split.py): x + N^T y holds the same contacts for every y. d directions N of n
+# ---- forces that are not unique (lasting/split.py): x + N^T y holds the same contacts for every y. d directions N of n
 # numbers each, the last one lowers all normal forces. cones: (first place in x, rows, contact) per contact whose forces
 # N changes, with its mu; weight: what the square of a force counts
 Split = namedtuple("Split", "cones mu x weight N y gradient hessian step trial")
@@ -93,7 +93,7 @@ HEADER = Numbers(
     "misplaced delayed next_h"
 )
 COUNTERS = Numbers("force_calls jacobian_calls iterations sweeps", integer=True)
-# inside: what flights found inside of them, in the order of stages/look.py; the march clears it before each step
+# inside: what flights found inside of them, in the order of reaction/look.py; the march clears it before each step
 RECORDS = Workspace(
     "Record", header=HEADER, v_minus="nv", impulse="nr", dissipation="nc", events="events", dense="dense",
     counters=COUNTERS, inside="inside",
@@ -101,12 +101,12 @@ RECORDS = Workspace(
 Record, RECORD = RECORDS.type, RECORDS.kind
 
 # the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
-INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, ROOM, RECORD, ROOM))  # stages/interval.py
+INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, ROOM, RECORD, ROOM))  # lasting/interval.py
 SETTLE = Pointer(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, ROOM, RECORD))
 Staged = namedtuple("Staged", "reaction interval settle")
 STAGED_RECORD = Members([REACTION_RECORD, INTERVAL, SETTLE], Staged)
 STAGED = Handle(STAGED_RECORD)
-# a part of a flight (stages/flight.py): model, staged, settings, task, t, h, its frame (stages/frame.py), record
+# a part of a flight (flight/flight.py): model, staged, settings, task, t, h, its frame (flight/frame.py), record
 PART = Pointer(I(MODEL, STAGED, A, I, F, F, ROOM, RECORD))
 Plain = namedtuple("Plain", "solver react drift reaction staged phase depart find arrive")
 PLAIN_RECORD = Members([SOLVER_RECORD, REACT, DRIFT, REACTION_RECORD, STAGED_RECORD, PART, PART, PART, PART], Plain)

@@ -1,4 +1,4 @@
-"""What the expansion of Poisson's law works with (saltus/expansion.py); here, because `react` makes room for it."""
+"""What the expansion of Poisson's law works with (reaction/expansion.py); here, because `react` makes room for it."""
 
 from __future__ import annotations
 

@@ -8,3 +8,8 @@ from saltus.control.richardson import Richardson
 from saltus.control.variable_order import VariableOrder
 
 __all__ = ["Adaptive", "Fixed", "Grid", "Proposed", "Richardson", "VariableOrder"]
+
+
+def default_control(*, tolerant: bool) -> Fixed | VariableOrder:
+    """Return the control of schemes that bring none: steps that follow a tolerance where there is one, else h."""
+    return VariableOrder() if tolerant else Fixed()

@@ -17,6 +17,7 @@ import numpy as np
 from saltus.compile.seam import larger, smaller, unit, whole
 from saltus.compile.types import DECIDE, A, F
 from saltus.errors import SettingError
+from saltus.schemes.traits import traits_of
 
 ORDER, HORIZON, VIOLATION, IMPACTS, SAFETY, SMALLEST, LARGEST, MOST, TOP = range(9)
 GUESS = -1.0  # as ORDER: guess it step by step
@@ -72,6 +73,7 @@ class DoublingControl:
 
     name = "doubling"
     kernel_memory = 11
+    first_share = 1e-4  # small enough to see the motion, and soon six times as long
 
     def __post_init__(self):
         who = type(self).__name__
@@ -96,6 +98,25 @@ class DoublingControl:
         timed = isinstance(horizon, numbers.Real) and not isinstance(horizon, bool) and 0.0 < float(horizon) < np.inf
         if horizon is not None and horizon not in ("span", "step") and not timed:
             raise SettingError(f"horizon of {who} is {horizon!r}: it must be 'span', 'step' or a positive time [s]")
+
+    def doubled(self, scheme):
+        """Return the scheme with the estimates that the control decides from."""
+        from saltus.schemes.step_doubling import StepDoubling  # here, because few runs need it
+
+        who = type(self).__name__
+        if traits_of(scheme).adaptive:
+            raise SettingError(
+                f"{scheme.name} estimates its error itself, so {who} has nothing to compare: leave control out"
+            )
+        if not isinstance(scheme, StepDoubling):
+            return StepDoubling(scheme, norm=self.norm, velocities=self.velocities)
+        for field in ("norm", "velocities"):
+            if getattr(scheme, field) != getattr(self, field):
+                raise SettingError(
+                    f"{field} of StepDoubling is {getattr(scheme, field)!r}, but that of {who} is "
+                    f"{getattr(self, field)!r}: give both the same, or leave StepDoubling out"
+                )
+        return scheme
 
     def over(self, span: float) -> DoublingControl:
         """Return the control for a run over a span [s]."""

@@ -14,7 +14,7 @@ from saltus.compile.types import DECIDE
 class Fixed:
     """Accept every step and keep h."""
 
-    name = "fixed"
+    name, steps = "fixed", "counted"
     kernel_memory = 0
 
     @property

@@ -17,7 +17,7 @@ ON_GRID = 1e-9  # of a step: how near to a grid point counts as there
 class Grid:
     """Accept every step that succeeds; after one that ended early go on to the next grid point."""
 
-    name = "grid"
+    name, steps = "grid", "equal"
     kernel_memory = 3
 
     @property

@@ -17,11 +17,11 @@ from saltus.io import words
 from saltus.io.format import Content, Variable, check_place, read, version, write
 from saltus.io.settings import listed
 from saltus.io.words import taken
-from saltus.march import KEEP_EVENTS, KEEP_TIMES
 from saltus.problem import Problem
+from saltus.run.march import KEEP_EVENTS, KEEP_TIMES
 
 if TYPE_CHECKING:
-    from saltus.model import CompiledModel
+    from saltus.build.model import CompiledModel
 
 SHARE = 0.1  # most of the wall time that writing may take: large runs are written less often
 PROBE, TIMES = "model/probe", "march/times"

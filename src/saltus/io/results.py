@@ -18,7 +18,8 @@ from saltus.io.format import Content, Variable, read, write
 from saltus.io.settings import describe, listed, rebuild
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.io.words import taken
-from saltus.record import KIND_NAMES
+from saltus.memory.record import KIND_NAMES
+from saltus.schemes.traits import Forced
 from saltus.solution import Asked, NodeValues, Solution, event_type, read_only
 from saltus.status import Status
 from saltus.verification import QUANTITIES, REASONS, Parting, Verification
@@ -185,7 +186,7 @@ def _about(solution: Solution) -> dict[str, Any]:
         "scheme": {
             "name": scheme.name,
             "description": scheme.description if stored else describe(scheme),
-            "reaction": hasattr(scheme, "reaction"),
+            "reaction": isinstance(scheme, Forced),
         },
         "kinds": list(_kinds(solution.events)),
         "switches": _switch_names(solution.switches),

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saltus import march as marching
 from saltus.compile.workspace import Room, RoomPlan
 from saltus.event import EVENT_INTEGERS
-from saltus.events.index_set import IMPULSIVE, OPEN
-from saltus.layout import EVENT_TABLE, NC
-from saltus.record import EVENT, EVENT_COLUMNS, EVENT_CONTACT, EVENT_COUNT, EVENT_KIND, KIND_NAMES
+from saltus.lasting.index_set import IMPULSIVE, OPEN
+from saltus.memory.layout import EVENT_TABLE, NC
+from saltus.memory.record import EVENT, EVENT_COLUMNS, EVENT_CONTACT, EVENT_COUNT, EVENT_KIND, KIND_NAMES
+from saltus.run import march as marching
 from saltus.schemes.plan import SchemePlan
 
 if TYPE_CHECKING:
-    from saltus.run import Run, Segment
+    from saltus.run.run import Run, Segment
 
 MOST = 2**53  # of a count: beyond, floats do not count
 ON_GRID = 1e-6  # of a step: how far the times of a counted grid are from their places
@@ -197,9 +197,9 @@ def _check_state(run: Run, arrays: dict[str, np.ndarray]) -> None:
     while isinstance(plan.inner, SchemePlan):
         plan = plan.inner
     step = getattr(plan.step, "py_func", plan.step).__module__
-    if step == "saltus.stages.flight":
+    if step == "saltus.flight.flight":
         _check_flight(run, plan, arrays)
-    elif step == "saltus.stages.galerkin":
+    elif step == "saltus.schemes.tdg.step":
         _check_galerkin(plan, arrays["state/memory"])
 
 
@@ -228,10 +228,10 @@ def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> 
         raise ValueError("'state/memory' counts flights that were not made")
     _check_index(memory.index)
     phase = plan.inner.phase
-    if getattr(phase, "py_func", phase).__module__ != "saltus.stages.phase_galerkin":
+    if getattr(phase, "py_func", phase).__module__ != "saltus.schemes.hp_tdg.phase":
         return
-    from saltus.stages import galerkin_numbers as own
-    from saltus.stages.frame import FLIGHT_SETTINGS
+    from saltus.flight.frame import FLIGHT_SETTINGS
+    from saltus.schemes.hp_tdg import numbers as own
 
     # degrees and terms are places in tables
     known, top = work.phase.record.numbers, plan.settings[int(FLIGHT_SETTINGS(plan.settings).phase_at) + own.TOP]

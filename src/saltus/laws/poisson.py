@@ -7,7 +7,7 @@ receives at least e times what it received in the compression,
 
 Set of the expansion, for a floor e P_cN: the cone above a height, P_N >= floor, |P_T| <= mu P_N. One contact without
 friction rebounds as Newton's law says. Compression only loses energy; expansion may give back more than was lost where
-friction turns the slip around, so it is scaled down to what was lost (`saltus.expansion`): the cone, which
+friction turns the slip around, so it is scaled down to what was lost (`saltus.reaction.expansion`): the cone, which
 is convex, and u_N >= 0 are kept, and no impact gains energy.
 """
 

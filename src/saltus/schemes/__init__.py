@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from saltus.schemes.extrapolated import Extrapolated
     from saltus.schemes.generalized_alpha import GeneralizedAlpha
     from saltus.schemes.half_explicit_tdg import HalfExplicitTDG
-    from saltus.schemes.hp_tdg import HpTDG
+    from saltus.schemes.hp_tdg.scheme import HpTDG
     from saltus.schemes.moreau_jean import MoreauJean
     from saltus.schemes.paoli_velocity import PaoliVelocity
     from saltus.schemes.schatzman_paoli import SchatzmanPaoli
     from saltus.schemes.splitting import Splitting
     from saltus.schemes.step_doubling import StepDoubling
-    from saltus.schemes.tdg_minus import TDGMinus
-    from saltus.schemes.tdg_plus import TDGPlus
+    from saltus.schemes.tdg.minus import TDGMinus
+    from saltus.schemes.tdg.plus import TDGPlus
 
 HOMES = {
     "AnyOrder": "any_order",
@@ -29,14 +29,14 @@ HOMES = {
     "Extrapolated": "extrapolated",
     "GeneralizedAlpha": "generalized_alpha",
     "HalfExplicitTDG": "half_explicit_tdg",
-    "HpTDG": "hp_tdg",
+    "HpTDG": "hp_tdg.scheme",
     "MoreauJean": "moreau_jean",
     "PaoliVelocity": "paoli_velocity",
     "SchatzmanPaoli": "schatzman_paoli",
     "Splitting": "splitting",
     "StepDoubling": "step_doubling",
-    "TDGMinus": "tdg_minus",
-    "TDGPlus": "tdg_plus",
+    "TDGMinus": "tdg.minus",
+    "TDGPlus": "tdg.plus",
 }
 
 __all__ = [
@@ -61,3 +61,8 @@ def __getattr__(name: str):
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"saltus.schemes.{HOMES[name]}"), name)
+
+
+def default_scheme():
+    """Return the scheme of runs that name none."""
+    return __getattr__("HpTDG")()

@@ -15,12 +15,13 @@ import numpy as np
 from saltus.control.adaptive import Adaptive
 from saltus.control.grid import Grid
 from saltus.errors import SettingError
+from saltus.flight.dense import acceleration, interpolate, reaction
+from saltus.flight.packed_methods import METHODS, packed_method
+from saltus.flight.smooth_step import HEAD, NODES, STAGES
 from saltus.schemes.plan import SchemePlan, runge_kutta_plan
-from saltus.stages.dense import acceleration, interpolate, reaction
-from saltus.stages.packed_methods import METHODS, packed_method
-from saltus.stages.runge_kutta import table
-from saltus.stages.smooth_step import HEAD, NODES, STAGES
-from saltus.stages.tableau import tableau
+from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
+from saltus.tables.runge_kutta import table
+from saltus.tables.tableau import tableau
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,9 +67,6 @@ class AnyOrder:
     projection_tolerance: float = 1e-14
     newton_tolerance: float = 1e-14
 
-    locates_events = True
-    repeats_steps = True  # what its steps report is valid only if the control accepts it
-
     def __post_init__(self):
         if self.base not in METHODS:
             one = ", ".join(map(repr, METHODS))
@@ -93,7 +91,7 @@ class AnyOrder:
             value = getattr(self, field)
             if value is not None and (not isinstance(value, numbers.Real) or not 1e-15 <= float(value) < np.inf):
                 raise SettingError(f"{field} of AnyOrder is {value!r}: it must be a number of 1e-15 or more")
-        if self.adaptive and not self._estimates:
+        if self.traits.adaptive and not self._estimates:
             raise SettingError(
                 f"base {self.base!r} of AnyOrder estimates no error, so that it cannot follow tolerances: take "
                 f"'rkf45', 'dopri5', 'dop853' or 'radau5', or give h alone"
@@ -109,9 +107,8 @@ class AnyOrder:
         return table(self.base).order
 
     @property
-    def adaptive(self) -> bool:
-        """Whether the scheme chooses its steps."""
-        return self.rtol is not None
+    def traits(self) -> Traits:
+        return FLYING_ON_GRID if self.rtol is None else FLYING
 
     @property
     def _estimates(self) -> bool:
@@ -128,16 +125,17 @@ class AnyOrder:
 
     def control(self) -> Adaptive | Grid:
         """Return the control that goes with the scheme."""
-        return Adaptive() if self.adaptive else Grid()
+        return Adaptive() if self.traits.adaptive else Grid()
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         # without tolerances nothing is scaled, but the drift of what is held has its bound
         rtol, atol = (1e-6, 1e-6) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
-        window = (atol, 0.0) if self.adaptive else (float(self.C), self.order + 1.0)
+        window = (atol, 0.0) if self.traits.adaptive else (float(self.C), self.order + 1.0)
         return runge_kutta_plan(
-            self, layout, self.base, estimates=self.adaptive, closed=self.closed_tolerance, rest=self.rest_tolerance,
-            zeno=0.0, rtol=rtol, atol=atol, newton_tolerance=self.newton_tolerance, solver=self.solver,
+            self, layout, self.base, estimates=self.traits.adaptive, closed=self.closed_tolerance,
+            rest=self.rest_tolerance, zeno=0.0, rtol=rtol, atol=atol, newton_tolerance=self.newton_tolerance,
+            solver=self.solver,
             projection_tolerance=self.projection_tolerance, window=window, anticipates=self.anticipation,
         )  # fmt: skip
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
-from saltus.layout import CONTACT_ROW, NC
+from saltus.flight.dense import acceleration, interpolate, reaction
+from saltus.flight.smooth_step import NODES
+from saltus.memory.layout import CONTACT_ROW, NC
 from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
-from saltus.stages.dense import acceleration, interpolate, reaction
-from saltus.stages.smooth_step import NODES
-from saltus.stages.tableau import tableau
+from saltus.schemes.traits import FLYING
+from saltus.tables.tableau import tableau
 
 METHODS = ("dop853", "dopri5", "radau5")
 
@@ -78,10 +79,7 @@ class EventDriven:
     scale: float | tuple[float, ...] | None = None
 
     name = "event-driven"
-    adaptive = True
-    locates_events = True
-    controlled_impacts = 100  # more may carry errors of its steps beyond the factor of 30: `sol.message` says so
-    repeats_steps = True  # what its steps report is valid only if the control accepts it
+    traits = dataclasses.replace(FLYING, controlled_impacts=100)
 
     def __post_init__(self):
         for field in ("rtol", "atol"):

@@ -19,7 +19,7 @@ from saltus.compile.seam import handle, head, larger, room_at, row_of, tail, uni
 from saltus.compile.types import MODEL, RECORD, RECORDS, STATES, A, F, I, Record, step_type
 from saltus.compile.workspace import Workspace, rooms
 from saltus.errors import SettingError
-from saltus.layout import (
+from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     HAS_RETRACT,
@@ -34,9 +34,8 @@ from saltus.layout import (
     W_CONSTANT,
     sizes_of,
 )
-from saltus.profile import factor, solve_row
-from saltus.reaction import row_add, row_dot
-from saltus.record import (
+from saltus.memory.profile import factor, solve_row
+from saltus.memory.record import (
     CLOSING,
     EVENT_COLUMNS,
     EVENT_KIND,
@@ -45,7 +44,9 @@ from saltus.record import (
     SLIP,
     STICK,
 )
+from saltus.reaction.react import row_add, row_dot
 from saltus.schemes.plan import SchemeLike, SchemePlan
+from saltus.schemes.traits import traits_of
 
 # places of the settings; STALE, STALE_END: of the memory, what is to be forgotten once q and v are combined
 COLUMNS, DENSE, EVENTS, STALE, STALE_END, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(8)
@@ -106,13 +107,13 @@ class Extrapolated:
         kind = type(self.scheme).__name__
         if hasattr(self.scheme, "scheme"):
             raise SettingError(f"Extrapolated needs a scheme that wraps no other: give {kind} the extrapolated scheme")
-        if getattr(self.scheme, "adaptive", False) or getattr(self.scheme, "locates_events", False):
+        if traits_of(self.scheme).adaptive or traits_of(self.scheme).locates_events:
             raise SettingError(f"Extrapolated repeats steps, but {kind} chooses where they end: wrap MoreauJean()")
-        if getattr(self.scheme, "filters", False):
+        if traits_of(self.scheme).filters:
             raise SettingError(
                 f"Extrapolated needs errors that are a series in h, those of {kind} are none: wrap MoreauJean()"
             )
-        if getattr(self.scheme, "fixed_step", False):
+        if traits_of(self.scheme).fixed_step:
             raise SettingError(f"Extrapolated divides steps, but {kind} cannot change its step: wrap MoreauJean()")
         if not _is_whole(self.order) or not 2 <= self.order <= MOST_COLUMNS - 2:
             raise SettingError(f"order of Extrapolated is {self.order!r}: it must be 2 to {MOST_COLUMNS - 2}")
@@ -141,7 +142,7 @@ class Extrapolated:
         if self.sequence is not None:
             return tuple(self.sequence)
         # then the first substep starts along a curved contact, the others a little beside it: that costs a power
-        curved = layout[NC] > 0 and not layout[FLAGS] & W_CONSTANT and getattr(self.scheme, "contact_inside", False)
+        curved = layout[NC] > 0 and not layout[FLAGS] & W_CONSTANT and traits_of(self.scheme).contact_inside
         return tuple(range(1, self.order + 1 + bool(curved)))
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
@@ -149,7 +150,7 @@ class Extrapolated:
         inner = self.scheme.plan(layout)
         nq, nv, nc = (int(layout[k]) for k in (NQ, NV, NC))
         n = self.substeps(layout)
-        even = getattr(self.scheme, "symmetric", False) if self.symmetric is None else self.symmetric
+        even = traits_of(self.scheme).symmetric if self.symmetric is None else self.symmetric
         planar = all(layout[layout[KIND] + c] < 3 for c in range(nc))
         even_closed = bool(even and layout[FLAGS] & W_CONSTANT and planar)
         stale = range(0) if inner.forget is None else inner.memory.place(inner.forget)

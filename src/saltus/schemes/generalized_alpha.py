@@ -16,13 +16,13 @@ import numpy as np
 from saltus.compile.seam import head, larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.layout import CONTACT_ROW, FLAGS, M_CONSTANT, NC, NJ, NR, NV, SIZE
-from saltus.profile import multiply, solve, solve_row
-from saltus.reaction import REACTING, WHOLE, restitute, row_add, row_dot, write_row
-from saltus.reporting import released, report
+from saltus.memory.layout import CONTACT_ROW, FLAGS, M_CONSTANT, NC, NJ, NR, NV, SIZE
+from saltus.memory.profile import multiply, solve, solve_row
+from saltus.reaction.look import spread_row
+from saltus.reaction.react import REACTING, WHOLE, restitute, row_add, row_dot, write_row
+from saltus.reaction.report import released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, parabola, stepping_plan
-from saltus.stages.look import spread_row
-from saltus.stages.theta_newton import (
+from saltus.schemes.theta_newton import (
     NEWTON,
     displace,
     exact_at_once,
@@ -36,6 +36,7 @@ from saltus.stages.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -80,7 +81,8 @@ class GeneralizedAlpha:
     max_iterations: int = 50
 
     name, order = "generalized-alpha", 1  # through impacts; 2 in smooth motion and lasting contact
-    interpolate, filters = parabola, True  # a is filtered over several steps: errors are no series in h
+    interpolate = parabola
+    traits = Traits(filters=True)  # a is filtered over several steps: errors are no series in h
 
     def __post_init__(self):
         check_stepping(self, "rho_inf")

@@ -19,8 +19,10 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import step_type
 from saltus.compile.workspace import Workspace, integers
 from saltus.errors import SettingError
-from saltus.events.lasting import LASTING
-from saltus.layout import (
+from saltus.flight.dense import HEADER, interpolate, reaction
+from saltus.lasting.border import NORMAL, project
+from saltus.lasting.workspace import LASTING
+from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     LAW_FLOATS,
@@ -33,23 +35,20 @@ from saltus.layout import (
     RATE_IDENTITY,
     W_CONSTANT,
 )
-from saltus.profile import factor, quadratic, solve
-from saltus.reaction import IMPACT as STRUCK
-from saltus.reaction import reacting_sizes, restitute, row_dot
-from saltus.record import (
+from saltus.memory.profile import factor, quadratic, solve
+from saltus.memory.record import (
     CLOSING,
     IMPACT,
     RELEASE,
     SLIP,
     STICK,
 )
-from saltus.reporting import NOTHING, STICKING, gain_event, new_event
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
-from saltus.stages.border import NORMAL, project
-from saltus.stages.dense import HEADER, interpolate, reaction
-from saltus.stages.settings import check_numbers
-from saltus.stages.tableau import tableau
+from saltus.reaction.react import IMPACT as STRUCK
+from saltus.reaction.react import reacting_sizes, restitute, row_dot
+from saltus.reaction.report import NOTHING, STICKING, gain_event, new_event
+from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan
 from saltus.status import Status
+from saltus.tables.tableau import tableau
 
 STALLED = int(Status.NEWTON_STALLED)
 CLOSED_TOLERANCE, REST, LAW, TOLERANCE, MOST, PROJECT, PROJECTED = range(7)

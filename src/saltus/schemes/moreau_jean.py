@@ -17,7 +17,7 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
-from saltus.layout import (
+from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     HAS_RETRACT,
@@ -33,11 +33,11 @@ from saltus.layout import (
     W_CONSTANT,
     W_PTR,
 )
-from saltus.reaction import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
-from saltus.record import EVENTS_PER_CONTACT
-from saltus.reporting import released, report
+from saltus.memory.record import EVENTS_PER_CONTACT
+from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
+from saltus.reaction.report import released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
-from saltus.stages.theta_newton import (
+from saltus.schemes.theta_newton import (
     NEWTON,
     changed_inertia,
     exact_at_once,
@@ -50,6 +50,7 @@ from saltus.stages.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -131,14 +132,11 @@ class MoreauJean:
         check_stepping(self, "theta", "gamma")
 
     @property
-    def symmetric(self) -> bool:
-        """Whether the smooth error is a series in h^2: the midpoint rule, joints included."""
-        return self.theta == 0.5 and self.at == "theta" and self.projection is False
-
-    @property
-    def contact_inside(self) -> bool:
-        """Whether contact velocities are those of directions inside of the step, not at its end."""
-        return self.theta < 1.0 and self.at == "theta"
+    def traits(self) -> Traits:
+        inside = self.at == "theta"
+        # the midpoint rule, joints included, has errors in h^2
+        symmetric = inside and self.theta == 0.5 and self.projection is False
+        return Traits(symmetric=symmetric, contact_inside=inside and self.theta < 1.0)
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""

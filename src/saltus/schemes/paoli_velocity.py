@@ -13,7 +13,7 @@ import numpy as np
 from saltus.compile.seam import unit, whole
 from saltus.compile.types import MODEL, PLAIN, A, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.layout import (
+from saltus.memory.layout import (
     CONTACT_ROW,
     F_FREE,
     F_LINEAR,
@@ -28,10 +28,10 @@ from saltus.layout import (
     NV,
     RATE_IDENTITY,
 )
-from saltus.reaction import REACTING, WHOLE, row_dot
-from saltus.reporting import inertia_gain, released, report
+from saltus.reaction.react import REACTING, WHOLE, row_dot
+from saltus.reaction.report import inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, stepping_plan
-from saltus.stages.theta_newton import (
+from saltus.schemes.theta_newton import (
     NEWTON,
     factors_known,
     first_guess,

@@ -19,8 +19,9 @@ from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
-from saltus.layout import FLAGS, KIND, NC, NJ, NR, POISSON, TANGENTIAL, sizes_of
-from saltus.reaction import (
+from saltus.memory.layout import FLAGS, KIND, NC, NJ, POISSON, TANGENTIAL, sizes_of
+from saltus.memory.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
+from saltus.reaction.react import (
     correct_drift,
     eliminate_joints,
     no_drift,
@@ -31,14 +32,12 @@ from saltus.reaction import (
     react,
     reacting_sizes,
 )
-from saltus.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
 
 if TYPE_CHECKING:
-    from saltus.stages.flight import Flight
-    from saltus.stages.promise import Promise
-    from saltus.stages.settings import GalerkinSettings
+    from saltus.flight.flight import Flight
+    from saltus.flight.promise import Promise
 
-FOUND_COUNT = 4  # what flights find inside of them, see stages/look.py
+FOUND_COUNT = 4  # what flights find inside of them, see reaction/look.py
 NO_MEMORY = Workspace("NoMemory").plan({})
 MOST_RUNS = 16  # spans and starts whose settings a plan remembers
 PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
@@ -53,9 +52,9 @@ class SchemeLike(Protocol):
         Places in the steps, 0 to 1, and sizes of the steps [s], both (n, 1).
     start, end
         Nodes around the steps, one row per step: q (n, nq), v (n, nv) right limits, v_minus (n, nv) left limits,
-        q_dot (n, nq), and rate(q, v), which gives q_dot of any other states by row. A loaded solution knows q_dot only
-        of states that were asked for at the middle of every step (of both halves for a wrapper): ask for the same
-        states at every s.
+        q_dot (n, nq), and rate(q, v), which gives q_dot of any other states by row. Files store
+        q_dot of the states that `interpolate` asks for at s = 1/2 (of both halves for a wrapper): ask for the same
+        states at every s, or loaded solutions fail.
     block
         Dense blocks (n, size), all of one size; size 0 for schemes without.
     side
@@ -176,7 +175,7 @@ class SchemePlan:
         return pin(self.link())
 
     def interpreted(self) -> Scheme:
-        """Return the same pieces as plain Python, for the replay of a step."""
+        """Return the same pieces as plain Python, for the rehearsal of a step."""
         if isinstance(self.inner, SchemePlan):
             inner = self.inner.interpreted()
         else:
@@ -224,6 +223,28 @@ def newton_only(layout: np.ndarray, name: str) -> None:
     if flags & (TANGENTIAL | POISSON):
         what = "Poisson's law of impacts (impact='poisson')" if flags & POISSON else "tangential restitution (e_t > 0)"
         raise SettingError(f"{name} cannot do {what}: use MoreauJean(), EventDriven() or HpTDG()")
+
+
+def check_numbers(scheme) -> None:
+    """Raise SettingError for switches, tolerances, counts and solvers that are none."""
+    kind = type(scheme).__name__
+    for field in ("projection", "split"):
+        if not isinstance(getattr(scheme, field, True), bool | np.bool_):
+            raise SettingError(f"{field} of {kind} is {getattr(scheme, field)!r}: it must be True or False")
+    for field in ("projection_tolerance", "newton_tolerance", "max_iterations"):
+        value = getattr(scheme, field)
+        if not isinstance(value, numbers.Real) or not 0.0 < float(value) < np.inf:
+            raise SettingError(f"{field} of {kind} is {value!r}: it must be positive")
+    if scheme.max_iterations != int(scheme.max_iterations):
+        raise SettingError(f"max_iterations of {kind} is {scheme.max_iterations}: it must be a whole number")
+    for field in ("closed_tolerance", "rest_tolerance"):
+        value = getattr(scheme, field)
+        if not isinstance(value, numbers.Real) or not 0.0 <= float(value) < np.inf:
+            raise SettingError(f"{field} of {kind} is {value!r}: it must be zero or a little more")
+    solver = scheme.solver
+    if solver is not None and (isinstance(solver, type) or not hasattr(solver, "room")):
+        remedy = f"{solver.__name__}() with brackets" if isinstance(solver, type) else "one such as NSGS()"
+        raise SettingError(f"solver of {kind} is {solver!r}, not a contact solver: give {remedy}")
 
 
 def check_stepping(scheme, *shares: str) -> None:
@@ -301,41 +322,18 @@ def reaction_plan(
     correction = correct_drift if drift else no_drift
     acting = react
     if int(layout[FLAGS]) & POISSON:
-        from saltus.expansion import react_poisson as acting  # here, because few systems need it
+        from saltus.reaction.expansion import react_poisson as acting  # here, because few systems need it
     reaction = Reaction(solver, acting, correction)
     staged = Staged(reaction, interval or no_interval, settle or no_settle)
     return Plain(solver, acting, correction, reaction, staged, *(flight or 4 * (no_part,)))
-
-
-def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
-    """Return the plan of a time-discontinuous Galerkin scheme."""
-    # imported where they are needed: other schemes start without them
-    from saltus.stages.galerkin import DENSE_HEADER, EVENTS, MEMORY, MOST_PIECES, WORK, galerkin, piece_size
-    from saltus.stages.interval import solve_interval
-    from saltus.stages.settle import settle
-
-    contact_solver = chosen_solver(scheme.solver, layout)
-    settings, sizes = scheme.sizes(layout, contact_solver)
-    # whatever activates contacts: an interval whose equations stall is made of shorter pieces too
-    pieces = MOST_PIECES if scheme.split and layout[NC] else 1
-    return SchemePlan(
-        scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
-        step=galerkin,
-        settings=settings,
-        inner=reaction_plan(layout, contact_solver, drift=False, interval=solve_interval, settle=settle),
-        memory=MEMORY.plan(sizes),
-        work=WORK.plan(sizes),
-        dense=DENSE_HEADER + pieces * piece_size(layout, sizes["largest"]) + 2 * int(layout[NR]),
-        events=(EVENTS * int(layout[NC]) + 1) * pieces,
-    )
 
 
 def flight_plan(
     scheme, layout: np.ndarray, contact_solver, made: Flight, promise: Promise, interval=None
 ) -> SchemePlan:
     """Return the plan of a scheme whose steps are flights from event to event."""
-    from saltus.stages.flight import flight
-    from saltus.stages.settle import settle
+    from saltus.flight.flight import flight
+    from saltus.lasting.settle import settle
 
     return SchemePlan(
         scheme=scheme, step=flight, settings=made.settings,
@@ -350,10 +348,10 @@ def runge_kutta_plan(
     window: tuple[float, float] = (0.0, 0.0), anticipates: bool = False, scale=None,
 ) -> SchemePlan:  # fmt: skip
     """Return the plan of a scheme that flies by a Runge-Kutta method; window: factor and power of the step size."""
-    from saltus.stages.interval import solve_interval
-    from saltus.stages.phase_implicit import implicit_phase
-    from saltus.stages.promise import Promise
-    from saltus.stages.runge_kutta_flight import runge_kutta_flight
+    from saltus.flight.phase_implicit import implicit_phase
+    from saltus.flight.promise import Promise
+    from saltus.flight.runge_kutta_flight import runge_kutta_flight
+    from saltus.lasting.interval import solve_interval
 
     contact_solver = chosen_solver(solver, layout)
     made = runge_kutta_flight(

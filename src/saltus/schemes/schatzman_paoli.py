@@ -15,7 +15,7 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
-from saltus.layout import (
+from saltus.memory.layout import (
     F_LINEAR,
     FLAGS,
     HAS_RETRACT,
@@ -32,11 +32,11 @@ from saltus.layout import (
     W_CONSTANT,
     W_PTR,
 )
-from saltus.reaction import REACTING, WHOLE, reacting_sizes, row_dot
-from saltus.record import EVENTS_PER_CONTACT
-from saltus.reporting import CLOSED, STRUCK, inertia_gain, released, report
+from saltus.memory.record import EVENTS_PER_CONTACT
+from saltus.reaction.react import REACTING, WHOLE, reacting_sizes, row_dot
+from saltus.reaction.report import CLOSED, STRUCK, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
-from saltus.stages.theta_newton import (
+from saltus.schemes.theta_newton import (
     NEWTON,
     first_guess,
     free_motion,
@@ -46,6 +46,7 @@ from saltus.stages.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED, STEP_CHANGED = int(Status.NEWTON_STALLED), int(Status.STEP_CHANGED)
@@ -96,7 +97,7 @@ class SchatzmanPaoli:
 
     name = "Schatzman-Paoli"
     order = 1
-    fixed_step = True  # the memory holds the position one step ago
+    traits = Traits(fixed_step=True)  # the memory holds the position one step ago
 
     def __post_init__(self):
         if not isinstance(self.theta, numbers.Real) or not 0.0 <= float(self.theta) <= 1.0:

@@ -24,10 +24,38 @@ from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
-from saltus.events.index_set import IMPULSIVE, OPEN, SLIP, STICK
-from saltus.events.lasting import LASTING
+from saltus.flight.dense import HEADER, acceleration, interpolate, reaction
+from saltus.flight.frame import NODES_ROOM
+from saltus.flight.packed_methods import IMPLICIT as IMPLICIT_METHODS
+from saltus.flight.packed_methods import METHODS, packed_implicit, packed_method
+from saltus.flight.piece import put_piece
+from saltus.flight.smooth_step import (
+    ERROR_ORDER,
+    NODES,
+    STAGES,
+    STEP_ROOM,
+    STEP_STAGES,
+    dense_nodes,
+    implicit_step,
+    stages_of_step,
+    step_error,
+)
+from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
+from saltus.lasting.hold import JAMMED, POWERS, accelerate
+from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.lasting.inertia import inertia_work
+from saltus.lasting.interval import (
+    INTERVALS,
+    LARGEST_NEWTON,
+    STAGE_SETTINGS,
+    STAGES_ROOM,
+    interval_sizes,
+    solve_interval,
+)
+from saltus.lasting.settle import changed_events, settle
+from saltus.lasting.workspace import LASTING
 from saltus.laws import coulomb_spatial
-from saltus.layout import (
+from saltus.memory.layout import (
     CONTACT_ROW,
     F_FREE,
     FLAGS,
@@ -41,45 +69,18 @@ from saltus.layout import (
     NV,
     RATE_IDENTITY,
 )
-from saltus.profile import solve_row
-from saltus.reaction import row_add, row_dot
-from saltus.record import (
+from saltus.memory.profile import solve_row
+from saltus.memory.record import (
     IMPACT,
     PAINLEVE,
     REVERSAL,
 )
-from saltus.reporting import NORMALS, STICKING, gain_event, new_event
-from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan, runge_kutta_plan
-from saltus.stages.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
-from saltus.stages.dense import HEADER, acceleration, interpolate, reaction
-from saltus.stages.frame import NODES_ROOM
-from saltus.stages.galerkin import inertia_work
-from saltus.stages.hold import JAMMED, POWERS, accelerate
-from saltus.stages.interval import (
-    INTERVALS,
-    STAGE_SETTINGS,
-    STAGES_ROOM,
-    interval_sizes,
-    solve_interval,
-)
-from saltus.stages.packed_methods import IMPLICIT as IMPLICIT_METHODS
-from saltus.stages.packed_methods import METHODS, packed_implicit, packed_method
-from saltus.stages.piece import put_piece
-from saltus.stages.settings import LARGEST_NEWTON, check_numbers
-from saltus.stages.settle import changed_events, settle
-from saltus.stages.smooth_step import (
-    ERROR_ORDER,
-    NODES,
-    STAGES,
-    STEP_ROOM,
-    STEP_STAGES,
-    dense_nodes,
-    implicit_step,
-    stages_of_step,
-    step_error,
-)
-from saltus.stages.tableau import packed, tableau
+from saltus.reaction.react import row_add, row_dot
+from saltus.reaction.report import NORMALS, STICKING, gain_event, new_event
+from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan, runge_kutta_plan
+from saltus.schemes.traits import Traits
 from saltus.status import Status
+from saltus.tables.tableau import packed, tableau
 
 STALLED = int(Status.NEWTON_STALLED)
 ESTIMATED = ("rkf45", "dopri5", "dop853")  # bases with an embedded error estimate
@@ -173,7 +174,7 @@ class Splitting:
             missing = "rtol" if self.rtol is None else "atol"
             raise SettingError(f"{missing} of Splitting is missing: give both rtol and atol, or tol to solve()")
         check_numbers(self)
-        if self.adaptive:
+        if self.traits.adaptive:
             self._check_adaptive()
 
     def _check_adaptive(self) -> None:
@@ -190,19 +191,9 @@ class Splitting:
             )
 
     @property
-    def adaptive(self) -> bool:
-        """Whether the scheme chooses its steps."""
-        return self.rtol is not None
-
-    @property
-    def locates_events(self) -> bool:
-        """Whether steps end where something happens."""
-        return self.adaptive and self._in_time
-
-    @property
-    def repeats_steps(self) -> bool:
-        """Whether what a step reports is valid only if the control accepts it."""
-        return self.adaptive
+    def traits(self) -> Traits:
+        adaptive = self.rtol is not None
+        return Traits(adaptive=adaptive, locates_events=adaptive and self._in_time, repeats_steps=adaptive)
 
     @property
     def _in_time(self) -> bool:
@@ -220,7 +211,7 @@ class Splitting:
 
     def control(self) -> Adaptive | Fixed:
         """Return the control that goes with the scheme."""
-        return Adaptive() if self.adaptive else Fixed()
+        return Adaptive() if self.traits.adaptive else Fixed()
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
@@ -250,8 +241,8 @@ class Splitting:
         tab_at = node_at + len(polynomial)
         rtol, atol = (UNIT, UNIT) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
         given |= {
-            "rtol": rtol, "atol": atol, "forces": self.contact_forces, "implicit": implicit, "depth": self.adaptive,
-            "node_at": node_at, "tab_at": tab_at, "pair_at": tab_at + len(tab),
+            "rtol": rtol, "atol": atol, "forces": self.contact_forces, "implicit": implicit,
+            "depth": self.traits.adaptive, "node_at": node_at, "tab_at": tab_at, "pair_at": tab_at + len(tab),
         }  # fmt: skip
         settings = SPLITTING_SETTINGS.filled(**{name: given.get(name, 0.0) for name in SPLITTING_SETTINGS.names})
         sizes |= {"total": total, "nodes": NODES}

@@ -14,14 +14,15 @@ from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, RECORDS, STATES, A, F, I, Record, step_type
 from saltus.compile.workspace import Numbers, Workspace, room
 from saltus.errors import SettingError
-from saltus.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
-from saltus.record import (
+from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
+from saltus.memory.record import (
     CLOSING,
     EVENT_COLUMNS,
     EVENT_KIND,
     IMPACT,
 )
 from saltus.schemes.plan import SchemeLike, SchemePlan
+from saltus.schemes.traits import traits_of
 
 NORMS = ("max", "rms", "mean")
 # how far a step is off: weights of q, scratch, gaps at both ends, rows; off: of q and of v, see `impact_off`
@@ -77,9 +78,9 @@ class StepDoubling:
         if isinstance(self.scheme, type) or not hasattr(self.scheme, "plan"):
             raise SettingError(f"StepDoubling needs a scheme such as MoreauJean(), not {self.scheme!r}")
         who = type(self.scheme).__name__
-        if getattr(self.scheme, "fixed_step", False):
+        if traits_of(self.scheme).fixed_step:
             raise SettingError(f"StepDoubling halves steps, but {who} cannot change its step: wrap MoreauJean()")
-        if getattr(self.scheme, "adaptive", False) or getattr(self.scheme, "locates_events", False):
+        if traits_of(self.scheme).adaptive or traits_of(self.scheme).locates_events:
             raise SettingError(
                 f"StepDoubling halves steps, but {who} ends them where it likes: give it tol=... and no wrapper"
             )

@@ -10,7 +10,7 @@ import numpy as np
 
 from saltus.errors import SettingError
 from saltus.problem import Exact, Problem
-from saltus.progress import StudyProgress
+from saltus.run.progress import StudyProgress
 from saltus.solution import Solution
 from saltus.solve import solve
 from saltus.status import Status

@@ -12,8 +12,9 @@ import numpy as np
 
 from saltus.errors import RunError, SettingError
 from saltus.problem import Exact, Problem
-from saltus.progress import StudyProgress
+from saltus.run.progress import StudyProgress
 from saltus.schemes import EventDriven
+from saltus.schemes.traits import traits_of
 from saltus.solution import Solution
 from saltus.solve import solve
 from saltus.status import Status
@@ -251,9 +252,7 @@ def _check_arguments(label: str, arguments: dict[str, Any]) -> None:
 def _sweep(label: str, arguments: dict[str, Any], problem: Problem, tols, h, levels: int) -> Sweep:
     """Return a run with the values of its tolerance or step size."""
     scheme, control = arguments.get("scheme"), arguments.get("control")
-    free = getattr(scheme, "adaptive", False) or (
-        control is not None and getattr(control, "name", "") not in EQUAL_STEPS
-    )
+    free = traits_of(scheme).adaptive or (control is not None and getattr(control, "name", "") not in EQUAL_STEPS)
     if free or any(arguments.get(name) is not None for name in TOLERANCES):
         if arguments.get("rtol") is not None and arguments.get("atol") is not None:
             raise SettingError(f"{label} has both rtol and atol, so that no tolerance changes anything: leave one out")
@@ -268,7 +267,7 @@ def _sweep(label: str, arguments: dict[str, Any], problem: Problem, tols, h, lev
         raise SettingError(f"{label} needs step sizes: give h, the largest or all of them [s]")
     else:
         sizes = _sizes(h, levels)
-    if getattr(scheme, "fixed_step", False):
+    if traits_of(scheme).fixed_step:
         sizes = _dividing(sizes, problem.t_span)
     return Sweep(rest, "h", sizes)
 

@@ -19,7 +19,7 @@ from saltus import problems
 from saltus.control import Richardson, VariableOrder
 from saltus.errors import SettingError
 from saltus.problem import Exact
-from saltus.progress import StudyProgress
+from saltus.run.progress import StudyProgress
 from saltus.schemes import AnyOrder, MoreauJean, Splitting
 from saltus.study.records import aligned, csv_text, data_frame
 from saltus.study.work_precision import work_precision

@@ -1,0 +1,358 @@
+"""Comparison: the compiled units of a model against the user's own functions, at the start and beside it.
+
+A tracer sees what a function does with its arguments, not what it asks about them otherwise (their type, the text that
+they make), and compiled code is not Python. So once per model every function is called with numbers and held against
+its unit: at the start, at states beside it and, after the first run, at states of this run. The same calls, made
+forwards and backwards, tell whether a function remembers what it was called with before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import threading
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from saltus.build.marks import Unmarked, changed, mark_of
+from saltus.build.user_function import UserFunction, at
+from saltus.compile.native import runnable
+from saltus.errors import FunctionError
+from saltus.memory import layout as lay
+
+if TYPE_CHECKING:
+    from saltus.build.model import CompiledModel
+
+SAME = 1e-8  # relative to the largest values of a function: what rounding may do in another order of operations
+SHIFT = 1e-10  # relative: a state so close that only rounding and jumps tell it from the first one
+CONDITION = 100.0  # how many times the effect of such a shift two values may differ
+SMALL = 1e-12  # relative to the largest value of all: an entry that only rounding makes
+SYMMETRIC = 1e-10  # relative asymmetry of M up to which it is rounding
+DISTANCES = (1e-3, 0.1, 1.0)  # of the states beside the start, relative to its size or 1
+SIZES = {  # of what units write
+    "mass": (lay.SIZE,), "force": (lay.NV,), "gap": (lay.NC, lay.NJ), "kinematics": (lay.NW, lay.NR), "rate": (lay.NQ,),
+    "switch": (lay.NE,),
+}  # fmt: skip
+MOST_STATES = 12  # of a run that are looked at
+MORE_STATES = 100  # of every run where a function was compiled from its source, which is not Python everywhere
+
+
+class State(NamedTuple):
+    """Where functions are called: t [s], q, v."""
+
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+
+
+class _Part(NamedTuple):
+    """Where the values of one function stand: number of the unit, and how to cut them out of what it writes."""
+
+    which: str
+    cut: Callable[[np.ndarray, State], np.ndarray]
+
+
+@dataclasses.dataclass
+class Comparison:
+    """What a model is held against.
+
+    Attributes
+    ----------
+    K, C
+        Matrices of the linear forces, which the unit of the force subtracts; None where there are none.
+    done
+        What was looked at for models of this structure, in this process: "start", "run".
+    """
+
+    K: np.ndarray | None = None
+    C: np.ndarray | None = None
+    done: set[str] = dataclasses.field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls, text: str, functions: dict[str, UserFunction], K: np.ndarray | None, C: np.ndarray | None
+    ) -> Comparison:
+        """Return what a model is held against whose units have this source and were made of these functions."""
+        source = hashlib.sha256(text.encode()).digest()
+        key = source, *((name, _made_of(function.function)) for name, function in functions.items())
+        with _looking:
+            if len(_known) >= MOST_STRUCTURES:
+                _known.clear()
+            return cls(K, C, _known.setdefault(key, set()))
+
+    def at_start(self, model: CompiledModel) -> None:
+        """Raise FunctionError where a function and its unit differ at the start or beside it, or where it remembers."""
+        if "start" in self.done:
+            return
+        start = State(*model.start)
+        for function in model.functions.values():
+            _check_unchanged(function, start)
+        self._compare(model, [start, *(_moved(start, distance, k) for k, distance in enumerate(DISTANCES))], False)
+        self.done.add("start")
+
+    def looked_along(self, model: CompiledModel) -> bool:
+        """Return whether runs of this model need not be looked at any more."""
+        return "run" in self.done and not model.opaque_names
+
+    def along(self, model: CompiledModel, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Do the same at some states of a finished run."""
+        if self.looked_along(model):
+            return
+        most = MORE_STATES if model.opaque_names else MOST_STATES
+        # np.unique would import numpy.ma, a tenth of a first result
+        places = sorted(set(np.linspace(0, len(t) - 1, most).round().astype(int).tolist()))
+        self._compare(model, [State(float(t[k]), q[k].copy(), v[k].copy()) for k in places], True)
+        self.done.add("run")
+
+    def _compare(self, model: CompiledModel, states: list[State], visited: bool) -> None:
+        """Compare at some states; visited: a run came by there, so that functions must have values."""
+        with np.errstate(all="ignore"):
+            values = {name: _values(function, states) for name, function in model.functions.items()}
+            if "M" in values:
+                _check_symmetric(model.functions["M"], states, values["M"])
+            parts = _parts(model)
+            for which in sorted({part.which for part in parts.values()}):
+                names = [name for name in parts if parts[name].which == which]
+                for k, state in enumerate(states):
+                    here = [values[name][k] for name in names]
+                    failing = [value for value in here if isinstance(value, FunctionError)]
+                    if failing and not (visited and all(map(_counts, failing))):
+                        continue  # arguments that Python has no value for
+                    written = _written(model, which, state)
+                    if written is None:
+                        continue  # a function that is called as Python failed there, or where a difference led it
+                    for name in names:
+                        unit, value = parts[name].cut(written, state), values[name][k]
+                        if isinstance(value, FunctionError):
+                            _check_failing(value, unit)
+                        else:
+                            self._check(model, name, parts[name], state, unit, value, values[name])
+
+    def _check(self, model, name: str, part: _Part, state: State, unit, value, values) -> None:
+        """Raise FunctionError where a unit and a value of its function differ; values: those at all states."""
+        allowed = SAME * _sizes([self._expected(name, one, state) for one in values if isinstance(one, np.ndarray)])
+        if not _far(unit, self._expected(name, value, state), allowed) or not self._certain(
+            model, name, part, state, allowed
+        ):
+            return
+        shown = [np.array2string(np.asarray(x), precision=9, threshold=12) for x in (value, unit)]
+        with_linear = " (with K and C)" if name == "f" and (self.K is not None or self.C is not None) else ""
+        how = "compiled from its source" if name in model.opaque_names else "traced"
+        raise FunctionError(
+            f"{name} returns {shown[0]} {at(*state)}, but what was made of it gives {shown[1]}{with_linear}: it is "
+            f"{how}, which does not see what it asks about its arguments otherwise than by arithmetic and comparisons "
+            "(their type, text, identity or attributes, exceptions); write it with those alone "
+            f"{model.functions[name].where}"
+        )
+
+    def _expected(self, name: str, value: np.ndarray, state: State) -> np.ndarray:
+        """What the unit should give: for the force without the linear ones, for others the value itself."""
+        if name != "f":
+            return value
+        made = np.ravel(value).copy()
+        if self.K is not None:
+            made -= self.K @ state.q
+        if self.C is not None:
+            made -= self.C @ state.v
+        return made
+
+    def _certain(self, model, name: str, part: _Part, state: State, allowed: np.ndarray) -> bool:
+        """Whether a difference is also there at states close by: at a jump, rounding decides on which side one is."""
+        function, found = model.functions[name], 0
+        here = self._expected(name, function(*state), state)
+        near = [_moved(state, distance, k) for k, distance in enumerate((SHIFT, -SHIFT, SHIFT, -SHIFT))]
+        for other in near:
+            own, written = _value(function, other), _written(model, part.which, other)
+            if isinstance(own, np.ndarray) and written is not None:
+                own = self._expected(name, own, other)
+                sensitive = CONDITION * np.abs(np.ravel(own) - np.ravel(here))
+                found += _far(part.cut(written, other), own, allowed + sensitive)
+        return found > len(near) // 2
+
+
+_known: dict[tuple, set[str]] = {}  # what was looked at, by source of the units and code of the functions
+_looking = threading.Lock()
+MOST_STRUCTURES, MOST_NESTED = 10_000, 4  # that are remembered; functions inside of functions that tell them apart
+
+
+def _made_of(function: Callable, depth: int = 0) -> object:
+    """Return what is the same for all functions that one definition makes, whatever values they use."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    cells = getattr(function, "__closure__", None) or ()
+    if depth == MOST_NESTED or not cells:
+        return getattr(function, "__code__", type(function))
+    inside = [cell.cell_contents for cell in cells if cell != types.CellType()]
+    return function.__code__, *(_made_of(one, depth + 1) for one in inside if callable(one))
+
+
+# ---- states
+
+
+def _moved(state: State, distance: float, k: int) -> State:
+    """A state beside another one; every coordinate goes its own way, the same one in every process."""
+    t = state.t + abs(distance) * (0.37 + 0.11 * k) * max(1.0, abs(state.t))
+    q, v = (
+        x + distance * np.sin(1.7 * np.arange(1, len(x) + 1) * (k + 1) + shift) * np.maximum(1.0, np.abs(x))
+        for x, shift in ((state.q, 0.4), (state.v, 0.9))
+    )
+    return State(t, q, v)
+
+
+# ---- the user's functions
+
+
+def _check_unchanged(function: UserFunction, start: State) -> None:
+    """Refuse a function that changes what it reads: the same call once more must leave everything as it was."""
+    try:
+        function(*start)
+        before = mark_of(function.function)
+        function(*start)
+        after = mark_of(function.function)
+    except Unmarked:
+        return  # then only its values tell
+    if before != after:
+        name = changed(before, after) or "what it reads"
+        raise FunctionError(
+            f"{function.name} changes {name} with every call: a function must depend on its arguments alone, and "
+            f"nobody knows how often it is called; make what it remembers a coordinate, or keep it out {function.where}"
+        )
+
+
+def _values(function: UserFunction, states: list[State]) -> list[np.ndarray | FunctionError]:
+    """Values of a function at states, or what is wrong there; called in both directions they must be the same."""
+    forwards = [_value(function, state) for state in states]
+    backwards = [_value(function, state) for state in reversed(states)][::-1]
+    for state, one, other in zip(states, forwards, backwards, strict=True):
+        if not _same(one, other):
+            raise FunctionError(
+                f"{function.name} gave {one} and, after calls with other arguments, {other} {at(*state)}: it remembers "
+                f"earlier calls, but it must depend on its arguments alone {function.where}"
+            )
+    return forwards
+
+
+def _same(one: np.ndarray | FunctionError, other: np.ndarray | FunctionError) -> bool:
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return isinstance(one, FunctionError) and isinstance(other, FunctionError)
+
+
+def _value(function: UserFunction, state: State) -> np.ndarray | FunctionError:
+    made = np.empty(function.size)
+    try:
+        function.fill(*state, made)
+    except FunctionError as error:
+        return error
+    return made.reshape(function.shape)
+
+
+def _check_symmetric(function: UserFunction, states: list[State], values: list[np.ndarray | FunctionError]) -> None:
+    for state, value in zip(states, values, strict=True):
+        if not isinstance(value, np.ndarray) or value.size == 1:
+            continue
+        far = np.abs(value - value.T)
+        if np.max(far) > SYMMETRIC * np.max(np.abs(value)):
+            i, j = (int(k) for k in np.unravel_index(np.argmax(far), far.shape))
+            raise FunctionError(
+                f"M is not symmetric: M[{i}, {j}] = {value[i, j]} but M[{j}, {i}] = {value[j, i]} {at(*state)}; "
+                f"make it symmetric {function.where}"
+            )
+
+
+# ---- the units
+
+
+def _written(model: CompiledModel, which: str, state: State) -> np.ndarray | None:
+    """What a unit writes, None where it fails: kinematics W and then w, retract and reset the new q and then v."""
+    name, _, number = which.partition(" ")
+    t, q, v, par = state.t, state.q.copy(), state.v.copy(), model.units.par
+    out = np.full(sum(int(model.layout[k]) for k in SIZES.get(name, ())), np.nan)
+    nw = int(model.layout[lay.NW])
+    arguments = {
+        "mass": (t, q, par, out), "force": (t, q, v, par, out), "gap": (t, q, par, out), "rate": (q, v, par, out),
+        "kinematics": (t, q, par, out[:nw], out[nw:]), "switch": (t, q, v, par, out), "retract": (q, par),
+        "reset": (int(number or 0), t, q, v, par),
+    }  # fmt: skip
+    try:
+        runnable(getattr(model.units, name))(*arguments[name])
+    except Exception:  # whatever a compiled function raises: the run would raise it too
+        return None
+    return out if name in SIZES else np.concatenate([q, v])
+
+
+def _counts(error: FunctionError) -> bool:
+    """Whether it matters that a function fails where a run came by: an overflow may be the infinity that was meant."""
+    return not isinstance(error.__cause__, ArithmeticError)
+
+
+def _check_failing(error: FunctionError, unit: np.ndarray) -> None:
+    """Raise the error of a function that has no value where what was compiled of it has one."""
+    if np.all(np.isfinite(unit)):
+        raise FunctionError(f"{error}; what was made of it gives {unit} there, and the run went on") from error
+
+
+def _parts(model: CompiledModel) -> dict[str, _Part]:
+    """Where the values of each function stand, by its name."""
+    layout, functions, system = model.layout, model.functions, model.system
+    nq, nv, nc = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NC))
+    made = {
+        "M": _Part("mass", lambda out, state: model.profile.unpack(out[: int(layout[lay.SIZE])])),
+        "f": _Part("force", lambda out, state: out[:nv]),
+        "q_dot": _Part("rate", lambda out, state: out[:nq]),
+        "retract": _Part("retract", lambda out, state: out[:nq]),
+    }
+    for k, name in enumerate(system.contact_names):
+        made[f"gap of contact {name!r}"] = _piece("gap", k, 1)
+        first, end = (int(layout[layout[lay.CONTACT_ROW] + c]) for c in (k, k + 1))
+        made[f"W of contact {name!r}"] = _Part("kinematics", _row_cut(model, first))
+        made[f"slip of contact {name!r}"] = _Part("kinematics", _slip_cut(model, first + 1, end))
+    place = nc
+    for name in system.joint_names:
+        key = f"constraint of joint {name!r}"
+        made[key] = _piece("gap", place, functions[key].size)
+        place += functions[key].size
+    for k, name in enumerate(model.event_names):
+        made[f"function of event {name!r}"] = _piece("switch", k, 1)
+        made[f"reset of event {name!r}"] = _piece(f"reset {k}", 0, nq + nv)
+    return {name: part for name, part in made.items() if name in functions}
+
+
+def _piece(which: str, begin: int, size: int) -> _Part:
+    return _Part(which, lambda out, state: out[begin : begin + size])
+
+
+def _row_cut(model: CompiledModel, row: int) -> Callable:
+    layout = model.layout
+
+    def cut(out: np.ndarray, state: State) -> np.ndarray:
+        begin, end = (int(layout[layout[lay.W_PTR] + r]) for r in (row, row + 1))
+        made = np.zeros(len(state.v))
+        made[layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]] = out[begin:end]
+        return made
+
+    return cut
+
+
+def _slip_cut(model: CompiledModel, first: int, end: int) -> Callable:
+    rows = [_row_cut(model, row) for row in range(first, end)]
+    w = int(model.layout[lay.NW])
+
+    def cut(out: np.ndarray, state: State) -> np.ndarray:
+        return np.array([row(out, state) @ state.v for row in rows]) + out[w + first : w + end]
+
+    return cut
+
+
+def _sizes(values: list[np.ndarray]) -> np.ndarray:
+    """The largest size of each entry, and at least a share of the largest one of all."""
+    sizes = np.max([np.abs(np.ravel(value)) for value in values], axis=0)
+    return np.maximum(sizes, SMALL * np.max(sizes))
+
+
+def _far(one: np.ndarray, other: np.ndarray, allowed: np.ndarray) -> bool:
+    return not bool(np.all(np.abs(np.ravel(one) - np.ravel(other)) <= allowed))

@@ -1,0 +1,159 @@
+"""Dense output of the Galerkin schemes, from the blocks that their steps store (see galerkin.py).
+
+A block: number of pieces and of stages, nq, nv, number of rows, whether q_dot is not v, time of the start; the forces
+of the state there. For every piece its place in the step, q and v at its beginning, accelerations and forces of the
+stages, and the rates q_dot of the stages where q_dot is not v. At the end the forces of the state there, its right
+limit.
+The velocity is the integral of the polynomial through all stage accelerations: it ends in the left limit and is one
+order better than the interpolated stage velocities.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from saltus.tables.tableau import Tableau
+
+HEADER = 7
+SHAPES = 1 << 16  # more than any step has stages, so that pieces and stages make one number
+
+
+class _Weights(NamedTuple):
+    """Weights of stage values at places x of an interval (n, stages): value, integral and double integral from 0."""
+
+    value: np.ndarray
+    once: np.ndarray
+    twice: np.ndarray
+
+
+@functools.lru_cache(maxsize=256)
+def _series(made: Tableau) -> _Weights:
+    """Return the Legendre series of the value, the integral over x and the double integral over x^2.
+
+    Integrals without their factors x keep their relative precision at the beginning of an interval.
+    """
+    x = 0.5 + 0.5 * legendre.leggauss(made.stages)[0]
+    inverse = np.linalg.inv(legendre.legvander(2.0 * x - 1.0, made.stages - 1))
+    once, twice = made.integrals(x)
+    return _Weights(inverse @ made.interpolation(x), inverse @ (once / x[:, None]), inverse @ (twice / x[:, None] ** 2))
+
+
+def _weights(made: Tableau, x: np.ndarray, *wanted: str) -> list[np.ndarray]:
+    """Return the wanted ones of the weights at places x."""
+    basis, factors = legendre.legvander(2.0 * x - 1.0, made.stages - 1), {"value": 1.0, "once": x, "twice": x * x}
+    # einsum, because for thin matrices the threads of a matrix product cost more than they save
+    series = _series(made)
+    return [
+        np.einsum("nk,kj->nj", basis, getattr(series, name)) * np.reshape(factors[name], (-1, 1)) for name in wanted
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Steps:
+    """Steps of one shape, and for each of them the piece that is asked for."""
+
+    rows: np.ndarray  # which of the steps
+    made: Tableau
+    places: np.ndarray  # (n, pieces, 2) where pieces begin and end
+    q: np.ndarray  # (n, pieces, nq), as the others below
+    v: np.ndarray
+    a: np.ndarray  # (n, pieces, stages, nv)
+    r: np.ndarray
+    q_dot: np.ndarray | None
+    r_start: np.ndarray  # (n, rows)
+    r_end: np.ndarray
+    which: np.ndarray  # the piece
+    x: np.ndarray  # the place in it, 0 to 1
+    length: np.ndarray  # its duration [s], (n, 1)
+
+    def mine(self, parts: np.ndarray) -> np.ndarray:
+        """Return the parts of the pieces that are asked for."""
+        return parts[:, 0] if parts.shape[1] == 1 else parts[np.arange(len(self.which)), self.which]
+
+
+def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
+    known = {one.stages: one for one in tableaux}
+    # the other numbers of the header are the same in a whole run
+    shapes, first_of, group = np.unique(SHAPES * block[:, 0] + block[:, 1], return_index=True, return_inverse=True)
+    bits = 4.0 * np.finfo(float).eps * (1.0 + np.abs(block[:, HEADER - 1 : HEADER]) / h)
+    for k in range(len(shapes)):
+        pieces, stages, nq, nv, nr, own_rate = block[first_of[k], : HEADER - 1].astype(int)
+        rows = np.flatnonzero(group == k)
+        widths = [2, nq, nv, stages * nv, stages * nr, stages * nq * own_rate]
+        ends = np.cumsum(widths)
+        first, last = HEADER + nr, HEADER + nr + pieces * ends[-1]
+        body = block[rows, first:last].reshape(len(rows), pieces, ends[-1])
+        places, q, v, a, r, q_dot = np.split(body, ends[:-1], axis=2)
+        inner = places[:, :-1, 1]
+        # the place of a border is known to rounding only
+        which = np.sum(s[rows] > inner + bits[rows] if side == "-" else s[rows] >= inner - bits[rows], axis=1)
+        begin, stop = (places[np.arange(len(rows)), which, i][:, None] for i in (0, 1))
+        shape = len(rows), pieces, stages
+        yield _Steps(
+            rows, known[stages], places, q, v, a.reshape(*shape, nv), r.reshape(*shape, nr),
+            q_dot.reshape(*shape, nq) if own_rate else None, block[rows, HEADER:first],
+            block[rows, last:], which,
+            ((s[rows] - begin) / (stop - begin))[:, 0], (stop - begin) * h[rows],
+        )  # fmt: skip
+
+
+def interpolate(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple[np.ndarray, np.ndarray]:
+    """Return q and v at places s (n, 1) in steps of size h (n, 1)."""
+    q, v = np.empty_like(start.q), np.empty_like(start.v)
+    for steps in _steps(tableaux, s, h, block, side):
+        made, x, length = steps.made, steps.x, steps.length
+        q_0, v_0, a = steps.mine(steps.q), steps.mine(steps.v), steps.mine(steps.a)
+        once, twice = _weights(made, x, "once", "twice")
+        v[steps.rows] = v_0 + length * _combined(once, a)
+        if steps.q_dot is None:
+            middle = q_0 + length * x[:, None] * v_0 + length**2 * _combined(twice, a)
+            reached = q_0 + length * v_0 + length**2 * _combined(_weights(made, np.ones(1), "twice")[0], a)
+        else:
+            q_dot = steps.mine(steps.q_dot)
+            middle = q_0 + length * _combined(once, q_dot)
+            reached = q_0 + length * _combined(made.b[None], q_dot)
+        # the end of a piece is the beginning of the next one, or the node
+        ends = np.concatenate([steps.q[:, 1:], end.q[steps.rows][:, None]], axis=1)
+        # what rounding, superconvergence and projection add is closed by a cubic without slope at both ends
+        q[steps.rows] = middle + (x * x * (3.0 - 2.0 * x))[:, None] * (steps.mine(ends) - reached)
+    return q, v
+
+
+def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarray, np.ndarray]:
+    """Return the forces of all rows at s and their integral since the beginning of the step."""
+    force, impulse = np.zeros((len(s), rows)), np.zeros((len(s), rows))
+    for steps in _steps(tableaux, s, h, block, side):
+        made, mine = steps.made, steps.mine(steps.r)
+        value, once = _weights(made, steps.x, "value", "once")
+        durations = (steps.places[:, :, 1] - steps.places[:, :, 0]) * h[steps.rows]
+        sums = np.cumsum(durations[:, :, None] * np.einsum("k,npkj->npj", made.b, steps.r), axis=1)
+        before = steps.mine(np.concatenate([np.zeros_like(sums[:, :1]), sums], axis=1))
+        force[steps.rows] = _combined(value, mine)
+        impulse[steps.rows] = before + steps.length * _combined(once, mine)
+        if side == "+":  # stages at the ends of an interval may be less accurate than the states there
+            for place, known in ((0.0, steps.r_start), (1.0, steps.r_end)):
+                there = s[steps.rows, 0] == place
+                force[steps.rows[there]] = known[there]
+    return force, impulse
+
+
+def acceleration(tableaux: list[Tableau], s, h, block, side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return v_dot at places s, the number of the piece that each of them lies in, and its duration [s]."""
+    first = block[0, : HEADER - 1].astype(int)
+    made, piece, duration = np.empty((len(s), first[3])), np.empty(len(s), dtype=int), np.empty(len(s))
+    for steps in _steps(tableaux, s, h, block, side):
+        (value,) = _weights(steps.made, steps.x, "value")
+        made[steps.rows] = _combined(value, steps.mine(steps.a))
+        piece[steps.rows], duration[steps.rows] = steps.which, steps.length[:, 0]
+    return made, piece, duration
+
+
+def _combined(weights: np.ndarray, stages: np.ndarray) -> np.ndarray:
+    """Return stage values (n, stages, size) combined by weights (n or 1, stages)."""
+    return np.einsum("nk,nkj->nj", np.broadcast_to(weights, stages.shape[:2]), stages)

@@ -1,0 +1,186 @@
+"""The first event of a flight: a closing, a transition of a held contact, an event of the user, by its polynomials."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import head, larger, row_of, tail, unit, whole
+from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.flight.frame import (
+    CROSSES,
+    FLIGHT_SETTINGS,
+    FRAME,
+    NOTHING,
+    STRIKES,
+    slip_tolerance,
+)
+from saltus.flight.loss import first_loss
+from saltus.flight.prove import first_hidden
+from saltus.flight.scan import SAMPLES, first_closing, first_return, first_switch
+from saltus.lasting.hold import LOAD
+from saltus.lasting.index_set import IMPULSIVE, SLIP, STICK
+from saltus.lasting.interval import closed_gap
+from saltus.lasting.transition import LOST, STOPPED, stops, transition
+from saltus.lasting.workspace import LASTING
+from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, W_CONSTANT
+from saltus.reaction.react import row_dot
+from saltus.tables.polynomial import NONE, combine, lagrange_weights
+from saltus.tables.tableau import NODE, VECTORS
+
+PLACES = 5  # off the nodes, at which slips are looked at
+GOLDEN = 0.6180339887498949  # multiples of it lie on no nodes
+SHORTEST = 1e-15  # of a flight: an event cannot lie at its very beginning
+
+
+@unit(PART)
+def find(model, staged, settings, task, t, h, frame_room, record):
+    """Write kind, contact or event, and place of the first event into the marks."""
+    settings = FLIGHT_SETTINGS(settings)
+    frame = FRAME(frame_room)
+    layout = model.layout
+    nq, nv, nc, ne = layout[NQ], layout[NV], layout[NC], layout[NE]
+    marks, nodes = frame.marks, frame.nodes
+    n = whole(marks.nodes)
+    Q, V = head(nodes.Q, n * nq), head(nodes.V, n * nv)
+    R, U, scan, weights = frame.node_forces, frame.node_slips, frame.scan, frame.weights
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
+    index, found = frame.index, frame.found
+    room = frame.interval.lasting
+    jammed = marks.jammed_set == 1.0
+    marks.unresolved = 0.0
+    kind, which, s, stopping = NOTHING, -1, 1.0, 0
+    slack = closed_gap(settings, head(nodes.Q, nq))
+    if nc > 0 and not jammed:
+        slack += deepest_start(model, t, index, frame)
+        place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
+        if place < NONE:
+            kind, which, s = STRIKES, found[0], place
+        place = first_hidden(model, settings, t, h, s, index, slack, found, frame)
+        if place < s:
+            kind, which, s = STRIKES, found[0], place
+    if marks.holding == 1.0 and nc > 0:
+        slips(model, c, t, h, Q, V, U, room)
+        if (layout[FLAGS] & W_CONSTANT) == 0 and marks.window == 0.0:
+            marks.unresolved = strayed(model, settings, c, t, h, frame)
+        speed = 0.0
+        for i in range(n * nv):
+            speed = larger(speed, abs(V[i]))
+        load = frame.memory.powers_begin[LOAD]
+        shared = room.shared
+        place = transition(model, c, index, frame.memory.direction, R, U, speed, load, shared, found, weights)
+        if place < s:
+            kind, which, s = found[1], found[0], place
+        anyone = False
+        for k in range(nc):
+            anyone = anyone or shared[k] == 1
+        if anyone:
+            place = first_loss(model, settings, c, t, h, s, frame, record)
+            if place < s:
+                kind, which, s = LOST, found[0], place
+    if kind == NOTHING and marks.foreseen >= 0.0:
+        # a closing that was foreseen for the end may come a little later
+        k = whole(marks.foreseen)
+        late = lateness(model, settings, t + h, k, frame)
+        if late >= 0.0 and late < 0.1 * h and h + late <= marks.allowed:
+            kind, which, s = STRIKES, k, 1.0 + late / h
+    if ne > 0:
+        fired = frame.memory.fired
+        back = first_return(model, c, t, h, Q, V, fired, scan)
+        if back >= 0:
+            kind, which, s = CROSSES, back, 0.0
+        place = first_switch(model, c, samples, t, h, Q, V, fired, s, found, scan)
+        if place <= s and back < 0:
+            kind, which, s = CROSSES, found[0], place
+    if jammed and kind == NOTHING:
+        for k in range(nc):
+            if index[k] == IMPULSIVE:
+                kind, which = STRIKES, k
+    s = larger(s, SHORTEST)  # whatever the time of day is: a flight that is made longer ends inside of what it strikes
+    if kind == STOPPED:
+        stopping = stops(layout, c, s, settings.rest, 0.05, which, U, weights)
+        row = layout[layout[CONTACT_ROW] + which]
+        if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
+            # a slip in space turns the faster the nearer its stop: approach it before it is reached
+            square = U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2]
+            far = sqrt(square) * s * h > 2.0 * settings.straight
+            if marks.window > 0.0:
+                far = square > settings.rest
+            if far:
+                kind, s = NOTHING, 0.75 * s
+    marks.event_kind, marks.which, marks.place = kind, which, s
+    marks.stopping = stopping
+    return 0
+
+
+@unit(F(MODEL, F, J, FRAME.kind))
+def deepest_start(model, t, index, frame):
+    """Return how deep the open contacts of a flight lie where it begins: no event is needed for being there already.
+
+    A projection leaves gaps a little deeper than what counts as closed where coordinates are large.
+    """
+    g, depth = frame.gaps, 0.0
+    model.gap(t, frame.q_start, model.par, g)
+    for k in range(model.layout[NC]):
+        if index[k] != SLIP and index[k] != STICK:
+            depth = larger(depth, -g[k])
+    return depth
+
+
+@unit(F(MODEL, A, F, I, FRAME.kind))
+def lateness(model, settings, t, contact, frame):
+    """Return the time in which a contact that approaches will close, with the velocity of now; -1 if it does not."""
+    layout = model.layout
+    W, w, g = frame.interval.lasting.W, frame.u_minus, frame.gaps
+    q, row = frame.q_end, layout[layout[CONTACT_ROW] + contact]
+    model.gap(t, q, model.par, g)
+    model.kinematics(t, q, model.par, W, w)
+    fall = row_dot(layout, W, row, frame.v_end) + w[row]
+    return larger(g[contact], 0.0) / -fall if fall < 0.0 else -1.0
+
+
+@unit(I(MODEL, A, F, F, A, A, A, LASTING.kind))
+def slips(model, c, t, h, Q, V, U, room):
+    """Write the row velocities of the contacts at the nodes."""
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    W, w = room.W, room.b  # w itself belongs to another state
+    for j in range(c.shape[0]):
+        model.kinematics(t + c[j] * h, row_of(Q, j, nq), model.par, W, w)
+        for k in range(nc):
+            for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
+                U[j * nr + i] = row_dot(layout, W, i, row_of(V, j, nv)) + w[i]
+    return 0
+
+
+@unit(F(MODEL, A, A, F, F, FRAME.kind))
+def strayed(model, settings, c, t, h, frame):
+    """Return 1 where the polynomials of the slips are not the slips themselves at places off the nodes.
+
+    A belt may change its speed as it likes while the motion is as smooth as it can be; stops found on polynomials that
+    know nothing of it would be none.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], c.shape[0]
+    nodes, U = frame.nodes, frame.node_slips
+    q, v, w, weights = frame.q_shifted, frame.v_try, frame.u_plus, head(frame.weights, n)
+    W = frame.interval.lasting.W
+    allowed = slip_tolerance(layout, settings, frame.marks.sharper)
+    for place in range(PLACES):
+        s = (place + 1) * GOLDEN - whole((place + 1) * GOLDEN)
+        lagrange_weights(c, s, weights)
+        combine(weights, head(nodes.Q, n * nq), q)
+        combine(weights, head(nodes.V, n * nv), v)
+        model.kinematics(t + s * h, q, model.par, W, w)
+        for k in range(nc):
+            if frame.index[k] != SLIP:
+                continue
+            for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                slip, size = -row_dot(layout, W, i, v) - w[i], 0.0
+                for j in range(n):
+                    slip += weights[j] * U[j * nr + i]
+                    size = larger(size, abs(U[j * nr + i]))
+                if not abs(slip) <= allowed + settings.rtol * size:
+                    return 1.0
+    return 0.0

@@ -1,0 +1,491 @@
+"""A flight: smooth motion under one index set up to the first event, and what happens there.
+
+The step of all schemes that end their steps at events. Four parts do the work, linked by pointers: `depart` (index set
+of the start), a phase (the smooth motion, the only part that schemes bring along), `find` (the first event on its
+polynomials), `arrive` (impact law, next index set, accumulations). They share a frame (flight/frame.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, ROOM, A, F, I, J, step_type
+from saltus.compile.workspace import RoomPlan
+from saltus.flight.arrive import EVENTS, arrive, dense_size
+from saltus.flight.depart import depart
+from saltus.flight.find import find
+from saltus.flight.frame import (
+    AGAIN,
+    BEGIN,
+    CROSSES,
+    FILL,
+    FLIGHT_SETTINGS,
+    FRAME,
+    MEMORY,
+    NOTHING,
+    SPAN,
+    STRIKES,
+    TRY,
+    frame_plan,
+    promise_size,
+    span_of,
+)
+from saltus.flight.inspect import CURABLE, inspect
+from saltus.flight.ledger import ledger_error
+from saltus.flight.modes import FREE, free_modes, hold_modes
+from saltus.flight.prove import prove_work
+from saltus.lasting.hold import CONTRADICT, POWERS
+from saltus.lasting.transition import LOST, STOPPED
+from saltus.memory.layout import (
+    CONTACT_ROW,
+    F_WILD,
+    FLAGS,
+    NC,
+    NE,
+    NJ,
+    NQ,
+    NR,
+    NS,
+    NV,
+    TRUSTED,
+    WAVES,
+    WILD,
+    WILD_SWITCHES,
+)
+from saltus.reaction.react import row_dot
+from saltus.status import Status
+from saltus.tables.polynomial import node_factors, spread
+from saltus.tables.tableau import NODE, STAGES, VECTORS
+
+JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
+LOOK_CLOSER = 0.4  # of a flight whose slips were not resolved: the next one to try
+REFUSED = 1e10  # an error estimate that no control accepts
+TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
+MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the force, says little about their number
+FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
+SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
+PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
+# flights of a span at least: where forces or switching functions may do anything between two places, where only gaps
+# and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
+WILDEST_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
+RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
+PROBE = 1e-6  # of a flight: time over which the rate of the function of an event is taken
+CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
+
+
+@dataclasses.dataclass(frozen=True)
+class Flight:
+    """What a scheme of flights is made of: settings, sizes and parts, for `flight_plan` of schemes/plan.py."""
+
+    settings: np.ndarray
+    memory: RoomPlan
+    work: RoomPlan
+    dense: int
+    events: int
+    parts: tuple
+
+
+def make_flight(
+    layout: np.ndarray, given: dict[str, float], numbers, phase, phase_room: RoomPlan, *,
+    most_nodes: int, interval: dict[str, int],
+) -> Flight:  # fmt: skip
+    """Return a flight.
+
+    Parameters
+    ----------
+    given
+        The settings by name (`FLIGHT_SETTINGS`); those that are missing are 0.
+    numbers
+        Function that returns the numbers of the phase, given where they begin.
+    phase, phase_room
+        Its unit and its workspace; `most_nodes` of its polynomials.
+    interval
+        Sizes of the workspace of lasting contacts and of implicit stages (`interval_sizes`).
+    """
+    nc, ne = int(layout[NC]), int(layout[NE])
+    memory, work = frame_plan(layout, most_nodes, phase_room, interval, prove_work(layout))
+    promise_at = FLIGHT_SETTINGS.size
+    phase_at = promise_at + promise_size(layout)
+    given = {**given, "promise_at": promise_at, "phase_at": phase_at, "reach_at": phase_at - int(layout[NQ])}
+    unfilled = np.ones(promise_size(layout))  # a run fills in its span and scales (promise.py)
+    settings = FLIGHT_SETTINGS.filled(**{name: given.pop(name, 0.0) for name in FLIGHT_SETTINGS.names}, **given)
+    return Flight(
+        settings=np.concatenate([settings, unfilled, numbers(phase_at)]),
+        memory=memory,
+        work=work,
+        dense=dense_size(layout, most_nodes),
+        events=EVENTS * nc + ne + 1,
+        parts=(phase, depart, find, arrive),
+    )
+
+
+@unit(step_type(0))
+def flight(model, plain, settings, t, h, state, state_new, record, frame_room):
+    """Make a flight with the branches of all functions held."""
+    status = fly(model, plain, settings, t, h, state, state_new, record, frame_room)
+    free_modes(model)
+    return status
+
+
+@unit(step_type(0).signature)
+def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
+    """Depart, move smoothly up to the first event, find it, arrive there.
+
+    in      state
+    out     state_new, record with its dense block, events, what was found inside; error > 1 where nothing is accepted
+    kept    what MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, staged = model.layout, plain.staged
+    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    header, frame = record.header, FRAME(frame_room)
+    marks, memory, remembered = frame.marks, frame.memory, frame.memory_numbers
+    q_0, v_0, q, v = frame.q_start, frame.v_start, frame.q_end, frame.v_end
+    u_first = frame.u_first
+    index = frame.index
+    for i in range(remembered.shape[0]):
+        remembered[i] = state.memory[i]
+    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, 0.0
+    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
+    header.dense_used, header.reacted = 0.0, 1.0 if nj > 0 else 0.0
+    for i in range(nq):
+        q_0[i], q[i], state_new.q[i] = state.q[i], state.q[i], state.q[i]
+    for i in range(nv):
+        v_0[i], v[i], state_new.v[i] = state.v[i], state.v[i], state.v[i]
+    for i in range(nr):
+        record.impulse[i], u_first[i] = 0.0, 0.0
+    kept = frame.memory.index
+    for k in range(nc):
+        index[k] = whole(kept[k])
+        record.dissipation[k] = 0.0
+        frame.resting[k] = frame.stopped[k] = frame.candidate[k] = 0
+    if settings.misses > 0.0:  # steps that are given stay as they are
+        h = smaller(h, span_of(settings) / resolution(layout))
+    if settings.misses > 0.0 and (layout[FLAGS] & WAVES) != 0:
+        scan = frame.scan
+        model.surface(t, q_0, v_0, model.par, scan)
+        h = smaller(h, RADIANS / larger(scan[3 * layout[NS]], 1e-300))
+    memory.numbers.longest = larger(h, memory.numbers.longest)
+    marks.window = 0.0
+    if settings.window_factor > 0.0:
+        window = settings.window_factor * memory.numbers.longest**settings.window_power
+        marks.window = larger(window, 8e-16 * (abs(t) + h))
+    marks.foreseen, marks.late, marks.allowed = -1.0, 0.0, h
+    marks.sharper = sharper(settings, t, h, memory)
+
+    # ---- smooth motion up to the first event
+    if memory.numbers.valid == 0.0:
+        for k in range(layout[NS]):
+            frame.memory.modes[k] = FREE
+    hold_modes(model, settings, t, h, q_0, frame.memory.modes)
+    status = plain.depart(model, staged, settings, 0, t, h, frame_room, record)
+    if status != 0:
+        return status
+    longest = h
+    h = smaller(h, marks.limit)
+    size = h
+    if marks.still == 1.0:
+        size = stand(model, settings, t, h, frame)
+        header.degree, header.next_h = 1.0, longest  # no phase is asked for a proposal
+    else:
+        status = plain.phase(model, staged, settings, TRY, t, h, frame_room, record)
+        if status == JAMMED or status == CONTRADICT or status == STALLED:
+            header.error = REFUSED
+            return 0
+        if status != 0:
+            return status
+        h = size = smaller(h, marks.limit)  # a phase may foresee an event
+        if not header.error <= 1.0:
+            header.error = smaller(header.error, REFUSED)
+            if not header.error > 1.0:
+                header.error = REFUSED  # not a number
+            return 0
+        status = plain.phase(model, staged, settings, FILL, t, h, frame_room, record)
+        if status != 0:
+            header.error = REFUSED
+            return 0
+        header.error = larger(header.error, ledger_error(model, settings, t, h, header.degree, frame))
+        if not header.error <= 1.0:
+            header.error = smaller(header.error, REFUSED)
+            return 0
+        plain.find(model, staged, settings, 0, t, h, frame_room, record)
+        if marks.unresolved == 1.0 and marks.event_kind == LOST and marks.place < 1.0:
+            # behind a loss forces obey no law, and polynomials through them bend before it too, in every flight that
+            # reaches beyond it, however short: the one that ends there tells whether its own forces are resolved
+            h *= marks.place
+            size = h
+            if look_again(model, plain, settings, t, h, frame_room, record) != 0:
+                header.error = REFUSED
+                return 0
+        if marks.unresolved == 1.0:
+            header.error, header.next_h = REFUSED, LOOK_CLOSER * h
+            return 0
+        if marks.place > 1.0 + 1e-6:
+            # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
+            h *= marks.place
+            size = h
+            if look_again(model, plain, settings, t, h, frame_room, record) != 0:
+                header.error = REFUSED
+                return 0
+        if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
+            size = h * marks.place
+            status = snap(model, plain, settings, t, h, size, frame_room, record)
+            if status == STALLED:
+                header.error = REFUSED  # a slip that stops in space: come nearer first
+                return 0
+            if status != 0:
+                return status
+            size = marks.length
+        status = inspect(model, settings, t, size, frame, record)
+        if status != 0:
+            if size <= CURABLE * (abs(t) + span_of(settings)):
+                return status
+            header.error, header.next_h = REFUSED, LOOK_CLOSER * size
+            return 0
+    marks.length = size
+    header.h_used = size
+    if marks.window > 0.0:  # the window of an impact does not reach beyond the step
+        marks.window = larger(smaller(marks.window, longest - size), 8e-16 * (abs(t) + h))
+
+    # ---- what happens there
+    memory.numbers.changed = 1.0 if marks.event_kind != NOTHING else 0.0
+    status = plain.arrive(model, staged, settings, 0, t, longest, frame_room, record)
+    if status != 0:
+        return status
+    memory.numbers.flights += 1.0
+    for k in range(nc):
+        memory.numbers.spent += record.dissipation[k]
+    most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
+    for i in range(nv):
+        most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))
+    for i in range(nr):
+        pushed[i] += record.impulse[i]
+        most_pushed[i] = larger(most_pushed[i], abs(pushed[i]))
+    for i in range(nq):
+        state_new.q[i] = q[i]
+    for i in range(nv):
+        state_new.v[i] = v[i]
+    for i in range(remembered.shape[0]):
+        state_new.memory[i] = remembered[i]
+    return 0
+
+
+@unit(I(MODEL, PLAIN, A, F, F, ROOM, RECORD))
+def look_again(model, plain, settings, t, h, frame_room, record):
+    """Make the flight once more with another length and look for its first event."""
+    status = plain.phase(model, plain.staged, settings, AGAIN, t, h, frame_room, record)
+    if status == 0:
+        status = plain.phase(model, plain.staged, settings, FILL, t, h, frame_room, record)
+    if status == 0:
+        plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
+    return status
+
+
+@unit(F(J), small=True)
+def resolution(layout):
+    """Return the least number of flights of a span: what a function may hide between places must not be missed."""
+    if (layout[FLAGS] & (WILD_SWITCHES | F_WILD)) != 0:
+        return WILDEST_FLIGHTS
+    if (layout[FLAGS] & WILD) != 0:
+        return WILD_FLIGHTS
+    return 1.0 if (layout[FLAGS] & TRUSTED) != 0 else TAME_FLIGHTS
+
+
+@unit(F(A, F, F, MEMORY.kind))
+def sharper(settings, t, h, memory):
+    """Return the share of the tolerance that one of very many flights may have, 1 unless they are more than MANY.
+
+    Errors of the energy add up over a run, and those of the phase with them: in conservative motion they grow with the
+    square of the number of flights.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    at, known = whole(settings.promise_at), memory.numbers.flights
+    expected = settings[at + SPAN] / h
+    if known >= FIRST_FLIGHTS:
+        expected = known * settings[at + SPAN] / larger(t - settings[at + BEGIN], 1e-300)
+    expected = smaller(expected, MOST_EXPECTED)
+    if not expected > settings.many:
+        return 1.0
+    share = (settings.many / expected) * (settings.many / expected)
+    return smaller(1.0, larger(share, SHARPEST / settings.rtol))
+
+
+@unit(F(MODEL, A, F, F, FRAME.kind))
+def stand(model, settings, t, h, frame):
+    """Write the nodes of a flight that ends where it begins; return its duration, a rounding of the time."""
+    settings = FLIGHT_SETTINGS(settings)
+    layout = model.layout
+    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
+    q_0, v_0, r_0 = frame.q_start, frame.v_start, frame.memory.r_begin
+    sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.a_begin
+    width, at = POWERS + nc, whole(settings[whole(settings.phase_at)])
+    marks.table_at = at
+    n = whole(settings[at + STAGES])
+    ending = marks.ending >= 0.0
+    marks.nodes, marks.end_known, marks.stopping = n, 0.0, 1.0 if ending else 0.0
+    Q, V, Q_dot, a = head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq), head(nodes.a, n * nv)
+    for j in range(n):
+        for i in range(nq):
+            Q[j * nq + i], Q_dot[j * nq + i] = q_0[i], 0.0
+        for i in range(nv):
+            V[j * nv + i], a[j * nv + i] = v_0[i], a_0[i]
+        for i in range(nr):
+            R[j * nr + i] = r_0[i]
+    for i in range(nr):
+        sum_r[i], r_last[i] = 0.0, r_0[i]
+    for i in range(width):
+        sum_p[i] = 0.0
+    crossing = marks.crossing >= 0.0
+    if crossing:
+        marks.event_kind, marks.which = CROSSES, marks.crossing
+    elif ending:
+        marks.event_kind, marks.which = STOPPED, marks.ending
+    else:
+        marks.event_kind, marks.which = STRIKES, marks.pending
+    return smaller(h, larger(4e-16 * abs(t), 1e-15 * h))
+
+
+@unit(I(MODEL, PLAIN, A, F, F, F, ROOM, RECORD))
+def snap(model, plain, settings, t, h, size, frame_room, record):
+    """Make the flight of length h once more up to its event, an impact so that its gap closes there; write its LENGTH.
+
+    The end of a step is more accurate than the polynomial that located the event. With a window the flight ends half
+    a window before the impact.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, staged, frame = model.layout, plain.staged, FRAME(frame_room)
+    marks = frame.marks
+    q, v, g, w = frame.q_end, frame.v_end, frame.gaps, frame.u_minus
+    room = frame.interval.lasting
+    W, strikes = room.W, marks.event_kind == STRIKES
+    window, which = marks.window, whole(marks.which)
+    fires = marks.event_kind == CROSSES and which < layout[NE] - layout[NS] and window == 0.0
+    # the duration of the flight, not the time of day, says how well an impact can be located
+    precise = larger(0.05 * window, PRECISE * size)
+    near = TAYLOR * settings.rtol * marks.sharper * size * size
+    made = strikes and window == 0.0 and (size - h) * (size - h) <= near
+    if made:
+        size = h  # the flight that is there ends so near to the impact that its end can be moved
+    for attempt in range(CORRECTIONS):
+        if not made:
+            status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
+            if status != 0:
+                return status
+        if fires and attempt < CORRECTIONS - 1:
+            # an event that ends short of its zero would happen once more, with its reset
+            status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+            if status != 0:
+                return status
+            late = event_late(model, t + size, PROBE * size, which, frame)
+            if abs(late) <= precise or not abs(late) < 0.1 * size:
+                break
+            if late * late <= near:
+                move_end(model, settings, late, frame)
+                stretch(model, settings, 1.0 + late / size, frame)
+                marks.length, marks.late = size + late, late
+                return 0
+            size += late
+            continue
+        if not strikes or attempt == CORRECTIONS - 1:
+            break
+        row = layout[layout[CONTACT_ROW] + which]
+        model.gap(t + size, q, model.par, g)
+        model.kinematics(t + size, q, model.par, W, w)
+        fall = row_dot(layout, W, row, v) + w[row]
+        if not fall < 0.0 or (abs(g[which]) <= precise * -fall and not made):
+            break
+        late = -g[which] / fall
+        if not abs(late) < 0.1 * size:
+            break  # a grazing that one step of Newton would leave
+        if late * late <= near and window == 0.0:
+            # the forces do not change in so short a time: the end is moved without making the flight again
+            if not made:
+                status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+                if status != 0:
+                    return status
+            move_end(model, settings, late, frame)
+            stretch(model, settings, 1.0 + late / size, frame)
+            marks.length, marks.late = size + late, late
+            return 0
+        size += late
+        made = False
+    if strikes and window > 0.0:
+        size = larger(size - 0.5 * window, 1e-3 * size)
+        status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
+        if status != 0:
+            return status
+    marks.length = size
+    return plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+
+
+@unit(F(MODEL, F, F, I, FRAME.kind))
+def event_late(model, t, ahead, which, frame):
+    """Return when the function of an event vanishes, counted from the end of the flight [s]; 0 where it stays.
+
+    ahead: time over which its rate is taken.
+    """
+    layout, scan = model.layout, frame.scan
+    now, later = row_of(scan, 0, layout[NE]), row_of(scan, 1, layout[NE])
+    q, v, a, q_later, v_later = frame.q_end, frame.v_end, frame.a_last, frame.q_shifted, frame.v_try
+    model.rate(q, v, model.par, q_later)
+    for i in range(layout[NQ]):
+        q_later[i] = q[i] + ahead * q_later[i]
+    for i in range(layout[NV]):
+        v_later[i] = v[i] + ahead * a[i]
+    model.switch(t, q, v, model.par, now)
+    model.switch(t + ahead, q_later, v_later, model.par, later)
+    change = later[which] - now[which]
+    return -now[which] * ahead / change if change > 0.0 or change < 0.0 else 0.0
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def move_end(model, settings, time, frame):
+    """Move the end of a flight by a very short time, with its velocity and acceleration, impulses and work included."""
+    layout = model.layout
+    nq, nv = layout[NQ], layout[NV]
+    r, powers, sum_r, sum_powers = frame.r_last, frame.powers_last, frame.sum_r, frame.sum_powers
+    for i in range(layout[NR]):
+        sum_r[i] += time * r[i]
+    for i in range(POWERS + layout[NC]):
+        sum_powers[i] += time * powers[i]
+    q, v, q_dot, mean, a = frame.q_end, frame.v_end, frame.q_shifted, frame.moved, frame.a_last
+    for i in range(nv):
+        mean[i] = v[i] + 0.5 * time * a[i]
+        v[i] += time * a[i]
+    model.rate(q, mean, model.par, q_dot)
+    for i in range(nq):
+        q[i] += time * q_dot[i]
+    return 0
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def stretch(model, settings, ratio, frame):
+    """Write the nodes of the same polynomials for a flight that is longer by a ratio."""
+    layout, marks = model.layout, frame.marks
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(marks.nodes)
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    work, nodes, R = frame.stretch, frame.nodes, frame.node_forces
+    column = head(tail(work, n * n), n)
+    node_factors(c, column)
+    for k in range(n):
+        for j in range(n):
+            work[k * n + j] = column[j]
+        spread(c, ratio * c[k], row_of(work, k, n))
+    for block in range(5):
+        size, values = nr, R
+        if block == 0 or block == 2:
+            size, values = nq, nodes.Q if block == 0 else nodes.Q_dot
+        elif block < 4:
+            size, values = nv, nodes.V if block == 1 else nodes.a
+        for i in range(size):
+            for k in range(n):
+                column[k] = 0.0
+                for j in range(n):
+                    column[k] += work[k * n + j] * values[j * size + i]
+            for k in range(n):
+                values[k * size + i] = column[k]
+    return 0

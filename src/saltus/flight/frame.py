@@ -1,0 +1,140 @@
+"""The frame of a flight: settings, what a state remembers, all vectors of one step.
+
+The parts of a flight (flight/flight.py) share it: every part takes the vectors that it needs by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from saltus.compile.seam import head, smaller, tail, unit, whole
+from saltus.compile.types import A, F, I, J
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
+from saltus.flight.scan import scan_work
+from saltus.flight.zeno import BOUNCING
+from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
+from saltus.memory.layout import NQ, NR, NV, sizes_of
+from saltus.reaction.look import inspect_work
+
+# Settings of a flight, behind those that all schemes with stages share. rtol, atol; zeno: speed of bounces that are
+# followed to their accumulation [m/s], or FROM_PROMISE; drift: allowed to what is held, over the tolerance; an impact
+# has a window of window_factor (step size)^window_power [s]; anticipates: 1 where closings are forecast; many: flights
+# of a run up to which each has the same share of the tolerance; straight: way that a slip in space may go straight [m];
+# misses: what the equations of motion may miss inside of a flight, over the tolerance, 0 where steps follow none
+# (inspect.py); ledger: 1 where kinetic energy and work of friction must agree (ledger.py); phase_at, promise_at: where
+# the numbers of the phase and the promise (promise.py) stand.
+FLIGHT_SETTINGS = Numbers(
+    f"{' '.join(STAGE_SETTINGS.names)} rtol atol zeno drift window_factor window_power anticipates many straight "
+    "misses ledger phase_at promise_at"
+)
+FROM_PROMISE = -1.0
+
+# ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of
+# v as intervals are judged, of v itself, of the coordinates that every velocity moves (nv each), of impulses (nr);
+# behind them how far gaps reach into the coordinates (nq)
+BEGIN, SPAN, SCALES = range(3)
+POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
+
+# ---- numbers that the parts hand to each other
+# nodes, table_at, samples_at: number of nodes of the polynomials, where their table and their samples stand in the
+# settings; event_kind, which, place: what ends the flight, of which contact or event, where in it (1 is its end);
+# length [s]; limit: longest flight that is allowed [s]; still: 1 where it ends as it begins; holding: 1 where contacts
+# or joints are held; ...
+MARKS = Numbers(
+    "nodes table_at samples_at event_kind which place length limit still holding near jammed_set stopping crossing "
+    "pending end_known window used struck pieces_used foreseen late allowed ahead farthest_ahead sharper unresolved "
+    "switched ending"
+)
+NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of lasting/transition.py
+
+# ---- what a state remembers. valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
+# with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
+# contact does; direction: see `slip_direction`; begin of the next flight: a, r, u, powers; fired, last_values: of
+# events; let_go: contacts that must not be held at once; most_speed: largest velocities so far; pushed, most_pushed:
+# impulses of all rows so far, and their largest; modes: of the switching functions (modes.py)
+MEMORY = Workspace(
+    "FlightMemory", numbers=Numbers("valid longest changed flights spent"), index="nc", direction="3 * nc",
+    a_begin="nv",
+    r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
+    pushed="nr", most_pushed="nr", modes="ns",
+)  # fmt: skip
+
+# states at the nodes of the polynomials of a flight
+NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * nq", a="nodes * nv")
+
+# ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
+# slips, belts: velocities of the rows where a flight ends, and that of what moves below them [m/s]; interval: of the
+# stages of implicit phases, with that of lasting contacts inside
+FRAME = Workspace(
+    "Frame",
+    any_of(memory=MEMORY, memory_numbers="memory"),
+    kept="2", marks=MARKS, q_start="nq", v_start="nv", q_end="nq", v_end="nv", v_new="nv", q_shifted="nq", v_try="nv",
+    a_try="nv", slope="nv", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
+    sum_powers="width", gaps="nc + nj", impulse="nr", u_minus="nr", u_plus="nr", u_first="nr", corrected="nr",
+    p_zeno="nr", spare="width", info="3", summary="3", weights="nodes", nodes=NODES_ROOM,
+    node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING, idle="nv + nc + ne",
+    stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", tie_before="nv",
+    tie_after="nv", tie_impulse="nr", tie_u="nr", tie_u_after="nr", slips="nr", belts="nr", leads="nr",
+    way_before="2 * nc", inspected="inspected", proof="proof",
+    phase=room("phase"), interval=INTERVALS, index=integers("nc"), before=integers("nc"), closed=integers("nc"),
+    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"),
+    member=integers("nc"), ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
+)  # fmt: skip
+
+# ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one
+TRY, AGAIN, FILL = range(3)
+
+
+def promise_size(layout) -> int:
+    """Return how many numbers the promise has in the settings of a flight."""
+    nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
+    return SCALES + 2 * nq + 3 * nv + nr
+
+
+def frame_plan(
+    layout, most_nodes: int, phase: RoomPlan, interval: dict[str, int], proof: int
+) -> tuple[RoomPlan, RoomPlan]:
+    """Return the plans of the memory of a flight and of its frame; interval: sizes of `INTERVALS`."""
+    sizes: dict[str, Any] = {**sizes_of(layout), **interval}
+    memory = MEMORY.plan(sizes)
+    sizes |= {
+        "memory": memory.floats, "nodes": most_nodes, "phase": phase, "proof": proof,
+        "scan": scan_work(layout, most_nodes), "inspected": inspect_work(layout),
+    }  # fmt: skip
+    return memory, FRAME.plan(sizes)
+
+
+@unit(A(J, A, I), small=True)
+def promised(layout, settings, name):
+    """Return a vector of scales of the promise."""
+    settings = FLIGHT_SETTINGS(settings)
+    nq, nv, nr, at = layout[NQ], layout[NV], layout[NR], whole(settings.promise_at) + SCALES
+    if name == POSITION_SCALE:
+        return head(tail(settings, at), nq)
+    if name == PUSH_SCALE:
+        return head(tail(settings, at + nq + 3 * nv), nr)
+    return head(tail(settings, at + nq + (name - SPEED_SCALE) * nv), nv)
+
+
+@unit(F(J, A, F), small=True)
+def slip_tolerance(layout, settings, share):
+    """Return the absolute error that slips may have [m/s]: a share of the tolerance of the velocities."""
+    settings = FLIGHT_SETTINGS(settings)
+    speed = promised(layout, settings, SPEED_SCALE)
+    least = speed[0]
+    for i in range(layout[NV]):
+        least = smaller(least, speed[i])
+    return share * settings.atol * least
+
+
+@unit(F(J, A), small=True)
+def left_of_slip(layout, settings):
+    """Return what may be left of a slip where it stops [m/s]: a tenth of what slips may be wrong by."""
+    return slip_tolerance(layout, settings, 0.1)
+
+
+@unit(F(A), small=True)
+def span_of(settings):
+    """Return the length of the whole span [s]."""
+    settings = FLIGHT_SETTINGS(settings)
+    return settings[whole(settings.promise_at) + SPAN]

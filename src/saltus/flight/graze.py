@@ -1,0 +1,65 @@
+"""Grazes: approaches that end within the tolerance, whose small impulses the projection of a border takes."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import row_of, unit, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I
+from saltus.flight.frame import FRAME
+from saltus.lasting.index_set import OPEN
+from saltus.memory.layout import CONTACT_ROW, NC, NR
+from saltus.memory.record import (
+    EVENT_AFTER,
+    EVENT_COLUMNS,
+    EVENT_CONTACT,
+    EVENT_ENERGY,
+    EVENT_IMPULSE,
+    EVENT_KIND,
+    IMPACT,
+)
+from saltus.reaction.react import row_dot
+from saltus.reaction.report import new_event
+
+UNDONE = 1e-12  # of an impulse: what a projection takes back of a bounce beyond its rounding
+
+
+@unit(I(MODEL, A, F, I, FRAME.kind, RECORD))
+def graze(model, settings, t, struck, frame, record):
+    """Write what the projection did to contacts that it stopped.
+
+    Without an impact: a contact that was open and stays open, but was stopped, has a row of its own. With one: where
+    the projection has taken back a bounce that is slower than the tolerance, the row of the impact tells the sum.
+    """
+    layout = model.layout
+    nc, nr = layout[NC], layout[NR]
+    corrected = frame.corrected
+    index, before = frame.index, frame.before
+    anything = False
+    for i in range(nr):
+        anything = anything or corrected[i] != 0.0
+    if not anything:
+        return 0
+    u_minus, u_plus, P = frame.u_minus, frame.u_plus, frame.impulse
+    q, v = frame.q_end, frame.v_end
+    W, w = frame.interval.lasting.W, frame.interval.lasting.w
+    model.kinematics(t, q, model.par, W, w)
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if struck == 0 and corrected[row] > 0.0 and before[c] == OPEN and index[c] == OPEN:
+            for i in range(row, end):
+                u_minus[i] = row_dot(layout, W, i, record.v_minus) + w[i]
+                u_plus[i] = row_dot(layout, W, i, v) + w[i]
+                record.dissipation[c] -= 0.5 * corrected[i] * (u_minus[i] + u_plus[i])
+            new_event(t, c, IMPACT, row, end, u_minus, u_plus, corrected, record)
+        if struck == 1 and -corrected[row] > UNDONE * P[row]:
+            for k in range(whole(record.header.events_used)):
+                event = row_of(record.events, k, EVENT_COLUMNS)
+                if whole(event[EVENT_CONTACT]) != c or whole(event[EVENT_KIND]) != IMPACT:
+                    continue
+                for i in range(row, end):
+                    after = row_dot(layout, W, i, v) + w[i]
+                    work = 0.5 * corrected[i] * (u_plus[i] + after)
+                    event[EVENT_IMPULSE + i - row] += corrected[i]
+                    event[EVENT_AFTER + i - row] = after
+                    event[EVENT_ENERGY] += work
+                    record.dissipation[c] -= work
+    return 0

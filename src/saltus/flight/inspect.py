@@ -1,0 +1,137 @@
+"""A flight before it is handed on: places that are no nodes, at which it may still turn out to miss.
+
+Where f is affine in the state, M constant and rows as well, nothing can hide between the nodes: what polynomials miss
+is in their last coefficients, which the estimate of the error sees. Gaps that are curved or move are looked at in many
+places, because they cost little and a wall may be narrow; the equations of motion in few, because every look is an
+evaluation of the force, and in many only where the force is wild (layout.F_WILD). What misses is not handed on: the
+flight is made again, shorter.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from saltus.compile.seam import head, larger, smaller, tail, unit, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.flight.frame import (
+    FLIGHT_SETTINGS,
+    FRAME,
+    POSITION_SCALE,
+    PUSH_SCALE,
+    VELOCITY_SCALE,
+    promised,
+    span_of,
+)
+from saltus.lasting.interval import closed_gap
+from saltus.memory.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV
+from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, VIOLATION, look_at
+from saltus.status import Status
+from saltus.tables.polynomial import combine, lagrange_weights
+from saltus.tables.tableau import NODE, VECTORS
+
+MOTION, GAP, LAW = int(Status.MOTION_MISSED), int(Status.GAP_MISSED), int(Status.LAW_MISSED)
+GOLDEN = 0.6180339887498949  # multiples of it lie on no nodes
+MANY = 2000.0  # places over the whole span: what lasts for a thousandth of it is met
+LEAST_MANY = 3.0  # of them in every interval
+FEW = 8.0  # the same where every look costs an evaluation of a force that is not known to be wild; at least one
+GAP_PART = 0.05  # of what the equations of motion may miss: gaps are one integration smoother than velocities
+WILD_PART = 0.2  # of what the equations of motion may miss, where a look may meet the foot of something higher
+DIGITS = 1e-12  # of the coordinates: digits that a gap always may miss
+CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
+def inspect(model, settings, t, h, frame, record):
+    """Look inside of the flight of length h; write what is found into the header; return what it misses, or 0."""
+    settings = FLIGHT_SETTINGS(settings)
+    layout = model.layout
+    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
+    marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
+    for i in range(FOUND_COUNT):
+        record.inside[i] = 0.0
+    straight = (flags & G_STRAIGHT) != 0 or nc + nj == 0  # polynomials of gaps are the gaps themselves
+    held, turns = nj > 0 or marks.holding == 1.0, False
+    for k in range(nc):
+        # friction in space turns with its slip, however constant everything else is
+        turns = turns or layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k] == 3
+    plain = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
+    if settings.misses == 0.0 or marks.jammed_set == 1.0:
+        return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
+    share = h / span_of(settings)
+    many = larger(1.0 * ceil(MANY * share), LEAST_MANY)
+    gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(FEW * share), 1.0)
+    if (flags & F_WILD) != 0:
+        forces = many
+    if plain:
+        forces = 0.0
+    n = whole(marks.nodes)
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    weights, work = head(frame.weights, n), frame.inspected
+    q, v, a, r = (
+        head(work, nq),
+        head(tail(work, nq), nv),
+        head(tail(work, nq + nv), nv),
+        head(tail(work, nq + 2 * nv), nr),
+    )
+    scale, found = head(tail(work, nq + 2 * nv + nr), nv), head(tail(work, nq + 3 * nv + nr), FOUND_COUNT)
+    at = nq + 3 * nv + nr + FOUND_COUNT
+    room = tail(work, at)
+    v_0, v_end, fastest = frame.v_start, frame.v_end, frame.memory.most_speed
+    for i in range(nv):
+        largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
+        scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings.atol / settings.rtol + largest
+    first = frame.memory.numbers.flights  # so that each flight is looked at in other places
+    for k in range(whole(larger(gaps, forces))):
+        s = GOLDEN * (first + k + 1.0)
+        s -= whole(s)
+        lagrange_weights(c, s, weights)
+        combine(weights, head(nodes.Q, n * nq), q)
+        combine(weights, head(R, n * nr), r)
+        if k < forces:
+            combine(weights, head(nodes.V, n * nv), v)
+            combine(weights, head(nodes.a, n * nv), a)
+            record.counters.force_calls += 1
+        status = look_at(model, t + s * h, q, v, a, r, h if k < forces else 0.0, 1, scale, room, found)
+        if status != 0:
+            return status
+        for i in range(FOUND_COUNT):
+            if not found[i] <= record.inside[i]:  # what is not a number must not pass
+                record.inside[i] = found[i]
+    misses = settings.misses * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
+    if not record.inside[DEFECT] <= misses * settings.rtol:
+        return MOTION
+    if not record.inside[VIOLATION] <= allowed_gap(model, settings, t, frame):
+        return GAP
+    if not h * record.inside[EXCESS] <= allowed_push(layout, settings, frame):
+        return LAW
+    return 0
+
+
+@unit(F(MODEL, A, F, FRAME.kind))
+def allowed_gap(model, settings, t, frame):
+    """Return the depth that is allowed inside of a flight [m]: a share of the promise, beside that of its beginning."""
+    settings = FLIGHT_SETTINGS(settings)
+    layout = model.layout
+    nq, nc, nj = layout[NQ], layout[NC], layout[NJ]
+    q, g = frame.q_start, frame.gaps
+    length, scale, deepest = 0.0, 0.0, 0.0
+    for i in range(nq):
+        length = larger(length, abs(q[i]))
+        scale = larger(scale, promised(layout, settings, POSITION_SCALE)[i])
+    model.gap(t, q, model.par, g)
+    for j in range(nc + nj):
+        # a shorter flight does not undo what has gone wrong before it
+        deepest = larger(deepest, -g[j] if j < nc else abs(g[j]))
+    allowed = GAP_PART * settings.misses * (settings.atol * scale + settings.rtol * length)
+    return deepest + closed_gap(settings, q) + DIGITS * length + allowed
+
+
+@unit(F(J, A, FRAME.kind))
+def allowed_push(layout, settings, frame):
+    """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
+    settings = FLIGHT_SETTINGS(settings)
+    scale, most = promised(layout, settings, PUSH_SCALE), frame.memory.most_pushed
+    least, largest = 1e300, 0.0
+    for i in range(layout[NR]):
+        least, largest = smaller(least, scale[i]), larger(largest, most[i])
+    return settings.misses * (settings.atol * least + settings.rtol * largest)

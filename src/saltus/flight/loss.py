@@ -1,0 +1,221 @@
+"""Where forces that are not unique reach the end of what the laws admit, and what happens to their contacts there.
+
+As long as there is one split of the forces that the laws admit, redundant contacts stay as they are, whatever a single
+split says. The margin of lasting/split.py tells: it is followed along a flight, and where it becomes negative the
+flight ends. There the law is solved a little later, when it is clear which contacts have let go and which slip.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import head, larger, smaller, unit
+from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.flight.frame import FRAME, span_of
+from saltus.lasting.hold import LOAD, MARGIN, accelerate
+from saltus.lasting.index_set import CANDIDATE, SLIP, STICK, decide
+from saltus.lasting.interval import STAGE_SETTINGS
+from saltus.lasting.settle import DECIDED
+from saltus.lasting.split import RELAXED
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
+from saltus.status import Status
+from saltus.tables.polynomial import NONE, combine, lagrange_weights
+
+STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
+CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more to spare need no closer look
+ADMITTED = 1e-9  # of the same: what polynomials may lack before they count as unresolved
+BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
+MOST_AHEAD = 0.5  # of the way to the place where the loss was seen
+FAR = 1e-6  # of the span: so far ahead the law may always be asked, however short the flight is
+FARTHER = 10.0  # from one time at which the law is asked to the next, while it still holds what is lost
+REFINEMENTS = 60  # of its place
+GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place between two samples
+NARROW = 1e-14  # of the flight: width of the place at the end
+
+
+@unit(F(MODEL, J, A, A, I))
+def spare(model, index, R, weights, contact):
+    """Return by how much the normal force of a contact may fall, by polynomials of the forces [N].
+
+    Friction of a contact that slips lies on its cone and follows the normal force.
+    """
+    layout = model.layout
+    row, end, nr = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], layout[NR]
+    mu = model.constants[LAW_FLOATS * contact + 1]
+    normal, square = 0.0, 0.0
+    for i in range(row, end):
+        force = 0.0
+        for k in range(weights.shape[0]):
+            force += weights[k] * R[k * nr + i]
+        normal = force if i == row else normal
+        square += force * force if i > row else 0.0
+    return normal - sqrt(square) / mu if index[contact] == STICK and mu > 0.0 else normal
+
+
+@unit(F(MODEL, A, A, F, F, F, FRAME.kind, RECORD))
+def margin_at(model, settings, c, t, h, s, frame, record):
+    """Return the margin of the forces at a place of a flight, over the forces before reactions."""
+    layout = model.layout
+    nq, nv, n = layout[NQ], layout[NV], c.shape[0]
+    nodes, weights = frame.nodes, head(frame.weights, n)
+    powers = frame.spare
+    q, v = frame.q_shifted, frame.v_try
+    room = frame.interval.lasting
+    lagrange_weights(c, s, weights)
+    combine(weights, head(nodes.Q, n * nq), q)
+    combine(weights, head(nodes.V, n * nv), v)
+    status = accelerate(
+        model, t + s * h, q, v, frame.index, frame.memory.direction, 0,
+        frame.a_try, frame.corrected,
+        frame.u_plus, powers, room, record,
+    )  # fmt: skip
+    return powers[MARGIN] / larger(powers[LOAD], 1e-300) if status == 0 else -1.0
+
+
+@unit(F(MODEL, J, A, A, F, A, J, J))
+def least_spare(model, index, c, R, s, weights, shared, found):
+    """Return the least of what contacts with shared forces can spare at a place, by polynomials; found[0]: which."""
+    lagrange_weights(c, s, weights)
+    least = 1e300
+    for k in range(model.layout[NC]):
+        if shared[k] == 1:
+            room = spare(model, index, R, weights, k)
+            if room < least:
+                least, found[0] = room, k
+    return least
+
+
+@unit(F(MODEL, A, A, F, F, F, FRAME.kind, RECORD))
+def first_loss(model, settings, c, t, h, before, frame, record):
+    """Return the place up to `before` at which the last admitted split is lost, or NONE; write found[0] and AHEAD.
+
+    Polynomials of the forces tell where to look: at places with little to spare, and between samples where they have
+    less than at both. There the margin itself is asked for; polynomials that have left the laws although forces that
+    keep them exist are UNRESOLVED.
+    """
+    layout = model.layout
+    nc, n = layout[NC], c.shape[0]
+    R, weights = frame.node_forces, head(frame.weights, n)
+    marks, index = frame.marks, frame.index
+    shared, found = frame.ahead, frame.found
+    now = frame.interval.lasting.shared
+    load = frame.memory.powers_begin[LOAD]
+    clear, unresolved = CLEAR * load, (ADMITTED + RELAXED) * load
+    for k in range(nc):
+        shared[k] = now[k]  # `margin_at` writes anew
+    earlier, early_room, low, low_room = 0.0, 0.0, 0.0, 0.0
+    for sample in range(2 * (n - 1) + 1):
+        # the beginning, then halfway between two nodes and the nodes themselves
+        node = (sample + 1) // 2
+        s = smaller(c[node] if sample % 2 == 0 else 0.5 * (c[node - 1] + c[node]), before)
+        room = least_spare(model, index, c, R, s, weights, shared, found)
+        if room <= clear and margin_at(model, settings, c, t, h, s, frame, record) < 0.0:
+            return place_of_loss(model, settings, c, t, h, low, s, frame, record)
+        if room < -unresolved:
+            marks.unresolved = 1.0
+        bend = larger(early_room, room) - low_room
+        if sample > 1 and low_room < early_room and low_room <= room and low_room - bend <= clear:
+            left, right = earlier, s
+            for _ in range(GOLDEN_SECTIONS):
+                first, second = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+                ahead = least_spare(model, index, c, R, first, weights, shared, found)
+                if ahead < least_spare(model, index, c, R, second, weights, shared, found):
+                    right = second
+                else:
+                    left = first
+            middle = 0.5 * (left + right)
+            if least_spare(model, index, c, R, middle, weights, shared, found) <= clear:
+                if margin_at(model, settings, c, t, h, middle, frame, record) < 0.0:
+                    return place_of_loss(model, settings, c, t, h, earlier, middle, frame, record)
+            if least_spare(model, index, c, R, middle, weights, shared, found) < -unresolved:
+                marks.unresolved = 1.0
+        if s >= before:
+            break
+        earlier, early_room, low, low_room = low, low_room, s, room
+    return NONE
+
+
+@unit(F(MODEL, A, A, F, F, F, F, FRAME.kind, RECORD))
+def place_of_loss(model, settings, c, t, h, low, high, frame, record):
+    """Return the place between low and high at which the margin vanishes; write how far AHEAD the law is clear."""
+    marks = frame.marks
+    below = margin_at(model, settings, c, t, h, low, frame, record)
+    above = margin_at(model, settings, c, t, h, high, frame, record)
+    if not below >= 0.0:  # it is lost where the flight begins
+        marks.ahead = MOST_AHEAD * larger(high - low, c[1] - c[0]) * h
+        marks.farthest_ahead = larger(marks.ahead, FAR * span_of(settings))
+        return low
+    seen, depth, side = high, -above, 0
+    for k in range(REFINEMENTS):
+        if high - low <= NARROW:
+            break
+        s = 0.5 * (low + high)
+        if k % 3 != 2 and below > above:
+            s = high - above * (high - low) / (above - below)
+            s = larger(low + 0.1 * NARROW, smaller(high - 0.1 * NARROW, s))
+        if not low < s < high:
+            break
+        margin = margin_at(model, settings, c, t, h, s, frame, record)
+        # Illinois: the end that stays twice counts half
+        if margin >= 0.0:
+            above = 0.5 * above if side == 1 else above
+            low, below, side = s, margin, 1
+        else:
+            below = 0.5 * below if side == -1 else below
+            high, above, side = s, margin, -1
+    way = larger(seen - high, NARROW)
+    marks.ahead = smaller(BEYOND / larger(depth, 1e-300), MOST_AHEAD) * way * h
+    marks.farthest_ahead = larger(MOST_AHEAD * way * h, FAR * span_of(settings))
+    return high
+
+
+@unit(I(MODEL, STAGED, A, F, FRAME.kind, RECORD))
+def look_ahead(model, staged, settings, t, frame, record):
+    """Decide the index set of the held contacts as it is a short time later, when it is clear what has let go.
+
+    At the very end of what the laws admit their solution is a border case of several index sets. Where a body is lifted
+    off, the forces before reactions vanish there too, and what is clear later is rounding for some time: as long as
+    nothing has changed the law is asked again farther ahead.
+    """
+    settings = STAGE_SETTINGS(settings)
+    layout, marks = model.layout, frame.marks
+    nc = layout[NC]
+    q, v = frame.q_shifted, frame.v_try
+    index, before, held, candidate = frame.index, frame.before, frame.ahead, frame.candidate
+    room = frame.interval.lasting
+    time, status, same = marks.ahead, 0, True
+    while same:
+        go_ahead(model, settings, time, frame)
+        for k in range(nc):
+            held[k] = CANDIDATE if before[k] == SLIP or before[k] == STICK else 0
+        status = decide(
+            model, staged.reaction, t + time, q, v, held, settings.rest, index,
+            frame.memory.direction, frame.a_try,
+            frame.corrected, frame.info, room, record,
+        )  # fmt: skip
+        same = status == 0 and time < marks.farthest_ahead
+        for k in range(nc):
+            same = same and index[k] == before[k]
+        time = smaller(FARTHER * time, marks.farthest_ahead)
+    if status == STALLED or status == UNSOLVABLE:
+        for k in range(nc):
+            index[k] = before[k]
+        return 0
+    for k in range(nc):
+        candidate[k] = DECIDED if held[k] != 0 else candidate[k]
+    return status
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def go_ahead(model, settings, time, frame):
+    """Write the state a short time behind the end of a flight, with its acceleration."""
+    layout = model.layout
+    q, v, q_ahead, v_ahead = frame.q_end, frame.v_end, frame.q_shifted, frame.v_try
+    a, mean = frame.a_last, frame.moved
+    for i in range(layout[NV]):
+        mean[i], v_ahead[i] = v[i] + 0.5 * time * a[i], v[i] + time * a[i]
+    model.rate(q, mean, model.par, q_ahead)
+    for i in range(layout[NQ]):
+        q_ahead[i] = q[i] + time * q_ahead[i]
+    model.retract(q_ahead, model.par)
+    return 0

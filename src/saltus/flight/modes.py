@@ -1,0 +1,174 @@
+"""Modes of the switching functions during a flight: which branch of every comparison, kink and table is held.
+
+A state remembers its modes; while a flight is made they stand in the parameters of the model, where its functions read
+them (compile/switches.py), and outside of it they are FREE. A switching function that crosses zero ends the flight, and
+its mode changes there; an impact or a reset may change others.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.seam import head, tail, unit
+from saltus.compile.types import MODEL, A, F, I, J
+from saltus.flight.frame import FRAME
+from saltus.lasting.hold import rest_speed
+from saltus.lasting.index_set import OPEN, SLIP, STICK
+from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
+from saltus.memory.layout import CONTACT_ROW, HOLDING, NC, NE, NOISE, NQ, NS, NV, SWITCH_TABLE
+from saltus.reaction.react import row_dot
+
+FREE = 1e301  # kept in place of infinity: everything above 1e300 is free
+SIGN, BELOW, ABOVE = 0, 1, 2  # kinds, as in compile/switches.py
+TIME_NOISE = 1e-15  # of a time
+LOOK = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
+ROUNDS = 6  # nested choices: an inner one is known when the outer ones are
+
+
+@unit(I(MODEL, A, F, F, A, A))
+def hold_modes(model, settings, t, h, q, modes):
+    """Put modes and noise into the parameters of the model."""
+    settings = STAGE_SETTINGS(settings)
+    layout, par = model.layout, model.par
+    nq, nv, ns = layout[NQ], layout[NV], layout[NS]
+    if ns == 0:
+        return 0
+    for k in range(ns):
+        par[layout[layout[SWITCH_TABLE] + 2 * k]] = modes[k]
+    if layout[HOLDING] >= 0:
+        par[layout[HOLDING]] = 0.0
+    noise = head(tail(par, layout[NOISE]), 1 + nq + nv)
+    noise[0] = TIME_NOISE * (abs(t) + h)
+    for i in range(nq):
+        noise[1 + i] = closed_gap(settings, q)
+    for i in range(nv):
+        noise[1 + nq + i] = settings.rest
+    return 0
+
+
+@unit(I(MODEL))
+def free_modes(model):
+    """Leave all branches to the state again."""
+    layout, par = model.layout, model.par
+    for k in range(layout[NS]):
+        par[layout[layout[SWITCH_TABLE] + 2 * k]] = FREE
+    if layout[HOLDING] >= 0:
+        par[layout[HOLDING]] = FREE
+    return 0
+
+
+@unit(I(MODEL, F, A, A, A, F, A, A, A, A, A))
+def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
+    """Write the modes of a state, except those that have just changed; return how many are others than before.
+
+    On a surface the mode stays as it is; one that is not known is that of the side to which the motion goes.
+    """
+    layout, par = model.layout, model.par
+    ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
+    now, later, new = head(work, 3 * ns + 1), head(tail(work, 3 * ns + 1), 3 * ns + 1), head(tail(work, 6 * ns + 2), ns)
+    model.rate(q, v, par, q_later)
+    for i in range(layout[NQ]):
+        q_later[i] = q[i] + ahead * q_later[i]
+    for i in range(layout[NV]):
+        v_later[i] = v[i] + ahead * a[i]
+    for k in range(ns):
+        new[k] = 0.0
+    changed = 0
+    for _ in range(ROUNDS):
+        again = 0
+        model.surface(t, q, v, par, now)
+        model.surface(t + ahead, q_later, v_later, par, later)
+        for k in range(ns):
+            slot, kind = layout[table + 2 * k], layout[table + 2 * k + 1]
+            if fired[first + k] == 1.0 or kind == ABOVE:
+                continue  # the upper end of a cell has the mode of its lower one
+            mode, value, blur = modes[k], now[k], now[ns + k]
+            if not (value > 0.0 or value <= 0.0) or (kind != SIGN and par[slot + 1] == 1.0):
+                mode = FREE  # nothing depends on it, or the knots of a table are passed
+            elif blur < 0.0:  # it jumps with other modes and is exact: floor(t) % 2 lands on its knots
+                mode = now[2 * ns + k]
+                if kind == SIGN:
+                    mode = 1.0 if value > 0.0 else (-1.0 if value < 0.0 else 0.0)
+            elif kind == SIGN:
+                if abs(value) > blur:
+                    mode = 1.0 if value > 0.0 else -1.0
+                elif mode > 1e300 or mode == 0.0:  # not known, or it may have left the surface
+                    side = later[k] if later[k] > 0.0 or later[k] < 0.0 else value
+                    mode = 1.0 if side > 0.0 else (-1.0 if side < 0.0 else 0.0)
+            elif mode > 1e300 or value < -blur or now[k + 1] < -blur:
+                mode, new[k], again = now[2 * ns + k], 1.0, 1
+            elif new[k] == 1.0:  # on a knot
+                new[k] = 0.0
+                below = value <= blur and later[2 * ns + k] == mode - 1.0
+                above = now[k + 1] <= blur and later[2 * ns + k] == mode + 1.0
+                if below or above:
+                    mode = later[2 * ns + k]
+            if mode != modes[k]:
+                again, changed = 1, changed + 1
+            modes[k] = par[slot] = mode
+            if kind == BELOW:
+                modes[k + 1] = mode
+        if again == 0:
+            break
+    return changed
+
+
+@unit(I(MODEL, A, A))
+def cross_modes(model, modes, fired):
+    """Change the modes of all switching functions that have crossed zero; return how many did."""
+    layout, par = model.layout, model.par
+    ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
+    changed = 0
+    for k in range(ns):
+        if fired[first + k] != 1.0 or modes[k] > 1e300:
+            continue
+        slot, kind, other = layout[table + 2 * k], layout[table + 2 * k + 1], k
+        if kind == SIGN and modes[k] == 0.0:
+            fired[first + k] = 0.0  # it has left the surface: its value says to which side
+        elif kind == BELOW:
+            modes[k], other = modes[k] - 1.0, k + 1
+        elif kind == ABOVE:
+            modes[k], other = modes[k] + 1.0, k - 1
+        else:
+            modes[k] = -modes[k]
+        if other != k:
+            if fired[first + other] == 1.0 and other > k:
+                fired[first + other] = 0.0  # both ends at once: the first one counts
+            modes[other] = modes[k]
+        par[slot] = modes[k]
+        changed += 1
+    for k in range(ns):  # where a cell begins its other end has just been crossed, too
+        kind = layout[table + 2 * k + 1]
+        if kind == BELOW and fired[first + k] + fired[first + k + 1] > 0.0:
+            fired[first + k] = fired[first + k + 1] = 1.0
+    return changed
+
+
+@unit(I(MODEL, A, F, F, A, A, A, FRAME.kind, I))
+def update_modes(model, settings, t, h, q, v, a, frame, crossed):
+    """Find the modes of a state, first those of switching functions that crossed zero; return how many changed."""
+    layout = model.layout
+    if layout[NS] == 0:
+        return 0
+    modes, fired = frame.memory.modes, frame.memory.fired
+    changed = 0
+    if crossed == 1:
+        changed = cross_modes(model, modes, fired)
+    return changed + find_modes(
+        model, t, q, v, a, LOOK * h, modes, fired, frame.scan,
+        frame.q_shifted, frame.v_try,
+    )  # fmt: skip
+
+
+@unit(I(MODEL, A, F, A, A, F, J, FRAME.kind))
+def unhold(model, settings, t, q, v, rest, index, frame):
+    """Take contacts out of the index set that a kink of their geometry moves apart or together."""
+    layout = model.layout
+    w = frame.u_minus
+    W = frame.interval.lasting.W
+    model.kinematics(t, q, model.par, W, w)
+    for c in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + c]
+        if (index[c] == SLIP or index[c] == STICK) and abs(row_dot(layout, W, row, v) + w[row]) > rest_speed(
+            rest, layout, W, row, v
+        ):
+            index[c] = OPEN
+    return 0

@@ -1,0 +1,171 @@
+"""A smooth phase by an explicit Runge-Kutta method, half-explicit where contacts and joints are held (eq. 79)."""
+
+from __future__ import annotations
+
+import functools
+from math import sqrt
+
+import numpy as np
+
+from saltus.compile.seam import head, larger, smaller, tail, unit, whole
+from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.compile.workspace import Workspace, integers
+from saltus.flight import frame as frames
+from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY
+from saltus.flight.packed_methods import packed_method
+from saltus.flight.scan import SAMPLES
+from saltus.flight.smooth_step import (
+    ERROR_ORDER,
+    NODES,
+    STAGES,
+    STEP_ROOM,
+    STEP_STAGES,
+    dense_nodes,
+    stages_of_step,
+    step_error,
+)
+from saltus.lasting.hold import POWERS
+from saltus.lasting.index_set import SLIP
+from saltus.lasting.interval import STAGES_ROOM
+from saltus.lasting.workspace import LASTING
+from saltus.memory.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR, NV
+from saltus.memory.profile import factor, solve_row
+from saltus.reaction.react import row_add, row_dot
+from saltus.tables.tableau import packed, tableau
+
+# the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin, whether it
+# estimates its error
+TABLE, SAMPLED, METHOD, STAGED_AT, ESTIMATES, PHASE_HEAD = range(6)
+STABLE = 2.0  # (step size) (rate at which friction turns a slip): up to there explicit methods are stable
+
+
+@functools.cache
+def polynomial() -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes of the dense output as kernels see them, and their weights at the samples of the scanners."""
+    made = tableau(NODES - 1, "-", "lobatto")
+    return packed(made), made.interpolation(np.arange(SAMPLES + 1) / SAMPLES).ravel()
+
+
+def phase_numbers(method: str, begin: int, *, estimates: bool, staged: np.ndarray | None = None):
+    """Return the numbers of a phase that begin at a place of the settings."""
+    table, samples = polynomial()
+    parts = [table, samples, packed_method(method), np.zeros(0) if staged is None else staged]
+    at = begin + PHASE_HEAD + np.cumsum([0, *(len(one) for one in parts)])
+    return np.concatenate([at[:4].astype(float), [float(estimates)], *parts])
+
+
+# stages of a step; implicit methods: stages as they are solved for, pivots of the error estimate
+RUNGE_KUTTA = Workspace("RungeKuttaPhase", stages=STEP_ROOM, solved=STAGES_ROOM, pivots=integers("pivots"))
+
+
+@unit(PART)
+def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
+    """Make a step of an explicit Runge-Kutta method; contacts and joints are held at every stage (eq. 79).
+
+    in      task: TRY with an error estimate, AGAIN without, FILL the nodes of the last one; frame: start, index set
+    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    frame = FRAME(frame_room)
+    layout = model.layout
+    nq, nv = layout[NQ], layout[NV]
+    first = whole(settings.phase_at)
+    at = whole(settings[first + METHOD])
+    pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
+    total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
+    stages, room = RUNGE_KUTTA(frame.phase).stages, frame.interval.lasting
+    index = frame.index
+    q_0, v_0 = frame.q_start, frame.v_start
+    q, v = frame.q_end, frame.v_end
+    direction = frame.memory.direction
+    a_0, r_0, powers_0 = frame.memory.a_begin, frame.memory.r_begin, frame.memory.powers_begin
+    if task == TRY and settings.misses > 0.0:  # steps that are given stay as they are
+        h = smaller(h, STABLE / larger(turning_rate(model, t, q_0, v_0, index, direction, r_0, room), 1e-300))
+        marks = frame.marks
+        marks.limit = smaller(marks.limit, h)
+    begin, end = (step, total) if task == FILL else (0, step)
+    status = stages_of_step(
+        model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, record
+    )
+    if status != 0:
+        return status
+    if task != FILL:
+        for i in range(nq):
+            q[i] = stages.q[i]
+        for i in range(nv):
+            v[i] = stages.v[i]
+        if task == TRY:
+            record.header.degree = pair[ERROR_ORDER]
+            record.header.error = 0.0
+            if settings[first + ESTIMATES] == 1.0:
+                record.header.error = step_error(
+                    model, pair, h, q_0, v_0, settings.rtol, settings.atol,
+                    head(tail(settings, whole(settings.promise_at) + frames.SCALES), nq + nv), index, stages,
+                    room,
+                )  # fmt: skip
+        return 0
+    return fill_nodes(model, settings, pair, h, stages, frame)
+
+
+@unit(F(MODEL, F, A, A, J, A, A, LASTING.kind))
+def turning_rate(model, t, q, v, index, direction, r, room):
+    """Return a bound of the rate at which friction in space turns slips into their direction [1/s].
+
+    Friction mu r_N against a slip u pulls what is across to it back at the rate mu r_N (W_T^T M^-1 W_T) / |u|: right
+    behind the beginning of a slip, and right before its end, the equations of motion are as stiff as that, although
+    the motion itself is smooth. What goes straight on (flight/depart.py) does not turn.
+    """
+    layout = model.layout
+    nv, nc = layout[NV], layout[NC]
+    lu, W, X, moved, column, u = room.lu, room.W, room.X, room.f, room.column, room.w
+    total, known = 0.0, False
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == 1.0:
+            continue
+        if not known:
+            if room.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+                model.mass(t, q, model.par, lu)
+                if factor(layout, lu) != 0:
+                    return 0.0  # the stages will say so
+                room.known.factored = 1.0
+            model.kinematics(t, q, model.par, W, u)
+            known = True
+        speed, moves = 0.0, 0.0
+        for i in range(row + 1, end):
+            speed += (row_dot(layout, W, i, v) + u[i]) ** 2
+            solve_row(layout, lu, W, i, X, column)
+            for k in range(nv):
+                moved[k] = 0.0
+            row_add(layout, X, i, 1.0, moved)
+            moves = larger(moves, row_dot(layout, W, i, moved))
+        friction = model.constants[LAW_FLOATS * c + 1] * larger(r[row], 0.0)
+        total += friction * moves / larger(sqrt(speed), 1e-300)
+    return total
+
+
+@unit(I(MODEL, A, A, F, STEP_ROOM.kind, FRAME.kind))
+def fill_nodes(model, settings, pair, h, stages, frame):
+    """Write the nodes of the polynomial, the sums over the step, and what acts on the state at its end."""
+    settings = FLIGHT_SETTINGS(settings)
+    layout = model.layout
+    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], NODES
+    width, first = POWERS + nc, whole(settings.phase_at)
+    last = whole(pair[STEP_STAGES]) - 1
+    marks, nodes = frame.marks, frame.nodes
+    a_last, r_last, powers_last = frame.a_last, frame.r_last, frame.powers_last
+    dense_nodes(
+        model, pair, h, frame.q_start, frame.v_start, stages,
+        head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq),
+        head(nodes.a, n * nv), frame.node_forces,
+        frame.sum_r, frame.sum_powers,
+    )  # fmt: skip
+    marks.nodes, marks.end_known = n, 1.0
+    marks.table_at, marks.samples_at = settings[first + TABLE], settings[first + SAMPLED]
+    for i in range(nv):
+        a_last[i] = stages.K_v[last * nv + i]
+    for i in range(nr):
+        r_last[i] = stages.K_r[last * nr + i]
+    for i in range(width):
+        powers_last[i] = stages.K_p[last * width + i]
+    return 0

@@ -1,0 +1,184 @@
+"""The promise of a run as numbers: the sizes that a tolerance is relative to, and the thresholds that follow from it.
+
+A tolerance means an error of tol (S + size of the motion) with a scale S for every coordinate, velocity and impulse. S
+is 1 in the units of the model, unless `scale` says what it is for the coordinates: then the velocity scale is the one
+that moves a coordinate by its scale during the span, and the impulse scale is the impulse that changes a velocity by
+that much. Nothing else in a flight has a unit: what counts as closed, as rest or as an accumulation of impacts follows
+from these scales, the span and the motion.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from saltus.compile.native import runnable
+from saltus.errors import SettingError
+from saltus.flight.frame import FLIGHT_SETTINGS
+from saltus.memory import layout as lay
+
+if TYPE_CHECKING:
+    from saltus.build.model import CompiledModel
+
+REST_SHARE = 0.1  # of the promise: what an approach that counts as no impact may leave out
+STRAIGHT_SHARE = 0.1  # of the promise: how far a slip in space may go before its direction is asked for again
+# An error of the velocity moves the position for the rest of the run. Those at the ends of intervals are far below
+# their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v itself. The
+# longer the span, the more intervals: their errors add up like the root of their number where signs are random, so that
+# positions err with the power 3/2 of the span.
+LASTING, ADDING_UP = 50.0, 1.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Promise:
+    """What a scheme of flights asks for; its thresholds are filled in when span and start of a run are known.
+
+    Attributes
+    ----------
+    tol
+        Tolerance.
+    closed, rest
+        Gap [m] and speed [m/s] that were given; None takes what the promise allows.
+    together
+        Gaps up to which contacts are closed together where none was given: share of the promise, and of the scale what
+        rounding leaves at least.
+    lasting
+        Whether intervals see to it that errors of the velocity do not move the position too far.
+    scale
+        Scale of the coordinates, a number or one for each; None: 1 for coordinates, velocities and impulses.
+    """
+
+    tol: float
+    closed: float | None
+    rest: float | None
+    together: tuple[float, float]
+    lasting: bool
+    scale: float | tuple[float, ...] | None
+
+    def key(self, model: CompiledModel, t_span, q: np.ndarray) -> tuple:
+        """Return what the settings of a run depend on, beside the plan."""
+        start = start_of(model, t_span[0], q)
+        rate = b"" if start.rate is None else start.rate.tobytes()
+        return *t_span, start.mass.tobytes(), start.entry.tobytes(), rate
+
+    def fill(self, settings: np.ndarray, model: CompiledModel, t_span, q: np.ndarray) -> np.ndarray:
+        """Return the settings of a run over a span that begins at q."""
+        layout, (begin, end) = model.layout, t_span
+        nq, nv, nr = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NR))
+        span = end - begin
+        position, velocity, place, push = np.ones(nq), np.ones(nv), np.ones(nv), np.ones(nr)
+        start = start_of(model, begin, q)
+        if self.scale is not None:
+            position = np.broadcast_to(np.asarray(self.scale, dtype=float), (nq,)) if self._fits(nq) else position
+            place = start.moved_by(position)
+            velocity = place / span
+            push = start.pushes(velocity)
+        # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses
+        push = np.minimum(push, start.pushes(velocity))
+        speed = velocity
+        if self.lasting:
+            speed = velocity * np.minimum(1.0, (LASTING * place / (span * velocity)) ** ADDING_UP)
+        made = settings.copy()
+        promise = np.concatenate([[begin, span], position, speed, velocity, place, push, start.reach(nq)])
+        own = FLIGHT_SETTINGS(made)
+        at = int(own.promise_at)
+        made[at : at + len(promise)] = promise
+        own.closed, own.rest = self.closed or 0.0, self.rest or 0.0
+        if self.closed is None:
+            share = max(self.together[0] * self.tol, self.together[1])
+            own.closed = share * float(np.min(np.minimum(place, velocity * span)))
+        if self.rest is None:
+            own.rest = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
+        lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
+        own.straight = STRAIGHT_SHARE * self.tol * lasts
+        return made
+
+    def _fits(self, nq: int) -> bool:
+        given = len(self.scale) if isinstance(self.scale, tuple) else 1
+        if given not in (1, nq):
+            fits = "one coordinate: give one number" if nq == 1 else f"{nq} coordinates: give one number or {nq}"
+            raise SettingError(f"scale has {given} numbers, but the system has {fits}")
+        return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """Masses and rows of the start of a run, as far as scales need them: entries of W by row, masses by velocity."""
+
+    mass: np.ndarray  # diagonal of M
+    row: np.ndarray
+    column: np.ndarray
+    entry: np.ndarray
+    rows: int  # of contacts and joints
+    contact_rows: int
+    rate: np.ndarray | None  # q_dot per velocity (nq, nv); None where q_dot = v
+
+    def moved_by(self, position: np.ndarray) -> np.ndarray:
+        """Return for every velocity how far it may move before some coordinate has moved by its scale."""
+        if self.rate is None:
+            return position.copy()
+        with np.errstate(divide="ignore"):
+            far = np.min(position[:, None] / np.abs(self.rate), axis=0)
+        return np.where(np.isfinite(far), far, np.max(position))
+
+    def reach(self, nq: int) -> np.ndarray:
+        """Return how much of every coordinate is in a gap at most; 1 where it is not known."""
+        if self.rate is not None:
+            return np.ones(nq)
+        far = np.zeros(nq)
+        one = self.row < self.contact_rows
+        entry = np.abs(self.entry[one])
+        np.maximum.at(far, self.column[one], np.where(entry > 0.0, entry, 1.0))
+        return far
+
+    def pushes(self, velocity: np.ndarray) -> np.ndarray:
+        """Return for every row the impulse that changes some velocity by its scale."""
+        changes = np.zeros(self.rows)
+        np.maximum.at(changes, self.row, np.abs(self.entry) / (self.mass * velocity)[self.column])
+        least = float(np.min(self.mass * velocity))
+        return np.where(changes > 0.0, 1.0 / np.where(changes > 0.0, changes, 1.0), least)
+
+    def slowest(self, velocity: np.ndarray, push: np.ndarray) -> float:
+        """Return the speed of a row that changes no velocity and no impulse by more than its scale."""
+        one = self.row < self.contact_rows
+        row, column, entry = self.row[one], self.column[one], self.entry[one]
+        inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
+        moves = inverse > 0.0
+        if not np.any(moves):
+            return float(np.min(velocity))
+        inverse = np.where(moves, inverse, np.inf)
+        changes = np.abs(entry) / (self.mass * velocity)[column] / inverse[row]
+        pushed = 1.0 / inverse / push[: self.contact_rows]
+        return 1.0 / max(float(np.max(changes)), float(np.max(pushed)))
+
+
+def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
+    """Return masses and rows of the state for which a model was compiled; worked out once."""
+    known = model.inertia
+    if known is not None:
+        return known
+    layout, units = model.layout, model.units
+    nq, nv, nr, nw = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NR, lay.NW))
+    M, W, w = np.zeros(int(layout[lay.SIZE])), np.zeros(nw), np.zeros(nr)
+    runnable(units.mass)(t, q, units.par, M)
+    runnable(units.kinematics)(t, q, units.par, W, w)
+    mass = np.empty(nv)
+    mass[layout[layout[lay.PERM] : layout[lay.PERM] + nv]] = M[:nv]
+    pointers = layout[layout[lay.W_PTR] : layout[lay.W_PTR] + nr + 1]
+    rate = None
+    if not int(layout[lay.FLAGS]) & lay.RATE_IDENTITY:
+        rate = np.zeros((nq, nv))
+        for i in range(nv):
+            moved, unit = np.zeros(nq), np.zeros(nv)
+            unit[i] = 1.0
+            runnable(units.rate)(q, unit, units.par, moved)
+            rate[:, i] = moved
+    used = int(pointers[-1])
+    made = Start(
+        mass, np.repeat(np.arange(nr), np.diff(pointers)), layout[layout[lay.W_COL] : layout[lay.W_COL] + used],
+        W[:used], nr, nr - int(layout[lay.NJ]), rate,
+    )  # fmt: skip
+    object.__setattr__(model, "inertia", made)
+    return made

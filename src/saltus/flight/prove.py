@@ -1,0 +1,102 @@
+"""Proofs that nothing closes between the places at which gaps were sampled, by interval arithmetic.
+
+Samples see what is as wide as their distance. Where a gap may be anything (layout.WILD), bounds of it over boxes that
+the motion stays in (compile/interval.py) show that it stays open; a box that shows nothing is halved, until what is
+left is too short to matter, and there the gap itself is looked at. So a needle on a road is met, however thin it is.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.interval import enclose
+from saltus.compile.seam import head, larger, tail, unit, whole
+from saltus.compile.types import MODEL, A, F, J
+from saltus.flight.frame import FRAME
+from saltus.flight.scan import closing_place, weigh
+from saltus.lasting.index_set import SLIP, STICK
+from saltus.memory.layout import NC, NJ, NQ, NV, TAPE, TAPE_NUMBERS, TAPE_SIZE, TAPE_WORK
+from saltus.tables.polynomial import NONE, combine
+from saltus.tables.tableau import NODE, VECTORS
+
+FINEST = 2.0**-22  # of a flight: boxes below this length are not halved
+MOST_BOXES = 1500  # of a flight, where much is nearly closed
+LEVELS = 24  # of halves that wait for their turn
+DEEP = 1e3  # of the depth up to which a gap counts as closed: what has just opened is closed by its own rounding
+DIGITS = 1e-12  # of the coordinates: digits of a gap that say nothing
+FASTER = 1.5  # how much faster than at its nodes a polynomial may be
+
+
+def prove_work(layout) -> int:
+    """Return the floats of a proof."""
+    nq, nc, nj = (int(layout[k]) for k in (NQ, NC, NJ))
+    return int(layout[TAPE_WORK]) + 3 * (1 + nq) + 2 * nc + nc + nj + LEVELS if int(layout[TAPE_WORK]) else 0
+
+
+@unit(F(MODEL, A, F, F, F, J, F, J, FRAME.kind))
+def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
+    """Return the first place up to `limit` at which a gap closes that samples have not seen, or NONE."""
+    layout = model.layout
+    nq, nv, nc, nj = layout[NQ], layout[NV], layout[NC], layout[NJ]
+    if layout[TAPE_WORK] == 0:
+        return NONE
+    watched = False
+    for k in range(nc):
+        watched = watched or not (index[k] == SLIP or index[k] == STICK)
+    if not watched:
+        return NONE
+    marks, nodes, scan = frame.marks, frame.nodes, frame.scan
+    n = whole(marks.nodes)
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    Q, V, Q_dot = head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq)
+    proof = frame.proof
+    low, high, speed = head(proof, 1 + nq), head(tail(proof, 1 + nq), 1 + nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
+    at = 3 * (1 + nq)
+    bounds, g, ends = (
+        head(tail(proof, at), 2 * nc),
+        head(tail(proof, at + 2 * nc), nc + nj),
+        head(tail(proof, at + 3 * nc + nj), LEVELS),
+    )
+    at += 3 * nc + nj + LEVELS
+    work, code = head(tail(proof, at), layout[TAPE_WORK]), head(tail(layout, layout[TAPE]), layout[TAPE_SIZE])
+    numbers = tail(model.par, layout[TAPE_NUMBERS])
+    for i in range(nq):
+        speed[i] = 0.0
+        for j in range(n):
+            speed[i] = larger(speed[i], FASTER * abs(Q_dot[j * nq + i]))
+    deep = DEEP * slack
+    for i in range(nq):
+        deep = larger(deep, DIGITS * abs(Q[i]))
+    scan[0] = 0.0  # the factors of the nodes are not known yet
+    s_0, top, boxes = 0.0, 0, 0
+    ends[0] = limit
+    while top >= 0:
+        s_1 = ends[top]
+        middle, reach = 0.5 * (s_0 + s_1), 0.5 * (s_1 - s_0) * h
+        weigh(c, middle, scan)
+        combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
+        low[0], high[0] = t + s_0 * h, t + s_1 * h
+        for i in range(nq):
+            place = low[1 + i]
+            low[1 + i], high[1 + i] = place - reach * speed[i], place + reach * speed[i]
+        enclose(code, numbers, model.par, low, high, work, bounds)
+        boxes += 1
+        proven = True
+        for k in range(nc):
+            proven = proven and (index[k] == SLIP or index[k] == STICK or bounds[2 * k] > -deep)
+        if not proven and s_1 - s_0 > FINEST and boxes < MOST_BOXES and top + 1 < LEVELS:
+            top += 1
+            ends[top] = middle
+            continue
+        if not proven:
+            weigh(c, s_1, scan)
+            combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
+            model.gap(t + s_1 * h, head(tail(low, 1), nq), model.par, g)
+            for k in range(nc):
+                if index[k] != SLIP and index[k] != STICK and g[k] < -deep and s_1 < limit:
+                    found[0] = k
+                    weigh(c, s_0, scan)
+                    combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
+                    model.gap(t + s_0 * h, head(tail(low, 1), nq), model.par, g)
+                    return closing_place(model, c, t, h, s_0, s_1, g[k], Q, V, k, slack, scan)
+        s_0 = s_1
+        top -= 1
+    return NONE

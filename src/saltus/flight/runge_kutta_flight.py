@@ -1,0 +1,52 @@
+"""Flights by Runge-Kutta methods: settings and sizes of EventDriven, AnyOrder and the adaptive Splitting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from saltus.flight.flight import Flight, make_flight
+from saltus.flight.frame import FROM_PROMISE
+from saltus.flight.packed_methods import IMPLICIT, packed_implicit, packed_method
+from saltus.flight.phase_explicit import RUNGE_KUTTA, explicit_phase, phase_numbers
+from saltus.flight.phase_implicit import implicit_phase
+from saltus.flight.smooth_step import NODES
+from saltus.lasting.hold import POWERS
+from saltus.lasting.interval import interval_sizes
+from saltus.laws import coulomb_spatial
+from saltus.memory.layout import F_FREE, FLAGS, KIND, NC, NV, sizes_of
+from saltus.tables.runge_kutta import table
+
+ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
+MOST_SWEEPS = 30  # of the iteration for implicit stages
+MISSED = 500.0  # over the tolerance: what the equations of motion may miss in dense output, whose order is lower
+
+
+def runge_kutta_flight(
+    layout: np.ndarray, contact_solver, method: str, *, estimates: bool, zeno: float | None, rtol: float,
+    atol: float, newton_tolerance: float, projection_tolerance: float, window: tuple[float, float], anticipates: bool,
+) -> Flight:  # fmt: skip
+    """Return a flight by a method of flight/packed_methods.py; its promise fills in the thresholds."""
+    given = {"projected": projection_tolerance}
+    zeno = FROM_PROMISE if zeno is None else zeno
+    implicit, stages = method in IMPLICIT, len(table(method).c)
+    sizes = {**sizes_of(layout), "total": int(packed_method(method)[0]), "width": POWERS + int(layout[NC])}
+    sizes |= {"largest": 0, "pivots": 0}
+    interval = interval_sizes(layout, contact_solver)
+    if implicit:
+        spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
+        newton = spatial or not int(layout[FLAGS]) & F_FREE
+        given |= {"tolerance": newton_tolerance, "most": MOST_SWEEPS, "newton": float(newton)}
+        sizes |= {"largest": stages, "pivots": int(layout[NV])}
+        interval = interval_sizes(layout, contact_solver, stages, bool(newton))
+    return make_flight(
+        layout,
+        {
+            **given, "rtol": rtol, "atol": atol, "zeno": zeno, "drift": ALLOWED_DRIFT, "window_factor": window[0],
+            "window_power": window[1], "anticipates": float(anticipates), "many": np.inf,
+            "misses": MISSED if estimates else 0.0, "ledger": float(estimates),
+        },
+        lambda begin: phase_numbers(
+            method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
+        ),
+        implicit_phase if implicit else explicit_phase, RUNGE_KUTTA.plan(sizes), most_nodes=NODES, interval=interval,
+    )  # fmt: skip

@@ -1,0 +1,169 @@
+"""Ties: contacts that strike together, or closer than the run can resolve, where their order decides what comes of it.
+
+The motion is discontinuous in its data there: whatever is taken, a little more or less rotation would lead elsewhere.
+What strikes at the same time is one impact of all its contacts. A contact that is still open by less than the run can
+resolve is compared too, and strikes on its own afterwards. It takes part in the impact where it is open by rounding of
+its coordinates and of the clock alone, or where it is open by far less than the run can resolve and approaches as fast
+as the one that strikes: then both are corners of a face that lands flat.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.seam import larger, smaller, unit
+from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, VELOCITY_SCALE, promised
+from saltus.lasting.border import BY_LEFT, border
+from saltus.lasting.index_set import OPEN, SLIP, STICK
+from saltus.lasting.interval import STAGE_SETTINGS
+from saltus.memory.layout import CONTACT_ROW, NC, NQ, NR, NV
+from saltus.memory.record import TIE
+from saltus.reaction.react import row_dot
+from saltus.reaction.report import new_event
+
+RESOLVED = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
+FACE = 1e-3  # of the same: corners of a face that are parted by less land together
+FLAT = 1e-3  # of the speed of the contact that strikes: corners of a face that lands flat differ by less
+ROUNDED = 64 * 2.2e-16  # of the coordinates, and of the way that a contact makes in the time on the clock
+SAME = 1e-9  # of the jump of the velocity: outcomes that differ by less are the same but for rounding
+MOST_COMPARED = 8  # contacts that are tried as the first one; each takes several contact problems
+MOST_TURNS = 8  # impacts in turn until nothing approaches any more
+STRUCK, NEAR, TIED = 1, 2, 3  # of a contact: takes part in the impact, is open by less than the run resolves, tied
+
+
+@unit(I(MODEL, REACTION, A, F, F, FRAME.kind, RECORD))
+def find_ties(model, reaction, settings, t, h, frame, record):
+    """Mark the contacts whose order decides the outcome of an impact; return how many there are.
+
+    in/out  closed (frame): contacts that take part; corners of a face that lands flat are added
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout = model.layout
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    q, v, g = frame.q_end, frame.v_end, frame.gaps
+    u, together = frame.tie_u, frame.tie_together
+    after = frame.tie_after
+    index, closed, mark, trial = frame.index, frame.closed, frame.tied, frame.trial
+    W = frame.interval.lasting.W
+    length, members, fastest = 0.0, 0, 0.0
+    for i in range(nq):
+        length = larger(length, abs(q[i]))
+    position, velocity = promised(layout, settings, POSITION_SCALE), promised(layout, settings, VELOCITY_SCALE)
+    least = position[0]
+    for i in range(nq):
+        least = smaller(least, position[i])
+    resolution = settings.atol * least + settings.rtol * length
+    for k in range(nc):
+        mark[k] = 0
+        if index[k] == SLIP or index[k] == STICK:
+            continue
+        if closed[k] == 0 and (index[k] != OPEN or g[k] > RESOLVED * resolution):
+            continue
+        members += 1
+        mark[k] = STRUCK if closed[k] == 1 else NEAR
+    if members < 2:
+        return 0
+    model.kinematics(t, q, model.par, W, u)
+    members = 0
+    for k in range(nc):
+        row = layout[layout[CONTACT_ROW] + k]
+        u[row] += row_dot(layout, W, row, v)
+        if mark[k] != 0 and not u[row] < -settings.rest:
+            mark[k] = 0
+        if mark[k] == STRUCK:
+            fastest = larger(fastest, -u[row])
+        members += 1 if mark[k] != 0 else 0
+    if members < 2:
+        return 0
+    # ---- all of them together, then each of them first
+    for k in range(nc):
+        trial[k] = 1 if closed[k] == 1 or mark[k] != 0 else 0
+    if strike_in_turn(model, reaction, settings, t, h, 1, frame, record) != 0:
+        return 0  # the impact itself will say what is wrong
+    jump = 0.0
+    for i in range(nv):
+        together[i] = after[i]
+        jump = larger(jump, abs(after[i] - v[i]))
+    compared, ties = 0, 0
+    for first in range(nc):
+        if mark[first] == 0 or compared == MOST_COMPARED:
+            continue
+        compared += 1
+        for k in range(nc):
+            trial[k] = 1 if k == first or (closed[k] == 1 and mark[k] == 0) else 0
+        # an order that has no solution is another outcome, too
+        differs = strike_in_turn(model, reaction, settings, t, h, MOST_TURNS, frame, record) != 0
+        for i in range(nv):
+            scale = settings.atol * velocity[i] + settings.rtol * larger(abs(together[i]), abs(v[i]))
+            differs = differs or abs(after[i] - together[i]) > larger(scale, SAME * jump)
+        if differs:
+            ties += 1
+            mark[first] += TIED
+    if ties == 0:
+        return 0
+    if ties == 1:  # whichever it is that must not come first, the others are those that it must not precede
+        for k in range(nc):
+            if mark[k] == STRUCK or mark[k] == NEAR:
+                mark[k] += TIED
+                ties += 1
+    # ---- corners that the errors of the run have parted
+    model.kinematics(t, q, model.par, W, u)
+    for k in range(nc):
+        row = layout[layout[CONTACT_ROW] + k]
+        u[row] += row_dot(layout, W, row, v)
+        flat = abs(u[row] + fastest) <= FLAT * fastest and g[k] <= FACE * resolution
+        rounded = g[k] <= ROUNDED * (length + abs(u[row]) * (abs(t) + h))
+        if mark[k] == NEAR + TIED and (flat or rounded):
+            closed[k] = 1
+    return ties
+
+
+@unit(I(MODEL, REACTION, A, F, F, I, FRAME.kind, RECORD))
+def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
+    """Strike the contacts marked for trial, then those that approach behind it, and so on; write the velocity.
+
+    in/out  trial (frame): contacts of the first impact -> of the last one
+    """
+    settings = STAGE_SETTINGS(settings)
+    layout = model.layout
+    nv, nc = layout[NV], layout[NC]
+    before, after, v = frame.tie_before, frame.tie_after, frame.v_end
+    u, u_after = frame.tie_u, frame.tie_u_after
+    index, mark, trial = frame.index, frame.tied, frame.trial
+    room = frame.interval.lasting
+    for i in range(nv):
+        after[i] = v[i]
+    for _ in range(turns):
+        for i in range(nv):
+            before[i] = after[i]
+        status = border(
+            model, reaction, t, h, settings.rest, BY_LEFT, frame.q_end, before,
+            frame.slope, frame.u_first, index, trial, after,
+            frame.tie_impulse, u, u_after, frame.info, room,
+            record,
+        )  # fmt: skip
+        if status != 0:
+            return status
+        again = False
+        for k in range(nc):
+            row = layout[layout[CONTACT_ROW] + k]
+            if mark[k] != 0:
+                trial[k] = 1 if u_after[row] <= settings.rest else 0
+                again = again or u_after[row] < -settings.rest
+        if not again:
+            break
+    return 0
+
+
+@unit(I(MODEL, A, F, FRAME.kind, RECORD))
+def tie_events(model, settings, t, frame, record):
+    """Write a row for every tied contact: when, and how fast it approached."""
+    layout = model.layout
+    nc, u_minus = layout[NC], frame.u_minus
+    nothing = frame.tie_impulse
+    for i in range(layout[NR]):
+        nothing[i] = 0.0
+    for k in range(nc):
+        if frame.tied[k] > TIED:
+            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            new_event(t, k, TIE, row, end, u_minus, nothing, nothing, record)
+    return 0

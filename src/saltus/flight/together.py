@@ -1,0 +1,40 @@
+"""Events of the user that happen together: the flight ends with one of them, and the next one would miss the others."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import head, tail, unit
+from saltus.compile.types import MODEL, A, F, I
+from saltus.flight.frame import FRAME
+from saltus.memory.layout import EVENT_TABLE, NE, NQ, NV
+
+SAME_TIME = 1e-12  # of a flight: events that lie nearer to each other happen together
+ROUNDING = 4e-16  # of a time
+
+
+@unit(I(MODEL, A, F, F, I, FRAME.kind))
+def cross_together(model, settings, t, size, which, frame):
+    """Mark as FIRED the events that cross zero together with the one that ends the flight.
+
+    Nothing happened before in this flight, so that another sign a little behind its end means a crossing there; at the
+    beginning of the next flight there is no sign left to change.
+    """
+    layout, par = model.layout, model.par
+    nq, nv, ne = layout[NQ], layout[NV], layout[NE]
+    scan, fired = frame.scan, frame.memory.fired
+    began, values = head(scan, ne), head(tail(scan, ne), ne)
+    q, v, a = frame.q_end, frame.v_end, frame.a_last
+    q_later, v_later = frame.q_shifted, frame.v_try
+    ahead = SAME_TIME * size + ROUNDING * abs(t + size)
+    model.switch(t, frame.q_start, frame.v_start, par, began)
+    model.rate(q, v, par, q_later)
+    for i in range(nq):
+        q_later[i] = q[i] + ahead * q_later[i]
+    for i in range(nv):
+        v_later[i] = v[i] + ahead * a[i]
+    model.switch(t + size + ahead, q_later, v_later, par, values)
+    for k in range(ne):
+        way = layout[layout[EVENT_TABLE] + 3 * k]
+        rises, falls = began[k] < 0.0 and values[k] >= 0.0, began[k] > 0.0 and values[k] <= 0.0
+        crosses = (rises and way >= 0) or (falls and way <= 0)
+        fired[k] = 1.0 if k == which or (crosses and fired[k] == 0.0) else 0.0
+    return 0

@@ -1,0 +1,285 @@
+"""Slips that begin together where forces are not unique: their directions are found together with the split.
+
+Contacts that begin to slip in space do so along their accelerations s = W_T^T a + zeta_T; these follow from the split
+of the forces, and the split (lasting/split.py) from the directions of friction. A solution of the contact law for some
+other split knows directions that do not fit. What is solved here is a = F(d), d = s / |s|, where F stands for the
+accelerations of the split that belongs to friction in the directions -d. For fixed normal forces that is a convex
+problem with one solution (friction dissipates as much as it can), so Newton's method with
+
+    d sqrt(|s|^2 + e^2) = s
+
+and an e that goes to zero finds it (the primal and dual form of Chan, Golub and Mulet 1999, which is not afraid of
+small e). A contact around which a body turns has |d| < 1 in the limit: it sticks.
+
+The start is the motion without friction and nothing depends on the order of the contacts.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import larger, smaller, unit
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.lasting.hold import UNHELD, accelerate, solve_rows
+from saltus.lasting.index_set import MUST_SLIP, SLIP, STICK
+from saltus.lasting.workspace import LASTING
+from saltus.memory.full_matrix import factor_dense, solve_dense
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NV, W_COL, W_PTR
+from saltus.memory.profile import solve
+from saltus.reaction.react import row_add, row_dot
+
+NOTHING_BEGINS = 1e-12  # of the accelerations before reactions: less than that moves nothing
+PLANE = 2  # numbers of a direction
+FINEST = 1e-12  # of the accelerations without friction: last e
+FINER = 0.1  # from one e to the next
+SETTLED = 0.3  # change of a direction after which e becomes smaller
+FOUND_DIRECTIONS = 1e-9  # change of directions at the last e that ends the search
+FITTING, FITTING_AT_LAST = 1e-13, 1e-5  # change of directions that ends the polishing; that it may end with
+MOST_SEARCHED, MOST_AT_FINEST, MOST_POLISHED = 80, 6, 12  # iterations
+INSIDE = 0.99  # of the way of friction to the border of its cone
+TURNS_AROUND = 1.0 - 1e-3  # |d|: what is below at the last e sticks
+
+
+@unit(I(MODEL, J, A, J, I), small=True)
+def may_begin(model, index, direction, candidate, contact):
+    """Return 1 for a rough contact that is held and, by the third number of its direction, begins to slip if it does.
+
+    See `slip_direction` of lasting/hold.py. What must slip has the direction of its force and keeps it.
+    """
+    layout = model.layout
+    rows = layout[layout[CONTACT_ROW] + contact + 1] - layout[layout[CONTACT_ROW] + contact]
+    held = index[contact] == SLIP or index[contact] == STICK
+    begins = held and rows > 1 and direction[2 * layout[NC] + contact] == 1.0 and candidate[contact] != MUST_SLIP
+    return 1 if begins and model.constants[LAW_FLOATS * contact + 1] > 0.0 else 0
+
+
+@unit(I(MODEL, J, A, J))
+def begin_together(model, index, direction, candidate):
+    """Return 1 where two contacts or more begin to slip in space: their directions need not be the same."""
+    layout, count = model.layout, 0
+    for c in range(layout[NC]):
+        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c]
+        if rows > PLANE and index[c] == SLIP and may_begin(model, index, direction, candidate, c) == 1:
+            count += 1
+    return 1 if count > 1 else 0
+
+
+@unit(F(MODEL, I, F, A, A, LASTING.kind), small=True)
+def start_of(model, contact, fine, y, s, work):
+    """Write the slip acceleration s of a contact under the accelerations y; return sqrt(|s|^2 + fine^2)."""
+    layout = model.layout
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    W, zeta = work.W, work.zeta
+    square = fine * fine
+    for i in range(row + 1, end):
+        s[i - row - 1] = row_dot(layout, W, i, y) + zeta[i]
+        square += s[i - row - 1] * s[i - row - 1]
+    return sqrt(square)
+
+
+@unit(I(MODEL, I, A, A, LASTING.kind, A))
+def rub(model, contact, r, turned, work, f):
+    """Add to f what friction of a contact changes by where its direction d changes by `turned`."""
+    layout = model.layout
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    W, columns = work.W, layout[W_COL]
+    for i in range(row + 1, end):
+        force = -model.constants[LAW_FLOATS * contact + 1] * r[row] * turned[i - row - 1]
+        for k in range(layout[layout[W_PTR] + i], layout[layout[W_PTR] + i + 1]):
+            f[layout[columns + k]] += W[k] * force
+    return 0
+
+
+@unit(I(MODEL, A, LASTING.kind))
+def respond(model, f, work):
+    """Replace forces f by the accelerations that they give under the rows held by the last `accelerate`."""
+    layout = model.layout
+    W, X, b, x, rows, held = work.W, work.X, work.b, work.x, work.rows, work.held.count
+    solve(layout, work.lu, f, f, work.column)
+    for i in range(held):
+        b[i], x[i] = -row_dot(layout, W, rows[i], f), 0.0
+    if held > 0:
+        solve_rows(held, work.lu_D, work.scale, work.pivots, work.held.redundant, b, x, work.left)
+    for i in range(held):
+        row_add(layout, X, rows[i], x[i], f)
+    return 0
+
+
+@unit(F(MODEL, J, A, J, F, A, A, A, LASTING.kind))
+def improve(model, index, direction, candidate, fine, a, r, y, work):
+    """Improve accelerations y and directions by one step of Newton's method; return how far directions turned.
+
+    in      fine: e; a, r: accelerations and forces of the directions, as `accelerate` left them with work
+    A negative value is returned where the step cannot be made.
+    """
+    layout = model.layout
+    nv, nc = layout[NV], layout[NC]
+    own = work.begin
+    s, turned, change, matrix, pivots = own.s, own.turned, own.change, own.matrix, own.pivots
+    for j in range(nv + 1):
+        # a column of the matrix, then the right-hand side
+        for i in range(nv):
+            change[i] = 0.0
+        for c in range(nc):
+            if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
+                continue
+            rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+            eta = start_of(model, c, fine, y, s, work)
+            if not eta > 0.0:
+                return -1.0
+            if j == nv:
+                for i in range(rows):
+                    turned[i] = s[i] / eta - direction[2 * c + i]
+            else:
+                bend(model, c, j, eta, s, direction, turned, work)
+            rub(model, c, r, turned, work, change)
+        respond(model, change, work)
+        if j == nv:
+            for i in range(nv):
+                change[i] += a[i] - y[i]
+        else:
+            for i in range(nv):
+                matrix[i * nv + j] = (1.0 if i == j else 0.0) - change[i]
+    if factor_dense(matrix, nv, pivots) != 0:
+        return -1.0
+    solve_dense(matrix, change, pivots)
+    # friction goes on by as much as its cones let it
+    share, most = 1.0, 0.0
+    for task in range(2):
+        for c in range(nc):
+            if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
+                continue
+            row = layout[layout[CONTACT_ROW] + c]
+            rows = layout[layout[CONTACT_ROW] + c + 1] - row - 1
+            eta = start_of(model, c, fine, y, s, work)
+            along, W = 0.0, work.W
+            for i in range(rows):
+                turned[i] = row_dot(layout, W, row + 1 + i, change)
+                along += s[i] * turned[i]
+            square, mixed, here = 0.0, 0.0, 0.0
+            for i in range(rows):
+                d = direction[2 * c + i]
+                turned[i] = (turned[i] - d * along / eta) / eta + s[i] / eta - d
+                square, mixed, here = square + turned[i] * turned[i], mixed + d * turned[i], here + d * d
+            if task == 1:
+                for i in range(rows):
+                    direction[2 * c + i] += share * turned[i]
+                continue
+            most = larger(most, sqrt(square))
+            if here + 2.0 * mixed + square > 1.0:
+                room = larger(1.0 - here, 0.0)
+                share = smaller(share, INSIDE * room / (mixed + sqrt(mixed * mixed + square * room)))
+    for i in range(nv):
+        y[i] += change[i]
+    return most
+
+
+@unit(I(MODEL, I, I, F, A, A, A, LASTING.kind))
+def bend(model, contact, column, eta, s, direction, turned, work):
+    """Write by how much a direction turns when one acceleration grows by 1."""
+    layout = model.layout
+    row = layout[layout[CONTACT_ROW] + contact]
+    rows = layout[layout[CONTACT_ROW] + contact + 1] - row - 1
+    W, columns, along = work.W, layout[W_COL], 0.0
+    for i in range(rows):
+        turned[i] = 0.0
+        for k in range(layout[layout[W_PTR] + row + 1 + i], layout[layout[W_PTR] + row + 2 + i]):
+            if layout[columns + k] == column:
+                turned[i] += W[k]
+        along += s[i] * turned[i]
+    for i in range(rows):
+        turned[i] = (turned[i] - direction[2 * contact + i] * along / eta) / eta
+    return 0
+
+
+@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record):
+    """Find which of the contacts that may begin to slip do so, and in which directions; 1 where that was possible.
+
+    in      turning: whether a contact around which a body turns may stick
+    in/out  index, direction: see `may_begin`; the others stay as they are
+    out     a, r, u, powers: as of `accelerate`
+    """
+    layout = model.layout
+    nc, kept_index, kept = layout[NC], work.begin.kept_index, work.begin.kept_direction
+    for c in range(nc):
+        kept_index[c] = index[c]
+        for i in range(PLANE):
+            kept[PLANE * c + i] = direction[2 * c + i]
+    found = search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record)
+    if found == 1:
+        return 1
+    for c in range(nc):
+        index[c] = kept_index[c]
+        for i in range(PLANE):
+            direction[2 * c + i] = kept[PLANE * c + i]
+    return 0
+
+
+@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record):
+    """Do what `begin_slips` says, but leave index and direction as they are where it is not possible."""
+    layout = model.layout
+    nv, nc, s, y = layout[NV], layout[NC], work.begin.s, work.begin.y
+    for c in range(nc):
+        if may_begin(model, index, direction, candidate, c) == 1:
+            index[c], direction[2 * c], direction[2 * c + 1] = SLIP, 0.0, 0.0
+    fine, finest, last = 0.0, 0.0, 0
+    for k in range(MOST_SEARCHED):
+        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, record) != 0:
+            return 0
+        if k == 0:
+            for i in range(nv):
+                y[i] = a[i]
+            for c in range(nc):
+                if may_begin(model, index, direction, candidate, c) == 1:
+                    fine = larger(fine, start_of(model, c, 0.0, y, s, work))
+            if not fine > NOTHING_BEGINS * powers[UNHELD]:
+                return 0
+            finest = FINEST * fine
+        turned = improve(model, index, direction, candidate, fine, a, r, y, work)
+        if turned < 0.0 or not turned < 1e300:
+            return 0
+        if fine <= finest:
+            last += 1
+            if turned <= FOUND_DIRECTIONS or last == MOST_AT_FINEST:
+                break
+        if turned <= SETTLED:
+            fine = larger(FINER * fine, finest)
+    # what turns around a contact leaves it in its place
+    for c in range(nc):
+        if may_begin(model, index, direction, candidate, c) == 0:
+            continue
+        length = sqrt(direction[2 * c] ** 2 + direction[2 * c + 1] ** 2)
+        if length < TURNS_AROUND and turning == 1:
+            index[c] = STICK
+        for i in range(2):
+            direction[2 * c + i] /= larger(length, 1e-300)
+    return polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, record)
+
+
+@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, record):
+    """Make directions and accelerations of a known index set fit to the last digits; 1 where that was possible.
+
+    Friction lies on its cones now: Newton's method moves the accelerations, and the directions follow them.
+    """
+    layout = model.layout
+    s, y, before = work.begin.s, work.begin.y, 1e300
+    for k in range(MOST_POLISHED + 1):
+        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, record) != 0:
+            return 0
+        # the last step of a search that has ended, or can no longer come nearer
+        if k == MOST_POLISHED or before <= FITTING:
+            break
+        turned = improve(model, index, direction, candidate, 0.0, a, r, y, work)
+        if not 0.0 <= turned < 1e300:
+            return 0
+        for c in range(layout[NC]):
+            if index[c] == SLIP and may_begin(model, index, direction, candidate, c) == 1:
+                length = start_of(model, c, 0.0, y, s, work)
+                rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+                for i in range(rows):
+                    direction[2 * c + i] = s[i] / larger(length, 1e-300)
+        before = turned
+    return 1 if before <= FITTING_AT_LAST else 0

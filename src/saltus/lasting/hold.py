@@ -1,0 +1,397 @@
+"""Accelerations under a frozen index set: closed contacts and joints are held, on acceleration level.
+
+    M a = f + W r,   W_N^T a + zeta_N = 0 for closed contacts and joints, W_T^T a + zeta_T = 0 where a contact sticks,
+    r_T = -mu r_N s where it slips in the direction s
+
+Redundant rows are allowed: of all forces that hold them, lasting/split.py takes those that the laws admit.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import head, larger, smaller, tail, unit
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.split import RELAXED, admit
+from saltus.lasting.workspace import LASTING
+from saltus.memory.layout import (
+    CONTACT_ROW,
+    FLAGS,
+    LAW_FLOATS,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NR,
+    NV,
+    W_COL,
+    W_PTR,
+    X_COL,
+    X_PTR,
+)
+from saltus.memory.profile import factor, solve, solve_row
+from saltus.reaction.react import row_add, row_dot, slide
+from saltus.status import Status
+
+CONTRADICT = int(Status.JOINTS_CONTRADICT)
+JAMMED = int(Status.JAMMED)
+# what `accelerate` reports beside the motion: power of the forces and of moving constraints [W]; largest acceleration
+# and largest contact force [N] that the forces before reactions ask for, against which rounding is judged; margin [N]
+# by which forces that are not unique keep their laws, see lasting/split.py; then what each contact dissipates [W]
+POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
+
+NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
+ROUNDING = 1e-13  # of the parts of a row velocity: what is slower is rounding
+BALANCED = 1e-15  # of an acceleration without reactions: what they leave of it is rounding
+REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
+# of the accelerations that unit forces of all rows give: what a split may change in unique ones, the root of rounding
+MOVES = 1e-6
+TIED = 1e-6  # relative difference of pivots up to which they count as equal
+# of the accelerations that rows ask for: what redundant ones may disagree by at a state that satisfies all of them
+DISAGREEMENT = 1e-6
+
+
+@unit(I(J, A, A, J, I, A, A, A, J))
+def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
+    """Write the LU factors of D = W^T X over the held rows, scaled, both pivots complete; return what rank is missing.
+
+    pivots: order of the rows, then of the columns; see `solve_rows`.
+    """
+    nv = column.shape[0]
+    for j in range(n):
+        for i in range(nv):
+            column[i] = 0.0
+        row_add(layout, X, rows[j], 1.0, column)
+        for i in range(n):
+            lu[i * n + j] = row_dot(layout, W, rows[i], column)
+    for i in range(n):
+        pivots[i], pivots[n + i] = i, i
+        scale[i] = 1.0 / sqrt(abs(lu[i * n + i])) if lu[i * n + i] != 0.0 else 1.0
+    for i in range(n):
+        for j in range(n):
+            lu[i * n + j] *= scale[i] * scale[j]
+    first = 0.0
+    for k in range(n):
+        best, row, column_of = 0.0, k, k
+        for i in range(k, n):
+            for j in range(k, n):
+                # the diagonal is preferred unless it is clearly smaller: it keeps what is symmetric symmetric
+                size = abs(lu[i * n + j]) * (1.0 if i == j else 0.1)
+                # of equal ones the first: rounding must not choose which of two redundant rows is kept
+                if size > best * (1.0 + TIED):
+                    best, row, column_of = size, i, j
+        first = best if k == 0 else first
+        if not best > REDUNDANCE * first:
+            return n - k
+        if row != k:
+            pivots[k], pivots[row] = pivots[row], pivots[k]
+            for j in range(n):
+                lu[k * n + j], lu[row * n + j] = lu[row * n + j], lu[k * n + j]
+        if column_of != k:
+            pivots[n + k], pivots[n + column_of] = pivots[n + column_of], pivots[n + k]
+            for i in range(n):
+                lu[i * n + k], lu[i * n + column_of] = lu[i * n + column_of], lu[i * n + k]
+        for i in range(k + 1, n):
+            lu[i * n + k] /= lu[k * n + k]
+            for j in range(k + 1, n):
+                lu[i * n + j] -= lu[i * n + k] * lu[k * n + j]
+    return 0
+
+
+@unit(I(I, A, A, J, I, A, A, A))
+def solve_rows(n, lu, scale, pivots, missing, b, x, work):
+    """Solve D x = b with the factors of `factor_rows`; of many solutions take the one nearest to the x that comes in.
+
+    Near in scaled forces; so redundant contacts keep the forces that the contact law gave them. CONTRADICT when
+    redundant rows ask for different things. work: n (1 + missing) floats.
+    """
+    rank = n - missing
+    y = head(work, n)
+    size, worst = 0.0, 0.0
+    for i in range(n):
+        y[i] = scale[pivots[i]] * b[pivots[i]]
+        size = larger(size, abs(y[i]))
+    for k in range(rank):
+        for i in range(k + 1, n):
+            y[i] -= lu[i * n + k] * y[k]
+    for k in range(rank, n):
+        worst = larger(worst, abs(y[k]))
+        y[k] = 0.0
+    for k in range(rank - 1, -1, -1):
+        for j in range(k + 1, rank):
+            y[k] -= lu[k * n + j] * y[j]
+        y[k] /= lu[k * n + k]
+    if missing > 0:
+        for k in range(n):
+            y[k] -= x[pivots[n + k]] / scale[pivots[n + k]]
+        shorten(n, rank, lu, y, head(tail(work, n), missing * n))
+        for k in range(n):
+            y[k] += x[pivots[n + k]] / scale[pivots[n + k]]
+    for k in range(n):
+        x[pivots[n + k]] = scale[pivots[n + k]] * y[k]
+    return CONTRADICT if worst > 1e-8 * size else 0
+
+
+@unit(I(I, I, A, A))
+def null_vectors(n, rank, lu, N):
+    """Write orthonormal vectors of the null space of the factored matrix, in the order of its pivots."""
+    missing = n - rank
+    for m in range(missing):
+        for k in range(n):
+            N[m * n + k] = 0.0
+        N[m * n + rank + m] = 1.0
+        for k in range(rank - 1, -1, -1):
+            total = -lu[k * n + rank + m]
+            for j in range(k + 1, rank):
+                total -= lu[k * n + j] * N[m * n + j]
+            N[m * n + k] = total / lu[k * n + k]
+    # modified Gram-Schmidt
+    for m in range(missing):
+        for other in range(m):
+            dot = 0.0
+            for k in range(n):
+                dot += N[m * n + k] * N[other * n + k]
+            for k in range(n):
+                N[m * n + k] -= dot * N[other * n + k]
+        length = 0.0
+        for k in range(n):
+            length += N[m * n + k] * N[m * n + k]
+        for k in range(n):
+            N[m * n + k] /= sqrt(length)
+    return 0
+
+
+@unit(I(I, I, A, A, A))
+def shorten(n, rank, lu, y, N):
+    """Take the part of y away that lies in the null space of the factored matrix, whose vectors are left in N."""
+    null_vectors(n, rank, lu, N)
+    for m in range(n - rank):
+        dot = 0.0
+        for k in range(n):
+            dot += N[m * n + k] * y[k]
+        for k in range(n):
+            y[k] -= dot * N[m * n + k]
+    return 0
+
+
+@unit(I(MODEL, F, A, A, J, A, I, A, A, A, A, LASTING.kind, RECORD))
+def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, record):
+    """Write the acceleration a and the forces r of all rows; with `given` = 1 the forces are taken as they come.
+
+    in      index: what every contact does; direction: see `slip_direction`
+    in/out  r: forces, if they are given
+    out     a; u: W^T v + w of the rows that act; powers: see POWERS
+    work    (kept for the caller) lu and, where something acts, W, w, zeta, X and the factors of the held rows
+    """
+    layout, par = model.layout, model.par
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    lu, W, X, f, column, w, zeta = work.lu, work.W, work.X, work.f, work.column, work.w, work.zeta
+    b, x, scale, slip, lu_D, left = work.b, work.x, work.scale, work.slip, work.lu_D, work.left
+    directions, held, rows, pivots, shared = work.directions, work.held, work.rows, work.pivots, work.shared
+
+    # ---- free motion
+    if work.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
+        model.mass(t, q, par, lu)
+        status = factor(layout, lu)
+        if status != 0:
+            return status
+        work.known.factored = 1.0
+    model.force(t, q, v, par, f)
+    record.counters.force_calls += 1
+    power = 0.0
+    for i in range(nv):
+        power += f[i] * v[i]
+    powers[POWER], powers[DRIVE], powers[UNHELD], powers[LOAD], powers[MARGIN] = power, 0.0, 0.0, 0.0, 0.0
+    solve(layout, lu, f, a, column)
+    for i in range(nv):
+        powers[UNHELD] = larger(powers[UNHELD], abs(a[i]))
+    acting = nj > 0
+    for c in range(nc):
+        acting = acting or index[c] == SLIP or index[c] == STICK
+        powers[POWERS + c] = 0.0
+    if given == 0:  # else the factors of an earlier call stay in use
+        held.count, held.redundant, held.ambiguous, held.disagree = 0, 0, 0, 0
+        for c in range(nc):
+            shared[c] = 0
+    if not acting:
+        if given == 0:
+            for i in range(nr):
+                r[i] = 0.0
+        return 0
+
+    # ---- rows that are held
+    model.kinematics(t, q, par, W, w)
+    model.curvature(t, q, v, par, zeta)
+    n = 0
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] != SLIP and index[c] != STICK:
+            for i in range(row, end):
+                r[i] = 0.0
+            continue
+        for i in range(row, end):
+            u[i] = row_dot(layout, W, i, v) + w[i]
+        if index[c] == SLIP:
+            floor = 0.0
+            for i in range(row + 1, end):
+                floor += NOISE * row_size(layout, W, i, v)
+            slip_direction(layout, c, floor, u, direction, slip)
+            slide(layout, lu, W, c, model.constants[LAW_FLOATS * c + 1], slip, X, column)
+            rows[n] = row
+            n += 1
+            moved = 0.0
+            for i in range(nv):
+                column[i] = 0.0
+            row_add(layout, X, row, 1.0, column)
+            moved = row_dot(layout, W, row, column)
+            if not moved > 0.0:
+                held.jam = c
+                return JAMMED
+        else:
+            for i in range(row, end):
+                solve_row(layout, lu, W, i, X, column)
+                rows[n] = i
+                n += 1
+    for i in range(nr - nj, nr):
+        solve_row(layout, lu, W, i, X, column)
+        u[i] = row_dot(layout, W, i, v) + w[i]
+        rows[n] = i
+        n += 1
+    held.count = n
+
+    # ---- forces
+    asked = 0.0
+    if given == 0:
+        held.redundant = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
+        for i in range(n):
+            b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
+            x[i], wanted = 0.0, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]]))
+            asked = larger(asked, wanted)
+        powers[LOAD] = load_of(layout, W, zeta, index, scale, a)
+        # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at DISAGREE
+        missing = held.redundant
+        solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
+        if missing > 0 and n > nj:
+            for m in range(missing):
+                for k in range(n):
+                    directions[m * n + pivots[n + k]] = left[n + m * n + k]
+            relaxed = RELAXED * powers[LOAD]
+            margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, work.split)
+            powers[MARGIN] = smaller(margin, powers[LOAD])
+            held.ambiguous = moves(layout, X, rows, n, missing, directions, scale, column, f)
+            if nj == 0 and margin >= 0.0 and opens(layout, index, shared, b, scale, asked) == 1:
+                held.ambiguous = 1
+        for i in range(n):
+            r[rows[i]] = x[i]
+    for i in range(nv):
+        f[i] = abs(a[i])
+    for i in range(n):
+        row_add(layout, X, rows[i], r[rows[i]], a)
+    if given == 0:
+        for i in range(n if held.redundant > 0 else 0):
+            left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
+            held.disagree = 1 if left_over > DISAGREEMENT * asked else held.disagree
+    for i in range(nv):
+        if abs(a[i]) <= BALANCED * f[i]:
+            a[i] = 0.0  # over a long rest even rounding would move it
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] == SLIP:
+            for i in range(row + 1, end):
+                r[i] = -model.constants[LAW_FLOATS * c + 1] * slip[i] * r[row]
+        if index[c] == SLIP or index[c] == STICK:
+            for i in range(row, end):
+                powers[DRIVE] -= r[i] * w[i]
+                powers[POWERS + c] -= r[i] * u[i]
+    for i in range(nr - nj, nr):
+        powers[DRIVE] -= r[i] * w[i]
+    return 0
+
+
+@unit(F(J, A, A, J, A, A))
+def load_of(layout, W, zeta, index, scale, a):
+    """Return the largest normal force that accelerations without reactions ask for [N]; a: these accelerations.
+
+    Friction does not count: near a dead centre it would take any force to stop a slip.
+    """
+    load, place = 0.0, 0
+    for c in range(layout[NC]):
+        if index[c] != SLIP and index[c] != STICK:
+            continue
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        load = larger(load, (row_size(layout, W, row, a) + abs(zeta[row])) * scale[place] * scale[place])
+        place += end - row if index[c] == STICK else 1
+    return load
+
+
+@unit(I(J, J, J, A, A, F))
+def opens(layout, index, shared, b, scale, asked):
+    """Return 1 where all contacts with forces that are not unique would open without them: a wedge that may jam."""
+    place, anyone = 0, 0
+    for c in range(layout[NC]):
+        if index[c] != SLIP and index[c] != STICK:
+            continue
+        if shared[c] == 1:
+            if not scale[place] * b[place] <= MOVES * asked:
+                return 0
+            anyone = 1 if scale[place] * b[place] < -MOVES * asked else anyone
+        place += 1
+        if index[c] == STICK:
+            place += layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+    return anyone
+
+
+@unit(I(J, A, J, I, I, A, A, A, A))
+def moves(layout, X, rows, n, missing, directions, scale, change, size):
+    """Return 1 where forces that hold the same contacts give different accelerations: friction of unequal splits."""
+    nv = change.shape[0]
+    for i in range(nv):
+        size[i] = 0.0
+    for k in range(n):
+        for i in range(layout[layout[X_PTR] + rows[k]], layout[layout[X_PTR] + rows[k] + 1]):
+            size[layout[layout[X_COL] + i]] += abs(scale[k] * X[i])
+    for m in range(missing):
+        for i in range(nv):
+            change[i] = 0.0
+        for k in range(n):
+            row_add(layout, X, rows[k], directions[m * n + k] * scale[k], change)
+        for i in range(nv):
+            if abs(change[i]) > MOVES * size[i]:
+                return 1
+    return 0
+
+
+@unit(F(J, A, I, A))
+def row_size(layout, W, row, v):
+    """Return the sum of the sizes of what makes up (row of W) . v: rounding is measured by it."""
+    total, columns = 0.0, layout[W_COL]
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        total += abs(W[k] * v[layout[columns + k]])
+    return total
+
+
+@unit(F(F, J, A, I, A))
+def rest_speed(asked, layout, W, row, v):
+    """Return the speed of a row below which it is at rest: what was asked for, or rounding of the motion."""
+    return larger(asked, ROUNDING * row_size(layout, W, row, v))
+
+
+@unit(I(J, I, F, A, A, A))
+def slip_direction(layout, contact, floor, u, direction, slip):
+    """Write the unit slip of a contact to the tangential places of its rows; below the floor a slip is rounding.
+
+    In the plane the sign is frozen, so that the velocity passes smoothly through zero and its root can be found. In
+    space the slip turns with the velocity as long as that has a part in the frozen direction, unless a third number
+    of the contact (behind the directions of all) says that it goes straight on.
+    """
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    if end - row < 3:
+        for i in range(row + 1, end):
+            slip[i] = direction[2 * contact]
+        return 0
+    u_1, u_2, s_1, s_2 = u[row + 1], u[row + 2], direction[2 * contact], direction[2 * contact + 1]
+    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout[NC] + contact] == 0.0:
+        length = sqrt(u_1 * u_1 + u_2 * u_2)
+        s_1, s_2 = u_1 / length, u_2 / length
+    slip[row + 1], slip[row + 2] = s_1, s_2
+    return 0

@@ -1,0 +1,289 @@
+"""The decision at a border: which contacts are held in the next interval, and what acts on the state there."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import larger, unit
+from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
+from saltus.lasting.begin import begin_slips, begin_together
+from saltus.lasting.hold import (
+    CONTRADICT,
+    JAMMED,
+    MARGIN,
+    accelerate,
+    rest_speed,
+)
+from saltus.lasting.index_set import (
+    CANDIDATE,
+    IMPULSIVE,
+    MUST_SLIP,
+    ON_CONE,
+    OPEN,
+    SLIP,
+    STICK,
+    UNTIED,
+    decide,
+)
+from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, evaluate
+from saltus.lasting.workspace import LASTING
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
+from saltus.memory.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
+from saltus.memory.record import SLIP as SLIP_EVENT
+from saltus.memory.record import STICK as STICK_EVENT
+from saltus.reaction.react import row_dot
+from saltus.reaction.report import new_event
+
+# a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
+# index set is decided already
+RELEASING, BREAKING, LET_GO, DECIDED = -1, -2, -3, -4
+
+
+@unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
+def changed_events(model, t, contact, before, after, struck, u, r, record):
+    """Write the events of one contact whose place in the index set changes."""
+    layout = model.layout
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    was, holds = before == SLIP or before == STICK, after == SLIP or after == STICK
+    if was and not holds:
+        new_event(t, contact, RELEASE, row, row, u, u, r, record)
+    if after == IMPULSIVE:
+        new_event(t, contact, PAINLEVE, row, row, u, u, r, record)
+    if holds and not was and struck == 0:
+        new_event(t, contact, CLOSING, row, row, u, u, r, record)
+    if holds and end - row > 1:
+        new_event(t, contact, STICK_EVENT if after == STICK else SLIP_EVENT, row, row, u, u, r, record)
+    return 0
+
+
+@unit(I(MODEL, F, J, J, LASTING.kind, A, RECORD))
+def ambiguous_event(model, t, before, index, room, r, record):
+    """Write an event where a new index set leaves the accelerations open: another motion would keep the laws as well.
+
+    room: what the last `accelerate` left.
+    """
+    layout, changed, which = model.layout, False, -1
+    shared = room.shared
+    for c in range(layout[NC] - 1, -1, -1):
+        changed = changed or before[c] != index[c]
+        which = c if shared[c] == 1 else which
+    if changed and which >= 0 and room.held.ambiguous == 1:
+        new_event(t, which, NOT_UNIQUE, 0, 0, r, r, r, record)
+    return 0
+
+
+@unit(SETTLE)
+def settle(
+    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
+    powers, info, interval_room, record,
+):  # fmt: skip
+    """Decide the index set at a border and write acceleration, forces and powers of the state there.
+
+    in      g: gaps; struck: whether an impulse acted; stopped, candidate: transitions that end the interval
+    in/out  index, direction
+    The set of the last interval stays when its forces push and stay in their cones: that is a solution of the law, and
+    so is the set in which nothing begins to slip. Otherwise the law is solved over all contacts that are closed and
+    neither approach nor separate.
+    """
+    settings = STAGE_SETTINGS(settings)
+    layout, par = model.layout, model.par
+    nc, nr, interval = layout[NC], layout[NR], INTERVALS(interval_room)
+    room = interval.lasting
+    info[0], info[1] = 0.0, 0.0
+    if settings.by_stage == 1.0:
+        return evaluate(
+            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers, interval, record
+        )
+    near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0
+    slowest, slack = settings.rest, closed_gap(settings, q)
+    for c in range(nc):
+        near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
+    W = room.W
+    if near:
+        model.kinematics(t, q, par, W, u)
+        for i in range(nr):
+            u[i] += row_dot(layout, W, i, v)
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        holds = index[c] == SLIP or index[c] == STICK
+        transition_here = candidate[c]
+        candidate[c] = 0
+        decided = decided or transition_here == DECIDED
+        if not near:
+            index[c] = OPEN
+            continue
+        still = rest_speed(settings.rest, layout, W, row, v)
+        if transition_here == BREAKING:
+            candidate[c] = MUST_SLIP
+        elif transition_here != RELEASING and holds:
+            candidate[c] = CANDIDATE if u[row] <= still or struck == 0.0 else 0
+        elif transition_here != RELEASING and g[c] <= slack:
+            candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
+            if candidate[c] != 0 and transition_here == LET_GO:
+                candidate[c] = UNTIED
+        forward, speed, still, rounded = 0.0, 0.0, settings.rest, 0.0
+        for i in range(row + 1, end):
+            forward += u[i] * direction[2 * c + i - row - 1]
+            speed += u[i] * u[i]
+            still, rounded = rest_speed(still, layout, W, i, v), rest_speed(rounded, layout, W, i, v)
+        slowest = larger(slowest, still)
+        if candidate[c] == CANDIDATE:
+            closed_ones += 1
+            unmoved += 1 if end - row > 1 and speed <= still * still else 0
+        rushed = rushed or candidate[c] == MUST_SLIP or candidate[c] == UNTIED
+        slows = index[c] == SLIP and end - row > 1 and forward <= still
+        same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
+        slow += 1 if slows else 0
+        same = same and not (slows and forward <= rounded)
+        same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or transition_here != 0))
+        anyone = anyone or candidate[c] != 0
+    if decided:
+        return take(model, t, q, v, slowest, 1, index, direction, candidate, a, r, u, powers, room, record)
+    if not anyone:
+        for c in range(nc):
+            index[c] = OPEN
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
+        return CONTRADICT if status == 0 and room.held.disagree == 1 else status
+    if same:
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
+        if status != 0 and status != JAMMED:
+            return status
+        goes_on = slow == 0 or (status == 0 and slow_ones_grow(model, slowest, index, direction, u, a, room) == 1)
+        if status == 0 and goes_on and lawful(model, index, r, powers, room) == 1:
+            turn_on(layout, index, u, direction)
+            return 0
+    if (unmoved > 0 or closed_ones > 1) and not rushed:
+        # rest is a state: what does not slip sticks, and what is closed stays so, as long as there are forces for it,
+        # whatever else the law allows
+        hold_all(model, slowest, candidate, u, index, direction)
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
+        if status == 0 and lawful(model, index, r, powers, room) == 1:
+            return 0
+    status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, record)
+    if status != 0:
+        return status
+    return take(model, t, q, v, slowest, 0, index, direction, candidate, a, r, u, powers, room, record)
+
+
+@unit(I(MODEL, J, A, A, LASTING.kind))
+def lawful(model, index, r, powers, room):
+    """Return 1 where the forces of all held contacts push and stay in their cones; those that are not unique can.
+
+    room: what `accelerate` left. Redundant rows that ask for different accelerations, as those of a slip that
+    stops at a dead centre, are not held at all.
+    """
+    layout, shared = model.layout, room.shared
+    if room.held.disagree == 1:
+        return 0
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] != SLIP and index[c] != STICK:
+            continue
+        if shared[c] == 1:
+            if powers[MARGIN] < 0.0:
+                return 0
+            continue
+        friction = 0.0
+        for i in range(row + 1, end):
+            friction += r[i] * r[i]
+        cone = model.constants[LAW_FLOATS * c + 1] * r[row]
+        if not r[row] > 0.0 or (index[c] == STICK and friction > cone * cone):
+            return 0
+    return 1
+
+
+@unit(I(MODEL, F, J, A, A, A, LASTING.kind))
+def slow_ones_grow(model, rest, index, direction, u, a, room):
+    """Return 1 where all slips that are slower than rest become faster: they have just begun.
+
+    They could stick as well where forces are not unique, but what slips already and goes on by its own laws does.
+    room: what `accelerate` left.
+    """
+    layout, W, zeta = model.layout, room.W, room.zeta
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        forward, grows = 0.0, 0.0
+        for i in range(row + 1, end):
+            forward += u[i] * direction[2 * c + i - row - 1]
+            grows += u[i] * (row_dot(layout, W, i, a) + zeta[i])
+        if index[c] == SLIP and end - row > 1 and forward <= rest and not grows > 0.0:
+            return 0
+    return 1
+
+
+@unit(I(J, J, A, A))
+def turn_on(layout, index, u, direction):
+    """Let slips in space go on in the direction that they have now."""
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if index[c] == SLIP and end - row == 3:
+            speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
+            for i in range(row + 1, end):
+                direction[2 * c + i - row - 1] = u[i] / speed
+    return 0
+
+
+@unit(I(MODEL, F, J, A, J, A))
+def hold_all(model, rest, candidate, u, index, direction):
+    """Write the index set that holds all candidates and lets only those slip that do so already."""
+    layout = model.layout
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        index[c] = OPEN
+        if candidate[c] == 0:
+            continue
+        speed = 0.0
+        for i in range(row + 1, end):
+            speed += u[i] * u[i]
+        speed = sqrt(speed)
+        rough = end - row > 1 and model.constants[LAW_FLOATS * c + 1] > 0.0
+        index[c] = STICK if rough and speed <= rest else SLIP
+        if speed > rest:
+            for i in range(row + 1, end):
+                direction[2 * c + i - row - 1] = u[i] / speed
+    return 0
+
+
+@unit(I(MODEL, F, A, A, F, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
+def take(model, t, q, v, rest, lost, index, direction, candidate, a, r, u, powers, room, record):
+    """Write what acts under a decided index set; what it calls sticking but cannot hold slips after all.
+
+    lost: 1 where forces that are not unique were lost, so that slips begin without any acceleration to speak of;
+    candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE. u:
+    row velocities; slips in space that are not faster than `rest` have the direction that was decided, not their own.
+    """
+    layout, status, begun = model.layout, 0, 0
+    for c in range(layout[NC]):
+        row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+        direction[2 * layout[NC] + c] = 1.0 if square <= rest * rest else 0.0
+    for _ in range(2 * layout[NC] + 1):
+        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
+        if status == JAMMED:
+            index[room.held.jam] = IMPULSIVE
+            continue
+        if status != 0:
+            break
+        several = lost == 1 and begin_together(model, index, direction, candidate) == 1
+        if begun == 0 and (room.held.ambiguous == 1 or several):
+            # directions of slips that begin together belong to the split; what a body turns around sticks if it can
+            begun, found = 1, 0
+            for turning in range(1, -1, -1):
+                found = begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, room, record)
+                if found == 0 or lawful(model, index, r, powers, room) == 1:
+                    break
+            if found == 1:
+                break
+            continue
+        if lawful(model, index, r, powers, room) == 1:
+            break
+        changed = False
+        for c in range(layout[NC]):
+            if candidate[c] == ON_CONE and index[c] == STICK:
+                index[c], changed = SLIP, True
+        if not changed:
+            break
+    for c in range(layout[NC]):
+        direction[2 * layout[NC] + c] = 0.0
+    return status

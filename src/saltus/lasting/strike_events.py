@@ -1,0 +1,62 @@
+"""What the impulse at a border did: energy, events, and which contacts rest behind it."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import larger, unit
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.lasting.border import BY_REST
+from saltus.lasting.interval import STAGE_SETTINGS
+from saltus.lasting.workspace import LASTING
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV
+from saltus.memory.profile import solve_row
+from saltus.memory.record import IMPACT
+from saltus.reaction.react import row_add, row_dot
+from saltus.reaction.report import gain_event, new_event
+
+
+@unit(I(MODEL, A, F, F, I, I, J, J, A, A, A, A, A, A, LASTING.kind, RECORD))
+def strike_events(
+    model, settings, t, h, degree, known, closed, resting, P, a, r, u_minus, u_plus, u_start, room, record
+):  # fmt: skip
+    """Write energy and events of the impulse at a border, and which contacts rest after it; return the impacts.
+
+    Where all closed contacts hop by less than an interval (a box that rocks) the law "rest" lets all of them rest.
+    known: NORMALS where restitution looks at u_start, else NOTHING (see `gain_event`).
+    """
+    settings = STAGE_SETTINGS(settings)
+    layout = model.layout
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    w, zeta, W, X, column = room.w, room.zeta, room.W, room.X, room.column
+    impacts, most, hops = 0, 0.0, settings.law == BY_REST and settings.project == 1.0 and degree > 0
+    for c in range(nc):
+        row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
+        most = larger(most, P[row])
+        if hops and closed[c] == 1:
+            pressed = -h * (row_dot(layout, W, row, a) + zeta[row])
+            if r[row] != 0.0:  # what would press without its own force
+                solve_row(layout, room.lu, W, row, X, column)
+                for i in range(nv):
+                    column[i] = 0.0
+                row_add(layout, X, row, 1.0, column)
+                pressed += h * r[row] * row_dot(layout, W, row, column)
+            hops = larger(2.0 * u_plus[row], -2.0 * e * u_minus[row]) <= pressed or u_plus[row] <= settings.rest
+            hops = hops and -2.0 * e * u_minus[row] <= larger(pressed, settings.rest)
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if closed[c] == 0:
+            continue
+        for i in range(row, end):
+            record.dissipation[c] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
+            record.header.drive_work -= P[i] * w[i]
+        resting[c] = 1 if hops or (u_plus[row] <= settings.rest and P[row] > 0.0) else 0
+        # a constant velocity knows no lasting forces: there an impulse is an impact only when it stops an approach
+        # that the forces of one interval do not explain
+        impact = degree > 0 or -u_start[row] > abs(u_minus[row] - u_start[row]) * (1.0 + 1e-9)
+        if P[row] > 1e-12 * most and impact:
+            new_event(t, c, IMPACT, row, end, u_minus, u_plus, P, record)
+            impacts += 1
+    if impacts > 0:
+        gain_event(model, t, closed, 1, known, u_start, u_minus, u_plus, P, record)
+    for i in range(nr - nj, nr):
+        record.header.drive_work += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
+    return impacts

@@ -1,0 +1,37 @@
+"""What kernels of lasting contact work with: one workspace for held rows, decisions, impacts and projections.
+
+Who needs masses and rows of a state finds them here as the one before left them: factors of M, W, w and zeta.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.workspace import Numbers, Workspace, integers
+from saltus.reaction.react import REACTING
+
+# Forces that are not unique (lasting/split.py). cones: first place in x, rows and contact of each; mu: of each; x:
+# forces of the held rows; weight: what the square of a force counts; N: directions along which forces are free, the
+# last one lowers all normal forces; y: how far along them; trial, gradient, hessian, step: of Newton's method.
+SPLITTING = Workspace(
+    "Splitting", cones=integers("3 * nc"), mu="nc", x="nr", weight="nr", N="(nr + 1) * nr", y="nr + 1",
+    gradient="nr + 1", hessian="(nr + 1) * (nr + 1)", step="nr + 1", trial="nr",
+)  # fmt: skip
+# Slips that begin together (lasting/begin.py). s, turned: of one contact in its plane; y, change: accelerations and
+# their Newton step; kept_direction, kept_index: those before the search.
+BEGINNING = Workspace(
+    "Beginning", s="2", turned="2", y="nv", change="nv", matrix="nv * nv", kept_direction="2 * nc",
+    kept_index=integers("nc"), pivots=integers("nv"),
+)  # fmt: skip
+# factored: 1 where lu holds the factors of M. lu, W, X = M^-1 W, w, zeta: of the last state that was looked at; f,
+# column: scratch of the size of v. Held rows (lasting/hold.py): b, x: conditions and forces; scale: of the rows; slip:
+# directions; lu_D, pivots: factors of D = W^T X; left: what solving leaves, with the null vectors behind it;
+# directions: of forces that are free. held.count rows are held, held.redundant of them say nothing new; held.jam: the
+# contact that jammed; held.ambiguous: 1 where not even the accelerations are unique; held.disagree: 1 where redundant
+# rows ask for different ones; rows: which they are; shared: 1 per contact whose forces are not unique. target: of the
+# law on velocity level, twice for Poisson's; q_dot: of a projection; active: contacts that a law is solved for.
+LASTING = Workspace(
+    "Lasting", known=Numbers("factored"), lu="size", W="nw", X="nx", f="nv", column="nv", w="nr", zeta="nr", b="nr",
+    x="nr", scale="nr", slip="nr", lu_D="nr * nr", left="nr * nr + nr", directions="nr * nr", split=SPLITTING,
+    begin=BEGINNING, target="2 * nr", q_dot="nq",
+    held=Numbers("count redundant jam ambiguous disagree", integer=True), rows=integers("nr"),
+    pivots=integers("2 * nr"), shared=integers("nc"), active=integers("nc"), react=REACTING,
+)  # fmt: skip

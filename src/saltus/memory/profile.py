@@ -1,0 +1,263 @@
+"""Profile (skyline) matrices: one storage and one factorisation for three and for thirty thousand degrees of freedom.
+
+Rows are renumbered by reverse Cuthill-McKee and every row keeps the columns from its first nonzero to the diagonal;
+the pattern is symmetric, the values need not be. A full, a banded, a diagonal and a block-diagonal mass matrix are
+all profiles, so kernels know nothing else. Storage of one matrix: diagonal (nv), lower part by rows, upper part by
+columns, each contiguous. LU without pivoting: the matrices are a positive definite M plus O(h) terms, and a
+pivot that is not positive says that M is not positive definite.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from saltus.compile.seam import unit
+from saltus.compile.types import A, F, I, J
+from saltus.memory.layout import FIRST, NV, PERM, START, W_COL, W_PTR, X_COL, X_POS, X_PTR
+from saltus.memory.ordering import components_of, neighbours_of, reverse_cuthill_mckee
+from saltus.status import Status
+
+INDEFINITE = int(Status.MASS_INDEFINITE)
+SMALL = 200  # degrees of freedom up to which diagonal and full patterns are recognised without a graph
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """The pattern of a profile matrix.
+
+    Attributes
+    ----------
+    perm
+        perm[p] is the degree of freedom at position p.
+    first
+        First position stored in row p.
+    start
+        Offset of row p in the lower (and column p in the upper) part; length nv + 1.
+    component
+        Number of the connected component of each position; components are contiguous.
+    """
+
+    perm: np.ndarray
+    first: np.ndarray
+    start: np.ndarray
+    component: np.ndarray
+
+    @classmethod
+    def of(cls, pattern: np.ndarray) -> Profile:
+        """Build the profile of a boolean (nv, nv) pattern or of its list of nonzero pairs."""
+        nv = pattern.shape[0]
+        if isinstance(pattern, np.ndarray) and nv < SMALL:
+            joined = pattern | pattern.T
+            np.fill_diagonal(joined, False)
+            if not joined.any():
+                every = np.arange(nv)
+                return cls(every, every, np.zeros(nv + 1, dtype=np.int64), every)
+            if joined.sum() == nv * (nv - 1):
+                start = np.concatenate([[0], np.cumsum(np.arange(nv))])
+                return cls(np.arange(nv), np.zeros(nv, dtype=np.int64), start, np.zeros(nv, dtype=np.int64))
+        if isinstance(pattern, np.ndarray):
+            joined = pattern | pattern.T
+            np.fill_diagonal(joined, True)
+            rows, columns = np.nonzero(joined)
+            neighbours = neighbours_of(joined)
+        else:
+            from scipy import sparse  # slow to import, and most systems are dense
+
+            graph = sparse.csr_matrix(pattern, dtype=np.int8)
+            graph = sparse.csr_matrix(graph + graph.T + sparse.identity(nv, format="csr"))
+            rows, columns = graph.nonzero()
+            neighbours = [np.sort(part) for part in np.split(graph.indices, graph.indptr[1:-1])]
+        full = len(rows) in (nv, nv * nv)  # diagonal or full: nothing to gain
+        perm = np.arange(nv) if full else reverse_cuthill_mckee(neighbours)
+        label = components_of(neighbours)
+        perm = perm[np.argsort(label[perm], kind="stable")]  # keep components contiguous
+        position = np.empty(nv, dtype=np.int64)
+        position[perm] = np.arange(nv)
+        first = np.arange(nv)
+        np.minimum.at(first, position[rows], position[columns])
+        start = np.concatenate([[0], np.cumsum(np.arange(nv) - first)])
+        return cls(perm.astype(np.int64), first.astype(np.int64), start.astype(np.int64), label[perm])
+
+    @property
+    def nv(self) -> int:
+        return len(self.perm)
+
+    @property
+    def size(self) -> int:
+        """Number of floats of one stored matrix."""
+        return self.nv + 2 * int(self.start[-1])
+
+    def position(self) -> np.ndarray:
+        """Return the position of every degree of freedom."""
+        inverse = np.empty(self.nv, dtype=np.int64)
+        inverse[self.perm] = np.arange(self.nv)
+        return inverse
+
+    def offset(self, i: int, j: int) -> int:
+        """Return where entry (i, j), numbered by degrees of freedom, is stored."""
+        position = self._position_cache
+        p, s = int(position[i]), int(position[j])
+        if p == s:
+            return p
+        high, low = max(p, s), min(p, s)
+        if low < self.first[high]:
+            raise KeyError((i, j))
+        place = self.nv + int(self.start[high]) + low - int(self.first[high])
+        return place if p > s else place + int(self.start[-1])
+
+    @property
+    def _position_cache(self) -> np.ndarray:
+        cached = self.__dict__.get("_position")
+        if cached is None:
+            cached = self.position()
+            object.__setattr__(self, "_position", cached)
+        return cached
+
+    def pack(self, matrix: np.ndarray) -> np.ndarray:
+        """Return a dense or sparse matrix in profile storage."""
+        packed = np.zeros(self.size)
+        if isinstance(matrix, np.ndarray):
+            rows, columns = np.nonzero(matrix)
+            values = matrix[rows, columns]
+        else:
+            from scipy import sparse  # slow to import, and most systems are dense
+
+            coo = sparse.coo_matrix(matrix)
+            rows, columns, values = coo.row, coo.col, coo.data
+        for i, j, value in zip(rows, columns, values, strict=True):
+            packed[self.offset(int(i), int(j))] += value
+        return packed
+
+    def unpack(self, packed: np.ndarray) -> np.ndarray:
+        """Return the dense matrix of a stored one."""
+        nv, lower = self.nv, int(self.start[-1])
+        dense = np.zeros((nv, nv))
+        for p in range(nv):
+            i = self.perm[p]
+            dense[i, i] = packed[p]
+            for s in range(self.first[p], p):
+                place = nv + self.start[p] + s - self.first[p]
+                dense[i, self.perm[s]] = packed[place]
+                dense[self.perm[s], i] = packed[place + lower]
+        return dense
+
+
+@unit(I(J, A))
+def factor(layout, m):
+    """Replace a stored matrix by its LU factors; INDEFINITE when a pivot is not positive."""
+    nv = layout[NV]
+    first, start = layout[FIRST], layout[START]
+    lower = nv
+    upper = nv + layout[start + nv]
+    for p in range(nv):
+        f_p, s_p = layout[first + p], layout[start + p]
+        pivot = m[p]
+        for j in range(f_p, p):
+            f_j, s_j = layout[first + j], layout[start + j]
+            low, high = m[lower + s_p + j - f_p], m[upper + s_p + j - f_p]
+            for k in range(f_p if f_p > f_j else f_j, j):
+                low -= m[lower + s_p + k - f_p] * m[upper + s_j + k - f_j]
+                high -= m[lower + s_j + k - f_j] * m[upper + s_p + k - f_p]
+            low /= m[j]
+            m[lower + s_p + j - f_p] = low
+            m[upper + s_p + j - f_p] = high
+            pivot -= low * high
+        if not pivot > 1e-14 * abs(m[p]):
+            return INDEFINITE
+        m[p] = pivot
+    return 0
+
+
+@unit(I(J, A, A, A, A), small=True)
+def solve(layout, lu, b, x, work):
+    """Solve with the factors: b, x by degrees of freedom (may be the same array), work of nv floats."""
+    nv = layout[NV]
+    perm, first, start = layout[PERM], layout[FIRST], layout[START]
+    lower = nv
+    upper = nv + layout[start + nv]
+    for p in range(nv):
+        total = b[layout[perm + p]]
+        f_p, s_p = layout[first + p], layout[start + p]
+        for k in range(f_p, p):
+            total -= lu[lower + s_p + k - f_p] * work[k]
+        work[p] = total
+    for p in range(nv - 1, -1, -1):
+        value = work[p] / lu[p]
+        x[layout[perm + p]] = value
+        f_p, s_p = layout[first + p], layout[start + p]
+        for k in range(f_p, p):
+            work[k] -= lu[upper + s_p + k - f_p] * value
+    return 0
+
+
+@unit(I(J, A, A, I, A, A))
+def solve_row(layout, lu, W, row, X, work):
+    """Write one row of X = lu^-1 W by its sparse pattern; touches only the components that the row touches."""
+    nv = layout[NV]
+    first, start = layout[FIRST], layout[START]
+    lower = nv
+    upper = nv + layout[start + nv]
+    x_begin, x_end = layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]
+    position, columns = layout[X_POS], layout[X_COL]
+    for k in range(x_begin, x_end):
+        X[k] = 0.0
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        column = layout[layout[W_COL] + k]
+        for c in range(x_begin, x_end):
+            if layout[columns + c] == column:
+                X[c] = W[k]
+    for c in range(x_begin, x_end):
+        p = layout[position + c]
+        total = X[c]
+        f_p, s_p = layout[first + p], layout[start + p]
+        for k in range(f_p, p):
+            total -= lu[lower + s_p + k - f_p] * work[k]
+        work[p] = total
+    for c in range(x_end - 1, x_begin - 1, -1):
+        p = layout[position + c]
+        value = work[p] / lu[p]
+        X[c] = value
+        f_p, s_p = layout[first + p], layout[start + p]
+        for k in range(f_p, p):
+            work[k] -= lu[upper + s_p + k - f_p] * value
+    return 0
+
+
+@unit(I(J, A, A, A))
+def multiply(layout, m, x, y):
+    """Add the product of an unfactored stored matrix with x to y (both by degrees of freedom)."""
+    nv = layout[NV]
+    perm, first, start = layout[PERM], layout[FIRST], layout[START]
+    lower = nv
+    upper = nv + layout[start + nv]
+    for p in range(nv):
+        i = layout[perm + p]
+        total = m[p] * x[i]
+        f_p, s_p = layout[first + p], layout[start + p]
+        for k in range(f_p, p):
+            j = layout[perm + k]
+            total += m[lower + s_p + k - f_p] * x[j]
+            y[j] += m[upper + s_p + k - f_p] * x[i]
+        y[i] += total
+    return 0
+
+
+@unit(F(J, A, A))
+def quadratic(layout, m, x):
+    """Return x^T m x of an unfactored stored matrix."""
+    nv = layout[NV]
+    perm, first, start = layout[PERM], layout[FIRST], layout[START]
+    lower = nv
+    upper = nv + layout[start + nv]
+    total = 0.0
+    for p in range(nv):
+        x_p = x[layout[perm + p]]
+        row = m[p] * x_p
+        f_p, s_p = layout[first + p], layout[start + p]
+        for k in range(f_p, p):
+            place = s_p + k - f_p
+            row += (m[lower + place] + m[upper + place]) * x[layout[perm + k]]
+        total += row * x_p
+    return total

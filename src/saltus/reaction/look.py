@@ -1,0 +1,115 @@
+"""One look at a state: does it keep its equations of motion, its gaps and its contact laws?
+
+Polynomials keep what they were made for, at their nodes. Between them a force may have pulsed, a wall may have moved, a
+contact may pull: here the equations of motion, all gaps and all contact forces are evaluated at a place of the motion
+itself, whoever made it. Flights look at a few places of every interval (flight/inspect.py), the certificate of a run
+everywhere (saltus/certificate.py).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import head, larger, tail, unit
+from saltus.compile.types import MODEL, A, F, I, J
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, SIZE, W_COL, W_PTR
+from saltus.memory.profile import factor, multiply, solve
+from saltus.reaction.react import row_dot
+
+# what is found at a place: see saltus/certificate.py
+DEFECT, VIOLATION, EXCESS, LOAD, FOUND_COUNT = range(5)
+ROUNDING = 1e-14  # a smaller defect is rounding of its evaluation, and counts as none
+
+
+def look_work(layout) -> int:
+    """Return the floats that `look_at` needs."""
+    nv, nc, nj, nr = (int(layout[k]) for k in (NV, NC, NJ, NR))
+    return int(layout[SIZE]) + int(layout[NW]) + nr + 3 * nv + nc + nj
+
+
+def inspect_work(layout) -> int:
+    """Return the floats that a flight needs to look inside (flight/inspect.py)."""
+    nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
+    return nq + 3 * nv + nr + FOUND_COUNT + look_work(layout)
+
+
+@unit(I(MODEL, F, A, A, A, A, F, I, A, A, A))
+def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
+    """Write defect, violation, excess and load of one state.
+
+    in      a, r: its acceleration and forces; duration: of its interval [s], 0 asks for no defect and evaluates no
+            force; closes: 1 where a contact that carries a force has to be closed, not only not to be passed;
+            scale: of the velocities, what a defect is relative to
+    work    see `look_work`
+    """
+    layout, par = model.layout, model.par
+    nv, nc, nj, nr, size, nw = layout[NV], layout[NC], layout[NJ], layout[NR], layout[SIZE], layout[NW]
+    M, W, w = head(work, size), head(tail(work, size), nw), head(tail(work, size + nw), nr)
+    at = size + nw + nr
+    f, missing, rest = head(tail(work, at), nv), head(tail(work, at + nv), nv), head(tail(work, at + 2 * nv), nv)
+    g = head(tail(work, at + 3 * nv), nc + nj)
+    for i in range(FOUND_COUNT):
+        found[i] = 0.0
+    if duration > 0.0:
+        model.mass(t, q, par, M)
+        model.force(t, q, v, par, f)
+        for i in range(nv):
+            missing[i] = 0.0
+        multiply(layout, M, a, missing)
+        for i in range(nv):
+            missing[i] -= f[i]
+    if nr > 0 and duration > 0.0:
+        model.kinematics(t, q, par, W, w)
+        for i in range(nr):
+            spread_row(layout, W, i, -r[i], missing)
+        for c in range(nc):
+            row = layout[layout[CONTACT_ROW] + c]
+            square = row_square(layout, W, row)
+            if r[row] != 0.0 and square > 0.0:
+                found[LOAD] = larger(found[LOAD], abs(row_dot(layout, W, row, f)) / square)
+    if duration > 0.0:
+        status = factor(layout, M)
+        if status != 0:
+            return status
+        solve(layout, M, missing, missing, rest)
+        for i in range(nv):
+            missed = duration * abs(missing[i]) / scale[i]
+            if not missed <= larger(found[DEFECT], ROUNDING):  # what is not a number must not pass
+                found[DEFECT] = missed
+    if nc + nj > 0:
+        model.gap(t, q, par, g)
+    for j in range(nc + nj):
+        depth = abs(g[j])
+        if j < nc:
+            row, end = layout[layout[CONTACT_ROW] + j], layout[layout[CONTACT_ROW] + j + 1]
+            if closes == 0 or r[row] == 0.0:
+                depth = -g[j]
+            square = 0.0
+            for i in range(row + 1, end):
+                square += r[i] * r[i]
+            friction = sqrt(square)
+            outside = larger(-r[row], friction - model.constants[LAW_FLOATS * j + 1] * r[row])
+            if not outside <= found[EXCESS]:
+                found[EXCESS] = outside
+            found[LOAD] = larger(found[LOAD], larger(abs(r[row]), friction))
+        if not depth <= found[VIOLATION]:
+            found[VIOLATION] = depth
+    return 0
+
+
+@unit(I(J, A, I, F, A), small=True)
+def spread_row(layout, W, row, force, out):
+    """Add (row of W) force to generalised forces."""
+    columns = layout[W_COL]
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        out[layout[columns + k]] += W[k] * force
+    return 0
+
+
+@unit(F(J, A, I), small=True)
+def row_square(layout, W, row):
+    """Return (row of W) . (row of W)."""
+    total = 0.0
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        total += W[k] * W[k]
+    return total

@@ -1,0 +1,187 @@
+"""What a step with reactions reports: energy, left limit and events, from its velocities and impulses alone."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import row_of, smaller, unit, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR, POISSON, W_COL, W_PTR, X_COL, X_PTR
+from saltus.memory.profile import quadratic
+from saltus.memory.record import (
+    CLOSING,
+    EVENT_AFTER,
+    EVENT_BEFORE,
+    EVENT_COLUMNS,
+    EVENT_CONTACT,
+    EVENT_COUNT,
+    EVENT_ENERGY,
+    EVENT_IMPULSE,
+    EVENT_KIND,
+    EVENT_T,
+    GAIN,
+    IMPACT,
+    RELEASE,
+    SLIP,
+    STICK,
+)
+from saltus.reaction.react import row_add, row_dot
+
+OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact among its marks: never met, just hit, in lasting contact
+ROUNDING = 1e-12  # of the velocity that a contact stops: a slower approach is none
+HIT = 2  # mark of an active contact that an impact strikes
+GAINED = 1e-7  # of the work that an impact moves: gains below are the rounding of contact solvers
+NOTHING, NORMALS, ALL = range(3)  # of which rows `gain_event` knows two velocities before the impact
+STICKING = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
+
+
+@unit(I(MODEL, F, A, A, A, A, A, A, A, A, J, A, A, RECORD))
+def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, marks, record):
+    """Write energy, left limit and events of a step with reactions; before, after: room for W^T v at both ends.
+
+    A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
+    active: 1 per contact that takes part; u_free: W^T v_free + w + e u_minus (Poisson: without e); X: rows of lu^-1 W;
+    marks: status of every contact, then whether it sticks or slips, kept by the scheme from step to step.
+    """
+    layout = model.layout
+    nc, nr = layout[NC], layout[NR]
+    P, header = record.impulse, record.header
+    for r in range(nr):
+        before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
+        given = 0.5 * P[r] * (before[r] + after[r])
+        header.force_work -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
+        header.drive_work += given  # what contacts dissipate is taken off below
+    # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
+    found, struck, poisson = nc > 0, False, (layout[FLAGS] & POISSON) != 0
+    while found:
+        found = False
+        for c in range(nc):
+            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            if active[c] != 1 or P[row] <= 0.0:
+                continue
+            fall = abs(u_free[row] - (1.0 + (0.0 if poisson else model.constants[LAW_FLOATS * c])) * u_minus[row])
+            brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
+            approach = -(u_minus[row] + brought) - fall * (1.0 + 1e-9)
+            # bodies that rest on each other fall alike: what is left of their approach is rounding
+            if approach > 0.0 and approach > ROUNDING * P[row] * answer(layout, W, X, row):
+                for r in range(row, end):
+                    row_add(layout, X, r, -P[r], record.v_minus)
+                active[c], found, struck = HIT, nc > 1, True
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if active[c] == 0 or P[row] <= 0.0:
+            if marks[c] == CLOSED:
+                new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
+            marks[c], marks[nc + c] = OPEN, OPEN
+            continue
+        friction = 0.0
+        for r in range(row, end):
+            after[r] += w[r]
+            lost = -0.5 * P[r] * (u_minus[r] + after[r])
+            record.dissipation[c] += lost
+            header.drive_work += lost
+            friction += P[r] * P[r] if r > row else 0.0
+        if active[c] == HIT:
+            new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
+            marks[c] = STRUCK
+            continue
+        if marks[c] == OPEN:
+            new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
+        marks[c] = CLOSED
+        if end - row > 1:
+            sticks = sqrt(friction) < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
+            kind = STICK if sticks else SLIP
+            if marks[nc + c] != kind:
+                new_event(t, c, kind, row, end, u_minus, after, P, record)
+            marks[nc + c] = kind
+    if struck:
+        # of an impact only the step is known: it gains energy if it does so before and behind the smooth forces
+        for c in range(nc):
+            row = layout[layout[CONTACT_ROW] + c]
+            u_free[row] -= 0.0 if poisson else model.constants[LAW_FLOATS * c] * u_minus[row]
+        gain_event(model, t, active, HIT, ALL, u_free, u_minus, after, P, record)
+    return 0
+
+
+@unit(I(MODEL, F, J, I, I, A, A, A, A, RECORD))
+def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record):
+    """Write an event where an impact has gained energy: P . (u_minus + u_plus) > 0 over all contacts it strikes.
+
+    Newton's law does so where friction turns a slip around. Velocities are those against moving walls and belts, whose
+    work is no gain.
+    in      active: contacts marked with `mark` are struck; early: velocities before the step, of the NORMALS or of ALL
+            rows: a time stepping does not know when in its step the impact happens, so that a gain is reported only if
+            it is one with both possible velocities before the impact
+    """
+    layout = model.layout
+    gained, other, size, most, which = 0.0, 0.0, 0.0, 0.0, -1
+    for c in range(layout[NC]):
+        if active[c] != mark:
+            continue
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        own = 0.0
+        for r in range(row, end):
+            before = u_minus[r]
+            if known == ALL:
+                before = early[r]
+            elif known == NORMALS and r == row:
+                before = smaller(before, early[r])
+            own += 0.5 * P[r] * (u_minus[r] + u_plus[r])
+            other += 0.5 * P[r] * (before + u_plus[r])
+            size += 0.5 * abs(P[r]) * (abs(u_minus[r]) + abs(u_plus[r]))
+        gained += own
+        if own > most:
+            most, which = own, c
+    if which >= 0 and smaller(gained, other) > GAINED * size:
+        row, end = layout[layout[CONTACT_ROW] + which], layout[layout[CONTACT_ROW] + which + 1]
+        new_event(t, which, GAIN, row, end, u_minus, u_plus, P, record)
+        record.events[whole(record.header.events_used - 1.0) * EVENT_COLUMNS + EVENT_ENERGY] = gained
+    return 0
+
+
+@unit(F(J, A, A, I))
+def answer(layout, W, X, row):
+    """Return how a row answers its own unit impulse: (row of W) . (row of X)."""
+    total = 0.0
+    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        for m in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
+            if layout[layout[W_COL] + k] == layout[layout[X_COL] + m]:
+                total += W[k] * X[m]
+    return total
+
+
+@unit(I(F, I, A, RECORD))
+def released(t, nc, marks, record):
+    """Write the release of contacts that the forecast no longer holds closed."""
+    for c in range(nc):
+        if marks[c] == CLOSED:
+            new_event(t, c, RELEASE, 0, 0, record.impulse, record.impulse, record.impulse, record)
+        marks[c], marks[nc + c] = OPEN, OPEN
+    return 0
+
+
+@unit(I(F, I, I, I, I, A, A, A, RECORD))
+def new_event(t, contact, kind, row, end, before, after, P, record):
+    """Append one row to the events of a step."""
+    event = row_of(record.events, whole(record.header.events_used), EVENT_COLUMNS)
+    record.header.events_used += 1.0
+    event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
+    for column in range(EVENT_BEFORE, EVENT_COLUMNS):
+        event[column] = 0.0
+    event[EVENT_COUNT] = 1.0
+    for r in range(row, end):
+        event[EVENT_BEFORE + r - row] = before[r]
+        event[EVENT_AFTER + r - row] = after[r]
+        event[EVENT_IMPULSE + r - row] = P[r]
+        if kind == IMPACT:
+            event[EVENT_ENERGY] += 0.5 * P[r] * (before[r] + after[r])
+    return 0
+
+
+@unit(F(MODEL, F, F, A, A, A, A))
+def inertia_gain(model, t, h, q_k, q, v_k, M):
+    """Return 1/2 v_k^T (M_new - M_k) v_k: what a changing M adds to the kinetic energy of a step made with M_new."""
+    model.mass(t + h, q, model.par, M)
+    after = quadratic(model.layout, M, v_k)
+    model.mass(t, q_k, model.par, M)
+    return 0.5 * (after - quadratic(model.layout, M, v_k))

@@ -1,0 +1,1 @@
+"""One run: the march over its steps, its tables and limits, and how a step is made again."""

@@ -1,0 +1,260 @@
+"""Why a step failed: it is made again as plain Python, to see a function of the user or the contacts fail."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from saltus.compile.types import State
+from saltus.contact.problem import ContactProblem
+from saltus.errors import FunctionError, SaltusError
+from saltus.laws import BILATERAL
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
+from saltus.reaction.react import REACTING
+from saltus.run.chatter import SlidingMode, sliding_mode
+from saltus.run.rehearse import Rehearsal, listening
+from saltus.schemes.plan import SchemePlan
+from saltus.status import Status
+
+if TYPE_CHECKING:
+    from saltus.build.model import CompiledModel
+
+REFUSED = 10.0  # how much longer than the last step those were that were refused before it
+HELD = 1e-9  # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
+MOST_ROWS = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
+
+
+def explain(
+    model: CompiledModel, plan: SchemePlan, status: Status, error: Exception | None, t: float, h: float, state: State
+) -> tuple[str, Exception | None]:
+    """Return the message of a failed run and the exception that caused it, if a rehearsal finds one."""
+    where = f"step at t = {t:.9g} s with h = {h:.3g} s, q = {_short(state.q)}, v = {_short(state.v)}"
+    if status is Status.SLIDING_MODE:
+        found = slides(model, t, h, state)
+        return f"{found.sentence if found else status.sentence} {where[0].upper()}{where[1:]}", None
+    longest = REFUSED * h if status is Status.STEP_TOO_SMALL else h
+    cause = None if error is not None else _call_functions(model, t, longest, state)
+    if cause is None and (error is not None or status is Status.NONFINITE):
+        cause = _error_of(model, plan, t, h, state) or error
+    if cause is not None:
+        return f"{cause}\n  in the {where}", cause
+    names = _culprits(model, plan, status, t, h, state)
+    return f"{status.sentence} {where[0].upper()}{where[1:]}{names}", None
+
+
+def _call_functions(model: CompiledModel, t: float, h: float, state: State) -> Exception | None:
+    """Call the user's functions at the start of the step and where free motion leads; return what goes wrong."""
+    rate = model.functions.get("q_dot")
+    try:
+        q_dot = state.v if rate is None else rate(t, state.q, state.v)
+        for time, q in ((t, state.q), (t + h, state.q + h * q_dot)):
+            for key, function in model.functions.items():
+                if not key.startswith("reset "):  # called only at its event, which this state is not
+                    function.fill(time, q, state.v, np.empty(function.size))
+            if "M" in model.functions:
+                M = model.functions["M"](time, q, state.v)
+                smallest = float(np.linalg.eigvalsh(M.reshape(len(state.v), -1))[0])
+                if not smallest > 0.0:
+                    where = f"at t = {time:.9g}, q = {_short(q)}"
+                    return FunctionError(
+                        f"M is not positive definite {where}: its smallest eigenvalue is {smallest:.6g}"
+                    )
+    except FunctionError as error:
+        return error
+    return None
+
+
+def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, h: float, state: State) -> str:
+    """Return who is to blame: what a diagnosis of the contact problem proves, else all that could be."""
+    contacts, joints = model.system.contact_names, model.system.joint_names
+    if status is Status.JAMMED:
+        return f"; contacts: {', '.join(jamming(model, t, state) or contacts)}"
+    if status in (Status.CONTACT_STALLED, Status.CONTACT_UNSOLVABLE, Status.JOINTS_CONTRADICT):
+        try:
+            found = _diagnosed(model, plan, status, t, h, state)
+        except Exception as error:  # whatever goes wrong here must not hide how the run ended
+            found = f"The diagnosis of its contacts failed ({type(error).__name__}: {error})"
+        if found:
+            return f". {found}"
+    if status in (Status.CONTACT_STALLED, Status.CONTACT_UNSOLVABLE):
+        return f"; contacts: {', '.join(contacts)}"
+    if status in (Status.JOINTS_CONTRADICT, Status.DRIFT_STALLED):
+        return f"; joints: {', '.join(joints)}"
+    return ""
+
+
+def _diagnosed(model: CompiledModel, plan: SchemePlan, status: Status, t: float, h: float, state: State) -> str:
+    """Return what a diagnosis says about the contact problem of the failed step; nothing where there is none."""
+    from saltus.contact.diagnosis import diagnose  # here, because only failures need linear programming
+
+    problem = recorded_problem(model, plan, t, h, state)
+    if status is Status.JOINTS_CONTRADICT and (problem is None or np.any(problem.kinds != BILATERAL)):
+        problem = _joints_at(model, t, h, state)  # held on acceleration level, where no contact solver is asked
+    if problem is None or problem.n > MOST_ROWS:
+        return ""
+    found = diagnose(problem)
+    return "" if found.verdict == "solvable" else found.message
+
+
+# ---- velocities that slide along a jump of the force
+
+
+def slides(
+    model: CompiledModel, t: float, h: float, state: State, components: Sequence[int] | None = None
+) -> SlidingMode | None:
+    """Return the sliding mode near a state that steps of about h do not leave, None where there is none."""
+    layout, units = model.layout, model.interpreted()
+    nc, nj, nr = (int(layout[k]) for k in (NC, NJ, NR))
+    rate = model.functions.get("q_dot")
+
+    @functools.lru_cache(maxsize=2)
+    def answers(t: float, place: bytes) -> np.ndarray:
+        """Return the matrix that gives accelerations of forces; what is held takes its share, without friction."""
+        q, g = np.frombuffer(place).copy(), np.zeros(nc + nj)
+        W, _, M = _kinematics(model, t, q)
+        units.gap(t, q, units.par, g)
+        closed = np.flatnonzero(g[:nc] <= HELD * (1.0 + np.abs(q).max()))
+        held = [*(int(layout[layout[CONTACT_ROW] + c]) for c in closed), *range(nr - nj, nr)]
+        made = np.linalg.solve(M, np.eye(len(M)))
+        if not held:
+            return made
+        X = made @ W[held].T
+        return made - X @ np.linalg.pinv(W[held] @ X) @ X.T
+
+    def acceleration(t, q, v):
+        f = np.zeros(len(v))
+        units.force(t, q, v, units.par, f)
+        return answers(t, q.tobytes()) @ f
+
+    try:
+        with np.errstate(all="ignore"):
+            found = sliding_mode(
+                acceleration, lambda q, v: v if rate is None else rate(t, q, v), t, h, state.q.copy(), state.v.copy(),
+                components,
+            )  # fmt: skip
+    except (FunctionError, np.linalg.LinAlgError, ArithmeticError, ValueError):
+        return None  # a state beside this one at which the model has no values is no proof of anything
+    return found
+
+
+# ---- the contact problem of a step
+
+
+def recorded_problem(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: State) -> ContactProblem | None:
+    """Return the contact problem of the step from a state: the last one that failed, else the last one solved.
+
+    Its blocks are the active contacts with joints eliminated, named as in the system; where the joints themselves
+    contradict each other, the blocks are the rows of the joints. None where the step met no contact problem.
+    """
+    seen: dict[bool, ContactProblem] = {}  # by whether it failed
+
+    def keep(made: Callable[[], ContactProblem], status: int) -> None:
+        try:
+            seen[status != 0] = made()
+        except SaltusError:  # numbers that are not finite make no problem
+            pass
+
+    def solved(contacts, P, status):
+        keep(lambda: ContactProblem.from_kernel(contacts, _active_names(model, contacts)), status)
+
+    def joined(W_joint, v_before, target, room, status):
+        if status != 0:
+            keep(lambda: _joint_problem(model, W_joint, REACTING(room).X, v_before, target), status)
+
+    _error_of(model, listening(plan, solved, joined), t, h, state)
+    return seen.get(True, seen.get(False))
+
+
+def _active_names(model: CompiledModel, contacts) -> list[str]:
+    """Return the names of the contacts that a problem consists of."""
+    blocks, rows = contacts.blocks.reshape(-1, 3), contacts.rows.reshape(-1, 4)
+    names, c = [], -1
+    for first in blocks[:, 1]:
+        # contacts are in order, and the entries of their first row begin where those of the system do
+        c += 1
+        while _begin(model, W_PTR, int(model.layout[model.layout[CONTACT_ROW] + c])) != rows[first, 0]:
+            c += 1
+        names.append(model.system.contact_names[c])
+    return names
+
+
+def _joint_problem(model: CompiledModel, W, X, v, target) -> ContactProblem:
+    """Return the rows of the joints as a problem of bilateral rows: conditions W, answers X, velocity v."""
+    layout = model.layout
+    nv, nj, nr = (int(layout[k]) for k in (NV, NJ, NR))
+    rows = [_dense(model, W_PTR, W_COL, W, r, nv) for r in range(nr - nj, nr)]
+    answers = [_dense(model, X_PTR, X_COL, X, r, nv) for r in range(nr - nj, nr)]
+    b = np.array(rows) @ v + target[nr - nj : nr]
+    return ContactProblem(np.array(rows) @ np.array(answers).T, b, kinds=[BILATERAL] * nj, names=_joint_rows(model))
+
+
+def _joints_at(model: CompiledModel, t: float, h: float, state: State) -> ContactProblem:
+    """Return the joints at the end of the step and the velocity at its start as a problem of bilateral rows."""
+    W, w, M = _kinematics(model, t + h, state.q)
+    nj = int(model.layout[NJ])
+    W, w = W[len(w) - nj :], w[len(w) - nj :]
+    D = W @ np.linalg.solve(M, W.T)
+    return ContactProblem(D, W @ state.v + w, kinds=[BILATERAL] * nj, names=_joint_rows(model))
+
+
+def jamming(model: CompiledModel, t: float, state: State) -> tuple[str, ...]:
+    """Return the contacts that a force drives together when friction opposes their slip: D_NN <= mu D_NT . s."""
+    layout, names = model.layout, []
+    W, w, M = _kinematics(model, t, state.q)
+    for c, name in enumerate(model.system.contact_names):
+        row, end = (int(layout[layout[CONTACT_ROW] + k]) for k in (c, c + 1))
+        slip, mu = W[row + 1 : end] @ state.v + w[row + 1 : end], float(model.units.constants[LAW_FLOATS * c + 1])
+        speed = float(np.linalg.norm(slip))
+        if speed > 0.0 and mu > 0.0:
+            force = W[row] - mu * (slip / speed) @ W[row + 1 : end]
+            if not W[row] @ np.linalg.solve(M, force) > 0.0:
+                names.append(name)
+    return tuple(names)
+
+
+def _kinematics(model: CompiledModel, t: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of W, w and M, dense."""
+    layout, units = model.layout, model.interpreted()
+    nv, nr = int(layout[NV]), int(layout[NR])
+    W, w, M = np.zeros(int(layout[NW])), np.zeros(nr), np.zeros(int(layout[SIZE]))
+    units.kinematics(t, q, units.par, W, w)
+    units.mass(t, q, units.par, M)
+    return np.array([_dense(model, W_PTR, W_COL, W, r, nv) for r in range(nr)]), w, model.profile.unpack(M)
+
+
+def _dense(model: CompiledModel, pointers: int, columns: int, values: np.ndarray, row: int, nv: int) -> np.ndarray:
+    begin, end, made = _begin(model, pointers, row), _begin(model, pointers, row + 1), np.zeros(nv)
+    np.add.at(made, model.layout[model.layout[columns] + begin : model.layout[columns] + end], values[begin:end])
+    return made
+
+
+def _begin(model: CompiledModel, pointers: int, row: int) -> int:
+    return int(model.layout[model.layout[pointers] + row])
+
+
+def _joint_rows(model: CompiledModel) -> list[str]:
+    """Return the name of the joint that each joint row belongs to."""
+    sizes = [model.functions[key].size for key in model.functions if key.split(" ")[0] == "constraint"]
+    return [name for name, size in zip(model.system.joint_names, sizes, strict=True) for _ in range(size)]
+
+
+# ---- one step made again
+
+
+def _error_of(model: CompiledModel, plan: SchemePlan, t: float, h: float, state: State) -> Exception | None:
+    """Make one step again; return what the user's functions raise."""
+    try:
+        Rehearsal(model, plan).step(t, h, state)
+    except FunctionError as error:
+        return error
+    except (ArithmeticError, ValueError) as error:
+        # the functions themselves are finite, but plain Python raises where a derivative of one is not
+        return FunctionError(f"a derivative of a model function is not finite: {type(error).__name__}: {error}")
+    return None
+
+
+def _short(values: np.ndarray) -> str:
+    return np.array2string(values, precision=6, threshold=12)

@@ -1,0 +1,256 @@
+"""Guesses of the intervals of HpTDG: from a polynomial or linearised forces, and the closings that they foresee."""
+
+from __future__ import annotations
+
+from saltus.compile.seam import head, larger, tail, unit, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SPEED_SCALE, promised
+from saltus.flight.scan import SAMPLES, first_closing
+from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.interval import (
+    closed_gap,
+    move,
+    propagate,
+)
+from saltus.memory.full_matrix import solve_dense
+from saltus.memory.layout import (
+    F_FREE,
+    FLAGS,
+    NC,
+    NJ,
+    NQ,
+    NV,
+    RATE_IDENTITY,
+)
+from saltus.schemes.hp_tdg.matrix import (
+    factor_stages,
+    renew,
+)
+from saltus.schemes.hp_tdg.numbers import (
+    GALERKIN,
+    LARGEST_SYSTEM,
+    LEGENDRE,
+    LIFT,
+    MINUS,
+    RAISED,
+    SAMPLED,
+    numbers_of,
+    table_of,
+)
+from saltus.tables.polynomial import NONE
+from saltus.tables.tableau import END, FIRST, NODE, VECTORS
+
+PLACINGS = 2  # of positions whose rates depend on them, in a forecast
+FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
+
+
+@unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
+def predict(model, settings, degree, t, h, frame, record):
+    """Write guesses of the stage accelerations."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    layout, first = model.layout, whole(settings.phase_at)
+    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    numbers = phase.numbers
+    tab, n = table_of(settings, degree, whole(numbers.stiff)), degree + 1
+    c, stages = head(tail(tab, VECTORS + NODE * n), n), phase.stage
+    a, a_0 = stages.a, frame.memory.a_begin
+    series, terms = phase.series, whole(numbers.series_n)
+    for k in range(n):
+        for i in range(nv):
+            a[k * nv + i] = a_0[i]
+    if terms > 0 and (numbers.series_t == t or t + h - numbers.series_t <= FARTHEST * numbers.series_h):
+        # what lies ahead of a polynomial is worth as many terms as still shrink there
+        begin, length = numbers.series_t, numbers.series_h
+        inside = begin == t
+        end = 2.0 * (t + h - begin) / length - 1.0
+        if not inside:
+            terms = worth(series, terms, nv, end)
+        basis, start = phase.levels, phase.scratch
+        legendre_values(2.0 * (t - begin) / length - 1.0, terms, basis)
+        for i in range(nv):
+            start[i] = 0.0
+            for j in range(terms):
+                start[i] += basis[j] * series[j * nv + i]
+        for k in range(1, n):
+            legendre_values(2.0 * (t + c[k] * h - begin) / length - 1.0, terms, basis)
+            for i in range(nv):
+                total = -start[i]
+                for j in range(terms):
+                    total += basis[j] * series[j * nv + i]
+                a[k * nv + i] += total
+        return 0
+    if (layout[FLAGS] & F_FREE) != 0 and layout[NJ] == 0:
+        holds = False
+        for k in range(nc):
+            holds = holds or frame.index[k] == SLIP or frame.index[k] == STICK
+        if not holds:
+            return 0
+    # ---- behind an event: the forces linearised at the start
+    if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
+        return 0
+    status = renew(
+        model, settings, t, frame.q_start, frame.v_start, a_0, frame, record,
+    )  # fmt: skip
+    if status != 0:
+        return status
+    first, end = whole(tab[FIRST]), whole(tab[END])
+    Q, V, Q_dot = stages.Q, stages.V, stages.Q_dot
+    change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
+    q_0, v_0 = frame.q_start, frame.v_start
+    m = (end - first) * nv
+    pivots = head(phase.pivots, m)
+    if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
+        return 0
+    for attempt in range(2):
+        propagate(tab, h, v_0, frame.idle, V, a, n, nv)
+        move(model, tab, h, q_0, Q, V, Q_dot, n)
+        for k in range(first, n):
+            for i in range(nv):
+                value = a_0[i] - a[k * nv + i]
+                for j in range(nv):
+                    value += J_q[i * nv + j] * (Q[k * nq + j] - q_0[j]) + J_v[i * nv + j] * (V[k * nv + j] - v_0[j])
+                change[k * nv + i] = value
+        if attempt == 0:
+            solve_dense(head(G, m * m), head(tail(change, first * nv), m), pivots)
+            for i in range(first * nv, end * nv):
+                a[i] += change[i]
+        else:  # stages that nothing waits for
+            for i in range(end * nv, n * nv):
+                a[i] += change[i]
+    return 0
+
+
+@unit(I(A, I, I, F))
+def worth(series, terms, nv, x):
+    """Return how many terms of a Legendre series still shrink at x > 1."""
+    last, before, now = 1e300, 1.0, x
+    for k in range(1, terms):
+        size = 0.0
+        for i in range(nv):
+            size = larger(size, abs(series[k * nv + i]))
+        size *= now
+        if size > last and k > 1:
+            return k
+        last = size if size > 0.0 else last
+        before, now = now, ((2.0 * k + 1.0) * x * now - k * before) / (k + 1.0)
+    return terms
+
+
+@unit(I(F, I, A))
+def legendre_values(x, terms, values):
+    """Write the Legendre polynomials at x."""
+    values[0] = 1.0
+    if terms > 1:
+        values[1] = x
+    for k in range(1, terms - 1):
+        values[k + 1] = ((2.0 * k + 1.0) * x * values[k] - k * values[k - 1]) / (k + 1.0)
+    return 0
+
+
+@unit(F(MODEL, A, I, F, F, FRAME.kind))
+def foresee(model, settings, degree, t, h, frame):
+    """Return the place of the first closing of the predicted motion, or NONE; remember the contact."""
+    phase = GALERKIN(frame.phase)
+    layout = model.layout
+    nq, nv, nc, m = layout[NQ], layout[NV], layout[NC], degree + RAISED + 1
+    numbers, nodes = phase.numbers, frame.nodes
+    c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
+    found = frame.found
+    samples = head(tail(settings, numbers_of(settings, degree + RAISED, SAMPLED)), (SAMPLES + 1) * m)
+    open_ones = False
+    for k in range(nc):
+        open_ones = open_ones or (frame.index[k] != SLIP and frame.index[k] != STICK)
+    if not open_ones:
+        return NONE
+    if (layout[FLAGS] & RATE_IDENTITY) == 0:
+        # rates of the guess: those in the stages belong to the interval before
+        stages, tab = phase.stage, table_of(settings, degree, whole(numbers.stiff))
+        for k in range(degree + 1):
+            for i in range(nq):
+                stages.Q[k * nq + i] = frame.q_start[i]
+        propagate(tab, h, frame.v_start, frame.idle, stages.V, stages.a, degree + 1, nv)
+        for _ in range(PLACINGS):
+            move(model, tab, h, frame.q_start, stages.Q, stages.V, stages.Q_dot, degree + 1)
+    refine(model, settings, degree, h, frame)
+    place = first_closing(
+        model, c, samples, t, h, head(nodes.Q, m * nq), head(nodes.V, m * nv), frame.index,
+        closed_gap(settings, frame.q_start), found, frame.scan,
+    )  # fmt: skip
+    if place < NONE:
+        numbers.foreseen = found[0]
+    return place
+
+
+@unit(I(MODEL, A, I, F, FRAME.kind))
+def refine(model, settings, degree, h, frame):
+    """Write states at the raised nodes as the dense output has them: integrals of the polynomial of accelerations."""
+    phase = GALERKIN(frame.phase)
+    layout = model.layout
+    nq, nv, n, m = layout[NQ], layout[NV], degree + 1, degree + RAISED + 1
+    at = numbers_of(settings, degree, LIFT)
+    E, S, D = (
+        head(tail(settings, at), m * n),
+        head(tail(settings, at + m * n), m * n),
+        head(tail(settings, at + 2 * m * n), m * n),
+    )
+    c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
+    stages, nodes = phase.stage, frame.nodes
+    a, rates = stages.a, stages.Q_dot
+    q_0, v_0 = frame.q_start, frame.v_start
+    Q, V, Q_dot, a_node = head(nodes.Q, m * nq), head(nodes.V, m * nv), head(nodes.Q_dot, m * nq), head(nodes.a, m * nv)
+    identity = (layout[FLAGS] & RATE_IDENTITY) != 0
+    for k in range(m):
+        for i in range(nv):
+            value, once, twice = 0.0, 0.0, 0.0
+            for j in range(n):
+                value += E[k * n + j] * a[j * nv + i]
+                once += S[k * n + j] * a[j * nv + i]
+                twice += D[k * n + j] * a[j * nv + i]
+            V[k * nv + i], a_node[k * nv + i] = v_0[i] + h * once, value
+            if identity:
+                Q_dot[k * nq + i] = V[k * nv + i]
+                Q[k * nq + i] = q_0[i] + h * (c[k] * v_0[i] + h * twice)
+    if not identity:
+        for k in range(m):
+            for i in range(nq):
+                value, once = 0.0, 0.0
+                for j in range(n):
+                    value += E[k * n + j] * rates[j * nq + i]
+                    once += S[k * n + j] * rates[j * nq + i]
+                Q_dot[k * nq + i], Q[k * nq + i] = value, q_0[i] + h * once
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, FRAME.kind))
+def expand(model, settings, degree, t, h, frame):
+    """Write the Legendre coefficients of the stage accelerations."""
+    phase = GALERKIN(frame.phase)
+    nv, n = model.layout[NV], degree + 1
+    numbers, stages, series = phase.numbers, phase.stage, phase.series
+    a, transform = stages.a, head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
+    for k in range(n):
+        for i in range(nv):
+            series[k * nv + i] = 0.0
+            for j in range(n):
+                series[k * nv + i] += transform[k * n + j] * a[j * nv + i]
+    numbers.series_t, numbers.series_h, numbers.series_n, numbers.series_rough = t, h, n, 0.0
+    return 0
+
+
+@unit(I(MODEL, A, I, F, FRAME.kind))
+def levels_of(model, settings, degree, h, frame):
+    """Write the sizes of the coefficients in units of the tolerance."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    nv, n = model.layout[NV], degree + 1
+    series, levels, V = phase.series, phase.levels, phase.stage.V
+    v_0, speed = frame.v_start, promised(model.layout, settings, SPEED_SCALE)
+    share = frame.marks.sharper
+    for k in range(n):
+        levels[k] = 0.0
+        for i in range(nv):
+            size = larger(abs(v_0[i]), abs(V[(n - 1) * nv + i]))
+            scale = share * (settings.atol * speed[i] + settings.rtol * size)
+            levels[k] = larger(levels[k], h * abs(series[k * nv + i]) / scale)
+    return 0

@@ -1,0 +1,102 @@
+"""The matrix of the stage equations of HpTDG: Jacobians at a state, factored once per interval."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from saltus.compile.seam import head, larger, unit, whole
+from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.flight.frame import FRAME
+from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.interval import assemble, jacobians
+from saltus.lasting.workspace import LASTING
+from saltus.memory.full_matrix import factor_dense
+from saltus.memory.layout import (
+    FLAGS,
+    J_CONSTANT,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NV,
+    RATE_IDENTITY,
+)
+from saltus.memory.profile import multiply, solve
+from saltus.schemes.hp_tdg.numbers import (
+    GALERKIN,
+    table_of,
+)
+from saltus.tables.tableau import END, FIRST
+
+MASS_STEP = 1e-6  # of central differences of the mass matrix
+
+
+@unit(I(MODEL, A, F, A, A, A, FRAME.kind, RECORD))
+def renew(model, settings, t, q, v, a, frame, record):
+    """Take the Jacobians at a state with its acceleration, unless they are known and constant."""
+    phase = GALERKIN(frame.phase)
+    layout, numbers = model.layout, phase.numbers
+    nv, nc = layout[NV], layout[NC]
+    constant = (layout[FLAGS] & J_CONSTANT) != 0 and (layout[FLAGS] & M_CONSTANT) != 0
+    acting = layout[NJ] > 0
+    for k in range(nc):
+        acting = acting or frame.index[k] == SLIP or frame.index[k] == STICK
+    if numbers.j_known == 1.0 and constant and not acting:
+        return 0
+    room = frame.interval.lasting
+    status = jacobians(
+        model, t, q, v, frame.index, frame.memory.direction, phase.j_q,
+        phase.j_v, phase.scratch, phase.jacobian_work, room,
+        record,
+    )  # fmt: skip
+    numbers.j_known, numbers.factored_h = 1.0 if status == 0 else 0.0, 0.0
+    J_q, J_v = phase.j_q, phase.j_v
+    if status == 0 and not acting and (layout[FLAGS] & M_CONSTANT) == 0 and (layout[FLAGS] & RATE_IDENTITY) != 0:
+        mass_turns(model, t, q, a, room, frame.mass, phase.scratch, J_q)
+    stiffness, damping = 0.0, 0.0
+    for i in range(nv):
+        row_q, row_v = 0.0, 0.0
+        for j in range(nv):
+            row_q += abs(J_q[i * nv + j])
+            row_v += abs(J_v[i * nv + j])
+        stiffness, damping = larger(stiffness, row_q), larger(damping, row_v)
+    numbers.rate = larger(damping, sqrt(stiffness))
+    return status
+
+
+@unit(I(MODEL, F, A, A, LASTING.kind, A, A, A))
+def mass_turns(model, t, q, a, room, M, change, J_q):
+    """Subtract M^-1 (dM/dq_j) a from the columns of J_q: what the same force does less where M is larger."""
+    layout = model.layout
+    nv, lu, column = layout[NV], room.lu, room.f
+    for j in range(nv):
+        kept, step = q[j], MASS_STEP * larger(1.0, abs(q[j]))
+        for i in range(nv):
+            change[i] = 0.0
+        for side in range(2):
+            q[j] = kept + (step if side == 0 else -step)
+            model.mass(t, q, model.par, M)
+            for i in range(nv):
+                column[i] = a[i] if side == 0 else -a[i]
+            multiply(layout, M, column, change)
+        q[j] = kept
+        solve(layout, lu, change, change, column)
+        for i in range(nv):
+            J_q[i * nv + j] -= change[i] / (2.0 * step)
+    return 0
+
+
+@unit(I(A, I, I, F, FRAME.kind, J))
+def factor_stages(settings, degree, nv, h, frame, pivots):
+    """Factor the matrix of the stage equations for the known Jacobians, unless that was just done."""
+    phase = GALERKIN(frame.phase)
+    numbers, G = phase.numbers, phase.matrix
+    stiff = whole(numbers.stiff)
+    if numbers.factored_h == h and numbers.factored_for == 2.0 * degree + stiff:
+        return 0
+    tab = table_of(settings, degree, stiff)
+    first, end = whole(tab[FIRST]), whole(tab[END])
+    m = (end - first) * nv
+    assemble(tab, h, first, end, nv, phase.j_q, phase.j_v, 0, G)
+    status = factor_dense(head(G, m * m), m, pivots)
+    numbers.factored_h, numbers.factored_for = h if status == 0 else 0.0, 2.0 * degree + stiff
+    return status

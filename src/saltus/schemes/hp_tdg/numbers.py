@@ -1,0 +1,134 @@
+"""Numbers and vectors of the intervals of HpTDG: tables of every degree, what is kept from step to step."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from saltus.compile.seam import head, tail, unit, whole
+from saltus.compile.types import A, I
+from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
+from saltus.flight.frame import FLIGHT_SETTINGS
+from saltus.flight.scan import SAMPLES
+from saltus.lasting.hold import POWERS
+from saltus.lasting.interval import JACOBIANS, STAGES_ROOM
+from saltus.memory.layout import NC, NV, sizes_of
+from saltus.schemes.hp_tdg.choice import (
+    FIT_SIZE,
+)
+from saltus.tables.tableau import packed, tableau
+
+# the settings of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
+# length are fixed; per degree where D-, D+, samples, Legendre transform and lift begin; then the logs of kappa of every
+# degree, for D- and D+
+STANDING, TOP, BEGIN_WITH, FIXED, DEGREES_AT, KAPPA_AT, STIFF_KAPPA_AT, HEAD = range(8)
+MINUS, PLUS, SAMPLED, LEGENDRE, LIFT, PER_DEGREE = range(6)
+RAISED = 2  # positions are of a degree higher by two than accelerations: so are the nodes of what is handed on
+# Numbers that are kept from step to step.
+#   next_degree               degree to take
+#   contraction               of the iteration
+#   j_known                   1 where Jacobians are known
+#   series_t, _h, _n, _rough  begin, length and number of coefficients (0: none) of the polynomial of the last solved
+#                             interval; 1 where it is that of a first look
+#   stiff, stiff_count, rate  1 where forces are stiff; how many intervals were too fast (negative: how long not to
+#                             ask); fastest rate of the forces [1/s]
+#   sweeps_mean, sweeps_now   per interval, and of this one
+#   foreseen                  contact whose closing is foreseen
+#   degree_now, h_now         of this interval
+#   pace                      progress per evaluation before
+#   false_alarms, skip        foreseen impacts in a row that did not happen; intervals left without a forecast
+#   factored_h, factored_for  length (0: none) and family of the interval whose matrix is factored
+#   guess                     error of the first guess of an interval, in units of the tolerance
+#   looked_h, looked_degree   length (or 0) and degree of a first look whose Jacobians wait to be used
+NUMBERS = Numbers(
+    "next_degree contraction j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now rate "
+    "stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree series_rough"
+)
+# stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them
+GALERKIN = Workspace(
+    "GalerkinPhase", numbers=NUMBERS, fit="fit", known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
+    stage=STAGES_ROOM, change="n * nv", matrix="unknowns * unknowns", scratch="nv", jacobian_work=JACOBIANS, levels="n",
+    stage_j_q="2 * n * learnt * learnt", stage_j_v="2 * n * learnt * learnt", before="3 * n * learnt",
+    pivots=integers("n * nv"),
+)  # fmt: skip
+LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
+LEARNING_SYSTEM = 96  # unknowns up to which a new matrix per sweep costs less than the sweeps that it saves
+
+
+@functools.cache
+def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.ndarray, np.ndarray]:
+    """Return per degree D-, D+, samples, Legendre transform, lift to raised nodes; and log(kappa) of both families.
+
+    The lift: values, integrals and double integrals at the raised nodes of a polynomial given at its own.
+    """
+    made, kappa, stiff_kappa = [], np.ones(top + 1), np.ones(top + 1)
+    for degree in range(1, top + RAISED + 1):
+        minus = tableau(degree, "-", nodes)
+        samples = minus.interpolation(np.arange(SAMPLES + 1) / SAMPLES)
+        made.append([packed(minus), np.zeros(0), samples.ravel()])
+        if degree > top:
+            continue
+        plus = tableau(degree, "+", nodes, stiff=True)
+        vandermonde = legendre.legvander(2.0 * minus.c - 1.0, degree)
+        values = vandermonde[:, degree]
+        kappa[degree] = abs(minus.b @ values - minus.Av[-1] @ values)
+        stiff_kappa[degree] = abs(plus.Av[0] @ values)
+        raised = tableau(degree + RAISED, "-", nodes).c
+        lift = np.concatenate([minus.interpolation(raised), *minus.integrals(raised)])
+        made[-1][1] = packed(plus)
+        made[-1] += [np.linalg.inv(vandermonde).ravel(), lift.ravel()]
+    return made, np.log(np.maximum(kappa, 1e-300)), np.log(np.maximum(stiff_kappa, 1e-300))
+
+
+def galerkin_room(layout, top: int) -> RoomPlan:
+    """Return the plan of what the phase works with."""
+    nv, n = int(layout[NV]), top + 1
+    own = {
+        "n": n, "largest": n, "fit": FIT_SIZE, "unknowns": min(n * nv, LARGEST_SYSTEM),
+        "width": POWERS + int(layout[NC]), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
+    }  # fmt: skip
+    return GALERKIN.plan({**sizes_of(layout), **own})
+
+
+@functools.lru_cache(maxsize=64)
+def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: int) -> np.ndarray:
+    """Return the settings of the phase, which begin at a place of those of the flight."""
+    made, kappa, stiff_kappa = degree_numbers(nodes, top)
+    degrees_at = begin + HEAD
+    kappa_at = degrees_at + PER_DEGREE * (top + RAISED + 1)
+    at = kappa_at + 2 * (top + 1)
+    places, parts = np.zeros((top + RAISED + 1, PER_DEGREE)), []
+    for degree, arrays in enumerate(made, start=1):
+        for k, array in enumerate(arrays):
+            places[degree, k] = at
+            at += len(array)
+            parts.append(array)
+    head = [places[1, MINUS], top, begin_with, fixed, degrees_at, kappa_at, kappa_at + top + 1]
+    return np.concatenate([head, places.ravel(), kappa, stiff_kappa, *parts])
+
+
+@unit(I(A, I, I), small=True)
+def numbers_of(settings, degree, kind):
+    """Return where the numbers of a degree begin."""
+    settings = FLIGHT_SETTINGS(settings)
+    return whole(settings[whole(settings[whole(settings.phase_at) + DEGREES_AT]) + PER_DEGREE * degree + kind])
+
+
+@unit(A(A, I, I), small=True)
+def table_of(settings, degree, stiff):
+    """Return the table of a degree."""
+    at = numbers_of(settings, degree, PLUS if stiff == 1 else MINUS)
+    return tail(settings, at)
+
+
+@unit(A(A, I), small=True)
+def kappa_of(settings, stiff):
+    """Return log(kappa) of all degrees of a family."""
+    settings = FLIGHT_SETTINGS(settings)
+    at = whole(settings.phase_at)
+    return head(
+        tail(settings, whole(settings[at + (STIFF_KAPPA_AT if stiff == 1 else KAPPA_AT)])),
+        whole(settings[at + TOP]) + 1,
+    )

@@ -1,0 +1,423 @@
+"""A smooth phase by one interval of D-, its degree chosen for it (D+ where forces are stiff).
+
+The guess is the polynomial of the interval before, or, behind an event, the motion under forces linearised at the
+start (galerkin_guess.py); with it the next closing is foreseen, so that an interval seldom has to be made twice. Where
+the guess is poor, a first look on few stages makes a better one. Then the stages are solved (galerkin_stages.py), the
+error is judged, degree and length of the next interval are chosen (hp_choice.py).
+"""
+
+from __future__ import annotations
+
+from math import exp, sqrt
+
+from saltus.compile.seam import head, larger, smaller, tail, unit, whole
+from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
+from saltus.flight.frame import (
+    AGAIN,
+    FILL,
+    FLIGHT_SETTINGS,
+    FRAME,
+    POSITION_SCALE,
+    PUSH_SCALE,
+    SPEED_SCALE,
+    TRY,
+    promised,
+    slip_tolerance,
+)
+from saltus.lasting.hold import POWERS
+from saltus.lasting.index_set import SLIP
+from saltus.memory.layout import (
+    CONTACT_ROW,
+    FLAGS,
+    J_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    RATE_IDENTITY,
+    TRUSTED,
+    W_CONSTANT,
+)
+from saltus.schemes.hp_tdg.choice import (
+    AIM,
+    FIT_KNOWN,
+    LEAST,
+    best_degree,
+    calibrate,
+    expect_anything,
+    fit_decay,
+    least_degree,
+    longest_step,
+    motion_level,
+    quicken,
+    rough_degree,
+)
+from saltus.schemes.hp_tdg.guess import (
+    expand,
+    foresee,
+    levels_of,
+    predict,
+    refine,
+)
+from saltus.schemes.hp_tdg.numbers import (
+    BEGIN_WITH,
+    FIXED,
+    GALERKIN,
+    LARGEST_SYSTEM,
+    LEGENDRE,
+    LIFT,
+    MINUS,
+    NUMBERS,
+    RAISED,
+    SAMPLED,
+    TOP,
+    kappa_of,
+    numbers_of,
+    table_of,
+)
+from saltus.schemes.hp_tdg.stages import (
+    solve_stages,
+)
+from saltus.status import Status
+from saltus.tables.tableau import END, FIRST, VECTORS, WEIGHT
+
+STALLED = int(Status.NEWTON_STALLED)
+STRAIGHT = 8  # beside the place in the index set: a slip that goes straight on
+UNKNOWN_CONTRACTION = 0.3  # of a first sweep, before anything was seen
+CONTRACTS = 0.2  # what plain iteration should leave of an error
+IMPULSES = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
+LOW, ADDS_UP = 4, 3.0
+SLOWEST_DECAY = 0.95
+CUT, SHORTEST_CUT = 0.95, 0.3  # an interval is cut after a first look to less, but not below
+BEYOND = 2e-3  # how far an interval reaches beyond an impact that a first look has seen
+LEAST_GAIN = 2.0  # log of what a first look must gain
+# D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is tried on
+# a longer one; it stays if that is faster, and goes when intervals are short for the rate
+FAST, SLOW, PATIENCE, LEAP, GAIN, PAUSE, PROBATION = 2.0, 1.0, 8, 8.0, 1.5, -100, 4
+
+
+@unit(PART)
+def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
+    """Solve one interval of D- (D+ where forces are stiff) of a degree that is chosen for it: the heart of HpTDG.
+
+    in      task: TRY with forecast and choice of the degree, AGAIN for another length, FILL the nodes of the last one
+    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree, next_h; marks.limit
+    kept    phase: numbers, Jacobians, the polynomial of the last interval and how fast its coefficients fall
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    frame = FRAME(frame_room)
+    phase = GALERKIN(frame.phase)
+    layout, first = model.layout, whole(settings.phase_at)
+    nc = layout[NC]
+    marks, memory = frame.marks, frame.memory
+    numbers, fit, known = phase.numbers, phase.fit, phase.known_index
+    if task == FILL:
+        return fill(model, settings, h, frame)
+    fixed = settings[first + FIXED] == 1.0
+    if task == TRY:
+        same = numbers.next_degree > 0.0
+        for k in range(nc):
+            # friction that goes straight on has another Jacobian than one that turns
+            place = frame.index[k] + (STRAIGHT if memory.direction[2 * nc + k] == 1.0 else 0)
+            same = same and known[k] == place
+            known[k] = place
+        # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything
+        # nor how fast the sweeps of the last interval converged
+        jumped = memory.numbers.changed == 1.0 or frame.kept[1] == t
+        jumped = jumped and numbers.series_t != t
+        if not same or jumped:
+            numbers.series_n, numbers.contraction = 0.0, UNKNOWN_CONTRACTION
+        if not same or (jumped and (layout[FLAGS] & J_CONSTANT) == 0):
+            numbers.j_known = 0.0
+        if numbers.next_degree == 0.0:
+            numbers.next_degree, numbers.sweeps_mean, numbers.guess = settings[first + BEGIN_WITH], 2.0, 1e300
+        degree = whole(numbers.next_degree)
+        if fit[FIT_KNOWN] > 0.0 and not fixed:
+            # an interval that ends on its own is of a degree that shows how it decays
+            least = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+            degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
+        if numbers.series_t != t:  # a new interval: did what was foreseen for the last one come true?
+            if numbers.foreseen >= 0.0:
+                numbers.false_alarms = 0.0 if memory.numbers.changed == 1.0 else numbers.false_alarms + 1.0
+                numbers.skip = numbers.false_alarms
+            elif numbers.skip > 0.0:
+                numbers.skip -= 1.0
+        numbers.foreseen = -1.0
+        status = predict(model, settings, degree, t, h, frame, record)
+        if status != 0:
+            return status
+        if nc > 0 and not fixed and numbers.skip == 0.0:
+            place = foresee(model, settings, degree, t, h, frame)
+            if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
+                h *= place
+                marks.limit = h
+                if fit[FIT_KNOWN] > 0.0:
+                    degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+                status = predict(model, settings, degree, t, h, frame, record)
+                if status != 0:
+                    return status
+        if not fixed and fit[FIT_KNOWN] == 1.0 and numbers.series_t != t:
+            status = look(model, settings, degree, t, h, frame, record)
+            if status == 0 and numbers.series_t == t:
+                h = marks.limit
+                degree = least_degree(fit, kappa_of(settings, 0), h, degree)
+                status = predict(model, settings, degree, t, h, frame, record)
+    else:
+        degree = whole(numbers.degree_now)
+        if fit[FIT_KNOWN] > 0.0 and not fixed:
+            degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+        status = predict(model, settings, degree, t, h, frame, record)
+        if status != 0:
+            return status
+    numbers.degree_now, numbers.h_now = degree, h
+    if status == 0:
+        status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
+    if status != 0:
+        numbers.series_n, numbers.j_known = 0.0, 0.0
+        record.header.next_h = 0.4 * h
+        return status
+    judge(model, settings, task, degree, t, h, frame, record)
+    # the same motion up to an event must not be worse than the whole of it was
+    while task == AGAIN and record.header.error > 1.0 and degree < whole(settings[first + TOP]):
+        degree = whole(smaller(degree + 2.0, settings[first + TOP]))
+        status = predict(model, settings, degree, t, h, frame, record)
+        if status != 0:
+            return status
+        status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
+        if status != 0:
+            return status
+        numbers.degree_now = degree
+        judge(model, settings, task, degree, t, h, frame, record)
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
+def look(model, settings, degree, t, h, frame, record):
+    """Solve an interval roughly with a low degree where the guess is poor: few stages for the first sweeps.
+
+    The polynomial becomes the guess of the interval, and where it closes a contact the interval is cut.
+    """
+    phase = GALERKIN(frame.phase)
+    numbers, fit = phase.numbers, phase.fit
+    marks = frame.marks
+    marks.limit = smaller(h, marks.limit)
+    rough = 0.5 * motion_level(fit, h)
+    if numbers.stiff == 1.0 or rough < LEAST_GAIN or not numbers.guess > exp(rough + LEAST_GAIN):
+        return 0
+    low = rough_degree(fit, kappa_of(settings, 0), h, degree, rough)
+    if low == 0:
+        return 0
+    status = predict(model, settings, low, t, h, frame, record)
+    if status == 0:
+        status = solve_stages(model, settings, low, t, h, exp(rough), frame, record)
+    if status != 0:
+        return status
+    expand(model, settings, low, t, h, frame)
+    numbers.series_rough = 1.0
+    levels_of(model, settings, low, h, frame)
+    for i in range((low + 1) * model.layout[NV]):
+        if not abs(phase.series[i]) < 1e300:
+            return STALLED  # beyond a contact forces need not exist
+    quicken(fit, phase.levels, low, h)
+    # what was seen may be too fast for the interval
+    longest = larger(longest_step(fit, kappa_of(settings, 0), AIM, degree), SHORTEST_CUT * h)
+    if longest < CUT * h:
+        marks.limit = smaller(longest, marks.limit)
+    if model.layout[NC] > 0:
+        place = foresee(model, settings, low, t, h, frame)
+        if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
+            # a little longer: to cut an interval that contains the impact is cheaper than to prolong one
+            marks.limit = smaller(place * (1.0 + BEYOND) * h, marks.limit)
+    return 0
+
+
+@unit(I(MODEL, A, I, I, F, F, FRAME.kind, RECORD))
+def judge(model, settings, task, degree, t, h, frame, record):
+    """Keep the polynomial, estimate the error, choose degree and length of the next interval."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    layout, at = model.layout, whole(settings.phase_at)
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], degree + 1
+    numbers, fit, levels = phase.numbers, phase.fit, phase.levels
+    stages = phase.stage
+    stiff, kappa = whole(numbers.stiff), kappa_of(settings, whole(numbers.stiff))
+    V = stages.V
+    R = stages.R
+    transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
+    v_0, v, q_0 = frame.v_start, frame.v_end, frame.q_start
+    header, error, share = record.header, 0.0, frame.marks.sharper
+    position, speed, push = (
+        promised(layout, settings, POSITION_SCALE),
+        promised(layout, settings, SPEED_SCALE),
+        promised(layout, settings, PUSH_SCALE),
+    )
+    expand(model, settings, degree, t, h, frame)
+    levels_of(model, settings, degree, h, frame)
+    for k in range(n):
+        if (layout[FLAGS] & RATE_IDENTITY) == 0:  # what q_dot = B(q) v lacks is no less an error
+            for i in range(nq):
+                total = 0.0
+                for j in range(n):
+                    total += transform[k * n + j] * stages.Q_dot[j * nq + i]
+                scale = share * (settings.atol * position[i] + settings.rtol * abs(q_0[i]))
+                levels[k] = larger(levels[k], h * abs(total) / scale)
+        for i in range(nr - layout[NJ]):  # neither are impulses of lasting forces, which the motion need not show
+            total = 0.0
+            for j in range(n):
+                total += transform[k * n + j] * R[j * nr + i]
+            scale = share * IMPULSES * (settings.atol * push[i] + settings.rtol * h * abs(R[i]))
+            levels[k] = larger(levels[k], h * abs(total) / scale)
+    if (layout[FLAGS] & W_CONSTANT) == 0:
+        slip_levels(model, settings, degree, share, frame)
+    for i in range(nv):
+        jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
+        scale = share * (settings.atol * speed[i] + settings.rtol * larger(abs(v_0[i]), abs(v[i])))
+        error = larger(error, abs(jump) / scale)
+    # the jump belongs to a polynomial that lacks the last coefficient; what the motion itself lacks is the next one
+    decay = 1.0
+    if degree >= 4:
+        upper, lower = levels[degree] + levels[degree - 1], levels[degree - 2] + levels[degree - 3]
+        decay = smaller(1.0, (larger(upper, 1e-300) / larger(lower, 1e-300)) ** 0.5)
+        decay = larger(decay, 0.05)
+    elif degree >= 2:
+        decay = larger(0.1, smaller(1.0, larger(levels[degree], levels[degree - 1]) / larger(levels[0], 1e-300)))
+    # by symmetry the last coefficient may vanish, and with it the jump: then the one before says how large it could be
+    if degree >= 2:
+        error = larger(error, exp(kappa[degree]) * larger(levels[degree], levels[degree - 1] * decay))
+    # low degrees err at the end of an interval as much as in between, and these errors add up
+    if degree <= LOW:
+        error *= ADDS_UP
+    # all that is missing: a geometric series of coefficients
+    header.error, header.degree = error * decay / (1.0 - smaller(decay, SLOWEST_DECAY)), degree
+    if settings[at + FIXED] == 1.0:
+        header.error, header.next_h = 0.0, h
+        return 0
+    if task != TRY:
+        return 0
+    top = whole(settings[at + TOP])
+    if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers.next_degree):
+        fit_decay(levels, degree, fit, h)
+        if fit[FIT_KNOWN] == 2.0 and (layout[FLAGS] & TRUSTED) == 0:
+            expect_anything(fit)
+        calibrate(fit, kappa, h, degree, header.error, 1)
+    else:  # too few coefficients for a fit, but enough to see that the last one promised too much
+        calibrate(fit, kappa, h, degree, header.error, 0)
+    # a Jacobian comes with most intervals; D+ has two stages more to solve
+    extra = 0.0 if (layout[FLAGS] & J_CONSTANT) != 0 else 1.0 * nv
+    best = best_degree(fit, kappa, degree, top, numbers.sweeps_mean, extra + 2.0 * stiff * numbers.sweeps_mean)
+    numbers.next_degree = best
+    length = longest_step(fit, kappa, AIM, best)
+    if header.error > 1.0:
+        length = smaller(length, 0.7 * h)
+        length = larger(length, 0.1 * h)
+    header.next_h = length
+    tab = table_of(settings, degree, stiff)
+    if (whole(tab[END]) - whole(tab[FIRST])) * nv > LARGEST_SYSTEM:
+        # plain iteration: its contraction grows with the square of the length. Newton's method has a contraction of
+        # its own, which a single sweep does not renew: to go by it would shorten intervals without end
+        header.next_h = smaller(length, h * sqrt(CONTRACTS / larger(numbers.contraction, 1e-3)))
+        return 0
+    if (degree + LEAST) * nv <= LARGEST_SYSTEM:  # D+ needs Newton's method
+        change_family(degree, h, header, numbers, fit)
+    return 0
+
+
+@unit(I(MODEL, A, I, F, FRAME.kind))
+def slip_levels(model, settings, degree, share, frame):
+    """Let the slips of contacts count like velocities: a belt may change its speed although nothing else moves.
+
+    A coefficient of a velocity belongs to the one before it of an acceleration.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    layout, n = model.layout, degree + 1
+    nr = layout[NR]
+    levels, stages, index = phase.levels, phase.stage, frame.index
+    U = stages.U
+    transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
+    tolerance = slip_tolerance(layout, settings, share)
+    for c in range(layout[NC]):
+        if index[c] != SLIP:
+            continue
+        for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+            size = 0.0
+            for j in range(n):
+                size = larger(size, abs(U[j * nr + i]))
+            for k in range(1, n):
+                total = 0.0
+                for j in range(n):
+                    total += transform[k * n + j] * U[j * nr + i]
+                scale = tolerance + share * settings.rtol * size
+                levels[k - 1] = larger(levels[k - 1], (2.0 * k - 1.0) * abs(total) / scale)
+    return 0
+
+
+@unit(I(I, F, HEADER.kind, NUMBERS.kind, A))
+def change_family(degree, h, header, numbers, fit):
+    """Change between D- and D+ where that makes intervals cheaper; see FAST."""
+    evaluations = 1.0 + numbers.sweeps_now * (degree - 1.0 + 2.0 * numbers.stiff)
+    accepted = header.error <= 1.0
+    if numbers.stiff == 0.0:
+        crawls = h * numbers.rate > FAST
+        if numbers.stiff_count < 0.0:
+            numbers.stiff_count += 1.0
+        else:
+            numbers.stiff_count = numbers.stiff_count + 1.0 if crawls else 0.0
+        pace = h / evaluations
+        numbers.pace = pace if numbers.stiff_count == 1.0 else 0.8 * numbers.pace + 0.2 * pace
+        if numbers.stiff_count > PATIENCE:
+            numbers.stiff, numbers.stiff_count, fit[FIT_KNOWN] = 1.0, 0.0, 0.0
+            numbers.next_degree, header.next_h = larger(LEAST, degree), LEAP * h
+        return 0
+    if accepted:
+        numbers.stiff_count += 1.0
+    slower = numbers.stiff_count > PROBATION and h / evaluations < GAIN * numbers.pace
+    if h * numbers.rate < SLOW or slower:
+        numbers.stiff, fit[FIT_KNOWN] = 0.0, 0.0
+        numbers.stiff_count = PAUSE if slower else 0.0
+        header.next_h = smaller(header.next_h, h)
+    return 0
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def fill(model, settings, h, frame):
+    """Write nodes, forces and sums of the interval that was solved last, and what acts at its end."""
+    phase = GALERKIN(frame.phase)
+    layout = model.layout
+    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    numbers, marks = phase.numbers, frame.marks
+    degree = whole(numbers.degree_now)
+    n, width, stiff = degree + 1, POWERS + nc, whole(numbers.stiff)
+    tab, stages = table_of(settings, degree, stiff), phase.stage
+    b = head(tail(tab, VECTORS + WEIGHT * n), n)
+    V, a = stages.V, stages.a
+    R, powers = stages.R, stages.powers
+    v, a_last, r_last, powers_last = frame.v_end, frame.a_last, frame.r_last, frame.powers_last
+    sum_r, sum_p, R_node, J_v = frame.sum_r, frame.sum_powers, frame.node_forces, phase.j_v
+    refine(model, settings, degree, h, frame)
+    m = degree + RAISED + 1
+    E = head(tail(settings, numbers_of(settings, degree, LIFT)), m * n)
+    for k in range(m):
+        for i in range(nr):
+            R_node[k * nr + i] = 0.0
+            for j in range(n):
+                R_node[k * nr + i] += E[k * n + j] * R[j * nr + i]
+    for i in range(nr):
+        sum_r[i], r_last[i] = 0.0, R[(n - 1) * nr + i]
+        for k in range(n):
+            sum_r[i] += h * b[k] * R[k * nr + i]
+    for i in range(width):
+        sum_p[i], powers_last[i] = 0.0, powers[(n - 1) * width + i]
+        for k in range(n):
+            sum_p[i] += h * b[k] * powers[k * width + i]
+    for i in range(nv):
+        a_last[i] = a[(n - 1) * nv + i]
+        if numbers.j_known == 1.0:  # the last stage lacks the jump at the end
+            for j in range(nv):
+                a_last[i] += J_v[i * nv + j] * (v[j] - V[(n - 1) * nv + j])
+    marks.nodes, marks.end_known = m, 1.0
+    marks.table_at = numbers_of(settings, degree + RAISED, MINUS)
+    marks.samples_at = numbers_of(settings, degree + RAISED, SAMPLED)
+    marks.foreseen = numbers.foreseen
+    return 0

@@ -1,0 +1,1 @@
+"""TDGMinus and TDGPlus: discontinuous Galerkin methods in time on a given grid."""

@@ -1,0 +1,1 @@
+"""Coefficients: Galerkin and Runge-Kutta tables, polynomials through nodes."""
