@@ -19,7 +19,9 @@ from saltus.memory.profile import multiply, quadratic
 
 SHARE = 0.1  # of the tolerance: what all flights of a run may disagree by together,
 SHARE_OF_ONE = 3e-4  # and what any of them may, which is above the accuracy of the stages of implicit methods
-ROUNDING = 1e-14  # of the energy that was moved: disagreements that shorter flights do not cure
+# of the energy that was moved: disagreements that shorter flights do not cure; where M changes its work is known by
+# differences (lasting/inertia.py)
+ROUNDING, DIFFERENCES = 1e-14, 1e-11
 SLOWEST = 100.0  # times the tolerance of velocities: the energy of a motion that is so slow counts as moved always
 FASTER = 2.0  # orders by which work converges faster than the estimate of the error of the motion, at most
 
@@ -72,5 +74,5 @@ def ledger_error(model, settings, t, h, degree, frame):
         gained += sums[POWERS + c]
         moved += abs(sums[POWERS + c])
     share = settings.rtol * settings.ledger * larger(SHARE * h / span_of(settings), SHARE_OF_ONE)
-    allowed = larger(share, ROUNDING) * moved
+    allowed = larger(share, ROUNDING if (flags & M_CONSTANT) != 0 else DIFFERENCES) * moved
     return (abs(gained) / allowed) ** (degree / (degree + FASTER)) if allowed > 0.0 else 0.0
