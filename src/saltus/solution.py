@@ -28,6 +28,7 @@ from saltus.memory.record import (
     EVENT_IMPULSE,
     EXTRA_INSIDE,
     GAIN,
+    IMPACT,
     KIND_NAMES,
     NOT_UNIQUE,
     PAINLEVE,
@@ -938,6 +939,7 @@ def build_solution(
     table = np.zeros(len(events), dtype=event_type(names))
     if len(events):  # filling an empty table takes as long as a short run
         message = _fill_events(table, events, model.name_array, message)
+        message += _uncontrolled(scheme, int(np.count_nonzero(events[:, 2] == IMPACT)))
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -1015,6 +1017,17 @@ def _fill_events(table: np.ndarray, events: np.ndarray, names: np.ndarray, messa
             f"{str(open_ones['contact'][0])!r} shares forces: what sticks was kept, else the shortest forces."
         )
     return message
+
+
+def _uncontrolled(scheme, impacts: int) -> str:
+    """Return the sentence about a run with more impacts than those over which a scheme controls its error, or none."""
+    if impacts <= traits_of(scheme).controlled_impacts:
+        return ""
+    return (
+        f" {type(scheme).__name__} controls the error of a step, not that of a run: over {impacts} impacts errors may "
+        "have added up to far more than the tolerance, above all where little energy is lost; sol.verify() measures "
+        "them, HpTDG keeps them below it."
+    )
 
 
 def _gains(gains: np.ndarray) -> str:

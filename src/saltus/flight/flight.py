@@ -34,6 +34,7 @@ from saltus.flight.frame import (
     span_of,
 )
 from saltus.flight.inspect import CURABLE, inspect
+from saltus.flight.ledger import ledger_error
 from saltus.flight.modes import FREE, free_modes, hold_modes
 from saltus.flight.passed import leaves_branch
 from saltus.flight.prove import prove_work
@@ -210,6 +211,10 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         if status != 0:
             header.error = REFUSED
             return 0
+        header.error = larger(header.error, ledger_error(model, settings, t, h, header.degree, frame))
+        if not header.error <= 1.0:
+            header.error = smaller(header.error, REFUSED)
+            return 0
         plain.find(model, staged, settings, 0, t, h, frame_room, record)
         if marks.unresolved == 1.0 and marks.event_kind == LOST and marks.place < 1.0:
             # behind a loss forces obey no law, and polynomials through them bend before it too, in every flight that
@@ -258,6 +263,8 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         return status
     memory.numbers.flights += 1.0
     memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
+    for k in range(nc):
+        memory.numbers.spent += record.dissipation[k]
     most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
     for i in range(nv):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))
