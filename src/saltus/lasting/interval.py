@@ -38,7 +38,8 @@ from saltus.memory.layout import (
     W_PTR,
 )
 from saltus.memory.profile import factor, multiply, solve
-from saltus.reaction.react import reacting_sizes, row_add, row_dot
+from saltus.reaction.impacts import reacting_sizes
+from saltus.reaction.react import row_add, row_dot
 from saltus.status import Status
 from saltus.tables.tableau import (
     DEGREE,

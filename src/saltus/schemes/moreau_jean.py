@@ -21,7 +21,6 @@ from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     HAS_RETRACT,
-    LAW_FLOATS,
     M_CONSTANT,
     NC,
     NJ,
@@ -29,12 +28,12 @@ from saltus.memory.layout import (
     NR,
     NV,
     RATE_IDENTITY,
-    TANGENTIAL,
     W_CONSTANT,
 )
 from saltus.memory.profile import multiply, solve
 from saltus.memory.record import EVENTS_PER_CONTACT
-from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
+from saltus.reaction.impacts import asks_who_is_struck, reacting_sizes, restitute, without_tangential
+from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, row_dot
 from saltus.reaction.report import CLOSED, answer, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
 from saltus.schemes.theta_newton import (
@@ -164,7 +163,7 @@ class MoreauJean:
                 projection_iterations=PROJECTIONS,
                 projects=float(self.projection is True),
             ),
-            inner=reaction_plan(layout, contact_solver, drift=bool(self.projection)),
+            inner=reaction_plan(layout, contact_solver, drift=bool(self.projection), any_law=True),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=0,
@@ -381,7 +380,7 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
         for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
             u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, state.v) + w[r]
             target[r] = w[r]
-        if (flags & TANGENTIAL) != 0 and iteration == 0:
+        if iteration == 0 and asks_who_is_struck(model) == 1:
             # an impact approaches faster than the forces of one step explain
             fall = abs(row_dot(layout, W, row, v_new) + w[row] - u_minus[row])
             struck[c] = 1 if -u_minus[row] > fall * (1.0 + 1e-9) else 0
@@ -407,11 +406,8 @@ def report_contacts(model, t, v_k, v, marks, work, record):
     layout, target, u_minus = model.layout, work.target, work.u_minus
     if record.header.reacted == 0.0:
         return released(t, layout[NC], marks, record)
-    if (layout[FLAGS] & TANGENTIAL) != 0:
-        for c in range(layout[NC]):
-            if work.struck[c] == 1:  # the report wants velocities without it
-                for r in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
-                    target[r] -= model.constants[LAW_FLOATS * c + 2] * u_minus[r]
+    for c in range(layout[NC]):
+        without_tangential(model, c, work.struck[c], u_minus, target)
     return report(
         model, t, v_k, v, work.W, work.w, u_minus, target, work.before, work.after, work.active,
         work.react.X, marks, record,

@@ -15,12 +15,12 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
+from saltus.laws import friction_rows
 from saltus.memory.layout import (
     F_LINEAR,
     FLAGS,
     HAS_RETRACT,
     J_CONSTANT,
-    KIND,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -33,7 +33,8 @@ from saltus.memory.layout import (
     W_PTR,
 )
 from saltus.memory.record import EVENTS_PER_CONTACT
-from saltus.reaction.react import REACTING, WHOLE, reacting_sizes, row_dot
+from saltus.reaction.impacts import reacting_sizes
+from saltus.reaction.react import REACTING, WHOLE, row_dot
 from saltus.reaction.report import CLOSED, STRUCK, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.schemes.theta_newton import (
@@ -114,7 +115,7 @@ class SchatzmanPaoli:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         nc = int(layout[NC])
-        if any(layout[layout[KIND] + c] > 1 for c in range(nc)):
+        if friction_rows(layout) > 0:
             raise SettingError(
                 "SchatzmanPaoli cannot do friction (a contact has slip): use MoreauJean() or PaoliVelocity()"
             )

@@ -54,12 +54,11 @@ from saltus.lasting.interval import (
 )
 from saltus.lasting.settle import changed_events, settle
 from saltus.lasting.workspace import LASTING
-from saltus.laws import coulomb_spatial
+from saltus.laws import friction_rows
 from saltus.memory.layout import (
     CONTACT_ROW,
     F_FREE,
     FLAGS,
-    KIND,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -233,7 +232,7 @@ class Splitting:
         total = int(pair[STAGES])
         sizes = interval_sizes(layout, contact_solver)
         if implicit:
-            spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(nc))
+            spatial = friction_rows(layout) > 1
             newton = (spatial or not int(layout[FLAGS]) & F_FREE) and total * nv <= LARGEST_NEWTON
             given |= {"tolerance": self.newton_tolerance, "most": self.max_iterations, "newton": newton}
             sizes = interval_sizes(layout, contact_solver, total, bool(newton))
@@ -252,7 +251,12 @@ class Splitting:
             step=splitting,
             settings=np.concatenate([settings, polynomial, tab, pair]),
             inner=reaction_plan(
-                layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
+                layout,
+                contact_solver,
+                drift=False,
+                interval=solve_interval if implicit else None,
+                settle=settle,
+                name="Splitting",
             ),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),

@@ -35,6 +35,9 @@ class Traits:
         Share of the span that an adaptive scheme tries first.
     own_limits
         The limits at grid points are those of its dense output, not those of the stored states.
+    controlled_impacts
+        Impacts of a run up to which errors of its steps stay within its promise; `sol.message` says where there are
+        more.
     """
 
     adaptive: bool = False
@@ -46,6 +49,7 @@ class Traits:
     contact_inside: bool = False
     first_share: float = 0.01
     own_limits: bool = False
+    controlled_impacts: float = float("inf")
 
 
 ORDINARY = Traits()

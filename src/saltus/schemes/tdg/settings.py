@@ -13,8 +13,8 @@ from saltus.errors import SettingError
 from saltus.flight.dense import interpolate, interpolate_stages, reaction
 from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST
 from saltus.lasting.interval import LARGEST_NEWTON, STAGE_SETTINGS, interval_sizes
-from saltus.laws import coulomb_spatial
-from saltus.memory.layout import F_FREE, FLAGS, KIND, NC, NV
+from saltus.laws import friction_rows
+from saltus.memory.layout import F_FREE, FLAGS, NV
 from saltus.schemes.plan import check_numbers
 from saltus.schemes.traits import Traits
 from saltus.tables.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
@@ -156,7 +156,7 @@ class GalerkinSettings:
         made = self.tableaux()
         n = max(one.stages for one in made)
         # friction in space turns with the slip: an implicit force even where all others are given
-        spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
+        spatial = friction_rows(layout) > 1
         newton = (spatial or not int(layout[FLAGS]) & F_FREE) and n * int(layout[NV]) <= LARGEST_NEWTON
         numbers_ = STAGE_SETTINGS.filled(
             closed=self.closed_tolerance, rest=self.rest_tolerance, by_stage=self.activation == "stage",
