@@ -67,8 +67,7 @@ def test_paolis_projection_is_his_scheme_with_one_restitution():
     agree(model, sl.PaoliVelocity(newton_tolerance=1e-14), rows)
 
 
-@pytest.mark.parametrize("theta", [0.0, 0.5])
-@pytest.mark.parametrize("lagging", [False, True])
+@pytest.mark.parametrize("theta, lagging", [(0.0, False), (0.5, True)])
 def test_schatzman_paoli_is_that_of_the_lecture(theta, lagging):
     model = Model(rough=False)
     rows = schatzman_paoli.run(model, 0.0, START, SPEED, H, STEPS, theta=theta, lagging=lagging)
@@ -83,7 +82,7 @@ BOUNCING = (0.9, 0.8)
 
 
 @pytest.mark.parametrize(
-    "degree, impact", [*((degree, "left") for degree in range(5)), *((degree, "previous") for degree in range(3))]
+    "degree, impact", [*((degree, "left") for degree in range(5)), *((degree, "previous") for degree in range(2))]
 )
 @pytest.mark.parametrize("scheme", [sl.TDGMinus, sl.TDGPlus], ids=["minus", "plus"])
 def test_time_discontinuous_galerkin_is_that_of_the_source(scheme, degree, impact):
@@ -92,7 +91,7 @@ def test_time_discontinuous_galerkin_is_that_of_the_source(scheme, degree, impac
     agree(model, scheme(degree, impact=impact, **SOURCE), rows)
 
 
-@pytest.mark.parametrize("degree", [1, 2], ids=str)
+@pytest.mark.parametrize("degree", [2], ids=str)
 @pytest.mark.parametrize("scheme", [sl.TDGMinus, sl.TDGPlus], ids=["minus", "plus"])
 def test_contact_forces_at_the_stages_are_those_of_the_source(scheme, degree):
     model = Sliding()
