@@ -28,6 +28,7 @@ from saltus.memory.record import (
     EVENT_IMPULSE,
     EXTRA_INSIDE,
     GAIN,
+    IMPACT,
     KIND_NAMES,
     NOT_UNIQUE,
     PAINLEVE,
@@ -35,7 +36,7 @@ from saltus.memory.record import (
     SWITCH,
     TIE,
 )
-from saltus.schemes.traits import Accelerated, Forced, traits_of
+from saltus.schemes.traits import Accelerated, Forced, Windowed, traits_of
 from saltus.status import Status
 from saltus.system import System
 
@@ -398,6 +399,23 @@ class Solution:
         return np.diff(self._extra[:, 4]).astype(int)
 
     @property
+    def windows(self) -> np.ndarray:
+        """The intervals [t_a, t_b] (n, 2) [s] over which Moreau's step was made for an impact, (76) of the lecture.
+
+        `AnyOrder` has them, and `Splitting` where it locates impacts in time; other schemes have none.
+        """
+        ends = np.flatnonzero(np.isin(self.t, self.events["t"][self.events["kind"] == "impact"]))
+        ends = ends[ends > 0]
+        made = np.empty((len(ends), 2))
+        if not isinstance(self.scheme, Windowed):
+            return made[:0]
+        places = Places(self.t[ends], np.full(len(ends), -1), ends, "-")
+        for i, _, h, block in self._steps(places, np.arange(len(ends))):
+            made[i, 0] = self.scheme.window_start(block, self.t[ends[i]], h[:, 0])
+            made[i, 1] = self.t[ends[i]]
+        return made[made[:, 0] < made[:, 1]]
+
+    @property
     def can_refine(self) -> bool:
         """Whether dense output between the nodes is stored, so that `at_times` shows more than the nodes do."""
         return len(self._dense) > 0 and self.every_step and not isinstance(self._model, NodeValues)
@@ -431,6 +449,9 @@ class Solution:
         stored = places.node >= 0
         if side == "-":  # nodes hold positions behind a reset
             stored &= ~self._may_be_reset[places.node]
+        if traits_of(self.scheme).own_limits:  # the jumps of the dense output are not those of the states
+            outermost = 0 if side == "-" else len(self.t) - 1
+            stored &= (places.node == outermost) | ~self._whole(places.end)
         known, between = np.flatnonzero(stored), np.flatnonzero(~stored)
         nodes = places.node[known]
         q[known], v[known] = self.q[nodes], (self.v if side == "+" else self.v_minus)[nodes]
@@ -918,6 +939,7 @@ def build_solution(
     table = np.zeros(len(events), dtype=event_type(names))
     if len(events):  # filling an empty table takes as long as a short run
         message = _fill_events(table, events, model.name_array, message)
+        message += _uncontrolled(scheme, int(np.count_nonzero(events[:, 2] == IMPACT)))
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -995,6 +1017,17 @@ def _fill_events(table: np.ndarray, events: np.ndarray, names: np.ndarray, messa
             f"{str(open_ones['contact'][0])!r} shares forces: what sticks was kept, else the shortest forces."
         )
     return message
+
+
+def _uncontrolled(scheme, impacts: int) -> str:
+    """Return the sentence about a run with more impacts than those over which a scheme controls its error, or none."""
+    if impacts <= traits_of(scheme).controlled_impacts:
+        return ""
+    return (
+        f" {type(scheme).__name__} controls the error of a step, not that of a run: over {impacts} impacts errors may "
+        "have added up to far more than the tolerance, above all where little energy is lost; sol.verify() measures "
+        "them, HpTDG keeps them below it."
+    )
 
 
 def _gains(gains: np.ndarray) -> str:

@@ -43,7 +43,7 @@ def runge_kutta_flight(
         {
             **given, "rtol": rtol, "atol": atol, "zeno": zeno, "drift": ALLOWED_DRIFT, "window_factor": window[0],
             "window_power": window[1], "anticipates": float(anticipates), "many": np.inf,
-            "misses": MISSED if estimates else 0.0,
+            "misses": MISSED if estimates else 0.0, "ledger": float(estimates),
         },
         lambda begin: phase_numbers(
             method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,

@@ -30,7 +30,9 @@ class EventDriven:
     """Event-driven integration with error control, for any number of contacts, joints, friction and user events.
 
     The tolerance holds for a step, not for a run: mean errors of q, v and impulses stay below some 30 times tol (1 +
-    their size), except over very many impacts, where they add up. `HpTDG` keeps them below tol itself.
+    their size), up to some hundred impacts. Over more they add up, with the square of the number of impacts where no
+    energy is lost: thousands of tolerances after 1000 impacts, `sol.message` says so. `HpTDG` keeps them below tol.
+    Where something rubs, kinetic energy and work agree to a tenth of rtol of the energy that was moved.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ class EventDriven:
     scale: float | tuple[float, ...] | None = None
 
     name = "event-driven"
-    traits = FLYING
+    traits = dataclasses.replace(FLYING, controlled_impacts=100)
 
     def __post_init__(self):
         for field in ("rtol", "atol"):

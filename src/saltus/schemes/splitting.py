@@ -24,7 +24,7 @@ from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
-from saltus.flight.dense import HEADER, acceleration, interpolate, reaction
+from saltus.flight.dense import HEADER, acceleration, interpolate, reaction, window_start
 from saltus.flight.frame import NODES_ROOM
 from saltus.flight.packed_methods import IMPLICIT as IMPLICIT_METHODS
 from saltus.flight.packed_methods import METHODS, packed_implicit, packed_method
@@ -267,6 +267,10 @@ class Splitting:
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps by the dense output of the base."""
         return interpolate([tableau(NODES - 1, "-", "lobatto")], s, h, start, end, block, side)
+
+    def window_start(self, block, t_end, h):
+        """Return where the intervals of impacts begin that steps end with, see Solution.windows."""
+        return window_start(block, t_end, h)
 
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""
