@@ -354,7 +354,16 @@ class ContactSolver(Protocol):
     def supports(self, kind: int) -> bool: ...
 
 
-def check_support(solver: ContactSolver, kinds: Iterable[int]) -> None:
+class Supporting(Protocol):
+    """Whoever says which laws it solves, with a kernel or without."""
+
+    @property
+    def name(self) -> str: ...
+
+    def supports(self, kind: int) -> bool: ...
+
+
+def check_support(solver: Supporting, kinds: Iterable[int]) -> None:
     """Raise SettingError when the solver cannot treat one of the laws."""
     for k, kind in enumerate(kinds):
         if not solver.supports(int(kind)):
