@@ -109,3 +109,9 @@ def test_tables_integrate_their_polynomials_without_bias(degree):
     for power in range(degree + 1):
         total = sum(Fraction(b) * Fraction(c) ** power for b, c in zip(made.b, made.c, strict=True))
         assert abs(total - Fraction(1, power + 1)) < 1e-16
+
+
+def test_event_driven_says_that_it_does_not_control_a_run_of_many_impacts():
+    many, few = (bounces(n, tol=1e-7, scheme=sl.EventDriven()).message for n in (150, 50))
+    assert "over 149 impacts errors may have added up" in many and "added up" not in few
+    assert "added up" not in bounces(150, tol=1e-7).message  # HpTDG controls them

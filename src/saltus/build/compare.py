@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from saltus.memory import layout as lay
-from saltus.compile.native import runnable
-from saltus.errors import FunctionError
 from saltus.build.marks import Unmarked, changed, mark_of
 from saltus.build.user_function import UserFunction, at
+from saltus.compile.native import runnable
+from saltus.errors import FunctionError
+from saltus.memory import layout as lay
 
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel

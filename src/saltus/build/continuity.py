@@ -11,10 +11,10 @@ from math import acos, degrees
 
 import numpy as np
 
-from saltus.memory import layout as lay
+from saltus.build.model import compile_model
 from saltus.compile.native import runnable
 from saltus.errors import SettingError
-from saltus.build.model import compile_model
+from saltus.memory import layout as lay
 from saltus.system import System
 
 RANK_TOLERANCE = 1e-10  # singular value relative to the largest below which gradients count as dependent

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saltus.memory import layout as lay
 from saltus.compile.native import runnable
 from saltus.errors import ModelError
+from saltus.memory import layout as lay
 from saltus.problem import Problem
 
 if TYPE_CHECKING:

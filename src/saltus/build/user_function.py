@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from saltus.errors import FunctionError
 from saltus.build.marks import PLAIN_VALUES, names_in
+from saltus.errors import FunctionError
 from saltus.parameters import Parameter, Parameters, Values, given
 from saltus.system import ARGUMENTS, arity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from saltus.compile.seam import larger, unit
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
-from saltus.flight.frame import FRAME
+from saltus.flight.frame import FRAME, NOTHING
 from saltus.lasting.border import NORMAL, WHOLE, project
 from saltus.lasting.hold import POWERS, rest_speed
 from saltus.lasting.index_set import OPEN, SLIP, STICK
@@ -29,6 +29,7 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
         frame.memory.u_begin,
         frame.memory.powers_begin,
     )
+    slips, belts = frame.slips, frame.belts
     index, resting, stopped, held, candidate = frame.index, frame.resting, frame.stopped, frame.held, frame.candidate
     info[0] = 0.0
     for i in range(nr):
@@ -54,11 +55,14 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
         row = layout[layout[CONTACT_ROW] + k]
         held[k] = 0
         if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
-            # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever
-            slow = True
+            # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever;
+            # one that became faster in a flight without an event has just begun
+            slow, faster = True, 0.0
             for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                still = rest_speed(settings.rest, layout, W, i, v)
-                slow = slow and abs(row_dot(layout, W, i, v) + corrected[i]) <= still
+                still, slip = rest_speed(settings.rest, layout, W, i, v), row_dot(layout, W, i, v) + corrected[i]
+                slow, faster = slow and abs(slip) <= still, faster + slip * slip - u_0[i] * u_0[i]
+                slips[i], belts[i] = slip, corrected[i]
+            slow = slow and (marks.event_kind != NOTHING or not faster > 0.0)
             held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 or slow else NORMAL
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False
@@ -80,6 +84,12 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
             record.impulse[i] += corrected[i]
             if corrected[i] != 0.0:
                 record.header.reacted = 1.0
+        for k in range(nc):
+            # what is cut of a slip that stops would have been rubbed away
+            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            for i in range(row + 1, end if index[k] == SLIP and held[k] == WHOLE and struck == 0 else row + 1):
+                record.dissipation[k] -= 0.5 * corrected[i] * slips[i]
+                record.header.drive_work -= corrected[i] * belts[i]
     if struck == 1 and not anything and marks.switched == 0.0 and unchanged(model, settings, t, frame) == 1:
         return 0
     return staged.settle(

@@ -21,15 +21,17 @@ from saltus.reaction.look import inspect_work
 # has a window of window_factor (step size)^window_power [s]; anticipates: 1 where closings are forecast; many: flights
 # of a run up to which each has the same share of the tolerance; straight: way that a slip in space may go straight [m];
 # misses: what the equations of motion may miss inside of a flight, over the tolerance, 0 where steps follow none
-# (inspect.py); phase_at, promise_at: where the numbers of the phase and the promise (promise.py) stand.
+# (inspect.py); ledger: 1 where kinetic energy and work of friction must agree (ledger.py); phase_at, promise_at: where
+# the numbers of the phase and the promise (promise.py) stand.
 FLIGHT_SETTINGS = Numbers(
     f"{' '.join(STAGE_SETTINGS.names)} rtol atol zeno drift window_factor window_power anticipates many straight "
-    "misses phase_at promise_at"
+    "misses ledger phase_at promise_at"
 )
 FROM_PROMISE = -1.0
 
-# ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of
-# v as intervals are judged, of v itself, of the coordinates that every velocity moves (nv each), of impulses (nr);
+# ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q, of q
+# as steps are judged (nq each), of v as intervals are judged, of v itself, of the coordinates that every velocity moves
+# (nv each), of impulses (nr);
 # behind them how far gaps reach into the coordinates (nq)
 BEGIN, SPAN, SCALES = range(3)
 POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
@@ -46,22 +48,24 @@ MARKS = Numbers(
 )
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of lasting/transition.py
 
-# ---- what a state remembers. valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
-# with an event; flights: how many led to it. index: what each contact does; direction: see `slip_direction`; begin of
-# the next flight: a, r, u, powers; fired, last_values: of events; let_go: contacts that must not be held at once;
-# most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of
-# the switching functions (modes.py)
+# ---- what a state remembers. unknown: 1 where forces have switched behind a flight in which nothing moved, so that its
+# error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
+# with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
+# contact does; direction: see `slip_direction`; begin of the next flight: a, r, u, powers; fired, last_values: of
+# events; let_go: contacts that must not be held at once; most_speed: largest velocities so far; pushed, most_pushed:
+# impulses of all rows so far, and their largest; modes: of the switching functions (modes.py)
 MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights"), index="nc", direction="3 * nc", a_begin="nv",
-    r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
-    pushed="nr", most_pushed="nr", modes="ns",
+    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", direction="3 * nc",
+    a_begin="nv", r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne",
+    most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 # states at the nodes of the polynomials of a flight
 NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * nq", a="nodes * nv")
 
 # ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
-# interval: of the stages of implicit phases, with that of lasting contacts inside
+# slips, belts: velocities of the rows where a flight ends, and that of what moves below them [m/s]; interval: of the
+# stages of implicit phases, with that of lasting contacts inside
 FRAME = Workspace(
     "Frame",
     any_of(memory=MEMORY, memory_numbers="memory"),
@@ -71,8 +75,8 @@ FRAME = Workspace(
     p_zeno="nr", spare="width", info="3", summary="3", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING, idle="nv + nc + ne",
     stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", tie_before="nv",
-    tie_after="nv", tie_impulse="nr", tie_u="nr", tie_u_after="nr", leads="nr", way_before="2 * nc",
-    inspected="inspected", proof="proof",
+    tie_after="nv", tie_impulse="nr", tie_u="nr", tie_u_after="nr", slips="nr", belts="nr", leads="nr",
+    way_before="2 * nc", inspected="inspected", proof="proof",
     phase=room("phase"), interval=INTERVALS, index=integers("nc"), before=integers("nc"), closed=integers("nc"),
     resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"),
     member=integers("nc"), ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
@@ -85,7 +89,7 @@ TRY, AGAIN, FILL = range(3)
 def promise_size(layout) -> int:
     """Return how many numbers the promise has in the settings of a flight."""
     nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
-    return SCALES + 2 * nq + 3 * nv + nr
+    return SCALES + 3 * nq + 3 * nv + nr
 
 
 def frame_plan(
@@ -109,8 +113,15 @@ def promised(layout, settings, name):
     if name == POSITION_SCALE:
         return head(tail(settings, at), nq)
     if name == PUSH_SCALE:
-        return head(tail(settings, at + nq + 3 * nv), nr)
-    return head(tail(settings, at + nq + (name - SPEED_SCALE) * nv), nv)
+        return head(tail(settings, at + 2 * nq + 3 * nv), nr)
+    return head(tail(settings, at + 2 * nq + (name - SPEED_SCALE) * nv), nv)
+
+
+@unit(A(J, A), small=True)
+def judged_by(layout, settings):
+    """Return the scales by which a step is judged: those of q, then those of v."""
+    settings = FLIGHT_SETTINGS(settings)
+    return head(tail(settings, whole(settings.promise_at) + SCALES + layout[NQ]), layout[NQ] + layout[NV])
 
 
 @unit(F(J, A, F), small=True)

@@ -56,6 +56,7 @@ LAYOUT = {
     "reactions/table": Column(("reaction", "reaction_column")),
     "reactions/before": Column(("row",), "N s"),
     "reactions/force": Column(("side", "t", "reaction_row"), "N", later=True),
+    "reactions/units": Column(("reaction_row",), later=True),
     "dense/block": Column(("dense_entry",)),
     "dense/state": Column(("state", "state_column")),
     "dense/q_dot": Column(("state", "coordinate")),
@@ -155,6 +156,8 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         made["verification/t"], made["verification/growth"] = verification.t, verification.growth
     if solution._forces is not None:
         made["reactions/force"] = solution._forces
+    if solution._units is not None:
+        made["reactions/units"] = solution._units
     try:
         made["gap"] = solution.gaps()
     except (FunctionError, SettingError):
@@ -387,6 +390,7 @@ def _solution(content: Content) -> Solution:
             _dense=arrays["dense/block"],
             _before=arrays["reactions/before"],
             _forces=arrays.get("reactions/force"),
+            _units=arrays.get("reactions/units"),
             event_names=event_names,
             switches=_switches(taken(about, "switches", words.maybe(words.obj), None), arrays, content.room),
             verification=_verification(taken(about, "verification", words.maybe(words.obj), None), arrays),

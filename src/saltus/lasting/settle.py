@@ -25,7 +25,7 @@ from saltus.lasting.index_set import (
     UNTIED,
     decide,
 )
-from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, evaluate
+from saltus.lasting.interval import DECIDES, INTERVALS, NO_FORCES, STAGE_SETTINGS, closed_gap, evaluate
 from saltus.lasting.workspace import LASTING
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 from saltus.memory.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
@@ -92,9 +92,10 @@ def settle(
     info[0], info[1] = 0.0, 0.0
     if settings.by_stage == 1.0:
         return evaluate(
-            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers, interval, record
-        )
-    near, anyone, same, decided, rushed, unmoved, closed_ones = False, False, True, False, False, 0, 0
+            model, reaction, settings, t, q, v, index, direction, g, 0, DECIDES if degree > 0 else NO_FORCES, 0, a, r,
+            u, powers, interval, record,
+        )  # fmt: skip
+    near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0
     slowest, slack = settings.rest, closed_gap(settings, q)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
@@ -121,11 +122,11 @@ def settle(
             candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
             if candidate[c] != 0 and transition_here == LET_GO:
                 candidate[c] = UNTIED
-        forward, speed, still = 0.0, 0.0, settings.rest
+        forward, speed, still, rounded = 0.0, 0.0, settings.rest, 0.0
         for i in range(row + 1, end):
             forward += u[i] * direction[2 * c + i - row - 1]
             speed += u[i] * u[i]
-            still = rest_speed(still, layout, W, i, v)
+            still, rounded = rest_speed(still, layout, W, i, v), rest_speed(rounded, layout, W, i, v)
         slowest = larger(slowest, still)
         if candidate[c] == CANDIDATE:
             closed_ones += 1
@@ -133,7 +134,9 @@ def settle(
         rushed = rushed or candidate[c] == MUST_SLIP or candidate[c] == UNTIED
         slows = index[c] == SLIP and end - row > 1 and forward <= still
         same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
-        same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or slows or transition_here != 0))
+        slow += 1 if slows else 0
+        same = same and not (slows and forward <= rounded)
+        same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or transition_here != 0))
         anyone = anyone or candidate[c] != 0
     if decided:
         return take(model, t, q, v, slowest, 1, index, direction, candidate, a, r, u, powers, room, record)
@@ -146,7 +149,8 @@ def settle(
         status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
         if status != 0 and status != JAMMED:
             return status
-        if status == 0 and lawful(model, index, r, powers, room) == 1:
+        goes_on = slow == 0 or (status == 0 and slow_ones_grow(model, slowest, index, direction, u, a, room) == 1)
+        if status == 0 and goes_on and lawful(model, index, r, powers, room) == 1:
             turn_on(layout, index, u, direction)
             return 0
     if (unmoved > 0 or closed_ones > 1) and not rushed:
@@ -185,6 +189,25 @@ def lawful(model, index, r, powers, room):
             friction += r[i] * r[i]
         cone = model.constants[LAW_FLOATS * c + 1] * r[row]
         if not r[row] > 0.0 or (index[c] == STICK and friction > cone * cone):
+            return 0
+    return 1
+
+
+@unit(I(MODEL, F, J, A, A, A, LASTING.kind))
+def slow_ones_grow(model, rest, index, direction, u, a, room):
+    """Return 1 where all slips that are slower than rest become faster: they have just begun.
+
+    They could stick as well where forces are not unique, but what slips already and goes on by its own laws does.
+    room: what `accelerate` left.
+    """
+    layout, W, zeta = model.layout, room.W, room.zeta
+    for c in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        forward, grows = 0.0, 0.0
+        for i in range(row + 1, end):
+            forward += u[i] * direction[2 * c + i - row - 1]
+            grows += u[i] * (row_dot(layout, W, i, a) + zeta[i])
+        if index[c] == SLIP and end - row > 1 and forward <= rest and not grows > 0.0:
             return 0
     return 1
 

@@ -30,6 +30,8 @@ STEEPER = 12.0  # factor by which the pull towards larger margins grows from one
 SHARPEST = 1e-13  # of the load: how sharply the largest margin is found
 CENTRED = 1e-9  # square of Newton's decrement, over the barrier, at which one more step ends a search
 MOST_STEPS = 60  # of Newton's method towards one centre
+QUICK_STEPS = 15  # of the same, straight to the split: where they do not do, barriers are lowered one after the other
+WIDEST, LOWER = 1.0, 0.1  # first barrier then, and from one to the next: each centre is near the one before
 HALVINGS = 60  # of one of its steps
 ENOUGH = 1e-4  # of the decrease that Newton's decrement promises
 
@@ -145,15 +147,15 @@ def descend(split, d):
     return decrement
 
 
-@unit(I(SPLIT, I, F, F, F, I))
-def centre(split, d, share, pull, barrier, until):
-    """Make `height` small by Newton's method from forces that all laws admit; 1 at its minimum.
+@unit(I(SPLIT, I, F, F, F, I, I))
+def centre(split, d, share, pull, barrier, until, most):
+    """Make `height` small by Newton's method from forces that all laws admit; 1 at its minimum, 0 after `most` steps.
 
     With `until` = 1 the search ends with 2 where all laws admit the forces without the last direction.
     """
     n, x, trial = split.x.shape[0], split.x, split.trial
     last = False
-    for _ in range(MOST_STEPS):
+    for _ in range(most):
         slope(split, d, share, pull, barrier)
         decrement = descend(split, d)
         if not decrement > 1e-28 * barrier:
@@ -202,7 +204,7 @@ def largest_margin(split, d, load):
         split.x[i] += start * split.N[(d - 1) * n + i]
     pull = 1.0
     while True:
-        found = centre(split, d, SHORT, pull, 1.0, 1)
+        found = centre(split, d, SHORT, pull, 1.0, 1, MOST_STEPS)
         margin, squares = split.y[d - 1], 0.0
         for i in range(n):
             squares += split.weight[i] * split.x[i] * split.x[i]
@@ -214,6 +216,21 @@ def largest_margin(split, d, load):
     for i in range(n):
         split.x[i] -= split.y[d - 1] * split.N[(d - 1) * n + i]
     return larger(split.y[d - 1] * load, least_slack(split, split.x))
+
+
+@unit(I(SPLIT, I))
+def shortest(split, d):
+    """Move forces that all laws admit to the split; 1 where it is reached.
+
+    From most starts Newton's method leads there in some steps. From others its first one ends beside a cone, and it
+    would creep along that for more steps than anyone waits: then the way leads through the middle of what is admitted.
+    """
+    found, barrier = centre(split, d, 1.0, 0.0, BARRIER, 0, QUICK_STEPS), WIDEST
+    while found == 0 and barrier > 0.5 * BARRIER:
+        reached = centre(split, d, 1.0, 0.0, barrier, 0, MOST_STEPS)
+        barrier *= LOWER
+        found = reached if barrier <= 0.5 * BARRIER else 0
+    return found
 
 
 @unit(F(MODEL, J, I, I, A, A, A, F, J, SPLITTING.kind))
@@ -291,7 +308,7 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
             margin = 0.0  # by rounding
     if margin > 0.0:
         y[missing] = 0.0
-        centre(split, missing, 1.0, 0.0, BARRIER, 0)
+        shortest(split, missing)
         margin = least_slack(split, forces)
     for cone in range(count):
         forces[cones[3 * cone]] -= relaxed

@@ -17,7 +17,7 @@ from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction
 from saltus.flight.smooth_step import NODES
-from saltus.memory.layout import CONTACT_ROW, NC
+from saltus.laws import friction_rows
 from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
 from saltus.schemes.traits import FLYING
 from saltus.tables.tableau import tableau
@@ -25,18 +25,14 @@ from saltus.tables.tableau import tableau
 METHODS = ("dop853", "dopri5", "radau5")
 
 
-def rubs_in_space(layout: np.ndarray) -> bool:
-    """Return whether a contact has two tangential directions."""
-    first = layout[int(layout[CONTACT_ROW]) : int(layout[CONTACT_ROW]) + int(layout[NC]) + 1]
-    return bool(np.any(np.diff(first) == 3))
-
-
 @dataclasses.dataclass(frozen=True)
 class EventDriven:
     """Event-driven integration with error control, for any number of contacts, joints, friction and user events.
 
     The tolerance holds for a step, not for a run: mean errors of q, v and impulses stay below some 30 times tol (1 +
-    their size), except over very many impacts, where they add up. `HpTDG` keeps them below tol itself.
+    their size), up to some hundred impacts. Over more they add up, with the square of the number of impacts where no
+    energy is lost: thousands of tolerances after 1000 impacts, `sol.message` says so. `HpTDG` keeps them below tol.
+    Where something rubs, kinetic energy and work agree to a tenth of rtol of the energy that was moved.
 
     Parameters
     ----------
@@ -77,7 +73,7 @@ class EventDriven:
     scale: float | tuple[float, ...] | None = None
 
     name = "event-driven"
-    traits = FLYING
+    traits = dataclasses.replace(FLYING, controlled_impacts=100)
 
     def __post_init__(self):
         for field in ("rtol", "atol"):
@@ -119,7 +115,7 @@ class EventDriven:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        method = self.method or ("radau5" if rubs_in_space(layout) else "dop853")
+        method = self.method or ("radau5" if friction_rows(layout) > 1 else "dop853")
         return runge_kutta_plan(
             self, layout, method, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
             zeno=self.zeno_speed, rtol=self.rtol, atol=self.atol, scale=self.scale,

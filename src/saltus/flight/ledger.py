@@ -1,0 +1,78 @@
+"""The energy of a flight in which something rubs: what its work and its kinetic energy disagree by.
+
+Velocities are judged against the scale of the promise, however slow the motion is: the work of friction in a slip of
+millimetres per second would be known to few digits. Kinetic energy and work are integrated by formulas of their own, so
+that their difference tells how well both are known. It is judged against the energy that was moved so far; the first
+motion out of rest would be judged against next to nothing, so that SLOWEST is what counts as moved at least.
+"""
+
+from __future__ import annotations
+
+from saltus.compile.seam import larger, tail, unit, whole
+from saltus.compile.types import MODEL, A, F, I, J
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, VELOCITY_SCALE, promised, span_of
+from saltus.lasting.hold import DRIVE, POWER, POWERS
+from saltus.lasting.index_set import SLIP
+from saltus.lasting.inertia import inertia_work
+from saltus.memory.layout import FLAGS, LAW_FLOATS, M_CONSTANT, NC, NV
+from saltus.memory.profile import multiply, quadratic
+
+SHARE = 0.1  # of the tolerance: what all flights of a run may disagree by together,
+SHARE_OF_ONE = 3e-4  # and what any of them may, which is above the accuracy of the stages of implicit methods
+# of the energy that was moved: disagreements that shorter flights do not cure; where M changes its work is known by
+# differences (lasting/inertia.py)
+ROUNDING, DIFFERENCES = 1e-14, 1e-11
+SLOWEST = 100.0  # times the tolerance of velocities: the energy of a motion that is so slow counts as moved always
+FASTER = 2.0  # orders by which work converges faster than the estimate of the error of the motion, at most
+
+
+@unit(I(MODEL, J), small=True)
+def rubs(model, index):
+    """Return 1 where a contact slips with friction."""
+    for c in range(model.layout[NC]):
+        if index[c] == SLIP and model.constants[LAW_FLOATS * c + 1] > 0.0:
+            return 1
+    return 0
+
+
+@unit(F(MODEL, A, F, F, F, FRAME.kind))
+def ledger_error(model, settings, t, h, degree, frame):
+    """Return the disagreement of kinetic energy and work over a flight of length h, over what is allowed.
+
+    Given as an error that grows with the power `degree` of h, as the estimate of the motion does.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, flags = model.layout, model.layout[FLAGS]
+    if settings.ledger == 0.0 or rubs(model, frame.index) == 0:
+        return 0.0
+    nv, marks, nodes = layout[NV], frame.marks, frame.nodes
+    v_0, v, M, sums = frame.v_start, frame.v_end, frame.mass, frame.sum_powers
+    change, push = frame.moved, frame.force
+    model.mass(t, frame.q_start, model.par, M)
+    for i in range(nv):
+        change[i] = SLOWEST * settings.atol * promised(layout, settings, VELOCITY_SCALE)[i]
+    least = 0.5 * quadratic(layout, M, change)
+    first = 0.5 * quadratic(layout, M, v_0)
+    gained = -first
+    if (flags & M_CONSTANT) != 0:
+        # of a small change of a large energy more digits are left this way
+        for i in range(nv):
+            change[i], push[i] = v[i] - v_0[i], 0.0
+        multiply(layout, M, change, push)
+        gained = 0.0
+        for i in range(nv):
+            gained += 0.5 * (v[i] + v_0[i]) * push[i]
+        last = first + gained
+    else:
+        tab = tail(settings, whole(marks.table_at))
+        model.mass(t + h, frame.q_end, model.par, M)
+        last = 0.5 * quadratic(layout, M, v)
+        gained += last - inertia_work(model, tab, t, h, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, M)
+    moved = larger(frame.memory.numbers.spent, least) + first + last + abs(sums[POWER]) + abs(sums[DRIVE])
+    gained -= sums[POWER] + sums[DRIVE]
+    for c in range(layout[NC]):
+        gained += sums[POWERS + c]
+        moved += abs(sums[POWERS + c])
+    share = settings.rtol * settings.ledger * larger(SHARE * h / span_of(settings), SHARE_OF_ONE)
+    allowed = larger(share, ROUNDING if (flags & M_CONSTANT) != 0 else DIFFERENCES) * moved
+    return (abs(gained) / allowed) ** (degree / (degree + FASTER)) if allowed > 0.0 else 0.0
