@@ -94,7 +94,9 @@ def suite(inside: pathlib.Path, log: pathlib.Path, arguments: list[str]) -> tupl
     with log.open("w", encoding="utf-8") as file:
         made = subprocess.run(command, cwd=ROOT, env=clean, stdout=file, stderr=subprocess.STDOUT)  # noqa: S603
     lines = log.read_text(encoding="utf-8").strip().splitlines() or ["no output"]
-    print("\n".join(line for line in lines if line.startswith(("FAILED ", "ERROR "))), end="", flush=True)
+    for line in lines:
+        if line.startswith(("FAILED ", "ERROR ")):
+            print(line, flush=True)
     return made.returncode == 0, lines[-1].strip("= ")
 
 

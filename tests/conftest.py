@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,12 @@ settings.load_profile("suite")
 
 
 def pytest_sessionstart(session):
-    """Build the kernels that changed before the first test, in one process: no test has to wait for them."""
+    """Build the kernels that changed before the first test, in one process: no test has to wait for them.
+
+    Programs that a shell runs in its background ignore Ctrl-C, which some tests send to themselves.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(session.config, "workerinput"):
         code.interpreting()
 

@@ -398,3 +398,17 @@ def test_a_disc_on_a_belt_that_starts_is_taken_along_only_where_rolling_friction
         expected = pull if held else (pull + 2.0 * MU_R * GRAVITY / RADIUS) / 3.0
         assert sol.v[-1, 0] == pytest.approx(expected, rel=1e-3)  # the belt as it is half a step before
         assert (abs(sol.v[-1, 2]) < 1e-9) == held
+
+
+def test_contact_problems_of_a_run_are_in_the_units_of_the_user():
+    slide = sl.solve(block(), (0.0, 0.1), np.zeros(3), [2.0, 1.0, 0.0], scheme=sl.MoreauJean(), h=1e-2)
+    roll = run(disc(), 0.1, [1.0, 0.0, 2.0], h=1e-2)
+    masses = (
+        np.eye(3),
+        np.array([[1.0, 0.0, 0.0], [0.0, 3.0, -4.0], [0.0, -4.0, 8.0]]),
+    )  # D of the disc: 1 / m + r^2 / J
+    for sol, name, D in zip((slide, roll), ("coulomb_elliptic", "coulomb_rolling"), masses, strict=True):
+        problem = sol.contact_problem(4)
+        assert name in repr(problem)
+        assert problem.D() == pytest.approx(D, abs=1e-12)
+        assert NSGS().solve(problem).P == pytest.approx(sol.impulse[4], abs=1e-12)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -492,9 +493,14 @@ def test_ctrl_c_leaves_a_valid_checkpoint(tmp_path):
     problem, path = sl.problems.zeno_ball(t_end=20.0), tmp_path / "run.h5"
     options = {"scheme": sl.MoreauJean(), "h": 4e-6, "save": 1000}
     expected = sl.solve(problem, **options)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    sol = sl.solve(problem, **options, checkpoint=path)
+
+    def interrupt():  # not before the run marches, however slow the machine is
+        while not path.exists():
+            time.sleep(1e-3)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    sol = sl.solve(problem, **options, checkpoint=path, checkpoint_every=0.005)
     assert sol.status is sl.Status.INTERRUPTED
     assert_same(sl.resume(path, problem), expected)
 

@@ -24,6 +24,7 @@ from saltus.memory.record import (
 )
 from saltus.reaction.report import new_event
 from saltus.schemes.plan import SchemePlan, reaction_plan
+from saltus.schemes.traits import Traits
 
 G = 9.81
 ROUNDING = 1e-12
@@ -42,8 +43,7 @@ class Flight:
 
     longest: float = math.inf
     name = "flight"
-    adaptive = True
-    locates_events = True
+    traits = Traits(adaptive=True, locates_events=True)
 
     def control(self):
         return Halving()

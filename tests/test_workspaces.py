@@ -144,6 +144,7 @@ SCRIPT = """
 import json, sys
 import numpy as np
 import saltus as sl
+from saltus.schemes.traits import traits_of
 from test_every_scheme import EVERY
 
 PROBLEMS = {  # share of the span, steps over it, attempts of schemes that choose their steps

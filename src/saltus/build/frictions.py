@@ -34,9 +34,14 @@ def has_units(kind: int) -> bool:
     return hasattr(LAWS[kind], "units")
 
 
+def friction_numbers(contact: Contact, values: Values | None) -> tuple[float, ...]:
+    """Return mu, or the numbers of its law where that has several, in a run with these parameters."""
+    return tuple(run_number(one, values) for one in contact.frictions)
+
+
 def row_units(contact: Contact, kind: int, values: Values | None) -> np.ndarray:
     """Return what a unit of the impulses is in each row [N s or N m s], in a run with these parameters."""
-    return units_of(kind, tuple(run_number(one, values) for one in contact.frictions))
+    return units_of(kind, friction_numbers(contact, values))
 
 
 def in_units(contact: Contact, kind: int) -> Callable:

@@ -365,7 +365,7 @@ def _content(value: Any) -> Any:
         if value.dtype.hasobject:
             raise Unmarked
         return str(value.dtype), value.tobytes()
-    plain = next(kind for kind in PLAIN_VALUES if isinstance(value, kind))
+    plain: Any = next(kind for kind in PLAIN_VALUES if isinstance(value, kind))
     return plain.__repr__(value)
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from saltus.build.compare import Comparison
-from saltus.build.frictions import has_units, in_units, kind_of, row_units
+from saltus.build.frictions import friction_numbers, has_units, in_units, kind_of, row_units
 from saltus.build.marks import Unmarked, mark_of
 from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
@@ -168,6 +168,10 @@ class CompiledModel:
     @property
     def layout(self) -> np.ndarray:
         return self.units.layout
+
+    def law_of(self, contact: int) -> tuple[int, tuple[float, ...]]:
+        """Return kind and friction numbers of a contact in this run."""
+        return self.kinds[contact], friction_numbers(self.system.contacts[contact], self.values or None)
 
     def row_units(self) -> np.ndarray | None:
         """Return what a unit of the kernels' impulses is in each row of the contacts; None where all are 1."""

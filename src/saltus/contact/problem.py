@@ -195,8 +195,17 @@ class ContactProblem:
         return problem
 
     @classmethod
-    def from_kernel(cls, contacts: Contacts, names: Sequence[str] | None = None) -> ContactProblem:
-        """Copy a problem that a run hands to its solver, in the form u = D P + b."""
+    def from_kernel(
+        cls,
+        contacts: Contacts,
+        names: Sequence[str] | None = None,
+        laws: Sequence[tuple[int, tuple[float, ...]]] | None = None,
+    ) -> ContactProblem:
+        """Copy a problem that a run hands to its solver, in the form u = D P + b.
+
+        laws: kind and friction numbers of each block as its user gave them; without them rows are in the units of the
+        laws. Blocks that are solved without friction take no notice of it.
+        """
         from scipy.sparse import csc_array
 
         ends = np.array(contacts.rows).reshape(-1, 4)
@@ -205,11 +214,20 @@ class ContactProblem:
             for side, columns, values in ((0, contacts.W_col, contacts.W), (2, contacts.X_col, contacts.X))
         )
         D: Any = (W.T @ X).tocsr()
-        kinds = contacts.blocks[::3].tolist()
-        mu: Any = contacts.mu
-        if any(len(LAWS[kind].NUMBERS) > 1 for kind in kinds):  # in the units of the laws all numbers are the same
-            mu = [(float(x),) * len(LAWS[kind].NUMBERS or "1") for kind, x in zip(kinds, mu, strict=True)]
-        return cls(D, contacts.b, mu=mu, kinds=kinds, names=names)
+        blocks, b = np.array(contacts.blocks).reshape(-1, 3), np.array(contacts.b)
+        # in the units of the laws all numbers of one are the same
+        given = [
+            (int(kind), (float(x),) * len(LAWS[kind].NUMBERS))
+            for kind, x in zip(blocks[:, 0], contacts.mu, strict=True)
+        ]
+        for k, law in enumerate(laws or ()):
+            given[k] = law if ROWS[law[0]] == blocks[k, 2] else given[k]
+        kinds, mu = [kind for kind, _ in given], np.array(contacts.mu)
+        if any(len(numbers) > 1 for _, numbers in given):
+            units = np.concatenate([units_of(*law) for law in given])
+            D, b = D.toarray() / np.outer(units, units), b / units
+            mu = [numbers or (0.0,) for _, numbers in given]
+        return cls(D, b, mu=mu, kinds=kinds, names=names)
 
     def _set(self, nv, laws, W_rows, X_rows, b, given, names):
         kinds, mu, units = laws
@@ -336,7 +354,16 @@ class ContactSolver(Protocol):
     def supports(self, kind: int) -> bool: ...
 
 
-def check_support(solver: ContactSolver, kinds: Iterable[int]) -> None:
+class Supporting(Protocol):
+    """Whoever says which laws it solves, with a kernel or without."""
+
+    @property
+    def name(self) -> str: ...
+
+    def supports(self, kind: int) -> bool: ...
+
+
+def check_support(solver: Supporting, kinds: Iterable[int]) -> None:
     """Raise SettingError when the solver cannot treat one of the laws."""
     for k, kind in enumerate(kinds):
         if not solver.supports(int(kind)):

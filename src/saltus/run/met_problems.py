@@ -169,6 +169,7 @@ class _MadeAgain:
         self.model, self.plan, self.solution = model, plan, solution
         self.met: list[MetProblem] = []
         self.active: tuple[str, ...] | None = None  # contacts of the velocity problem; positions are corrected without
+        self.laws: list[tuple[int, tuple[float, ...]]] | None = None  # theirs
         self.rehearsal = Rehearsal(model, listening(plan, self._keep, reacting=self._name))
 
     def steps(self, k: int, before: int, longer: float, size: float, failed: bool) -> float:
@@ -218,10 +219,11 @@ class _MadeAgain:
         return float(max(v / max(speed, 1e-300), q / max(place, 1e-300)))
 
     def _keep(self, contacts, P, status) -> None:
-        problem = ContactProblem.from_kernel(contacts, self.active)
-        self.met.append(MetProblem(problem, P.copy(), self.active is None))
+        problem = ContactProblem.from_kernel(contacts, self.active, self.laws)
+        self.met.append(MetProblem(problem, P * problem.units, self.active is None))
 
     def _name(self, active) -> None:
         names = self.model.system.contact_names
-        taking_part = () if active is None else (c for c in range(len(names)) if active[c] in (1, SLIDING))
+        taking_part = [] if active is None else [c for c in range(len(names)) if active[c] in (1, SLIDING)]
         self.active = None if active is None else tuple(names[c] for c in taking_part)
+        self.laws = None if active is None else [self.model.law_of(c) for c in taking_part]

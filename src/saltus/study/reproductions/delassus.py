@@ -8,6 +8,7 @@ between its middle and end 2. Held bilaterally both ends would be pulled down, y
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -47,11 +48,12 @@ def delassus(*, quick: bool = False, progress: bool | None = None) -> Tabled:
     fallen = 0.5 * (D @ naive + b) * T_END**2
     motion.append(["negative ones dropped", *(f"{1e3 * x:.2f}" for x in fallen), f"{naive[0]:.3f}"])
     results = {"bilateral": bilateral, "naive": naive, "lawful": lawful, "gaps": {}}
-    for name, scheme, how in (
+    schemes: tuple[tuple[str, Any, dict[str, Any]], ...] = (
         ("event-driven", EventDriven(), {"tol": 1e-9}),
         ("D2-", TDGMinus(2), {"h": H}),
         ("Moreau-Jean", MoreauJean(), {"h": H}),
-    ):
+    )
+    for name, scheme, how in schemes:
         run = solve(lifted_rod(), scheme=scheme, **how)
         y, angle = run.q[-1]
         gaps = np.array([y - HALF * np.sin(angle), y + HALF * np.sin(angle)])

@@ -45,7 +45,7 @@ def paoli(*, quick: bool = False, progress: bool | None = None) -> Tabled:
             n = int(2.0 / h)
             problem, closed = problems.paoli_ball(e=e, t_end=n * h), discrete(h, n, e=e)
             run = solve(problem, scheme=PaoliVelocity(between="constant"), h=h)
-            error = float(np.abs(run.q - problem.exact.q(run.t)).max())
+            error = float(np.abs(run.q - problem.exact.q(run.t)).max())  # pyright: ignore[reportOptionalMemberAccess]
             apart = float(max(np.abs(run.q[:, 0] - closed.q).max(), np.abs(run.v[:, 0] - closed.v).max()))
             ball.append([f"{e:g}", f"{h:.2e}", f"{error:.2e}", f"{(1.0 + e) * h:.2e}", f"{apart:.0e}"])
             results["ball", e, h] = error, apart

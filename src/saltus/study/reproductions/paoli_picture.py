@@ -38,7 +38,8 @@ def _ball(axes: Axes) -> None:
     problem = problems.paoli_ball(e=0.5, t_end=14 * COARSE)
     run = solve(problem, scheme=PaoliVelocity(between="constant"), h=COARSE)
     times = np.linspace(0.0, run.t[-1], 801)
-    axes.plot(times, problem.exact.q(times)[:, 0], color="#bbbbbb", linewidth=3.0, label="q, exact")
+    exact = problem.exact.q(times)[:, 0]  # pyright: ignore[reportOptionalMemberAccess]  # the problem has one
+    axes.plot(times, exact, color="#bbbbbb", linewidth=3.0, label="q, exact")
     axes.plot(times, run(times).q[:, 0], color=COLOURS[0], linewidth=1.0, label=f"q, h = {COARSE:.2f} s")
     axes.plot(times, run(times).v[:, 0], color=COLOURS[1], linewidth=1.0, label="v, constant in a step")
     axes.set_xlabel("t [s]")
