@@ -25,6 +25,6 @@ def violation_of(model, g):
     nc, violation = model.layout[NC], 0.0
     for j in range(nc + model.layout[NJ]):
         depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= violation:  # a gap that is not a number must not pass
+        if depth > violation or depth != depth:  # a gap that is not a number must not pass, nor be forgotten
             violation = depth
     return violation
