@@ -15,8 +15,8 @@ from saltus.contact.direct import Direct
 from saltus.flight import scan, zeno
 from saltus.lasting import index_set
 from saltus.lasting.index_set import OPEN, SLIP, STICK
-from saltus.lasting.workspace import LASTING
-from saltus.reaction.impacts import reacting_sizes
+from saltus.lasting.interval import interval_sizes
+from saltus.lasting.workspace import ACTING, LASTING
 from saltus.schemes.plan import reaction_plan
 from saltus.tables import polynomial
 from saltus.tables.polynomial import NONE
@@ -156,17 +156,17 @@ def decided(system: sl.System, q, v, candidates=None, rolling: float = 1e-9):
     plan = reaction_plan(layout, solver, drift=False)
     plain = type(plan.solver)(*(interpreted(unit) for unit in plan.solver[:5]), plan.solver.settings)
     reaction = plan._replace(solver=plain, react=interpreted(plan.react), drift=interpreted(plan.drift))
-    nc, nr = len(system.contacts), len(compiled.rows)
-    index, direction = np.zeros(nc, dtype=np.int64), np.zeros(2 * nc)
-    a, r, info = np.zeros(len(v)), np.zeros(nr), np.zeros(3)
-    work = LASTING.plan(reacting_sizes(layout, solver)).allocate().record
+    nc = len(system.contacts)
+    index, info = np.zeros(nc, dtype=np.int64), np.zeros(2)
+    sizes = interval_sizes(layout, solver)
+    work, acting = LASTING.plan(sizes).allocate().record, ACTING.plan(sizes).allocate().record
     candidate = np.ones(nc, dtype=np.int64) if candidates is None else np.array(candidates)
     status = interpreted(index_set.decide)(
-        compiled.interpreted(), reaction, 0.0, q, v, candidate, rolling, index, direction, a, r, info, work,
+        compiled.interpreted(), reaction, 0.0, q, v, candidate, rolling, index, acting, info, work,
         Counting(),
     )  # fmt: skip
     assert status == 0
-    return index, a, r
+    return index, acting.a, acting.r
 
 
 def lcp_by_enumeration(D: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -227,16 +227,16 @@ def accumulated(e: float, a: float, slope: float, speed: float, eps: float = 1e-
     plan = reaction_plan(layout, solver, drift=False)
     plain = type(plan.solver)(*(interpreted(unit) for unit in plan.solver[:5]), plan.solver.settings)
     reaction = plan._replace(solver=plain, react=interpreted(plan.react), drift=interpreted(plan.drift))
-    sizes = reacting_sizes(layout, solver)
+    sizes = interval_sizes(layout, solver)
     bouncing, room = zeno.BOUNCING.plan(sizes).allocate().record, LASTING.plan(sizes).allocate().record
     room.lu[:], room.W[:] = 1.0, 1.0  # w and zeta are zero
-    v, moved, P, summary = np.array([speed]), np.zeros(1), np.zeros(1), np.zeros(3)
+    bouncing.member[:], bouncing.v[:], bouncing.u_0[:] = 1, speed, speed
+    bouncing.a[:], bouncing.slope[:], bouncing.rate_0[:], bouncing.jerk_0[:] = a, slope, a, slope
+    bouncing.limits.eps, bouncing.limits.end_speed, bouncing.limits.longest = eps, 1e-15, 10.0
     status = interpreted(zeno.accumulate)(
-        compiled.interpreted(), reaction, np.array([OPEN]), np.array([1]), np.array([a]), np.array([slope]),
-        np.zeros(1), np.array([speed]), np.array([a]), np.array([slope]), eps, 1e-15, 10.0, v, moved, P, summary,
-        np.zeros(3), bouncing, room, Counting(),
+        compiled.interpreted(), reaction, np.array([OPEN]), np.zeros(1), bouncing, room, Counting()
     )  # fmt: skip
-    return status, v, moved, P, summary
+    return status, bouncing.v, bouncing.moved, bouncing.P, bouncing.summary
 
 
 @pytest.mark.parametrize("e", [0.2, 0.5, 0.9])
@@ -245,11 +245,11 @@ def test_an_accumulation_is_the_sum_of_the_geometric_series(e):
     assert status == zeno.CLOSED
     # flights of 2 s/g with s falling by e; what is left of the series when s has fallen to 1e-15
     duration, left = 1e-4 / (1.0 - e), 1e-15 / (1.0 - e)
-    assert abs(summary[zeno.DURATION] - duration) <= left
+    assert abs(summary.duration - duration) <= left
     assert abs(v[0]) <= 1e-15 and abs(moved[0]) <= 1e-17
     # the impulses stop the launch and carry the weight
     assert abs(P[0] - (2.0 * duration - 1e-4)) <= 2.0 * left
-    assert summary[zeno.COUNT] >= np.floor(np.log(1e-15 / 1e-4) / np.log(e))
+    assert summary.count >= np.floor(np.log(1e-15 / 1e-4) / np.log(e))
 
 
 def test_bounces_that_keep_their_height_are_no_accumulation():
@@ -260,4 +260,4 @@ def test_bounces_that_keep_their_height_are_no_accumulation():
 def test_a_growing_force_shortens_the_accumulation_to_first_order():
     # x'' = -(1 + k t): to first order in k the flights are shorter by the mean force of each
     plain, pressed = accumulated(0.5, -1.0, 0.0, 1e-3)[4], accumulated(0.5, -1.0, -1.0, 1e-3)[4]
-    assert 0.0 < plain[zeno.DURATION] - pressed[zeno.DURATION] < 1e-2 * plain[zeno.DURATION]
+    assert 0.0 < plain.duration - pressed.duration < 1e-2 * plain.duration

@@ -101,8 +101,9 @@ RECORDS = Workspace(
 Record, RECORD = RECORDS.type, RECORDS.kind
 
 # the larger steps of schemes with stages: behind pointers, so that what calls them does not compile them again
-INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, A, A, J, A, A, I, A, ROOM, RECORD, ROOM))  # lasting/interval.py
-SETTLE = Pointer(I(MODEL, REACTION, A, F, A, A, A, I, F, J, A, J, J, J, A, A, A, A, A, ROOM, RECORD))
+# (lasting/interval.py, lasting/settle.py). Rooms: both ends of the step, what acts at its start, [stages,] the interval
+INTERVAL = Pointer(I(MODEL, REACTION, A, A, F, F, ROOM, ROOM, ROOM, ROOM, RECORD))  # settings, table, t, h
+SETTLE = Pointer(I(MODEL, REACTION, A, F, I, I, ROOM, ROOM, ROOM, RECORD))  # settings, t, degree, struck
 Staged = namedtuple("Staged", "reaction interval settle")
 STAGED_RECORD = Members([REACTION_RECORD, INTERVAL, SETTLE], Staged)
 STAGED = Handle(STAGED_RECORD)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saltus.compile.seam import head, larger, mat, smaller, unit, whole
-from saltus.compile.types import CONE, CONTACTS, SOLVE, A, B, F, I
+from saltus.compile.types import CONE, CONTACTS, SOLVE, A, F, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of
 from saltus.contact.nsgs import confirmed
 from saltus.contact.problem import ContactProblem, ContactResult, run
@@ -50,21 +50,20 @@ WORK = Workspace(
 )  # fmt: skip
 
 
-@unit(I(CONTACTS, A, B, A, A, A, F, A, B, BLOCK.kind, I))
-def _bordered(contacts, b, D, push, z, row, unit_P, x, J, block, tangent):
-    """Replace x by the correction towards the curve, or by its tangent; return the sign of the determinant.
+@unit(I(CONTACTS, I, A, A, F, I, WORK.kind))
+def _bordered(contacts, n, z, row, unit_P, tangent, work):
+    """Write the correction towards the curve, or its tangent, to work.x; return the sign of the determinant.
 
-    in      z: P, log(shift); row: direction that the correction is perpendicular to; unit_P: length of P that
-            counts as much as 1 of log(shift)
-    out     x: n + 1 floats
+    in      n: number of rows; z: P, log(shift); row: direction that the correction is perpendicular to; unit_P: length
+            of P that counts as much as 1 of log(shift)
     """
-    n = b.shape[0]
-    equations(contacts, b, D, push, math.exp(z[n]), 0.0, head(z, n), head(x, n), J, block)
+    b, push, x, D, J = head(work.b, n), head(work.push, n), work.x, mat(work.D, 0, n, n), mat(work.J, 0, n + 1, n + 1)
+    equations(contacts, b, D, push, math.exp(z[n]), 0.0, head(z, n), head(x, n), J, work.block)
     for j in range(n):
         J[n, j] = row[j] / (unit_P * unit_P)
         x[j] = 0.0 if tangent == 1 else x[j]
     J[n, n], x[n] = row[n], 1.0 if tangent == 1 else 0.0
-    return eliminate(J, x)
+    return eliminate(J, head(x, n + 1))
 
 
 @unit(F(I, F), inline="always")
@@ -73,11 +72,11 @@ def _blur(n, log_shift):
     return 2e-16 * math.sqrt(n) * math.exp(-log_shift)
 
 
-@unit(I(CONTACTS, A, B, A, A, A, A, F, I, A, B, BLOCK.kind))
-def _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block):
+@unit(I(CONTACTS, I, A, A, A, F, I, WORK.kind))
+def _turn(contacts, n, z, old, t, unit_P, orientation, work):
     """Write the tangent t at z, of length 1, in the direction of the orientation; return the determinant's sign."""
-    n, total = b.shape[0], 0.0
-    sign = _bordered(contacts, b, D, push, z, old, unit_P, x, J, block, 1)
+    total, x = 0.0, work.x
+    sign = _bordered(contacts, n, z, old, unit_P, 1, work)
     for i in range(n):
         total += x[i] * x[i]
     total = math.sqrt(total / (unit_P * unit_P) + x[n] * x[n])
@@ -87,12 +86,12 @@ def _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block):
     return sign
 
 
-@unit(I(CONTACTS, A, B, A, A, A, F, F, A, B, BLOCK.kind))
-def _correct(contacts, b, D, push, z, t, unit_P, reach, x, J, block):
+@unit(I(CONTACTS, I, A, A, F, F, WORK.kind))
+def _correct(contacts, n, z, t, unit_P, reach, work):
     """Bring z back to the curve, perpendicular to t; return the number of corrections, -1 without success."""
-    n, moved = b.shape[0], 0.0
+    moved, x = 0.0, work.x
     for count in range(1, CORRECTIONS + 1):
-        _bordered(contacts, b, D, push, z, t, unit_P, x, J, block, 0)
+        _bordered(contacts, n, z, t, unit_P, 0, work)
         change, close = 0.0, larger(smaller(ON_CURVE, 0.01 * reach), _blur(n, z[n]))
         for i in range(n + 1):
             z[i] -= x[i]
@@ -106,44 +105,47 @@ def _correct(contacts, b, D, push, z, t, unit_P, reach, x, J, block):
     return -1
 
 
-@unit(I(CONTACTS, A, B, A, A, A, A, A, F, F, I, A, A, B, BLOCK.kind))
-def _over_corner(contacts, b, D, push, z_0, old, z, t, unit_P, over, orientation, turned, x, J, block):
+@unit(I(CONTACTS, I, F, F, I, WORK.kind))
+def _over_corner(contacts, n, unit_P, over, orientation, work):
     """Leave z_0 for the piece of the curve behind the next corner; return corrections, -1 without success.
 
-    in      z_0, old: point close to the corner and tangent there; over: length that leads over it
-    out     z, t: point on the next piece and its tangent
+    in      over: length that leads over it; work: z_0, old: point close to the corner and tangent there
+    out     work: z, t: point on the next piece and its tangent
     """
+    z, z_0, t, old, turned, x = work.z, work.z_0, work.t, work.old, work.turned, work.x
     for attempt in range(14):
         # over the corner by the tangent alone, or along the curve of the old piece
-        for i in range(z.shape[0]):
+        for i in range(n + 1):
             z[i] = z_0[i] + over * old[i]
         if attempt % 2 == 1:
-            _bordered(contacts, b, D, push, z, old, unit_P, x, J, block, 0)
-            for i in range(z.shape[0]):
+            _bordered(contacts, n, z, old, unit_P, 0, work)
+            for i in range(n + 1):
                 z[i] -= x[i]
             over *= 3.0
         # away from it along the new one
-        _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block)
-        for i in range(z.shape[0]):
+        _turn(contacts, n, z, old, t, unit_P, orientation, work)
+        for i in range(n + 1):
             z[i] += 2.0 * over * t[i]
             turned[i] = t[i]
-        count = _correct(contacts, b, D, push, z, turned, unit_P, 100.0 * over, x, J, block)
-        if count > 0 and _turn(contacts, b, D, push, z, turned, t, unit_P, orientation, x, J, block) == orientation:
+        count = _correct(contacts, n, z, turned, unit_P, 100.0 * over, work)
+        if count > 0 and _turn(contacts, n, z, turned, t, unit_P, orientation, work) == orientation:
             return count
     return -1
 
 
-@unit(F(CONTACTS, CONE, A, A, B, A, A, F, F, A, A, JUDGING.kind, POLISH.kind))
-def _polish(contacts, cone, unit_of, b, D, center, P, tol, rounding, P_given, u, judging, work):
-    """Improve P, scaled, by proximal steps until the residual is accepted or grows; return it, the best in P_given.
+@unit(F(CONTACTS, CONE, F, F, A, A, WORK.kind))
+def _polish(contacts, cone, tol, rounding, P_given, u, work):
+    """Improve the P of z, scaled, by proximal steps until the residual is accepted or grows; the best goes to P_given.
 
     Every step solves u = D P + b + shift (P - center) around the P before, so that its limit is exact whatever the
-    shift is.
+    shift is. The residual is returned.
     """
-    n, least = P.shape[0], math.inf
-    best, start = head(work.best, n), work.start
+    n, least = P_given.shape[0], math.inf
+    judging, polishing = work.judging, work.polishing
+    best, start, P, center = head(polishing.best, n), polishing.start, head(work.P_s, n), head(work.center, n)
+    b, D = head(work.b, n), mat(work.D, 0, n, n)
     for i in range(n):
-        start[i] = P[i]
+        start[i] = work.z[i]
     shift = POLISHING
     while shift >= LAST_POLISHING:
         before = math.inf
@@ -152,8 +154,8 @@ def _polish(contacts, cone, unit_of, b, D, center, P, tol, rounding, P_given, u,
         for _ in range(6):
             for i in range(n):
                 center[i] = -P[i]
-            iterate(contacts, b, D, center, shift, 0.0, 1e-3 * tol, 15, P, work.iterating)
-            found = judged(contacts, cone, unit_of, P, P_given, u, judging)
+            iterate(contacts, b, D, center, shift, 0.0, 1e-3 * tol, 15, P, polishing.iterating)
+            found = judged(contacts, cone, work.unit_of, P, P_given, u, judging)
             if found < least:
                 least = found
                 for i in range(n):
@@ -169,6 +171,37 @@ def _polish(contacts, cone, unit_of, b, D, center, P, tol, rounding, P_given, u,
     return least
 
 
+@unit(F(CONTACTS, I, F, I, WORK.kind))
+def _step(contacts, n, h, orientation, work):
+    """Make a step along the curve of the length h, or a shorter one; return the next length, -1 where it ends."""
+    z, z_0, t, old, size, along = work.z, work.z_0, work.t, work.old, 0.0, 0.0
+    for i in range(n):
+        size += z[i] * z[i]
+        along += t[i] * t[i]
+    unit_P = larger(math.sqrt(size), 1e-3)
+    along = math.sqrt(along / (unit_P * unit_P) + t[n] * t[n])
+    for i in range(n + 1):
+        z_0[i], old[i] = z[i], t[i] / along
+    shortest = larger(SHORTEST, 10.0 * _blur(n, z[n]))
+    count, h = -1, larger(h, shortest)
+    while count < 0 and h >= shortest:
+        for i in range(n + 1):
+            z[i] = z_0[i] + h * old[i]
+        count = _correct(contacts, n, z, old, unit_P, h, work)
+        if count > 0:
+            sign = _turn(contacts, n, z, old, t, unit_P, orientation, work)
+            # the curve would lead back: another branch, or a corner sharper than a right angle
+            count = -1 if sign != orientation else count
+        if count < 0:
+            h *= 0.35 if h > 0.01 else 0.1
+        else:
+            h *= 2.0 if count <= 4 else 1.0
+    h = larger(h, shortest)
+    if count < 0:
+        count = _over_corner(contacts, n, unit_P, 4.0 * shortest, orientation, work)
+    return -1.0 if count < 0 else smaller(h, LONGEST)
+
+
 @unit(SOLVE)
 def follow(contacts, local, cone, settings, P, u, info, room):
     """Follow the curve of solutions from a large shift to none; the start P is used for comparison only.
@@ -182,13 +215,9 @@ def follow(contacts, local, cone, settings, P, u, info, room):
     info[0], info[1] = residual(contacts, cone, P, u, judging), 0.0
     if n > whole(settings.max_rows):
         return STALLED
-    best, unit_of, b, push = work.best, work.unit_of, head(work.b, n), head(work.push, n)
-    P_s, center, block, polishing = head(work.P_s, n), head(work.center, n), work.block, work.polishing
-    z, z_0, t, old = head(work.z, n + 1), work.z_0, work.t, work.old
-    x, turned, D, J = head(work.x, n + 1), work.turned, mat(work.D, 0, n, n), mat(work.J, 0, n + 1, n + 1)
-
-    scaled(contacts, unit_of, b, D, judging.X_i)
-    draw, friction, last = 1, 0.0, whole(settings.max_steps)
+    best, b, push, z, old, D = work.best, head(work.b, n), head(work.push, n), work.z, work.old, mat(work.D, 0, n, n)
+    scaled(contacts, work.unit_of, b, D, judging.X_i)
+    draw, friction = 1, 0.0
     for i in range(n):
         best[i] = P[i]
     for k in range(contacts.mu.shape[0]):
@@ -199,46 +228,17 @@ def follow(contacts, local, cone, settings, P, u, info, room):
             draw = (1103515245 * draw + 12345) % 2147483648
             push[i] = 0.2 * (draw / 1073741824.0 - 1.0) / math.sqrt(n)
         z[n], old[n] = math.log(10.0 * n * (1.0 + friction)), -1.0
-        iterate(contacts, b, D, push, math.exp(z[n]), 0.0, 1e-11, 100, head(z, n), polishing.iterating)
+        iterate(contacts, b, D, push, math.exp(z[n]), 0.0, 1e-11, 100, head(z, n), work.polishing.iterating)
         h, due = STEP, math.log(FIRST_POLISH)
-        orientation = _turn(contacts, b, D, push, z, old, t, 1.0, 0, x, J, block)
-        for _ in range(last):
+        orientation = _turn(contacts, n, z, old, work.t, 1.0, 0, work)
+        for _ in range(whole(settings.max_steps)):
             info[1] += 1.0
-            size, along = 0.0, 0.0
-            for i in range(n):
-                size += z[i] * z[i]
-                along += t[i] * t[i]
-            unit_P = larger(math.sqrt(size), 1e-3)
-            along = math.sqrt(along / (unit_P * unit_P) + t[n] * t[n])
-            for i in range(n + 1):
-                z_0[i], old[i] = z[i], t[i] / along
-            shortest = larger(SHORTEST, 10.0 * _blur(n, z[n]))
-            count, h = -1, larger(h, shortest)
-            while count < 0 and h >= shortest:
-                for i in range(n + 1):
-                    z[i] = z_0[i] + h * old[i]
-                count = _correct(contacts, b, D, push, z, old, unit_P, h, x, J, block)
-                if count > 0:
-                    sign = _turn(contacts, b, D, push, z, old, t, unit_P, orientation, x, J, block)
-                    # the curve would lead back: another branch, or a corner sharper than a right angle
-                    count = -1 if sign != orientation else count
-                if count < 0:
-                    h *= 0.35 if h > 0.01 else 0.1
-                else:
-                    h *= 2.0 if count <= 4 else 1.0
-            h = larger(h, shortest)
-            if count < 0:
-                count = _over_corner(
-                    contacts, b, D, push, z_0, old, z, t, unit_P, 4.0 * shortest, orientation, turned, x, J, block
-                )
-            if count < 0:
+            h = _step(contacts, n, h, orientation, work)
+            if h < 0.0:
                 break
-            h = smaller(h, LONGEST)
             if z[n] < due:
                 due = z[n] - math.log(10.0)
-                for i in range(n):
-                    P_s[i] = z[i]
-                found = _polish(contacts, cone, unit_of, b, D, center, P_s, tol, rounding, P, u, judging, polishing)
+                found = _polish(contacts, cone, tol, rounding, P, u, work)
                 if found < info[0]:
                     info[0] = found
                     for i in range(n):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from saltus.compile.seam import mat, row_of, unit, whole
-from saltus.compile.types import CONTACTS, SOLVE, A, B, F, I, J
+from saltus.compile.types import CONE, CONTACTS, SOLVE, A, B, F, I, J
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import JUDGING, residual
@@ -187,6 +187,19 @@ def pivot(contacts, local, cone, settings, P, u, info, room):
     for i in range(n):
         if free[i] == 0 and T[i, z0 + 1] < -noise and (row < 0 or T[i, z0 + 1] <= T[row, z0 + 1]):
             row = i
+    status = _follow_path(row, noise, settings, info, T, work)
+    if status != 0:
+        return status
+    _take_impulses(contacts, cone, P, u, info, T, work)
+    return 0 if info[0] <= settings.tol else STALLED
+
+
+@unit(I(I, F, SETTINGS.kind, A, B, WORK.kind))
+def _follow_path(row, noise, settings, info, T, work):
+    """Pivot until the artificial variable leaves, which enters in a row, or -1 for none; noise: what counts as zero."""
+    basis, free, tied = work.basis, work.free, work.tied
+    n, redundancy, contradiction = T.shape[0], settings.redundancy, settings.contradiction
+    z0 = 2 * n
     start, col, count = row, z0, 0  # z0 stays in the row in which it enters
     while row >= 0:
         if count >= whole(settings.max_pivots):
@@ -207,11 +220,17 @@ def pivot(contacts, local, cone, settings, P, u, info, room):
             break
         if row < 0:
             return UNSOLVABLE
+    return 0
 
+
+@unit(I(CONTACTS, CONE, A, A, A, B, WORK.kind))
+def _take_impulses(contacts, cone, P, u, info, T, work):
+    """Write the impulses of the basis, refined once, their velocities and the residual."""
+    n, basis, scaling = T.shape[0], work.basis, work.scaling
     for i in range(n):
         if basis[i] >= n:
             j = basis[i] - n
-            P[j] = scaling[j] * scaling[n] * T[i, z0 + 1]
+            P[j] = scaling[j] * scaling[n] * T[i, 2 * n + 1]
     for again in range(2):  # u must vanish on the basis: one refinement, by the inverse basis in the tableau
         for i in range(n):
             cone(contacts.blocks[3 * i], 0.0, row_of(P, i, 1))
@@ -223,7 +242,7 @@ def pivot(contacts, local, cone, settings, P, u, info, room):
                     if basis[m] >= n:
                         total += T[i, basis[m] - n] * scaling[basis[m] - n] * u[basis[m] - n]
                 P[basis[i] - n] += scaling[basis[i] - n] * total
-    return 0 if info[0] <= settings.tol else STALLED
+    return 0
 
 
 def nearest_basis(problem: ContactProblem, tol: float) -> np.ndarray:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import larger, unit
+from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
 from saltus.flight.frame import FRAME, NOTHING
-from saltus.lasting.border import NORMAL, WHOLE, project
-from saltus.lasting.hold import POWERS, rest_speed
+from saltus.lasting.border import NORMAL, WHOLE
+from saltus.lasting.end_of_step import put_back
+from saltus.lasting.hold import POWER, UNHELD, rest_speed
 from saltus.lasting.index_set import OPEN, SLIP, STICK
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.lasting.settle import RELEASING
-from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NR, NV
+from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NV
 from saltus.memory.profile import multiply
+from saltus.memory.vectors import clear, copy, largest
 from saltus.reaction.react import row_dot
 
 
@@ -19,84 +21,73 @@ from saltus.reaction.react import row_dot
 def arrange(model, staged, settings, t, struck, deciding, frame, record):
     """Project held contacts and joints, decide the next index set; without need take over the end of the phase."""
     settings = STAGE_SETTINGS(settings)
-    layout = model.layout
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    marks, info = frame.marks, frame.info
-    q, v, g, u_plus, corrected = frame.q_end, frame.v_end, frame.gaps, frame.u_plus, frame.corrected
-    a_0, r_0, u_0, powers_0 = (
-        frame.memory.a_begin,
-        frame.memory.r_begin,
-        frame.memory.u_begin,
-        frame.memory.powers_begin,
-    )
-    slips, belts = frame.slips, frame.belts
-    index, resting, stopped, held, candidate = frame.index, frame.resting, frame.stopped, frame.held, frame.candidate
-    info[0] = 0.0
-    for i in range(nr):
-        corrected[i] = 0.0  # nothing is projected yet
+    ends, acting, marks = frame.ends, frame.memory.acting, frame.marks
+    ends.info[0] = 0.0
+    clear(ends.corrected)  # nothing is projected yet
     if deciding == 0 and marks.end_known == 1.0:
-        a_last, r_last, powers_last = (
-            frame.a_last,
-            frame.r_last,
-            frame.powers_last,
-        )
-        for i in range(nv):
-            a_0[i] = a_last[i]
-        for i in range(nr):
-            r_0[i] = r_last[i]
-        for i in range(POWERS + nc):
-            powers_0[i] = powers_last[i]
+        copy(frame.a_last, acting.a)
+        copy(frame.r_last, acting.r)
+        copy(frame.powers_last, acting.powers)
         return 0
-    room = frame.interval.lasting
-    anything = nj > 0
-    W = room.W
-    model.kinematics(t, q, model.par, W, corrected)
-    for k in range(nc):
-        row = layout[layout[CONTACT_ROW] + k]
+    anything = hold_at_end(model, settings, t, struck, frame)
+    clear(ends.corrected)
+    if anything == 1:
+        status = put_back(model, settings.projected, t, ends, frame.interval.lasting, record)
+        if status != 0:
+            return status
+        if largest(ends.corrected) > 0.0:
+            record.header.reacted = 1.0
+        if struck == 0:
+            rub_away(model, frame, record)
+    if struck == 1 and anything == 0 and marks.switched == 0.0 and unchanged(model, settings, t, frame) == 1:
+        return 0
+    return staged.settle(model, staged.reaction, settings, t, 1, struck, ends, acting, frame.interval, record)
+
+
+@unit(I(MODEL, A, F, I, FRAME.kind))
+def hold_at_end(model, settings, t, struck, frame):
+    """Write how far every contact is put back at the end of a flight; return 1 where anything is, joints included."""
+    settings = STAGE_SETTINGS(settings)
+    layout, ends, W, w = model.layout, frame.ends, frame.interval.lasting.W, frame.ends.corrected
+    index, resting, held, v, u_plus = ends.index, ends.resting, ends.held, ends.v, ends.u_plus
+    anything, u_0 = layout[NJ] > 0, frame.memory.acting.u
+    model.kinematics(t, ends.q, model.par, W, w)
+    for k in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
         held[k] = 0
         if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
             # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever;
             # one that became faster in a flight without an event has just begun
             slow, faster = True, 0.0
-            for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                still, slip = rest_speed(settings.rest, layout, W, i, v), row_dot(layout, W, i, v) + corrected[i]
+            for i in range(row + 1, end):
+                still, slip = rest_speed(settings.rest, layout, W, i, v), row_dot(layout, W, i, v) + w[i]
                 slow, faster = slow and abs(slip) <= still, faster + slip * slip - u_0[i] * u_0[i]
-                slips[i], belts[i] = slip, corrected[i]
-            slow = slow and (marks.event_kind != NOTHING or not faster > 0.0)
-            held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 or slow else NORMAL
+                frame.slips[i], frame.belts[i] = slip, w[i]
+            slow = slow and (frame.marks.event_kind != NOTHING or not faster > 0.0)
+            held[k] = WHOLE if index[k] == STICK or ends.stopped[k] == 1 or slow else NORMAL
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False
-                for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                for i in range(row + 1, end):
                     slides = slides or abs(u_plus[i]) > rest_speed(settings.rest, layout, W, i, v)
                 held[k] = NORMAL if slides else WHOLE
                 if u_plus[row] > rest_speed(settings.rest, layout, W, row, v) and resting[k] == 0:
                     held[k] = 0
-        if candidate[k] == RELEASING:
+        if ends.candidate[k] == RELEASING:
             held[k] = 0
         anything = anything or held[k] != 0
-    for i in range(nr):
-        corrected[i] = 0.0
-    if anything:
-        status = project(model, settings.projected, t, q, v, held, corrected, g, room)
-        if status != 0:
-            return status
-        for i in range(nr):
-            record.impulse[i] += corrected[i]
-            if corrected[i] != 0.0:
-                record.header.reacted = 1.0
-        for k in range(nc):
-            # what is cut of a slip that stops would have been rubbed away
-            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
-            for i in range(row + 1, end if index[k] == SLIP and held[k] == WHOLE and struck == 0 else row + 1):
-                record.dissipation[k] -= 0.5 * corrected[i] * slips[i]
-                record.header.drive_work -= corrected[i] * belts[i]
-    if struck == 1 and not anything and marks.switched == 0.0 and unchanged(model, settings, t, frame) == 1:
-        return 0
-    return staged.settle(
-        model, staged.reaction, settings, t, q, v, g, 1, 1.0 if struck == 1 else 0.0, index,
-        frame.memory.direction, resting, stopped, candidate, a_0, r_0, u_0, powers_0, info,
-        frame.interval, record,
-    )  # fmt: skip
+    return 1 if anything else 0
+
+
+@unit(I(MODEL, FRAME.kind, RECORD))
+def rub_away(model, frame, record):
+    """Enter the energy that is cut of slips that stop: it would have been rubbed away."""
+    layout, ends = model.layout, frame.ends
+    for k in range(layout[NC]):
+        if ends.index[k] == SLIP and ends.held[k] == WHOLE:
+            for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                record.dissipation[k] -= 0.5 * ends.corrected[i] * frame.slips[i]
+                record.header.drive_work -= ends.corrected[i] * frame.belts[i]
+    return 0
 
 
 @unit(I(MODEL, A, F, FRAME.kind))
@@ -107,35 +98,25 @@ def unchanged(model, settings, t, frame):
     """
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
-    marks, g, u_plus = frame.marks, frame.gaps, frame.u_plus
+    nc = layout[NC]
+    marks, g, u_plus = frame.marks, frame.ends.g, frame.ends.u_plus
     given = (layout[FLAGS] & F_FREE) != 0 and (layout[FLAGS] & M_CONSTANT) != 0 and layout[NJ] == 0
     if not given or marks.end_known == 0.0 or abs(marks.late) > 1e-14 * (abs(t) + marks.length):
         return 0
-    slack = closed_gap(settings, frame.q_end)
+    slack = closed_gap(settings, frame.ends.q)
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
-        closed = g[k] <= slack or frame.closed[k] == 1
-        if frame.index[k] != OPEN or frame.candidate[k] != 0 or (closed and not u_plus[row] > settings.rest):
+        closed = g[k] <= slack or frame.ends.closed[k] == 1
+        if frame.ends.index[k] != OPEN or frame.ends.candidate[k] != 0 or (closed and not u_plus[row] > settings.rest):
             return 0
-    a_0, r_0, powers_0, a_last, v, M, f = (
-        frame.memory.a_begin,
-        frame.memory.r_begin,
-        frame.memory.powers_begin,
-        frame.a_last,
-        frame.v_end,
-        frame.mass,
-        frame.force,
-    )
-    for i in range(nv):
-        a_0[i], f[i] = a_last[i], 0.0
-    model.mass(t, frame.q_end, model.par, M)
-    multiply(layout, M, a_0, f)
-    for i in range(nr):
-        r_0[i] = 0.0
-    for i in range(POWERS + nc):
-        powers_0[i] = 0.0
-    for i in range(nv):
-        powers_0[0] += f[i] * v[i]
-        powers_0[2] = larger(powers_0[2], abs(a_0[i]))
+    acting, M, f = frame.memory.acting, frame.mass, frame.force
+    copy(frame.a_last, acting.a)
+    clear(f)
+    model.mass(t, frame.ends.q, model.par, M)
+    multiply(layout, M, acting.a, f)
+    clear(acting.r)
+    clear(acting.powers)
+    for i in range(layout[NV]):
+        acting.powers[POWER] += f[i] * frame.ends.v[i]
+    acting.powers[UNHELD] = largest(acting.a)
     return 1

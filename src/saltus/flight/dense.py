@@ -1,4 +1,4 @@
-"""Dense output of the Galerkin schemes, from the blocks that their steps store (see galerkin.py).
+"""Dense output of the Galerkin schemes, from the blocks that their steps store (reaction/dense_block.py).
 
 A block: number of pieces and of stages, nq, nv, number of rows, whether q_dot is not v, time of the start; the forces
 of the state there. For every piece its place in the step, q and v at its beginning, accelerations and forces of the
@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
+from saltus.reaction.dense_block import HEADER
 from saltus.tables.tableau import Tableau
 
-HEADER = 7
 SHAPES = 1 << 16  # more than any step has stages, so that pieces and stages make one number
 
 

@@ -5,15 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
-from saltus.compile.types import MODEL, PART, A, F, I, J
-from saltus.flight.frame import (
-    CROSSES,
-    FLIGHT_SETTINGS,
-    FRAME,
-    NOTHING,
-    STRIKES,
-    slip_tolerance,
-)
+from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
+from saltus.flight.frame import CROSSES, FLIGHT_SETTINGS, FRAME, MARKS, NOTHING, STRIKES, slip_tolerance
 from saltus.flight.loss import first_loss
 from saltus.flight.prove import first_hidden
 from saltus.flight.scan import SAMPLES, first_closing, first_return, first_switch
@@ -23,6 +16,7 @@ from saltus.lasting.interval import closed_gap
 from saltus.lasting.transition import LOST, STOPPED, stops, transition
 from saltus.lasting.workspace import LASTING
 from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, W_CONSTANT
+from saltus.memory.vectors import largest
 from saltus.reaction.react import row_dot
 from saltus.tables.polynomial import NONE, combine, lagrange_weights
 from saltus.tables.tableau import NODE, VECTORS
@@ -37,79 +31,116 @@ def find(model, staged, settings, task, t, h, frame_room, record):
     """Write kind, contact or event, and place of the first event into the marks."""
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
-    layout = model.layout
-    nq, nv, nc, ne = layout[NQ], layout[NV], layout[NC], layout[NE]
-    marks, nodes = frame.marks, frame.nodes
-    n = whole(marks.nodes)
-    Q, V = head(nodes.Q, n * nq), head(nodes.V, n * nv)
-    R, U, scan, weights = frame.node_forces, frame.node_slips, frame.scan, frame.weights
-    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
-    samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
-    index, found = frame.index, frame.found
-    room = frame.interval.lasting
-    jammed = marks.jammed_set == 1.0
-    marks.unresolved = 0.0
-    kind, which, s, stopping = NOTHING, -1, 1.0, 0
-    slack = closed_gap(settings, head(nodes.Q, nq))
+    layout, marks, index = model.layout, frame.marks, frame.ends.index
+    nc, jammed = layout[NC], frame.marks.jammed_set == 1.0
+    marks.unresolved, marks.stopping = 0.0, 0.0
+    marks.event_kind, marks.which, marks.place = NOTHING, -1.0, 1.0
     if nc > 0 and not jammed:
-        slack += deepest_start(model, t, index, frame)
-        place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, scan)
-        if place < NONE:
-            kind, which, s = STRIKES, found[0], place
-        place = first_hidden(model, settings, t, h, s, index, slack, found, frame)
-        if place < s:
-            kind, which, s = STRIKES, found[0], place
+        find_closing(model, settings, t, h, frame)
     if marks.holding == 1.0 and nc > 0:
-        slips(model, c, t, h, Q, V, U, room)
-        if (layout[FLAGS] & W_CONSTANT) == 0 and marks.window == 0.0:
-            marks.unresolved = strayed(model, settings, c, t, h, frame)
-        speed = 0.0
-        for i in range(n * nv):
-            speed = larger(speed, abs(V[i]))
-        load = frame.memory.powers_begin[LOAD]
-        shared = room.shared
-        place = transition(model, c, index, frame.memory.direction, R, U, speed, load, shared, found, weights)
-        if place < s:
-            kind, which, s = found[1], found[0], place
-        anyone = False
-        for k in range(nc):
-            anyone = anyone or shared[k] == 1
-        if anyone:
-            place = first_loss(model, settings, c, t, h, s, frame, record)
-            if place < s:
-                kind, which, s = LOST, found[0], place
-    if kind == NOTHING and marks.foreseen >= 0.0:
+        find_transition(model, settings, t, h, frame, record)
+    if marks.event_kind == NOTHING and marks.foreseen >= 0.0:
         # a closing that was foreseen for the end may come a little later
-        k = whole(marks.foreseen)
-        late = lateness(model, settings, t + h, k, frame)
+        late = lateness(model, settings, t + h, whole(marks.foreseen), frame)
         if late >= 0.0 and late < 0.1 * h and h + late <= marks.allowed:
-            kind, which, s = STRIKES, k, 1.0 + late / h
-    if ne > 0:
-        fired = frame.memory.fired
-        back = first_return(model, c, t, h, Q, V, fired, scan)
-        if back >= 0:
-            kind, which, s = CROSSES, back, 0.0
-        place = first_switch(model, c, samples, t, h, Q, V, fired, s, found, scan)
-        if place <= s and back < 0:
-            kind, which, s = CROSSES, found[0], place
-    if jammed and kind == NOTHING:
+            happens(STRIKES, whole(marks.foreseen), 1.0 + late / h, marks)
+    if layout[NE] > 0:
+        find_switch(model, settings, t, h, frame)
+    if jammed and marks.event_kind == NOTHING:
         for k in range(nc):
             if index[k] == IMPULSIVE:
-                kind, which = STRIKES, k
-    s = larger(s, SHORTEST)  # whatever the time of day is: a flight that is made longer ends inside of what it strikes
-    if kind == STOPPED:
-        stopping = stops(layout, c, s, settings.rest, 0.05, which, U, weights)
-        row = layout[layout[CONTACT_ROW] + which]
-        if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
-            # a slip in space turns the faster the nearer its stop: approach it before it is reached
-            square = U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2]
-            far = sqrt(square) * s * h > 2.0 * settings.straight
-            if marks.window > 0.0:
-                far = square > settings.rest
-            if far:
-                kind, s = NOTHING, 0.75 * s
-    marks.event_kind, marks.which, marks.place = kind, which, s
+                marks.event_kind, marks.which = STRIKES, k
+    # whatever the time of day is: a flight that is made longer ends inside of what it strikes
+    marks.place = larger(marks.place, SHORTEST)
+    if marks.event_kind == STOPPED:
+        approach_stop(model, settings, h, frame)
+    return 0
+
+
+@unit(I(I, I, F, MARKS.kind), small=True)
+def happens(kind, which, place, marks):
+    """Write that this is the first event so far."""
+    marks.event_kind, marks.which, marks.place = kind, which, place
+    return 0
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind))
+def find_closing(model, settings, t, h, frame):
+    """Find the first contact that closes on the polynomials, and between their samples."""
+    layout, marks, nodes, index, found, n = (
+        model.layout, frame.marks, frame.nodes, frame.ends.index, frame.found, whole(frame.marks.nodes)
+    )  # fmt: skip
+    Q, V = head(nodes.Q, n * layout[NQ]), head(nodes.V, n * layout[NV])
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
+    slack = closed_gap(settings, head(nodes.Q, layout[NQ])) + deepest_start(model, t, index, frame)
+    place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, frame.scan)
+    if place < NONE:
+        happens(STRIKES, found[0], place, marks)
+    place = first_hidden(model, settings, t, h, marks.place, index, slack, found, frame)
+    if place < marks.place:
+        happens(STRIKES, found[0], place, marks)
+    return 0
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
+def find_transition(model, settings, t, h, frame, record):
+    """Find the first release, stop or break of a held contact, or the loss of forces that are not unique."""
+    layout, marks, nodes, found, room = model.layout, frame.marks, frame.nodes, frame.found, frame.interval.lasting
+    n, acting, R, U, shared = whole(marks.nodes), frame.memory.acting, frame.node_forces, frame.node_slips, room.shared
+    Q, V = head(nodes.Q, n * layout[NQ]), head(nodes.V, n * layout[NV])
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    slips(model, c, t, h, Q, V, U, room)
+    if (layout[FLAGS] & W_CONSTANT) == 0 and marks.window == 0.0:
+        marks.unresolved = strayed(model, settings, c, t, h, frame)
+    place = transition(
+        model, c, frame.ends.index, acting.direction, R, U, largest(V), acting.powers[LOAD], shared, found,
+        frame.weights,
+    )  # fmt: skip
+    if place < marks.place:
+        happens(found[1], found[0], place, marks)
+    anyone = False
+    for k in range(layout[NC]):
+        anyone = anyone or shared[k] == 1
+    if anyone:
+        place = first_loss(model, settings, c, t, h, marks.place, frame, record)
+        if place < marks.place:
+            happens(LOST, found[0], place, marks)
+    return 0
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind))
+def find_switch(model, settings, t, h, frame):
+    """Find the first event of the user, or switching function, that crosses zero up to the first event so far."""
+    layout, marks, nodes, n = model.layout, frame.marks, frame.nodes, whole(frame.marks.nodes)
+    Q, V, fired = head(nodes.Q, n * layout[NQ]), head(nodes.V, n * layout[NV]), frame.memory.fired
+    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
+    back = first_return(model, c, t, h, Q, V, fired, frame.scan)
+    if back >= 0:
+        happens(CROSSES, back, 0.0, marks)
+    place = first_switch(model, c, samples, t, h, Q, V, fired, marks.place, frame.found, frame.scan)
+    if place <= marks.place and back < 0:
+        happens(CROSSES, frame.found[0], place, marks)
+    return 0
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def approach_stop(model, settings, h, frame):
+    """Say whether a slip that stops does so; one in space is approached before that, where it turns ever faster."""
+    settings = FLIGHT_SETTINGS(settings)
+    layout, marks, U, n = model.layout, frame.marks, frame.node_slips, whole(frame.marks.nodes)
+    c, which, s = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n), whole(marks.which), marks.place
+    stopping = stops(layout, c, s, settings.rest, 0.05, which, U, frame.weights)
     marks.stopping = stopping
+    row = layout[layout[CONTACT_ROW] + which]
+    if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
+        square = U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2]
+        far = sqrt(square) * s * h > 2.0 * settings.straight
+        if marks.window > 0.0:
+            far = square > settings.rest
+        if far:
+            marks.event_kind, marks.place = NOTHING, 0.75 * s
     return 0
 
 
@@ -119,8 +150,8 @@ def deepest_start(model, t, index, frame):
 
     A projection leaves gaps a little deeper than what counts as closed where coordinates are large.
     """
-    g, depth = frame.gaps, 0.0
-    model.gap(t, frame.q_start, model.par, g)
+    g, depth = frame.ends.g, 0.0
+    model.gap(t, frame.ends.q_0, model.par, g)
     for k in range(model.layout[NC]):
         if index[k] != SLIP and index[k] != STICK:
             depth = larger(depth, -g[k])
@@ -131,11 +162,11 @@ def deepest_start(model, t, index, frame):
 def lateness(model, settings, t, contact, frame):
     """Return the time in which a contact that approaches will close, with the velocity of now; -1 if it does not."""
     layout = model.layout
-    W, w, g = frame.interval.lasting.W, frame.u_minus, frame.gaps
-    q, row = frame.q_end, layout[layout[CONTACT_ROW] + contact]
+    W, w, g = frame.interval.lasting.W, frame.ends.u_minus, frame.ends.g
+    q, row = frame.ends.q, layout[layout[CONTACT_ROW] + contact]
     model.gap(t, q, model.par, g)
     model.kinematics(t, q, model.par, W, w)
-    fall = row_dot(layout, W, row, frame.v_end) + w[row]
+    fall = row_dot(layout, W, row, frame.ends.v) + w[row]
     return larger(g[contact], 0.0) / -fall if fall < 0.0 else -1.0
 
 
@@ -164,7 +195,7 @@ def strayed(model, settings, c, t, h, frame):
     layout = model.layout
     nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], c.shape[0]
     nodes, U = frame.nodes, frame.node_slips
-    q, v, w, weights = frame.q_shifted, frame.v_try, frame.u_plus, head(frame.weights, n)
+    q, v, w, weights = frame.q_shifted, frame.v_try, frame.ends.u_plus, head(frame.weights, n)
     W = frame.interval.lasting.W
     allowed = slip_tolerance(layout, settings, frame.marks.sharper)
     for place in range(PLACES):
@@ -174,7 +205,7 @@ def strayed(model, settings, c, t, h, frame):
         combine(weights, head(nodes.V, n * nv), v)
         model.kinematics(t + s * h, q, model.par, W, w)
         for k in range(nc):
-            if frame.index[k] != SLIP:
+            if frame.ends.index[k] != SLIP:
                 continue
             for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
                 slip, size = -row_dot(layout, W, i, v) - w[i], 0.0

@@ -12,9 +12,9 @@ import dataclasses
 import numpy as np
 
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, ROOM, A, F, I, J, step_type
+from saltus.compile.types import HEADER, MODEL, PLAIN, RECORD, ROOM, STATE, A, F, I, J, step_type
 from saltus.compile.workspace import RoomPlan
-from saltus.flight.arrive import EVENTS, arrive, dense_size
+from saltus.flight.arrive import EVENTS, PIECES, arrive
 from saltus.flight.depart import depart
 from saltus.flight.find import deepest_start, find
 from saltus.flight.frame import (
@@ -42,22 +42,10 @@ from saltus.lasting.hold import CONTRADICT, POWERS
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.transition import LOST, STOPPED
-from saltus.memory.layout import (
-    CONTACT_ROW,
-    F_WILD,
-    FLAGS,
-    NC,
-    NE,
-    NJ,
-    NQ,
-    NR,
-    NS,
-    NV,
-    TRUSTED,
-    WAVES,
-    WILD,
-    WILD_SWITCHES,
-)
+from saltus.memory.layout import CONTACT_ROW, F_WILD, FLAGS, NC, NE, NQ, NR, NS, NV, TRUSTED, WAVES, WILD, WILD_SWITCHES
+from saltus.memory.vectors import clear, clear_marks, copy
+from saltus.reaction.books import open_books
+from saltus.reaction.dense_block import block_size
 from saltus.reaction.react import row_dot
 from saltus.status import Status
 from saltus.tables.polynomial import node_factors, spread
@@ -77,6 +65,7 @@ PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it
 WILDEST_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
 RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
 PROBE = 1e-6  # of a flight: time over which the rate of the function of an event is taken
+NEVER = 1e300  # a time [s]
 CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
 
 
@@ -120,7 +109,7 @@ def make_flight(
         settings=np.concatenate([settings, unfilled, numbers(phase_at)]),
         memory=memory,
         work=work,
-        dense=dense_size(layout, most_nodes),
+        dense=block_size(layout, PIECES, most_nodes),
         events=EVENTS * nc + ne + 1,
         parts=(phase, depart, find, arrive),
     )
@@ -143,34 +132,70 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     kept    what MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
     """
     settings = FLIGHT_SETTINGS(settings)
-    layout, staged = model.layout, plain.staged
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    header, frame = record.header, FRAME(frame_room)
-    marks, memory, remembered = frame.marks, frame.memory, frame.memory_numbers
-    q_0, v_0, q, v = frame.q_start, frame.v_start, frame.q_end, frame.v_end
-    u_first = frame.u_first
-    index = frame.index
-    for i in range(remembered.shape[0]):
-        remembered[i] = state.memory[i]
-    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, 0.0
-    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
-    header.dense_used, header.reacted = 0.0, 1.0 if nj > 0 else 0.0
-    for i in range(nq):
-        q_0[i], q[i], state_new.q[i] = state.q[i], state.q[i], state.q[i]
-    for i in range(nv):
-        v_0[i], v[i], state_new.v[i] = state.v[i], state.v[i], state.v[i]
-    for i in range(nr):
-        record.impulse[i], u_first[i] = 0.0, 0.0
-    kept = frame.memory.index
-    for k in range(nc):
-        index[k] = whole(kept[k])
-        record.dissipation[k] = 0.0
-        frame.resting[k] = frame.stopped[k] = frame.candidate[k] = 0
+    frame = FRAME(frame_room)
+    marks, memory, ends, header = frame.marks, frame.memory, frame.ends, record.header
+    h = open_flight(model, settings, t, h, state, frame, record)
+    copy(state.q, state_new.q)
+    copy(state.v, state_new.v)
+    hold_modes(model, settings, t, h, ends.q_0, memory.modes)
+    status = plain.depart(model, plain.staged, settings, 0, t, h, frame_room, record)
+    if status != 0:
+        return status
+    longest = h
+    if marks.still == 1.0:
+        marks.tried = smaller(h, marks.limit)
+        marks.length = stand(model, settings, t, marks.tried, frame)
+        header.degree, header.next_h = 1.0, longest  # no phase is asked for a proposal
+    else:
+        status = move_smoothly(model, plain, settings, t, smaller(h, marks.limit), frame_room, record)
+        if status != 0 or header.error > 1.0:
+            return status
+    header.h_used = marks.length
+    if marks.window > 0.0:  # the window of an impact does not reach beyond the step
+        marks.window = larger(smaller(marks.window, longest - marks.length), 8e-16 * (abs(t) + marks.tried))
+    memory.numbers.changed = 1.0 if marks.event_kind != NOTHING else 0.0
+    status = plain.arrive(model, plain.staged, settings, 0, t, longest, frame_room, record)
+    if status != 0:
+        return status
+    memory.numbers.flights += 1.0
+    memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
+    for k in range(model.layout[NC]):
+        memory.numbers.spent += record.dissipation[k]
+    most_speed, pushed, most_pushed = memory.most_speed, memory.pushed, memory.most_pushed
+    for i in range(model.layout[NV]):
+        most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(ends.v[i])))
+    for i in range(model.layout[NR]):
+        pushed[i] += record.impulse[i]
+        most_pushed[i] = larger(most_pushed[i], abs(pushed[i]))
+    copy(ends.q, state_new.q)
+    copy(ends.v, state_new.v)
+    copy(frame.memory_numbers, state_new.memory)
+    return 0
+
+
+@unit(F(MODEL, A, F, F, STATE, FRAME.kind, RECORD))
+def open_flight(model, settings, t, h, state, frame, record):
+    """Take the state over into the frame, open the books; return how long the flight may be, at most h."""
+    settings = FLIGHT_SETTINGS(settings)
+    layout, marks, memory, ends = model.layout, frame.marks, frame.memory, frame.ends
+    copy(state.memory, frame.memory_numbers)
+    open_books(model, h, 0.0, record)
+    clear(record.impulse)
+    copy(state.q, ends.q_0)
+    copy(state.q, ends.q)
+    copy(state.v, ends.v_0)
+    copy(state.v, ends.v)
+    clear(ends.u_start)
+    for k in range(layout[NC]):
+        ends.index[k] = whole(memory.index[k])
+    clear_marks(ends.resting)
+    clear_marks(ends.stopped)
+    clear_marks(ends.candidate)
     if settings.misses > 0.0:  # steps that are given stay as they are
         h = smaller(h, span_of(settings) / resolution(layout))
     if settings.misses > 0.0 and (layout[FLAGS] & WAVES) != 0:
         scan = frame.scan
-        model.surface(t, q_0, v_0, model.par, scan)
+        model.surface(t, ends.q_0, ends.v_0, model.par, scan)
         h = smaller(h, RADIANS / larger(scan[3 * layout[NS]], 1e-300))
     memory.numbers.longest = larger(h, memory.numbers.longest)
     marks.window = 0.0
@@ -179,104 +204,71 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         marks.window = larger(window, 8e-16 * (abs(t) + h))
     marks.foreseen, marks.late, marks.allowed = -1.0, 0.0, h
     marks.sharper = sharper(settings, t, h, memory)
-
-    # ---- smooth motion up to the first event
     if memory.numbers.valid == 0.0:
         for k in range(layout[NS]):
-            frame.memory.modes[k] = FREE
-    hold_modes(model, settings, t, h, q_0, frame.memory.modes)
-    status = plain.depart(model, staged, settings, 0, t, h, frame_room, record)
+            memory.modes[k] = FREE
+    return h
+
+
+@unit(I(MODEL, PLAIN, A, F, F, ROOM, RECORD))
+def move_smoothly(model, plain, settings, t, h, frame_room, record):
+    """Make the smooth motion of a flight and find the event that ends it; an error above 1 refuses it.
+
+    out     frame: the end of the motion, its nodes; marks: event_kind, which, length; tried: the last length of a phase
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    frame, header, staged = FRAME(frame_room), record.header, plain.staged
+    marks = frame.marks
+    status = plain.phase(model, staged, settings, TRY, t, h, frame_room, record)
+    if status == JAMMED or status == CONTRADICT or status == STALLED:
+        return refuse(header)
     if status != 0:
         return status
-    longest = h
-    h = smaller(h, marks.limit)
-    size = h
-    if marks.still == 1.0:
-        size = stand(model, settings, t, h, frame)
-        header.degree, header.next_h = 1.0, longest  # no phase is asked for a proposal
-    else:
-        status = plain.phase(model, staged, settings, TRY, t, h, frame_room, record)
-        if status == JAMMED or status == CONTRADICT or status == STALLED:
-            header.error = REFUSED
-            return 0
+    h = smaller(h, marks.limit)  # a phase may foresee an event
+    if not header.error <= 1.0:
+        header.error = smaller(header.error, REFUSED)
+        return refuse(header) if not header.error > 1.0 else 0  # not a number
+    if plain.phase(model, staged, settings, FILL, t, h, frame_room, record) != 0:
+        return refuse(header)
+    header.error = larger(header.error, ledger_error(model, settings, t, h, header.degree, frame))
+    if not header.error <= 1.0:
+        header.error = smaller(header.error, REFUSED)
+        return 0
+    plain.find(model, staged, settings, 0, t, h, frame_room, record)
+    if marks.unresolved == 1.0 and marks.event_kind == LOST and marks.place < 1.0:
+        # behind a loss forces obey no law, and polynomials through them bend before it too, in every flight that
+        # reaches beyond it, however short: the one that ends there tells whether its own forces are resolved
+        h *= marks.place
+        if look_again(model, plain, settings, t, h, frame_room, record) != 0:
+            return refuse(header)
+    if marks.unresolved == 1.0:
+        header.next_h = LOOK_CLOSER * h
+        return refuse(header)
+    if marks.place > 1.0 + 1e-6:
+        # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
+        h *= marks.place
+        if look_again(model, plain, settings, t, h, frame_room, record) != 0:
+            return refuse(header)
+    marks.length, marks.tried = h, h
+    if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
+        status = snap(model, plain, settings, t, h, h * marks.place, frame_room, record)
+        if status == 0 and marks.window == 0.0 and overtaken(model, settings, t, marks.length, frame) == 1:
+            status = snap_earlier(model, plain, settings, t, marks.length, frame_room, record)
+        if status == STALLED:
+            return refuse(header)  # a slip that stops in space: come nearer first
         if status != 0:
             return status
-        h = size = smaller(h, marks.limit)  # a phase may foresee an event
-        if not header.error <= 1.0:
-            header.error = smaller(header.error, REFUSED)
-            if not header.error > 1.0:
-                header.error = REFUSED  # not a number
-            return 0
-        status = plain.phase(model, staged, settings, FILL, t, h, frame_room, record)
-        if status != 0:
-            header.error = REFUSED
-            return 0
-        header.error = larger(header.error, ledger_error(model, settings, t, h, header.degree, frame))
-        if not header.error <= 1.0:
-            header.error = smaller(header.error, REFUSED)
-            return 0
-        plain.find(model, staged, settings, 0, t, h, frame_room, record)
-        if marks.unresolved == 1.0 and marks.event_kind == LOST and marks.place < 1.0:
-            # behind a loss forces obey no law, and polynomials through them bend before it too, in every flight that
-            # reaches beyond it, however short: the one that ends there tells whether its own forces are resolved
-            h *= marks.place
-            size = h
-            if look_again(model, plain, settings, t, h, frame_room, record) != 0:
-                header.error = REFUSED
-                return 0
-        if marks.unresolved == 1.0:
-            header.error, header.next_h = REFUSED, LOOK_CLOSER * h
-            return 0
-        if marks.place > 1.0 + 1e-6:
-            # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
-            h *= marks.place
-            size = h
-            if look_again(model, plain, settings, t, h, frame_room, record) != 0:
-                header.error = REFUSED
-                return 0
-        if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
-            size = h * marks.place
-            status = snap(model, plain, settings, t, h, size, frame_room, record)
-            if status == 0 and marks.window == 0.0 and overtaken(model, settings, t, marks.length, frame) == 1:
-                status = snap_earlier(model, plain, settings, t, marks.length, frame_room, record)
-            if status == STALLED:
-                header.error = REFUSED  # a slip that stops in space: come nearer first
-                return 0
-            if status != 0:
-                return status
-            size = marks.length
-        status = inspect(model, settings, t, size, frame, record)
-        if status != 0:
-            if size <= CURABLE * (abs(t) + span_of(settings)):
-                return status
-            header.error, header.next_h = REFUSED, LOOK_CLOSER * size
-            return 0
-    marks.length = size
-    header.h_used = size
-    if marks.window > 0.0:  # the window of an impact does not reach beyond the step
-        marks.window = larger(smaller(marks.window, longest - size), 8e-16 * (abs(t) + h))
+    status = inspect(model, settings, t, marks.length, frame, record)
+    if status != 0 and marks.length > CURABLE * (abs(t) + span_of(settings)):
+        header.next_h = LOOK_CLOSER * marks.length
+        return refuse(header)
+    return status
 
-    # ---- what happens there
-    memory.numbers.changed = 1.0 if marks.event_kind != NOTHING else 0.0
-    status = plain.arrive(model, staged, settings, 0, t, longest, frame_room, record)
-    if status != 0:
-        return status
-    memory.numbers.flights += 1.0
-    memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
-    for k in range(nc):
-        memory.numbers.spent += record.dissipation[k]
-    most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
-    for i in range(nv):
-        most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))
-    for i in range(nr):
-        pushed[i] += record.impulse[i]
-        most_pushed[i] = larger(most_pushed[i], abs(pushed[i]))
-    for i in range(nq):
-        state_new.q[i] = q[i]
-    for i in range(nv):
-        state_new.v[i] = v[i]
-    for i in range(remembered.shape[0]):
-        state_new.memory[i] = remembered[i]
+
+@unit(I(HEADER.kind), small=True)
+def refuse(header):
+    """Write an error estimate that no control accepts."""
+    header.error = REFUSED
     return 0
 
 
@@ -300,7 +292,7 @@ def overtaken(model, settings, t, size, frame):
     """
     layout, marks = model.layout, frame.marks
     nc, ns, ne = layout[NC], layout[NS], layout[NE]
-    q, g, which, index = frame.q_end, frame.gaps, whole(marks.which), frame.index
+    q, g, which, index = frame.ends.q, frame.ends.g, whole(marks.which), frame.ends.index
     slack = closed_gap(settings, q)
     if nc > 0 and marks.jammed_set == 0.0:
         slack += deepest_start(model, t, index, frame)
@@ -311,7 +303,7 @@ def overtaken(model, settings, t, size, frame):
             return 1
     if ns > 0:
         skipped = which - (ne - ns) if marks.event_kind == CROSSES else -1
-        model.surface(t + size, q, frame.v_end, model.par, frame.scan)
+        model.surface(t + size, q, frame.ends.v, model.par, frame.scan)
         return leaves_branch(layout, model.par, frame.memory.modes, skipped, frame.scan)
     return 0
 
@@ -365,8 +357,8 @@ def stand(model, settings, t, h, frame):
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
     marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
-    q_0, v_0, r_0 = frame.q_start, frame.v_start, frame.memory.r_begin
-    sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.a_begin
+    q_0, v_0, r_0 = frame.ends.q_0, frame.ends.v_0, frame.memory.acting.r
+    sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.acting.a
     width, at = POWERS + nc, whole(settings[whole(settings.phase_at)])
     marks.table_at = at
     n = whole(settings[at + STAGES])
@@ -396,18 +388,15 @@ def stand(model, settings, t, h, frame):
 
 @unit(I(MODEL, PLAIN, A, F, F, F, ROOM, RECORD))
 def snap(model, plain, settings, t, h, size, frame_room, record):
-    """Make the flight of length h once more up to its event, an impact so that its gap closes there; write its LENGTH.
+    """Make the flight of length h once more up to its event, an impact so that its gap closes there; write its length.
 
     The end of a step is more accurate than the polynomial that located the event. With a window the flight ends half
     a window before the impact.
     """
     settings = FLIGHT_SETTINGS(settings)
-    layout, staged, frame = model.layout, plain.staged, FRAME(frame_room)
-    marks = frame.marks
-    q, v, g, w = frame.q_end, frame.v_end, frame.gaps, frame.u_minus
-    room = frame.interval.lasting
-    W, strikes = room.W, marks.event_kind == STRIKES
-    window, which = marks.window, whole(marks.which)
+    staged, frame = plain.staged, FRAME(frame_room)
+    marks, strikes, window = frame.marks, frame.marks.event_kind == STRIKES, frame.marks.window
+    which = frame.marks.which
     fires = marks.event_kind == CROSSES and window == 0.0
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, PRECISE * size)
@@ -420,35 +409,22 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
             status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
             if status != 0:
                 return status
-        if fires and attempt < CORRECTIONS - 1:
-            # an event that ends short of its zero would happen once more, with its reset
+        if attempt == CORRECTIONS - 1 or not (strikes or fires):
+            break
+        filled = made
+        if fires:  # an event that ends short of its zero would happen once more, with its reset
             status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
             if status != 0:
                 return status
-            late = event_late(model, t + size, PROBE * size, which, frame)
-            if abs(late) <= precise or not abs(late) < 0.1 * size:
-                break
-            if late * late <= near:
-                move_end(model, settings, late, frame)
-                stretch(model, settings, 1.0 + late / size, frame)
-                marks.length, marks.late = size + late, late
-                return 0
-            size += late
-            continue
-        if not strikes or attempt == CORRECTIONS - 1:
-            break
-        row = layout[layout[CONTACT_ROW] + which]
-        model.gap(t + size, q, model.par, g)
-        model.kinematics(t + size, q, model.par, W, w)
-        fall = row_dot(layout, W, row, v) + w[row]
-        if not fall < 0.0 or (abs(g[which]) <= precise * -fall and not made):
-            break
-        late = -g[which] / fall
+            late, filled = event_late(model, t + size, PROBE * size, whole(which), frame), True
+            late = late if abs(late) > precise else NEVER
+        else:
+            late = closing_late(model, t + size, -1.0 if made else precise, frame)
         if not abs(late) < 0.1 * size:
-            break  # a grazing that one step of Newton would leave
+            break  # it ends there, or a grazing that one step of Newton would leave
         if late * late <= near and window == 0.0:
             # the forces do not change in so short a time: the end is moved without making the flight again
-            if not made:
+            if not filled:
                 status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
                 if status != 0:
                     return status
@@ -467,6 +443,22 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     return plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
 
 
+@unit(F(MODEL, F, F, FRAME.kind))
+def closing_late(model, t, precise, frame):
+    """Return when the contact that strikes closes, counted from the end of the flight [s].
+
+    NEVER where it does not approach, or is closed to within the time `precise`.
+    """
+    layout, ends, which, W = model.layout, frame.ends, whole(frame.marks.which), frame.interval.lasting.W
+    row, g, w = layout[layout[CONTACT_ROW] + which], ends.g, ends.u_minus
+    model.gap(t, ends.q, model.par, g)
+    model.kinematics(t, ends.q, model.par, W, w)
+    fall = row_dot(layout, W, row, ends.v) + w[row]
+    if not fall < 0.0 or abs(g[which]) <= precise * -fall:
+        return NEVER
+    return -g[which] / fall
+
+
 @unit(F(MODEL, F, F, I, FRAME.kind))
 def event_late(model, t, ahead, which, frame):
     """Return when the function of an event vanishes, counted from the end of the flight [s]; 0 where it stays.
@@ -475,7 +467,7 @@ def event_late(model, t, ahead, which, frame):
     """
     layout, scan = model.layout, frame.scan
     now, later = row_of(scan, 0, layout[NE]), row_of(scan, 1, layout[NE])
-    q, v, a, q_later, v_later = frame.q_end, frame.v_end, frame.a_last, frame.q_shifted, frame.v_try
+    q, v, a, q_later, v_later = frame.ends.q, frame.ends.v, frame.a_last, frame.q_shifted, frame.v_try
     model.rate(q, v, model.par, q_later)
     for i in range(layout[NQ]):
         q_later[i] = q[i] + ahead * q_later[i]
@@ -497,7 +489,7 @@ def move_end(model, settings, time, frame):
         sum_r[i] += time * r[i]
     for i in range(POWERS + layout[NC]):
         sum_powers[i] += time * powers[i]
-    q, v, q_dot, mean, a = frame.q_end, frame.v_end, frame.q_shifted, frame.moved, frame.a_last
+    q, v, q_dot, mean, a = frame.ends.q, frame.ends.v, frame.q_shifted, frame.moved, frame.a_last
     for i in range(nv):
         mean[i] = v[i] + 0.5 * time * a[i]
         v[i] += time * a[i]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import head, larger, smaller, unit, whole
+from saltus.compile.seam import head, larger, row_of, smaller, unit, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
 from saltus.flight.arrange import arrange
-from saltus.flight.dense import HEADER
 from saltus.flight.frame import (
     FLIGHT_SETTINGS,
     FRAME,
@@ -20,9 +19,8 @@ from saltus.flight.frame import (
     span_of,
 )
 from saltus.flight.passed import passes_surface
-from saltus.flight.piece import put_piece
 from saltus.flight.zeno import CLOSED as ENDED
-from saltus.flight.zeno import COUNT, DURATION, MEAN, accumulate
+from saltus.flight.zeno import accumulate
 from saltus.lasting.hold import accelerate, row_size
 from saltus.lasting.index_set import OPEN
 from saltus.lasting.interval import closed_gap
@@ -30,6 +28,8 @@ from saltus.lasting.workspace import LASTING
 from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NQ, NR, NV, NW, W_COL, W_PTR
 from saltus.memory.profile import factor, multiply, quadratic, solve, solve_row
 from saltus.memory.record import ACCUMULATION, EVENT_COLUMNS, EVENT_COUNT
+from saltus.memory.vectors import add, clear, clear_marks, copy, copy_marks, largest
+from saltus.reaction.dense_block import HEADER, put_piece
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import new_event
 
@@ -55,12 +55,8 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
     layout = model.layout
     nv, row, e = layout[NV], layout[layout[CONTACT_ROW] + contact], model.constants[LAW_FLOATS * contact]
     lu, W, X = room.lu, room.W, room.X
-    column, velocity, place, most = (
-        room.column,
-        promised(layout, settings, VELOCITY_SCALE),
-        promised(layout, settings, PLACE_SCALE),
-        frame.memory.most_speed,
-    )
+    column, velocity = room.column, promised(layout, settings, VELOCITY_SCALE)
+    place, most = promised(layout, settings, PLACE_SCALE), frame.memory.most_speed
     solve_row(layout, lu, W, row, X, column)
     for i in range(nv):
         column[i] = 0.0
@@ -91,9 +87,9 @@ def bouncing(model, settings, t, frame, fastest):
     layout = model.layout
     nv, nc = layout[NV], layout[NC]
     room = frame.interval.lasting
-    q, v, g, u_plus, jumps = frame.q_end, frame.v_end, frame.gaps, frame.u_plus, frame.bounces
-    index, closed, member = frame.index, frame.closed, frame.member
-    a_0, members = frame.memory.a_begin, 0
+    q, v, g, u_plus, jumps = frame.ends.q, frame.ends.v, frame.ends.g, frame.ends.u_plus, frame.bounces
+    index, closed, member = frame.ends.index, frame.ends.closed, frame.micro.member
+    a_0, members = frame.memory.acting.a, 0
     W, column, w, zeta = room.W, room.column, room.w, room.zeta
     frozen(model, t, q, v, room)
     low, slack = 0.0, closed_gap(settings, q)
@@ -141,7 +137,7 @@ def negligible(model, settings, duration, frame):
     if settings.zeno != FROM_PROMISE:
         return 1
     layout = model.layout
-    jumps, P = frame.bounces, frame.p_zeno
+    jumps, P = frame.bounces, frame.micro.P
     velocity, push = promised(layout, settings, VELOCITY_SCALE), promised(layout, settings, PUSH_SCALE)
     most_speed, most_pushed = frame.memory.most_speed, frame.memory.most_pushed
     allowed, share = LEFT_OUT * settings.atol, 0.5 * duration / span_of(settings)
@@ -160,10 +156,10 @@ def end_at_once(model, staged, settings, t, frame, record):
 
     They are lower than gaps are known: left alone they would be kept up by rounding without end.
     """
-    nc, near = model.layout[NC], VISIBLE * closed_gap(settings, frame.q_end)
-    resting, g = frame.resting, frame.gaps
+    nc, near = model.layout[NC], VISIBLE * closed_gap(settings, frame.ends.q)
+    resting, g = frame.ends.resting, frame.ends.g
     for k in range(nc):
-        if frame.member[k] == 1 and (frame.closed[k] == 1 or g[k] <= near):
+        if frame.micro.member[k] == 1 and (frame.ends.closed[k] == 1 or g[k] <= near):
             resting[k] = 1
     return arrange(model, staged, settings, t, 1, 1, frame, record)
 
@@ -171,154 +167,165 @@ def end_at_once(model, staged, settings, t, frame, record):
 @unit(I(MODEL, STAGED, A, F, F, FRAME.kind, RECORD))
 def follow(model, staged, settings, t, h, frame, record):
     """Follow an accumulation that begins at the end of the flight, if there is one; nothing changes if it fails."""
-    layout, par, header = model.layout, model.par, record.header
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
-    n = whole(marks.nodes)
-    Q_dot, a = head(nodes.Q_dot, n * nq), head(nodes.a, n * nv)
-    q, v, g, shifted, v_try = frame.q_end, frame.v_end, frame.gaps, frame.q_shifted, frame.v_try
-    a_try, slope, moved, f = frame.a_try, frame.slope, frame.moved, frame.force
-    P, summary, info, u_plus = frame.p_zeno, frame.summary, frame.info, frame.u_plus
-    u_first, M = frame.u_first, frame.mass
-    a_0, r_0 = frame.memory.a_begin, frame.memory.r_begin
-    index, before, resting, stopped, candidate, member = (
-        frame.index,
-        frame.before,
-        frame.resting,
-        frame.stopped,
-        frame.candidate,
-        frame.member,
-    )
-    room = frame.interval.lasting
-    W, size = room.W, marks.length
-    begin = t + size
-    fastest = head(frame.weights, 2)
+    layout, ends, marks, micro, room = model.layout, frame.ends, frame.marks, frame.micro, frame.interval.lasting
+    begin, fastest = t + marks.length, head(frame.weights, 2)
     members = bouncing(model, settings, begin, frame, fastest)
     if members == 0:
         return 0
     visible = fastest[0] > fastest[1]
-    for i in range(nv):
-        slope[i] = 0.0
-    status, u_now = 0, frame.u_minus
-    rate, jerk = frame.r_last, frame.impulse
-    w, zeta = room.w, room.zeta
-    frozen(model, begin, q, v, room)
-    end_speed = ENDED_SHARE * fastest[0]
-    for i in range(nr):
-        u_now[i] = row_dot(layout, W, i, v) + w[i]
-        rate[i], jerk[i] = row_dot(layout, W, i, a_0) + zeta[i], 0.0
-    for k in range(nc):
-        if member[k] == 1:
-            end_speed = larger(end_speed, NOISE * row_size(layout, W, layout[layout[CONTACT_ROW] + k], v))
+    begin_bounces(model, begin, fastest[0], h - marks.length, frame)
     for attempt in range(2):
-        for i in range(nv):
-            v_try[i] = v[i]
-        status = accumulate(
-            model, staged.reaction, index, member, a_0, slope, g, u_now, rate, jerk, fastest[0], end_speed, h - size,
-            v_try, moved, P, summary, info, frame.micro, room, record,
-        )  # fmt: skip
-        if status != ENDED and not visible:
+        copy(ends.v, micro.v)
+        ended = accumulate(model, staged.reaction, ends.index, ends.g, micro, room, record) == ENDED
+        if not ended and not visible:
             return end_at_once(model, staged, settings, begin, frame, record)
-        if status != ENDED or (visible and negligible(model, settings, summary[DURATION], frame) == 0):
+        if not ended or (visible and negligible(model, settings, micro.summary.duration, frame) == 0):
             return 0
-        model.rate(q, moved, par, shifted)
-        for i in range(nq):
-            shifted[i] += q[i]
-        model.retract(shifted, par)
-        if attempt == 0:
-            # the acceleration at the end makes that of the second attempt linear in time
-            status = accelerate(
-                model, begin + summary[DURATION], shifted, v_try, index, frame.memory.direction,
-                0, a_try, frame.corrected, u_first, frame.spare, room, record,
-            )  # fmt: skip
-            if status != 0:
-                return 0
-            # the second attempt: all accelerations linear in time, masses and rows of when the impulses act
-            share = summary[MEAN] / larger(summary[DURATION], 1e-300)
-            frozen(model, begin + summary[DURATION], shifted, v_try, room)
-            for i in range(nr):
-                jerk[i] = (row_dot(layout, W, i, a_try) + zeta[i] - rate[i]) / larger(summary[DURATION], 1e-300)
-            for i in range(nv):
-                slope[i] = (a_try[i] - a_0[i]) / larger(summary[DURATION], 1e-300)
-                a_try[i] = v[i] + share * (v_try[i] - v[i])
-                f[i] = share * moved[i]
-            model.rate(q, f, par, shifted)
-            for i in range(nq):
-                shifted[i] += q[i]
-            model.retract(shifted, par)
-            frozen(model, begin + summary[MEAN], shifted, a_try, room)
+        displace(model, 1.0, frame)
+        # the acceleration at the end makes that of the second attempt linear in time
+        if attempt == 0 and bend_bounces(model, begin, frame, record) != 0:
+            return 0
 
     # an open contact that would close meanwhile must not be passed
-    ahead, slack = frame.scan, closed_gap(settings, shifted)
-    model.gap(begin + summary[DURATION], shifted, par, ahead)
-    for k in range(nc):
-        if member[k] == 0 and index[k] == OPEN and ahead[k] < -slack:
+    ahead, slack, t_end = frame.scan, closed_gap(settings, frame.q_shifted), begin + micro.summary.duration
+    model.gap(t_end, frame.q_shifted, model.par, ahead)
+    for k in range(layout[NC]):
+        if micro.member[k] == 0 and ends.index[k] == OPEN and ahead[k] < -slack:
             return 0
     if passes_surface(model, settings, begin, frame) == 1:
         return 0 if visible else end_at_once(model, staged, settings, begin, frame, record)
-    frozen(model, begin, q, v, room)
+    frozen(model, begin, ends.q, ends.v, room)
     if visible:
-        if turned(model, settings, begin + summary[DURATION], frame) > FROZEN:
+        if turned(model, settings, t_end, frame) > FROZEN:
             return 0
         status = bent(model, settings, begin, frame, record)
         if status < 0:
             return -status
         if status == 1:
             return 0
+    enter_bounces(model, t, members, frame, record)
+    return arrange(model, staged, settings, t + marks.length, 0, 1, frame, record)
 
-    # ---- energy, impulse, dense output
-    duration, pushed = summary[DURATION], 0.0
-    for i in range(nv):
-        f[i] = 0.0
-    model.mass(begin, q, par, M)
-    multiply(layout, M, a_0, f)
-    lost, given = 0.5 * (quadratic(layout, M, v) - quadratic(layout, M, v_try)), 0.0
-    for i in range(nv):
-        given += f[i] * moved[i]
-    frozen(model, begin, q, v, room)
-    for i in range(nr):
-        given -= r_0[i] * row_dot(layout, W, i, moved)  # M a is force and reaction: only the force does work here
-    header.force_work += given
-    lost += given
-    gained = -0.5 * quadratic(layout, M, v_try)
-    model.mass(begin + duration, shifted, par, M)
-    header.drive_work += gained + 0.5 * quadratic(layout, M, v_try)
-    for k in range(nc):
-        pushed += P[layout[layout[CONTACT_ROW] + k]] if member[k] == 1 else 0.0
-    for j in range(n):
+
+@unit(I(MODEL, F, F, F, FRAME.kind))
+def begin_bounces(model, t, fastest, longest, frame):
+    """Write what bounces begin with: velocities and accelerations of the rows, speeds and time that bound them."""
+    layout, ends, micro, room = model.layout, frame.ends, frame.micro, frame.interval.lasting
+    W, a_0, end_speed = room.W, frame.memory.acting.a, ENDED_SHARE * fastest
+    frozen(model, t, ends.q, ends.v, room)
+    copy(a_0, micro.a)
+    clear(micro.slope)
+    clear(micro.jerk_0)
+    for i in range(layout[NR]):
+        micro.u_0[i] = row_dot(layout, W, i, ends.v) + room.w[i]
+        micro.rate_0[i] = row_dot(layout, W, i, a_0) + room.zeta[i]
+    for k in range(layout[NC]):
+        if micro.member[k] == 1:
+            end_speed = larger(end_speed, NOISE * row_size(layout, W, layout[layout[CONTACT_ROW] + k], ends.v))
+    micro.limits.eps, micro.limits.end_speed, micro.limits.longest = fastest, end_speed, longest
+    return 0
+
+
+@unit(I(MODEL, F, FRAME.kind))
+def displace(model, share, frame):
+    """Write to q_shifted where a share of the way of the bounces leads; frame.force: that share."""
+    q, way, q_dot = frame.ends.q, frame.force, frame.q_shifted
+    for i in range(model.layout[NV]):
+        way[i] = share * frame.micro.moved[i]
+    model.rate(q, way, model.par, q_dot)
+    add(q, q_dot)
+    model.retract(q_dot, model.par)
+    return 0
+
+
+@unit(I(MODEL, F, FRAME.kind, RECORD))
+def bend_bounces(model, begin, frame, record):
+    """Make all accelerations of the bounces linear in time, masses and rows those of when the impulses act."""
+    layout, ends, micro, room, probe = model.layout, frame.ends, frame.micro, frame.interval.lasting, frame.probe
+    summary, a_end, t_end = micro.summary, frame.probe.a, begin + micro.summary.duration
+    status = accelerate(
+        model, t_end, frame.q_shifted, micro.v, ends.index, frame.memory.acting.direction, a_end, probe.r, ends.u_start,
+        probe.powers, room, record,
+    )  # fmt: skip
+    if status != 0:
+        return status
+    duration = larger(summary.duration, 1e-300)
+    share = summary.middle / duration
+    frozen(model, t_end, frame.q_shifted, micro.v, room)
+    for i in range(layout[NR]):
+        micro.jerk_0[i] = (row_dot(layout, room.W, i, a_end) + room.zeta[i] - micro.rate_0[i]) / duration
+    for i in range(layout[NV]):
+        micro.slope[i] = (a_end[i] - micro.a[i]) / duration
+        a_end[i] = ends.v[i] + share * (micro.v[i] - ends.v[i])
+    displace(model, share, frame)
+    frozen(model, begin + summary.middle, frame.q_shifted, a_end, room)
+    return 0
+
+
+@unit(I(MODEL, F, I, FRAME.kind, RECORD))
+def enter_bounces(model, t, members, frame, record):
+    """Enter energy, impulses, events and dense output of the bounces into the books; take their end over."""
+    layout, ends, marks, micro, header = model.layout, frame.ends, frame.marks, frame.micro, record.header
+    nq, nv, nr, duration, begin = layout[NQ], layout[NV], layout[NR], micro.summary.duration, t + marks.length
+    nodes, shifted, r_0, P = frame.nodes, frame.q_shifted, frame.memory.acting.r, micro.P
+    lost, pushed, first = energy_of_bounces(model, begin, frame, record), 0.0, marks.length
+    for k in range(layout[NC]):
+        pushed += P[layout[layout[CONTACT_ROW] + k]] if micro.member[k] == 1 else 0.0
+    for j in range(whole(marks.nodes)):
         for i in range(nv):
-            a[j * nv + i] = (v_try[i] - v[i]) / duration
-        for i in range(nr):
-            R[j * nr + i] = r_0[i]
+            nodes.a[j * nv + i] = (micro.v[i] - ends.v[i]) / duration
+        copy(r_0, row_of(frame.node_forces, j, nr))
         for i in range(nq):
-            Q_dot[j * nq + i] = (shifted[i] - q[i]) / duration
-    size += duration
+            nodes.Q_dot[j * nq + i] = (shifted[i] - ends.q[i]) / duration
+    size = first + duration
     header.h_used, marks.length = size, size
     record.dense[HEADER + nr + 1] = (begin - t) / size
-    used = put_piece(
-        model, (begin - t) / size, 1.0, q, v, n, a, R, Q_dot, whole(marks.used), record.dense
+    marks.used = put_piece(
+        model, (begin - t) / size, 1.0, ends.q, ends.v, whole(marks.nodes), nodes.a, frame.node_forces, nodes.Q_dot,
+        whole(marks.used), record.dense,
     )  # fmt: skip
-    marks.used, marks.pieces_used = used, 2.0
-    for k in range(nc):
+    marks.pieces_used = 2.0
+    copy_marks(ends.index, ends.before)
+    copy_marks(micro.member, ends.resting)
+    for k in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
-        before[k] = index[k]
-        resting[k] = member[k]
-        if member[k] == 1:
+        if micro.member[k] == 1:
             record.dissipation[k] += lost * P[row] / larger(pushed, 1e-300)
-            new_event(t + size, k, ACCUMULATION, row, end, u_plus, u_first, P, record)
+            new_event(t + size, k, ACCUMULATION, row, end, ends.u_plus, ends.u_start, P, record)
             place = (whole(header.events_used) - 1) * EVENT_COLUMNS + EVENT_COUNT
-            record.events[place] = summary[COUNT] / members
+            record.events[place] = micro.summary.count / members
     for i in range(nr):
         record.impulse[i] += P[i] + duration * r_0[i]
-        u_plus[i] = 0.0
-    for i in range(nq):
-        q[i] = shifted[i]
-    for i in range(nv):
-        v[i], record.v_minus[i] = v_try[i], v_try[i]
-    model.gap(t + size, q, par, g)
-    for k in range(nc):
-        candidate[k], stopped[k] = 0, 0
-    return arrange(model, staged, settings, t + size, 0, 1, frame, record)
+    clear(ends.u_plus)
+    copy(shifted, ends.q)
+    copy(micro.v, ends.v)
+    copy(micro.v, record.v_minus)
+    model.gap(t + size, ends.q, model.par, ends.g)
+    clear_marks(ends.candidate)
+    clear_marks(ends.stopped)
+    return 0
+
+
+@unit(F(MODEL, F, FRAME.kind, RECORD))
+def energy_of_bounces(model, begin, frame, record):
+    """Enter the work of the forces over the bounces; return the energy that their impacts lost [J]."""
+    layout, ends, micro, M, f, W = (
+        model.layout, frame.ends, frame.micro, frame.mass, frame.force, frame.interval.lasting.W
+    )  # fmt: skip
+    clear(f)
+    model.mass(begin, ends.q, model.par, M)
+    multiply(layout, M, frame.memory.acting.a, f)
+    lost, given = 0.5 * (quadratic(layout, M, ends.v) - quadratic(layout, M, micro.v)), 0.0
+    for i in range(layout[NV]):
+        given += f[i] * micro.moved[i]
+    frozen(model, begin, ends.q, ends.v, frame.interval.lasting)
+    for i in range(layout[NR]):  # M a is force and reaction: only the force does work here
+        given -= frame.memory.acting.r[i] * row_dot(layout, W, i, micro.moved)
+    record.header.force_work += given
+    gained = -0.5 * quadratic(layout, M, micro.v)
+    model.mass(begin + micro.summary.duration, frame.q_shifted, model.par, M)
+    record.header.drive_work += gained + 0.5 * quadratic(layout, M, micro.v)
+    return lost + given
 
 
 @unit(I(MODEL, F, A, A, LASTING.kind))
@@ -339,15 +346,15 @@ def turned(model, settings, t, frame):
     layout = model.layout
     nv, nc, nw = layout[NV], layout[NC], layout[NW]
     room = frame.interval.lasting
-    lu, W, column = room.lu, room.W, frame.v_new
-    W_end, w_end = head(frame.scan, nw), frame.corrected
-    P, push, v = frame.p_zeno, frame.force, frame.v_end
+    lu, W, column = room.lu, room.W, frame.ends.v_new
+    W_end, w_end = head(frame.scan, nw), frame.ends.corrected
+    P, push, v = frame.micro.P, frame.force, frame.ends.v
     model.kinematics(t, frame.q_shifted, model.par, W_end, w_end)
     for i in range(nv):
         push[i] = 0.0
     columns = layout[W_COL]
     for c in range(nc):
-        if frame.member[c] == 0:
+        if frame.micro.member[c] == 0:
             continue
         for row in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
             for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
@@ -370,33 +377,26 @@ def bent(model, settings, begin, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, nv = layout[NQ], layout[NV]
-    index = frame.index
-    room = frame.interval.lasting
-    a_0, slope, a_middle, v_middle, half = frame.memory.a_begin, frame.slope, frame.a_try, frame.v_middle, frame.force
-    v, v_end, moved, q, q_middle = frame.v_end, frame.v_try, frame.moved, frame.q_end, frame.q_middle
-    duration, known = frame.summary[DURATION], (layout[FLAGS] & F_FREE) != 0
+    nv, ends, micro, probe, half = layout[NV], frame.ends, frame.micro, frame.probe, frame.force
+    slope, v_middle, q_middle, duration = micro.slope, frame.v_middle, frame.q_middle, micro.summary.duration
+    known = (layout[FLAGS] & F_FREE) != 0
     for i in range(nv):
-        v_middle[i], half[i] = 0.5 * (v[i] + v_end[i]), 0.5 * moved[i]
+        v_middle[i], half[i] = 0.5 * (ends.v[i] + micro.v[i]), 0.5 * micro.moved[i]
         known = known and slope[i] == 0.0
     if known:
         return 0
-    model.rate(q, half, model.par, q_middle)
-    for i in range(nq):
-        q_middle[i] += q[i]
+    model.rate(ends.q, half, model.par, q_middle)
+    add(ends.q, q_middle)
     model.retract(q_middle, model.par)
     status = accelerate(
-        model, begin + 0.5 * duration, q_middle, v_middle, index, frame.memory.direction, 0,
-        a_middle, frame.corrected, frame.u_first,
-        frame.spare, room, record,
+        model, begin + 0.5 * duration, q_middle, v_middle, ends.index, frame.memory.acting.direction, probe.a, probe.r,
+        ends.u_start, probe.powers, frame.interval.lasting, record,
     )  # fmt: skip
     if status != 0:
         return -status
-    speed, size = promised(layout, settings, SPEED_SCALE), 0.0
+    speed, size = promised(layout, settings, SPEED_SCALE), largest(ends.v)
     for i in range(nv):
-        size = larger(size, abs(v[i]))
-    for i in range(nv):
-        off = 2.0 / 3.0 * duration * abs(a_middle[i] - a_0[i] - 0.5 * duration * slope[i])
+        off = 2.0 / 3.0 * duration * abs(probe.a[i] - micro.a[i] - 0.5 * duration * slope[i])
         if off > FROZEN * (settings.atol * speed[i] + settings.rtol * size):
             return 1
     return 0

@@ -13,6 +13,7 @@ from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integ
 from saltus.flight.scan import scan_work
 from saltus.flight.zeno import BOUNCING
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
+from saltus.lasting.workspace import ACTING, ENDS
 from saltus.memory.layout import NQ, NR, NV, sizes_of
 from saltus.reaction.look import inspect_work
 
@@ -44,42 +45,38 @@ POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
 MARKS = Numbers(
     "nodes table_at samples_at event_kind which place length limit still holding near jammed_set stopping crossing "
     "pending end_known window used struck pieces_used foreseen late allowed ahead farthest_ahead sharper unresolved "
-    "switched ending"
+    "switched ending tried"
 )
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of lasting/transition.py
 
 # ---- what a state remembers. unknown: 1 where forces have switched behind a flight in which nothing moved, so that its
 # error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
-# contact does; direction: see `slip_direction`; begin of the next flight: a, r, u, powers; fired, last_values: of
-# events; let_go: contacts that must not be held at once; most_speed: largest velocities so far; pushed, most_pushed:
-# impulses of all rows so far, and their largest; modes: of the switching functions (modes.py)
+# contact does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that
+# must not be held at once; most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and
+# their largest; modes: of the switching functions (modes.py)
 MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", direction="3 * nc",
-    a_begin="nv", r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne",
-    most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
+    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", acting=ACTING,
+    fired="ne", let_go="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 # states at the nodes of the polynomials of a flight
 NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * nq", a="nodes * nv")
 
 # ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
-# slips, belts: velocities of the rows where a flight ends, and that of what moves below them [m/s]; interval: of the
-# stages of implicit phases, with that of lasting contacts inside
+# ends: start and end of the flight; tie: the end once more, to try impacts in another order (tie.py); probe: what acts
+# on states that are only looked at; slips, belts: velocities of the rows where a flight ends, and that of what moves
+# below them [m/s]. interval: of the stages of implicit phases, with that of lasting contacts inside
 FRAME = Workspace(
     "Frame",
     any_of(memory=MEMORY, memory_numbers="memory"),
-    kept="2", marks=MARKS, q_start="nq", v_start="nv", q_end="nq", v_end="nv", v_new="nv", q_shifted="nq", v_try="nv",
-    a_try="nv", slope="nv", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
-    sum_powers="width", gaps="nc + nj", impulse="nr", u_minus="nr", u_plus="nr", u_first="nr", corrected="nr",
-    p_zeno="nr", spare="width", info="3", summary="3", weights="nodes", nodes=NODES_ROOM,
-    node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING, idle="nv + nc + ne",
-    stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", tie_before="nv",
-    tie_after="nv", tie_impulse="nr", tie_u="nr", tie_u_after="nr", slips="nr", belts="nr", leads="nr",
-    way_before="2 * nc", inspected="inspected", proof="proof",
-    phase=room("phase"), interval=INTERVALS, index=integers("nc"), before=integers("nc"), closed=integers("nc"),
-    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"),
-    member=integers("nc"), ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
+    kept="2", marks=MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv",
+    moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
+    sum_powers="width", weights="nodes", nodes=NODES_ROOM,
+    node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
+    stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", slips="nr",
+    belts="nr", leads="nr", way_before="2 * nc", inspected="inspected", proof="proof", phase=room("phase"),
+    interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
 )  # fmt: skip
 
 # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one

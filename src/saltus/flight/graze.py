@@ -31,15 +31,15 @@ def graze(model, settings, t, struck, frame, record):
     """
     layout = model.layout
     nc, nr = layout[NC], layout[NR]
-    corrected = frame.corrected
-    index, before = frame.index, frame.before
+    corrected = frame.ends.corrected
+    index, before = frame.ends.index, frame.ends.before
     anything = False
     for i in range(nr):
         anything = anything or corrected[i] != 0.0
     if not anything:
         return 0
-    u_minus, u_plus, P = frame.u_minus, frame.u_plus, frame.impulse
-    q, v = frame.q_end, frame.v_end
+    u_minus, u_plus, P = frame.ends.u_minus, frame.ends.u_plus, frame.ends.P
+    q, v = frame.ends.q, frame.ends.v
     W, w = frame.interval.lasting.W, frame.interval.lasting.w
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):

@@ -92,7 +92,7 @@ def inspect(model, settings, t, h, frame, record):
     scale, found = head(tail(work, nq + 2 * nv + nr), nv), head(tail(work, nq + 3 * nv + nr), FOUND_COUNT)
     at = nq + 3 * nv + nr + FOUND_COUNT
     room = tail(work, at)
-    v_0, v_end, fastest = frame.v_start, frame.v_end, frame.memory.most_speed
+    v_0, v_end, fastest = frame.ends.v_0, frame.ends.v, frame.memory.most_speed
     for i in range(nv):
         largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
         scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings.atol / settings.rtol + largest
@@ -137,13 +137,13 @@ def parting(model, t, q, v, scale, frame):
     """
     layout = model.layout
     nc, nr = layout[NC], layout[NR]
-    W, w, worst = frame.interval.lasting.W, frame.u_minus, 0.0
+    W, w, worst = frame.interval.lasting.W, frame.ends.u_minus, 0.0
     model.kinematics(t, q, model.par, W, w)
     for j in range(nc + layout[NJ]):
         row = nr - layout[NJ] + j - nc
         if j < nc:
             row = layout[layout[CONTACT_ROW] + j]
-            if frame.index[j] != SLIP and frame.index[j] != STICK:
+            if frame.ends.index[j] != SLIP and frame.ends.index[j] != STICK:
                 continue
         rate, size = w[row], 0.0
         for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
@@ -161,7 +161,7 @@ def allowed_gap(model, settings, t, frame):
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, nc, nj = layout[NQ], layout[NC], layout[NJ]
-    q, g = frame.q_start, frame.gaps
+    q, g = frame.ends.q_0, frame.ends.g
     length, scale, deepest = 0.0, 0.0, 0.0
     for i in range(nq):
         length = larger(length, abs(q[i]))

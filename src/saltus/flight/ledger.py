@@ -43,12 +43,12 @@ def ledger_error(model, settings, t, h, degree, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, flags = model.layout, model.layout[FLAGS]
-    if settings.ledger == 0.0 or rubs(model, frame.index) == 0:
+    if settings.ledger == 0.0 or rubs(model, frame.ends.index) == 0:
         return 0.0
     nv, marks, nodes = layout[NV], frame.marks, frame.nodes
-    v_0, v, M, sums = frame.v_start, frame.v_end, frame.mass, frame.sum_powers
+    v_0, v, M, sums = frame.ends.v_0, frame.ends.v, frame.mass, frame.sum_powers
     change, push = frame.moved, frame.force
-    model.mass(t, frame.q_start, model.par, M)
+    model.mass(t, frame.ends.q_0, model.par, M)
     for i in range(nv):
         change[i] = SLOWEST * settings.atol * promised(layout, settings, VELOCITY_SCALE)[i]
     least = 0.5 * quadratic(layout, M, change)
@@ -65,7 +65,7 @@ def ledger_error(model, settings, t, h, degree, frame):
         last = first + gained
     else:
         tab = tail(settings, whole(marks.table_at))
-        model.mass(t + h, frame.q_end, model.par, M)
+        model.mass(t + h, frame.ends.q, model.par, M)
         last = 0.5 * quadratic(layout, M, v)
         gained += last - inertia_work(model, tab, t, h, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, M)
     moved = larger(frame.memory.numbers.spent, least) + first + last + abs(sums[POWER]) + abs(sums[DRIVE])

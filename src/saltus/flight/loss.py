@@ -18,6 +18,7 @@ from saltus.lasting.interval import STAGE_SETTINGS
 from saltus.lasting.settle import DECIDED
 from saltus.lasting.split import RELAXED
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
+from saltus.memory.vectors import copy
 from saltus.status import Status
 from saltus.tables.polynomial import NONE, combine, lagrange_weights
 
@@ -58,16 +59,13 @@ def margin_at(model, settings, c, t, h, s, frame, record):
     layout = model.layout
     nq, nv, n = layout[NQ], layout[NV], c.shape[0]
     nodes, weights = frame.nodes, head(frame.weights, n)
-    powers = frame.spare
-    q, v = frame.q_shifted, frame.v_try
-    room = frame.interval.lasting
+    q, v, probe, powers = frame.q_shifted, frame.v_try, frame.probe, frame.probe.powers
     lagrange_weights(c, s, weights)
     combine(weights, head(nodes.Q, n * nq), q)
     combine(weights, head(nodes.V, n * nv), v)
     status = accelerate(
-        model, t + s * h, q, v, frame.index, frame.memory.direction, 0,
-        frame.a_try, frame.corrected,
-        frame.u_plus, powers, room, record,
+        model, t + s * h, q, v, frame.ends.index, frame.memory.acting.direction, probe.a, probe.r, probe.u, powers,
+        frame.interval.lasting, record,
     )  # fmt: skip
     return powers[MARGIN] / larger(powers[LOAD], 1e-300) if status == 0 else -1.0
 
@@ -96,10 +94,10 @@ def first_loss(model, settings, c, t, h, before, frame, record):
     layout = model.layout
     nc, n = layout[NC], c.shape[0]
     R, weights = frame.node_forces, head(frame.weights, n)
-    marks, index = frame.marks, frame.index
+    marks, index = frame.marks, frame.ends.index
     shared, found = frame.ahead, frame.found
     now = frame.interval.lasting.shared
-    load = frame.memory.powers_begin[LOAD]
+    load = frame.memory.acting.powers[LOAD]
     clear, unresolved = CLEAR * load, (ADMITTED + RELAXED) * load
     for k in range(nc):
         shared[k] = now[k]  # `margin_at` writes anew
@@ -180,19 +178,19 @@ def look_ahead(model, staged, settings, t, frame, record):
     settings = STAGE_SETTINGS(settings)
     layout, marks = model.layout, frame.marks
     nc = layout[NC]
-    q, v = frame.q_shifted, frame.v_try
-    index, before, held, candidate = frame.index, frame.before, frame.ahead, frame.candidate
-    room = frame.interval.lasting
+    q, v, probe = frame.q_shifted, frame.v_try, frame.probe
+    index, before, held, candidate = frame.ends.index, frame.ends.before, frame.ahead, frame.ends.candidate
     time, status, same = marks.ahead, 0, True
     while same:
         go_ahead(model, settings, time, frame)
         for k in range(nc):
             held[k] = CANDIDATE if before[k] == SLIP or before[k] == STICK else 0
+        copy(frame.memory.acting.direction, probe.direction)
         status = decide(
-            model, staged.reaction, t + time, q, v, held, settings.rest, index,
-            frame.memory.direction, frame.a_try,
-            frame.corrected, frame.info, room, record,
+            model, staged.reaction, t + time, q, v, held, settings.rest, index, probe, frame.ends.info,
+            frame.interval.lasting, record,
         )  # fmt: skip
+        copy(probe.direction, frame.memory.acting.direction)
         same = status == 0 and time < marks.farthest_ahead
         for k in range(nc):
             same = same and index[k] == before[k]
@@ -210,7 +208,7 @@ def look_ahead(model, staged, settings, t, frame, record):
 def go_ahead(model, settings, time, frame):
     """Write the state a short time behind the end of a flight, with its acceleration."""
     layout = model.layout
-    q, v, q_ahead, v_ahead = frame.q_end, frame.v_end, frame.q_shifted, frame.v_try
+    q, v, q_ahead, v_ahead = frame.ends.q, frame.ends.v, frame.q_shifted, frame.v_try
     a, mean = frame.a_last, frame.moved
     for i in range(layout[NV]):
         mean[i], v_ahead[i] = v[i] + 0.5 * time * a[i], v[i] + time * a[i]

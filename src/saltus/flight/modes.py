@@ -162,7 +162,7 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
 def unhold(model, settings, t, q, v, rest, index, frame):
     """Take contacts out of the index set that a kink of their geometry moves apart or together."""
     layout = model.layout
-    w = frame.u_minus
+    w = frame.ends.u_minus
     W = frame.interval.lasting.W
     model.kinematics(t, q, model.par, W, w)
     for c in range(layout[NC]):

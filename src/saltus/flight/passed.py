@@ -10,7 +10,6 @@ from saltus.compile.seam import head, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.flight.modes import SIGN
-from saltus.flight.zeno import DURATION
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.memory.layout import NE, NQ, NS, NV, SWITCH_TABLE
 
@@ -22,13 +21,13 @@ BLUR = 4.0  # over what rest and closed gaps make of an event function: within i
 def passes_surface(model, settings, begin, frame):
     """Return 1 where a switching function or an event function has another sign inside of an accumulation.
 
-    in      frame: q_end, v_end where it begins; v_try, moved, summary: its end, by `accumulate`
+    in      frame: q, v of its ends where it begins; micro: v, moved, summary: its end, by `accumulate`
     """
     layout, par = model.layout, model.par
     nq, nv, ns, ne = layout[NQ], layout[NV], layout[NS], layout[NE]
     if ne == 0:
         return 0
-    q, v, v_last, moved = frame.q_end, frame.v_end, frame.v_try, frame.moved
+    q, v, v_last, moved = frame.ends.q, frame.ends.v, frame.micro.v, frame.micro.moved
     q_now, v_now, way = frame.q_middle, frame.v_middle, frame.force
     scan = frame.scan
     first, blur, now = head(scan, ne), head(tail(scan, ne), ne), head(tail(scan, 2 * ne), ne)
@@ -42,7 +41,7 @@ def passes_surface(model, settings, begin, frame):
         for i in range(nq):
             q_now[i] += q[i]
         model.retract(q_now, par)
-        t = begin + s * frame.summary[DURATION]
+        t = begin + s * frame.micro.summary.duration
         if ne > ns:
             model.switch(t, q_now, v_now, par, now)
             for k in range(ne - ns):

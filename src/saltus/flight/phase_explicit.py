@@ -7,8 +7,8 @@ from math import sqrt
 
 import numpy as np
 
-from saltus.compile.seam import head, larger, smaller, tail, unit, whole
-from saltus.compile.types import MODEL, PART, A, F, I, J
+from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
+from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.compile.workspace import Workspace, integers
 from saltus.flight import frame as frames
 from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY
@@ -27,9 +27,11 @@ from saltus.flight.smooth_step import (
 from saltus.lasting.hold import POWERS
 from saltus.lasting.index_set import SLIP
 from saltus.lasting.interval import STAGES_ROOM
-from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NQ, NR, NV
-from saltus.memory.profile import factor, solve_row
+from saltus.lasting.masses import factored_masses
+from saltus.lasting.workspace import ACTING, ENDS, LASTING
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV
+from saltus.memory.profile import solve_row
+from saltus.memory.vectors import copy
 from saltus.reaction.react import row_add, row_dot
 from saltus.tables.tableau import packed, tableau
 
@@ -64,55 +66,43 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
     """Make a step of an explicit Runge-Kutta method; contacts and joints are held at every stage (eq. 79).
 
     in      task: TRY with an error estimate, AGAIN without, FILL the nodes of the last one; frame: start, index set
-    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree
+    out     frame: q, v of its ends; nodes, sums of forces and powers (FILL); header: error, degree
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     layout = model.layout
-    nq, nv = layout[NQ], layout[NV]
     first = whole(settings.phase_at)
     at = whole(settings[first + METHOD])
     pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
     total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
     stages, room = RUNGE_KUTTA(frame.phase).stages, frame.interval.lasting
-    index = frame.index
-    q_0, v_0 = frame.q_start, frame.v_start
-    q, v = frame.q_end, frame.v_end
-    direction = frame.memory.direction
-    a_0, r_0, powers_0 = frame.memory.a_begin, frame.memory.r_begin, frame.memory.powers_begin
+    ends, acting = frame.ends, frame.memory.acting
     if task == TRY and settings.misses > 0.0:  # steps that are given stay as they are
-        h = smaller(h, STABLE / larger(turning_rate(model, t, q_0, v_0, index, direction, r_0, room), 1e-300))
+        h = smaller(h, STABLE / larger(turning_rate(model, t, ends, acting, room), 1e-300))
         if frame.memory.numbers.unknown == 1.0:
             # a step that was chosen at rest; estimates of a long one behind a jump may vanish by symmetry
             h = smaller(h, FIRST_SHARE * frames.span_of(settings))
-        marks = frame.marks
-        marks.limit = smaller(marks.limit, h)
+        frame.marks.limit = smaller(frame.marks.limit, h)
     begin, end = (step, total) if task == FILL else (0, step)
-    status = stages_of_step(
-        model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, record
-    )
+    status = stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, record)
     if status != 0:
         return status
-    if task != FILL:
-        for i in range(nq):
-            q[i] = stages.q[i]
-        for i in range(nv):
-            v[i] = stages.v[i]
-        if task == TRY:
-            record.header.degree = pair[ERROR_ORDER]
-            record.header.error = 0.0
-            if settings[first + ESTIMATES] == 1.0:
-                record.header.error = step_error(
-                    model, pair, h, q_0, v_0, settings.rtol, settings.atol,
-                    frames.judged_by(layout, settings), index, stages,
-                    room,
-                )  # fmt: skip
-        return 0
-    return fill_nodes(model, settings, pair, h, stages, frame)
+    if task == FILL:
+        return fill_nodes(model, settings, pair, h, stages, frame)
+    copy(stages.q, ends.q)
+    copy(stages.v, ends.v)
+    if task == TRY:
+        record.header.degree, record.header.error = pair[ERROR_ORDER], 0.0
+        if settings[first + ESTIMATES] == 1.0:
+            scales = frames.judged_by(layout, settings)
+            record.header.error = step_error(
+                model, pair, h, settings.rtol, settings.atol, scales, ends, stages, room
+            )  # fmt: skip
+    return 0
 
 
-@unit(F(MODEL, F, A, A, J, A, A, LASTING.kind))
-def turning_rate(model, t, q, v, index, direction, r, room):
+@unit(F(MODEL, F, ENDS.kind, ACTING.kind, LASTING.kind))
+def turning_rate(model, t, ends, acting, room):
     """Return a bound of the rate at which friction in space turns slips into their direction [1/s].
 
     Friction mu r_N against a slip u pulls what is across to it back at the rate mu r_N (W_T^T M^-1 W_T) / |u|: right
@@ -122,17 +112,15 @@ def turning_rate(model, t, q, v, index, direction, r, room):
     layout = model.layout
     nv, nc = layout[NV], layout[NC]
     lu, W, X, moved, column, u = room.lu, room.W, room.X, room.f, room.column, room.w
+    q, v, index, direction, r = ends.q_0, ends.v_0, ends.index, acting.direction, acting.r
     total, known = 0.0, False
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == 1.0:
             continue
         if not known:
-            if room.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
-                model.mass(t, q, model.par, lu)
-                if factor(layout, lu) != 0:
-                    return 0.0  # the stages will say so
-                room.known.factored = 1.0
+            if factored_masses(model, t, q, room) != 0:
+                return 0.0  # the stages will say so
             model.kinematics(t, q, model.par, W, u)
             known = True
         speed, moves = 0.0, 0.0
@@ -153,23 +141,14 @@ def fill_nodes(model, settings, pair, h, stages, frame):
     """Write the nodes of the polynomial, the sums over the step, and what acts on the state at its end."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], NODES
-    width, first = POWERS + nc, whole(settings.phase_at)
+    nv, nr = layout[NV], layout[NR]
+    width, first = POWERS + layout[NC], whole(settings.phase_at)
     last = whole(pair[STEP_STAGES]) - 1
-    marks, nodes = frame.marks, frame.nodes
-    a_last, r_last, powers_last = frame.a_last, frame.r_last, frame.powers_last
-    dense_nodes(
-        model, pair, h, frame.q_start, frame.v_start, stages,
-        head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq),
-        head(nodes.a, n * nv), frame.node_forces,
-        frame.sum_r, frame.sum_powers,
-    )  # fmt: skip
-    marks.nodes, marks.end_known = n, 1.0
+    marks = frame.marks
+    dense_nodes(model, pair, h, frame.ends, stages, frame.nodes, frame.node_forces, frame.sum_r, frame.sum_powers)
+    marks.nodes, marks.end_known = NODES, 1.0
     marks.table_at, marks.samples_at = settings[first + TABLE], settings[first + SAMPLED]
-    for i in range(nv):
-        a_last[i] = stages.K_v[last * nv + i]
-    for i in range(nr):
-        r_last[i] = stages.K_r[last * nr + i]
-    for i in range(width):
-        powers_last[i] = stages.K_p[last * width + i]
+    copy(row_of(stages.K_v, last, nv), frame.a_last)
+    copy(row_of(stages.K_r, last, nr), frame.r_last)
+    copy(row_of(stages.K_p, last, width), frame.powers_last)
     return 0

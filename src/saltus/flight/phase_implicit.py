@@ -8,8 +8,7 @@ from saltus.flight import frame as frames
 from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY
 from saltus.flight.phase_explicit import ESTIMATES, METHOD, RUNGE_KUTTA, STAGED_AT, fill_nodes
 from saltus.flight.smooth_step import ERROR_ORDER, implicit_step, radau_error
-from saltus.lasting.hold import POWERS
-from saltus.memory.layout import NC, NQ, NV
+from saltus.memory.vectors import copy
 
 
 @unit(PART)
@@ -17,49 +16,30 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
     """Make a step of an implicit Runge-Kutta method by the stages of `solve_interval`.
 
     in      task: TRY with an error estimate, AGAIN without, FILL the nodes of the last one; frame: start, index set
-    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree
+    out     frame: q, v of its ends; nodes, sums of forces and powers (FILL); header: error, degree
     kept    the factored matrix of the stages
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
-    layout = model.layout
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    width, first = POWERS + nc, whole(settings.phase_at)
+    first = whole(settings.phase_at)
     at = whole(settings[first + METHOD])
     pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
-    at = whole(settings[first + STAGED_AT])
-    tab = tail(settings, at)
-    phase = RUNGE_KUTTA(frame.phase)
+    tab = tail(settings, whole(settings[first + STAGED_AT]))
+    phase, ends, acting, interval = RUNGE_KUTTA(frame.phase), frame.ends, frame.memory.acting, frame.interval
     stages, own = phase.stages, phase.solved
-    index = frame.index
-    q_0, v_0 = frame.q_start, frame.v_start
-    q, v = frame.q_end, frame.v_end
-    a_0 = frame.memory.a_begin
     if task == FILL:
         return fill_nodes(model, settings, pair, h, stages, frame)
-    powers_0 = frame.memory.powers_begin
-    for i in range(width):
-        own.powers[i] = powers_0[i]  # a first stage that is the state itself
-    status = implicit_step(
-        model, staged, settings, tab, t, h, q_0, v_0, index, frame.memory.direction, a_0,
-        frame.memory.r_begin, stages, own, frame.idle, frame.interval,
-        record,
-    )  # fmt: skip
+    status = implicit_step(model, staged, settings, tab, t, h, ends, acting, stages, own, interval, record)
     if status != 0:
         return status
-    for i in range(nq):
-        q[i] = stages.q[i]
-    for i in range(nv):
-        v[i] = stages.v[i]
+    copy(stages.q, ends.q)
+    copy(stages.v, ends.v)
     if task == TRY:
-        record.header.degree = pair[ERROR_ORDER]
-        record.header.error = 0.0
+        record.header.degree, record.header.error = pair[ERROR_ORDER], 0.0
         if settings[first + ESTIMATES] == 1.0:
+            scales = frames.judged_by(model.layout, settings)
             record.header.error = radau_error(
-                model, settings, pair, h, q_0, v_0, a_0, frame.memory.r_begin,
-                settings.rtol, settings.atol,
-                frames.judged_by(layout, settings), index, own,
-                frame.interval,
+                model, settings, pair, h, settings.rtol, settings.atol, scales, ends, acting, own, interval,
                 phase.pivots,
             )  # fmt: skip
     return 0

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from saltus.compile.interval import enclose
 from saltus.compile.seam import head, larger, tail, unit, whole
-from saltus.compile.types import MODEL, A, F, J
+from saltus.compile.types import MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.flight.scan import closing_place, weigh
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.memory.layout import NC, NJ, NQ, NV, TAPE, TAPE_NUMBERS, TAPE_SIZE, TAPE_WORK
+from saltus.memory.vectors import largest
 from saltus.tables.polynomial import NONE, combine
 from saltus.tables.tableau import NODE, VECTORS
 
@@ -43,60 +44,63 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         watched = watched or not (index[k] == SLIP or index[k] == STICK)
     if not watched:
         return NONE
-    marks, nodes, scan = frame.marks, frame.nodes, frame.scan
+    marks, nodes, scan, proof = frame.marks, frame.nodes, frame.scan, frame.proof
     n = whole(marks.nodes)
     c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
-    Q, V, Q_dot = head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq)
-    proof = frame.proof
-    low, high, speed = head(proof, 1 + nq), head(tail(proof, 1 + nq), 1 + nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
-    at = 3 * (1 + nq)
-    bounds, g, ends = (
-        head(tail(proof, at), 2 * nc),
-        head(tail(proof, at + 2 * nc), nc + nj),
-        head(tail(proof, at + 3 * nc + nj), LEVELS),
-    )
-    at += 3 * nc + nj + LEVELS
-    work, code = head(tail(proof, at), layout[TAPE_WORK]), head(tail(layout, layout[TAPE]), layout[TAPE_SIZE])
-    numbers = tail(model.par, layout[TAPE_NUMBERS])
+    Q, V, Q_dot, speed = (
+        head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
+    )  # fmt: skip
+    at, q = 3 * (1 + nq), head(tail(proof, 1), nq)
+    g, ends = head(tail(proof, at + 2 * nc), nc + nj), head(tail(proof, at + 3 * nc + nj), LEVELS)
     for i in range(nq):
         speed[i] = 0.0
         for j in range(n):
             speed[i] = larger(speed[i], FASTER * abs(Q_dot[j * nq + i]))
-    deep = DEEP * slack
-    for i in range(nq):
-        deep = larger(deep, DIGITS * abs(Q[i]))
+    deep = larger(DEEP * slack, DIGITS * largest(head(Q, nq)))
     scan[0] = 0.0  # the factors of the nodes are not known yet
     s_0, top, boxes = 0.0, 0, 0
     ends[0] = limit
     while top >= 0:
         s_1 = ends[top]
-        middle, reach = 0.5 * (s_0 + s_1), 0.5 * (s_1 - s_0) * h
-        weigh(c, middle, scan)
-        combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
-        low[0], high[0] = t + s_0 * h, t + s_1 * h
-        for i in range(nq):
-            place = low[1 + i]
-            low[1 + i], high[1 + i] = place - reach * speed[i], place + reach * speed[i]
-        enclose(code, numbers, model.par, low, high, work, bounds)
         boxes += 1
-        proven = True
-        for k in range(nc):
-            proven = proven and (index[k] == SLIP or index[k] == STICK or bounds[2 * k] > -deep)
+        proven = stays_open(model, c, t, h, s_0, s_1, deep, index, frame) == 1
         if not proven and s_1 - s_0 > FINEST and boxes < MOST_BOXES and top + 1 < LEVELS:
             top += 1
-            ends[top] = middle
+            ends[top] = 0.5 * (s_0 + s_1)
             continue
         if not proven:
             weigh(c, s_1, scan)
-            combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
-            model.gap(t + s_1 * h, head(tail(low, 1), nq), model.par, g)
+            combine(head(tail(scan, n), n), Q, q)
+            model.gap(t + s_1 * h, q, model.par, g)
             for k in range(nc):
                 if index[k] != SLIP and index[k] != STICK and g[k] < -deep and s_1 < limit:
                     found[0] = k
                     weigh(c, s_0, scan)
-                    combine(head(tail(scan, n), n), Q, head(tail(low, 1), nq))
-                    model.gap(t + s_0 * h, head(tail(low, 1), nq), model.par, g)
+                    combine(head(tail(scan, n), n), Q, q)
+                    model.gap(t + s_0 * h, q, model.par, g)
                     return closing_place(model, c, t, h, s_0, s_1, g[k], Q, V, k, slack, scan)
         s_0 = s_1
         top -= 1
     return NONE
+
+
+@unit(I(MODEL, A, F, F, F, F, F, J, FRAME.kind))
+def stays_open(model, c, t, h, s_0, s_1, deep, index, frame):
+    """Return 1 where gaps that are not held are proven to stay above -deep [m] between two places of a flight."""
+    layout, proof, scan, n = model.layout, frame.proof, frame.scan, c.shape[0]
+    nq, nc, at = layout[NQ], layout[NC], 3 * (1 + layout[NQ])
+    low, high, speed = head(proof, 1 + nq), head(tail(proof, 1 + nq), 1 + nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
+    bounds, work = head(tail(proof, at), 2 * nc), tail(proof, at + 3 * nc + layout[NJ] + LEVELS)
+    code, numbers = head(tail(layout, layout[TAPE]), layout[TAPE_SIZE]), tail(model.par, layout[TAPE_NUMBERS])
+    reach = 0.5 * (s_1 - s_0) * h
+    weigh(c, 0.5 * (s_0 + s_1), scan)
+    combine(head(tail(scan, n), n), head(frame.nodes.Q, n * nq), head(tail(low, 1), nq))
+    low[0], high[0] = t + s_0 * h, t + s_1 * h
+    for i in range(nq):
+        place = low[1 + i]
+        low[1 + i], high[1 + i] = place - reach * speed[i], place + reach * speed[i]
+    enclose(code, numbers, model.par, low, high, head(work, layout[TAPE_WORK]), bounds)
+    for k in range(nc):
+        if index[k] != SLIP and index[k] != STICK and not bounds[2 * k] > -deep:
+            return 0
+    return 1

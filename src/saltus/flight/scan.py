@@ -19,6 +19,7 @@ from saltus.compile.seam import head, interpreted, larger, row_of, smaller, tail
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.memory.layout import CONTACT_ROW, EVENT_TABLE, FLAGS, NC, NE, NJ, NQ, NR, NS, NV, NW, W_CONSTANT
+from saltus.memory.vectors import copy
 from saltus.reaction.react import row_dot
 from saltus.tables.polynomial import NONE, combine, node_factors, spread
 
@@ -36,6 +37,7 @@ CONTRADICTION, DISTANCE, DEVIATION = 0.2, 0.02, 0.1
 NEAR = 8.0  # contradictions by which a gap may be wrong
 FASTER = 2.0  # the largest rate over the largest of the samples
 RATE, EVENT, EVENT_RATE = 1, 2, 3  # kinds of watched functions, beside the gap
+QUIET, LOUD, ROUGH = range(3)  # what a piece between two samples shows at once
 CLEAR, DIP, SPLIT = 0, 1, 2  # what a piece may hide: nothing, one lowest place below zero, more
 # five-point differences, for a rate at each of the five
 DIFFERENCES = (
@@ -288,122 +290,194 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes again where the step begins.
     A gap that is not resolved by SAMPLES * 2^DEPTH pieces may close unseen between them.
     """
-    layout = model.layout
-    nc, n = layout[NC], c.shape[0]
     watched = 0
-    for k in range(nc):
+    for k in range(model.layout[NC]):
         watched += 0 if index[k] == SLIP or index[k] == STICK else 1
     if watched == 0:
         return NONE
-    at = 2 * n + layout[NQ] + layout[NV] + nc + layout[NJ] + layout[NW] + layout[NR] + 2 * layout[NE]
-    own = tail(work, at)
-    fastest, left, table = head(own, nc), head(tail(own, nc), 2 * nc), head(tail(own, 3 * nc), (SAMPLES + 1) * 2 * nc)
-    constant = 1 if (layout[FLAGS] & W_CONSTANT) != 0 else 0
     work[0] = 0.0  # the factors of the nodes are not known yet
-    known, rough, best = 0, 0, NONE
+    known, rough = 0, 0
     for piece in range(SAMPLES):
         # one sample ahead: a piece around an extremum does not contradict itself, the next one does
-        while known <= SAMPLES and (known <= piece + 2 or rough == 1):
-            gaps_and_rates(
-                model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, constant if known > 0 else 0,
-                head(tail(table, known * 2 * nc), 2 * nc), work,
-            )  # fmt: skip
-            known += 1
-        s_0, step = piece / SAMPLES, h / SAMPLES
-        before, after = head(tail(table, piece * 2 * nc), 2 * nc), head(tail(table, (piece + 1) * 2 * nc), 2 * nc)
+        known = sample_gaps(model, samples, t, h, Q, V, known, piece + 2, work)
         if rough == 0:
-            loud = 0
-            right = head(tail(own, stack_at(nc, 0) + 2), 2 * nc)
-            if piece == 0 and constant == 0:
-                weigh(c, OFF / SAMPLES, work)
-                gaps_and_rates(model, head(tail(work, n), n), t + OFF * step, Q, V, 0, right, work)
-            for k in range(nc):
-                if index[k] == SLIP or index[k] == STICK:
-                    continue
-                g_0, g_1, d_0, d_1 = before[k], after[k], before[nc + k] * step, after[nc + k] * step
-                loud |= is_loud(g_0, d_0, g_1, d_1, slack)
-                if piece == 0:
-                    if constant == 0 and smaller(g_0, g_1) < NEAR * (abs(g_0 - right[k]) + abs(g_1 - right[k])):
-                        rough |= strays(g_0, d_0, g_1, d_1, OFF, right[k], right[nc + k] * step, slack)
-                    # powers of time, as gaps are that begin at zero, contradict their rates
-                    if g_0 > slack:
-                        rough |= is_rough(g_0, d_0, g_1, d_1, slack)
-                if piece < SAMPLES - 1:
-                    further = head(tail(table, (piece + 2) * 2 * nc), 2 * nc)
-                    rough |= is_rough(g_1, d_1, further[k], further[nc + k] * step, slack)
-            if rough == 0 and loud == 0:
+            seen = judge_gaps(model, c, t, h, Q, V, piece, index, slack, work)
+            if seen == QUIET:
                 continue
-            if rough == 1:
-                while known <= SAMPLES:
-                    gaps_and_rates(
-                        model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, constant,
-                        head(tail(table, known * 2 * nc), 2 * nc), work,
-                    )  # fmt: skip
-                    known += 1
-                for k in range(nc):
-                    fastest[k] = FASTER * abs(right[nc + k]) if piece == 0 and constant == 0 else 0.0
-                    for sample in range(SAMPLES + 1):
-                        fastest[k] = larger(fastest[k], FASTER * abs(table[sample * 2 * nc + nc + k]))
-        for i in range(2 * nc):
-            left[i] = before[i]
-        top = 0
-        first = head(tail(own, stack_at(nc, 0)), 2 + 2 * nc)
-        first[0], first[1] = (piece + 1) / SAMPLES, 0.0
-        for i in range(2 * nc):
-            first[2 + i] = after[i]
-        while top >= 0:
-            entry = head(tail(own, stack_at(nc, top)), 2 + 2 * nc)
-            s_1, right = entry[0], head(tail(own, stack_at(nc, top) + 2), 2 * nc)
-            step = (s_1 - s_0) * h
-            divide = 0
-            for k in range(nc):
-                if index[k] == SLIP or index[k] == STICK:
-                    continue
-                if rough == 1 and entry[1] == 0.0:
-                    divide |= may_vanish(left[k], left[nc + k], right[k], right[nc + k], step, fastest[k], slack)
-                elif shape(left[k], left[nc + k] * step, right[k], right[nc + k] * step, slack) == SPLIT:
-                    divide = 1
-            if divide == 1 and s_1 - s_0 > NARROWEST:
-                share = OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5
-                s = s_0 + share * (s_1 - s_0)
-                top += 1
-                new = head(tail(own, stack_at(nc, top)), 2 + 2 * nc)
-                middle = head(tail(own, stack_at(nc, top) + 2), 2 * nc)
-                weigh(c, s, work)
-                gaps_and_rates(model, head(tail(work, n), n), t + s * h, Q, V, constant, middle, work)
-                settled = 1.0
-                if rough == 1:
-                    for k in range(nc):
-                        if index[k] == SLIP or index[k] == STICK:
-                            continue
-                        fastest[k] = larger(fastest[k], FASTER * abs(middle[nc + k]))
-                        near = may_vanish(left[k], left[nc + k], right[k], right[nc + k], step, fastest[k], slack)
-                        if near == 1 and unresolved(
-                            left[k], left[nc + k] * step, right[k], right[nc + k] * step, share, middle[k],
-                            middle[nc + k] * step, slack,
-                        ) == 1:  # fmt: skip
-                            settled = 0.0
-                new[0], new[1] = s, settled
-                entry[1] = settled
+            if seen == ROUGH:
+                rough, known = 1, sample_gaps(model, samples, t, h, Q, V, known, SAMPLES, work)
+                probed = piece == 0 and (model.layout[FLAGS] & W_CONSTANT) == 0
+                bound_rates(model, c.shape[0], model.layout[NC], 1 if probed else 0, work)
+        place = close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work)
+        if place < NONE:
+            return place
+    return NONE
+
+
+@unit(A(MODEL, I, A), small=True)
+def own_of(model, n, work):
+    """Return where the tables of the scanners begin: fastest rates of watched functions, left end, samples, stack."""
+    layout = model.layout
+    at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + 2 * layout[NE]
+    return tail(work, at)
+
+
+@unit(A(A, I, I), small=True)
+def sample_of(own, m, sample):
+    """Return the values and rates of m watched functions at a sample."""
+    return head(tail(own, 3 * m + sample * 2 * m), 2 * m)
+
+
+@unit(A(A, I, I), small=True)
+def entry_of(own, m, top):
+    """Return an entry of the stack: place of its right end, 1.0 where its piece is resolved, values and rates there."""
+    return head(tail(own, stack_at(m, top)), 2 + 2 * m)
+
+
+@unit(I(MODEL, A, F, F, A, A, I, I, A))
+def sample_gaps(model, samples, t, h, Q, V, known, needed, work):
+    """Write gaps and their rates at all samples up to the one that is needed; return how many are known."""
+    layout, n = model.layout, samples.shape[0] // (SAMPLES + 1)
+    constant, own = 1 if (layout[FLAGS] & W_CONSTANT) != 0 else 0, own_of(model, n, work)
+    while known <= SAMPLES and known <= needed:
+        gaps_and_rates(
+            model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, constant if known > 0 else 0,
+            sample_of(own, layout[NC], known), work,
+        )  # fmt: skip
+        known += 1
+    return known
+
+
+@unit(I(MODEL, A, F, F, A, A, I, J, F, A))
+def judge_gaps(model, c, t, h, Q, V, piece, index, slack, work):
+    """Return what a piece between samples may hide: QUIET: nothing, LOUD: a closing, ROUGH: gaps too fast for it."""
+    layout, n = model.layout, c.shape[0]
+    nc, own, step, loud, rough = layout[NC], own_of(model, n, work), h / SAMPLES, 0, 0
+    constant = (layout[FLAGS] & W_CONSTANT) != 0
+    before, after, probe = sample_of(own, nc, piece), sample_of(own, nc, piece + 1), tail(entry_of(own, nc, 0), 2)
+    if piece == 0 and not constant:
+        weigh(c, OFF / SAMPLES, work)
+        gaps_and_rates(model, head(tail(work, n), n), t + OFF * step, Q, V, 0, probe, work)
+    for k in range(nc):
+        if index[k] == SLIP or index[k] == STICK:
+            continue
+        g_0, g_1, d_0, d_1 = before[k], after[k], before[nc + k] * step, after[nc + k] * step
+        loud |= is_loud(g_0, d_0, g_1, d_1, slack)
+        if piece == 0:
+            if not constant and smaller(g_0, g_1) < NEAR * (abs(g_0 - probe[k]) + abs(g_1 - probe[k])):
+                rough |= strays(g_0, d_0, g_1, d_1, OFF, probe[k], probe[nc + k] * step, slack)
+            # powers of time, as gaps are that begin at zero, contradict their rates
+            if g_0 > slack:
+                rough |= is_rough(g_0, d_0, g_1, d_1, slack)
+        if piece < SAMPLES - 1:
+            further = sample_of(own, nc, piece + 2)
+            rough |= is_rough(g_1, d_1, further[k], further[nc + k] * step, slack)
+    if rough == 1:
+        return ROUGH
+    return LOUD if loud == 1 else QUIET
+
+
+@unit(I(MODEL, I, I, I, A))
+def bound_rates(model, n, m, probed, work):
+    """Write a bound of the rates of m watched functions: twice the largest of all samples, and of the probe."""
+    own = own_of(model, n, work)
+    fastest, probe = head(own, m), tail(entry_of(own, m, 0), 2)
+    for k in range(m):
+        fastest[k] = FASTER * abs(probe[m + k]) if probed == 1 else 0.0
+        for sample in range(SAMPLES + 1):
+            fastest[k] = larger(fastest[k], FASTER * abs(sample_of(own, m, sample)[m + k]))
+    return 0
+
+
+@unit(I(A, I, I, A, I), small=True)
+def begin_piece(own, m, piece, began, replaced):
+    """Put a piece between two samples on the stack; with replaced = 1 the values began stand at its left end."""
+    left, first, after = head(tail(own, m), 2 * m), entry_of(own, m, 0), sample_of(own, m, piece + 1)
+    copy(sample_of(own, m, piece), left)
+    if replaced == 1:
+        copy(began, head(left, m))
+    first[0], first[1] = (piece + 1) / SAMPLES, 0.0
+    copy(after, head(tail(first, 2), 2 * m))
+    return 0
+
+
+@unit(F(MODEL, A, F, F, A, A, I, I, J, F, J, A))
+def close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work):
+    """Return the first place of a piece at which a gap closes, or NONE: it is halved until cubics describe the gaps."""
+    nc, n = model.layout[NC], c.shape[0]
+    own = own_of(model, n, work)
+    fastest, left, s_0, top = head(own, nc), head(tail(own, nc), 2 * nc), piece / SAMPLES, 0
+    begin_piece(own, nc, piece, left, 0)
+    while top >= 0:
+        entry = entry_of(own, nc, top)
+        s_1, right = entry[0], tail(entry, 2)
+        step, divide = (s_1 - s_0) * h, 0
+        for k in range(nc):
+            if index[k] == SLIP or index[k] == STICK:
                 continue
-            for k in range(nc):
-                if index[k] == SLIP or index[k] == STICK:
-                    continue
-                high, value = s_1, right[k]
-                if value >= -slack and DIP == shape(left[k], left[nc + k] * step, value, right[nc + k] * step, slack):
-                    high = root(model, c, t, h, s_0, s_1, Q, V, k, RATE, work)
-                    value = watched_at(model, c, t, h, high, Q, V, k, 0, work)
-                if value < -slack:
-                    place = closing_place(model, c, t, h, s_0, high, left[k], Q, V, k, slack, work)
-                    if place < best:
-                        best = place
-                        found[0] = k
-            if best < NONE:
-                return best
-            for i in range(2 * nc):
-                left[i] = right[i]
-            s_0 = s_1
-            top -= 1
+            if rough == 1 and entry[1] == 0.0:
+                divide |= may_vanish(left[k], left[nc + k], right[k], right[nc + k], step, fastest[k], slack)
+            elif shape(left[k], left[nc + k] * step, right[k], right[nc + k] * step, slack) == SPLIT:
+                divide = 1
+        if divide == 1 and s_1 - s_0 > NARROWEST:
+            top += 1
+            halve_gaps(model, c, t, h, Q, V, s_0, top, rough, index, slack, work)
+            continue
+        place = closing_in(model, c, t, h, Q, V, s_0, index, slack, found, entry, work)
+        if place < NONE:
+            return place
+        copy(right, left)
+        s_0 = s_1
+        top -= 1
+    return NONE
+
+
+@unit(I(MODEL, A, F, F, A, A, F, I, I, J, F, A))
+def halve_gaps(model, c, t, h, Q, V, s_0, top, rough, index, slack, work):
+    """Put the left part of the piece below the top of the stack on it, and say whether cubics describe both."""
+    layout, nc, n = model.layout, model.layout[NC], c.shape[0]
+    own = own_of(model, n, work)
+    fastest, left, entry, new = own, head(tail(own, nc), 2 * nc), entry_of(own, nc, top - 1), entry_of(own, nc, top)
+    s_1, right, middle = entry[0], tail(entry, 2), tail(new, 2)
+    step, share, settled = (s_1 - s_0) * h, OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5, 1.0
+    s = s_0 + share * (s_1 - s_0)
+    weigh(c, s, work)
+    constant = 1 if (layout[FLAGS] & W_CONSTANT) != 0 else 0
+    gaps_and_rates(model, head(tail(work, n), n), t + s * h, Q, V, constant, middle, work)
+    if rough == 1:
+        for k in range(nc):
+            if index[k] == SLIP or index[k] == STICK:
+                continue
+            fastest[k] = larger(fastest[k], FASTER * abs(middle[nc + k]))
+            near = may_vanish(left[k], left[nc + k], right[k], right[nc + k], step, fastest[k], slack)
+            if near == 1 and unresolved(
+                left[k], left[nc + k] * step, right[k], right[nc + k] * step, share, middle[k], middle[nc + k] * step,
+                slack,
+            ) == 1:  # fmt: skip
+                settled = 0.0
+    new[0], new[1] = s, settled
+    entry[1] = settled
+    return 0
+
+
+@unit(F(MODEL, A, F, F, A, A, F, J, F, J, A, A))
+def closing_in(model, c, t, h, Q, V, s_0, index, slack, found, entry, work):
+    """Return the first place at which a gap closes in a piece that cubics describe, or NONE; found[0]: the contact."""
+    nc, best = model.layout[NC], NONE
+    left, s_1, right = head(tail(own_of(model, c.shape[0], work), nc), 2 * nc), entry[0], tail(entry, 2)
+    step = (s_1 - s_0) * h
+    for k in range(nc):
+        if index[k] == SLIP or index[k] == STICK:
+            continue
+        high, value = s_1, right[k]
+        if value >= -slack and DIP == shape(left[k], left[nc + k] * step, value, right[nc + k] * step, slack):
+            high = root(model, c, t, h, s_0, s_1, Q, V, k, RATE, work)
+            value = watched_at(model, c, t, h, high, Q, V, k, 0, work)
+        if value < -slack:
+            place = closing_place(model, c, t, h, s_0, high, left[k], Q, V, k, slack, work)
+            if place < best:
+                best = place
+                found[0] = k
     return best
 
 
@@ -476,135 +550,164 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
     fired: 1 per event that happened where the step begins; its sign is read a little later. A function that is not
     resolved by SAMPLES * 2^DEPTH pieces may cross zero twice unseen between them.
     """
-    layout = model.layout
-    ne, n = layout[NE], c.shape[0]
-    at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR]
-    values, began = head(tail(work, at), ne), head(tail(work, at + ne), ne)
-    own = head(tail(work, at + 2 * ne), work.shape[0] - at - 2 * ne)
-    fastest, left, table = head(own, ne), head(tail(own, ne), 2 * ne), head(tail(own, 3 * ne), (SAMPLES + 1) * 2 * ne)
+    ne, n = model.layout[NE], c.shape[0]
+    own = own_of(model, n, work)
     work[0] = 0.0  # the factors of the nodes are not known yet
-    known, rough, best = 0, 0, NONE
+    known, rough = 0, 0
     for piece in range(SAMPLES):
-        s_0 = piece / SAMPLES
-        if s_0 >= limit:
+        if piece / SAMPLES >= limit:
             return NONE
         while known <= SAMPLES and (known <= piece + 3 or known < 5) and rough == 0:
-            switch_values(
-                model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, row_of(table, known * 2, ne), work
-            )
+            values = head(sample_of(own, ne, known), ne)
+            switch_values(model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, values, work)
             known += 1
-        before, after = head(tail(table, piece * 2 * ne), 2 * ne), head(tail(table, (piece + 1) * 2 * ne), 2 * ne)
         if rough == 0:
-            step, loud = h / SAMPLES, 0
-            probe, ends = head(tail(own, stack_at(ne, 0) + 2), ne), piece == 0 or piece == SAMPLES - 1
-            if ends:  # polynomials are fastest there
-                s = s_0 + OFF / SAMPLES
-                weigh(c, s, work)
-                switch_values(model, head(tail(work, n), n), t + s * h, Q, V, probe, work)
-            if piece == 0:
-                weigh(c, LITTLE, work)
-                switch_values(model, head(tail(work, n), n), t + LITTLE * h, Q, V, values, work)
-            for k in range(ne):
-                d_0 = before[ne + k] * step if piece > 0 else difference(table, ne, 0, k)
-                d_1 = difference(table, ne, piece + 1, k)
-                before[ne + k], after[ne + k] = d_0 / step, d_1 / step
-                f_0, f_1, rate, change = before[k], after[k], 0.0, abs(d_0) + abs(d_1)
-                if piece == 0:
-                    began[k] = values[k] if fired[k] == 1.0 or f_0 == 0.0 else f_0
-                    rate = (values[k] - f_0) / (LITTLE * SAMPLES)
-                    if abs(rate - d_0) > DEVIATION * (change + abs(rate)):
-                        rough = 1
-                if ends:
-                    if abs(probe[k] - cubic(f_0, d_0, f_1, d_1, OFF)) > DISTANCE * change:
-                        rough = 1
-                    rate = larger(abs(rate), abs(probe[k] - f_0) / OFF)
-                fastest[k] = FASTER * abs(rate) / step
-                sign = 1.0 if f_0 + f_1 > 0.0 else -1.0
-                rough |= is_rough(sign * f_0, sign * d_0, sign * f_1, sign * d_1, 0.0)
-                if (fired[k] == 1.0 and piece == 0) or not f_0 * f_1 > 0.0:
-                    loud = 1
-                loud |= is_loud(sign * f_0, sign * d_0, sign * f_1, sign * d_1, 0.0)
-            if rough == 0 and loud == 0:
+            seen = judge_events(model, c, t, h, Q, V, piece, fired, work)
+            if seen == QUIET:
                 continue
-            if rough == 1:
+            if seen == ROUGH:
+                rough = 1
                 for sample in range(SAMPLES + 1):
-                    events_and_rates(
-                        model, c, t, h, sample / SAMPLES, Q, V, head(tail(table, sample * 2 * ne), 2 * ne), work
-                    )
+                    events_and_rates(model, c, t, h, sample / SAMPLES, Q, V, sample_of(own, ne, sample), work)
                 for k in range(ne):
                     for sample in range(SAMPLES + 1):
-                        fastest[k] = larger(fastest[k], FASTER * abs(table[sample * 2 * ne + ne + k]))
-        for i in range(2 * ne):
-            left[i] = before[i]
-            if piece == 0 and i < ne:
-                left[i] = began[i]
-        top = 0
-        first = head(tail(own, stack_at(ne, 0)), 2 + 2 * ne)
-        first[0], first[1] = (piece + 1) / SAMPLES, 0.0
-        for i in range(2 * ne):
-            first[2 + i] = after[i]
-        while top >= 0:
-            entry = head(tail(own, stack_at(ne, top)), 2 + 2 * ne)
-            s_1, right = entry[0], head(tail(own, stack_at(ne, top) + 2), 2 * ne)
-            step = (s_1 - s_0) * h
-            # rates of few places may be too slow for a bound: it serves for short pieces only
-            divide, wide = 0, s_1 - s_0 > 0.3 / SAMPLES
-            for k in range(ne):
-                sign = 1.0 if left[k] > 0.0 else -1.0
-                if rough == 1 and entry[1] == 0.0:
-                    f_0, f_1 = sign * left[k], sign * right[k]
-                    u_0, u_1 = sign * left[ne + k], sign * right[ne + k]
-                    divide |= 1 if wide else may_vanish(f_0, u_0, f_1, u_1, step, fastest[k], 0.0)
-                elif left[k] != 0.0 and SPLIT == shape(
-                    sign * left[k], sign * left[ne + k] * step, sign * right[k], sign * right[ne + k] * step, 0.0
-                ):
-                    divide = 1
-            if divide == 1 and s_1 - s_0 > NARROWEST:
-                share = OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5
-                s = s_0 + share * (s_1 - s_0)
-                top += 1
-                new = head(tail(own, stack_at(ne, top)), 2 + 2 * ne)
-                middle = head(tail(own, stack_at(ne, top) + 2), 2 * ne)
-                events_and_rates(model, c, t, h, s, Q, V, middle, work)
-                settled = 1.0
-                if rough == 1:
-                    for k in range(ne):
-                        sign = 1.0 if left[k] > 0.0 else -1.0
-                        fastest[k] = larger(fastest[k], FASTER * abs(middle[ne + k]))
-                        near = may_vanish(
-                            sign * left[k], sign * left[ne + k], sign * right[k], sign * right[ne + k], step,
-                            fastest[k], 0.0,
-                        )  # fmt: skip
-                        if (wide or near == 1) and unresolved(
-                            left[k], left[ne + k] * step, right[k], right[ne + k] * step, share, middle[k],
-                            middle[ne + k] * step, 0.0,
-                        ) == 1:  # fmt: skip
-                            settled = 0.0
-                new[0], new[1] = s, settled
-                entry[1] = settled
-                continue
-            for k in range(ne):
-                low = LITTLE if s_0 == 0.0 and left[k] != table[k] else s_0
-                sign = 1.0 if left[k] > 0.0 else -1.0
-                place = NONE
-                if sign * right[k] <= 0.0:
-                    place = crossing_place(model, c, t, h, low, s_1, left[k], right[k], Q, V, k, work)
-                elif left[k] != 0.0 and DIP == shape(
-                    sign * left[k], sign * left[ne + k] * step, sign * right[k], sign * right[ne + k] * step, 0.0
-                ):
-                    lowest = root(model, c, t, h, low, s_1, Q, V, k, EVENT_RATE, work)
-                    value = watched_at(model, c, t, h, lowest, Q, V, k, EVENT, work)
-                    if sign * value < 0.0:
-                        place = crossing_place(model, c, t, h, low, lowest, left[k], value, Q, V, k, work)
-                        if place == NONE:
-                            place = crossing_place(model, c, t, h, lowest, s_1, value, right[k], Q, V, k, work)
-                if place < best:
-                    best = place
-                    found[0] = k
-            if best < NONE:
-                return best if best <= limit else NONE
-            for i in range(2 * ne):
-                left[i] = right[i]
-            s_0 = s_1
-            top -= 1
+                        own[k] = larger(own[k], FASTER * abs(sample_of(own, ne, sample)[ne + k]))
+        place = cross_zero(model, c, t, h, Q, V, piece, rough, found, work)
+        if place < NONE:
+            return place if place <= limit else NONE
+    return NONE
+
+
+@unit(A(MODEL, I, A), small=True)
+def began_of(model, n, work):
+    """Return where the values of event functions at the beginning of a step stand."""
+    layout = model.layout
+    at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + layout[NE]
+    return head(tail(work, at), layout[NE])
+
+
+@unit(I(MODEL, A, F, F, A, A, I, A, A))
+def judge_events(model, c, t, h, Q, V, piece, fired, work):
+    """Return what a piece between two samples may hide: QUIET, LOUD (a crossing), or ROUGH functions.
+
+    out     rates at both ends of the piece by differences, a bound of the rates; began: values where the step begins
+    """
+    ne, n, step, loud, rough = model.layout[NE], c.shape[0], h / SAMPLES, 0, 0
+    own, values, began = own_of(model, n, work), event_values(model, work, n), began_of(model, n, work)
+    before, after, probe = sample_of(own, ne, piece), sample_of(own, ne, piece + 1), tail(entry_of(own, ne, 0), 2)
+    table, fastest, ends = tail(own, 3 * ne), own, piece == 0 or piece == SAMPLES - 1
+    if ends:  # polynomials are fastest there
+        s = piece / SAMPLES + OFF / SAMPLES
+        weigh(c, s, work)
+        switch_values(model, head(tail(work, n), n), t + s * h, Q, V, head(probe, ne), work)
+    if piece == 0:
+        weigh(c, LITTLE, work)
+        switch_values(model, head(tail(work, n), n), t + LITTLE * h, Q, V, values, work)
+    for k in range(ne):
+        d_0 = before[ne + k] * step if piece > 0 else difference(table, ne, 0, k)
+        d_1 = difference(table, ne, piece + 1, k)
+        before[ne + k], after[ne + k] = d_0 / step, d_1 / step
+        f_0, f_1, rate, change = before[k], after[k], 0.0, abs(d_0) + abs(d_1)
+        if piece == 0:
+            began[k] = values[k] if fired[k] == 1.0 or f_0 == 0.0 else f_0
+            rate = (values[k] - f_0) / (LITTLE * SAMPLES)
+            if abs(rate - d_0) > DEVIATION * (change + abs(rate)):
+                rough = 1
+        if ends:
+            if abs(probe[k] - cubic(f_0, d_0, f_1, d_1, OFF)) > DISTANCE * change:
+                rough = 1
+            rate = larger(abs(rate), abs(probe[k] - f_0) / OFF)
+        fastest[k] = FASTER * abs(rate) / step
+        sign = 1.0 if f_0 + f_1 > 0.0 else -1.0
+        rough |= is_rough(sign * f_0, sign * d_0, sign * f_1, sign * d_1, 0.0)
+        if (fired[k] == 1.0 and piece == 0) or not f_0 * f_1 > 0.0:
+            loud = 1
+        loud |= is_loud(sign * f_0, sign * d_0, sign * f_1, sign * d_1, 0.0)
+    if rough == 1:
+        return ROUGH
+    return LOUD if loud == 1 else QUIET
+
+
+@unit(F(MODEL, A, F, F, A, A, I, I, J, A))
+def cross_zero(model, c, t, h, Q, V, piece, rough, found, work):
+    """Return the first place of a piece at which an event function crosses zero, or NONE; see `close_gaps`."""
+    ne, n = model.layout[NE], c.shape[0]
+    own = own_of(model, n, work)
+    fastest, left, s_0, top = head(own, ne), head(tail(own, ne), 2 * ne), piece / SAMPLES, 0
+    begin_piece(own, ne, piece, began_of(model, n, work), 1 if piece == 0 else 0)
+    while top >= 0:
+        entry = entry_of(own, ne, top)
+        s_1, right = entry[0], tail(entry, 2)
+        # rates of few places may be too slow for a bound: it serves for short pieces only
+        step, divide, wide = (s_1 - s_0) * h, 0, s_1 - s_0 > 0.3 / SAMPLES
+        for k in range(ne):
+            sign = 1.0 if left[k] > 0.0 else -1.0
+            f_0, f_1, u_0, u_1 = sign * left[k], sign * right[k], sign * left[ne + k], sign * right[ne + k]
+            if rough == 1 and entry[1] == 0.0:
+                divide |= 1 if wide else may_vanish(f_0, u_0, f_1, u_1, step, fastest[k], 0.0)
+            elif left[k] != 0.0 and SPLIT == shape(f_0, u_0 * step, f_1, u_1 * step, 0.0):
+                divide = 1
+        if divide == 1 and s_1 - s_0 > NARROWEST:
+            top += 1
+            halve_events(model, c, t, h, Q, V, s_0, top, rough, work)
+            continue
+        place = crossing_in(model, c, t, h, Q, V, s_0, found, entry, work)
+        if place < NONE:
+            return place
+        copy(right, left)
+        s_0 = s_1
+        top -= 1
+    return NONE
+
+
+@unit(I(MODEL, A, F, F, A, A, F, I, I, A))
+def halve_events(model, c, t, h, Q, V, s_0, top, rough, work):
+    """Put the left part of the piece below the top of the stack on it, and say whether cubics describe both."""
+    ne, own = model.layout[NE], own_of(model, c.shape[0], work)
+    fastest, left, entry, new = own, head(tail(own, ne), 2 * ne), entry_of(own, ne, top - 1), entry_of(own, ne, top)
+    s_1, right, middle = entry[0], tail(entry, 2), tail(new, 2)
+    step, share, settled = (s_1 - s_0) * h, OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5, 1.0
+    s, wide = s_0 + share * (s_1 - s_0), s_1 - s_0 > 0.3 / SAMPLES
+    events_and_rates(model, c, t, h, s, Q, V, middle, work)
+    if rough == 1:
+        for k in range(ne):
+            sign = 1.0 if left[k] > 0.0 else -1.0
+            fastest[k] = larger(fastest[k], FASTER * abs(middle[ne + k]))
+            near = may_vanish(
+                sign * left[k], sign * left[ne + k], sign * right[k], sign * right[ne + k], step, fastest[k], 0.0
+            )
+            if (wide or near == 1) and unresolved(
+                left[k], left[ne + k] * step, right[k], right[ne + k] * step, share, middle[k], middle[ne + k] * step,
+                0.0,
+            ) == 1:  # fmt: skip
+                settled = 0.0
+    new[0], new[1] = s, settled
+    entry[1] = settled
+    return 0
+
+
+@unit(F(MODEL, A, F, F, A, A, F, J, A, A))
+def crossing_in(model, c, t, h, Q, V, s_0, found, entry, work):
+    """Return the first place at which an event function crosses zero in a piece that cubics describe, or NONE."""
+    ne, own, best = model.layout[NE], own_of(model, c.shape[0], work), NONE
+    left, first, s_1, right = head(tail(own, ne), 2 * ne), sample_of(own, ne, 0), entry[0], tail(entry, 2)
+    step = (s_1 - s_0) * h
+    for k in range(ne):
+        low = LITTLE if s_0 == 0.0 and left[k] != first[k] else s_0
+        sign = 1.0 if left[k] > 0.0 else -1.0
+        place = NONE
+        if sign * right[k] <= 0.0:
+            place = crossing_place(model, c, t, h, low, s_1, left[k], right[k], Q, V, k, work)
+        elif left[k] != 0.0 and DIP == shape(
+            sign * left[k], sign * left[ne + k] * step, sign * right[k], sign * right[ne + k] * step, 0.0
+        ):
+            lowest = root(model, c, t, h, low, s_1, Q, V, k, EVENT_RATE, work)
+            value = watched_at(model, c, t, h, lowest, Q, V, k, EVENT, work)
+            if sign * value < 0.0:
+                place = crossing_place(model, c, t, h, low, lowest, left[k], value, Q, V, k, work)
+                if place == NONE:
+                    place = crossing_place(model, c, t, h, lowest, s_1, value, right[k], Q, V, k, work)
+        if place < best:
+            best = place
+            found[0] = k
     return best

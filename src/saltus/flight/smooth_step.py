@@ -16,12 +16,14 @@ import numpy as np
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.compile.workspace import Workspace
+from saltus.flight.frame import NODES_ROOM
 from saltus.lasting.hold import POWERS, accelerate
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, STAGES_ROOM
-from saltus.lasting.workspace import LASTING
+from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
+from saltus.memory.vectors import copy
 from saltus.reaction.react import row_add, row_dot
 from saltus.tables.runge_kutta import rational, table
 from saltus.tables.tableau import STAGES as TABLE_STAGES
@@ -83,23 +85,20 @@ STEP_ROOM = Workspace(
 )  # fmt: skip
 
 
-@unit(I(MODEL, A, F, F, A, A, J, A, A, A, A, I, I, STEP_ROOM.kind, LASTING.kind, RECORD))
-def stages_of_step(model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, begin, end, stages, room, record):
-    """Evaluate the stages begin ... end - 1 (stage 0 is the state itself)."""
+@unit(I(MODEL, A, F, F, ENDS.kind, ACTING.kind, I, I, STEP_ROOM.kind, LASTING.kind, RECORD))
+def stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, record):
+    """Evaluate the stages begin ... end - 1 of a step from q_0, v_0 (stage 0 is the state itself)."""
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    total, width = whole(pair[STAGES]), POWERS + nc
+    nq, nv, nr = layout[NQ], layout[NV], layout[NR]
+    total, width = whole(pair[STAGES]), POWERS + layout[NC]
     c, A_matrix = head(tail(pair, HEAD), total), head(tail(pair, HEAD + total), total * total)
     K_q, K_v, K_r, K_p = stages.K_q, stages.K_v, stages.K_r, stages.K_p
-    q, v, u = stages.q, stages.v, stages.u
+    q, v, q_0, v_0 = stages.q, stages.v, ends.q_0, ends.v_0
     if begin == 0:
         model.rate(q_0, v_0, model.par, row_of(K_q, 0, nq))
-        for i in range(nv):
-            K_v[i] = a_0[i]
-        for i in range(nr):
-            K_r[i] = r_0[i]
-        for i in range(width):
-            K_p[i] = powers_0[i]
+        copy(acting.a, row_of(K_v, 0, nv))
+        copy(acting.r, row_of(K_r, 0, nr))
+        copy(acting.powers, row_of(K_p, 0, width))
         begin = 1
     for k in range(begin, end):
         for i in range(nv):
@@ -113,14 +112,12 @@ def stages_of_step(model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powe
                 total_q += A_matrix[k * total + j] * K_q[j * nq + i]
             q[i] = q_0[i] + h * total_q
         if (layout[FLAGS] & RATE_IDENTITY) != 0:
-            for i in range(nv):
-                K_q[k * nq + i] = v[i]
+            copy(v, row_of(K_q, k, nq))
         else:
             model.rate(q, v, model.par, row_of(K_q, k, nq))
-        for i in range(nr):
-            K_r[k * nr + i] = r_0[i]
+        copy(acting.r, row_of(K_r, k, nr))
         status = accelerate(
-            model, t + c[k] * h, q, v, index, direction, 0, row_of(K_v, k, nv), row_of(K_r, k, nr), u,
+            model, t + c[k] * h, q, v, ends.index, acting.direction, row_of(K_v, k, nv), row_of(K_r, k, nr), stages.u,
             row_of(K_p, k, width), room, record,
         )  # fmt: skip
         if status != 0:
@@ -185,8 +182,8 @@ def impulse_error(model, pair, h, start, rtol, atol, scales, index, r_0, forces,
     return combined(high, low) / sqrt(count) if count > 0 else 0.0
 
 
-@unit(F(MODEL, A, F, A, A, F, F, A, J, STEP_ROOM.kind, LASTING.kind))
-def step_error(model, pair, h, q_0, v_0, rtol, atol, scales, index, stages, room):
+@unit(F(MODEL, A, F, F, F, A, ENDS.kind, STEP_ROOM.kind, LASTING.kind))
+def step_error(model, pair, h, rtol, atol, scales, ends, stages, room):
     """Return the estimated error of the step over the tolerance: of the motion, or of impulses where that is larger.
 
     scales: what atol is a share of, for q and v, or nothing for 1.
@@ -204,7 +201,7 @@ def step_error(model, pair, h, q_0, v_0, rtol, atol, scales, index, stages, room
             slope = stages.K_q[k * nq + i] if i < nq else stages.K_v[k * nv + i - nq]
             first += errors[k] * slope
             second += errors[total + k] * slope
-        start = q_0[i] if i < nq else v_0[i - nq]
+        start = ends.q_0[i] if i < nq else ends.v_0[i - nq]
         scale = atol * (scales[i] if scales.shape[0] > 0 else 1.0) + rtol * larger(
             abs(start), abs(stages.q[i] if i < nq else stages.v[i - nq])
         )
@@ -213,12 +210,12 @@ def step_error(model, pair, h, q_0, v_0, rtol, atol, scales, index, stages, room
     forces = stages.K_r
     return larger(
         combined(high, low) / sqrt(nq + nv),
-        impulse_error(model, pair, h, 0.0, rtol, atol, scales, index, forces, forces, room),
+        impulse_error(model, pair, h, 0.0, rtol, atol, scales, ends.index, forces, forces, room),
     )
 
 
-@unit(I(MODEL, A, F, A, A, STEP_ROOM.kind, A, A, A, A, A, A, A))
-def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sum_r, sum_p):
+@unit(I(MODEL, A, F, ENDS.kind, STEP_ROOM.kind, NODES_ROOM.kind, A, A, A))
+def dense_nodes(model, pair, h, ends, stages, nodes, r, sum_r, sum_p):
     """Write states, rates, accelerations and forces at the nodes of the polynomial, impulses and work of the step."""
     layout = model.layout
     nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
@@ -226,6 +223,7 @@ def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sum_r, sum_
     at = HEAD + 3 * total + total * total
     weights, slopes = head(tail(pair, at), NODES * total), head(tail(pair, at + NODES * total), NODES * total)
     K_q, K_v, K_r, K_p = stages.K_q, stages.K_v, stages.K_r, stages.K_p
+    Q, V, Q_dot, a, q_0, v_0 = nodes.Q, nodes.V, nodes.Q_dot, nodes.a, ends.q_0, ends.v_0
     for j in range(NODES):
         for i in range(nq):
             value, slope = 0.0, 0.0
@@ -253,46 +251,38 @@ def dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, r, sum_r, sum_
     return 0
 
 
-@unit(I(MODEL, STAGED, A, A, F, F, A, A, J, A, A, A, STEP_ROOM.kind, STAGES_ROOM.kind, A, INTERVALS.kind, RECORD))
-def implicit_step(
-    model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, interval, record
-):
+@unit(
+    I(
+        MODEL, STAGED, A, A, F, F, ENDS.kind, ACTING.kind, STEP_ROOM.kind, STAGES_ROOM.kind, INTERVALS.kind, RECORD,
+    )
+)  # fmt: skip
+def implicit_step(model, staged, settings, tab, t, h, ends, acting, stages, own, interval, record):
     """Solve the stages of an implicit step and write them as `stages_of_step` does.
 
-    own: room for the stages of `solve_interval`; idle: nv + nc floats that are zero.
+    own: room for the stages of `solve_interval`
     """
     layout = model.layout
-    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], whole(tab[TABLE_STAGES])
-    width = POWERS + nc
-    a = own.a
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(tab[TABLE_STAGES])
+    width = POWERS + layout[NC]
     for k in range(n):
-        for i in range(nv):
-            a[k * nv + i] = a_0[i]
-    for i in range(nr):
-        own.R[i] = r_0[i]  # a first stage that is the state itself keeps its forces
-    status = staged.interval(
-        model, staged.reaction, settings, tab, t, h, q_0, v_0, index, direction, idle, 1, idle, own, record, interval
-    )
+        copy(acting.a, row_of(own.a, k, nv))
+    # a first stage that is the state itself keeps its forces and powers
+    copy(acting.r, row_of(own.R, 0, nr))
+    copy(acting.powers, row_of(own.powers, 0, width))
+    status = staged.interval(model, staged.reaction, settings, tab, t, h, ends, acting, own, interval, record)
     if status != 0:
         return status
-    for k in range(n):
-        for i in range(nq):
-            stages.K_q[k * nq + i] = own.Q_dot[k * nq + i]
-        for i in range(nv):
-            stages.K_v[k * nv + i] = a[k * nv + i]
-        for i in range(nr):
-            stages.K_r[k * nr + i] = own.R[k * nr + i]
-        for i in range(width):
-            stages.K_p[k * width + i] = own.powers[k * width + i]
-    for i in range(nq):
-        stages.q[i] = own.Q[(n - 1) * nq + i]
-    for i in range(nv):
-        stages.v[i] = own.V[(n - 1) * nv + i]
+    copy(own.Q_dot, head(stages.K_q, n * nq))
+    copy(own.a, head(stages.K_v, n * nv))
+    copy(own.R, head(stages.K_r, n * nr))
+    copy(own.powers, head(stages.K_p, n * width))
+    copy(row_of(own.Q, n - 1, nq), stages.q)
+    copy(row_of(own.V, n - 1, nv), stages.v)
     return 0
 
 
-@unit(F(MODEL, A, A, F, A, A, A, A, F, F, A, J, STAGES_ROOM.kind, INTERVALS.kind, J))
-def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales, index, own, interval, pivots):
+@unit(F(MODEL, A, A, F, F, F, A, ENDS.kind, ACTING.kind, STAGES_ROOM.kind, INTERVALS.kind, J))
+def radau_error(model, settings, pair, h, rtol, atol, scales, ends, acting, own, interval, pivots):
     """Return the error of an implicit step over the tolerance: the embedded formula, filtered against stiffness.
 
     That of impulses counts where it is larger; they act back on nothing and need no filter.
@@ -301,7 +291,7 @@ def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales
     layout = model.layout
     nq, nv = layout[NQ], layout[NV]
     J_q, J_v, G, e_v = interval.J_q, interval.J_v, interval.G, row_of(interval.new, 0, nv)
-    Q, V = own.Q, own.V
+    Q, V, q_0, v_0, a_0 = own.Q, own.V, ends.q_0, ends.v_0, acting.a
     gamma = RADAU_GAMMA * h
     implicit = settings.newton == 1.0 and nq == nv
     for i in range(nv):
@@ -326,5 +316,5 @@ def radau_error(model, settings, pair, h, q_0, v_0, a_0, r_0, rtol, atol, scales
             total += (e_q / (atol * scales[i] + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
     return larger(
         sqrt(total / (nq + nv)),
-        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, scales, index, r_0, own.R, interval.lasting),
+        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, scales, ends.index, acting.r, own.R, interval.lasting),
     )

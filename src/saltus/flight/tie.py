@@ -17,6 +17,7 @@ from saltus.lasting.index_set import OPEN, SLIP, STICK
 from saltus.lasting.interval import STAGE_SETTINGS
 from saltus.memory.layout import CONTACT_ROW, NC, NQ, NR, NV
 from saltus.memory.record import TIE
+from saltus.memory.vectors import copy, largest
 from saltus.reaction.react import row_dot
 from saltus.reaction.report import new_event
 
@@ -34,47 +35,80 @@ STRUCK, NEAR, TIED = 1, 2, 3  # of a contact: takes part in the impact, is open 
 def find_ties(model, reaction, settings, t, h, frame, record):
     """Mark the contacts whose order decides the outcome of an impact; return how many there are.
 
-    in/out  closed (frame): contacts that take part; corners of a face that lands flat are added
+    in/out  closed (frame.ends): contacts that take part; corners of a face that lands flat are added
     """
     settings = FLIGHT_SETTINGS(settings)
-    layout = model.layout
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    q, v, g = frame.q_end, frame.v_end, frame.gaps
-    u, together = frame.tie_u, frame.tie_together
-    after = frame.tie_after
-    index, closed, mark, trial = frame.index, frame.closed, frame.tied, frame.trial
-    W = frame.interval.lasting.W
-    length, members, fastest = 0.0, 0, 0.0
-    for i in range(nq):
-        length = larger(length, abs(q[i]))
-    position, velocity = promised(layout, settings, POSITION_SCALE), promised(layout, settings, VELOCITY_SCALE)
+    layout, ends, mark = model.layout, frame.ends, frame.tied
+    nq, position = layout[NQ], promised(layout, settings, POSITION_SCALE)
     least = position[0]
     for i in range(nq):
         least = smaller(least, position[i])
+    length = largest(ends.q)
     resolution = settings.atol * least + settings.rtol * length
+    fastest = mark_members(model, settings, t, RESOLVED * resolution, frame)
+    if fastest < 0.0:
+        return 0
+    ties = compare_orders(model, reaction, settings, t, h, frame, record)
+    if ties == 0:
+        return 0
+    if ties == 1:  # whichever it is that must not come first, the others are those that it must not precede
+        for k in range(layout[NC]):
+            if mark[k] == STRUCK or mark[k] == NEAR:
+                mark[k] += TIED
+                ties += 1
+    # ---- corners that the errors of the run have parted
+    W, u = frame.interval.lasting.W, frame.tie.u_minus
+    model.kinematics(t, ends.q, model.par, W, u)
+    for k in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + k]
+        u[row] += row_dot(layout, W, row, ends.v)
+        flat = abs(u[row] + fastest) <= FLAT * fastest and ends.g[k] <= FACE * resolution
+        rounded = ends.g[k] <= ROUNDED * (length + abs(u[row]) * (abs(t) + h))
+        if mark[k] == NEAR + TIED and (flat or rounded):
+            ends.closed[k] = 1
+    return ties
+
+
+@unit(F(MODEL, A, F, F, FRAME.kind))
+def mark_members(model, settings, t, near, frame):
+    """Mark the contacts that approach and are closed, or open by less than `near` [m].
+
+    Return the largest speed of those that are closed, or -1 where there are not two of them all.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, ends, mark, W, u = model.layout, frame.ends, frame.tied, frame.interval.lasting.W, frame.tie.u_minus
+    nc, index, closed, members, fastest = layout[NC], ends.index, ends.closed, 0, 0.0
     for k in range(nc):
         mark[k] = 0
         if index[k] == SLIP or index[k] == STICK:
             continue
-        if closed[k] == 0 and (index[k] != OPEN or g[k] > RESOLVED * resolution):
+        if closed[k] == 0 and (index[k] != OPEN or ends.g[k] > near):
             continue
         members += 1
         mark[k] = STRUCK if closed[k] == 1 else NEAR
     if members < 2:
-        return 0
-    model.kinematics(t, q, model.par, W, u)
+        return -1.0
+    model.kinematics(t, ends.q, model.par, W, u)
     members = 0
     for k in range(nc):
         row = layout[layout[CONTACT_ROW] + k]
-        u[row] += row_dot(layout, W, row, v)
+        u[row] += row_dot(layout, W, row, ends.v)
         if mark[k] != 0 and not u[row] < -settings.rest:
             mark[k] = 0
         if mark[k] == STRUCK:
             fastest = larger(fastest, -u[row])
         members += 1 if mark[k] != 0 else 0
-    if members < 2:
-        return 0
-    # ---- all of them together, then each of them first
+    return fastest if members > 1 else -1.0
+
+
+@unit(I(MODEL, REACTION, A, F, F, FRAME.kind, RECORD))
+def compare_orders(model, reaction, settings, t, h, frame, record):
+    """Strike all marked contacts together, then each of them first; mark as TIED those that lead elsewhere."""
+    settings = FLIGHT_SETTINGS(settings)
+    layout, ends, mark = model.layout, frame.ends, frame.tied
+    nv, nc, velocity = layout[NV], layout[NC], promised(layout, settings, VELOCITY_SCALE)
+    closed, trial, together, after, v = ends.closed, frame.tie.closed, frame.tie_together, frame.tie.v_new, ends.v
+    copy(ends.q, frame.tie.q)
     for k in range(nc):
         trial[k] = 1 if closed[k] == 1 or mark[k] != 0 else 0
     if strike_in_turn(model, reaction, settings, t, h, 1, frame, record) != 0:
@@ -98,22 +132,6 @@ def find_ties(model, reaction, settings, t, h, frame, record):
         if differs:
             ties += 1
             mark[first] += TIED
-    if ties == 0:
-        return 0
-    if ties == 1:  # whichever it is that must not come first, the others are those that it must not precede
-        for k in range(nc):
-            if mark[k] == STRUCK or mark[k] == NEAR:
-                mark[k] += TIED
-                ties += 1
-    # ---- corners that the errors of the run have parted
-    model.kinematics(t, q, model.par, W, u)
-    for k in range(nc):
-        row = layout[layout[CONTACT_ROW] + k]
-        u[row] += row_dot(layout, W, row, v)
-        flat = abs(u[row] + fastest) <= FLAT * fastest and g[k] <= FACE * resolution
-        rounded = g[k] <= ROUNDED * (length + abs(u[row]) * (abs(t) + h))
-        if mark[k] == NEAR + TIED and (flat or rounded):
-            closed[k] = 1
     return ties
 
 
@@ -121,34 +139,23 @@ def find_ties(model, reaction, settings, t, h, frame, record):
 def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
     """Strike the contacts marked for trial, then those that approach behind it, and so on; write the velocity.
 
-    in/out  trial (frame): contacts of the first impact -> of the last one
+    in/out  frame.tie: closed: contacts of the first impact -> of the last one; q
+    out     frame.tie: v_new
     """
     settings = STAGE_SETTINGS(settings)
-    layout = model.layout
-    nv, nc = layout[NV], layout[NC]
-    before, after, v = frame.tie_before, frame.tie_after, frame.v_end
-    u, u_after = frame.tie_u, frame.tie_u_after
-    index, mark, trial = frame.index, frame.tied, frame.trial
-    room = frame.interval.lasting
-    for i in range(nv):
-        after[i] = v[i]
+    layout, tie, mark = model.layout, frame.tie, frame.tied
+    copy(frame.ends.v, tie.v_new)
     for _ in range(turns):
-        for i in range(nv):
-            before[i] = after[i]
-        status = border(
-            model, reaction, t, h, settings.rest, BY_LEFT, frame.q_end, before,
-            frame.slope, frame.u_first, index, trial, after,
-            frame.tie_impulse, u, u_after, frame.info, room,
-            record,
-        )  # fmt: skip
+        copy(tie.v_new, tie.v)
+        status = border(model, reaction, t, h, settings.rest, BY_LEFT, tie, frame.interval.lasting, record)
         if status != 0:
             return status
         again = False
-        for k in range(nc):
+        for k in range(layout[NC]):
             row = layout[layout[CONTACT_ROW] + k]
             if mark[k] != 0:
-                trial[k] = 1 if u_after[row] <= settings.rest else 0
-                again = again or u_after[row] < -settings.rest
+                tie.closed[k] = 1 if tie.u_plus[row] <= settings.rest else 0
+                again = again or tie.u_plus[row] < -settings.rest
         if not again:
             break
     return 0
@@ -158,8 +165,8 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
 def tie_events(model, settings, t, frame, record):
     """Write a row for every tied contact: when, and how fast it approached."""
     layout = model.layout
-    nc, u_minus = layout[NC], frame.u_minus
-    nothing = frame.tie_impulse
+    nc, u_minus = layout[NC], frame.ends.u_minus
+    nothing = frame.tie.P
     for i in range(layout[NR]):
         nothing[i] = 0.0
     for k in range(nc):

@@ -22,10 +22,10 @@ def cross_together(model, settings, t, size, which, frame):
     nq, nv, ne = layout[NQ], layout[NV], layout[NE]
     scan, fired = frame.scan, frame.memory.fired
     began, values = head(scan, ne), head(tail(scan, ne), ne)
-    q, v, a = frame.q_end, frame.v_end, frame.a_last
+    q, v, a = frame.ends.q, frame.ends.v, frame.a_last
     q_later, v_later = frame.q_shifted, frame.v_try
     ahead = SAME_TIME * size + ROUNDING * abs(t + size)
-    model.switch(t, frame.q_start, frame.v_start, par, began)
+    model.switch(t, frame.ends.q_0, frame.ends.v_0, par, began)
     model.rate(q, v, par, q_later)
     for i in range(nq):
         q_later[i] = q[i] + ahead * q_later[i]

@@ -22,7 +22,7 @@ from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.lasting.hold import UNHELD, accelerate, solve_rows
 from saltus.lasting.index_set import MUST_SLIP, SLIP, STICK
-from saltus.lasting.workspace import LASTING
+from saltus.lasting.workspace import ACTING, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NV, W_COL, W_PTR
 from saltus.memory.profile import solve
@@ -112,28 +112,11 @@ def improve(model, index, direction, candidate, fine, a, r, y, work):
     in      fine: e; a, r: accelerations and forces of the directions, as `accelerate` left them with work
     A negative value is returned where the step cannot be made.
     """
-    layout = model.layout
-    nv, nc = layout[NV], layout[NC]
-    own = work.begin
-    s, turned, change, matrix, pivots = own.s, own.turned, own.change, own.matrix, own.pivots
+    nv, change, matrix, pivots = model.layout[NV], work.begin.change, work.begin.matrix, work.begin.pivots
     for j in range(nv + 1):
         # a column of the matrix, then the right-hand side
-        for i in range(nv):
-            change[i] = 0.0
-        for c in range(nc):
-            if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
-                continue
-            rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
-            eta = start_of(model, c, fine, y, s, work)
-            if not eta > 0.0:
-                return -1.0
-            if j == nv:
-                for i in range(rows):
-                    turned[i] = s[i] / eta - direction[2 * c + i]
-            else:
-                bend(model, c, j, eta, s, direction, turned, work)
-            rub(model, c, r, turned, work, change)
-        respond(model, change, work)
+        if newton_column(model, j, index, direction, candidate, fine, r, y, work) != 0:
+            return -1.0
         if j == nv:
             for i in range(nv):
                 change[i] += a[i] - y[i]
@@ -143,16 +126,55 @@ def improve(model, index, direction, candidate, fine, a, r, y, work):
     if factor_dense(matrix, nv, pivots) != 0:
         return -1.0
     solve_dense(matrix, change, pivots)
-    # friction goes on by as much as its cones let it
+    most = turn_directions(model, index, direction, candidate, fine, y, work)
+    for i in range(nv):
+        y[i] += change[i]
+    return most
+
+
+@unit(I(MODEL, I, J, A, J, F, A, A, LASTING.kind))
+def newton_column(model, j, index, direction, candidate, fine, r, y, work):
+    """Write to work.begin.change what friction does when acceleration j grows by 1; with j = nv, the right-hand side.
+
+    1 is returned where a slip has no direction at all.
+    """
+    layout, own = model.layout, work.begin
+    nv, s, turned, change = layout[NV], own.s, own.turned, own.change
+    for i in range(nv):
+        change[i] = 0.0
+    for c in range(layout[NC]):
+        if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
+            continue
+        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+        eta = start_of(model, c, fine, y, s, work)
+        if not eta > 0.0:
+            return 1
+        if j == nv:
+            for i in range(rows):
+                turned[i] = s[i] / eta - direction[2 * c + i]
+        else:
+            bend(model, c, j, eta, s, direction, turned, work)
+        rub(model, c, r, turned, work, change)
+    return respond(model, change, work)
+
+
+@unit(F(MODEL, J, A, J, F, A, LASTING.kind))
+def turn_directions(model, index, direction, candidate, fine, y, work):
+    """Turn the directions as the step work.begin.change asks for, as far as the cones of friction let it.
+
+    Return by how much the direction that turns most would turn in a whole step.
+    """
+    layout, own = model.layout, work.begin
+    s, turned, change, W = own.s, own.turned, own.change, work.W
     share, most = 1.0, 0.0
     for task in range(2):
-        for c in range(nc):
+        for c in range(layout[NC]):
             if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
                 continue
             row = layout[layout[CONTACT_ROW] + c]
             rows = layout[layout[CONTACT_ROW] + c + 1] - row - 1
             eta = start_of(model, c, fine, y, s, work)
-            along, W = 0.0, work.W
+            along = 0.0
             for i in range(rows):
                 turned[i] = row_dot(layout, W, row + 1 + i, change)
                 along += s[i] * turned[i]
@@ -169,8 +191,6 @@ def improve(model, index, direction, candidate, fine, a, r, y, work):
             if here + 2.0 * mixed + square > 1.0:
                 room = larger(1.0 - here, 0.0)
                 share = smaller(share, INSIDE * room / (mixed + sqrt(mixed * mixed + square * room)))
-    for i in range(nv):
-        y[i] += change[i]
     return most
 
 
@@ -192,21 +212,22 @@ def bend(model, contact, column, eta, s, direction, turned, work):
     return 0
 
 
-@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
-def begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record):
+@unit(I(MODEL, F, A, A, I, J, J, ACTING.kind, LASTING.kind, RECORD))
+def begin_slips(model, t, q, v, turning, index, candidate, acting, work, record):
     """Find which of the contacts that may begin to slip do so, and in which directions; 1 where that was possible.
 
     in      turning: whether a contact around which a body turns may stick
-    in/out  index, direction: see `may_begin`; the others stay as they are
-    out     a, r, u, powers: as of `accelerate`
+    in/out  index, acting.direction: see `may_begin`; the others stay as they are
+    out     acting: as of `accelerate`
     """
-    layout = model.layout
-    nc, kept_index, kept = layout[NC], work.begin.kept_index, work.begin.kept_direction
+    nc, kept_index, kept, direction = (
+        model.layout[NC], work.begin.kept_index, work.begin.kept_direction, acting.direction
+    )  # fmt: skip
     for c in range(nc):
         kept_index[c] = index[c]
         for i in range(PLANE):
             kept[PLANE * c + i] = direction[2 * c + i]
-    found = search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record)
+    found = search(model, t, q, v, turning, index, candidate, acting, work, record)
     if found == 1:
         return 1
     for c in range(nc):
@@ -216,17 +237,18 @@ def begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, p
     return 0
 
 
-@unit(I(MODEL, F, A, A, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
-def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, work, record):
+@unit(I(MODEL, F, A, A, I, J, J, ACTING.kind, LASTING.kind, RECORD))
+def search(model, t, q, v, turning, index, candidate, acting, work, record):
     """Do what `begin_slips` says, but leave index and direction as they are where it is not possible."""
     layout = model.layout
     nv, nc, s, y = layout[NV], layout[NC], work.begin.s, work.begin.y
+    direction, a, r, u, powers = acting.direction, acting.a, acting.r, acting.u, acting.powers
     for c in range(nc):
         if may_begin(model, index, direction, candidate, c) == 1:
             index[c], direction[2 * c], direction[2 * c + 1] = SLIP, 0.0, 0.0
     fine, finest, last = 0.0, 0.0, 0
     for k in range(MOST_SEARCHED):
-        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, record) != 0:
+        if accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record) != 0:
             return 0
         if k == 0:
             for i in range(nv):
@@ -255,19 +277,20 @@ def search(model, t, q, v, turning, index, direction, candidate, a, r, u, powers
             index[c] = STICK
         for i in range(2):
             direction[2 * c + i] /= larger(length, 1e-300)
-    return polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, record)
+    return polish(model, t, q, v, index, candidate, acting, work, record)
 
 
-@unit(I(MODEL, F, A, A, J, A, J, A, A, A, A, LASTING.kind, RECORD))
-def polish(model, t, q, v, index, direction, candidate, a, r, u, powers, work, record):
+@unit(I(MODEL, F, A, A, J, J, ACTING.kind, LASTING.kind, RECORD))
+def polish(model, t, q, v, index, candidate, acting, work, record):
     """Make directions and accelerations of a known index set fit to the last digits; 1 where that was possible.
 
     Friction lies on its cones now: Newton's method moves the accelerations, and the directions follow them.
     """
     layout = model.layout
     s, y, before = work.begin.s, work.begin.y, 1e300
+    direction, a, r, u, powers = acting.direction, acting.a, acting.r, acting.u, acting.powers
     for k in range(MOST_POLISHED + 1):
-        if accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, work, record) != 0:
+        if accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record) != 0:
             return 0
         # the last step of a search that has ended, or can no longer come nearer
         if k == MOST_POLISHED or before <= FITTING:

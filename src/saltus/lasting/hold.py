@@ -13,23 +13,11 @@ from math import sqrt
 from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.masses import factored_masses
 from saltus.lasting.split import RELAXED, admit
 from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import (
-    CONTACT_ROW,
-    FLAGS,
-    LAW_FLOATS,
-    M_CONSTANT,
-    NC,
-    NJ,
-    NR,
-    NV,
-    W_COL,
-    W_PTR,
-    X_COL,
-    X_PTR,
-)
-from saltus.memory.profile import factor, solve, solve_row
+from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, W_COL, W_PTR, X_COL, X_PTR
+from saltus.memory.profile import solve, solve_row
 from saltus.reaction.react import row_add, row_dot, slide
 from saltus.status import Status
 
@@ -174,54 +162,99 @@ def shorten(n, rank, lu, y, N):
     return 0
 
 
-@unit(I(MODEL, F, A, A, J, A, I, A, A, A, A, LASTING.kind, RECORD))
-def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, record):
-    """Write the acceleration a and the forces r of all rows; with `given` = 1 the forces are taken as they come.
+@unit(I(MODEL, F, A, A, J, A, A, A, A, A, LASTING.kind, RECORD))
+def accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record):
+    """Write the acceleration a and the forces r of all rows under an index set.
 
     in      index: what every contact does; direction: see `slip_direction`
-    in/out  r: forces, if they are given
-    out     a; u: W^T v + w of the rows that act; powers: see POWERS
+    out     a, r; u: W^T v + w of the rows that act; powers: see POWERS
     work    (kept for the caller) lu and, where something acts, W, w, zeta, X and the factors of the held rows
     """
-    layout, par = model.layout, model.par
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    lu, W, X, f, column, w, zeta = work.lu, work.W, work.X, work.f, work.column, work.w, work.zeta
-    b, x, scale, slip, lu_D, left = work.b, work.x, work.scale, work.slip, work.lu_D, work.left
-    directions, held, rows, pivots, shared = work.directions, work.held, work.rows, work.pivots, work.shared
+    layout, held, shared = model.layout, work.held, work.shared
+    status = accelerate_freely(model, t, q, v, a, powers, work, record)
+    if status != 0:
+        return status
+    held.count, held.redundant, held.ambiguous, held.disagree = 0, 0, 0, 0
+    for c in range(layout[NC]):
+        shared[c] = 0
+    if anything_acts(model, index) == 0:
+        for i in range(layout[NR]):
+            r[i] = 0.0
+        return 0
+    status = hold_rows(model, t, q, v, index, direction, r, u, work)
+    if status != 0:
+        return status
+    asked = find_forces(model, index, a, r, powers, work)
+    push_rows(model, r, a, work)
+    W, zeta, scale, rows = work.W, work.zeta, work.scale, work.rows
+    for i in range(held.count if held.redundant > 0 else 0):
+        left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
+        held.disagree = 1 if left_over > DISAGREEMENT * asked else held.disagree
+    return powers_of_forces(model, index, r, u, a, powers, work)
 
-    # ---- free motion
-    if work.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
-        model.mass(t, q, par, lu)
-        status = factor(layout, lu)
-        if status != 0:
-            return status
-        work.known.factored = 1.0
-    model.force(t, q, v, par, f)
+
+@unit(I(MODEL, F, A, A, J, A, A, A, A, A, LASTING.kind, RECORD))
+def accelerate_given(model, t, q, v, index, direction, a, r, u, powers, work, record):
+    """Write the acceleration for forces r of the held rows that are given; see `accelerate`.
+
+    work    the factors of the held rows of an earlier call stay in use
+    """
+    status = accelerate_freely(model, t, q, v, a, powers, work, record)
+    if status != 0 or anything_acts(model, index) == 0:
+        return status
+    status = hold_rows(model, t, q, v, index, direction, r, u, work)
+    if status != 0:
+        return status
+    push_rows(model, r, a, work)
+    return powers_of_forces(model, index, r, u, a, powers, work)
+
+
+@unit(I(MODEL, F, A, A, A, A, LASTING.kind, RECORD))
+def accelerate_freely(model, t, q, v, a, powers, work, record):
+    """Write the acceleration without reactions and the power of the forces; powers of contacts are zero.
+
+    work    lu
+    """
+    layout, f = model.layout, work.f
+    nv = layout[NV]
+    status = factored_masses(model, t, q, work)
+    if status != 0:
+        return status
+    model.force(t, q, v, model.par, f)
     record.counters.force_calls += 1
     power = 0.0
     for i in range(nv):
         power += f[i] * v[i]
     powers[POWER], powers[DRIVE], powers[UNHELD], powers[LOAD], powers[MARGIN] = power, 0.0, 0.0, 0.0, 0.0
-    solve(layout, lu, f, a, column)
+    solve(layout, work.lu, f, a, work.column)
     for i in range(nv):
         powers[UNHELD] = larger(powers[UNHELD], abs(a[i]))
-    acting = nj > 0
-    for c in range(nc):
-        acting = acting or index[c] == SLIP or index[c] == STICK
+    for c in range(layout[NC]):
         powers[POWERS + c] = 0.0
-    if given == 0:  # else the factors of an earlier call stay in use
-        held.count, held.redundant, held.ambiguous, held.disagree = 0, 0, 0, 0
-        for c in range(nc):
-            shared[c] = 0
-    if not acting:
-        if given == 0:
-            for i in range(nr):
-                r[i] = 0.0
-        return 0
+    return 0
 
-    # ---- rows that are held
+
+@unit(I(MODEL, J), small=True)
+def anything_acts(model, index):
+    """Return 1 where there are joints, or contacts that are held."""
+    layout = model.layout
+    acting = layout[NJ] > 0
+    for c in range(layout[NC]):
+        acting = acting or index[c] == SLIP or index[c] == STICK
+    return 1 if acting else 0
+
+
+@unit(I(MODEL, F, A, A, J, A, A, A, LASTING.kind))
+def hold_rows(model, t, q, v, index, direction, r, u, work):
+    """Write which rows are held, their velocities u and X = M^-1 W of them; forces r of all others become zero.
+
+    A slip whose normal force would press its contact together has none: JAMMED, held.jam says which.
+    """
+    layout, par = model.layout, model.par
+    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    lu, W, X, column, w, slip, rows = work.lu, work.W, work.X, work.column, work.w, work.slip, work.rows
     model.kinematics(t, q, par, W, w)
-    model.curvature(t, q, v, par, zeta)
+    model.curvature(t, q, v, par, work.zeta)
     n = 0
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
@@ -239,13 +272,11 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, r
             slide(layout, lu, W, c, model.constants[LAW_FLOATS * c + 1], slip, X, column)
             rows[n] = row
             n += 1
-            moved = 0.0
             for i in range(nv):
                 column[i] = 0.0
             row_add(layout, X, row, 1.0, column)
-            moved = row_dot(layout, W, row, column)
-            if not moved > 0.0:
-                held.jam = c
+            if not row_dot(layout, W, row, column) > 0.0:
+                work.held.jam = c
                 return JAMMED
         else:
             for i in range(row, end):
@@ -257,44 +288,66 @@ def accelerate(model, t, q, v, index, direction, given, a, r, u, powers, work, r
         u[i] = row_dot(layout, W, i, v) + w[i]
         rows[n] = i
         n += 1
-    held.count = n
+    work.held.count = n
+    return 0
 
-    # ---- forces
+
+@unit(F(MODEL, J, A, A, A, LASTING.kind))
+def find_forces(model, index, a, r, powers, work):
+    """Write the forces r that hold the rows against the free acceleration a; return the largest scaled demand.
+
+    out     powers: LOAD, MARGIN; work.held: redundant, ambiguous; work.shared
+    """
+    layout, held = model.layout, work.held
+    nj, n = layout[NJ], held.count
+    W, X, column, zeta, b, x, scale = work.W, work.X, work.column, work.zeta, work.b, work.x, work.scale
+    lu_D, left, directions, rows, pivots, shared = (
+        work.lu_D, work.left, work.directions, work.rows, work.pivots, work.shared
+    )  # fmt: skip
+    held.redundant = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
     asked = 0.0
-    if given == 0:
-        held.redundant = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
-        for i in range(n):
-            b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-            x[i], wanted = 0.0, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]]))
-            asked = larger(asked, wanted)
-        powers[LOAD] = load_of(layout, W, zeta, index, scale, a)
-        # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at DISAGREE
-        missing = held.redundant
-        solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
-        if missing > 0 and n > nj:
-            for m in range(missing):
-                for k in range(n):
-                    directions[m * n + pivots[n + k]] = left[n + m * n + k]
-            relaxed = RELAXED * powers[LOAD]
-            margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, work.split)
-            powers[MARGIN] = smaller(margin, powers[LOAD])
-            held.ambiguous = moves(layout, X, rows, n, missing, directions, scale, column, f)
-            if nj == 0 and margin >= 0.0 and opens(layout, index, shared, b, scale, asked) == 1:
-                held.ambiguous = 1
-        for i in range(n):
-            r[rows[i]] = x[i]
-    for i in range(nv):
-        f[i] = abs(a[i])
     for i in range(n):
-        row_add(layout, X, rows[i], r[rows[i]], a)
-    if given == 0:
-        for i in range(n if held.redundant > 0 else 0):
-            left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-            held.disagree = 1 if left_over > DISAGREEMENT * asked else held.disagree
-    for i in range(nv):
+        b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
+        x[i], wanted = 0.0, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]]))
+        asked = larger(asked, wanted)
+    powers[LOAD] = load_of(layout, W, zeta, index, scale, a)
+    # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at held.disagree
+    missing = held.redundant
+    solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
+    if missing > 0 and n > nj:
+        for m in range(missing):
+            for k in range(n):
+                directions[m * n + pivots[n + k]] = left[n + m * n + k]
+        relaxed = RELAXED * powers[LOAD]
+        margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, work.split)
+        powers[MARGIN] = smaller(margin, powers[LOAD])
+        held.ambiguous = moves(layout, X, rows, n, missing, directions, scale, column, work.f)
+        if nj == 0 and margin >= 0.0 and opens(layout, index, shared, b, scale, asked) == 1:
+            held.ambiguous = 1
+    for i in range(n):
+        r[rows[i]] = x[i]
+    return asked
+
+
+@unit(I(MODEL, A, A, LASTING.kind), small=True)
+def push_rows(model, r, a, work):
+    """Add to a what the forces of the held rows do."""
+    for i in range(model.layout[NV]):
+        work.f[i] = abs(a[i])  # of which what is left may be rounding
+    for i in range(work.held.count):
+        row_add(model.layout, work.X, work.rows[i], r[work.rows[i]], a)
+    return 0
+
+
+@unit(I(MODEL, J, A, A, A, A, LASTING.kind))
+def powers_of_forces(model, index, r, u, a, powers, work):
+    """Write friction of slips to r and what all rows do to powers; what is left of a by rounding alone is nothing."""
+    layout, w, slip, f = model.layout, work.w, work.slip, work.f
+    nj, nr = layout[NJ], layout[NR]
+    for i in range(layout[NV]):
         if abs(a[i]) <= BALANCED * f[i]:
             a[i] = 0.0  # over a long rest even rounding would move it
-    for c in range(nc):
+    for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if index[c] == SLIP:
             for i in range(row + 1, end):

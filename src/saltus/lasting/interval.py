@@ -11,14 +11,10 @@ from math import sqrt
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.lasting.hold import (
-    POWERS,
-    UNHELD,
-    accelerate,
-    solve_rows,
-)
+from saltus.lasting.hold import POWERS, UNHELD, accelerate, accelerate_given, solve_rows
 from saltus.lasting.index_set import CANDIDATE, OPEN, SLIP, STICK, decide
-from saltus.lasting.workspace import LASTING
+from saltus.lasting.masses import factored_masses
+from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.layout import (
     CONTACT_ROW,
@@ -37,7 +33,8 @@ from saltus.memory.layout import (
     W_COL,
     W_PTR,
 )
-from saltus.memory.profile import factor, multiply, solve
+from saltus.memory.profile import multiply, solve
+from saltus.memory.vectors import clear, copy, largest
 from saltus.reaction.impacts import reacting_sizes
 from saltus.reaction.react import row_add, row_dot
 from saltus.status import Status
@@ -80,14 +77,22 @@ STAGES_ROOM = Workspace(
 )  # fmt: skip
 # of the held rows at the start of an interval: Jacobians of the forces; forces, row velocities and powers
 JACOBIANS = Workspace("Jacobians", f_q="size", f_v="size", r="nr", u="nr", powers="width")
-# matrix_h: length of the interval whose matrix is factored (0: none); renew: 1 where it is to be made again. matrix:
+# matrix_h: length of the interval whose matrix is factored (0: none); renew: 1 where it is to be made again; moved,
+# scale: change and size of the velocities in the last sweep. matrix:
 # I - h Av (x) J_v - h^2 Aq Av (x) J_q, with its pivots; new: stage accelerations; J_q, J_v: Jacobians of the
-# accelerations; G: matrix of an error estimate. Stages that decide for themselves: gaps, directions, index sets,
-# candidates.
+# accelerations; G: matrix of an error estimate. push: what the stages feel of an impulse at the end of the interval
+# (D+), gap_0: gaps at its start (stages that decide for themselves). Of these stages: gaps, directions, index sets,
+# candidates. sweeping: stages first ... end - 1 are unknown; given: 1 where their forces are unknowns as well; newton:
+# 1 for Newton's method; linear: 1 where one sweep is exact; frozen: what stages that decide for themselves do,
+# DECIDES, KEEPS what they decided so that an iteration can settle, or NO_FORCES at degree 0, where the impulse is all
+# that contacts do. found: what `find_candidates` (lasting/settle.py) knows of a decision.
 INTERVALS = Workspace(
-    "Interval", kept=Numbers("matrix_h renew"), matrix="unknowns * unknowns", new="largest * nv", J_q="square",
-    J_v="square", G="square", jacobians=JACOBIANS, g="nc + nj", own_direction="3 * nc * largest", info="2",
-    pivots=integers("largest * nv"), candidate=integers("nc"), own_index=integers("nc * largest"), lasting=LASTING,
+    "Interval", kept=Numbers("matrix_h renew moved scale"),
+    sweeping=Numbers("first end given newton linear frozen", integer=True),
+    found=Numbers("decided anyone same slow rest_first slowest"), push="nv", gap_0="nc + nj",
+    matrix="unknowns * unknowns", new="largest * nv", J_q="square", J_v="square", G="square", jacobians=JACOBIANS,
+    g="nc + nj", own_direction="3 * nc * largest", own=ACTING, info="2", pivots=integers("largest * nv"),
+    candidate=integers("nc"), own_index=integers("nc * largest"), lasting=LASTING,
 )  # fmt: skip
 
 
@@ -132,151 +137,145 @@ def move(model, tab, h, q_0, Q, V, Q_dot, n):
     return 0
 
 
-@unit(I(MODEL, REACTION, A, F, A, A, J, A, A, I, I, I, A, A, A, A, INTERVALS.kind, RECORD))
-def evaluate(
-    model, reaction, settings, t, q, v, index, direction, gap_0, stage, frozen, given, a, r, u, powers, work, record
-):  # fmt: skip
-    """Write the acceleration and the forces of one stage, by the index set of the interval or by one of its own.
+@unit(I(MODEL, REACTION, A, F, A, A, I, A, A, INTERVALS.kind, RECORD))
+def stage_set(model, reaction, settings, t, q, v, stage, r, w, work, record):
+    """Let a stage decide for itself which of its closed contacts are held: its rows of own_index, own_direction.
 
-    frozen: KEEPS when a stage that decides for itself keeps what it decided, so that an iteration can settle; NO_FORCES
-    when none act, because at degree 0 the impulse is all that contacts do.
+    in/out  r: forces as a warm start -> those of the decision; w: scratch
     """
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
-    nc, room = layout[NC], work.lasting
-    if settings.by_stage == 0.0 or nc == 0 or frozen == NO_FORCES:
-        return accelerate(model, t, q, v, index, direction, given, a, r, u, powers, room, record)
-    g, candidate = work.g, work.candidate
+    nc, room, g, candidate, own = layout[NC], work.lasting, work.g, work.candidate, work.own
     own_direction, own_index = row_of(work.own_direction, stage, 3 * nc), row_of(work.own_index, stage, nc)
-    if frozen == KEEPS:
-        return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, room, record)
     model.gap(t, q, model.par, g)
-    W, w = room.W, u
-    anyone = False
+    W, anyone = room.W, False
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
         row = layout[layout[CONTACT_ROW] + c]
-        closed = g[c] <= settings.closed and (stage == 0 or gap_0[c] <= settings.closed)
+        closed = g[c] <= settings.closed and (stage == 0 or work.gap_0[c] <= settings.closed)
         # what closes within the interval gets no force at its end, only the impulse there
         candidate[c] = CANDIDATE if closed and row_dot(layout, W, row, v) + w[row] <= settings.rest else 0
         own_index[c] = OPEN
         anyone = anyone or candidate[c] != 0
-    if anyone:
-        status = decide(
-            model, reaction, t, q, v, candidate, settings.rest, own_index, own_direction, a, r, work.info, room, record
-        )
-        if status != 0:
-            return status
-    return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, room, record)
+    if not anyone:
+        return 0
+    copy(own_direction, own.direction)
+    copy(r, own.r)
+    status = decide(model, reaction, t, q, v, candidate, settings.rest, own_index, own, work.info, room, record)
+    copy(own.direction, own_direction)
+    copy(own.r, r)
+    return status
+
+
+@unit(I(MODEL, REACTION, A, F, I, A, ENDS.kind, ACTING.kind, STAGES_ROOM.kind, INTERVALS.kind, RECORD))
+def evaluate(model, reaction, settings, t, stage, a, ends, acting, stages, work, record):
+    """Write the acceleration a and the forces of one stage, by the index set of the interval or by one of its own."""
+    settings = STAGE_SETTINGS(settings)
+    layout = model.layout
+    nc, room, width = layout[NC], work.lasting, POWERS + layout[NC]
+    q, v = row_of(stages.Q, stage, layout[NQ]), row_of(stages.V, stage, layout[NV])
+    r = row_of(stages.R, stage, layout[NR])
+    u, powers = row_of(stages.U, stage, layout[NR]), row_of(stages.powers, stage, width)
+    index, direction = ends.index, acting.direction
+    if settings.by_stage == 1.0 and nc > 0 and work.sweeping.frozen != NO_FORCES:
+        if work.sweeping.frozen == DECIDES:
+            status = stage_set(model, reaction, settings, t, q, v, stage, r, u, work, record)
+            if status != 0:
+                return status
+        index, direction = row_of(work.own_index, stage, nc), row_of(work.own_direction, stage, 3 * nc)
+    if work.sweeping.given == 1:
+        return accelerate_given(model, t, q, v, index, direction, a, r, u, powers, room, record)
+    return accelerate(model, t, q, v, index, direction, a, r, u, powers, room, record)
 
 
 @unit(INTERVAL)
-def solve_interval(
-    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages_room, record, room
-):
-    """Solve the stages of the interval (t, t + h) from q_0, v_0.
+def solve_interval(model, reaction, settings, tab, t, h, ends_room, acting_room, stages_room, interval_room, record):
+    """Solve the stages of the interval (t, t + h).
 
     model / reaction / settings / tab
-    in      index, direction: the index set; gap_0: gaps at t (activation by stage only); known: 1 when stage 0 holds a
-            and r of the state itself; push: M^-1 W p, felt by the stages of D+
+    in      ends: q_0, v_0, index; acting: direction; interval: gap_0 (activation by stage only), push; stage 0 holds a
+            and r of the state itself
     in/out  stages: guesses of the accelerations -> everything
     kept    the factored matrix, for the length that it was made for
     """
     settings = STAGE_SETTINGS(settings)
-    layout, stages, work = model.layout, STAGES_ROOM(stages_room), INTERVALS(room)
-    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
-    degree, n, first, end = whole(tab[DEGREE]), whole(tab[STAGES]), whole(tab[FIRST]), whole(tab[END])
-    c = head(tail(tab, VECTORS + NODE * n), n)
-    width = POWERS + nc
-    Q, V, Q_dot, a, R, U, powers = stages.Q, stages.V, stages.Q_dot, stages.a, stages.R, stages.U, stages.powers
-    new, kept = work.new, work.kept
+    ends, acting, stages = ENDS(ends_room), ACTING(acting_room), STAGES_ROOM(stages_room)
+    work = INTERVALS(interval_room)
+    layout, sweeping, kept = model.layout, work.sweeping, work.kept
+    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(tab[STAGES])
+    kind_of_equations(model, settings, tab, ends, work)
+    given, renewed = sweeping.given, 0
+    if sweeping.newton == 1 and (kept.matrix_h != h * (sweeping.end - sweeping.first) or kept.renew == 1.0):
+        status = stage_matrix(model, tab, t, h, ends, acting, work, record)
+        if status != 0:
+            return status
+        kept.matrix_h, kept.renew, renewed = h * (sweeping.end - sweeping.first), 0.0, 1
+    copy(ends.q_0, row_of(stages.Q, 0, nq))
+    copy(ends.v_0, row_of(stages.V, 0, nv))
+    if given == 1:  # the factors of a velocity-level correction
+        sweeping.given = 0
+        status = evaluate(model, reaction, settings, t, 0, row_of(work.new, 0, nv), ends, acting, stages, work, record)
+        if status != 0:
+            return status
+        sweeping.given = 1
+    for k in range(1, n):
+        copy(row_of(stages.R, 0, nr), row_of(stages.R, k, nr))
+        copy(ends.q_0, row_of(stages.Q, k, nq))
+    if sweeping.end > sweeping.first:
+        status = iterate(model, reaction, settings, tab, t, h, renewed, ends, acting, stages, work, record)
+        if status != 0:
+            return status
+    return last_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work, record)
 
-    # ---- what kind of equations these are
-    acting, turning = nj > 0, False
+
+@unit(I(MODEL, A, A, ENDS.kind, INTERVALS.kind))
+def kind_of_equations(model, settings, tab, ends, work):
+    """Write to work.sweeping which stages are unknown and how they are found."""
+    settings = STAGE_SETTINGS(settings)
+    layout, sweeping, index = model.layout, work.sweeping, ends.index
+    nc, flags, degree = layout[NC], layout[FLAGS], whole(tab[DEGREE])
+    acting, turning = layout[NJ] > 0, False
     for k in range(nc):
         rows = layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k]
         turning = turning or (index[k] == SLIP and rows == 3)
         acting = acting or index[k] == SLIP or index[k] == STICK
-    given = 1 if settings.level == 1.0 and acting and degree > 0 else 0
-    if given == 1:
-        first, end = 0, n
-    newton = settings.newton == 1.0 and end > first and (turning or (flags & F_FREE) == 0)
+    sweeping.first, sweeping.end = whole(tab[FIRST]), whole(tab[END])
+    sweeping.frozen = DECIDES if degree > 0 else NO_FORCES
+    sweeping.given = 1 if settings.level == 1.0 and acting and degree > 0 else 0
+    if sweeping.given == 1:
+        sweeping.first, sweeping.end = 0, whole(tab[STAGES])
+    newton = settings.newton == 1.0 and sweeping.end > sweeping.first and (turning or (flags & F_FREE) == 0)
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0
     # with forces of contacts or joints one more sweep gives them at the solution
     linear = linear and not acting and (settings.by_stage == 0.0 or nc == 0)
     linear = linear and ((flags & F_FREE) != 0 or (newton and (flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
+    sweeping.newton, sweeping.linear = 1 if newton else 0, 1 if linear else 0
+    return 0
 
-    deciding = DECIDES if degree > 0 else NO_FORCES
 
-    # ---- the start: an explicit stage, the factors of a velocity-level correction, the matrix
-    renewed = False
-    if newton and (kept.matrix_h != h * (end - first) or kept.renew == 1.0):
-        status = stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, record)
-        if status != 0:
-            return status
-        kept.matrix_h, kept.renew, renewed = h * (end - first), 0.0, True
-    for i in range(nq):
-        Q[i] = q_0[i]
-    for i in range(nv):
-        V[i] = v_0[i]
-    if (known == 0 and first > 0) or given == 1:
-        status = evaluate(
-            model, reaction, settings, t, q_0, v_0, index, direction, gap_0, 0, deciding, 0, row_of(new, 0, nv),
-            row_of(R, 0, nr), row_of(U, 0, nr), row_of(powers, 0, width), work, record,
-        )  # fmt: skip
-        if status != 0:
-            return status
-        if given == 0:
-            for i in range(nv):
-                a[i] = new[i]
-    for k in range(1, n):
-        for i in range(nr):
-            R[k * nr + i] = R[i]
-    for k in range(1, n):
-        for i in range(nq):
-            Q[k * nq + i] = q_0[i]
-
-    # ---- iteration
-    converged = end <= first
-    moved_before, sweep, most = 0.0, 0, whole(settings.most)
-    while not converged and sweep < most:
-        sweep += 1
+@unit(I(MODEL, REACTION, A, A, F, F, I, ENDS.kind, ACTING.kind, STAGES_ROOM.kind, INTERVALS.kind, RECORD))
+def iterate(model, reaction, settings, tab, t, h, renewed, ends, acting, stages, work, record):
+    """Iterate on the stage accelerations until they no longer change; renewed: 1 where their matrix is new."""
+    settings = STAGE_SETTINGS(settings)
+    layout, sweeping, kept, Q = model.layout, work.sweeping, work.kept, stages.Q
+    nq, flags, n, most = layout[NQ], layout[FLAGS], whole(tab[STAGES]), whole(settings.most)
+    last, moved_before = row_of(Q, n - 1, nq), 0.0
+    for sweep in range(1, most + 1):
         record.counters.iterations += 1
-        propagate(tab, h, v_0, push, V, a, n, nv)
+        propagate(tab, h, ends.v_0, work.push, stages.V, stages.a, n, layout[NV])
         q_moved = 0.0
         if (flags & RATE_IDENTITY) == 0:
             for i in range(nq):
-                q_moved -= abs(Q[(n - 1) * nq + i])
-        move(model, tab, h, q_0, Q, V, Q_dot, n)
-        scale = 0.0
-        for k in range(first, end):
-            status = evaluate(
-                model, reaction, settings, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, gap_0, k,
-                KEEPS if sweep > FREEZE and degree > 0 else deciding, given, row_of(new, k, nv), row_of(R, k, nr),
-                row_of(U, k, nr), row_of(powers, k, width), work, record,
-            )  # fmt: skip
-            if status != 0:
-                return status
-            scale = larger(scale, h * powers[k * width + UNHELD])
-            for i in range(nv):
-                scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
-                new[k * nv + i] -= a[k * nv + i]
-        # stages that decide for themselves hold a contact exactly: a matrix that does not know it would lift the body
-        pushed = False
-        if settings.by_stage == 1.0:
-            for i in range(first * nr, end * nr):
-                pushed = pushed or R[i] != 0.0
-        if newton and not pushed:
-            solve_dense(work.matrix, head(tail(new, first * nv), (end - first) * nv), work.pivots)
-        if given == 1:
-            close_velocities(model, tab, h, v_0, a, new, R, U, work.lasting)
-        moved = 0.0
-        for i in range(first * nv, end * nv):
-            moved = larger(moved, h * abs(new[i]))
-            a[i] += new[i]
-        if linear:
-            converged = True
-            break
+                q_moved -= abs(last[i])
+        move(model, tab, h, ends.q_0, Q, stages.V, stages.Q_dot, n)
+        if sweep > FREEZE and tab[DEGREE] > 0.0:
+            sweeping.frozen = KEEPS
+        status = sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work, record)
+        if status != 0:
+            return status
+        moved, scale = kept.moved, kept.scale
+        if sweeping.linear == 1:
+            return 0
         ratio = moved / moved_before if moved_before > 0.0 else 1.0
         ahead = moved * ratio / (1.0 - ratio) if ratio < 0.5 else moved
         if ratio > 0.2 and moved > 1e-13 * scale:
@@ -287,62 +286,99 @@ def solve_interval(
             settled = True
             if (flags & RATE_IDENTITY) == 0:
                 # coordinates with a rate of their own lag one sweep behind the velocities
-                largest_q = 0.0
                 for i in range(nq):
-                    q_moved += abs(Q[(n - 1) * nq + i])
-                    largest_q = larger(largest_q, abs(Q[(n - 1) * nq + i]))
-                settled = abs(q_moved) <= settings.tolerance * (largest_q + h * scale)
+                    q_moved += abs(last[i])
+                settled = abs(q_moved) <= settings.tolerance * (largest(last) + h * scale)
             if settled:
-                converged = True
-                break
-        if newton and not renewed and sweep > 4 and ratio > 0.7:
-            status = stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, record)
+                return 0
+        if sweeping.newton == 1 and renewed == 0 and sweep > 4 and ratio > 0.7:
+            status = stage_matrix(model, tab, t, h, ends, acting, work, record)
             if status != 0:
                 return status
-            renewed, moved = True, 0.0
+            renewed, moved = 1, 0.0
         moved_before = moved
-    if not converged:
-        kept.matrix_h = 0.0
-        return NEWTON_STALLED
+    kept.matrix_h = 0.0
+    return NEWTON_STALLED
 
-    # ---- the stages of the solution, and those that nothing waits for
-    propagate(tab, h, v_0, push, V, a, n, nv)
-    move(model, tab, h, q_0, Q, V, Q_dot, n)
-    if linear and end > first:
+
+@unit(I(MODEL, REACTION, A, A, F, F, ENDS.kind, ACTING.kind, STAGES_ROOM.kind, INTERVALS.kind, RECORD))
+def sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work, record):
+    """Correct the accelerations of the unknown stages once.
+
+    out     kept: moved: largest change of a velocity; scale: largest velocity, against which it is judged
+    """
+    layout, new, a, V, powers = model.layout, work.new, stages.a, stages.V, stages.powers
+    nv, nr, n, width = layout[NV], layout[NR], whole(tab[STAGES]), POWERS + layout[NC]
+    by_stage = STAGE_SETTINGS(settings).by_stage == 1.0
+    first, end, c = work.sweeping.first, work.sweeping.end, head(tail(tab, VECTORS + NODE * n), n)
+    scale, moved = 0.0, 0.0
+    for k in range(first, end):
+        status = evaluate(
+            model, reaction, settings, t + c[k] * h, k, row_of(new, k, nv), ends, acting, stages, work, record
+        )
+        if status != 0:
+            return status
+        scale = larger(scale, h * powers[k * width + UNHELD])
+        for i in range(nv):
+            scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
+            new[k * nv + i] -= a[k * nv + i]
+    # stages that decide for themselves hold a contact exactly: a matrix that does not know it would lift the body
+    pushed = False
+    for i in range(first * nr, end * nr if by_stage else first * nr):
+        pushed = pushed or stages.R[i] != 0.0
+    if work.sweeping.newton == 1 and not pushed:
+        solve_dense(work.matrix, head(tail(new, first * nv), (end - first) * nv), work.pivots)
+    if work.sweeping.given == 1:
+        close_velocities(model, tab, h, ends.v_0, a, new, stages.R, stages.U, work.lasting)
+    for i in range(first * nv, end * nv):
+        moved = larger(moved, h * abs(new[i]))
+        a[i] += new[i]
+    work.kept.moved, work.kept.scale = moved, scale
+    return 0
+
+
+@unit(I(MODEL, REACTION, A, A, F, F, ENDS.kind, ACTING.kind, STAGES_ROOM.kind, INTERVALS.kind, RECORD))
+def last_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work, record):
+    """Write the stages of the solution, and those that nothing waits for."""
+    layout, sweeping, new = model.layout, work.sweeping, work.new
+    nv, nr, n, width = layout[NV], layout[NR], whole(tab[STAGES]), POWERS + layout[NC]
+    c, V, a, R, powers = head(tail(tab, VECTORS + NODE * n), n), stages.V, stages.a, stages.R, stages.powers
+    propagate(tab, h, ends.v_0, work.push, V, a, n, nv)
+    move(model, tab, h, ends.q_0, stages.Q, V, stages.Q_dot, n)
+    if sweeping.linear == 1 and sweeping.end > sweeping.first:
         # the only sweep saw the forces of the guess: their power at the solution is v . M a
         M = work.jacobians.f_q  # which nobody needs any more
-        model.mass(t, q_0, model.par, M)
-        for k in range(first, end):
-            for i in range(nv):
-                new[i] = 0.0
+        model.mass(t, ends.q_0, model.par, M)
+        for k in range(sweeping.first, sweeping.end):
+            clear(row_of(new, 0, nv))
             multiply(layout, M, row_of(a, k, nv), row_of(new, 0, nv))
             powers[k * width] = 0.0
             for i in range(nv):
                 powers[k * width] += new[i] * V[k * nv + i]
-    for k in range(end, n):
-        if degree == 0:
-            for i in range(nv):
-                a[k * nv + i] = a[i]
-            for i in range(nr):
-                R[k * nr + i] = R[i]
-            for i in range(width):
-                powers[k * width + i] = 0.0
+    sweeping.given, sweeping.frozen = 0, DECIDES
+    for k in range(sweeping.end, n):
+        if whole(tab[DEGREE]) == 0:
+            copy(a, row_of(a, k, nv))
+            copy(R, row_of(R, k, nr))
+            clear(row_of(powers, k, width))
             continue
         status = evaluate(
-            model, reaction, settings, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, gap_0, k, 0,
-            0, row_of(a, k, nv), row_of(R, k, nr), row_of(U, k, nr), row_of(powers, k, width), work, record,
-        )  # fmt: skip
+            model, reaction, settings, t + c[k] * h, k, row_of(a, k, nv), ends, acting, stages, work, record
+        )
         if status != 0:
             return status
     return 0
 
 
-@unit(I(MODEL, A, F, F, A, A, J, A, I, I, INTERVALS.kind, RECORD))
-def stage_matrix(model, tab, t, h, q_0, v_0, index, direction, first, end, work, record):
-    """Write the LU factors of the iteration matrix of the stages first ... end - 1."""
-    nv = model.layout[NV]
+@unit(I(MODEL, A, F, F, ENDS.kind, ACTING.kind, INTERVALS.kind, RECORD))
+def stage_matrix(model, tab, t, h, ends, acting, work, record):
+    """Write the LU factors of the iteration matrix of the unknown stages."""
+    nv, first, end = model.layout[NV], work.sweeping.first, work.sweeping.end
     J_q, J_v, scratch = work.J_q, work.J_v, row_of(work.new, 0, nv)
-    status = jacobians(model, t, q_0, v_0, index, direction, J_q, J_v, scratch, work.jacobians, work.lasting, record)
+    status = jacobians(
+        model, t, ends.q_0, ends.v_0, ends.index, acting.direction, J_q, J_v, scratch, work.jacobians, work.lasting,
+        record,
+    )  # fmt: skip
     if status != 0:
         return status
     m = (end - first) * nv
@@ -363,17 +399,14 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
         acting = acting or index[c] == SLIP or index[c] == STICK
     lu, held = room.lu, room.held
     if acting:
-        status = accelerate(model, t, q, v, index, direction, 0, scratch, r, u, work.powers, room, record)
+        status = accelerate(model, t, q, v, index, direction, scratch, r, u, work.powers, room, record)
         if status != 0:
             return status
     else:
         held.count, held.redundant = 0, 0
-        if room.known.factored == 0.0 or (layout[FLAGS] & M_CONSTANT) == 0:
-            model.mass(t, q, model.par, lu)
-            status = factor(layout, lu)
-            if status != 0:
-                return status
-            room.known.factored = 1.0
+        status = factored_masses(model, t, q, room)
+        if status != 0:
+            return status
     model.jacobian(t, q, v, model.par, f_q, f_v)
     record.counters.jacobian_calls += 1
     W, X, unit_vector, column, b, x, rows = room.W, room.X, room.f, room.column, room.b, room.x, room.rows
@@ -407,10 +440,8 @@ def assemble(tab, h, first, end, nv, J_q, J_v, stride, G):
     stride: from the Jacobians of one stage to those of the next, 0 when all have the same.
     """
     n, m = whole(tab[STAGES]), (end - first) * nv
-    Av, AA = (
-        head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n),
-        head(tail(tab, VECTORS + 3 * n + PRODUCT * n * n), n * n),
-    )
+    Av = head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n)
+    AA = head(tail(tab, VECTORS + 3 * n + PRODUCT * n * n), n * n)
     for k in range(first, end):
         for other in range(first, end):
             for i in range(nv):
@@ -454,10 +485,8 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, room):
     layout = model.layout
     nv, nr, n = layout[NV], layout[NR], whole(tab[STAGES])
     b_n = head(tail(tab, VECTORS + WEIGHT * n), n)
-    update, Av = (
-        head(tail(tab, VECTORS + 3 * n + UPDATE * n * n), n * n),
-        head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n),
-    )
+    update = head(tail(tab, VECTORS + 3 * n + UPDATE * n * n), n * n)
+    Av = head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n)
     W, X, column, w, b, x, rows = room.W, room.X, room.column, room.w, room.b, room.x, room.rows
     held = room.held.count
     explicit_end = Av[n * n - 1] == 0.0  # D-: the last force moves only the end velocity

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-from saltus.compile.seam import larger, unit
-from saltus.compile.types import MODEL, RECORD, SETTLE, A, F, I, J
+from saltus.compile.seam import larger, row_of, unit
+from saltus.compile.types import MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
-from saltus.lasting.hold import (
-    CONTRADICT,
-    JAMMED,
-    MARGIN,
-    accelerate,
-    rest_speed,
-)
-from saltus.lasting.index_set import (
-    CANDIDATE,
-    IMPULSIVE,
-    MUST_SLIP,
-    ON_CONE,
-    OPEN,
-    SLIP,
-    STICK,
-    UNTIED,
-    decide,
-)
-from saltus.lasting.interval import DECIDES, INTERVALS, NO_FORCES, STAGE_SETTINGS, closed_gap, evaluate
-from saltus.lasting.workspace import LASTING
+from saltus.lasting.hold import CONTRADICT, JAMMED, MARGIN, accelerate, rest_speed
+from saltus.lasting.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, ON_CONE, OPEN, SLIP, STICK, UNTIED, decide
+from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, stage_set
+from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 from saltus.memory.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
 from saltus.memory.record import SLIP as SLIP_EVENT
@@ -73,36 +57,111 @@ def ambiguous_event(model, t, before, index, room, r, record):
 
 
 @unit(SETTLE)
-def settle(
-    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
-    powers, info, interval_room, record,
-):  # fmt: skip
+def settle(model, reaction, settings, t, degree, struck, ends_room, acting_room, interval_room, record):
     """Decide the index set at a border and write acceleration, forces and powers of the state there.
 
-    in      g: gaps; struck: whether an impulse acted; stopped, candidate: transitions that end the interval
-    in/out  index, direction
+    in      struck: 1 where an impulse acted; ends: q, v, g; stopped, candidate: transitions that end the interval
+    in/out  ends: index; acting: direction
+    out     acting; ends: info
     The set of the last interval stays when its forces push and stay in their cones: that is a solution of the law, and
     so is the set in which nothing begins to slip. Otherwise the law is solved over all contacts that are closed and
     neither approach nor separate.
     """
     settings = STAGE_SETTINGS(settings)
-    layout, par = model.layout, model.par
-    nc, nr, interval = layout[NC], layout[NR], INTERVALS(interval_room)
+    layout, ends, acting, interval = model.layout, ENDS(ends_room), ACTING(acting_room), INTERVALS(interval_room)
     room = interval.lasting
-    info[0], info[1] = 0.0, 0.0
+    ends.info[0], ends.info[1] = 0.0, 0.0
     if settings.by_stage == 1.0:
-        return evaluate(
-            model, reaction, settings, t, q, v, index, direction, g, 0, DECIDES if degree > 0 else NO_FORCES, 0, a, r,
-            u, powers, interval, record,
-        )  # fmt: skip
-    near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0
+        return settle_stage(model, reaction, settings, t, degree, ends, acting, interval, record)
+    found = interval.found
+    find_candidates(model, settings, t, degree, struck, ends, acting, interval)
+    if found.decided == 1.0:
+        return take(model, t, found.slowest, 1, ends, acting, room, record)
+    if found.anyone == 0.0:
+        for c in range(layout[NC]):
+            ends.index[c] = OPEN
+        status = act_on_end(model, t, ends, acting, room, record)
+        return CONTRADICT if status == 0 and room.held.disagree == 1 else status
+    if found.same == 1.0:
+        status = act_on_end(model, t, ends, acting, room, record)
+        if status != 0 and status != JAMMED:
+            return status
+        goes_on = found.slow == 0.0 or (status == 0 and slow_ones_grow(model, found.slowest, ends, acting, room) == 1)
+        if status == 0 and goes_on and lawful(model, ends.index, acting.r, acting.powers, room) == 1:
+            turn_on(layout, ends.index, acting.u, acting.direction)
+            return 0
+    if found.rest_first == 1.0:
+        # rest is a state: what does not slip sticks, and what is closed stays so, as long as there are forces for it,
+        # whatever else the law allows
+        hold_all(model, found.slowest, ends.candidate, acting.u, ends.index, acting.direction)
+        status = act_on_end(model, t, ends, acting, room, record)
+        if status == 0 and lawful(model, ends.index, acting.r, acting.powers, room) == 1:
+            return 0
+    status = decide(
+        model, reaction, t, ends.q, ends.v, ends.candidate, found.slowest, ends.index, acting, ends.info, room, record
+    )
+    if status != 0:
+        return status
+    return take(model, t, found.slowest, 0, ends, acting, room, record)
+
+
+@unit(I(MODEL, REACTION, A, F, I, ENDS.kind, ACTING.kind, INTERVALS.kind, RECORD))
+def settle_stage(model, reaction, settings, t, degree, ends, acting, interval, record):
+    """Let the state decide for itself what acts on it, as a first stage does; at degree 0 no contact does."""
+    nc, room = model.layout[NC], interval.lasting
+    if nc == 0 or degree == 0:
+        return act_on_end(model, t, ends, acting, room, record)
+    status = stage_set(model, reaction, settings, t, ends.q, ends.v, 0, acting.r, acting.u, interval, record)
+    if status != 0:
+        return status
+    return accelerate(
+        model, t, ends.q, ends.v, row_of(interval.own_index, 0, nc), row_of(interval.own_direction, 0, 3 * nc),
+        acting.a, acting.r, acting.u, acting.powers, room, record,
+    )  # fmt: skip
+
+
+@unit(I(MODEL, F, ENDS.kind, ACTING.kind, LASTING.kind, RECORD))
+def act_on_end(model, t, ends, acting, room, record):
+    """Write what acts on the end of a step under its index set, see `accelerate`."""
+    return accelerate(
+        model,
+        t,
+        ends.q,
+        ends.v,
+        ends.index,
+        acting.direction,
+        acting.a,
+        acting.r,
+        acting.u,
+        acting.powers,
+        room,
+        record,
+    )
+
+
+@unit(I(MODEL, F, ENDS.kind, ACTING.kind, LASTING.kind, RECORD))
+def act_on_start(model, t, ends, acting, room, record):
+    """Write what acts on the start of a step under its index set, see `accelerate`."""
+    return accelerate(
+        model, t, ends.q_0, ends.v_0, ends.index, acting.direction, acting.a, acting.r, acting.u, acting.powers, room,
+        record,
+    )  # fmt: skip
+
+
+@unit(I(MODEL, A, F, I, I, ENDS.kind, ACTING.kind, INTERVALS.kind))
+def find_candidates(model, settings, t, degree, struck, ends, acting, interval):
+    """Write who takes part in the decision to ends.candidate, and what is known of it to interval.found."""
+    settings = STAGE_SETTINGS(settings)
+    layout, W, found = model.layout, interval.lasting.W, interval.found
+    nc, q, v, g, u = layout[NC], ends.q, ends.v, ends.g, acting.u
+    index, candidate, direction = ends.index, ends.candidate, acting.direction
+    near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0.0
     slowest, slack = settings.rest, closed_gap(settings, q)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
-    W = room.W
     if near:
-        model.kinematics(t, q, par, W, u)
-        for i in range(nr):
+        model.kinematics(t, q, model.par, W, u)
+        for i in range(layout[NR]):
             u[i] += row_dot(layout, W, i, v)
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
@@ -117,7 +176,7 @@ def settle(
         if transition_here == BREAKING:
             candidate[c] = MUST_SLIP
         elif transition_here != RELEASING and holds:
-            candidate[c] = CANDIDATE if u[row] <= still or struck == 0.0 else 0
+            candidate[c] = CANDIDATE if u[row] <= still or struck == 0 else 0
         elif transition_here != RELEASING and g[c] <= slack:
             candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
             if candidate[c] != 0 and transition_here == LET_GO:
@@ -134,36 +193,14 @@ def settle(
         rushed = rushed or candidate[c] == MUST_SLIP or candidate[c] == UNTIED
         slows = index[c] == SLIP and end - row > 1 and forward <= still
         same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
-        slow += 1 if slows else 0
+        slow += 1.0 if slows else 0.0
         same = same and not (slows and forward <= rounded)
-        same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or transition_here != 0))
+        same = same and not (holds and (struck == 1 or ends.stopped[c] == 1 or transition_here != 0))
         anyone = anyone or candidate[c] != 0
-    if decided:
-        return take(model, t, q, v, slowest, 1, index, direction, candidate, a, r, u, powers, room, record)
-    if not anyone:
-        for c in range(nc):
-            index[c] = OPEN
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
-        return CONTRADICT if status == 0 and room.held.disagree == 1 else status
-    if same:
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
-        if status != 0 and status != JAMMED:
-            return status
-        goes_on = slow == 0 or (status == 0 and slow_ones_grow(model, slowest, index, direction, u, a, room) == 1)
-        if status == 0 and goes_on and lawful(model, index, r, powers, room) == 1:
-            turn_on(layout, index, u, direction)
-            return 0
-    if (unmoved > 0 or closed_ones > 1) and not rushed:
-        # rest is a state: what does not slip sticks, and what is closed stays so, as long as there are forces for it,
-        # whatever else the law allows
-        hold_all(model, slowest, candidate, u, index, direction)
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
-        if status == 0 and lawful(model, index, r, powers, room) == 1:
-            return 0
-    status = decide(model, reaction, t, q, v, candidate, slowest, index, direction, a, r, info, room, record)
-    if status != 0:
-        return status
-    return take(model, t, q, v, slowest, 0, index, direction, candidate, a, r, u, powers, room, record)
+    found.decided, found.anyone, found.same = 1.0 if decided else 0.0, 1.0 if anyone else 0.0, 1.0 if same else 0.0
+    found.slow = slow
+    found.rest_first, found.slowest = 1.0 if (unmoved > 0 or closed_ones > 1) and not rushed else 0.0, slowest
+    return 0
 
 
 @unit(I(MODEL, J, A, A, LASTING.kind))
@@ -193,21 +230,21 @@ def lawful(model, index, r, powers, room):
     return 1
 
 
-@unit(I(MODEL, F, J, A, A, A, LASTING.kind))
-def slow_ones_grow(model, rest, index, direction, u, a, room):
+@unit(I(MODEL, F, ENDS.kind, ACTING.kind, LASTING.kind))
+def slow_ones_grow(model, rest, ends, acting, room):
     """Return 1 where all slips that are slower than rest become faster: they have just begun.
 
     They could stick as well where forces are not unique, but what slips already and goes on by its own laws does.
     room: what `accelerate` left.
     """
-    layout, W, zeta = model.layout, room.W, room.zeta
+    layout, W, zeta, u = model.layout, room.W, room.zeta, acting.u
     for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         forward, grows = 0.0, 0.0
         for i in range(row + 1, end):
-            forward += u[i] * direction[2 * c + i - row - 1]
-            grows += u[i] * (row_dot(layout, W, i, a) + zeta[i])
-        if index[c] == SLIP and end - row > 1 and forward <= rest and not grows > 0.0:
+            forward += u[i] * acting.direction[2 * c + i - row - 1]
+            grows += u[i] * (row_dot(layout, W, i, acting.a) + zeta[i])
+        if ends.index[c] == SLIP and end - row > 1 and forward <= rest and not grows > 0.0:
             return 0
     return 1
 
@@ -245,22 +282,24 @@ def hold_all(model, rest, candidate, u, index, direction):
     return 0
 
 
-@unit(I(MODEL, F, A, A, F, I, J, A, J, A, A, A, A, LASTING.kind, RECORD))
-def take(model, t, q, v, rest, lost, index, direction, candidate, a, r, u, powers, room, record):
+@unit(I(MODEL, F, F, I, ENDS.kind, ACTING.kind, LASTING.kind, RECORD))
+def take(model, t, rest, lost, ends, acting, room, record):
     """Write what acts under a decided index set; what it calls sticking but cannot hold slips after all.
 
     lost: 1 where forces that are not unique were lost, so that slips begin without any acceleration to speak of;
-    candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE. u:
-    row velocities; slips in space that are not faster than `rest` have the direction that was decided, not their own.
+    ends.candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE.
+    acting.u: row velocities; slips in space that are not faster than `rest` have the direction that was decided, not
+    their own.
     """
     layout, status, begun = model.layout, 0, 0
+    index, candidate, direction, u = ends.index, ends.candidate, acting.direction, acting.u
     for c in range(layout[NC]):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
         for i in range(row + 1, end):
             square += u[i] * u[i]
         direction[2 * layout[NC] + c] = 1.0 if square <= rest * rest else 0.0
     for _ in range(2 * layout[NC] + 1):
-        status = accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, room, record)
+        status = act_on_end(model, t, ends, acting, room, record)
         if status == JAMMED:
             index[room.held.jam] = IMPULSIVE
             continue
@@ -271,13 +310,13 @@ def take(model, t, q, v, rest, lost, index, direction, candidate, a, r, u, power
             # directions of slips that begin together belong to the split; what a body turns around sticks if it can
             begun, found = 1, 0
             for turning in range(1, -1, -1):
-                found = begin_slips(model, t, q, v, turning, index, direction, candidate, a, r, u, powers, room, record)
-                if found == 0 or lawful(model, index, r, powers, room) == 1:
+                found = begin_slips(model, t, ends.q, ends.v, turning, index, candidate, acting, room, record)
+                if found == 0 or lawful(model, index, acting.r, acting.powers, room) == 1:
                     break
             if found == 1:
                 break
             continue
-        if lawful(model, index, r, powers, room) == 1:
+        if lawful(model, index, acting.r, acting.powers, room) == 1:
             break
         changed = False
         for c in range(layout[NC]):

@@ -21,6 +21,7 @@ from saltus.compile.types import MODEL, SPLIT, A, F, I, J, Split
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.workspace import SPLITTING
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ
+from saltus.memory.vectors import clear
 
 RELAXED = 2e-11  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
 BARRIER = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
@@ -233,22 +234,14 @@ def shortest(split, d):
     return found
 
 
-@unit(F(MODEL, J, I, I, A, A, A, F, J, SPLITTING.kind))
-def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
-    """Choose among the forces x + N^T y of the held rows; return the margin [N], 1e300 where no law has a say.
+@unit(I(MODEL, J, I, I, A, A, A, J, SPLITTING.kind))
+def list_cones(model, index, n, missing, N, scale, x, involved, work):
+    """Write which contacts have forces that are not unique (involved), with their cones; return how many.
 
-    in      index; n held rows, contacts first (one row where a contact slips, all where it sticks), then joints;
-            N: `missing` directions of n scaled forces each, orthonormal; scale: from scaled forces to forces;
-            relaxed: normal force [N] that a contact may pull with
-    in/out  x: forces of the held rows
-    out     involved: 1 per contact whose forces are not unique
+    out     work: cones, mu; sizes: length of their forces [N], largest scale
     """
-    layout = model.layout
-    nc, d = layout[NC], missing + 1
-    cones, at, count = work.cones, 0, 0
-    mu, weight = work.mu, head(work.weight, n)
-    load, widest = 0.0, 0.0
-    for c in range(nc):
+    layout, cones, at, count, load, widest = model.layout, work.cones, 0, 0, 0.0, 0.0
+    for c in range(layout[NC]):
         involved[c] = 0
         if index[c] != SLIP and index[c] != STICK:
             continue
@@ -260,13 +253,29 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
                     involved[c] = 1
         if involved[c] == 1:
             cones[3 * count], cones[3 * count + 1], cones[3 * count + 2] = at, rows, c
-            mu[count] = model.constants[LAW_FLOATS * c + 1]
+            work.mu[count] = model.constants[LAW_FLOATS * c + 1]
             count += 1
             for i in range(at, at + rows):
                 load += x[i] * x[i]
                 widest = larger(widest, scale[i])
         at += rows
-    load = sqrt(load)
+    work.sizes.load, work.sizes.widest = sqrt(load), widest
+    return count
+
+
+@unit(F(MODEL, J, I, I, A, A, A, F, J, SPLITTING.kind))
+def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
+    """Choose among the forces x + N^T y of the held rows; return the margin [N], 1e300 where no law has a say.
+
+    in      index; n held rows, contacts first (one row where a contact slips, all where it sticks), then joints;
+            N: `missing` directions of n scaled forces each, orthonormal; scale: from scaled forces to forces;
+            relaxed: normal force [N] that a contact may pull with
+    in/out  x: forces of the held rows
+    out     involved: 1 per contact whose forces are not unique
+    """
+    cones, mu, weight, d = work.cones, work.mu, head(work.weight, n), missing + 1
+    count = list_cones(model, index, n, missing, N, scale, x, involved, work)
+    load, widest = work.sizes.load, work.sizes.widest
     if count == 0:
         return 1e300
     if not load > 0.0:
@@ -274,7 +283,7 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
     for i in range(n):
         # joints have units of their own: their scaled forces count like those of the contacts
         weight[i] = 1.0 / (load * load)
-        if i >= n - layout[NJ]:
+        if i >= n - model.layout[NJ]:
             weight[i] *= (widest / scale[i]) ** 2
     forces, directions, y = head(work.x, n), head(work.N, d * n), head(work.y, d)
     for i in range(n):
@@ -285,22 +294,13 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
     for cone in range(count):
         directions[missing * n + cones[3 * cone]] = -load
         forces[cones[3 * cone]] += relaxed
-    for j in range(d):
-        y[j] = 0.0
+    clear(y)
     split = handle(
         Split(
-            head(cones, 3 * count),
-            head(mu, count),
-            forces,
-            weight,
-            directions,
-            y,
-            head(work.gradient, d),
-            head(work.hessian, d * d),
-            head(work.step, d),
-            head(work.trial, n),
+            head(cones, 3 * count), head(mu, count), forces, weight, directions, y, head(work.gradient, d),
+            head(work.hessian, d * d), head(work.step, d), head(work.trial, n),
         )
-    )
+    )  # fmt: skip
     margin = least_slack(split, forces)
     if not margin > 0.0:
         margin = largest_margin(split, d, load)

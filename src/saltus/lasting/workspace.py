@@ -10,10 +10,11 @@ from saltus.reaction.react import REACTING
 
 # Forces that are not unique (lasting/split.py). cones: first place in x, rows and contact of each; mu: of each; x:
 # forces of the held rows; weight: what the square of a force counts; N: directions along which forces are free, the
-# last one lowers all normal forces; y: how far along them; trial, gradient, hessian, step: of Newton's method.
+# last one lowers all normal forces; y: how far along them; sizes: length of the forces [N],
+# largest scale of their rows; trial, gradient, hessian, step: of Newton's method.
 SPLITTING = Workspace(
-    "Splitting", cones=integers("3 * nc"), mu="nc", x="nr", weight="nr", N="(nr + 1) * nr", y="nr + 1",
-    gradient="nr + 1", hessian="(nr + 1) * (nr + 1)", step="nr + 1", trial="nr",
+    "Splitting", sizes=Numbers("load widest"), cones=integers("3 * nc"), mu="nc", x="nr", weight="nr",
+    N="(nr + 1) * nr", y="nr + 1", gradient="nr + 1", hessian="(nr + 1) * (nr + 1)", step="nr + 1", trial="nr",
 )  # fmt: skip
 # Slips that begin together (lasting/begin.py). s, turned: of one contact in its plane; y, change: accelerations and
 # their Newton step; kept_direction, kept_index: those before the search.
@@ -34,4 +35,19 @@ LASTING = Workspace(
     begin=BEGINNING, target="2 * nr", q_dot="nq",
     held=Numbers("count redundant jam ambiguous disagree", integer=True), rows=integers("nr"),
     pivots=integers("2 * nr"), shared=integers("nc"), active=integers("nc"), react=REACTING,
+)  # fmt: skip
+
+# What acts on a state: directions of its slips (see `slip_direction`), accelerations, forces and velocities of the
+# rows, powers (see POWERS of lasting/hold.py).
+ACTING = Workspace("Acting", direction="3 * nc", a="nv", r="nr", u="nr", powers="width")
+# Both ends of a step, or of a piece of it. q_0, v_0: where it begins; q, v: where it ends; g: gaps and constraints
+# there; a: acceleration there. What the law on velocity level does there (lasting/border.py): v_new: velocity behind
+# it; P: impulses; u_minus, u_plus: row velocities before and behind it, u_start: those at the beginning; info: residual
+# and sweeps; corrected: impulses of the projection. Per contact: index: what it does, before: what it did; closed: 1
+# where the law acts on it; resting: 1 where it rests behind the law; stopped: 1 where a slip ends; held: how far it is
+# put back; candidate: what is known of its next place in the index set (lasting/settle.py).
+ENDS = Workspace(
+    "Ends", q_0="nq", v_0="nv", q="nq", v="nv", v_new="nv", a="nv", g="nc + nj", P="nr", u_minus="nr", u_plus="nr",
+    u_start="nr", corrected="nr", info="2", index=integers("nc"), before=integers("nc"), closed=integers("nc"),
+    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"),
 )  # fmt: skip

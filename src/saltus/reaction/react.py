@@ -9,7 +9,7 @@ The same kernels correct positions: then v is a displacement and the target of a
 from __future__ import annotations
 
 from saltus.compile.seam import handle, head, larger, tail, unit, whole
-from saltus.compile.types import DRIFT, INTERVAL, JOINTS, PART, REACT, SETTLE, A, Contacts, F, I, J
+from saltus.compile.types import DRIFT, INTERVAL, JOINTS, MODEL, PART, REACT, ROOM, SETTLE, SOLVER, A, Contacts, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
 from saltus.memory.layout import (
@@ -18,7 +18,6 @@ from saltus.memory.layout import (
     LAW_FLOATS,
     NC,
     NJ,
-    NQ,
     NR,
     NV,
     NW,
@@ -29,6 +28,7 @@ from saltus.memory.layout import (
     X_PTR,
 )
 from saltus.memory.profile import factor, solve_row
+from saltus.memory.vectors import add, clear, clear_marks, largest
 from saltus.status import Status
 
 CONTRADICT, DRIFT_STALLED = int(Status.JOINTS_CONTRADICT), int(Status.DRIFT_STALLED)
@@ -101,23 +101,51 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
     recognised by a vanishing pivot of D = W_joint^T lu^-1 W (diagonal pivoting) and carry no impulse; when they
     contradict each other the residual does not vanish and the status says so.
     """
-    layout = model.layout
-    nv, nj = layout[NV], layout[NJ]
-    first, scale, work = layout[NR] - nj, 0.0, REACTING(room)
-    X, Z, origin, joining = work.X, work.Z, work.origin, work.joining
-    D, order, rhs, column = joining.D, joining.order, joining.rhs, joining.column
+    layout, work = model.layout, REACTING(room)
+    nj, first = layout[NJ], layout[NR] - layout[NJ]
+    X, Z, origin, rhs, column = work.X, work.Z, work.origin, work.joining.rhs, work.joining.column
+    rank = factor_joints(model, lu, W, W_joint, work)
     for j in range(nj):
-        answer_row(layout, lu, W, first + j, X, column)
-        for i in range(nv):
-            column[i] = 0.0
-        row_add(layout, X, first + j, 1.0, column)
+        rhs[j] = row_dot(layout, W_joint, first + j, v) + target[first + j]
+    solve_joints(nj, rank, work.joining)
+    for j in range(nj):
+        P[first + j] = -rhs[j]
+        row_add(layout, X, first + j, -rhs[j], v)
+    for c in range(n):
+        clear(column)
+        row_add(layout, X, origin[c], 1.0, column)
+        for j in range(nj):
+            rhs[j] = row_dot(layout, W_joint, first + j, column)
+        solve_joints(nj, rank, work.joining)
+        for j in range(nj):
+            Z[j * n + c] = rhs[j]
+            row_add(layout, X, first + j, -rhs[j], column)
+        for k in range(layout[layout[X_PTR] + origin[c]], layout[layout[X_PTR] + origin[c] + 1]):
+            X[k] = column[layout[layout[X_COL] + k]]
+    for j in range(nj if rank < nj else 0):
+        left = abs(row_dot(layout, W_joint, first + j, v) + target[first + j])
+        if left > 1e-8 * larger(abs(target[first + j]), largest(v)):
+            return CONTRADICT
+    return 0
+
+
+@unit(I(MODEL, A, A, A, REACTING.kind))
+def factor_joints(model, lu, W, W_joint, work):
+    """Write the factors of D = W_joint^T lu^-1 W, with X of the joints; return their rank.
+
+    LU with diagonal pivoting; `order` has the pivots in sequence, those behind the rank vanish.
+    """
+    layout, joining = model.layout, work.joining
+    nj, first, scale, column = layout[NJ], layout[NR] - layout[NJ], 0.0, work.joining.column
+    D, order = joining.D, joining.order
+    for j in range(nj):
+        answer_row(layout, lu, W, first + j, work.X, column)
+        clear(column)
+        row_add(layout, work.X, first + j, 1.0, column)
         for i in range(nj):
             D[i * nj + j] = row_dot(layout, W_joint, first + i, column)
         scale = larger(scale, abs(D[j * nj + j]))
-    # LU with diagonal pivoting; `order` marks the pivots in sequence, rank is their number
-    for j in range(nj):
         order[j] = j
-    rank = nj
     for k in range(nj):
         best = k
         for i in range(k + 1, nj):
@@ -126,52 +154,30 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
         order[k], order[best] = order[best], order[k]
         p = order[k]
         if abs(D[p * nj + p]) <= 1e-11 * scale:
-            rank = k
-            break
+            return k
         for i in range(k + 1, nj):
             s = order[i]
             D[s * nj + p] /= D[p * nj + p]
             for c in range(k + 1, nj):
                 D[s * nj + order[c]] -= D[s * nj + p] * D[p * nj + order[c]]
-    for c in range(-1, n):
-        if c >= 0:
-            for i in range(nv):
-                column[i] = 0.0
-            row_add(layout, X, origin[c], 1.0, column)
-        for k in range(nj):
-            p = order[k]
-            if c < 0:
-                value = row_dot(layout, W_joint, first + p, v) + target[first + p]
-            else:
-                value = row_dot(layout, W_joint, first + p, column)
-            for i in range(k if k < rank else rank):
-                value -= D[p * nj + order[i]] * rhs[order[i]]
-            rhs[p] = value
-        for k in range(rank, nj):
-            rhs[order[k]] = 0.0
-        for k in range(rank - 1, -1, -1):
-            p = order[k]
-            for i in range(k + 1, rank):
-                rhs[p] -= D[p * nj + order[i]] * rhs[order[i]]
-            rhs[p] /= D[p * nj + p]
-        for j in range(nj):
-            if c < 0:
-                P[first + j] = -rhs[j]
-                row_add(layout, X, first + j, -rhs[j], v)
-            else:
-                Z[j * n + c] = rhs[j]
-                row_add(layout, X, first + j, -rhs[j], column)
-        if c >= 0:
-            for k in range(layout[layout[X_PTR] + origin[c]], layout[layout[X_PTR] + origin[c] + 1]):
-                X[k] = column[layout[layout[X_COL] + k]]
-    if rank < nj:
-        for j in range(nj):
-            left = abs(row_dot(layout, W_joint, first + j, v) + target[first + j])
-            size = abs(target[first + j])
-            for i in range(nv):
-                size = larger(size, abs(v[i]))
-            if left > 1e-8 * size:
-                return CONTRADICT
+    return nj
+
+
+@unit(I(I, I, JOINING.kind))
+def solve_joints(nj, rank, joining):
+    """Replace joining.rhs by D^-1 rhs, zero where joints are redundant."""
+    D, order, rhs = joining.D, joining.order, joining.rhs
+    for k in range(nj):
+        p = order[k]
+        for i in range(k if k < rank else rank):
+            rhs[p] -= D[p * nj + order[i]] * rhs[order[i]]
+    for k in range(rank, nj):
+        rhs[order[k]] = 0.0
+    for k in range(rank - 1, -1, -1):
+        p = order[k]
+        for i in range(k + 1, rank):
+            rhs[p] -= D[p * nj + order[i]] * rhs[order[i]]
+        rhs[p] /= D[p * nj + p]
     return 0
 
 
@@ -188,12 +194,57 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
             target: constant -> free value of each active row, target included
     out     info: residual, sweeps; room: REACTING with X and the contact problem
     """
-    layout = model.layout
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    work, n, nb = REACTING(room), 0, 0
-    X, Z, b, P_active, u, mu = work.X, work.Z, work.b, work.P_active, work.u, work.mu
-    blocks, rows, origin, column = work.blocks, work.rows, work.origin, work.joining.column
+    layout, work = model.layout, REACTING(room)
+    b, P_active, u, origin = work.b, work.P_active, work.u, work.origin
+    n = list_rows(model, lu, W, target, active, task, P, work)
+    if layout[NJ] > 0:
+        status = solver.joints(model, lu, W, W_joint, target, n, v, P, work)
+        if status != 0:
+            return status
+    info[0], info[1] = 0.0, 0.0
+    if n == 0:
+        return 0
+    for i in range(n):
+        r = origin[i]
+        target[r] += row_dot(layout, W_contact, r, v)
+        b[i] = target[r]
+        P_active[i] = P[r]
+    nb = count_blocks(layout[NC], active)
+    contacts = handle(
+        Contacts(
+            layout[NV], head(work.blocks, 3 * nb), head(work.rows, 4 * n),
+            head(tail(layout, layout[W_COL]), layout[NW]), W_contact, head(tail(layout, layout[X_COL]), layout[NX]),
+            work.X, head(b, n), head(work.mu, nb),
+        )
+    )  # fmt: skip
+    P_solved, u_solved = head(P_active, n), head(u, n)
+    status = solver.solve(contacts, solver.local, solver.cone, solver.settings, P_solved, u_solved, info, work.solver)
+    # the certificate: computed here, whatever the solver claims
+    info[0] = solver.residual(contacts, solver.cone, P_solved, u_solved, work.judging)
+    push(model, n, P_active, v, P, work)
+    for c in range(layout[NC]):
+        if active[c] == SLIDING:
+            row = layout[layout[CONTACT_ROW] + c]
+            for r in range(row + 1, layout[layout[CONTACT_ROW] + c + 1]):
+                P[r] = -model.constants[LAW_FLOATS * c + 1] * target[r] * P[row]
+    return status
+
+
+@unit(I(I, J), small=True)
+def count_blocks(nc, active):
+    """Return how many contacts take part."""
+    count = 0
     for c in range(nc):
+        count += 1 if active[c] == 1 or active[c] == SLIDING else 0
+    return count
+
+
+@unit(I(MODEL, A, A, A, J, I, A, REACTING.kind), small=True)
+def list_rows(model, lu, W, target, active, task, P, work):
+    """Write blocks, rows and X of the contacts that take part; P of the others becomes zero. Return their rows."""
+    layout, n, nb = model.layout, 0, 0
+    X, mu, blocks, rows, origin, column = work.X, work.mu, work.blocks, work.rows, work.origin, work.joining.column
+    for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
         if active[c] == 1 or active[c] == SLIDING:
             blocks[3 * nb], blocks[3 * nb + 1] = layout[layout[KIND] + c], n
@@ -217,39 +268,20 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
         else:
             for r in range(row, end):
                 P[r] = 0.0
-    if nj > 0:
-        status = solver.joints(model, lu, W, W_joint, target, n, v, P, work)
-        if status != 0:
-            return status
-    info[0], info[1] = 0.0, 0.0
-    if n == 0:
-        return 0
-    for i in range(n):
-        r = origin[i]
-        target[r] += row_dot(layout, W_contact, r, v)
-        b[i] = target[r]
-        P_active[i] = P[r]
-    contacts = handle(
-        Contacts(
-            nv, head(blocks, 3 * nb), head(rows, 4 * n), head(tail(layout, layout[W_COL]), layout[NW]), W_contact,
-            head(tail(layout, layout[X_COL]), layout[NX]), X, head(b, n), head(mu, nb),
-        )
-    )  # fmt: skip
-    P_solved, u_solved = head(P_active, n), head(u, n)
-    status = solver.solve(contacts, solver.local, solver.cone, solver.settings, P_solved, u_solved, info, work.solver)
-    # the certificate: computed here, whatever the solver claims
-    info[0] = solver.residual(contacts, solver.cone, P_solved, u_solved, work.judging)
+    return n
+
+
+@unit(I(MODEL, I, A, A, A, REACTING.kind), small=True)
+def push(model, n, P_active, v, P, work):
+    """Write the impulses of the n active rows to P, add what joints answer to them, and to v what they do."""
+    layout, X, Z, origin = model.layout, work.X, work.Z, work.origin
+    nj, nr = layout[NJ], layout[NR]
     for i in range(n):
         P[origin[i]] = P_active[i]
         row_add(layout, X, origin[i], P_active[i], v)
         for j in range(nj):
             P[nr - nj + j] -= Z[j * n + i] * P_active[i]
-    for c in range(nc):
-        if active[c] == SLIDING:
-            row = layout[layout[CONTACT_ROW] + c]
-            for r in range(row + 1, layout[layout[CONTACT_ROW] + c + 1]):
-                P[r] = -model.constants[LAW_FLOATS * c + 1] * target[r] * P[row]
-    return status
+    return 0
 
 
 @unit(I(J, A, A, I, F, A, A, A))
@@ -282,25 +314,14 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
     settings: PROJECTION; room: DRIFTING; react_room: REACTING. P receives the joint impulses of the velocity
     projection.
     """
-    layout = model.layout
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    settings, work = PROJECTION(settings), DRIFTING(room)
-    tolerance, most = settings.tolerance, whole(settings.iterations)
-    lu, W, w, g, active, info = work.lu, work.W, work.w, work.g, work.active, work.info
-    target, P_move, move, q_dot = work.target, work.P_move, work.move, work.q_dot
-    for c in range(nc):
-        active[c] = 0
-    for r in range(nr):
-        P_move[r] = 0.0
+    layout, settings, work = model.layout, PROJECTION(settings), DRIFTING(room)
+    nc, nj, nr, tolerance, most = layout[NC], layout[NJ], layout[NR], settings.tolerance, whole(settings.iterations)
+    lu, W, g, active, target, P_move, move = work.lu, work.W, work.g, work.active, work.target, work.P_move, work.move
+    clear_marks(active)
+    clear(P_move)
     for iteration in range(most + 1):
         model.gap(t, q, model.par, g)
-        worst = 0.0
-        for c in range(nc):
-            if g[c] < -tolerance:
-                active[c] = 1
-                worst = larger(worst, -g[c])
-        for j in range(nj):
-            worst = larger(worst, abs(g[nc + j]))
+        worst = farthest(model, tolerance, work)
         if worst <= tolerance:
             break
         if iteration == most or not worst < 1e300:
@@ -309,35 +330,51 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
         status = factor(layout, lu)
         if status != 0:
             return status
-        model.kinematics(t, q, model.par, W, w)
+        model.kinematics(t, q, model.par, W, work.w)
         for c in range(nc):
             target[layout[layout[CONTACT_ROW] + c]] = g[c]
         for j in range(nj):
             target[nr - nj + j] = g[nc + j]
-        for i in range(nv):
-            move[i] = 0.0
-        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, move, P_move, info, react_room)
+        clear(move)
+        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, move, P_move, work.info, react_room)
         if status != 0:
             return status
-        model.rate(q, move, model.par, q_dot)
-        for i in range(nq):
-            q[i] += q_dot[i]
+        model.rate(q, move, model.par, work.q_dot)
+        add(work.q_dot, q)
         model.retract(q, model.par)
-    if nj > 0:
-        model.mass(t, q, model.par, lu)
-        status = factor(layout, lu)
-        if status != 0:
-            return status
-        model.kinematics(t, q, model.par, W, w)
-        for c in range(nc):
-            active[c] = 0
-        for j in range(nj):
-            target[nr - nj + j] = w[nr - nj + j]
-        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, v, P_move, info, react_room)
-        if status != 0:
-            return status
-        for j in range(nj):
-            P[nr - nj + j] += P_move[nr - nj + j]
+    return stop_joints(model, solver, t, q, v, P, work, react_room) if nj > 0 else 0
+
+
+@unit(F(MODEL, F, DRIFTING.kind))
+def farthest(model, tolerance, work):
+    """Mark the contacts that penetrate by more than the tolerance; return the deepest one, or the worst joint [m]."""
+    nc, g, worst = model.layout[NC], work.g, 0.0
+    for c in range(nc):
+        if g[c] < -tolerance:
+            work.active[c] = 1
+            worst = larger(worst, -g[c])
+    for j in range(model.layout[NJ]):
+        worst = larger(worst, abs(g[nc + j]))
+    return worst
+
+
+@unit(I(MODEL, SOLVER, F, A, A, A, DRIFTING.kind, ROOM))
+def stop_joints(model, solver, t, q, v, P, work, react_room):
+    """Project v onto the joints and add their impulses to P."""
+    layout, lu, W, target, P_move = model.layout, work.lu, work.W, work.target, work.P_move
+    model.mass(t, q, model.par, lu)
+    status = factor(layout, lu)
+    if status != 0:
+        return status
+    model.kinematics(t, q, model.par, W, work.w)
+    clear_marks(work.active)
+    for r in range(layout[NR] - layout[NJ], layout[NR]):
+        target[r] = work.w[r]
+    status = react(model, solver, lu, W, W, W, target, work.active, NORMAL_ONLY, v, P_move, work.info, react_room)
+    if status != 0:
+        return status
+    for r in range(layout[NR] - layout[NJ], layout[NR]):
+        P[r] += P_move[r]
     return 0
 
 
@@ -345,18 +382,13 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
 
 
 @unit(INTERVAL)
-def no_interval(
-    model, reaction, settings, tab, t, h, q_0, v_0, index, direction, gap_0, known, push, stages_room, record, room
-):
+def no_interval(model, reaction, settings, tab, t, h, ends_room, acting_room, stages_room, interval_room, record):
     """Stand in for `solve_interval` in schemes without implicit stages."""
     return 0
 
 
 @unit(SETTLE)
-def no_settle(
-    model, reaction, settings, t, q, v, g, degree, struck, index, direction, resting, stopped, candidate, a, r, u,
-    powers, info, room, record,
-):  # fmt: skip
+def no_settle(model, reaction, settings, t, degree, struck, ends_room, acting_room, interval_room, record):
     """Stand in for `settle` in schemes without index sets."""
     return 0
 

@@ -36,6 +36,7 @@ from saltus.compile.types import (
 )
 from saltus.memory.layout import NC, NQ, NR, NV
 from saltus.memory.record import EVENT_COLUMNS, EXTRA_INSIDE, SMALLEST
+from saltus.memory.vectors import copy
 from saltus.reaction.look import FOUND_COUNT
 from saltus.status import Status
 
@@ -94,52 +95,35 @@ def march(
     work    state_new, record: of the step that is tried; decision: of the control; room: of the scheme
     """
     now, new, nodes = state, state_new, handle(nodes)
-    layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    minus = head(tail(sums, SUM_IMPULSE + nr + nc), nv)
-    inner, settings = scheme.inner, scheme.settings
-    header = record.header
-
+    layout, header, counted = model.layout, record.header, tally[STEPS] >= 0
     result = CHUNK
     for _ in range(budget):
-        if tally[STEPS] >= 0 and tally[STEP] >= tally[STEPS]:
+        if counted and tally[STEP] >= tally[STEPS]:
             result = OK
             break
-        if (
-            tally[COUNT] + 2 > nodes.t.shape[0]
-            or (tally[REACTIONS] + 2) * (2 + nv + nr + nc) > nodes.reactions.shape[0]
-            or tally[EVENTS] * EVENT_COLUMNS + record.events.shape[0] > events.shape[0]
-            or tally[DENSE] + record.dense.shape[0] > dense.shape[0]
-        ):
+        if no_room(layout, tally, record, nodes, events, dense) == 1:
             result = FULL
             break
         # ---- step; the time grid is counted, not summed
         t, h = clock[NOW], clock[H]
-        if tally[STEPS] >= 0:
+        if counted:
             t = clock[BEGIN] + tally[STEP] * h
         floor, final = 0.0, tally[STEP] + 1 == tally[STEPS]
-        if tally[STEPS] < 0:
+        if not counted:
             floor = SMALLEST * (abs(t) + abs(clock[END] - clock[BEGIN]))
             final = t + h * (1.0 + 1e-9) + floor >= clock[END]
         if final:
-            h = clock[END] - t - (clock[NOW_LOW] if tally[STEPS] < 0 else 0.0)
+            h = clock[END] - t - (0.0 if counted else clock[NOW_LOW])
         header.error, header.terminal = 0.0, 0.0
-        for i in range(FOUND_COUNT):
+        for i in range(FOUND_COUNT):  # their number is known to the compiler
             record.inside[i] = 0.0
-        status = scheme.step(model, inner, settings, t, h, now, new, record, room)
-        finite = header.violation < 1e300
-        for i in range(nv):
-            finite = finite and abs(new.v[i]) < 1e300
-            if abs(new.v[i]) < 1e-200:
-                new.v[i] = 0.0  # a velocity that decays into subnormals would slow every step twentyfold
-        for i in range(nq):
-            finite = finite and abs(new.q[i]) < 1e300
-        if status != 0 or not finite:
+        status = scheme.step(model, scheme.inner, scheme.settings, t, h, now, new, record, room)
+        finite = is_finite(header.violation, new)
+        if status != 0 or finite == 0:
             result = status if status != 0 else NONFINITE
             break
-
         # ---- control; a counted grid leaves nothing to decide
-        if tally[STEPS] < 0 and control.decide(control.settings, header, t, h, control.memory, decision) != 0:
+        if not counted and control.decide(control.settings, header, t, h, control.memory, decision) != 0:
             tally[REJECTED] += 1
             clock[H] = decision[0]
             if not decision[0] > floor:
@@ -147,72 +131,28 @@ def march(
                 break
             continue
         reached = t + header.h_used
-        clock[NOW] = t_new = reached
-        if tally[STEPS] < 0:
-            advance = reached - t
-            lost = (t - (reached - advance)) + (header.h_used - advance) + clock[NOW_LOW]
-            t_new = reached + lost
-            if t_new <= t and header.h_used > 0.0:
-                t_new = t + NEXT * abs(t)  # a step that is too short to be seen: times that are shown never repeat
-            clock[NOW], clock[NOW_LOW] = t_new, lost - (t_new - reached)
         # a free step that ended early is not the last one
-        final = final and (tally[STEPS] >= 0 or clock[END] - reached <= floor)
-        if final:
-            clock[NOW], clock[NOW_LOW], t_new = clock[END], 0.0, clock[NAME_END]
-        elif header.h_used == h and tally[STEPS] >= 0:
-            t_new = clock[NAME_BEGIN] + (tally[STEP] + 1) * clock[H]
-        if tally[STEPS] < 0:
+        final = final and (counted or clock[END] - reached <= floor)
+        t_new = tell_time(clock, tally, t, header.h_used, 1 if final else 0, 1 if header.h_used == h else 0)
+        if not counted:
             clock[H] = decision[0]
 
         # ---- keep
-        happened = whole(header.events_used)
-        keep = tally[SINCE] + 1 == tally[KEEP]
-        if tally[KEEP] == KEEP_EVENTS:
-            keep = happened > 0
-        if tally[KEEP] == KEEP_TIMES and tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
-            keep = True
-            while tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
-                tally[NEXT_TIME] += 1
-            if tally[LAST] == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
-                tally[SINCE] = 2  # the interval before it has no dense block
-                keep_node(layout, tally, nodes, clock[LAST_TIME], now, sums)
+        keep = is_kept(layout, clock, tally, t_new, whole(header.events_used), now, nodes, times, sums) == 1
         terminal = header.terminal == 1.0
         # what strikes where the run begins is the right limit of its start
-        keep = keep or (tally[STEPS] < 0 and t_new - nodes.t[0] <= floor)
+        keep = keep or (not counted and t_new - nodes.t[0] <= floor)
         keep = keep or terminal or (final and clock[NAME_END] == times[times.shape[0] - 1])
         tally[SINCE] += 1
-        sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header.violation)
-        sums[SUM_WORK] += header.force_work + header.drive_work
-        sums[SUM_ERROR], sums[SUM_DEGREE] = larger(sums[SUM_ERROR], header.error), header.degree
-        for i in range(FOUND_COUNT):
-            sums[SUM_INSIDE + i] = larger(sums[SUM_INSIDE + i], record.inside[i])
-        if header.reacted == 1.0:
-            sums[SUM_REACTED] = 1.0
-            sums[SUM_RESIDUAL] = larger(sums[SUM_RESIDUAL], header.residual)
-            for r in range(nr):
-                sums[SUM_IMPULSE + r] += record.impulse[r]
-            for c in range(nc):
-                sums[SUM_IMPULSE + nr + c] += record.dissipation[c]
-            for i in range(nv):
-                minus[i] = record.v_minus[i]
-        elif sums[SUM_REACTED] == 1.0:
-            for i in range(nv):
-                minus[i] = new.v[i]
+        add_up(layout, record, new, sums)
         if keep:
             keep_node(layout, tally, nodes, t_new, new, sums)
             used = whole(header.dense_used)
-            for i in range(used):
-                dense[tally[DENSE] + i] = record.dense[i]
+            copy(record.dense, head(tail(dense, tally[DENSE]), used))
             tally[DENSE] += used
         tally[LAST] = 1 if keep else 0
         clock[LAST_TIME] = t_new
-        first = tally[EVENTS] * EVENT_COLUMNS
-        for i in range(happened * EVENT_COLUMNS):
-            events[first + i] = record.events[i]
-        for j in range(happened):
-            if events[first + j * EVENT_COLUMNS] == reached:
-                events[first + j * EVENT_COLUMNS] = t_new
-        tally[EVENTS] += happened
+        put_events(tally, reached, t_new, record, events)
         now, new = new, now
         tally[STEP] += 1
         tally[ACCEPTED] += 1
@@ -220,24 +160,117 @@ def march(
             tally[ENDED] = 1
             result = TERMINATED
             break
-        if final and tally[STEPS] < 0:
+        if final and not counted:
             result = OK
             break
-        if tally[STEPS] < 0:
+        if not counted:
             tally[SHORT] = tally[SHORT] + 1 if header.h_used <= floor else 0
             if tally[SHORT] > MOST_SHORT:
                 result = CROWDED
                 break
-    if tally[STEPS] >= 0 and tally[STEP] == tally[STEPS] and result == CHUNK:
+    if counted and tally[STEP] == tally[STEPS] and result == CHUNK:
         result = OK
     # the caller finds the state where it gave it, whichever of the two it is in
-    for i in range(nq):
-        state.q[i] = now.q[i]
-    for i in range(nv):
-        state.v[i] = now.v[i]
-    for i in range(state.memory.shape[0]):
-        state.memory[i] = now.memory[i]
+    copy(now.q, state.q)
+    copy(now.v, state.v)
+    copy(now.memory, state.memory)
     return result
+
+
+@unit(I(J, J, RECORD, NODES, A, A), small=True)
+def no_room(layout, tally, record, nodes, events, dense):
+    """Return 1 where a table has no room for one more step."""
+    width = 2 + layout[NV] + layout[NR] + layout[NC]
+    full = tally[COUNT] + 2 > nodes.t.shape[0] or (tally[REACTIONS] + 2) * width > nodes.reactions.shape[0]
+    full = full or tally[EVENTS] * EVENT_COLUMNS + record.events.shape[0] > events.shape[0]
+    return 1 if full or tally[DENSE] + record.dense.shape[0] > dense.shape[0] else 0
+
+
+@unit(I(F, STATE), small=True)
+def is_finite(violation, state):
+    """Return 1 where all numbers of a state are finite; the smallest velocities become zero."""
+    finite = violation < 1e300
+    for i in range(state.v.shape[0]):
+        finite = finite and abs(state.v[i]) < 1e300
+        if abs(state.v[i]) < 1e-200:
+            state.v[i] = 0.0  # a velocity that decays into subnormals would slow every step twentyfold
+    for i in range(state.q.shape[0]):
+        finite = finite and abs(state.q[i]) < 1e300
+    return 1 if finite else 0
+
+
+@unit(F(A, J, F, F, I, I), small=True)
+def tell_time(clock, tally, t, h_used, final, entire):
+    """Move the clock to the end of a step and return the time that is shown there.
+
+    in      final: 1 for the last step; entire: 1 where the step is as long as was asked for
+    """
+    reached = t + h_used
+    clock[NOW] = t_new = reached
+    if tally[STEPS] < 0:
+        advance = reached - t
+        lost = (t - (reached - advance)) + (h_used - advance) + clock[NOW_LOW]
+        t_new = reached + lost
+        if t_new <= t and h_used > 0.0:
+            t_new = t + NEXT * abs(t)  # a step that is too short to be seen: times that are shown never repeat
+        clock[NOW], clock[NOW_LOW] = t_new, lost - (t_new - reached)
+    if final == 1:
+        clock[NOW], clock[NOW_LOW], t_new = clock[END], 0.0, clock[NAME_END]
+    elif entire == 1 and tally[STEPS] >= 0:
+        t_new = clock[NAME_BEGIN] + (tally[STEP] + 1) * clock[H]
+    return t_new
+
+
+@unit(I(J, A, J, F, I, STATE, NODES, A, A), small=True)
+def is_kept(layout, clock, tally, t_new, happened, now, nodes, times, sums):
+    """Return 1 where the end of a step is to be kept; for its dense output its start is kept as well."""
+    keep = tally[SINCE] + 1 == tally[KEEP]
+    if tally[KEEP] == KEEP_EVENTS:
+        keep = happened > 0
+    if tally[KEEP] == KEEP_TIMES and tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
+        keep = True
+        while tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
+            tally[NEXT_TIME] += 1
+        if tally[LAST] == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
+            tally[SINCE] = 2  # the interval before it has no dense block
+            keep_node(layout, tally, nodes, clock[LAST_TIME], now, sums)
+    return 1 if keep else 0
+
+
+@unit(I(J, RECORD, STATE, A), small=True)
+def add_up(layout, record, new, sums):
+    """Add the books of a step to the sums since the last node."""
+    nv, nc, nr, header = layout[NV], layout[NC], layout[NR], record.header
+    minus = head(tail(sums, SUM_IMPULSE + nr + nc), nv)
+    sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header.violation)
+    sums[SUM_WORK] += header.force_work + header.drive_work
+    sums[SUM_ERROR], sums[SUM_DEGREE] = larger(sums[SUM_ERROR], header.error), header.degree
+    for i in range(FOUND_COUNT):
+        sums[SUM_INSIDE + i] = larger(sums[SUM_INSIDE + i], record.inside[i])
+    if header.reacted == 1.0:
+        sums[SUM_REACTED] = 1.0
+        sums[SUM_RESIDUAL] = larger(sums[SUM_RESIDUAL], header.residual)
+        for r in range(nr):
+            sums[SUM_IMPULSE + r] += record.impulse[r]
+        for c in range(nc):
+            sums[SUM_IMPULSE + nr + c] += record.dissipation[c]
+        copy(record.v_minus, minus)
+    elif sums[SUM_REACTED] == 1.0:
+        copy(new.v, minus)
+    return 0
+
+
+@unit(I(J, F, F, RECORD, A), small=True)
+def put_events(tally, reached, t_new, record, events):
+    """Append the events of a step; those at its end get the time that is shown there."""
+    happened, first = whole(record.header.events_used), tally[EVENTS] * EVENT_COLUMNS
+    for i in range(happened * EVENT_COLUMNS):
+        events[first + i] = record.events[i]
+    for j in range(happened):
+        if events[first + j * EVENT_COLUMNS] == reached:
+            events[first + j * EVENT_COLUMNS] = t_new
+    tally[EVENTS] += happened
+    return 0
 
 
 @unit(I(J, J, NODES, F, STATE, A))

@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from saltus.compile.seam import handle, head, larger, room_at, row_of, tail, unit, whole
-from saltus.compile.types import MODEL, RECORD, RECORDS, STATES, A, F, I, Record, step_type
-from saltus.compile.workspace import Workspace, rooms
+from saltus.compile.types import MODEL, RECORD, RECORDS, STATE, STATES, A, F, I, Record, scheme_handle, step_type
+from saltus.compile.workspace import Numbers, Workspace, rooms
 from saltus.errors import SettingError
 from saltus.laws import friction_rows
 from saltus.memory.layout import (
@@ -35,15 +35,8 @@ from saltus.memory.layout import (
     sizes_of,
 )
 from saltus.memory.profile import factor, solve_row
-from saltus.memory.record import (
-    CLOSING,
-    EVENT_COLUMNS,
-    EVENT_KIND,
-    IMPACT,
-    RELEASE,
-    SLIP,
-    STICK,
-)
+from saltus.memory.record import CLOSING, EVENT_COLUMNS, EVENT_KIND, IMPACT, RELEASE, SLIP, STICK
+from saltus.memory.vectors import clear, copy
 from saltus.reaction.react import row_add, row_dot
 from saltus.schemes.plan import SchemeLike, SchemePlan, one_friction
 from saltus.schemes.traits import traits_of
@@ -66,13 +59,14 @@ HOLD = Workspace(
     answer="nc + nj", y="nv", move="nv", q_dot="nq",
 )  # fmt: skip
 COMBINE = Workspace("Combine", held="nc + nj", target="nc + nj", g="nc + nj", hold=HOLD)
-# results: q, v, impulse, dissipation and two works of every column, `best` the same of their combination; acting, peak:
-# how each contact acts, its largest impulse of one substep. A step may keep what it factored for one h: every column
-# gets a room of its own.
+# now: smooth: 1 as long as the columns agree; rows: events of this one; deepest: violation of them [m]. results: q, v,
+# impulse, dissipation and two works of every column, `best` the same of their combination; acting, peak: how each
+# contact acts, its largest impulse of one substep. A step may keep what it factored for one h: every column gets a
+# room.
 WORK = Workspace(
-    "Extrapolated", one=STATES, two=STATES, substep=RECORDS, v_inside="nv", acting="nc", peak="nc",
-    results="(columns + 1) * (nq + nv + nr + nc + 2)", best="nq + nv + nr + nc + 2", combine=COMBINE,
-    steps=rooms("inner", "columns + 1"),
+    "Extrapolated", now=Numbers("smooth rows deepest"), one=STATES, two=STATES, substep=RECORDS, v_inside="nv",
+    acting="nc", peak="nc", results="(columns + 1) * (nq + nv + nr + nc + 2)", best="nq + nv + nr + nc + 2",
+    combine=COMBINE, steps=rooms("inner", "columns + 1"),
 )  # fmt: skip
 
 
@@ -242,111 +236,130 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
     in      inner: the scheme that makes the substeps; state
     out     state_new, record
     """
-    layout, work = model.layout, WORK(room)
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    columns, dense = whole(settings[COLUMNS]), whole(settings[DENSE])
-    events_room, width, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, nq + nv + nr + nc + 2, nq + 2 * nv
-    one, two, substep = work.one, work.two, work.substep
-    header, v_minus, P, dissipation = substep.header, substep.v_minus, substep.impulse, substep.dissipation
-    v_inside, acting, peak, results, best = work.v_inside, work.acting, work.peak, work.results, work.best
-    block, out = record.dense, record.header
-
+    layout, work, out = model.layout, WORK(room), record.header
+    columns, width = whole(settings[COLUMNS]), layout[NQ] + layout[NV] + layout[NR] + layout[NC] + 2
     # ---- columns; once they disagree only the column for impacts is needed
-    smooth, rows, deepest, violation = True, 0, 0.0, -1.0
-    out.reacted, out.residual = 0.0, 0.0
+    now, results, best = work.now, work.results, work.best
+    now.smooth, now.deepest, out.reacted, out.residual, violation = 1.0, 0.0, 0.0, 0.0, -1.0
     for j in range(columns + 1):
         impulsive = j == columns
-        if smooth == impulsive:
+        if (now.smooth == 1.0) == impulsive:
             continue
-        n, rows = whole(settings[SUBSTEPS + j]), 0
         made = row_of(results, j, width)
-        for i in range(width):
-            made[i] = 0.0
-        for c in range(nc):
-            peak[c] = 0.0
+        clear(made)
+        clear(work.peak)
         if impulsive:
-            out.reacted, deepest = 0.0, 0.0
-        for k in range(n):
-            begin = state if k == 0 else (one if k % 2 == 1 else two)
-            end = state_new if k == n - 1 else (one if k % 2 == 0 else two)
-            events, place = substep.events, BLOCK_HEADER + (n - 1) * stored + k * dense
-            if j >= columns - 1:
-                events = head(tail(record.events, rows * EVENT_COLUMNS), events_room)
-            inside = head(tail(block, place), dense) if impulsive else substep.dense
-            part = handle(
-                Record(header, v_minus, P, dissipation, events, inside, record.counters, substep.inside)
-            )  # fmt: skip
-            status = inner.step(
-                model, inner.inner, inner.settings, t + k * h / n, h / n, begin, end, part, room_at(work.steps, j)
+            out.reacted, now.deepest = 0.0, 0.0
+        status = make_column(model, inner, settings, t, h, j, state, state_new, record, work)
+        if status != 0:
+            return status
+        copy(state_new.q, head(made, layout[NQ]))
+        copy(state_new.v, head(tail(made, layout[NQ]), layout[NV]))
+        if now.smooth == 1.0 and j == columns - 1:
+            violation = combine(
+                model, settings, t, h, state.q, work.acting, work.peak, now.deepest, results, best, work.combine
             )
-            if status != 0 and impulsive:
-                return status
-            if status != 0:  # a column that fails cannot agree with the others
-                smooth = False
-                break
-            if smooth and alike(model, part, acting, 1 if j + k == 0 else 0) == 0:
-                smooth = False
-            rows += whole(header.events_used)
-            deepest = larger(deepest, header.violation)
-            if header.reacted == 1.0:  # else the impulses are not written
-                out.reacted, out.residual = 1.0, larger(out.residual, header.residual)
-                for r in range(nr):
-                    made[nq + nv + r] += P[r]
-                for c in range(nc):
-                    made[nq + nv + nr + c] += dissipation[c]
-                    peak[c] = larger(peak[c], P[layout[layout[CONTACT_ROW] + c]])
-            made[width - 2] += header.force_work
-            made[width - 1] += header.drive_work
-            node = BLOCK_HEADER + k * stored
-            if impulsive and k < n - 1:
-                for i in range(nq):
-                    block[node + i] = end.q[i]
-                for i in range(nv):
-                    block[node + nq + i], block[node + nq + nv + i] = end.v[i], v_minus[i]
-            if k + 1 == n // 2:
-                for i in range(nv):
-                    v_inside[i] = end.v[i]
-        for i in range(nq):
-            made[i] = state_new.q[i]
-        for i in range(nv):
-            made[nq + i] = state_new.v[i]
-        if smooth and j == columns - 1:
-            violation = combine(model, settings, t, h, state.q, acting, peak, deepest, results, best, work.combine)
-            smooth = violation >= 0.0
-
-    # ---- record
-    n = whole(settings[SUBSTEPS + columns - 1]) if smooth else whole(settings[SUBSTEPS + columns])
-    chosen = best if smooth else row_of(results, columns, width)
-    if smooth:
-        found, rows = rows, 0
-        for k in range(found):  # what a scheme takes for impacts on a curved wall is none
-            if record.events[k * EVENT_COLUMNS + EVENT_KIND] != IMPACT:
-                for i in range(EVENT_COLUMNS):
-                    record.events[rows * EVENT_COLUMNS + i] = record.events[k * EVENT_COLUMNS + i]
-                rows += 1
-        block[0], block[1] = CUBIC, (n // 2) / n
-        for i in range(nv):
-            block[BLOCK_HEADER + i] = v_inside[i] + block[1] * (best[nq + i] - state_new.v[i])
-        out.dense_used = BLOCK_HEADER + nv
-        for i in range(nq):
-            state_new.q[i] = best[i]
-        for i in range(nv):
-            state_new.v[i], v_minus[i] = best[nq + i], best[nq + i]
-        for i in range(whole(settings[STALE]), whole(settings[STALE_END])):
-            state_new.memory[i] = 0.0  # it belongs to the finest column
+            now.smooth = 1.0 if violation >= 0.0 else 0.0
+    chosen = best if now.smooth == 1.0 else row_of(results, columns, width)
+    if now.smooth == 1.0:
+        take_smooth(model, settings, state_new, record, work)
     else:
-        block[0], block[1] = SUBSTATES, n
-        out.dense_used = BLOCK_HEADER + (n - 1) * stored + n * dense
-    if smooth and (layout[FLAGS] & RATE_IDENTITY) != 0:
-        block[0], out.dense_used = CUBIC_ALONE, 1.0
+        n, stored = whole(settings[SUBSTEPS + columns]), layout[NQ] + 2 * layout[NV]
+        record.dense[0], record.dense[1] = SUBSTATES, n
+        out.dense_used = BLOCK_HEADER + (n - 1) * stored + n * whole(settings[DENSE])
+    at = layout[NQ] + layout[NV]
+    copy(work.substep.v_minus, record.v_minus)
+    copy(tail(chosen, at), record.impulse)
+    copy(tail(chosen, at + layout[NR]), record.dissipation)
+    out.h_used, out.error, out.degree = h, 0.0, 0.0
+    out.violation, out.events_used = violation if now.smooth == 1.0 else now.deepest, now.rows
+    out.force_work, out.drive_work = chosen[width - 2], chosen[width - 1]
+    return 0
+
+
+@unit(I(MODEL, scheme_handle(0), A, F, F, I, STATE, STATE, RECORD, WORK.kind))
+def make_column(model, inner, settings, t, h, j, state, state_new, record, work):
+    """Make the substeps of a column, the last one for impacts; now.smooth becomes 0 where it disagrees with others."""
+    columns, dense, n = whole(settings[COLUMNS]), whole(settings[DENSE]), whole(settings[SUBSTEPS + j])
+    events_room, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, model.layout[NQ] + 2 * model.layout[NV]
+    one, two, substep, block, impulsive, now = work.one, work.two, work.substep, record.dense, j == columns, work.now
+    now.rows = 0.0
+    for k in range(n):
+        begin = state if k == 0 else (one if k % 2 == 1 else two)
+        end = state_new if k == n - 1 else (one if k % 2 == 0 else two)
+        events, place = substep.events, BLOCK_HEADER + (n - 1) * stored + k * dense
+        if j >= columns - 1:
+            events = head(tail(record.events, whole(now.rows) * EVENT_COLUMNS), events_room)
+        inside = head(tail(block, place), dense) if impulsive else substep.dense
+        part = handle(
+            Record(
+                substep.header, substep.v_minus, substep.impulse, substep.dissipation, events, inside, record.counters,
+                substep.inside,
+            )
+        )  # fmt: skip
+        status = inner.step(
+            model, inner.inner, inner.settings, t + k * h / n, h / n, begin, end, part, room_at(work.steps, j)
+        )
+        if status != 0 and impulsive:
+            return status
+        if status != 0:  # a column that fails cannot agree with the others
+            now.smooth = 0.0
+            return 0
+        if now.smooth == 1.0 and alike(model, part, work.acting, 1 if j + k == 0 else 0) == 0:
+            now.smooth = 0.0
+        add_substep(model, j, record, work)
+        if impulsive and k < n - 1:
+            node = tail(block, BLOCK_HEADER + k * stored)
+            copy(end.q, head(node, model.layout[NQ]))
+            copy(end.v, head(tail(node, model.layout[NQ]), model.layout[NV]))
+            copy(substep.v_minus, head(tail(node, model.layout[NQ] + model.layout[NV]), model.layout[NV]))
+        if k + 1 == n // 2:
+            copy(end.v, work.v_inside)
+    return 0
+
+
+@unit(I(MODEL, I, RECORD, WORK.kind))
+def add_substep(model, j, record, work):
+    """Add impulses, energy and the number of events of a substep to those of its column."""
+    layout, substep, out, now, peak = model.layout, work.substep, record.header, work.now, work.peak
+    nc, nr, at, header, P = layout[NC], layout[NR], layout[NQ] + layout[NV], substep.header, substep.impulse
+    made = row_of(work.results, j, at + nr + nc + 2)
+    now.rows += whole(header.events_used)
+    now.deepest = larger(now.deepest, header.violation)
+    if header.reacted == 1.0:  # else the impulses are not written
+        out.reacted, out.residual = 1.0, larger(out.residual, header.residual)
+        for r in range(nr):
+            made[at + r] += P[r]
+        for c in range(nc):
+            made[at + nr + c] += substep.dissipation[c]
+            peak[c] = larger(peak[c], P[layout[layout[CONTACT_ROW] + c]])
+    made[at + nr + nc] += header.force_work
+    made[at + nr + nc + 1] += header.drive_work
+    return 0
+
+
+@unit(I(MODEL, A, STATE, RECORD, WORK.kind))
+def take_smooth(model, settings, state_new, record, work):
+    """Take the combination of all columns as the step; its dense output is a cubic, or one with a place inside."""
+    layout, block, best, out, now = model.layout, record.dense, work.best, record.header, work.now
+    nq, nv, n, events = layout[NQ], layout[NV], whole(settings[SUBSTEPS + whole(settings[COLUMNS]) - 1]), record.events
+    found, rows = whole(now.rows), 0
+    for k in range(found):  # what a scheme takes for impacts on a curved wall is none
+        if events[k * EVENT_COLUMNS + EVENT_KIND] != IMPACT:
+            copy(row_of(events, k, EVENT_COLUMNS), row_of(events, rows, EVENT_COLUMNS))
+            rows += 1
+    now.rows = rows
+    block[0], block[1] = CUBIC, (n // 2) / n
     for i in range(nv):
-        record.v_minus[i] = v_minus[i]
-    for r in range(nr):
-        record.impulse[r] = chosen[nq + nv + r]
-    for c in range(nc):
-        record.dissipation[c] = chosen[nq + nv + nr + c]
-    out.h_used, out.error, out.degree, out.violation = h, 0.0, 0.0, violation if smooth else deepest
-    out.force_work, out.drive_work, out.events_used = chosen[width - 2], chosen[width - 1], rows
+        block[BLOCK_HEADER + i] = work.v_inside[i] + block[1] * (best[nq + i] - state_new.v[i])
+    out.dense_used = BLOCK_HEADER + nv
+    copy(best, state_new.q)
+    copy(tail(best, nq), state_new.v)
+    copy(tail(best, nq), work.substep.v_minus)
+    for i in range(whole(settings[STALE]), whole(settings[STALE_END])):
+        state_new.memory[i] = 0.0  # it belongs to the finest column
+    if (layout[FLAGS] & RATE_IDENTITY) != 0:
+        block[0], out.dense_used = CUBIC_ALONE, 1.0
     return 0
 
 

@@ -15,13 +15,14 @@ from typing import Literal
 
 import numpy as np
 
-from saltus.compile.seam import larger, unit, whole
-from saltus.compile.types import step_type
-from saltus.compile.workspace import Workspace, integers
+from saltus.compile.seam import head, larger, row_of, unit, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, step_type
+from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
-from saltus.flight.dense import HEADER, interpolate, reaction
-from saltus.lasting.border import NORMAL, project
-from saltus.lasting.workspace import LASTING
+from saltus.flight.dense import interpolate, reaction
+from saltus.lasting.border import NORMAL
+from saltus.lasting.end_of_step import close_books, put_back
+from saltus.lasting.workspace import ENDS, LASTING
 from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
@@ -36,13 +37,10 @@ from saltus.memory.layout import (
     W_CONSTANT,
 )
 from saltus.memory.profile import factor, quadratic, solve
-from saltus.memory.record import (
-    CLOSING,
-    IMPACT,
-    RELEASE,
-    SLIP,
-    STICK,
-)
+from saltus.memory.record import CLOSING, IMPACT, RELEASE, SLIP, STICK
+from saltus.memory.vectors import clear, copy
+from saltus.reaction.books import open_books
+from saltus.reaction.dense_block import block_size, open_block, put_piece
 from saltus.reaction.impacts import reacting_sizes, restitute
 from saltus.reaction.react import IMPACT as STRUCK
 from saltus.reaction.react import row_dot
@@ -52,7 +50,9 @@ from saltus.status import Status
 from saltus.tables.tableau import tableau
 
 STALLED = int(Status.NEWTON_STALLED)
-CLOSED_TOLERANCE, REST, LAW, TOLERANCE, MOST, PROJECT, PROJECTED = range(7)
+# closed: gap up to which a contact is closed [m]; rest: speed up to which it rests [m/s]; law: BY_REST or BY_LEFT;
+# tolerance, most: of the iteration for the forecast; project, projected: whether q and v are put back, to which gap
+SETTINGS = Numbers("closed rest law tolerance most project projected")
 BY_REST, BY_LEFT = 0.0, 1.0
 OPEN, HELD, SLIPS, STICKS = 0.0, 1.0, 2.0, 3.0  # marks of the contacts
 
@@ -105,29 +105,24 @@ class HalfExplicitTDG:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
-        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
         sizes = reacting_sizes(layout, contact_solver)
-        own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else 2 * nq
         return SchemePlan(
             scheme=self,
             step=half_explicit,
-            settings=np.array(
-                [
-                    self.closed_tolerance,
-                    self.rest_tolerance,
-                    BY_REST if self.impact == "rest" else BY_LEFT,
-                    self.newton_tolerance,
-                    self.max_iterations,
-                    self.projection,
-                    self.projection_tolerance,
-                ],
-                dtype=float,
+            settings=SETTINGS.filled(
+                closed=self.closed_tolerance,
+                rest=self.rest_tolerance,
+                law=BY_REST if self.impact == "rest" else BY_LEFT,
+                tolerance=self.newton_tolerance,
+                most=self.max_iterations,
+                project=self.projection,
+                projected=self.projection_tolerance,
             ),
             inner=reaction_plan(layout, contact_solver, drift=False, name="HalfExplicitTDG"),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
-            dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + 2 * nr,
-            events=3 * nc + 1,
+            dense=block_size(layout, 1, 2),
+            events=3 * int(layout[NC]) + 1,
         )
 
     def interpolate(self, s, h, start, end, block, side):
@@ -141,14 +136,16 @@ class HalfExplicitTDG:
 
 # what the state remembers: marks of the contacts, impulses of the last forecast
 MEMORY = Workspace("HalfExplicitMemory", marks="nc", warm="nr")
-# _0, _1: at the beginning and at the end of the forecast. M_0, M_1: factors; M, column, v_last: scratch; a_0, a_1: the
-# two accelerations of the step; P_0, P_1: impulses of the forecast and of the end; corrected: of the projection
+# _0, _1: at the beginning and at the end of the forecast. M_0, M_1: factors; M, column: scratch; f_0, f_1, v_1:
+# forces of both stages, velocity of the second; a: the two accelerations of the step, q_dot: the two rates of its
+# positions; P_0, ends.P: impulses of the forecast and of the end; r: the two forces. reacting, ending: 1 where contacts
+# or joints act in the forecast and at the end. closed: contacts of the forecast; lasting: those that carried a force in
+# it; hit: those that an impact strikes; ends.closed: those of the end
 WORK = Workspace(
-    "HalfExplicit", M_0="size", M_1="size", M="size", W_0="nw", W_1="nw", f_0="nv", f_1="nv", a_0="nv", a_1="nv",
-    v_1="nv", v_free="nv", column="nv", v_last="nv", q_dot="nq", q_dot_1="nq", q_1="nq", w_0="nr", w_1="nr",
-    target="2 * nr", zeta="nr", P_0="nr", P_1="nr", u_minus="nr", u_plus="nr", corrected="nr", g_0="nc + nj",
-    g="nc + nj", info="2", closed=integers("nc"), lasting=integers("nc"), held=integers("nc"), hit=integers("nc"),
-    room=LASTING,
+    "HalfExplicit", now=Numbers("reacting ending struck", integer=True), ends=ENDS, M_0="size", M_1="size", M="size",
+    W_0="nw", W_1="nw", f_0="nv", f_1="nv", a="2 * nv", v_1="nv", column="nv", q_dot="2 * nq", w_0="nr",
+    w_1="nr", target="2 * nr", zeta="nr", P_0="nr", r="2 * nr", closed=integers("nc"), lasting=integers("nc"),
+    hit=integers("nc"), room=LASTING,
 )  # fmt: skip
 
 
@@ -160,179 +157,247 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
     out     state_new, record with two accelerations and two forces as dense output
     kept    marks of the contacts and impulses of the forecast, in the state
     """
-    layout, par, work, memory = model.layout, model.par, WORK(work_room), MEMORY(state_new.own)
-    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
-    q_0, v_0, q, v, header = state.q, state.v, state_new.q, state_new.v, record.header
-    M_0, M_1, M, W_0, W_1 = work.M_0, work.M_1, work.M, work.W_0, work.W_1
-    f_0, f_1, a_0, a_1, v_1, v_free = work.f_0, work.f_1, work.a_0, work.a_1, work.v_1, work.v_free
-    column, v_last, q_dot, q_dot_1, q_1 = work.column, work.v_last, work.q_dot, work.q_dot_1, work.q_1
-    w_0, w_1, target, zeta, P_0, P_1 = work.w_0, work.w_1, work.target, work.zeta, work.P_0, work.P_1
-    u_minus, u_plus, corrected, g_0, g, info = work.u_minus, work.u_plus, work.corrected, work.g_0, work.g, work.info
-    closed, lasting, held, hit, room = work.closed, work.lasting, work.held, work.hit, work.room
-    identity = (flags & RATE_IDENTITY) != 0
-    for i in range(state.memory.shape[0]):
-        state_new.memory[i] = state.memory[i]
-    marks, warm = memory.marks, memory.warm
-    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, 1.0
-    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
-    for c in range(nc):
-        record.dissipation[c] = 0.0
-
-    # ---- forecast: explicit forces, velocities of closed contacts and joints closed at its end
-    model.gap(t, q_0, par, g_0)
-    reacting = nj > 0
-    for c in range(nc):
-        # what was held stays closed whatever the drift of its gap
-        closed[c] = 1 if g_0[c] <= settings[CLOSED_TOLERANCE] or marks[c] != OPEN else 0
-        reacting = reacting or closed[c] == 1
-    model.mass(t, q_0, par, M_0)
-    status = factor(layout, M_0)
+    settings = SETTINGS(settings)
+    work, memory = WORK(work_room), MEMORY(state_new.own)
+    ends, now, room = work.ends, work.now, work.room
+    copy(state.memory, state_new.memory)
+    copy(state.q, ends.q_0)
+    copy(state.v, ends.v_0)
+    open_books(model, h, 1.0, record)
+    status = forecast(model, reaction, settings, t, h, memory, work, record)
+    if status == 0:
+        status = end_step(model, reaction, settings, t, h, work, record)
     if status != 0:
         return status
-    model.force(t, q_0, v_0, par, f_0)
-    record.counters.force_calls += 1
-    solve(layout, M_0, f_0, a_0, column)
-    for i in range(nv):
-        v_1[i] = v_0[i] + h * a_0[i]
-    for i in range(nr):
-        P_0[i] = warm[i]
-    if reacting:
-        model.kinematics(t, q_0, par, W_0, w_0)
-    if identity:
-        for i in range(nq):
-            q_dot[i] = v_0[i]
-    else:
-        model.rate(q_0, v_0, par, q_dot)
-    for i in range(nq):
-        q_1[i] = q_0[i] + h * q_dot[i]
-    moved, scale = 0.0, 0.0
-    for sweep in range(whole(settings[MOST]) + 1):
-        record.counters.iterations += 1
-        for i in range(nv):
-            v_last[i] = v_1[i]
-            v_1[i] = v_0[i] + h * a_0[i]
-        if reacting:
-            model.kinematics(t + h, q_1, par, W_1, w_1)
-            for i in range(nr):
-                target[i] = w_1[i]
-            status = reaction.react(
-                model, reaction.solver, M_0, W_0, W_1, W_1, target, closed, 0, v_1, P_0, info, room.react
-            )
-            record.counters.sweeps += whole(info[1])
-            if status != 0:
-                return status
-        if identity:
-            for i in range(nq):
-                q_dot_1[i] = v_1[i]
-        else:
-            model.rate(q_1, v_1, par, q_dot_1)
-        moved, scale = 0.0, 0.0
-        for i in range(nq):
-            last = q_1[i]
-            q_1[i] = q_0[i] + 0.5 * h * (q_dot[i] + q_dot_1[i])
-            moved, scale = larger(moved, abs(q_1[i] - last)), larger(scale, larger(abs(q_1[i]), h * abs(q_dot_1[i])))
-        if sweep > 0 and moved <= settings[TOLERANCE] * scale:
-            break
-        if identity and (not reacting or (flags & W_CONSTANT) != 0):
-            break
-        if sweep == whole(settings[MOST]):
-            return STALLED
-    if reacting:
-        header.residual = info[0]
-    for i in range(nv):
-        a_0[i] = (v_1[i] - v_0[i]) / h
-    for i in range(nq):
-        q[i] = q_1[i]
-    model.retract(q, par)
-
-    # ---- end: the other half of the forces, then the law for everything that is closed there
-    model.mass(t + h, q, par, M_1)
-    status = factor(layout, M_1)
-    if status != 0:
-        return status
-    model.force(t + h, q, v_1, par, f_1)
-    record.counters.force_calls += 1
-    solve(layout, M_1, f_1, a_1, column)
-    model.gap(t + h, q, par, g)
-    for i in range(nv):
-        v_free[i] = v_0[i] + 0.5 * h * (a_0[i] + a_1[i])
-        v[i] = v_free[i]
-    ending = nj > 0
-    for c in range(nc):
-        row = layout[layout[CONTACT_ROW] + c]
-        lasting[c] = 1 if closed[c] == 1 and P_0[row] > 0.0 else 0
-        # a contact that carried a force goes on by the law whatever the drift of its gap
-        held[c] = 1 if g[c] <= settings[CLOSED_TOLERANCE] or lasting[c] == 1 else 0
-        ending = ending or held[c] == 1
-    for i in range(nr):
-        P_1[i], u_minus[i] = 0.0, 0.0
-    if ending:
-        model.kinematics(t + h, q, par, W_1, w_1)
-        model.curvature(t + h, q, v_free, par, zeta)
-        for i in range(nr):
-            u_minus[i] = row_dot(layout, W_1, i, v_free) + w_1[i]
-            target[i] = w_1[i]
-        for c in range(nc):
-            row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
-            if held[c] == 0:
-                continue
-            pressed = -h * (row_dot(layout, W_1, row, a_1) + zeta[row])
-            hops = lasting[c] == 1 or (settings[LAW] == BY_REST and -2.0 * e * u_minus[row] <= pressed)
-            strikes = not hops and u_minus[row] < -settings[REST]
-            restitute(model, c, 0.0 if hops else u_minus[row], 1 if strikes else 0, u_minus, target)
-        status = reaction.react(
-            model, reaction.solver, M_1, W_1, W_1, W_1, target, held, STRUCK, v, P_1, info, room.react
-        )
-        record.counters.sweeps += whole(info[1])
+    enter_impacts(model, settings, t + h, work, record)
+    enter_work(model, t, h, work, record)
+    used = put_dense(model, h, work, record)
+    if mark_contacts(model, settings, t + h, memory, work, record) == 1 and settings.project == 1.0:
+        room.known.factored = 0.0
+        status = put_back(model, settings.projected, t + h, ends, room, record)
         if status != 0:
             return status
-        header.residual = larger(header.residual, info[0])
-        for i in range(nr):
-            u_plus[i] = row_dot(layout, W_1, i, v) + w_1[i]
+        if now.struck == 0:
+            copy(ends.v, record.v_minus)
+    copy(ends.q, state_new.q)
+    copy(ends.v, state_new.v)
+    return close_books(model, t, 1, 2, used, row_of(work.r, 1, model.layout[NR]), ends, record)
 
-    # ---- record: a lasting contact takes its share of P as the force at the end, an impact as an impulse
-    struck = False
-    for c in range(nc):
+
+@unit(I(MODEL, PLAIN, A, F, F, MEMORY.kind, WORK.kind, RECORD))
+def forecast(model, reaction, settings, t, h, memory, work, record):
+    """Move by explicit forces, velocities of closed contacts and joints closed at the end; write q and v_1 there."""
+    settings = SETTINGS(settings)
+    layout, par, ends, now = model.layout, model.par, work.ends, work.now
+    nv, q_0, v_0, v_1, a_0 = layout[NV], ends.q_0, ends.v_0, work.v_1, row_of(work.a, 0, layout[NV])
+    model.gap(t, q_0, par, ends.g)
+    now.reacting = 1 if layout[NJ] > 0 else 0
+    for c in range(layout[NC]):
+        # what was held stays closed whatever the drift of its gap
+        work.closed[c] = 1 if ends.g[c] <= settings.closed or memory.marks[c] != OPEN else 0
+        now.reacting = 1 if work.closed[c] == 1 else now.reacting
+    model.mass(t, q_0, par, work.M_0)
+    status = factor(layout, work.M_0)
+    if status != 0:
+        return status
+    model.force(t, q_0, v_0, par, work.f_0)
+    record.counters.force_calls += 1
+    solve(layout, work.M_0, work.f_0, a_0, work.column)
+    for i in range(nv):
+        v_1[i] = v_0[i] + h * a_0[i]
+    copy(memory.warm, work.P_0)
+    if now.reacting == 1:
+        model.kinematics(t, q_0, par, work.W_0, work.w_0)
+    status = settle_forecast(model, reaction, settings, t, h, work, record)
+    if status != 0:
+        return status
+    if now.reacting == 1:
+        record.header.residual = ends.info[0]
+    for i in range(layout[NR]):
+        memory.warm[i] = work.P_0[i] if now.reacting == 1 else 0.0
+    for i in range(nv):
+        a_0[i] = (v_1[i] - v_0[i]) / h
+    model.retract(ends.q, par)
+    return 0
+
+
+@unit(I(MODEL, PLAIN, A, F, F, WORK.kind, RECORD))
+def settle_forecast(model, reaction, settings, t, h, work, record):
+    """Iterate on the rows of the end of the forecast until its position no longer moves."""
+    settings = SETTINGS(settings)
+    layout, par, ends, now = model.layout, model.par, work.ends, work.now
+    nq, flags, q_0, v_0, q, v_1 = layout[NQ], layout[FLAGS], ends.q_0, ends.v_0, ends.q, work.v_1
+    q_dot, q_dot_1, a_0 = row_of(work.q_dot, 0, nq), row_of(work.q_dot, 1, nq), row_of(work.a, 0, layout[NV])
+    rate_of(model, q_0, v_0, q_dot)
+    for i in range(nq):
+        q[i] = q_0[i] + h * q_dot[i]
+    at_once = (flags & RATE_IDENTITY) != 0 and (now.reacting == 0 or (flags & W_CONSTANT) != 0)
+    for sweep in range(whole(settings.most) + 1):
+        record.counters.iterations += 1
+        for i in range(layout[NV]):
+            v_1[i] = v_0[i] + h * a_0[i]
+        if now.reacting == 1:
+            model.kinematics(t + h, q, par, work.W_1, work.w_1)
+            copy(work.w_1, head(work.target, layout[NR]))
+            status = reaction.react(
+                model, reaction.solver, work.M_0, work.W_0, work.W_1, work.W_1, work.target, work.closed, 0, v_1,
+                work.P_0, ends.info, work.room.react,
+            )  # fmt: skip
+            record.counters.sweeps += whole(ends.info[1])
+            if status != 0:
+                return status
+        rate_of(model, q, v_1, q_dot_1)
+        moved, scale = 0.0, 0.0
+        for i in range(nq):
+            last = q[i]
+            q[i] = q_0[i] + 0.5 * h * (q_dot[i] + q_dot_1[i])
+            moved, scale = larger(moved, abs(q[i] - last)), larger(scale, larger(abs(q[i]), h * abs(q_dot_1[i])))
+        if at_once or (sweep > 0 and moved <= settings.tolerance * scale):
+            return 0
+    return STALLED
+
+
+@unit(I(MODEL, A, A, A), small=True)
+def rate_of(model, q, v, q_dot):
+    """Write the rates of the positions."""
+    if (model.layout[FLAGS] & RATE_IDENTITY) != 0:
+        copy(v, q_dot)
+    else:
+        model.rate(q, v, model.par, q_dot)
+    return 0
+
+
+@unit(I(MODEL, PLAIN, A, F, F, WORK.kind, RECORD))
+def end_step(model, reaction, settings, t, h, work, record):
+    """Add the other half of the forces, then solve the law for everything that is closed there."""
+    settings = SETTINGS(settings)
+    layout, par, ends, now, t_end = model.layout, model.par, work.ends, work.now, t + h
+    nv, q, a_0, a_1 = layout[NV], ends.q, row_of(work.a, 0, layout[NV]), row_of(work.a, 1, layout[NV])
+    model.mass(t_end, q, par, work.M_1)
+    status = factor(layout, work.M_1)
+    if status != 0:
+        return status
+    model.force(t_end, q, work.v_1, par, work.f_1)
+    record.counters.force_calls += 1
+    solve(layout, work.M_1, work.f_1, a_1, work.column)
+    model.gap(t_end, q, par, ends.g)
+    for i in range(nv):
+        ends.v[i] = ends.v_0[i] + 0.5 * h * (a_0[i] + a_1[i])
+    copy(ends.v, ends.v_new)
+    now.ending = 1 if layout[NJ] > 0 else 0
+    for c in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + c]
+        work.lasting[c] = 1 if work.closed[c] == 1 and work.P_0[row] > 0.0 else 0
+        # a contact that carried a force goes on by the law whatever the drift of its gap
+        ends.closed[c] = 1 if ends.g[c] <= settings.closed or work.lasting[c] == 1 else 0
+        now.ending = 1 if ends.closed[c] == 1 else now.ending
+    clear(ends.P)
+    clear(ends.u_minus)
+    if now.ending == 0:
+        return 0
+    W, w, target = work.W_1, work.w_1, work.target
+    targets(model, settings, t_end, h, work)
+    status = reaction.react(
+        model, reaction.solver, work.M_1, W, W, W, target, ends.closed, STRUCK, ends.v_new, ends.P, ends.info,
+        work.room.react,
+    )  # fmt: skip
+    record.counters.sweeps += whole(ends.info[1])
+    record.header.residual = larger(record.header.residual, ends.info[0])
+    for i in range(layout[NR]):
+        ends.u_plus[i] = row_dot(layout, W, i, ends.v_new) + w[i]
+    return status
+
+
+@unit(I(MODEL, A, F, F, WORK.kind))
+def targets(model, settings, t, h, work):
+    """Write the row velocities before the law, and what the law asks for: restitution of what closes in the step."""
+    settings = SETTINGS(settings)
+    layout, ends, W, w, zeta, target = model.layout, work.ends, work.W_1, work.w_1, work.zeta, work.target
+    u_minus, a_1 = ends.u_minus, row_of(work.a, 1, layout[NV])
+    model.kinematics(t, ends.q, model.par, W, w)
+    model.curvature(t, ends.q, ends.v, model.par, zeta)
+    for i in range(layout[NR]):
+        u_minus[i] = row_dot(layout, W, i, ends.v) + w[i]
+        target[i] = w[i]
+    for c in range(layout[NC]):
+        row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
+        if ends.closed[c] == 0:
+            continue
+        pressed = -h * (row_dot(layout, W, row, a_1) + zeta[row])
+        hops = work.lasting[c] == 1 or (settings.law == BY_REST and -2.0 * e * u_minus[row] <= pressed)
+        strikes = not hops and u_minus[row] < -settings.rest
+        restitute(model, c, 0.0 if hops else u_minus[row], 1 if strikes else 0, u_minus, target)
+    return 0
+
+
+@unit(I(MODEL, A, F, WORK.kind, RECORD))
+def enter_impacts(model, settings, t, work, record):
+    """Enter impacts and left limit: a lasting contact takes its share of P as the force at the end, an impact does not.
+
+    out     now.struck: 1 where there is an impact; hit: contacts that it strikes; ends.v: the velocity behind it
+    """
+    settings = SETTINGS(settings)
+    layout, ends, hit, now, P = model.layout, work.ends, work.hit, work.now, work.ends.P
+    now.struck = 0
+    for c in range(layout[NC]):
         hit[c] = 0
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if held[c] == 1 and lasting[c] == 0 and P_1[row] > 0.0 and u_minus[row] < -settings[REST]:
-            struck = True
-            new_event(t + h, c, IMPACT, row, end, u_minus, u_plus, P_1, record)
+        new = ends.closed[c] == 1 and work.lasting[c] == 0
+        if new and P[row] > 0.0 and ends.u_minus[row] < -settings.rest:
+            now.struck = 1
+            new_event(t, c, IMPACT, row, end, ends.u_minus, ends.u_plus, P, record)
             hit[c] = 1
-    if struck:
-        gain_event(model, t + h, hit, 1, NOTHING, u_minus, u_minus, u_plus, P_1, record)
-    header.reacted = 1.0 if reacting or ending else 0.0
+    if now.struck == 1:
+        gain_event(model, t, hit, 1, NOTHING, ends.u_minus, ends.u_minus, ends.u_plus, P, record)
+    copy(ends.v if now.struck == 1 else ends.v_new, record.v_minus)
+    copy(ends.v_new, ends.v)
+    return 0
+
+
+@unit(I(MODEL, F, F, WORK.kind, RECORD))
+def enter_work(model, t, h, work, record):
+    """Enter impulses and works of the step; without impact the second acceleration is the one that leads to its end."""
+    layout, ends, now, header = model.layout, work.ends, work.now, record.header
+    nv, nj, nr, P_0, P = layout[NV], layout[NJ], layout[NR], work.P_0, ends.P
+    header.reacted = 1.0 if now.reacting == 1 or now.ending == 1 else 0.0
     for i in range(nv):
-        header.force_work += 0.5 * h * (f_0[i] * v_0[i] + f_1[i] * v_1[i])
-        record.v_minus[i] = v_free[i] if struck else v[i]
-        if not struck:
-            a_1[i] = 2.0 * (v[i] - v_0[i]) / h - a_0[i]
-    for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        for i in range(row, end):
-            if closed[c] == 1:
-                record.dissipation[c] -= 0.5 * P_0[i] * (row_dot(layout, W_0, i, v_0) + w_0[i])
-                header.drive_work -= 0.5 * P_0[i] * w_0[i]
-            if held[c] == 1:
-                before = u_plus[i] if lasting[c] == 1 else u_minus[i]
-                record.dissipation[c] -= 0.5 * P_1[i] * (before + u_plus[i])
-                header.drive_work -= P_1[i] * w_1[i]
+        header.force_work += 0.5 * h * (work.f_0[i] * ends.v_0[i] + work.f_1[i] * work.v_1[i])
+        if now.struck == 0:
+            work.a[nv + i] = 2.0 * (ends.v[i] - ends.v_0[i]) / h - work.a[i]
+    for c in range(layout[NC]):
+        for i in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
+            if work.closed[c] == 1:
+                record.dissipation[c] -= 0.5 * P_0[i] * (row_dot(layout, work.W_0, i, ends.v_0) + work.w_0[i])
+                header.drive_work -= 0.5 * P_0[i] * work.w_0[i]
+            if ends.closed[c] == 1:
+                before = ends.u_plus[i] if work.lasting[c] == 1 else ends.u_minus[i]
+                record.dissipation[c] -= 0.5 * P[i] * (before + ends.u_plus[i])
+                header.drive_work -= P[i] * work.w_1[i]
     for i in range(nr):
-        record.impulse[i] = 0.5 * P_0[i] + P_1[i] if reacting or ending else 0.0
+        record.impulse[i] = 0.5 * P_0[i] + P[i] if header.reacted == 1.0 else 0.0
     for i in range(nr - nj, nr):
-        header.drive_work -= 0.5 * P_0[i] * w_0[i] + P_1[i] * w_1[i]
-    if (flags & M_CONSTANT) == 0:
+        header.drive_work -= 0.5 * P_0[i] * work.w_0[i] + P[i] * work.w_1[i]
+    if (layout[FLAGS] & M_CONSTANT) == 0:
         for end in range(2):  # 1/2 v^T (M_new - M_k) v, the mean of both ends
             if end == 1:
-                model.mass(t + h, q, par, M)
+                model.mass(t + h, ends.q, model.par, work.M)
             else:
-                model.mass(t, q_0, par, M)
-            gain = 0.25 * (quadratic(layout, M, v_0) + quadratic(layout, M, v))
+                model.mass(t, ends.q_0, model.par, work.M)
+            gain = 0.25 * (quadratic(layout, work.M, ends.v_0) + quadratic(layout, work.M, ends.v))
             header.drive_work += gain if end == 1 else -gain
-    for c in range(nc):
+    return 0
+
+
+@unit(I(MODEL, A, F, MEMORY.kind, WORK.kind, RECORD))
+def mark_contacts(model, settings, t, memory, work, record):
+    """Keep what every contact does, with its events; write what is put back, return 1 where anything is."""
+    settings = SETTINGS(settings)
+    layout, ends, marks, P_0, P = model.layout, work.ends, memory.marks, work.P_0, work.ends.P
+    u_minus, u_plus, anything = ends.u_minus, ends.u_plus, 1 if layout[NJ] > 0 else 0
+    for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        pushes = (closed[c] == 1 and P_0[row] > 0.0) or (held[c] == 1 and P_1[row] > 0.0)
-        rests = pushes and u_plus[row] <= settings[REST]
+        pushes = (work.closed[c] == 1 and P_0[row] > 0.0) or (ends.closed[c] == 1 and P[row] > 0.0)
+        rests = pushes and u_plus[row] <= settings.rest
         mark = OPEN
         if rests:
             mark = HELD
@@ -343,63 +408,28 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
                 cone = model.constants[LAW_FLOATS * c + 1] * record.impulse[row]
                 mark = STICKS if sqrt(friction) < STICKING * cone else SLIPS
         if marks[c] != OPEN and mark == OPEN:
-            new_event(t + h, c, RELEASE, row, row, u_minus, u_plus, P_1, record)
-        if marks[c] == OPEN and mark != OPEN and not struck:
-            new_event(t + h, c, CLOSING, row, row, u_minus, u_plus, P_1, record)
+            new_event(t, c, RELEASE, row, row, u_minus, u_plus, P, record)
+        if marks[c] == OPEN and mark != OPEN and work.now.struck == 0:
+            new_event(t, c, CLOSING, row, row, u_minus, u_plus, P, record)
         if mark != marks[c] and (mark == STICKS or mark == SLIPS):
-            new_event(t + h, c, STICK if mark == STICKS else SLIP, row, row, u_minus, u_plus, P_1, record)
+            new_event(t, c, STICK if mark == STICKS else SLIP, row, row, u_minus, u_plus, P, record)
         marks[c] = mark
-        held[c] = NORMAL if rests else 0
-    for i in range(nr):
-        warm[i] = P_0[i] if reacting else 0.0
+        ends.held[c] = NORMAL if rests else 0
+        anything = 1 if rests else anything
+    return anything
 
-    # ---- projection, dense output
-    dense = record.dense
-    dense[0], dense[1], dense[2], dense[3], dense[4], dense[5] = 1.0, 2.0, nq, nv, nr, 0.0 if identity else 1.0
-    dense[6] = t
-    used = HEADER + nr
-    dense[used], dense[used + 1] = 0.0, 1.0
-    used += 2
-    for i in range(nq):
-        dense[used + i] = q_0[i]
-    used += nq
-    for i in range(nv):
-        dense[used + i], dense[used + nv + i], dense[used + 2 * nv + i] = v_0[i], a_0[i], a_1[i]
-    used += 3 * nv
+
+@unit(I(MODEL, F, WORK.kind, RECORD))
+def put_dense(model, h, work, record):
+    """Write the dense output: two accelerations, two forces; an impact is none. Return where the piece ends."""
+    layout, ends, r, now = model.layout, work.ends, work.r, work.now
+    nr = layout[NR]
     for i in range(nr):
-        dense[used + i] = P_0[i] / h if reacting else 0.0
-        dense[HEADER + i] = dense[used + i]
-        dense[used + nr + i] = 2.0 * P_1[i] / h
-    for c in range(nc):
-        if lasting[c] == 0:
+        r[i] = work.P_0[i] / h if now.reacting == 1 else 0.0
+        r[nr + i] = 2.0 * ends.P[i] / h
+    for c in range(layout[NC]):
+        if work.lasting[c] == 0 and now.struck == 1:
             for i in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
-                if struck:
-                    dense[used + nr + i] = 0.0
-    used += 2 * nr
-    if not identity:
-        for i in range(nq):
-            dense[used + i], dense[used + nq + i] = q_dot[i], q_dot_1[i]
-        used += 2 * nq
-    for i in range(nr):
-        dense[used + i] = dense[used - nr - (0 if identity else 2 * nq) + i]
-    header.dense_used = used + nr
-    anything = nj > 0
-    for c in range(nc):
-        anything = anything or held[c] != 0
-    if settings[PROJECT] == 1.0 and anything:
-        for i in range(nr):
-            corrected[i] = 0.0
-        room.known.factored = 0.0
-        status = project(model, settings[PROJECTED], t + h, q, v, held, corrected, g, room)
-        if status != 0:
-            return status
-        for i in range(nr):
-            record.impulse[i] += corrected[i]
-        if not struck:
-            for i in range(nv):
-                record.v_minus[i] = v[i]
-    for j in range(nc + nj):
-        depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header.violation:  # a gap that is not a number must not pass
-            header.violation = depth
-    return 0
+                r[nr + i] = 0.0
+    at = open_block(model, row_of(r, 0, nr), record.dense)
+    return put_piece(model, 0.0, 1.0, ends.q_0, ends.v_0, 2, work.a, r, work.q_dot, at, record.dense)

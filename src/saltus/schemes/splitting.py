@@ -19,16 +19,15 @@ from typing import Literal
 import numpy as np
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
-from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J, step_type
+from saltus.compile.types import MODEL, REACTION, RECORD, STAGED, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
-from saltus.flight.dense import HEADER, acceleration, interpolate, reaction, window_start
+from saltus.flight.dense import acceleration, interpolate, reaction, window_start
 from saltus.flight.frame import NODES_ROOM
 from saltus.flight.packed_methods import IMPLICIT as IMPLICIT_METHODS
 from saltus.flight.packed_methods import METHODS, packed_implicit, packed_method
-from saltus.flight.piece import put_piece
 from saltus.flight.smooth_step import (
     ERROR_ORDER,
     NODES,
@@ -40,8 +39,9 @@ from saltus.flight.smooth_step import (
     stages_of_step,
     step_error,
 )
-from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, project
-from saltus.lasting.hold import JAMMED, POWERS, accelerate
+from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, project
+from saltus.lasting.end_of_step import begin, close_books, enter_forces, strike
+from saltus.lasting.hold import JAMMED, POWERS, anything_acts
 from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import (
@@ -52,28 +52,15 @@ from saltus.lasting.interval import (
     interval_sizes,
     solve_interval,
 )
-from saltus.lasting.settle import changed_events, settle
-from saltus.lasting.workspace import LASTING
+from saltus.lasting.settle import act_on_end, act_on_start, changed_events, settle
+from saltus.lasting.workspace import ACTING, ENDS
 from saltus.laws import friction_rows
-from saltus.memory.layout import (
-    CONTACT_ROW,
-    F_FREE,
-    FLAGS,
-    LAW_FLOATS,
-    M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
-    RATE_IDENTITY,
-)
+from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NR, NV
 from saltus.memory.profile import solve_row
-from saltus.memory.record import (
-    IMPACT,
-    PAINLEVE,
-    REVERSAL,
-)
+from saltus.memory.record import IMPACT, PAINLEVE, REVERSAL
+from saltus.memory.vectors import add, clear, clear_marks, copy, copy_marks, largest
+from saltus.reaction.books import open_books
+from saltus.reaction.dense_block import block_size, open_block, put_piece
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import NORMALS, STICKING, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan, runge_kutta_plan
@@ -228,7 +215,7 @@ class Splitting:
             "closed": self.closed_tolerance, "rest": self.rest_tolerance, "projected": self.projection_tolerance,
             "project": self.projection, "law": BY_REST if self.impact == "rest" else BY_LEFT,
         }  # fmt: skip
-        nq, nv, nc, nr = (int(layout[k]) for k in (NQ, NV, NC, NR))
+        nv, nc = int(layout[NV]), int(layout[NC])
         total = int(pair[STAGES])
         sizes = interval_sizes(layout, contact_solver)
         if implicit:
@@ -245,7 +232,6 @@ class Splitting:
         }  # fmt: skip
         settings = SPLITTING_SETTINGS.filled(**{name: given.get(name, 0.0) for name in SPLITTING_SETTINGS.names})
         sizes |= {"total": total, "nodes": NODES}
-        own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else NODES * nq
         return SchemePlan(
             scheme=self,
             step=splitting,
@@ -260,7 +246,7 @@ class Splitting:
             ),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
-            dense=HEADER + 2 * nr + 2 + nq + nv + NODES * (nv + nr) + own_rate,
+            dense=block_size(layout, 1, NODES),
             events=EVENTS * nc + 1,
         )
 
@@ -287,21 +273,15 @@ def packed_polynomial() -> np.ndarray:
     return packed(tableau(NODES - 1, "-", "lobatto"))
 
 
-# What the state remembers: index set and slip directions; a, r, u and powers of the state.
-MEMORY = Workspace(
-    "SplittingMemory", numbers=Numbers("valid"), index="nc", direction="3 * nc", a_0="nv", r_0="nr", u_0="nr",
-    powers_0="width",
-)  # fmt: skip
-# begun: 1 once the start of the segment is settled, at_time: when that was. State at both ends (v_1 without impulse,
-# v_new with it), gaps, impulses and row velocities of the impact; spread: impulses that are forces of the whole step;
-# late: share of the step behind a stop. idle stays zero: no impulse is felt by the stages
+# What the state remembers: index set, what acts on the state.
+MEMORY = Workspace("SplittingMemory", numbers=Numbers("valid"), index="nc", acting=ACTING)
+# begun: 1 once the start of the segment is settled, at_time: when that was. v_last: velocity before a projection;
+# spread: impulses that are forces of the whole step; late: share of the step behind a stop; speed: gap velocities at
+# the beginning of the step; r_end: forces at the end with spread ones; hit: 1 per contact that an impact strikes
 WORK = Workspace(
-    "Splitting", begun=Numbers("begun at_time"), q_0="nq", shifted="nq", v_0="nv", v_1="nv", v_new="nv", v_last="nv",
-    g="nc + nj", P="nr", u_minus="nr", u_plus="nr", speed="nr", corrected="nr", spread="nr", w_end="nr", zeta="nr",
-    u_start="nr", late="nc", info="2", nodes=NODES_ROOM, R="nodes * nr", sum_r="nr", sum_p="width", stages=STEP_ROOM,
-    M="size", idle="nv + nc", solved=STAGES_ROOM, index=integers("nc"), before=integers("nc"), closed=integers("nc"),
-    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"), hit=integers("nc"),
-    interval=INTERVALS,
+    "Splitting", begun=Numbers("begun at_time"), ends=ENDS, q_last="nq", v_last="nv", v_1="nv", speed="nr", spread="nr",
+    r_end="nr", w_end="nr", zeta="nr", late="nc", nodes=NODES_ROOM, R="nodes * nr", sum_r="nr", sum_p="width",
+    stages=STEP_ROOM, M="size", solved=STAGES_ROOM, hit=integers("nc"), interval=INTERVALS,
 )  # fmt: skip
 
 
@@ -314,429 +294,476 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
     kept    MEMORY in the state; the factored matrix of implicit stages in the workspace
     """
     settings = SPLITTING_SETTINGS(settings)
-    layout, par, core, staged = model.layout, model.par, reaction.reaction, reaction.staged
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    flags, width, n = layout[FLAGS], POWERS + nc, NODES
-    work, memory, q, v, header = WORK(work_room), MEMORY(state_new.own), state_new.q, state_new.v, record.header
-    forces, implicit = settings.forces == 1.0, settings.implicit == 1.0
-    pair = tail(settings, whole(settings.pair_at))
-    nodes_tab, tab = tail(settings, whole(settings.node_at)), tail(settings, whole(settings.tab_at))
-    total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
-    for i in range(state.memory.shape[0]):
-        state_new.memory[i] = state.memory[i]
-    direction, a_0, r_0, u_0, powers_0 = memory.direction, memory.a_0, memory.r_0, memory.u_0, memory.powers_0
-    q_0, shifted, v_0, v_1, v_new, v_last = work.q_0, work.shifted, work.v_0, work.v_1, work.v_new, work.v_last
-    g, P, u_minus, u_plus, speed, corrected = work.g, work.P, work.u_minus, work.u_plus, work.speed, work.corrected
-    spread, w_end, zeta, u_start, late, info = work.spread, work.w_end, work.zeta, work.u_start, work.late, work.info
-    Q, V, Q_dot, a, R = work.nodes.Q, work.nodes.V, work.nodes.Q_dot, work.nodes.a, work.R
-    sum_r, sum_p, stages, M, idle, own = work.sum_r, work.sum_p, work.stages, work.M, work.idle, work.solved
-    interval, begun = work.interval, work.begun
-    room, kept = interval.lasting, interval.kept
-    W = room.W
-    index, before, closed, resting = work.index, work.before, work.closed, work.resting
-    stopped, held, candidate, hit = work.stopped, work.held, work.candidate, work.hit
-    t_end = t + h
-    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, pair[ERROR_ORDER]
-    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
-    header.reacted = 1.0 if nj > 0 else 0.0
-    for i in range(nq):
-        q_0[i] = state.q[i]
-    for i in range(nv):
-        v_0[i] = state.v[i]
-    for k in range(nc):
-        before[k] = whole(memory.index[k])
-        index[k] = before[k] if forces else OPEN
-        record.dissipation[k], resting[k], stopped[k], candidate[k], hit[k] = 0.0, 0, 0, 0, 0
-    for i in range(nr):
-        P[i], spread[i], u_minus[i], u_plus[i] = 0.0, 0.0, 0.0, 0.0
-
-    # ---- the start of a run, or of a segment behind a jump of the force
-    if (
-        memory.numbers.valid == 0.0 or begun.begun == 0.0 or begun.at_time == t
-    ):  # also when its first step is tried once more
-        if memory.numbers.valid == 0.0:
-            for k in range(nc):
-                index[k], before[k] = OPEN, OPEN
-        model.gap(t, q_0, par, g)
-        status = decided(
-            model, staged, settings, t, q_0, v_0, g, 0.0, index, direction, resting, stopped, candidate, a_0, r_0,
-            u_0, powers_0, info, interval, record,
-        )  # fmt: skip
+    layout, staged, work, own = model.layout, reaction.staged, WORK(work_room), MEMORY(state_new.own)
+    ends, acting, header, t_end, forces = work.ends, own.acting, record.header, t + h, settings.forces == 1.0
+    status = open_step(model, staged, settings, t, h, state, state_new, work, record)
+    if status != 0:
+        return status
+    status = move_smoothly(model, staged, settings, t, h, own, work, record)
+    if status != 0:
+        return status
+    near = close_contacts(model, settings, t_end, work, record)
+    holding = anything_acts(model, ends.index)
+    struck = 0
+    if layout[NC] > 0 and (near == 1 or holding == 1):
+        struck = is_struck(model, settings, t_end, acting, work)
+    if struck == 1:
+        status = strike_at_end(model, reaction.reaction, settings, t, h, work, record)
         if status != 0:
             return status
-        for k in range(nc):
-            if forces and before[k] != index[k] and (memory.numbers.valid == 1.0 or index[k] == IMPULSIVE):
-                changed_events(model, t, k, before[k], index[k], 0, u_0, r_0, record)
-            if forces:
-                before[k] = index[k]
-        memory.numbers.valid, begun.begun, begun.at_time = 1.0, 1.0, t
+    for i in range(layout[NR]):
+        work.r_end[i] = acting.r[i] + work.spread[i] / h
+    used = put_piece(
+        model, 0.0, 1.0, ends.q_0, ends.v_0, NODES, work.nodes.a, work.R, work.nodes.Q_dot,
+        open_block(model, work.r_end, record.dense), record.dense,
+    )  # fmt: skip
+    if hold_at_end(model, settings, struck, ends) == 1 and settings.project == 1.0:
+        status = put_step_back(model, settings, t_end, struck, work, record)
+        if status != 0:
+            return status
+    if near == 1 or holding == 1 or struck == 1:
+        status = decided(model, staged, settings, t_end, struck, own, work, record)
+        if status != 0:
+            return status
+        header.residual = larger(header.residual, ends.info[0] if forces else 0.0)
+    else:
+        last = whole(tail(settings, whole(settings.pair_at))[STEP_STAGES]) - 1
+        copy(row_of(work.stages.K_v, last, layout[NV]), acting.a)
+        clear(acting.r)
+        copy(row_of(work.stages.K_p, last, POWERS + layout[NC]), acting.powers)
+        clear_marks(ends.index)  # OPEN
+    mark_contacts(model, settings, t_end, own, work, record)
+    for i in range(layout[NR]):
+        work.r_end[i] = acting.r[i] + work.spread[i] / h
+    copy(ends.q, state_new.q)
+    copy(ends.v, state_new.v)
+    return close_books(model, t, 1, NODES, used, work.r_end, ends, record)
 
-    # ---- smooth motion under the frozen index set
+
+@unit(I(MODEL, STAGED, A, F, F, STATE, STATE, WORK.kind, RECORD))
+def open_step(model, staged, settings, t, h, state, state_new, work, record):
+    """Take the state over, open the books; decide what is held where a run or a segment behind a jump begins."""
+    settings = SPLITTING_SETTINGS(settings)
+    ends, own, begun, forces = work.ends, MEMORY(state_new.own), work.begun, settings.forces == 1.0
+    copy(state.memory, state_new.memory)
+    open_books(model, h, tail(settings, whole(settings.pair_at))[ERROR_ORDER], record)
+    clear(record.impulse)
+    copy(state.q, ends.q_0)
+    copy(state.v, ends.v_0)
+    for k in range(model.layout[NC]):
+        ends.before[k] = whole(own.index[k])
+        ends.index[k] = ends.before[k] if forces else OPEN
+    clear_marks(ends.resting)
+    clear_marks(ends.stopped)
+    clear_marks(ends.candidate)
+    clear_marks(work.hit)
+    clear(ends.P)
+    clear(work.spread)
+    clear(ends.u_minus)
+    clear(ends.u_plus)
+    known, numbers = whole(own.numbers.valid), own.numbers
+    if known == 1 and begun.begun != 0.0 and begun.at_time != t:  # also when its first step is tried once more
+        return 0
+    copy(ends.q_0, ends.q)
+    copy(ends.v_0, ends.v)
+    if known == 0:
+        clear_marks(ends.before)
+    if forces:
+        status = begin(model, staged, settings, t, 1, known, ends, own.acting, work.interval, record)
+        copy_marks(ends.index, ends.before)
+    else:
+        status = act_on_end(model, t, ends, own.acting, work.interval.lasting, record)
+    if status == 0:
+        numbers.valid, begun.begun, begun.at_time = 1.0, 1.0, t
+    return status
+
+
+@unit(I(MODEL, STAGED, A, F, F, MEMORY.kind, WORK.kind, RECORD))
+def move_smoothly(model, staged, settings, t, h, own, work, record):
+    """Make the smooth motion under the frozen index set, with its nodes, and enter it into the books."""
+    settings = SPLITTING_SETTINGS(settings)
+    nc, ends, acting, room, kept = model.layout[NC], work.ends, own.acting, work.interval.lasting, work.interval.kept
+    status = 0
     for attempt in range(nc + 2):
-        if implicit:
-            for i in range(width):
-                own.powers[i] = powers_0[i]  # of a first stage that is the state itself
-            status = implicit_step(
-                model, staged, settings, tab, t, h, q_0, v_0, index, direction, a_0, r_0, stages, own, idle, interval,
-                record,
-            )  # fmt: skip
-        else:
-            status = stages_of_step(
-                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, 0, step, stages, room, record
-            )
-        if status == 0:
-            for i in range(nq):
-                q[i] = stages.q[i]
-            for i in range(nv):
-                v_1[i] = stages.v[i]
-            if not implicit:
-                header.error = step_error(
-                    model, pair, h, q_0, v_0, settings.rtol, settings.atol, head(settings, 0), index, stages, room
-                )
-            status = stages_of_step(
-                model, pair, t, h, q_0, v_0, index, direction, a_0, r_0, powers_0, step, total, stages, room,
-                record,
-            )  # fmt: skip
+        status = stages_of_base(model, staged, settings, t, h, own, work, record)
         if status == JAMMED and attempt < nc:
             # no finite force holds this contact (Painleve): it is left to the impulse at the end of the step
             jam = room.held.jam
-            index[jam] = IMPULSIVE
-            new_event(t, jam, PAINLEVE, 0, 0, P, P, P, record)
-            before[jam] = IMPULSIVE
-            status = accelerate(
-                model, t, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, record
-            )  # fmt: skip
-            if implicit:
-                kept.renew = 1.0
+            ends.index[jam], ends.before[jam] = IMPULSIVE, IMPULSIVE
+            new_event(t, jam, PAINLEVE, 0, 0, ends.P, ends.P, ends.P, record)
+            kept.renew = 1.0
+            status = act_on_start(model, t, ends, acting, room, record)
             if status != 0:
                 return status
             continue
         if status == STALLED and attempt <= nc and nc > 0:
             # a slip that stops in space turns too quickly for the iteration: straight on from here
             for k in range(nc):
-                direction[2 * nc + k] = 1.0
+                acting.direction[2 * nc + k] = 1.0
             kept.renew = 1.0
             continue
         if status != 0:
             return status
         break
-    dense_nodes(model, pair, h, q_0, v_0, stages, Q, V, Q_dot, a, R, sum_r, sum_p)
-    model.retract(q, par)
-    for i in range(nr):
-        record.impulse[i] = sum_r[i]
-        if record.impulse[i] != 0.0:
-            header.reacted = 1.0
-    header.force_work += sum_p[0]
-    header.drive_work += sum_p[1]
-    for k in range(nc):
-        record.dissipation[k] += sum_p[POWERS + k]
-    if (flags & M_CONSTANT) == 0:
-        header.drive_work += inertia_work(model, nodes_tab, t, h, Q, V, Q_dot, shifted, M)
-    for i in range(nv):
-        v[i], record.v_minus[i] = v_1[i], v_1[i]
+    nodes, pair = work.nodes, tail(settings, whole(settings.pair_at))
+    dense_nodes(model, pair, h, ends, work.stages, nodes, work.R, work.sum_r, work.sum_p)
+    model.retract(ends.q, model.par)
+    enter_forces(model, work.sum_r, work.sum_p, record)
+    if (model.layout[FLAGS] & M_CONSTANT) == 0:
+        nodes_tab = tail(settings, whole(settings.node_at))
+        record.header.drive_work += inertia_work(
+            model, nodes_tab, t, h, nodes.Q, nodes.V, nodes.Q_dot, work.q_last, work.M
+        )
+    copy(work.v_1, ends.v)
+    copy(work.v_1, record.v_minus)
+    return status
 
-    # ---- what is closed at the end
-    model.gap(t_end, q, par, g)
-    holding, near, struck = nj > 0, False, False
-    for k in range(nc):
-        holds = index[k] == SLIP or index[k] == STICK
-        closed[k] = 1 if holds or g[k] <= settings.closed else 0
-        holding, near = holding or holds, near or (closed[k] == 1 and not holds)
-    if settings.depth == 1.0:
-        deep, length = 0.0, 0.0
-        for k in range(nc):
-            deep = larger(deep, -g[k])
-        for i in range(nq):
-            length = larger(length, abs(q[i]))
-        deep /= settings.atol + settings.rtol * length
-        header.error = larger(header.error, deep if deep <= 1.0 else HALVES**header.degree)
-    if nc > 0 and (near or holding):
-        model.kinematics(t_end, q, par, W, u_minus)
-        for i in range(nr):
-            u_minus[i] += row_dot(layout, W, i, v)
-        for k in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
-            if index[k] == SLIP and end - row > 1:
-                forward, began = 0.0, 0.0
-                for i in range(row + 1, end):
-                    forward += u_minus[i] * direction[2 * k + i - row - 1]
-                    began += u_0[i] * direction[2 * k + i - row - 1]
-                # a slip that reversed has stopped in between: friction would not have pushed it back
-                stopped[k] = 1 if forward <= settings.rest else 0
-                late[k] = abs(forward) / larger(larger(began, 0.0) + abs(forward), 1e-300)
-            if closed[k] == 1 and index[k] != SLIP and index[k] != STICK:
-                floor = 0.0 if index[k] == IMPULSIVE or not forces else -settings.rest
-                struck = struck or u_minus[row] < floor
 
-    # ---- impact at frozen positions
-    if struck:
-        a_end, r_end = row_of(stages.K_v, step - 1, nv), row_of(stages.K_r, step - 1, nr)
-        model.curvature(t_end, q, v, par, zeta)
-        for k in range(nc):
-            row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
-            speed[row] = 0.0
-            if closed[k] == 1 and index[k] != SLIP and index[k] != STICK and u_minus[row] < 0.0:
-                speed[row] = u_minus[row]
-                pressed = -h * (row_dot(layout, W, row, a_end) + zeta[row])
-                if settings.law == BY_REST and pressed > 0.0 and -2.0 * e * u_minus[row] <= pressed:
-                    speed[row] = 0.0  # it would be back within the step: it comes to rest
-        model.kinematics(t, q_0, par, W, u_start)
-        for k in range(nc):
-            row = layout[layout[CONTACT_ROW] + k]
-            u_start[row] += row_dot(layout, W, row, v_0)
-            if settings.law == BY_REST and u_start[row] >= NOISE * u_minus[row] - settings.rest:
-                speed[row] = 0.0  # it did not approach when the step began: what the forces of one step bring
-        status = border(
-            model, core, t_end, h, settings.rest, BY_PREVIOUS, q, v, a_end, speed, index, closed, v_new, P, u_minus,
-            u_plus, info, room, record,
-        )  # fmt: skip
-        if status != 0:
-            return status
-        header.residual, header.reacted = larger(header.residual, info[0]), 1.0
-        struck_by(
-            model, settings, t_end, h, closed, a_end, r_end, v_new, P, u_start, u_minus, u_plus, zeta, hit, resting,
-            spread, room, record,
-        )  # fmt: skip
-        for i in range(nr):
-            record.impulse[i] += P[i]
-        for i in range(nv):
-            v[i] = v_new[i]
-            # impulses of lasting contacts are forces of the whole step
-            share = (record.v_minus[i] - v_1[i]) / h
-            for j in range(n):
-                a[j * nv + i] += share
-        for i in range(nr):
-            for j in range(n):
-                R[j * nr + i] += spread[i] / h
-    for i in range(nr):
-        record.dense[HEADER + i] = r_0[i] + spread[i] / h
-
-    # ---- what stays closed is put in place
-    used = put_piece(model, 0.0, 1.0, q_0, v_0, NODES, a, R, Q_dot, HEADER + nr, record.dense)
-    anything = nj > 0
-    for k in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
-        held[k] = 0
-        if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
-            slides = False
-            for i in range(row + 1, end):
-                slides = slides or abs(u_plus[i] if struck else u_minus[i]) > settings.rest
-            held[k] = NORMAL if slides and (struck or (index[k] != STICK and stopped[k] == 0)) else WHOLE
-            if struck and u_plus[row] > settings.rest and resting[k] == 0:
-                held[k] = 0  # the impact lifts it
-        anything = anything or held[k] != 0
-    if anything and settings.project == 1.0:
-        for i in range(nv):
-            v_last[i] = v[i]
-        status = put_back(
-            model, settings, t_end, q, v, shifted, v_last, held, stopped, 0 if struck else 1, late, u_minus, corrected,
-            g, room, record,
-        )  # fmt: skip
-        if status != 0:
-            return status
-        model.kinematics(t_end, q, par, W, w_end)
-        for i in range(nv):
-            record.v_minus[i] += v[i] - v_last[i]
-        for k in range(nc):
-            for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
-                through = 0.5 * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v)) + w_end[i]
-                record.dissipation[k] -= corrected[i] * through
-                header.drive_work -= corrected[i] * w_end[i]
-        for i in range(nr - nj, nr):
-            header.drive_work += 0.5 * corrected[i] * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v))
-        for i in range(nr):
-            record.impulse[i] += corrected[i]
-
-    # ---- what the next step begins with
-    if near or holding or struck:
-        status = decided(
-            model, staged, settings, t_end, q, v, g, 1.0 if struck else 0.0, index, direction, resting, stopped,
-            candidate, a_0, r_0, u_0, powers_0, info, interval, record,
-        )  # fmt: skip
-        if status != 0:
-            return status
-        header.residual = larger(header.residual, info[0] if forces else 0.0)
+@unit(I(MODEL, STAGED, A, F, F, MEMORY.kind, WORK.kind, RECORD))
+def stages_of_base(model, staged, settings, t, h, own, work, record):
+    """Solve the stages of the base, write the state at the end of the step and the error of explicit bases."""
+    settings = SPLITTING_SETTINGS(settings)
+    ends, acting, stages, interval = work.ends, own.acting, work.stages, work.interval
+    pair, tab = tail(settings, whole(settings.pair_at)), tail(settings, whole(settings.tab_at))
+    total, step, room, implicit = whole(pair[STAGES]), whole(pair[STEP_STAGES]), interval.lasting, settings.implicit
+    if implicit == 1.0:
+        status = implicit_step(model, staged, settings, tab, t, h, ends, acting, stages, work.solved, interval, record)
     else:
-        for i in range(nv):
-            a_0[i] = stages.K_v[(step - 1) * nv + i]
-        for i in range(nr):
-            r_0[i] = 0.0
-        for i in range(width):
-            powers_0[i] = stages.K_p[(step - 1) * width + i]
-        for k in range(nc):
-            index[k] = OPEN
-    for k in range(nc):
-        direction[2 * nc + k] = 0.0
-        mark = index[k]
-        if not forces:
-            mark = lasting_mark(model, k, resting[k], P)
-        if before[k] != mark:
-            if implicit and forces:
-                kept.renew = 1.0
-            changed_events(model, t_end, k, before[k], mark, hit[k], u_0, r_0, record)
-        elif stopped[k] == 1 and mark == SLIP:
-            new_event(t_end, k, REVERSAL, 0, 0, u_0, u_0, r_0, record)
-        memory.index[k] = mark
+        status = stages_of_step(model, pair, t, h, ends, acting, 0, step, stages, room, record)
+    if status != 0:
+        return status
+    copy(stages.q, ends.q)
+    copy(stages.v, work.v_1)
+    if implicit == 0.0:
+        scales = head(settings, 0)
+        record.header.error = step_error(model, pair, h, settings.rtol, settings.atol, scales, ends, stages, room)
+    return stages_of_step(model, pair, t, h, ends, acting, step, total, stages, room, record)
+
+
+@unit(I(MODEL, A, F, WORK.kind, RECORD))
+def close_contacts(model, settings, t, work, record):
+    """Mark what is closed at the end; return 1 where that is more than what was held. Depth may count as an error."""
+    settings = SPLITTING_SETTINGS(settings)
+    ends, near, deep, header = work.ends, 0, 0.0, record.header
+    model.gap(t, ends.q, model.par, ends.g)
+    for k in range(model.layout[NC]):
+        holds = ends.index[k] == SLIP or ends.index[k] == STICK
+        ends.closed[k] = 1 if holds or ends.g[k] <= settings.closed else 0
+        near = 1 if ends.closed[k] == 1 and not holds else near
+        deep = larger(deep, -ends.g[k])
+    if settings.depth == 1.0:
+        deep /= settings.atol + settings.rtol * largest(ends.q)
+        header.error = larger(header.error, deep if deep <= 1.0 else HALVES**header.degree)
+    return near
+
+
+@unit(I(MODEL, A, F, ACTING.kind, WORK.kind))
+def is_struck(model, settings, t, acting, work):
+    """Write the row velocities before the impact law and which slips stopped; return 1 where something approaches."""
+    settings = SPLITTING_SETTINGS(settings)
+    layout, ends, W, direction, struck = model.layout, work.ends, work.interval.lasting.W, acting.direction, 0
+    u_minus, index = ends.u_minus, ends.index
+    model.kinematics(t, ends.q, model.par, W, u_minus)
+    for i in range(layout[NR]):
+        u_minus[i] += row_dot(layout, W, i, ends.v)
+    for k in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        if index[k] == SLIP and end - row > 1:
+            forward, began = 0.0, 0.0
+            for i in range(row + 1, end):
+                forward += u_minus[i] * direction[2 * k + i - row - 1]
+                began += acting.u[i] * direction[2 * k + i - row - 1]
+            # a slip that reversed has stopped in between: friction would not have pushed it back
+            ends.stopped[k] = 1 if forward <= settings.rest else 0
+            work.late[k] = abs(forward) / larger(larger(began, 0.0) + abs(forward), 1e-300)
+        if ends.closed[k] == 1 and index[k] != SLIP and index[k] != STICK:
+            floor = 0.0 if index[k] == IMPULSIVE or settings.forces == 0.0 else -settings.rest
+            struck = 1 if u_minus[row] < floor else struck
+    return struck
+
+
+@unit(I(MODEL, REACTION, A, F, F, WORK.kind, RECORD))
+def strike_at_end(model, reaction, settings, t, h, work, record):
+    """Solve the impact law at frozen positions, enter it; impulses of lasting contacts are forces of the whole step."""
+    settings = SPLITTING_SETTINGS(settings)
+    layout, ends, room = model.layout, work.ends, work.interval.lasting
+    nv, nr = layout[NV], layout[NR]
+    step = whole(tail(settings, whole(settings.pair_at))[STEP_STAGES])
+    copy(row_of(work.stages.K_v, step - 1, nv), ends.a)
+    approaches(model, settings, t, h, work)
+    status = strike(model, reaction, settings, t + h, h, BY_PREVIOUS, ends, room, record)
+    if status != 0:
+        return status
+    copy(work.speed, ends.u_start)
+    struck_by(model, settings, t + h, h, work, record)
+    add(ends.P, record.impulse)
+    copy(ends.v_new, ends.v)
+    for i in range(nv):
+        share = (record.v_minus[i] - work.v_1[i]) / h
+        for j in range(NODES):
+            work.nodes.a[j * nv + i] += share
     for i in range(nr):
-        record.dense[used + i] = r_0[i] + spread[i] / h
-    record.dense[0], record.dense[1], record.dense[2], record.dense[3] = 1.0, n, nq, nv
-    record.dense[4], record.dense[5] = nr, 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0
-    record.dense[6] = t
-    header.dense_used = used + nr
-    for j in range(nc + nj):
-        depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header.violation:  # a gap that is not a number must not pass
-            header.violation = depth
+        for j in range(NODES):
+            work.R[j * nr + i] += work.spread[i] / h
     return 0
 
 
-@unit(I(MODEL, STAGED, A, F, A, A, A, F, J, A, J, J, J, A, A, A, A, A, INTERVALS.kind, RECORD))
-def decided(
-    model, staged, settings, t, q, v, g, struck, index, direction, resting, stopped, candidate, a, r, u, powers, info,
-    interval, record,
-):  # fmt: skip
-    """Decide the index set and write acceleration, forces and powers of the state; impulses alone hold nothing."""
-    settings = SPLITTING_SETTINGS(settings)
-    if settings.forces == 1.0:
-        return staged.settle(
-            model, staged.reaction, settings, t, q, v, g, 1, struck, index, direction, resting, stopped, candidate,
-            a, r, u, powers, info, interval, record,
-        )  # fmt: skip
-    return accelerate(model, t, q, v, index, direction, 0, a, r, u, powers, interval.lasting, record)
+@unit(I(MODEL, A, F, F, WORK.kind))
+def approaches(model, settings, t, h, work):
+    """Write the approach that restitution looks at to ends.u_start: none where a body comes to rest within the step.
 
-
-@unit(I(MODEL, A, F, F, J, A, A, A, A, A, A, A, A, J, J, A, LASTING.kind, RECORD))
-def struck_by(
-    model, settings, t, h, closed, a, r, v_new, P, u_start, u_minus, u_plus, zeta, hit, resting, spread, room, record,
-):  # fmt: skip
-    """Write energy, events and left limit of the impulse at the end of a step, and which contacts rest after it.
-
-    a, r: acceleration and forces at the end of the smooth motion; zeta: curvature there; u_start: gap velocities
-    at the beginning of the step
-    out     hit: 1 per contact that an impact strikes; spread: impulses of the others, which are lasting
-    Without contact forces a contact that did not approach when the step began is a lasting one, unless an impact
-    elsewhere reaches it. Where all closed contacts hop by less than a step (a box that rocks) all of them rest.
+    out     work: zeta at the end; speed: gap velocities at the beginning of the step
     """
     settings = SPLITTING_SETTINGS(settings)
-    layout, header, v_minus = model.layout, record.header, record.v_minus
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
-    lu, W, X, column, w = room.lu, room.W, room.X, room.column, room.w
-    forces, most, hops = settings.forces == 1.0, 0.0, settings.law == BY_REST and settings.project == 1.0
-    for i in range(nr):
-        solve_row(layout, lu, W, i, X, column)
-    for k in range(nc):
+    layout, ends, W, zeta, index = model.layout, work.ends, work.interval.lasting.W, work.zeta, work.ends.index
+    u_minus, approach, u_first, by_rest = ends.u_minus, ends.u_start, work.speed, settings.law == BY_REST
+    model.curvature(t + h, ends.q, ends.v, model.par, zeta)
+    for k in range(layout[NC]):
+        row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
+        approach[row] = 0.0
+        if ends.closed[k] == 1 and index[k] != SLIP and index[k] != STICK and u_minus[row] < 0.0:
+            approach[row] = u_minus[row]
+            pressed = -h * (row_dot(layout, W, row, ends.a) + zeta[row])
+            if by_rest and pressed > 0.0 and -2.0 * e * u_minus[row] <= pressed:
+                approach[row] = 0.0  # it would be back within the step: it comes to rest
+    model.kinematics(t, ends.q_0, model.par, W, u_first)
+    for k in range(layout[NC]):
         row = layout[layout[CONTACT_ROW] + k]
-        most = larger(most, P[row])
-        if closed[k] == 0:
-            continue
-        for i in range(nv):
-            column[i] = 0.0
-        row_add(layout, X, row, 1.0, column)
-        # what would press without its own force
-        pressed = h * (r[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, a) - zeta[row])
-        hops = hops and (2.0 * u_plus[row] <= pressed or u_plus[row] <= settings.rest)
-        explained = u_start[row] >= NOISE * u_minus[row] - settings.rest
-        if P[row] > 0.0 and (forces or not explained):
-            hit[k] = 1
-    for i in range(nv):
-        v_minus[i] = v_new[i]
-    found, anyone = True, False
-    for k in range(nc):
-        if hit[k] == 1 and P[layout[layout[CONTACT_ROW] + k]] > 1e-12 * most:
-            anyone = True
-            for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
-                row_add(layout, X, i, -P[i], v_minus)
-        else:
-            hit[k] = 0
-    while found and anyone and not forces:
-        # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
-        found = False
-        for k in range(nc):
-            row = layout[layout[CONTACT_ROW] + k]
-            if closed[k] == 0 or hit[k] == 1 or not P[row] > 1e-12 * most:
-                continue
-            brought = u_plus[row] - w[row] - row_dot(layout, W, row, v_minus)
-            if u_start[row] + brought < NOISE * u_minus[row] - settings.rest:
-                hit[k], found = 1, True
-                for i in range(row, layout[layout[CONTACT_ROW] + k + 1]):
-                    row_add(layout, X, i, -P[i], v_minus)
-    for k in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
-        if closed[k] == 0:
-            continue
-        for i in range(row, end):
-            record.dissipation[k] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
-            header.drive_work -= P[i] * w[i]
-            spread[i] = 0.0 if hit[k] == 1 else P[i]
-        resting[k] = 1 if hops or (u_plus[row] <= settings.rest and P[row] > 0.0) else 0
-        if hit[k] == 1:
-            new_event(t, k, IMPACT, row, end, u_minus, u_plus, P, record)
-    if anyone:
-        gain_event(model, t, hit, 1, NORMALS, u_start, u_minus, u_plus, P, record)
-    for i in range(nr - nj, nr):
-        header.drive_work += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
-        if anyone:
-            row_add(layout, X, i, -P[i], v_minus)
-        else:
-            spread[i] = P[i]
+        u_first[row] += row_dot(layout, W, row, ends.v_0)
+        if by_rest and u_first[row] >= NOISE * u_minus[row] - settings.rest:
+            approach[row] = 0.0  # it did not approach when the step began: what the forces of one step bring
     return 0
 
 
-@unit(I(MODEL, A, F, A, A, A, A, J, J, I, A, A, A, A, LASTING.kind, RECORD))
-def put_back(
-    model, settings, t, q, v, q_last, v_last, held, stopped, stopping, late, u, P, g, room, record
-):  # fmt: skip
+@unit(I(MODEL, A, I, ENDS.kind))
+def hold_at_end(model, settings, struck, ends):
+    """Write how far every contact is put back at the end; return 1 where anything is, joints included."""
+    settings = SPLITTING_SETTINGS(settings)
+    layout, index, held, anything = model.layout, ends.index, ends.held, model.layout[NJ] > 0
+    for k in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        held[k] = 0
+        if index[k] == SLIP or index[k] == STICK or ends.resting[k] == 1:
+            slides = False
+            for i in range(row + 1, end):
+                slides = slides or abs(ends.u_plus[i] if struck == 1 else ends.u_minus[i]) > settings.rest
+            free = struck == 1 or (index[k] != STICK and ends.stopped[k] == 0)
+            held[k] = NORMAL if slides and free else WHOLE
+            if struck == 1 and ends.u_plus[row] > settings.rest and ends.resting[k] == 0:
+                held[k] = 0  # the impact lifts it
+        anything = anything or held[k] != 0
+    return 1 if anything else 0
+
+
+@unit(I(MODEL, A, F, I, WORK.kind, RECORD))
+def put_step_back(model, settings, t, struck, work, record):
+    """Put the end of a step back onto joints and held contacts, and enter impulses and energy of that."""
+    settings = SPLITTING_SETTINGS(settings)
+    layout, ends, room, header = model.layout, work.ends, work.interval.lasting, record.header
+    nc, nj, nr, v, v_last, w_end = layout[NC], layout[NJ], layout[NR], ends.v, work.v_last, work.w_end
+    W, corrected = room.W, ends.corrected
+    copy(v, v_last)
+    status = stop_slips(model, settings, t, 0 if struck == 1 else 1, work, record)
+    if status != 0:
+        return status
+    model.kinematics(t, ends.q, model.par, W, w_end)
+    for i in range(layout[NV]):
+        record.v_minus[i] += v[i] - v_last[i]
+    for k in range(nc):
+        for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
+            through = 0.5 * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v)) + w_end[i]
+            record.dissipation[k] -= corrected[i] * through
+            header.drive_work -= corrected[i] * w_end[i]
+    for i in range(nr - nj, nr):
+        header.drive_work += 0.5 * corrected[i] * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v))
+    add(corrected, record.impulse)
+    return 0
+
+
+@unit(I(MODEL, A, F, I, WORK.kind, RECORD))
+def stop_slips(model, settings, t, stopping, work, record):
     """Move q and v onto the joints and held contacts, and stop the slips that reversed, as far as friction can.
 
-    in      v_last: v as it comes; stopping: whether slips are stopped; late: share of the step behind the stop;
-            u: row velocities
-    in/out  q, v; held: a slip that friction cannot stop becomes NORMAL
-    out     P: impulses; g: gaps and constraints at the new q
+    in      work: v_last: v as it comes; late: share of the step behind the stop; stopping: whether slips are stopped
+    in/out  ends: q, v; held: a slip that friction cannot stop becomes NORMAL
+    out     ends: corrected: impulses; g: gaps and constraints at the new q
     Behind the stop friction acts the other way: its impulse is that of the frozen direction plus 2 mu P_N late at most.
     """
     settings = STAGE_SETTINGS(settings)
-    layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    lu, W, X, column, w = room.lu, room.W, room.X, room.column, room.w
-    for i in range(nq):
-        q_last[i] = q[i]
-    for i in range(nr):
-        P[i] = 0.0
+    layout, ends, room = model.layout, work.ends, work.interval.lasting
+    nc, P, held = layout[NC], ends.corrected, ends.held
+    copy(ends.q, work.q_last)
+    clear(P)
     for _ in range(nc + 1):
-        status = project(model, settings.projected, t, q, v, held, P, g, room)
+        status = project(model, settings.projected, t, ends, room)
         if status != 0:
             return status
         again = False
         for k in range(nc):
             row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
-            if stopping == 0 or stopped[k] == 0 or held[k] != WHOLE:
+            if stopping == 0 or ends.stopped[k] == 0 or held[k] != WHOLE:
                 continue
-            needed, most = 0.0, 2.0 * late[k] * model.constants[LAW_FLOATS * k + 1] * record.impulse[row]
+            needed, most = 0.0, 2.0 * work.late[k] * model.constants[LAW_FLOATS * k + 1] * record.impulse[row]
             for i in range(row + 1, end):
                 needed += P[i] * P[i]
             if sqrt(needed) > larger(most, 0.0) * (1.0 + NOISE):
                 held[k], again = NORMAL, True
         if not again:
             return 0
-        for i in range(nq):
-            q[i] = q_last[i]
-        for i in range(nv):
-            v[i] = v_last[i]
-        for i in range(nr):
-            P[i] = 0.0
-        model.kinematics(t, q, model.par, W, w)
-        for k in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
-            if stopped[k] == 0 or held[k] != NORMAL:
-                continue
-            most, speed = 2.0 * late[k] * model.constants[LAW_FLOATS * k + 1] * larger(record.impulse[row], 0.0), 0.0
-            for i in range(row + 1, end):
-                speed += u[i] * u[i]
-            for i in range(row + 1, end):
-                P[i] = -most * u[i] / larger(sqrt(speed), 1e-300)
-                solve_row(layout, lu, W, i, X, column)
-                row_add(layout, X, i, P[i], v)
+        slow_slips(model, t, work, record)
     return 0
+
+
+@unit(I(MODEL, F, WORK.kind, RECORD))
+def slow_slips(model, t, work, record):
+    """Begin the projection once more, with all the friction that slips can have which it cannot stop."""
+    layout, ends, room = model.layout, work.ends, work.interval.lasting
+    W, X, u, P = room.W, room.X, ends.u_minus, ends.corrected
+    copy(work.q_last, ends.q)
+    copy(work.v_last, ends.v)
+    clear(P)
+    model.kinematics(t, ends.q, model.par, W, room.w)
+    for k in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        if ends.stopped[k] == 0 or ends.held[k] != NORMAL:
+            continue
+        mu, normal, speed = model.constants[LAW_FLOATS * k + 1], larger(record.impulse[row], 0.0), 0.0
+        most = 2.0 * work.late[k] * mu * normal
+        for i in range(row + 1, end):
+            speed += u[i] * u[i]
+        for i in range(row + 1, end):
+            P[i] = -most * u[i] / larger(sqrt(speed), 1e-300)
+            solve_row(layout, room.lu, W, i, X, room.column)
+            row_add(layout, X, i, P[i], ends.v)
+    return 0
+
+
+@unit(I(MODEL, STAGED, A, F, I, MEMORY.kind, WORK.kind, RECORD))
+def decided(model, staged, settings, t, struck, own, work, record):
+    """Decide the index set and write acceleration, forces and powers of the state; impulses alone hold nothing."""
+    settings = SPLITTING_SETTINGS(settings)
+    ends, acting, interval = work.ends, own.acting, work.interval
+    if settings.forces == 1.0:
+        return staged.settle(model, staged.reaction, settings, t, 1, struck, ends, acting, interval, record)
+    return act_on_end(model, t, ends, acting, interval.lasting, record)
+
+
+@unit(I(MODEL, A, F, MEMORY.kind, WORK.kind, RECORD))
+def mark_contacts(model, settings, t, own, work, record):
+    """Keep what every contact does, with its events; without forces the impulses tell it."""
+    settings = SPLITTING_SETTINGS(settings)
+    nc, ends, acting = model.layout[NC], work.ends, own.acting
+    for k in range(nc):
+        acting.direction[2 * nc + k] = 0.0
+        mark = ends.index[k]
+        if settings.forces == 0.0:
+            mark = lasting_mark(model, k, ends.resting[k], ends.P)
+        if ends.before[k] != mark:
+            work.interval.kept.renew = larger(work.interval.kept.renew, settings.forces)
+            changed_events(model, t, k, ends.before[k], mark, work.hit[k], acting.u, acting.r, record)
+        elif ends.stopped[k] == 1 and mark == SLIP:
+            new_event(t, k, REVERSAL, 0, 0, acting.u, acting.u, acting.r, record)
+        own.index[k] = mark
+    return 0
+
+
+@unit(I(MODEL, A, F, F, WORK.kind, RECORD))
+def struck_by(model, settings, t, h, work, record):
+    """Write energy, events and left limit of the impulse at the end of a step, and which contacts rest after it.
+
+    in      ends: as `strike` left them; u_start: gap velocities at the beginning of the step; work: zeta
+    out     hit: 1 per contact that an impact strikes; spread: impulses of the others, which are lasting
+    """
+    settings = SPLITTING_SETTINGS(settings)
+    layout, ends, room, header = model.layout, work.ends, work.interval.lasting, record.header
+    nc, nj, nr, P, w = layout[NC], layout[NJ], layout[NR], ends.P, room.w
+    hit, spread, u_minus, u_plus = work.hit, work.spread, ends.u_minus, ends.u_plus
+    for i in range(nr):
+        solve_row(layout, room.lu, room.W, i, room.X, room.column)
+    hops = all_hop_back(model, settings, h, work) == 1
+    anyone = find_struck(model, settings, work, record.v_minus) == 1
+    for k in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        if ends.closed[k] == 0:
+            continue
+        for i in range(row, end):
+            record.dissipation[k] -= 0.5 * P[i] * (u_minus[i] + u_plus[i])
+            header.drive_work -= P[i] * w[i]
+            spread[i] = 0.0 if hit[k] == 1 else P[i]
+        ends.resting[k] = 1 if hops or (u_plus[row] <= settings.rest and P[row] > 0.0) else 0
+        if hit[k] == 1:
+            new_event(t, k, IMPACT, row, end, u_minus, u_plus, P, record)
+    if anyone:
+        gain_event(model, t, hit, 1, NORMALS, ends.u_start, u_minus, u_plus, P, record)
+    for i in range(nr - nj, nr):
+        header.drive_work += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
+        if anyone:
+            row_add(layout, room.X, i, -P[i], record.v_minus)
+        else:
+            spread[i] = P[i]
+    return 0
+
+
+@unit(I(MODEL, A, F, WORK.kind))
+def all_hop_back(model, settings, h, work):
+    """Return 1 where all closed contacts hop by less than a step (a box that rocks), so that all of them rest.
+
+    work.hit: contacts whose impulse stops an approach. Without contact forces a contact that did not approach when the
+    step began is a lasting one
+    """
+    settings = SPLITTING_SETTINGS(settings)
+    layout, ends, room, hit = model.layout, work.ends, work.interval.lasting, work.hit
+    W, X, column, hops = room.W, room.X, room.column, settings.law == BY_REST and settings.project == 1.0
+    r = row_of(work.stages.K_r, whole(tail(settings, whole(settings.pair_at))[STEP_STAGES]) - 1, layout[NR])
+    for k in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + k]
+        if ends.closed[k] == 0:
+            continue
+        clear(column)
+        row_add(layout, X, row, 1.0, column)
+        # what would press without its own force
+        pressed = h * (r[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, ends.a) - work.zeta[row])
+        hops = hops and (2.0 * ends.u_plus[row] <= pressed or ends.u_plus[row] <= settings.rest)
+        explained = ends.u_start[row] >= NOISE * ends.u_minus[row] - settings.rest
+        if ends.P[row] > 0.0 and (settings.forces == 1.0 or not explained):
+            hit[k] = 1
+    return 1 if hops else 0
+
+
+@unit(I(MODEL, A, WORK.kind, A))
+def find_struck(model, settings, work, v_minus):
+    """Write which contacts an impact strikes, and the velocity before all their impulses; return 1 where there is one.
+
+    An impact elsewhere may reach contacts that would be lasting.
+    """
+    settings = SPLITTING_SETTINGS(settings)
+    layout, ends, room, hit, P = model.layout, work.ends, work.interval.lasting, work.hit, work.ends.P
+    W, X, most, anyone = room.W, room.X, 0.0, 0
+    for k in range(layout[NC]):
+        most = larger(most, P[layout[layout[CONTACT_ROW] + k]])
+    copy(ends.v_new, v_minus)
+    for k in range(layout[NC]):
+        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        if hit[k] == 1 and P[row] > 1e-12 * most:
+            anyone = 1
+            for i in range(row, end):
+                row_add(layout, X, i, -P[i], v_minus)
+        else:
+            hit[k] = 0
+    found = anyone == 1 and settings.forces == 0.0
+    while found:
+        # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
+        found = False
+        for k in range(layout[NC]):
+            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            if ends.closed[k] == 0 or hit[k] == 1 or not P[row] > 1e-12 * most:
+                continue
+            brought = ends.u_plus[row] - room.w[row] - row_dot(layout, W, row, v_minus)
+            if ends.u_start[row] + brought < NOISE * ends.u_minus[row] - settings.rest:
+                hit[k], found = 1, True
+                for i in range(row, end):
+                    row_add(layout, X, i, -P[i], v_minus)
+    return anyone
 
 
 @unit(I(MODEL, I, I, A))

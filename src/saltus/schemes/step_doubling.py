@@ -11,32 +11,22 @@ from typing import Literal
 import numpy as np
 
 from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
-from saltus.compile.types import MODEL, RECORDS, STATES, A, F, I, Record, step_type
+from saltus.compile.types import MODEL, RECORD, RECORDS, STATE, STATES, A, F, I, J, Record, step_type
 from saltus.compile.workspace import Numbers, Workspace, room
 from saltus.errors import SettingError
-from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
-from saltus.memory.record import (
-    CLOSING,
-    EVENT_COLUMNS,
-    EVENT_KIND,
-    IMPACT,
-)
+from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NQ, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
+from saltus.memory.record import CLOSING, EVENT_COLUMNS, EVENT_KIND, IMPACT
+from saltus.memory.vectors import copy
 from saltus.schemes.plan import SchemeLike, SchemePlan
 from saltus.schemes.traits import traits_of
 
 NORMS = ("max", "rms", "mean")
-# how far a step is off: weights of q, scratch, gaps at both ends, rows; off: of q and of v, see `impact_off`
+# how far a step is off: weights of q, scratch, gaps at both ends, rows; off: of q and of v, see `impact_off`; hits:
+# what happened in both halves and in the whole step, see `struck`
 JUDGE = Workspace(
-    "Judge",
-    weight="nq",
-    q_dot="nq",
-    change="nv",
-    g_k="nc + nj",
-    g="nc + nj",
-    W="nw",
-    w="nr",
-    off=Numbers("q_off v_off"),
-)
+    "Judge", weight="nq", q_dot="nq", change="nv", g_k="nc + nj", g="nc + nj", W="nw", w="nr",
+    off=Numbers("q_off v_off"), hits=Numbers("first second whole_step", integer=True),
+)  # fmt: skip
 # A step may keep what it factored for one h: half and whole steps get workspaces of their own.
 WORK = Workspace(
     "StepDoubling", middle=STATES, first=RECORDS, judge=JUDGE, half_step=room("inner"), whole_step=room("inner")
@@ -170,39 +160,26 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, room):
     in      inner: the scheme that makes the steps; state
     out     state_new, record of the two halves together, with error, misplaced, delayed and penetration
     """
-    layout, work = model.layout, WORK(room)
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
-    dense = whole(settings[DENSE])
-    middle, half, judge = work.middle, work.first, work.judge
-    q, v, v_minus, header, weight = middle.q, middle.v, half.v_minus, half.header, judge.weight
-    impulse, dissipation = half.impulse, half.dissipation
-
-    # ---- whole step, only for its state
+    layout, work, dense = model.layout, WORK(room), whole(settings[DENSE])
+    middle, half, hits, out = work.middle, work.first, work.judge.hits, record.header
     status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, work.whole_step)
     if status != 0:
         return status
-    block, out = record.dense, record.header
-    struck_whole = struck(record.events, out.events_used)
-    for i in range(nq):
-        block[i] = state_new.q[i]
-    for i in range(nv):
-        block[nq + i], block[nq + nv + i] = state_new.v[i], record.v_minus[i]
-
-    # ---- two halves
-    blocks = nq + 2 * nv
-    blocks_of_halves = tail(block, blocks)
+    hits.whole_step = struck(record.events, out.events_used)
+    # only the state of the whole step is needed
+    blocks = put_state(layout, state_new.q, state_new.v, record.v_minus, record.dense)
+    blocks_of_halves = tail(record.dense, blocks)
     first = handle(
         Record(
-            header, v_minus, impulse, dissipation, record.events, row_of(blocks_of_halves, 0, dense), record.counters,
-            half.inside,
+            half.header, half.v_minus, half.impulse, half.dissipation, record.events,
+            row_of(blocks_of_halves, 0, dense), record.counters, half.inside,
         )
     )  # fmt: skip
     status = inner.step(model, inner.inner, inner.settings, t, 0.5 * h, state, middle, first, work.half_step)
     if status != 0:
         return status
-    rows = whole(header.events_used)
-    struck_first = struck(record.events, header.events_used)
-    events = tail(record.events, rows * EVENT_COLUMNS)
+    hits.first = struck(record.events, half.header.events_used)
+    events = tail(record.events, whole(half.header.events_used) * EVENT_COLUMNS)
     second = handle(
         Record(
             out, record.v_minus, record.impulse, record.dissipation, events, row_of(blocks_of_halves, 1, dense),
@@ -214,60 +191,80 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, room):
     )
     if status != 0:
         return status
-    struck_second = struck(events, out.events_used)
+    hits.second = struck(events, out.events_used)
+    misplaced_impacts(model, settings, h, state, state_new, record, work)
+    error = difference_of_steps(model, settings, state, state_new, record, work.judge)
+    out.penetration = deeper(model, t, h, state.q, state_new.q, work.judge) if layout[NC] > 0 else 0.0
+    put_state(layout, middle.q, middle.v, half.v_minus, record.dense)
+    out.h_used, out.error, out.degree = h, error / settings[DIVISOR], settings[DEGREE_USED]
+    out.dense_used = blocks + 2 * dense
+    return join_halves(half, record)
 
-    # ---- estimates: the difference; impacts at a wrong place; depth
+
+@unit(I(J, A, A, A, A), small=True)
+def put_state(layout, q, v, v_minus, block):
+    """Write a state with the left limit of its velocity to the head of a dense block; return where that ends."""
+    nq, nv = layout[NQ], layout[NV]
+    copy(q, head(block, nq))
+    copy(v, head(tail(block, nq), nv))
+    copy(v_minus, head(tail(block, nq + nv), nv))
+    return nq + 2 * nv
+
+
+@unit(I(MODEL, A, F, STATE, STATE, RECORD, WORK.kind))
+def misplaced_impacts(model, settings, h, state, state_new, record, work):
+    """Write what it means that impacts lie anywhere in their steps: misplaced and delayed of the header."""
+    layout, judge, half, middle, block = model.layout, work.judge, work.first, work.middle, record.dense
+    nq, nv, weight, hits, off = layout[NQ], layout[NV], judge.weight, judge.hits, judge.off
+    q_whole, v_whole, v_minus_whole = head(block, nq), head(tail(block, nq), nv), head(tail(block, nq + nv), nv)
     for i in range(nq):
         weight[i] = settings[WEIGHTS + nq + i]
         weight[i] += settings[WEIGHTS + i] * larger(abs(state.q[i]), abs(state_new.q[i]))
-    q_whole, v_whole, v_minus_whole = head(block, nq), head(tail(block, nq), nv), head(tail(block, nq + nv), nv)
-    off = judge.off
     off.q_off, off.v_off = 0.0, 0.0
-    if struck_first > 0:
-        impact_off(model, settings, struck_first, h, state.v, v_minus, v, q, judge)
-    if struck_second > 0:
-        impact_off(model, settings, struck_second, h, v, record.v_minus, state_new.v, state_new.q, judge)
-    if struck_whole > 0 and off.q_off == 0.0:
-        impact_off(model, settings, struck_whole, h, state.v, v_minus_whole, v_whole, q_whole, judge)
-    out.misplaced, out.delayed = off.q_off, off.v_off
+    if hits.first > 0:
+        impact_off(model, settings, hits.first, h, state.v, half.v_minus, middle.v, middle.q, judge)
+    if hits.second > 0:
+        impact_off(model, settings, hits.second, h, middle.v, record.v_minus, state_new.v, state_new.q, judge)
+    if hits.whole_step > 0 and off.q_off == 0.0:
+        impact_off(model, settings, hits.whole_step, h, state.v, v_minus_whole, v_whole, q_whole, judge)
+    record.header.misplaced, record.header.delayed = off.q_off, off.v_off
+    return 0
+
+
+@unit(F(MODEL, A, STATE, STATE, RECORD, JUDGE.kind))
+def difference_of_steps(model, settings, state, state_new, record, judge):
+    """Return the difference of one step and two halves in units of the tolerance, in the norm of the settings."""
+    layout, weight, off, block = model.layout, judge.weight, judge.off, record.dense
+    nq, nv = layout[NQ], layout[NV]
     largest, squares, absolute, count = 0.0, 0.0, 0.0, nq
     for i in range(nq):
-        one = abs(q_whole[i] - state_new.q[i]) / weight[i]
+        one = abs(block[i] - state_new.q[i]) / weight[i]
         largest, squares, absolute = larger(largest, one), squares + one * one, absolute + one
     if settings[VELOCITY] == 1.0 and off.q_off == 0.0:
         count += nv
         at = WEIGHTS + 2 * nq
         for i in range(nv):
             one = settings[at + nv + i] + settings[at + i] * larger(abs(state.v[i]), abs(state_new.v[i]))
-            one = abs(v_whole[i] - state_new.v[i]) / one
+            one = abs(block[nq + i] - state_new.v[i]) / one
             largest, squares, absolute = larger(largest, one), squares + one * one, absolute + one
-    error = largest
     if settings[NORM] == 1.0:
-        error = sqrt(squares / count)
-    if settings[NORM] == 2.0:
-        error = absolute / count
-    out.penetration = deeper(model, t, h, state.q, state_new.q, judge) if nc > 0 else 0.0
+        return sqrt(squares / count)
+    return absolute / count if settings[NORM] == 2.0 else largest
 
-    # ---- record
-    for i in range(nq):
-        block[i] = q[i]
-    for i in range(nv):
-        block[nq + i], block[nq + nv + i] = v[i], v_minus[i]
-    out.h_used, out.error, out.degree, out.dense_used = (
-        h,
-        error / settings[DIVISOR],
-        settings[DEGREE_USED],
-        blocks + 2 * dense,
-    )
+
+@unit(I(RECORD, RECORD))
+def join_halves(half, record):
+    """Add the books of the first half to those of the second."""
+    header, out = half.header, record.header
     out.residual, out.violation = larger(out.residual, header.residual), larger(out.violation, header.violation)
     out.force_work += header.force_work
     out.drive_work += header.drive_work
-    out.events_used += rows
+    out.events_used += whole(header.events_used)
     # impulses of a half without reactions are not written
-    for r in range(nr):
-        record.impulse[r] = out.reacted * record.impulse[r] + header.reacted * impulse[r]
-    for c in range(nc):
-        record.dissipation[c] = out.reacted * record.dissipation[c] + header.reacted * dissipation[c]
+    for r in range(record.impulse.shape[0]):
+        record.impulse[r] = out.reacted * record.impulse[r] + header.reacted * half.impulse[r]
+    for c in range(record.dissipation.shape[0]):
+        record.dissipation[c] = out.reacted * record.dissipation[c] + header.reacted * half.dissipation[c]
     out.reacted = larger(out.reacted, header.reacted)
     return 0
 

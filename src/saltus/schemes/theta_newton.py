@@ -25,6 +25,7 @@ from saltus.memory.layout import (
     W_CONSTANT,
 )
 from saltus.memory.profile import factor, multiply, solve
+from saltus.reaction.books import open_books, violation_of
 from saltus.reaction.report import inertia_gain
 
 # kept.h: step size for which S is factored, kept from step to step, 0 for none; M, f: at the last guess; rhs, change,
@@ -117,9 +118,8 @@ def open_accounts(model, h, reacting, v_k, v, newton, record):
     """
     layout, nv = model.layout, model.layout[NV]
     header, f, rhs, change = record.header, newton.f, newton.rhs, newton.change
-    header.h_used, header.error, header.residual = h, 0.0, newton.info.residual
-    header.degree, header.dense_used, header.events_used = 0.0, 0.0, 0.0
-    header.drive_work, header.violation, header.reacted = 0.0, 0.0, 1.0 if reacting != 0 else 0.0
+    open_books(model, h, 0.0, record)
+    header.residual, header.reacted = newton.info.residual, 1.0 if reacting != 0 else 0.0
     free = (layout[FLAGS] & F_FREE) != 0
     if not free:
         # M (v - v_k) - W P is what the forces really gave, where f belongs to the last guess; -W P see `report`
@@ -132,8 +132,6 @@ def open_accounts(model, h, reacting, v_k, v, newton, record):
         force_work += 0.5 * given * (v_k[i] + v[i])
         record.v_minus[i] = v[i]
     header.force_work = force_work
-    for c in range(layout[NC]):
-        record.dissipation[c] = 0.0
     return 0
 
 
@@ -216,11 +214,6 @@ def displace(model, first, tolerance, q_k, move, q_middle, q_dot, q):
 @unit(F(MODEL, F, A, A), small=True)
 def violation_at(model, t, q, g):
     """Write the gaps at q and return the deepest penetration or the largest error of a joint [m]."""
-    nc, n, violation = model.layout[NC], model.layout[NC] + model.layout[NJ], 0.0
-    if n > 0:
+    if model.layout[NC] + model.layout[NJ] > 0:
         model.gap(t, q, model.par, g)
-    for j in range(n):
-        depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= violation:  # a gap that is not a number must not pass
-            violation = depth
-    return violation
+    return violation_of(model, g)

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import head, larger, tail, unit, whole
+from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SPEED_SCALE, promised
 from saltus.flight.scan import SAMPLES, first_closing
+from saltus.lasting.hold import anything_acts
 from saltus.lasting.index_set import SLIP, STICK
-from saltus.lasting.interval import (
-    closed_gap,
-    move,
-    propagate,
-)
+from saltus.lasting.interval import closed_gap, move, propagate
 from saltus.memory.full_matrix import solve_dense
-from saltus.memory.layout import (
-    F_FREE,
-    FLAGS,
-    NC,
-    NJ,
-    NQ,
-    NV,
-    RATE_IDENTITY,
-)
-from saltus.schemes.hp_tdg.matrix import (
-    factor_stages,
-    renew,
-)
+from saltus.memory.layout import F_FREE, FLAGS, NC, NQ, NV, RATE_IDENTITY
+from saltus.memory.vectors import copy
+from saltus.schemes.hp_tdg.matrix import factor_stages, renew
 from saltus.schemes.hp_tdg.numbers import (
     GALERKIN,
     LARGEST_SYSTEM,
@@ -46,65 +33,67 @@ FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
 
 @unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
 def predict(model, settings, degree, t, h, frame, record):
-    """Write guesses of the stage accelerations."""
-    settings = FLIGHT_SETTINGS(settings)
+    """Write guesses of the stage accelerations: constant, the last polynomial continued, or by linearised forces."""
     phase = GALERKIN(frame.phase)
-    layout, first = model.layout, whole(settings.phase_at)
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
-    numbers = phase.numbers
-    tab, n = table_of(settings, degree, whole(numbers.stiff)), degree + 1
-    c, stages = head(tail(tab, VECTORS + NODE * n), n), phase.stage
-    a, a_0 = stages.a, frame.memory.a_begin
-    series, terms = phase.series, whole(numbers.series_n)
+    layout, numbers = model.layout, phase.numbers
+    nv, n = layout[NV], degree + 1
     for k in range(n):
-        for i in range(nv):
-            a[k * nv + i] = a_0[i]
-    if terms > 0 and (numbers.series_t == t or t + h - numbers.series_t <= FARTHEST * numbers.series_h):
-        # what lies ahead of a polynomial is worth as many terms as still shrink there
-        begin, length = numbers.series_t, numbers.series_h
-        inside = begin == t
-        end = 2.0 * (t + h - begin) / length - 1.0
-        if not inside:
-            terms = worth(series, terms, nv, end)
-        basis, start = phase.levels, phase.scratch
-        legendre_values(2.0 * (t - begin) / length - 1.0, terms, basis)
-        for i in range(nv):
-            start[i] = 0.0
-            for j in range(terms):
-                start[i] += basis[j] * series[j * nv + i]
-        for k in range(1, n):
-            legendre_values(2.0 * (t + c[k] * h - begin) / length - 1.0, terms, basis)
-            for i in range(nv):
-                total = -start[i]
-                for j in range(terms):
-                    total += basis[j] * series[j * nv + i]
-                a[k * nv + i] += total
+        copy(frame.memory.acting.a, row_of(phase.stage.a, k, nv))
+    inside, far = numbers.series_t == t, t + h - numbers.series_t > FARTHEST * numbers.series_h
+    if numbers.series_n > 0.0 and (inside or not far):
+        return go_on(model, settings, degree, t, h, frame)
+    if (layout[FLAGS] & F_FREE) != 0 and anything_acts(model, frame.ends.index) == 0:
         return 0
-    if (layout[FLAGS] & F_FREE) != 0 and layout[NJ] == 0:
-        holds = False
-        for k in range(nc):
-            holds = holds or frame.index[k] == SLIP or frame.index[k] == STICK
-        if not holds:
-            return 0
-    # ---- behind an event: the forces linearised at the start
     if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
         return 0
-    status = renew(
-        model, settings, t, frame.q_start, frame.v_start, a_0, frame, record,
-    )  # fmt: skip
+    return linearise(model, settings, degree, t, h, frame, record)
+
+
+@unit(I(MODEL, A, I, F, F, FRAME.kind))
+def go_on(model, settings, degree, t, h, frame):
+    """Add to the guesses how the polynomial of the last interval, or of a first look at this one, goes on."""
+    phase = GALERKIN(frame.phase)
+    numbers, nv, n = phase.numbers, model.layout[NV], degree + 1
+    tab, a, series = table_of(settings, degree, whole(numbers.stiff)), phase.stage.a, phase.series
+    c, begin, length = head(tail(tab, VECTORS + NODE * n), n), numbers.series_t, numbers.series_h
+    terms = whole(numbers.series_n)
+    if begin != t:  # what lies ahead of a polynomial is worth as many terms as still shrink there
+        terms = worth(series, terms, nv, 2.0 * (t + h - begin) / length - 1.0)
+    basis, start = phase.levels, phase.scratch
+    legendre_values(2.0 * (t - begin) / length - 1.0, terms, basis)
+    for i in range(nv):
+        start[i] = 0.0
+        for j in range(terms):
+            start[i] += basis[j] * series[j * nv + i]
+    for k in range(1, n):
+        legendre_values(2.0 * (t + c[k] * h - begin) / length - 1.0, terms, basis)
+        for i in range(nv):
+            total = -start[i]
+            for j in range(terms):
+                total += basis[j] * series[j * nv + i]
+            a[k * nv + i] += total
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
+def linearise(model, settings, degree, t, h, frame, record):
+    """Guess the stages behind an event by the forces linearised at the start."""
+    phase = GALERKIN(frame.phase)
+    stages, ends, a_0 = phase.stage, frame.ends, frame.memory.acting.a
+    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    tab, a, q_0, v_0 = table_of(settings, degree, whole(phase.numbers.stiff)), stages.a, ends.q_0, ends.v_0
+    status = renew(model, settings, t, q_0, v_0, a_0, frame, record)
     if status != 0:
         return status
-    first, end = whole(tab[FIRST]), whole(tab[END])
-    Q, V, Q_dot = stages.Q, stages.V, stages.Q_dot
+    first, end, Q, V = whole(tab[FIRST]), whole(tab[END]), stages.Q, stages.V
     change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
-    q_0, v_0 = frame.q_start, frame.v_start
     m = (end - first) * nv
     pivots = head(phase.pivots, m)
     if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
         return 0
     for attempt in range(2):
-        propagate(tab, h, v_0, frame.idle, V, a, n, nv)
-        move(model, tab, h, q_0, Q, V, Q_dot, n)
+        propagate(tab, h, v_0, frame.interval.push, V, a, n, nv)
+        move(model, tab, h, q_0, Q, V, stages.Q_dot, n)
         for k in range(first, n):
             for i in range(nv):
                 value = a_0[i] - a[k * nv + i]
@@ -160,7 +149,7 @@ def foresee(model, settings, degree, t, h, frame):
     samples = head(tail(settings, numbers_of(settings, degree + RAISED, SAMPLED)), (SAMPLES + 1) * m)
     open_ones = False
     for k in range(nc):
-        open_ones = open_ones or (frame.index[k] != SLIP and frame.index[k] != STICK)
+        open_ones = open_ones or (frame.ends.index[k] != SLIP and frame.ends.index[k] != STICK)
     if not open_ones:
         return NONE
     if (layout[FLAGS] & RATE_IDENTITY) == 0:
@@ -168,14 +157,14 @@ def foresee(model, settings, degree, t, h, frame):
         stages, tab = phase.stage, table_of(settings, degree, whole(numbers.stiff))
         for k in range(degree + 1):
             for i in range(nq):
-                stages.Q[k * nq + i] = frame.q_start[i]
-        propagate(tab, h, frame.v_start, frame.idle, stages.V, stages.a, degree + 1, nv)
+                stages.Q[k * nq + i] = frame.ends.q_0[i]
+        propagate(tab, h, frame.ends.v_0, frame.interval.push, stages.V, stages.a, degree + 1, nv)
         for _ in range(PLACINGS):
-            move(model, tab, h, frame.q_start, stages.Q, stages.V, stages.Q_dot, degree + 1)
+            move(model, tab, h, frame.ends.q_0, stages.Q, stages.V, stages.Q_dot, degree + 1)
     refine(model, settings, degree, h, frame)
     place = first_closing(
-        model, c, samples, t, h, head(nodes.Q, m * nq), head(nodes.V, m * nv), frame.index,
-        closed_gap(settings, frame.q_start), found, frame.scan,
+        model, c, samples, t, h, head(nodes.Q, m * nq), head(nodes.V, m * nv), frame.ends.index,
+        closed_gap(settings, frame.ends.q_0), found, frame.scan,
     )  # fmt: skip
     if place < NONE:
         numbers.foreseen = found[0]
@@ -189,15 +178,12 @@ def refine(model, settings, degree, h, frame):
     layout = model.layout
     nq, nv, n, m = layout[NQ], layout[NV], degree + 1, degree + RAISED + 1
     at = numbers_of(settings, degree, LIFT)
-    E, S, D = (
-        head(tail(settings, at), m * n),
-        head(tail(settings, at + m * n), m * n),
-        head(tail(settings, at + 2 * m * n), m * n),
-    )
+    E, S = head(tail(settings, at), m * n), head(tail(settings, at + m * n), m * n)
+    D = head(tail(settings, at + 2 * m * n), m * n)
     c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
     stages, nodes = phase.stage, frame.nodes
     a, rates = stages.a, stages.Q_dot
-    q_0, v_0 = frame.q_start, frame.v_start
+    q_0, v_0 = frame.ends.q_0, frame.ends.v_0
     Q, V, Q_dot, a_node = head(nodes.Q, m * nq), head(nodes.V, m * nv), head(nodes.Q_dot, m * nq), head(nodes.a, m * nv)
     identity = (layout[FLAGS] & RATE_IDENTITY) != 0
     for k in range(m):
@@ -245,7 +231,7 @@ def levels_of(model, settings, degree, h, frame):
     phase = GALERKIN(frame.phase)
     nv, n = model.layout[NV], degree + 1
     series, levels, V = phase.series, phase.levels, phase.stage.V
-    v_0, speed = frame.v_start, promised(model.layout, settings, SPEED_SCALE)
+    v_0, speed = frame.ends.v_0, promised(model.layout, settings, SPEED_SCALE)
     share = frame.marks.sharper
     for k in range(n):
         levels[k] = 0.0

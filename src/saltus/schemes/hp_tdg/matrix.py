@@ -7,24 +7,13 @@ from math import sqrt
 from saltus.compile.seam import head, larger, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.flight.frame import FRAME
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.hold import anything_acts
 from saltus.lasting.interval import assemble, jacobians
 from saltus.lasting.workspace import LASTING
 from saltus.memory.full_matrix import factor_dense
-from saltus.memory.layout import (
-    FLAGS,
-    J_CONSTANT,
-    M_CONSTANT,
-    NC,
-    NJ,
-    NV,
-    RATE_IDENTITY,
-)
+from saltus.memory.layout import FLAGS, J_CONSTANT, M_CONSTANT, NV, RATE_IDENTITY
 from saltus.memory.profile import multiply, solve
-from saltus.schemes.hp_tdg.numbers import (
-    GALERKIN,
-    table_of,
-)
+from saltus.schemes.hp_tdg.numbers import GALERKIN, table_of
 from saltus.tables.tableau import END, FIRST
 
 MASS_STEP = 1e-6  # of central differences of the mass matrix
@@ -35,16 +24,14 @@ def renew(model, settings, t, q, v, a, frame, record):
     """Take the Jacobians at a state with its acceleration, unless they are known and constant."""
     phase = GALERKIN(frame.phase)
     layout, numbers = model.layout, phase.numbers
-    nv, nc = layout[NV], layout[NC]
+    nv = layout[NV]
     constant = (layout[FLAGS] & J_CONSTANT) != 0 and (layout[FLAGS] & M_CONSTANT) != 0
-    acting = layout[NJ] > 0
-    for k in range(nc):
-        acting = acting or frame.index[k] == SLIP or frame.index[k] == STICK
+    acting = anything_acts(model, frame.ends.index) == 1
     if numbers.j_known == 1.0 and constant and not acting:
         return 0
     room = frame.interval.lasting
     status = jacobians(
-        model, t, q, v, frame.index, frame.memory.direction, phase.j_q,
+        model, t, q, v, frame.ends.index, frame.memory.acting.direction, phase.j_q,
         phase.j_v, phase.scratch, phase.jacobian_work, room,
         record,
     )  # fmt: skip

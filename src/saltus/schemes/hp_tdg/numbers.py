@@ -15,9 +15,7 @@ from saltus.flight.scan import SAMPLES
 from saltus.lasting.hold import POWERS
 from saltus.lasting.interval import JACOBIANS, STAGES_ROOM
 from saltus.memory.layout import NC, NV, sizes_of
-from saltus.schemes.hp_tdg.choice import (
-    FIT_SIZE,
-)
+from saltus.schemes.hp_tdg.choice import FIT_SIZE
 from saltus.tables.tableau import packed, tableau
 
 # the settings of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
@@ -48,9 +46,16 @@ NUMBERS = Numbers(
     "rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
     "series_rough"
 )
-# stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them
+# What kind of equations the stages of an interval have: first ... end - 1 are unknown; acting: 1 where contacts or
+# joints are held; free: 1 where forces do not know the motion; linear: 1 where one sweep is exact; newton: 1 for
+# Newton's method; learns: 1 where sweeps improve the Jacobians of the stages; learnt: 1 where they are those of a first
+# look
+SOLVING = Numbers("first end acting free linear newton learns learnt", integer=True)
+# stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them; sweep: what the last sweep changed,
+# and what its forces lack, in units of the tolerance
 GALERKIN = Workspace(
-    "GalerkinPhase", numbers=NUMBERS, fit="fit", known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
+    "GalerkinPhase", numbers=NUMBERS, solving=SOLVING, sweep=Numbers("moved lacks"), fit="fit",
+    known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
     stage=STAGES_ROOM, change="n * nv", matrix="unknowns * unknowns", scratch="nv", jacobian_work=JACOBIANS, levels="n",
     stage_j_q="2 * n * learnt * learnt", stage_j_v="2 * n * learnt * learnt", before="3 * n * learnt",
     pivots=integers("n * nv"),

@@ -26,19 +26,7 @@ from saltus.flight.frame import (
 )
 from saltus.lasting.hold import POWERS
 from saltus.lasting.index_set import SLIP
-from saltus.memory.layout import (
-    CONTACT_ROW,
-    FLAGS,
-    J_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
-    RATE_IDENTITY,
-    TRUSTED,
-    W_CONSTANT,
-)
+from saltus.memory.layout import CONTACT_ROW, FLAGS, J_CONSTANT, NC, NJ, NQ, NR, NV, RATE_IDENTITY, TRUSTED, W_CONSTANT
 from saltus.schemes.hp_tdg.choice import (
     AIM,
     FIT_KNOWN,
@@ -53,13 +41,7 @@ from saltus.schemes.hp_tdg.choice import (
     quicken,
     rough_degree,
 )
-from saltus.schemes.hp_tdg.guess import (
-    expand,
-    foresee,
-    levels_of,
-    predict,
-    refine,
-)
+from saltus.schemes.hp_tdg.guess import expand, foresee, levels_of, predict, refine
 from saltus.schemes.hp_tdg.numbers import (
     BEGIN_WITH,
     FIXED,
@@ -76,9 +58,7 @@ from saltus.schemes.hp_tdg.numbers import (
     numbers_of,
     table_of,
 )
-from saltus.schemes.hp_tdg.stages import (
-    solve_stages,
-)
+from saltus.schemes.hp_tdg.stages import solve_stages
 from saltus.status import Status
 from saltus.tables.tableau import END, FIRST, VECTORS, WEIGHT
 
@@ -102,75 +82,29 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
     """Solve one interval of D- (D+ where forces are stiff) of a degree that is chosen for it: the heart of HpTDG.
 
     in      task: TRY with forecast and choice of the degree, AGAIN for another length, FILL the nodes of the last one
-    out     frame: q_end, v_end; nodes, sums of forces and powers (FILL); header: error, degree, next_h; marks.limit
+    out     frame: q, v of its ends; nodes, sums of forces and powers (FILL); header: error, degree, next_h; marks.limit
     kept    phase: numbers, Jacobians, the polynomial of the last interval and how fast its coefficients fall
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
-    phase = GALERKIN(frame.phase)
-    layout, first = model.layout, whole(settings.phase_at)
-    nc = layout[NC]
-    marks, memory = frame.marks, frame.memory
-    numbers, fit, known = phase.numbers, phase.fit, phase.known_index
+    numbers, fit, first = GALERKIN(frame.phase).numbers, GALERKIN(frame.phase).fit, whole(settings.phase_at)
     if task == FILL:
         return fill(model, settings, h, frame)
-    fixed = settings[first + FIXED] == 1.0
     if task == TRY:
-        same = numbers.next_degree > 0.0
-        for k in range(nc):
-            # friction that goes straight on has another Jacobian than one that turns
-            place = frame.index[k] + (STRAIGHT if memory.direction[2 * nc + k] == 1.0 else 0)
-            same = same and known[k] == place
-            known[k] = place
-        # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything
-        # nor how fast the sweeps of the last interval converged
-        jumped = memory.numbers.changed == 1.0 or frame.kept[1] == t
-        jumped = jumped and numbers.series_t != t
-        if not same or jumped:
-            numbers.series_n, numbers.contraction = 0.0, UNKNOWN_CONTRACTION
-        if not same or (jumped and (layout[FLAGS] & J_CONSTANT) == 0):
-            numbers.j_known = 0.0
-        if numbers.next_degree == 0.0:
-            numbers.next_degree, numbers.sweeps_mean, numbers.guess = settings[first + BEGIN_WITH], 2.0, 1e300
-        degree = whole(numbers.next_degree)
-        if fit[FIT_KNOWN] > 0.0 and not fixed:
-            # an interval that ends on its own is of a degree that shows how it decays
-            least = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
-            degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
-        if numbers.series_t != t:  # a new interval: did what was foreseen for the last one come true?
-            if numbers.foreseen >= 0.0:
-                numbers.false_alarms = 0.0 if memory.numbers.changed == 1.0 else numbers.false_alarms + 1.0
-                numbers.skip = numbers.false_alarms
-            elif numbers.skip > 0.0:
-                numbers.skip -= 1.0
-        numbers.foreseen = -1.0
-        status = predict(model, settings, degree, t, h, frame, record)
+        forget(model, settings, t, frame)
+        status = choose(model, settings, t, h, frame, record)
         if status != 0:
             return status
-        if nc > 0 and not fixed and numbers.skip == 0.0:
-            place = foresee(model, settings, degree, t, h, frame)
-            if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
-                h *= place
-                marks.limit = h
-                if fit[FIT_KNOWN] > 0.0:
-                    degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
-                status = predict(model, settings, degree, t, h, frame, record)
-                if status != 0:
-                    return status
-        if not fixed and fit[FIT_KNOWN] == 1.0 and numbers.series_t != t:
-            status = look(model, settings, degree, t, h, frame, record)
-            if status == 0 and numbers.series_t == t:
-                h = marks.limit
-                degree = least_degree(fit, kappa_of(settings, 0), h, degree)
-                status = predict(model, settings, degree, t, h, frame, record)
+        status = look_first(model, settings, t, frame, record)
+        degree, h = whole(numbers.degree_now), numbers.h_now
     else:
         degree = whole(numbers.degree_now)
-        if fit[FIT_KNOWN] > 0.0 and not fixed:
+        if fit[FIT_KNOWN] > 0.0 and settings[first + FIXED] == 0.0:
             degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
         status = predict(model, settings, degree, t, h, frame, record)
         if status != 0:
             return status
-    numbers.degree_now, numbers.h_now = degree, h
+        numbers.degree_now, numbers.h_now = degree, h
     if status == 0:
         status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
     if status != 0:
@@ -182,14 +116,91 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
     while task == AGAIN and record.header.error > 1.0 and degree < whole(settings[first + TOP]):
         degree = whole(smaller(degree + 2.0, settings[first + TOP]))
         status = predict(model, settings, degree, t, h, frame, record)
-        if status != 0:
-            return status
-        status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
+        if status == 0:
+            status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
         if status != 0:
             return status
         numbers.degree_now = degree
         judge(model, settings, task, degree, t, h, frame, record)
     return 0
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def forget(model, settings, t, frame):
+    """Forget what the last interval has taught where it says nothing of this one: another index set, a jump."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase, memory, nc = GALERKIN(frame.phase), frame.memory, model.layout[NC]
+    numbers, known = phase.numbers, phase.known_index
+    same = numbers.next_degree > 0.0
+    for k in range(nc):
+        # friction that goes straight on has another Jacobian than one that turns
+        place = frame.ends.index[k] + (STRAIGHT if memory.acting.direction[2 * nc + k] == 1.0 else 0)
+        same = same and known[k] == place
+        known[k] = place
+    # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything
+    # nor how fast the sweeps of the last interval converged
+    jumped = memory.numbers.changed == 1.0 or frame.kept[1] == t
+    jumped = jumped and numbers.series_t != t
+    if not same or jumped:
+        numbers.series_n, numbers.contraction = 0.0, UNKNOWN_CONTRACTION
+    if not same or (jumped and (model.layout[FLAGS] & J_CONSTANT) == 0):
+        numbers.j_known = 0.0
+    if numbers.next_degree == 0.0:
+        begin_with = settings[whole(settings.phase_at) + BEGIN_WITH]
+        numbers.next_degree, numbers.sweeps_mean, numbers.guess = begin_with, 2.0, 1e300
+    if numbers.series_t != t:  # a new interval: did what was foreseen for the last one come true?
+        if numbers.foreseen >= 0.0:
+            numbers.false_alarms = 0.0 if memory.numbers.changed == 1.0 else numbers.false_alarms + 1.0
+            numbers.skip = numbers.false_alarms
+        elif numbers.skip > 0.0:
+            numbers.skip -= 1.0
+    numbers.foreseen = -1.0
+    return 0
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
+def choose(model, settings, t, h, frame, record):
+    """Choose the degree of an interval and guess its stages; it is cut where a closing is foreseen.
+
+    out     numbers: degree_now, h_now; marks.limit
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    numbers, fit, fixed = phase.numbers, phase.fit, settings[whole(settings.phase_at) + FIXED] == 1.0
+    degree = whole(numbers.next_degree)
+    if fit[FIT_KNOWN] > 0.0 and not fixed:
+        # an interval that ends on its own is of a degree that shows how it decays
+        least = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+        degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
+    status = predict(model, settings, degree, t, h, frame, record)
+    if status == 0 and model.layout[NC] > 0 and not fixed and numbers.skip == 0.0:
+        place = foresee(model, settings, degree, t, h, frame)
+        if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
+            h *= place
+            frame.marks.limit = h
+            if fit[FIT_KNOWN] > 0.0:
+                degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+            status = predict(model, settings, degree, t, h, frame, record)
+    if status == 0:
+        numbers.degree_now, numbers.h_now = degree, h
+    return status
+
+
+@unit(I(MODEL, A, F, FRAME.kind, RECORD))
+def look_first(model, settings, t, frame, record):
+    """Take a first look at an interval where that may pay; cut it, choose its degree and guess its stages anew."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    numbers, fit, degree = phase.numbers, phase.fit, whole(phase.numbers.degree_now)
+    if settings[whole(settings.phase_at) + FIXED] == 1.0 or fit[FIT_KNOWN] != 1.0 or numbers.series_t == t:
+        return 0
+    status = look(model, settings, degree, t, numbers.h_now, frame, record)
+    if status == 0 and numbers.series_t == t:
+        numbers.h_now = frame.marks.limit
+        degree = least_degree(fit, kappa_of(settings, 0), numbers.h_now, degree)
+        numbers.degree_now = degree
+        status = predict(model, settings, degree, t, numbers.h_now, frame, record)
+    return status
 
 
 @unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
@@ -236,40 +247,53 @@ def look(model, settings, degree, t, h, frame, record):
 def judge(model, settings, task, degree, t, h, frame, record):
     """Keep the polynomial, estimate the error, choose degree and length of the next interval."""
     settings = FLIGHT_SETTINGS(settings)
-    phase = GALERKIN(frame.phase)
-    layout, at = model.layout, whole(settings.phase_at)
-    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], degree + 1
-    numbers, fit, levels = phase.numbers, phase.fit, phase.levels
-    stages = phase.stage
-    stiff, kappa = whole(numbers.stiff), kappa_of(settings, whole(numbers.stiff))
-    V = stages.V
-    R = stages.R
-    transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
-    v_0, v, q_0 = frame.v_start, frame.v_end, frame.q_start
-    header, error, share = record.header, 0.0, frame.marks.sharper
-    position, speed, push = (
-        promised(layout, settings, POSITION_SCALE),
-        promised(layout, settings, SPEED_SCALE),
-        promised(layout, settings, PUSH_SCALE),
-    )
+    header, share = record.header, frame.marks.sharper
     expand(model, settings, degree, t, h, frame)
     levels_of(model, settings, degree, h, frame)
+    other_levels(model, settings, degree, h, frame)
+    if (model.layout[FLAGS] & W_CONSTANT) == 0:
+        slip_levels(model, settings, degree, share, frame)
+    header.error, header.degree = estimate(model, settings, degree, frame), degree
+    if settings[whole(settings.phase_at) + FIXED] == 1.0:
+        header.error, header.next_h = 0.0, h
+    elif task == TRY:
+        choose_next(model, settings, degree, h, frame, header)
+    return 0
+
+
+@unit(I(MODEL, A, I, F, FRAME.kind))
+def other_levels(model, settings, degree, h, frame):
+    """Let what q_dot = B(q) v lacks, and impulses of lasting forces, which the motion need not show, count as well."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase, layout, n = GALERKIN(frame.phase), model.layout, degree + 1
+    nq, nr, levels, stages, share = layout[NQ], layout[NR], phase.levels, phase.stage, frame.marks.sharper
+    q_0, R, push = frame.ends.q_0, stages.R, promised(layout, settings, PUSH_SCALE)
+    transform, position = (
+        head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n), promised(layout, settings, POSITION_SCALE)
+    )  # fmt: skip
     for k in range(n):
-        if (layout[FLAGS] & RATE_IDENTITY) == 0:  # what q_dot = B(q) v lacks is no less an error
-            for i in range(nq):
-                total = 0.0
-                for j in range(n):
-                    total += transform[k * n + j] * stages.Q_dot[j * nq + i]
-                scale = share * (settings.atol * position[i] + settings.rtol * abs(q_0[i]))
-                levels[k] = larger(levels[k], h * abs(total) / scale)
-        for i in range(nr - layout[NJ]):  # neither are impulses of lasting forces, which the motion need not show
+        for i in range(nq if (layout[FLAGS] & RATE_IDENTITY) == 0 else 0):
+            total = 0.0
+            for j in range(n):
+                total += transform[k * n + j] * stages.Q_dot[j * nq + i]
+            scale = share * (settings.atol * position[i] + settings.rtol * abs(q_0[i]))
+            levels[k] = larger(levels[k], h * abs(total) / scale)
+        for i in range(nr - layout[NJ]):
             total = 0.0
             for j in range(n):
                 total += transform[k * n + j] * R[j * nr + i]
             scale = share * IMPULSES * (settings.atol * push[i] + settings.rtol * h * abs(R[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
-    if (layout[FLAGS] & W_CONSTANT) == 0:
-        slip_levels(model, settings, degree, share, frame)
+    return 0
+
+
+@unit(F(MODEL, A, I, FRAME.kind))
+def estimate(model, settings, degree, frame):
+    """Return the error of an interval, in units of the tolerance, by its jump and by the decay of its coefficients."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase, layout, n = GALERKIN(frame.phase), model.layout, degree + 1
+    nv, V, levels, v_0, v, error = layout[NV], phase.stage.V, phase.levels, frame.ends.v_0, frame.ends.v, 0.0
+    stiff, share, speed = whole(phase.numbers.stiff), frame.marks.sharper, promised(layout, settings, SPEED_SCALE)
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
         scale = share * (settings.atol * speed[i] + settings.rtol * larger(abs(v_0[i]), abs(v[i])))
@@ -284,20 +308,24 @@ def judge(model, settings, task, degree, t, h, frame, record):
         decay = larger(0.1, smaller(1.0, larger(levels[degree], levels[degree - 1]) / larger(levels[0], 1e-300)))
     # by symmetry the last coefficient may vanish, and with it the jump: then the one before says how large it could be
     if degree >= 2:
+        kappa = kappa_of(settings, stiff)
         error = larger(error, exp(kappa[degree]) * larger(levels[degree], levels[degree - 1] * decay))
     # low degrees err at the end of an interval as much as in between, and these errors add up
     if degree <= LOW:
         error *= ADDS_UP
     # all that is missing: a geometric series of coefficients
-    header.error, header.degree = error * decay / (1.0 - smaller(decay, SLOWEST_DECAY)), degree
-    if settings[at + FIXED] == 1.0:
-        header.error, header.next_h = 0.0, h
-        return 0
-    if task != TRY:
-        return 0
-    top = whole(settings[at + TOP])
+    return error * decay / (1.0 - smaller(decay, SLOWEST_DECAY))
+
+
+@unit(I(MODEL, A, I, F, FRAME.kind, HEADER.kind))
+def choose_next(model, settings, degree, h, frame, header):
+    """Fit how the coefficients of an interval fall, and choose degree and length of the next one by it."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase, layout, nv = GALERKIN(frame.phase), model.layout, model.layout[NV]
+    numbers, fit, stiff = phase.numbers, phase.fit, whole(phase.numbers.stiff)
+    kappa, top = kappa_of(settings, stiff), whole(settings[whole(settings.phase_at) + TOP])
     if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers.next_degree):
-        fit_decay(levels, degree, fit, h)
+        fit_decay(phase.levels, degree, fit, h)
         if fit[FIT_KNOWN] == 2.0 and (layout[FLAGS] & TRUSTED) == 0:
             expect_anything(fit)
         calibrate(fit, kappa, h, degree, header.error, 1)
@@ -333,7 +361,7 @@ def slip_levels(model, settings, degree, share, frame):
     phase = GALERKIN(frame.phase)
     layout, n = model.layout, degree + 1
     nr = layout[NR]
-    levels, stages, index = phase.levels, phase.stage, frame.index
+    levels, stages, index = phase.levels, phase.stage, frame.ends.index
     U = stages.U
     transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
     tolerance = slip_tolerance(layout, settings, share)
@@ -393,7 +421,7 @@ def fill(model, settings, h, frame):
     b = head(tail(tab, VECTORS + WEIGHT * n), n)
     V, a = stages.V, stages.a
     R, powers = stages.R, stages.powers
-    v, a_last, r_last, powers_last = frame.v_end, frame.a_last, frame.r_last, frame.powers_last
+    v, a_last, r_last, powers_last = frame.ends.v, frame.a_last, frame.r_last, frame.powers_last
     sum_r, sum_p, R_node, J_v = frame.sum_r, frame.sum_powers, frame.node_forces, phase.j_v
     refine(model, settings, degree, h, frame)
     m = degree + RAISED + 1

@@ -5,41 +5,17 @@ from __future__ import annotations
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, SPEED_SCALE, promised
-from saltus.lasting.hold import POWERS, accelerate
-from saltus.lasting.index_set import SLIP, STICK
-from saltus.lasting.interval import (
-    assemble,
-    move,
-    propagate,
-)
+from saltus.lasting.hold import POWERS, accelerate, anything_acts
+from saltus.lasting.interval import assemble, move, propagate
 from saltus.memory.full_matrix import factor_dense, solve_dense
-from saltus.memory.layout import (
-    F_FREE,
-    F_LINEAR,
-    FLAGS,
-    J_CONSTANT,
-    M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
-    RATE_IDENTITY,
-)
+from saltus.memory.layout import F_FREE, F_LINEAR, FLAGS, J_CONSTANT, M_CONSTANT, NC, NQ, NR, NV, RATE_IDENTITY
 from saltus.memory.profile import multiply
-from saltus.schemes.hp_tdg.matrix import (
-    factor_stages,
-    renew,
-)
-from saltus.schemes.hp_tdg.numbers import (
-    GALERKIN,
-    LARGEST_SYSTEM,
-    LEARNING_SYSTEM,
-    table_of,
-)
+from saltus.memory.vectors import copy
+from saltus.schemes.hp_tdg.matrix import factor_stages, renew
+from saltus.schemes.hp_tdg.numbers import GALERKIN, LARGEST_SYSTEM, LEARNING_SYSTEM, table_of
 from saltus.schemes.hp_tdg.secant import carry, learn
 from saltus.status import Status
-from saltus.tables.tableau import END, FIRST, NODE, POSITION, VECTORS, WEIGHT
+from saltus.tables.tableau import END, FIRST, NODE, POSITION, STAGES, VECTORS, WEIGHT
 
 STALLED = int(Status.NEWTON_STALLED)
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
@@ -82,125 +58,124 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
-    layout = model.layout
-    nq, nv, nc, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NR], layout[FLAGS]
-    numbers = phase.numbers
-    share, speed = frame.marks.sharper, promised(layout, settings, SPEED_SCALE)
-    tab, n, width = table_of(settings, degree, whole(numbers.stiff)), degree + 1, POWERS + nc
-    first, end = whole(tab[FIRST]), whole(tab[END])
-    c, b = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + WEIGHT * n), n)
-    stages, idle = phase.stage, frame.idle
-    Q, V, Q_dot, a = stages.Q, stages.V, stages.Q_dot, stages.a
-    R, U, powers = stages.R, stages.U, stages.powers
-    change, G, nodes = phase.change, phase.matrix, frame.nodes
-    seen = nodes.V  # what a sweep misses, before the matrix makes a correction of it; nodes are written later
-    q_0, v_0 = frame.q_start, frame.v_start
-    q, v = frame.q_end, frame.v_end
-    r_0, powers_0 = frame.memory.r_begin, frame.memory.powers_begin
-    u_0 = frame.memory.u_begin
-    direction = frame.memory.direction
-    room = frame.interval.lasting
-    index = frame.index
-    m = (end - first) * nv
-    pivots = head(phase.pivots, m)
-    acting = layout[NJ] > 0
-    for k in range(nc):
-        acting = acting or index[k] == SLIP or index[k] == STICK
+    layout, stages, ends, acting, numbers = model.layout, phase.stage, frame.ends, frame.memory.acting, phase.numbers
+    nq, nv, nr, n, solving = layout[NQ], layout[NV], layout[NR], degree + 1, phase.solving
+    tab = table_of(settings, degree, whole(numbers.stiff))
+    kind_of_equations(model, tab, frame)
+    for k in range(n):
+        copy(ends.q_0, row_of(stages.Q, k, nq))
+        copy(acting.r, row_of(stages.R, k, nr))
+    copy(acting.u, head(stages.U, nr))
+    copy(acting.powers, head(stages.powers, POWERS + layout[NC]))
+    status = 0
+    if solving.end > solving.first and solving.newton == 1:
+        status = first_matrix(model, settings, degree, t, h, rough, frame, record)
+    if status == 0:
+        status = iterate(model, settings, degree, t, h, rough, frame, record)
+    if status == 0:
+        status = last_stages(model, settings, degree, t, h, frame, record)
+    if status != 0:
+        return status
+    keep_learnt(model, degree, h, rough, frame)
+    if rough > 0.0:
+        return 0
+    settle_powers(model, settings, degree, t, h, frame)
+    b = head(tail(tab, VECTORS + WEIGHT * n), n)
+    for i in range(nq):
+        ends.q[i] = ends.q_0[i] + h * summed(b, stages.Q_dot, i, nq)
+    for i in range(nv):
+        ends.v[i] = ends.v_0[i] + h * summed(b, stages.a, i, nv)
+        if not abs(ends.v[i]) < 1e300:
+            return STALLED
+    return 0
+
+
+@unit(I(MODEL, A, FRAME.kind))
+def kind_of_equations(model, tab, frame):
+    """Write to phase.solving which stages are unknown and how they are found."""
+    solving, flags = GALERKIN(frame.phase).solving, model.layout[FLAGS]
+    solving.first, solving.end = whole(tab[FIRST]), whole(tab[END])
+    m, acting = (solving.end - solving.first) * model.layout[NV], anything_acts(model, frame.ends.index) == 1
     free = (flags & F_FREE) != 0 and not acting
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0 and not acting
     linear = linear and ((flags & F_FREE) != 0 or ((flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
     newton = not free and m <= LARGEST_SYSTEM
     linear = linear and (newton or free)
     learns = newton and not linear and (flags & RATE_IDENTITY) != 0 and m <= LEARNING_SYSTEM
-    J_q, J_v = phase.stage_j_q, phase.stage_j_v
-    for k in range(n):
-        for i in range(nq):
-            Q[k * nq + i] = q_0[i]
-        for i in range(nr):
-            R[k * nr + i] = r_0[i]
-    for i in range(nr):
-        U[i] = u_0[i]
-    for i in range(width):
-        powers[i] = powers_0[i]
+    solving.acting, solving.free, solving.linear = 1 if acting else 0, 1 if free else 0, 1 if linear else 0
+    solving.newton, solving.learns, solving.learnt = 1 if newton else 0, 1 if learns else 0, 0
+    return 0
 
-    # ---- the matrix, from Jacobians in the middle of the predicted motion
-    if end > first and newton:
-        # a Jacobian costs nv evaluations, a sweep one per stage: it pays soon
-        stale = numbers.contraction * (degree - 1) > 0.1 * nv
-        stale = stale or (2 * nv < degree and numbers.contraction > 1e-5)
-        if linear:
-            stale = numbers.j_known == 0.0
-        stale = stale and numbers.series_n > 0.0 and rough == 0.0
-        stale = stale and (numbers.series_t != t or numbers.series_rough == 1.0)  # else the guess is as good as solved
-        learnt = learns and numbers.looked_h > 0.0 and rough == 0.0
-        if learnt:
-            low = whole(numbers.looked_degree)
-            low_tab, room_J = table_of(settings, low, 0), J_q.shape[0] // 2
-            nodes_low, stretch = head(tail(low_tab, VECTORS + NODE * (low + 1)), low + 1), h / numbers.looked_h
-            low_first, low_end = whole(low_tab[FIRST]), whole(low_tab[END])
-            carry(nv, nodes_low, low_first, low_end, head(c, end), stretch, head(tail(J_q, room_J), room_J), J_q)
-            carry(nv, nodes_low, low_first, low_end, head(c, end), stretch, head(tail(J_v, room_J), room_J), J_v)
-            numbers.looked_h, numbers.factored_h = 0.0, 0.0
-            assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
-            if factor_dense(head(G, m * m), m, pivots) != 0:
-                return STALLED
-        elif stale or numbers.j_known == 0.0:
-            middle = n // 2
-            propagate(tab, h, v_0, idle, V, a, n, nv)
-            move(model, tab, h, q_0, Q, V, Q_dot, n)
-            status = renew(
-                model, settings, t + c[middle] * h, row_of(Q, middle, nq), row_of(V, middle, nv),
-                row_of(a, middle, nv), frame, record,
-            )  # fmt: skip
-            if status != 0:
-                return status
-        if not learnt and factor_stages(settings, degree, nv, h, frame, pivots) != 0:
-            return STALLED
-        for i in range(nv * nv * end if learns and not learnt else 0):
-            J_q[i], J_v[i] = phase.j_q[i % (nv * nv)], phase.j_v[i % (nv * nv)]
 
-    # ---- iteration
-    converged, sweep, moved_before, rate, contraction = end <= first, 0, 0.0, numbers.contraction, 0.0
-    guess = 1.0
-    while not converged and sweep < whole(settings.most):
-        sweep += 1
-        record.counters.iterations += 1
-        propagate(tab, h, v_0, idle, V, a, n, nv)
-        status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes.Q)
+@unit(I(MODEL, A, I, F, F, F, FRAME.kind, RECORD))
+def first_matrix(model, settings, degree, t, h, rough, frame, record):
+    """Factor the matrix of the first sweep, from Jacobians in the middle of the predicted motion or of a first look."""
+    phase = GALERKIN(frame.phase)
+    solving, numbers, stages, ends = phase.solving, phase.numbers, phase.stage, frame.ends
+    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    tab = table_of(settings, degree, whole(numbers.stiff))
+    m, pivots = (solving.end - solving.first) * nv, head(phase.pivots, (solving.end - solving.first) * nv)
+    # a Jacobian costs nv evaluations, a sweep one per stage: it pays soon
+    stale = numbers.contraction * (degree - 1) > 0.1 * nv
+    stale = stale or (2 * nv < degree and numbers.contraction > 1e-5)
+    if solving.linear == 1:
+        stale = numbers.j_known == 0.0
+    stale = stale and numbers.series_n > 0.0 and rough == 0.0
+    stale = stale and (numbers.series_t != t or numbers.series_rough == 1.0)  # else the guess is as good as solved
+    if solving.learns == 1 and numbers.looked_h > 0.0 and rough == 0.0:
+        solving.learnt = 1
+        carry_learnt(model, settings, tab, h, frame)
+        assemble(tab, h, solving.first, solving.end, nv, phase.stage_j_q, phase.stage_j_v, nv * nv, phase.matrix)
+        return STALLED if factor_dense(head(phase.matrix, m * m), m, pivots) != 0 else 0
+    if stale or numbers.j_known == 0.0:
+        middle, c = n // 2, head(tail(tab, VECTORS + NODE * n), n)
+        propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
+        move(model, tab, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n)
+        status = renew(
+            model, settings, t + c[middle] * h, row_of(stages.Q, middle, nq), row_of(stages.V, middle, nv),
+            row_of(stages.a, middle, nv), frame, record,
+        )  # fmt: skip
         if status != 0:
             return status
-        for k in range(first, end):
-            status = accelerate(
-                model, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, 0,
-                row_of(change, k, nv), row_of(R, k, nr), row_of(U, k, nr), row_of(powers, k, width), room, record,
-            )  # fmt: skip
-            if status != 0:
-                return status
-        if learns:
-            learn(first, end, nv, 1 if sweep > 1 else 0, J_q, J_v, Q, V, change, phase.before)
-            if sweep > 1:
-                assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
-                numbers.factored_h = 0.0
-                if factor_dense(head(G, m * m), m, pivots) != 0:
-                    return STALLED
-        for i in range(first * nv, end * nv):
-            change[i] -= a[i]
-            seen[i] = change[i]
-        if newton:
-            solve_dense(head(G, m * m), head(tail(change, first * nv), m), pivots)
-        moved, total, lacks = 0.0, 0.0, 0.0
-        for k in range(first, end):
-            for i in range(nv):
-                total += abs(change[k * nv + i])
-                a[k * nv + i] += change[k * nv + i]
-                scale = settings.atol * speed[i] + settings.rtol * larger(abs(v_0[i]), abs(V[k * nv + i]))
-                lacks = larger(lacks, h * abs(seen[k * nv + i] - change[k * nv + i]) / (share * scale))
-                moved = larger(moved, h * abs(change[k * nv + i]) / (share * scale))
-        if not total < 1e300:  # `larger` passes over what is not a number
-            return STALLED
-        if linear or free:
+    if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
+        return STALLED
+    for i in range(nv * nv * solving.end if solving.learns == 1 else 0):
+        phase.stage_j_q[i], phase.stage_j_v[i] = phase.j_q[i % (nv * nv)], phase.j_v[i % (nv * nv)]
+    return 0
+
+
+@unit(I(MODEL, A, A, F, FRAME.kind))
+def carry_learnt(model, settings, tab, h, frame):
+    """Take the Jacobians over that a first look has learnt, from its nodes to those of the interval."""
+    phase, nv = GALERKIN(frame.phase), model.layout[NV]
+    numbers, J_q, J_v, end, n = phase.numbers, phase.stage_j_q, phase.stage_j_v, phase.solving.end, whole(tab[STAGES])
+    c, low = head(tail(tab, VECTORS + NODE * n), n), whole(numbers.looked_degree)
+    low_tab, half, stretch = table_of(settings, low, 0), J_q.shape[0] // 2, h / numbers.looked_h
+    low_nodes = head(tail(low_tab, VECTORS + NODE * (low + 1)), low + 1)
+    first, last = whole(low_tab[FIRST]), whole(low_tab[END])
+    carry(nv, low_nodes, first, last, head(c, end), stretch, head(tail(J_q, half), half), J_q)
+    carry(nv, low_nodes, first, last, head(c, end), stretch, head(tail(J_v, half), half), J_v)
+    numbers.looked_h, numbers.factored_h = 0.0, 0.0
+    return 0
+
+
+@unit(I(MODEL, A, I, F, F, F, FRAME.kind, RECORD))
+def iterate(model, settings, degree, t, h, rough, frame, record):
+    """Iterate on the stage accelerations until what is left is below the tolerance; STALLED where it grows."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    numbers, solving, share = phase.numbers, phase.solving, frame.marks.sharper
+    unknown = solving.end > solving.first
+    moved_before, rate, contraction, guess, converged, sweep = 0.0, numbers.contraction, 0.0, 1.0, not unknown, 0
+    while not converged and sweep < whole(settings.most):
+        sweep += 1
+        status = sweep_stages(model, settings, degree, t, h, sweep, frame, record)
+        if status != 0:
+            return status
+        if solving.linear == 1 or solving.free == 1:
             converged = True
             break
+        moved, lacks = phase.sweep.moved, phase.sweep.lacks
         if moved_before > 0.0:
             rate = moved / moved_before
             contraction = rate if sweep == 2 else contraction
@@ -208,13 +183,14 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
                 return STALLED
         # the rate of the interval before is trusted for the first sweep, with room; what Newton's method leaves of an
         # error grows with the error, so that a larger correction than the one of then leaves a larger share
-        wider = larger(1.0, moved / larger(numbers.contracted, 1e-300)) if newton else 1.0
+        wider = larger(1.0, moved / larger(numbers.contracted, 1e-300)) if solving.newton == 1 else 1.0
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate * wider, 0.9)
         left = moved * trusted / (1.0 - trusted)
         if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / (share * settings.rtol):
             # contact forces are those of the states before the last correction: where friction is stiff they may be
             # far from those of the accelerations that a small correction leads to
-            converged = not acting or (moved <= larger(SOLVED_FORCES, rough) and lacks <= larger(LACKED, rough))
+            near = moved <= larger(SOLVED_FORCES, rough) and lacks <= larger(LACKED, rough)
+            converged = solving.acting == 0 or near
         if sweep == 1:
             guess = moved
         moved_before = moved
@@ -224,40 +200,103 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
         numbers.guess = guess
     if sweep > 1:  # that of the first Jacobian
         numbers.contraction, numbers.contracted = larger(contraction, 1e-6), guess
-    elif not newton:  # a single sweep shows no contraction, but plain iteration may take a longer interval again
+    elif solving.newton == 0:  # one sweep shows no contraction, but plain iteration may take a longer interval again
         numbers.contraction *= 0.5
     numbers.sweeps_now = sweep
-    if end > first and rough == 0.0:
+    if unknown and rough == 0.0:
         numbers.sweeps_mean = 0.7 * numbers.sweeps_mean + 0.3 * sweep
+    return 0
 
-    # ---- the stages of the solution, the one at the end, and the end itself
-    propagate(tab, h, v_0, idle, V, a, n, nv)
-    status = place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, nodes.Q)
+
+@unit(I(MODEL, A, I, F, F, I, FRAME.kind, RECORD))
+def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
+    """Correct the unknown accelerations once, with a better matrix where sweeps learn; write phase.sweep."""
+    settings = FLIGHT_SETTINGS(settings)
+    phase = GALERKIN(frame.phase)
+    layout, solving, stages, change, ends = model.layout, phase.solving, phase.stage, phase.change, frame.ends
+    nv, n, first, end, V, a = layout[NV], degree + 1, solving.first, solving.end, stages.V, stages.a
+    tab, G = table_of(settings, degree, whole(phase.numbers.stiff)), phase.matrix
+    J_q, J_v = phase.stage_j_q, phase.stage_j_v
+    share, speed, m = frame.marks.sharper, promised(layout, settings, SPEED_SCALE), (end - first) * nv
+    c, pivots = head(tail(tab, VECTORS + NODE * n), n), head(phase.pivots, m)
+    seen = frame.nodes.V  # what a sweep misses, before the matrix makes a correction of it; nodes are written later
+    record.counters.iterations += 1
+    propagate(tab, h, ends.v_0, frame.interval.push, V, a, n, nv)
+    status = place_stages(model, settings, share, tab, h, ends.q_0, stages.Q, V, stages.Q_dot, n, frame.nodes.Q)
     if status != 0:
         return status
-    for k in range(end, n):
-        status = accelerate(
-            model, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, 0, row_of(a, k, nv),
-            row_of(R, k, nr), row_of(U, k, nr), row_of(powers, k, width), room, record,
-        )  # fmt: skip
+    for k in range(first, end):
+        status = stage_motion(model, t + c[k] * h, k, row_of(change, k, nv), frame, record)
         if status != 0:
             return status
+    if solving.learns == 1:
+        learn(first, end, nv, 1 if sweep > 1 else 0, J_q, J_v, stages.Q, V, change, phase.before)
+        if sweep > 1:
+            assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
+            phase.numbers.factored_h = 0.0
+            if factor_dense(head(G, m * m), m, pivots) != 0:
+                return STALLED
+    for i in range(first * nv, end * nv):
+        change[i] -= a[i]
+        seen[i] = change[i]
+    if solving.newton == 1:
+        solve_dense(head(G, m * m), head(tail(change, first * nv), m), pivots)
+    moved, total, lacks = 0.0, 0.0, 0.0
+    for k in range(first, end):
+        for i in range(nv):
+            total += abs(change[k * nv + i])
+            a[k * nv + i] += change[k * nv + i]
+            scale = settings.atol * speed[i] + settings.rtol * larger(abs(ends.v_0[i]), abs(V[k * nv + i]))
+            lacks = larger(lacks, h * abs(seen[k * nv + i] - change[k * nv + i]) / (share * scale))
+            moved = larger(moved, h * abs(change[k * nv + i]) / (share * scale))
+    phase.sweep.moved, phase.sweep.lacks = moved, lacks
+    return 0 if total < 1e300 else STALLED  # `larger` passes over what is not a number
+
+
+@unit(I(MODEL, F, I, A, FRAME.kind, RECORD))
+def stage_motion(model, t, stage, a, frame, record):
+    """Write what acts on a stage, with its acceleration to a."""
+    layout, stages, width = model.layout, GALERKIN(frame.phase).stage, POWERS + model.layout[NC]
+    nr = layout[NR]
+    return accelerate(
+        model, t, row_of(stages.Q, stage, layout[NQ]), row_of(stages.V, stage, layout[NV]), frame.ends.index,
+        frame.memory.acting.direction, a, row_of(stages.R, stage, nr), row_of(stages.U, stage, nr),
+        row_of(stages.powers, stage, width), frame.interval.lasting, record,
+    )  # fmt: skip
+
+
+@unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
+def last_stages(model, settings, degree, t, h, frame, record):
+    """Write the stages of the solution, and what acts on those that nothing waits for."""
+    phase = GALERKIN(frame.phase)
+    stages, ends, nv, n = phase.stage, frame.ends, model.layout[NV], degree + 1
+    tab = table_of(settings, degree, whole(phase.numbers.stiff))
+    c = head(tail(tab, VECTORS + NODE * n), n)
+    propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
+    status = place_stages(
+        model, settings, frame.marks.sharper, tab, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n, frame.nodes.Q
+    )
+    for k in range(phase.solving.end, n):
+        if status == 0:
+            status = stage_motion(model, t + c[k] * h, k, row_of(stages.a, k, nv), frame, record)
+    return status
+
+
+@unit(I(MODEL, I, F, F, FRAME.kind))
+def keep_learnt(model, degree, h, rough, frame):
+    """Keep the Jacobians that the sweeps have learnt: those of a first look for its interval, else for the next one."""
+    phase, nv = GALERKIN(frame.phase), model.layout[NV]
+    numbers, J_q, J_v, end = phase.numbers, phase.stage_j_q, phase.stage_j_v, phase.solving.end
+    learnt = phase.solving.learns == 1 and numbers.sweeps_now > 1.0
     if rough > 0.0:
-        for i in range(nv * nv * end if learns and sweep > 1 else 0):
+        for i in range(nv * nv * end if learnt else 0):
             J_q[J_q.shape[0] // 2 + i], J_v[J_v.shape[0] // 2 + i] = J_q[i], J_v[i]
-        numbers.looked_h, numbers.looked_degree = h if learns and sweep > 1 and nv == 1 else 0.0, degree
+        numbers.looked_h, numbers.looked_degree = h if learnt and nv == 1 else 0.0, degree
         return 0
-    for i in range(nv * nv if learns and sweep > 1 else 0):  # what was learnt last is the best that is known
+    for i in range(nv * nv if learnt else 0):  # what was learnt last is the best that is known
         phase.j_q[i] = J_q[(end - 1) * nv * nv + i]
         phase.j_v[i] = J_v[(end - 1) * nv * nv + i]
         numbers.factored_h = 0.0
-    settle_powers(model, settings, degree, t, h, frame)
-    for i in range(nq):
-        q[i] = q_0[i] + h * summed(b, Q_dot, i, nq)
-    for i in range(nv):
-        v[i] = v_0[i] + h * summed(b, a, i, nv)
-        if not abs(v[i]) < 1e300:
-            return STALLED
     return 0
 
 
@@ -289,7 +328,7 @@ def settle_powers(model, settings, degree, t, h, frame):
     nq, nv, nc, n = layout[NQ], layout[NV], layout[NC], degree + 1
     width, tab = POWERS + nc, table_of(settings, degree, 0)
     c, S = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + 3 * n + POSITION * n * n), n * n)
-    stages, v_0 = phase.stage, frame.v_start
+    stages, v_0 = phase.stage, frame.ends.v_0
     f, M = frame.force, frame.mass
     a = stages.a
     powers = stages.powers

@@ -6,10 +6,11 @@ import numpy as np
 
 from saltus.lasting.interval import solve_interval
 from saltus.lasting.settle import settle
-from saltus.memory.layout import NC, NR
+from saltus.memory.layout import NC
+from saltus.reaction.dense_block import block_size
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.schemes.tdg.settings import GalerkinSettings
-from saltus.schemes.tdg.step import DENSE_HEADER, EVENTS, MEMORY, MOST_PIECES, WORK, galerkin, piece_size
+from saltus.schemes.tdg.step import EVENTS, MEMORY, MOST_PIECES, WORK, galerkin
 
 
 def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
@@ -27,6 +28,6 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         ),
         memory=MEMORY.plan(sizes),
         work=WORK.plan(sizes),
-        dense=DENSE_HEADER + pieces * piece_size(layout, sizes["largest"]) + 2 * int(layout[NR]),
+        dense=block_size(layout, pieces, sizes["largest"]),
         events=(EVENTS * int(layout[NC]) + 1) * pieces,
     )

@@ -1,42 +1,29 @@
 """One step of the time-discontinuous Galerkin families: stages, border, projection, next index set.
 
-A step is one interval, or several where it is split at a release, the stop of a slip or the break of a stick; all of
-them are treated alike. What the next interval begins with (index set, acceleration and forces of the state) is
+A step is one interval, or several pieces where it is split at a release, the stop of a slip or the break of a stick;
+all of them are treated alike. What the next interval begins with (index set, acceleration and forces of the state) is
 decided at the end of this one and kept in the memory of the state.
 """
 
 from __future__ import annotations
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, J, step_type
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.lasting.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set, project
-from saltus.lasting.hold import JAMMED, LOAD, POWERS, accelerate
+from saltus.lasting.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set
+from saltus.lasting.end_of_step import begin, close_books, enter_impulse, index_events, put_back, set_changed
+from saltus.lasting.hold import JAMMED, LOAD, POWERS
 from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.lasting.inertia import inertia_work
-from saltus.lasting.interval import (
-    INTERVALS,
-    STAGE_SETTINGS,
-    STAGES_ROOM,
-)
-from saltus.lasting.settle import BREAKING, RELEASING, changed_events
-from saltus.lasting.strike_events import strike_events
+from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, STAGES_ROOM
+from saltus.lasting.settle import BREAKING, RELEASING, act_on_start, changed_events
 from saltus.lasting.transition import BROKE, RELEASED, STOPPED, break_direction, stops, transition, watched
-from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import (
-    CONTACT_ROW,
-    FLAGS,
-    M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
-    RATE_IDENTITY,
-)
-from saltus.memory.record import (
-    PAINLEVE,
-)
+from saltus.lasting.workspace import ACTING, ENDS
+from saltus.memory.layout import CONTACT_ROW, FLAGS, M_CONSTANT, NC, NJ, NQ, NR, NV
+from saltus.memory.record import PAINLEVE
+from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
+from saltus.reaction.books import open_books
+from saltus.reaction.dense_block import open_block, put_piece
 from saltus.reaction.react import row_dot
 from saltus.reaction.report import NORMALS, NOTHING, new_event
 from saltus.status import Status
@@ -44,36 +31,28 @@ from saltus.tables.polynomial import NONE, lagrange_weights
 from saltus.tables.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTORS, WEIGHT
 
 DEGREES_SPENT, STALLED = int(Status.DEGREES_SPENT), int(Status.NEWTON_STALLED)
+REPEAT = -1  # instead of a status: the piece is to be solved once more, with what has been learnt
 DEGREES_AT = STAGE_SETTINGS.size  # number of degrees, then where the table of each begins in the settings
 MOST_PIECES = 16  # pieces of one interval; what happens after the last split waits for the border
 FINEST_SHARE = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
+AT_ONCE = 1e-9  # of an interval: shorter pieces are none
 EVENTS = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
 MOST_PASSES = 50  # of the impulse that the stages of D+ feel
+MOST_LOCATED = 12  # corrections of the time of a transition
 # What the state remembers. valid: 0 before the first interval; intervals: how many are done; ahead: stages of the last
-# polynomial (0: none to go by). Then index set and slip directions, a, r, u and powers of the state, and the last stage
-# accelerations.
+# polynomial (0: none to go by). Then index set, what acts on the state, and the last stage accelerations.
 MEMORY = Workspace(
-    "GalerkinMemory", numbers=Numbers("valid intervals ahead"), index="nc", direction="3 * nc", a_0="nv", r_0="nr",
-    u_0="nr", powers_0="width", a_last="largest * nv",
-)  # fmt: skip
-# begun: 1 once the start of the segment is settled. State at both ends of a piece (q_0, v_0; q, v, v_end with its
-# impulse), push: what the stages feel of the impulse; gaps at both ends; row velocities and impulses of the impact;
-# found: contact and kind of a transition
+    "GalerkinMemory", numbers=Numbers("valid intervals ahead"), index="nc", acting=ACTING, a_last="largest * nv"
+)
+# begun: 1 once the start of the segment is settled. piece: number of pieces that are done and the time that they took;
+# length of this one, share: of what is left of the interval it may take; straight: 1 where slips go straight on; jams:
+# contacts that jammed; used: where its dense output begins;
+# following: degree of the next interval, for which the index set at the end is decided. found: contact and kind of a
+# transition
 WORK = Workspace(
-    "Galerkin", begun=Numbers("begun"), q_0="nq", v_0="nv", v="nv", v_end="nv", push="nv", q="nq", shifted="nq",
-    g="nc + nj", g_0="nc + nj", P="nr", u_minus="nr", u_plus="nr", u_start="nr", corrected="nr", info="2",
-    weights="largest", M="size", stages=STAGES_ROOM, index=integers("nc"), closed=integers("nc"),
-    resting=integers("nc"), stopped=integers("nc"), held=integers("nc"), candidate=integers("nc"),
-    found=integers("2"), interval=INTERVALS,
+    "Galerkin", begun=Numbers("begun"), piece=Numbers("count done length share straight jams used following"),
+    ends=ENDS, shifted="nq", weights="largest", M="size", stages=STAGES_ROOM, found=integers("2"), interval=INTERVALS,
 )  # fmt: skip
-DENSE_HEADER, PIECE_HEADER = 7, 2  # see dense.py
-
-
-def piece_size(layout, n: int) -> int:
-    """Return the floats of the dense output of one piece."""
-    nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
-    own_rate = 0 if int(layout[FLAGS]) & RATE_IDENTITY else n * nq
-    return PIECE_HEADER + nq + nv + n * (nv + nr) + own_rate
 
 
 @unit(step_type(0))
@@ -84,397 +63,344 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
     out     state_new, record with the polynomials of all pieces
     kept    MEMORY in the state; the factored matrix of the stages in the workspace
     """
-    settings = STAGE_SETTINGS(settings)
     work, own = WORK(work_room), MEMORY(state_new.own)
-    layout, par, core = model.layout, model.par, reaction.reaction
-    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
-    memory, header, width = own.numbers, record.header, POWERS + nc
-    by_stage = settings.by_stage == 1.0
-    for i in range(state.memory.shape[0]):
-        state_new.memory[i] = state.memory[i]
+    ends, piece, memory = work.ends, work.piece, own.numbers
+    copy(state.memory, state_new.memory)
     # one degree for all intervals, or one for each
     listed = whole(settings[DEGREES_AT])
     interval = whole(memory.intervals) if listed > 1 else 0
     if interval >= listed:
         return DEGREES_SPENT
-    start = whole(settings[DEGREES_AT + 1 + interval])
-    tab = tail(settings, start)
-    degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
-    following = degree  # of the next interval, for which the index set at the end is decided
+    tab = tail(settings, whole(settings[DEGREES_AT + 1 + interval]))
+    degree = whole(tab[DEGREE])
+    piece.following = degree
     if interval + 1 < listed:
-        following = whole(settings[whole(settings[DEGREES_AT + 2 + interval]) + DEGREE])
-    c, b, P_share = (
-        head(tail(tab, VECTORS + NODE * n), n),
-        head(tail(tab, VECTORS + WEIGHT * n), n),
-        head(tail(tab, VECTORS + SHARE * n), n),
-    )
-    direction, a_0, r_0, u_0, powers_0, a_last = own.direction, own.a_0, own.r_0, own.u_0, own.powers_0, own.a_last
-    q_0, v_0, v, v_end, push, q, shifted = work.q_0, work.v_0, work.v, work.v_end, work.push, work.q, work.shifted
-    g, g_0, P, u_minus, u_plus, u_start = work.g, work.g_0, work.P, work.u_minus, work.u_plus, work.u_start
-    corrected, info, weights, M = work.corrected, work.info, head(work.weights, n), work.M
-    index, closed, resting, stopped, held = work.index, work.closed, work.resting, work.stopped, work.held
-    candidate, found, interval, stages = work.candidate, work.found, work.interval, work.stages
-    room, kept = interval.lasting, interval.kept
-    Q, V, a, R, U, powers = stages.Q, stages.V, stages.a, stages.R, stages.U, stages.powers
-    for i in range(nq):
-        q_0[i] = state.q[i]
-    for i in range(nv):
-        v_0[i] = state.v[i]
-    for k in range(nc):
-        index[k] = whole(own.index[k])
-    header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, degree
-    header.events_used, header.force_work, header.drive_work, header.violation = 0.0, 0.0, 0.0, 0.0
-    header.reacted = 1.0 if nj > 0 else 0.0
-    for i in range(nr):
-        record.impulse[i] = 0.0
-    for k in range(nc):
-        record.dissipation[k] = 0.0
-
-    # ---- the start of a run, or of a segment behind a jump of the force
+        piece.following = settings[whole(settings[DEGREES_AT + 2 + interval]) + DEGREE]
+    copy(state.q, ends.q_0)
+    copy(state.v, ends.v_0)
+    for k in range(model.layout[NC]):
+        ends.index[k] = whole(own.index[k])
+    open_books(model, h, degree, record)
+    clear(record.impulse)
     if memory.valid == 0.0 or work.begun.begun == 0.0:
-        for k in range(nc):
-            resting[k], stopped[k], candidate[k], closed[k] = 0, 0, 0, index[k]
-            if memory.valid == 0.0:
-                index[k] = OPEN
-        model.gap(t, q_0, par, g)
-        status = reaction.staged.settle(
-            model, core, settings, t, q_0, v_0, g, degree, 0.0, index, direction, resting, stopped, candidate,
-            a_0, r_0, u_0, powers_0, info, interval, record,
-        )  # fmt: skip
+        copy(ends.q_0, ends.q)
+        copy(ends.v_0, ends.v)
+        status = begin(
+            model, reaction.staged, settings, t, degree, whole(memory.valid), ends, own.acting, work.interval, record
+        )
         if status != 0:
             return status
-        for k in range(nc):
-            if closed[k] != index[k] and (memory.valid == 1.0 or index[k] == IMPULSIVE):
-                changed_events(model, t, k, closed[k], index[k], 0, u_0, r_0, record)
-        memory.ahead = 0.0
-        memory.valid, work.begun.begun = 1.0, 1.0
-
-    done, pieces, jams, share, straight = 0.0, 0, 0, 1.0, False
-    for i in range(nr):
-        record.dense[DENSE_HEADER + i] = r_0[i]
-    used = DENSE_HEADER + nr
-    while True:
-        # ---- stages
-        size = (h - done) * share
-        for i in range(nv):
-            push[i] = 0.0
-        fill(tab, memory.ahead == n and pieces == 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
-        if by_stage or settings.law == BY_PREVIOUS:
-            model.gap(t + done, q_0, par, g_0)
-        status = reaction.staged.interval(
-            model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
-            interval,
-        )  # fmt: skip
-        if status == JAMMED and jams < nc:
-            jams += 1
-            jam = room.held.jam
-            index[jam] = IMPULSIVE
-            new_event(t + done, jam, PAINLEVE, 0, 0, u_0, u_0, P, record)
-            kept.renew = 1.0
-            status = accelerate(model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, record)
-            memory.ahead = 0.0
-            if status != 0:
-                return status
-            continue
-        if status == STALLED and settings.split == 1.0 and pieces < MOST_PIECES - 1 and nc > 0 and not straight:
-            share *= 0.5
-            if share <= FINEST_SHARE:
-                # a slip that stops turns quickly before it does: from here straight on
-                for k in range(nc):
-                    direction[2 * nc + k] = 1.0
-                share, straight = 1.0, True
+        memory.ahead, memory.valid, work.begun.begun = 0.0, 1.0, 1.0
+    piece.count, piece.done, piece.jams, piece.share, piece.straight = 0.0, 0.0, 0.0, 1.0, 0.0
+    piece.used = open_block(model, own.acting.r, record.dense)
+    last = False
+    while not last:
+        status = solve_piece(model, reaction, settings, tab, t, h, own, work, record)
+        if status == 0:
+            status = split_piece(model, reaction, settings, tab, t, h, own, work, record)
+        if status == REPEAT:
             continue
         if status != 0:
             return status
-
-        # ---- split at the first transition of a held contact
-        for k in range(nc):
-            stopped[k], candidate[k] = 0, 0
-        if settings.split == 1.0 and pieces < MOST_PIECES - 1 and degree > 0 and not by_stage:
-            fastest, load = 0.0, 0.0
-            for i in range(n * nv):
-                fastest = larger(fastest, abs(V[i]))
-            for k in range(n):
-                load = larger(load, powers[k * width + LOAD])
-            s = transition(
-                model, c, index, direction, R, U, fastest, load, room.shared, found, weights
-            )  # fmt: skip
-            if s < NONE and size * s <= 1e-9 * h and found[1] == RELEASED:
-                # the next derivative of a force that begins with zero decides: it pulls, so the contact lets go at once
-                index[found[0]] = OPEN
-                changed_events(model, t + done, found[0], SLIP, OPEN, 0, u_0, r_0, record)
-                kept.renew = 1.0
-                status = accelerate(
-                    model, t + done, q_0, v_0, index, direction, 0, a_0, r_0, u_0, powers_0, room, record
-                )
-                if status != 0:
-                    return status
-                continue
-            if s < NONE and size * s > 1e-9 * h and size * (1.0 - s) > 1e-9 * h:
-                kind, changing = found[1], found[0]
-                row = layout[layout[CONTACT_ROW] + changing]
-                turns = kind == STOPPED and layout[layout[CONTACT_ROW] + changing + 1] - row == 3
-                if turns and stops(layout, c, s, settings.rest, 0.9, changing, U, weights) == 0:
-                    # no stop: the piece ends here, the next one goes on in the new direction
-                    share *= 0.9 * s
-                    continue
-                if turns and pieces < MOST_PIECES - 3 and not straight:
-                    # a slip in space turns the faster the nearer its stop: approach it by shorter and shorter pieces
-                    share *= 0.75 * s
-                    continue
-                if turns:
-                    direction[2 * nc + changing], straight = 1.0, True
-                if kind == STOPPED:
-                    stopped[changing] = 1
-                else:
-                    candidate[changing] = RELEASING if kind == RELEASED else BREAKING
-                lagrange_weights(c, s + 1e-4, weights)
-                slope = watched(model, changing, kind, weights, direction, R, U, n)
-                lagrange_weights(c, s - 1e-4, weights)
-                slope = (slope - watched(model, changing, kind, weights, direction, R, U, n)) / (2e-4 * size)
-                size *= s
-                for _ in range(12):
-                    fill(tab, 0, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width)
-                    status = reaction.staged.interval(
-                        model, core, settings, tab, t + done, size, q_0, v_0, index, direction, g_0, 1, push,
-                        stages, record, interval,
-                    )  # fmt: skip
-                    if status != 0:
-                        return status
-                    if kind == STOPPED:
-                        value = end_slip(
-                            model, t + done + size, size, v_0, changing, direction, row_of(Q, n - 1, nq), a, b, v,
-                            room,
-                        )  # fmt: skip
-                    else:
-                        for k in range(n):
-                            weights[k] = 1.0 if k == n - 1 else 0.0
-                        value = watched(model, changing, kind, weights, direction, R, U, n)
-                    shift = -value / slope
-                    if not abs(shift) > 2e-16 * (abs(t) + h) or not (0.0 < size + shift < h - done):
-                        break
-                    size += shift
-
-                if kind == BROKE:
-                    break_direction(layout, changing, row_of(R, n - 1, nr), direction)
-
-        # ---- end of the piece: position, velocity, what is closed there
-        last = done + size >= h * (1.0 - 1e-12)
-        t_end = t + h if last else t + done + size
-        for i in range(nq):
-            q[i] = Q[(n - 1) * nq + i]
-        model.retract(q, par)
-        for i in range(nv):
-            v[i] = v_0[i]
-            for k in range(n):
-                v[i] += size * b[k] * a[k * nv + i]
-        model.gap(t_end, q, par, g)
-        status = strike(
-            model, reaction, settings, tab, t_end, t + done, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed,
-            v_end, push, P, u_minus, u_plus, u_start, info, a_0, stages, interval, record,
-        )  # fmt: skip
-        if status < 0:
-            return -status
-        struck = status == 1
-        header.residual = larger(header.residual, info[0] if struck else 0.0)
-
-        # ---- record of the piece
-        if degree > 0:
-            difference = 0.0
-            for i in range(nv):
-                difference = larger(difference, abs(v[i] - V[(n - 1) * nv + i] + P_share[n - 1] * push[i]))
-            header.error = larger(header.error, difference)
-        for k in range(n):
-            header.force_work += size * b[k] * powers[k * width]
-            header.drive_work += size * b[k] * powers[k * width + 1]
-            for j in range(nc):
-                record.dissipation[j] += size * b[k] * powers[k * width + POWERS + j]
-            for i in range(nr):
-                record.impulse[i] += size * b[k] * R[k * nr + i]
-                if R[k * nr + i] != 0.0:
-                    header.reacted = 1.0
-        if (flags & M_CONSTANT) == 0:
-            header.drive_work += inertia_work(model, tab, t + done, size, Q, V, stages.Q_dot, shifted, M)
-        if struck:
-            header.reacted = 1.0
-        for i in range(nv):
-            record.v_minus[i] = v[i]
-        for k in range(nc):
-            resting[k] = 0
-        if struck:
-            known = NORMALS if settings.law == BY_PREVIOUS or degree == 0 else NOTHING
-            impacts = strike_events(
-                model, settings, t_end, h, degree, known, closed, resting, P, row_of(a, n - 1, nv),
-                row_of(R, n - 1, nr), u_minus, u_plus, u_start, room, record,
-            )  # fmt: skip
-            for i in range(nr):
-                record.impulse[i] += P[i]
-            for i in range(nv):
-                v[i] = v_end[i]
-                if impacts == 0:  # a lasting force at degree 0: nothing jumps
-                    record.v_minus[i] = v[i]
-        record.dense[used], record.dense[used + 1] = done / h, 1.0 if last else (done + size) / h
-        used += PIECE_HEADER
-        for i in range(nq):
-            record.dense[used + i] = q_0[i]
-        for i in range(nv):
-            record.dense[used + nq + i] = v_0[i]
-        used += nq + nv
-        for i in range(n * nv):
-            record.dense[used + i] = a[i]
-        for i in range(n * nr):
-            record.dense[used + n * nv + i] = R[i]
-        used += n * (nv + nr)
-        if (flags & RATE_IDENTITY) == 0:
-            for i in range(n * nq):
-                record.dense[used + i] = stages.Q_dot[i]
-            used += n * nq
-        memory.ahead = 0.0 if struck or not last else n
-        for i in range(n * nv):
-            a_last[i] = a[i]
-
-        # ---- projection
-        if settings.project == 1.0 and degree > 0 and held_set(model, index, resting, stopped, held) == 1:
-            for k in range(nc):
-                if candidate[k] == RELEASING:
-                    held[k] = 0
-                if struck and held[k] != 0:  # an impact elsewhere may have lifted it, or made it slip
-                    row, slips = layout[layout[CONTACT_ROW] + k], False
-                    for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
-                        slips = slips or abs(u_plus[i]) > settings.rest
-                    held[k] = NORMAL if slips else WHOLE
-                    if u_plus[row] > settings.rest and resting[k] == 0:
-                        held[k] = 0
-            for i in range(nr):
-                corrected[i] = 0.0
-            status = project(model, settings.projected, t_end, q, v, held, corrected, g, room)
-            if status != 0:
-                return status
-            for i in range(nr):
-                record.impulse[i] += corrected[i]
-            if not struck:
-                for i in range(nv):
-                    record.v_minus[i] = v[i]
-        # ---- what the next interval begins with
-        for k in range(nc):
-            closed[k] = index[k]
-        status = reaction.staged.settle(
-            model, core, settings, t_end, q, v, g, following if last else degree, 1.0 if struck else 0.0, index,
-            direction, resting, stopped, candidate, a_0, r_0, u_0, powers_0, info, interval, record,
-        )  # fmt: skip
+        last = piece.done + piece.length >= h * (1.0 - 1e-12)
+        status = end_piece(model, reaction, settings, tab, t, h, own, work, record)
         if status != 0:
             return status
-        header.residual = larger(header.residual, info[0])
-        for k in range(nc):
-            if closed[k] != index[k]:
-                memory.ahead, kept.renew = 0.0, 1.0
-            if closed[k] != index[k] and following > 0:  # degree 0 has no index set: nothing happens where it begins
-                changed_events(model, t_end, k, closed[k], index[k], resting[k], u_0, r_0, record)
-        for i in range(nq):
-            q_0[i] = q[i]
-        for i in range(nv):
-            v_0[i] = v[i]
-        done += size
-        pieces += 1
-        share, straight = 1.0, False
-        for k in range(nc):
-            direction[2 * nc + k] = 0.0
-        if last:
-            break
-
-    # ---- update
-    for i in range(nq):
-        state_new.q[i] = q_0[i]
-    for i in range(nv):
-        state_new.v[i] = v_0[i]
-    for k in range(nc):
-        own.index[k] = index[k]
+    copy(ends.q_0, state_new.q)
+    copy(ends.v_0, state_new.v)
+    for k in range(model.layout[NC]):
+        own.index[k] = ends.index[k]
     memory.intervals += 1.0
-    record.dense[0], record.dense[1], record.dense[2], record.dense[3], record.dense[4] = pieces, n, nq, nv, nr
-    record.dense[5], record.dense[6] = 0.0 if (flags & RATE_IDENTITY) != 0 else 1.0, t
-    for i in range(nr):
-        record.dense[used + i] = r_0[i]
-    header.dense_used = used + nr
-    for j in range(nc + nj):
-        depth = -g[j] if j < nc else abs(g[j])
-        if not depth <= header.violation:  # a gap that is not a number must not pass
-            header.violation = depth
-    return 0
+    return close_books(
+        model, t, whole(piece.count), whole(tab[STAGES]), whole(piece.used), own.acting.r, ends, record
+    )  # fmt: skip
 
 
-@unit(I(A, I, A, A, A, A, A, A, A, A, A, I, I, I, I))
-def fill(tab, ahead, a_0, r_0, u_0, powers_0, a_last, a, R, U, powers, n, nv, nr, width):
+@unit(I(MODEL, PLAIN, A, A, F, F, MEMORY.kind, WORK.kind, RECORD))
+def solve_piece(model, reaction, settings, tab, t, h, own, work, record):
+    """Solve the stages of a piece; where a contact jams or a slip turns too quickly it is to be solved once more."""
+    settings = STAGE_SETTINGS(settings)
+    nc, ends, acting, piece, interval = model.layout[NC], work.ends, own.acting, work.piece, work.interval
+    begun = t + piece.done
+    piece.length = (h - piece.done) * piece.share
+    clear(interval.push)
+    guess_stages(model, tab, 1 if own.numbers.ahead == tab[STAGES] and piece.count == 0.0 else 0, own, work.stages)
+    if settings.by_stage == 1.0 or settings.law == BY_PREVIOUS:
+        model.gap(begun, ends.q_0, model.par, interval.gap_0)
+    status = reaction.staged.interval(
+        model, reaction.reaction, settings, tab, begun, piece.length, ends, acting, work.stages, interval, record
+    )
+    if status == JAMMED and piece.jams < nc:
+        piece.jams += 1.0
+        jam = interval.lasting.held.jam
+        ends.index[jam] = IMPULSIVE
+        new_event(begun, jam, PAINLEVE, 0, 0, acting.u, acting.u, ends.P, record)
+        own.numbers.ahead = 0.0
+        return solve_again(model, begun, own, work, record)
+    stalled = status == STALLED and nc > 0 and piece.straight == 0.0
+    if stalled and settings.split == 1.0 and piece.count < MOST_PIECES - 1:
+        piece.share *= 0.5
+        if piece.share <= FINEST_SHARE:
+            # a slip that stops turns quickly before it does: from here straight on
+            for k in range(nc):
+                acting.direction[2 * nc + k] = 1.0
+            piece.share, piece.straight = 1.0, 1.0
+        return REPEAT
+    return status
+
+
+@unit(I(MODEL, F, MEMORY.kind, WORK.kind, RECORD))
+def solve_again(model, t, own, work, record):
+    """Let another index set act on the start of a piece, which is to be solved once more under it."""
+    work.interval.kept.renew = 1.0
+    status = act_on_start(model, t, work.ends, own.acting, work.interval.lasting, record)
+    return REPEAT if status == 0 else status
+
+
+@unit(I(MODEL, A, I, MEMORY.kind, STAGES_ROOM.kind))
+def guess_stages(model, tab, ahead, own, stages):
     """Write what is known of stage 0 and guesses of the accelerations: constant, or the last interval continued."""
-    E = head(tail(tab, VECTORS + 3 * n + PREDICTOR * n * n), n * n)
-    for i in range(nr):
-        R[i], U[i] = r_0[i], u_0[i]
-    for i in range(width):
-        powers[i] = powers_0[i]
+    nv, nr, n, acting = model.layout[NV], model.layout[NR], whole(tab[STAGES]), own.acting
+    E, a = head(tail(tab, VECTORS + 3 * n + PREDICTOR * n * n), n * n), stages.a
+    copy(acting.r, head(stages.R, nr))
+    copy(acting.u, head(stages.U, nr))
+    copy(acting.powers, head(stages.powers, POWERS + model.layout[NC]))
     for k in range(n):
         for i in range(nv):
-            a[k * nv + i] = a_0[i]
+            a[k * nv + i] = acting.a[i]
             if ahead != 0:
                 for j in range(n):
-                    a[k * nv + i] += E[k * n + j] * a_last[j * nv + i]
+                    a[k * nv + i] += E[k * n + j] * own.a_last[j * nv + i]
     return 0
 
 
-@unit(F(MODEL, F, F, A, I, A, A, A, A, A, LASTING.kind))
-def end_slip(model, t, h, v_0, contact, direction, q, a, b, v, room):
-    """Return the slip of a contact in its first direction at the end of an interval."""
-    layout = model.layout
-    nv, W, w = layout[NV], room.W, room.b
-    for i in range(nv):
-        v[i] = v_0[i]
-        for k in range(b.shape[0]):
-            v[i] += h * b[k] * a[k * nv + i]
-    model.kinematics(t, q, model.par, W, w)
+@unit(I(MODEL, PLAIN, A, A, F, F, MEMORY.kind, WORK.kind, RECORD))
+def split_piece(model, reaction, settings, tab, t, h, own, work, record):
+    """End a piece at the first transition of a held contact, if there is one."""
+    settings = STAGE_SETTINGS(settings)
+    layout, ends, piece, stages, found = model.layout, work.ends, work.piece, work.stages, work.found
+    nc, nv, n, width = layout[NC], layout[NV], whole(tab[STAGES]), POWERS + layout[NC]
+    c, weights, direction = head(tail(tab, VECTORS + NODE * n), n), head(work.weights, n), own.acting.direction
+    clear_marks(ends.stopped)
+    clear_marks(ends.candidate)
+    if settings.split == 0.0 or settings.by_stage == 1.0 or piece.count >= MOST_PIECES - 1 or tab[DEGREE] == 0.0:
+        return 0
+    load = 0.0
+    for k in range(n):
+        load = larger(load, stages.powers[k * width + LOAD])
+    s = transition(
+        model, c, ends.index, direction, stages.R, stages.U, largest(head(stages.V, n * nv)), load,
+        work.interval.lasting.shared, found, weights,
+    )  # fmt: skip
+    size, changing, kind = piece.length, found[0], found[1]
+    if s < NONE and size * s <= AT_ONCE * h and kind == RELEASED:
+        # the next derivative of a force that begins with zero decides: it pulls, so the contact lets go at once
+        ends.index[changing] = OPEN
+        changed_events(model, t + piece.done, changing, SLIP, OPEN, 0, own.acting.u, own.acting.r, record)
+        return solve_again(model, t + piece.done, own, work, record)
+    if not (s < NONE and size * s > AT_ONCE * h and size * (1.0 - s) > AT_ONCE * h):
+        return 0
+    row = layout[layout[CONTACT_ROW] + changing]
+    turns = kind == STOPPED and layout[layout[CONTACT_ROW] + changing + 1] - row == 3
+    if turns and stops(layout, c, s, settings.rest, 0.9, changing, stages.U, weights) == 0:
+        # no stop: the piece ends here, the next one goes on in the new direction
+        piece.share *= 0.9 * s
+        return REPEAT
+    if turns and piece.count < MOST_PIECES - 3 and piece.straight == 0.0:
+        # a slip in space turns the faster the nearer its stop: approach it by shorter and shorter pieces
+        piece.share *= 0.75 * s
+        return REPEAT
+    if turns:
+        direction[2 * nc + changing], piece.straight = 1.0, 1.0
+    if kind == STOPPED:
+        ends.stopped[changing] = 1
+    else:
+        ends.candidate[changing] = RELEASING if kind == RELEASED else BREAKING
+    return locate(model, reaction, settings, tab, t, h, s, own, work, record)
+
+
+@unit(I(MODEL, PLAIN, A, A, F, F, F, MEMORY.kind, WORK.kind, RECORD))
+def locate(model, reaction, settings, tab, t, h, s, own, work, record):
+    """Find the size of a piece that ends at the transition near its place s, by Newton's method; solve it."""
+    layout, ends, acting, piece, stages = model.layout, work.ends, own.acting, work.piece, work.stages
+    n, changing, kind, begun = whole(tab[STAGES]), work.found[0], work.found[1], t + piece.done
+    c, weights = head(tail(tab, VECTORS + NODE * n), n), head(work.weights, n)
+    direction, R, U = acting.direction, stages.R, stages.U
+    lagrange_weights(c, s + 1e-4, weights)
+    slope = watched(model, changing, kind, weights, direction, R, U, n)
+    lagrange_weights(c, s - 1e-4, weights)
+    slope = (slope - watched(model, changing, kind, weights, direction, R, U, n)) / (2e-4 * piece.length)
+    piece.length *= s
+    for _ in range(MOST_LOCATED):
+        guess_stages(model, tab, 0, own, stages)
+        status = reaction.staged.interval(
+            model, reaction.reaction, settings, tab, begun, piece.length, ends, acting, stages, work.interval, record
+        )
+        if status != 0:
+            return status
+        if kind == STOPPED:
+            value = end_slip(model, tab, begun + piece.length, changing, direction, work)
+        else:
+            clear(weights)
+            weights[n - 1] = 1.0
+            value = watched(model, changing, kind, weights, direction, R, U, n)
+        shift = -value / slope
+        if not abs(shift) > 2e-16 * (abs(t) + h) or not (0.0 < piece.length + shift < h - piece.done):
+            break
+        piece.length += shift
+    if kind == BROKE:
+        break_direction(layout, changing, row_of(R, n - 1, layout[NR]), direction)
+    return 0
+
+
+@unit(F(MODEL, A, F, I, A, WORK.kind))
+def end_slip(model, tab, t, contact, direction, work):
+    """Return the slip of a contact in its first direction at the end of a piece."""
+    layout, room, n = model.layout, work.interval.lasting, whole(tab[STAGES])
+    W, w, v = room.W, room.b, work.ends.v
+    end_velocity(model, tab, work)
+    model.kinematics(t, row_of(work.stages.Q, n - 1, layout[NQ]), model.par, W, w)
     row, slip = layout[layout[CONTACT_ROW] + contact], 0.0
     for i in range(row + 1, layout[layout[CONTACT_ROW] + contact + 1]):
         slip += (row_dot(layout, W, i, v) + w[i]) * direction[2 * contact + i - row - 1]
     return slip
 
 
-@unit(
-    I(
-        MODEL, PLAIN, A, A, F, F, F, F, A, A, A, A, A, A, J, A, J, A, A, A, A, A, A, A, A, STAGES_ROOM.kind,
-        INTERVALS.kind, RECORD,
+@unit(I(MODEL, A, WORK.kind))
+def end_velocity(model, tab, work):
+    """Write the velocity at the end of a piece, before impulses."""
+    nv, n, ends, a = model.layout[NV], whole(tab[STAGES]), work.ends, work.stages.a
+    b = head(tail(tab, VECTORS + WEIGHT * n), n)
+    for i in range(nv):
+        ends.v[i] = ends.v_0[i]
+        for k in range(n):
+            ends.v[i] += work.piece.length * b[k] * a[k * nv + i]
+    return 0
+
+
+@unit(I(MODEL, A, WORK.kind))
+def reach_end(model, tab, work):
+    """Write position and velocity at the end of a piece, before impulses."""
+    nq, n = model.layout[NQ], whole(tab[STAGES])
+    copy(row_of(work.stages.Q, n - 1, nq), work.ends.q)
+    model.retract(work.ends.q, model.par)
+    return end_velocity(model, tab, work)
+
+
+@unit(I(MODEL, PLAIN, A, A, F, F, MEMORY.kind, WORK.kind, RECORD))
+def end_piece(model, reaction, settings, tab, t, h, own, work, record):
+    """Treat the end of a piece: impulse, books, projection, what the next one begins with."""
+    settings = STAGE_SETTINGS(settings)
+    layout, ends, piece, acting, stages = model.layout, work.ends, work.piece, own.acting, work.stages
+    degree, n, room, header = whole(tab[DEGREE]), whole(tab[STAGES]), work.interval.lasting, record.header
+    nv, nr, begun = layout[NV], layout[NR], t + piece.done
+    last = piece.done + piece.length >= h * (1.0 - 1e-12)
+    t_end = t + h if last else begun + piece.length
+    reach_end(model, tab, work)
+    model.gap(t_end, ends.q, model.par, ends.g)
+    struck = strike_piece(model, reaction, settings, tab, t_end, begun, h, own, work, record)
+    if struck < 0:
+        return -struck
+    header.residual = larger(header.residual, ends.info[0] if struck == 1 else 0.0)
+    enter_stages(model, tab, begun, work, record)
+    copy(ends.v, record.v_minus)
+    clear_marks(ends.resting)
+    if struck == 1:
+        header.reacted = 1.0
+        known = NORMALS if settings.law == BY_PREVIOUS or degree == 0 else NOTHING
+        r = row_of(stages.R, n - 1, nr)
+        impacts = enter_impulse(model, settings, t_end, h, degree, known, r, ends, room, record)
+        copy(ends.v_new, ends.v)
+        if impacts == 0:  # a lasting force at degree 0: nothing jumps
+            copy(ends.v, record.v_minus)
+    piece.used = put_piece(
+        model, piece.done / h, 1.0 if last else (piece.done + piece.length) / h, ends.q_0, ends.v_0, n, stages.a,
+        stages.R, stages.Q_dot, whole(piece.used), record.dense,
+    )  # fmt: skip
+    own.numbers.ahead = 0.0 if struck == 1 or not last else n
+    copy(stages.a, head(own.a_last, n * nv))
+    status = put_piece_back(model, settings, t_end, degree, struck, work, record)
+    if status != 0:
+        return status
+    copy_marks(ends.index, ends.before)
+    next_degree = whole(piece.following) if last else degree
+    status = reaction.staged.settle(
+        model, reaction.reaction, settings, t_end, next_degree, struck, ends, acting, work.interval, record
     )
-)  # fmt: skip
-def strike(
-    model, reaction, settings, tab, t_end, t, h, size, q_0, v_0, q, v, g, g_0, index, direction, closed, v_end, push, P,
-    u_minus, u_plus, u_start, info, a_0, stages, interval, record,
-):  # fmt: skip
-    """Treat the border of an interval; return 1 when there is an impulse, 0 when not, a negative status on failure.
+    if status != 0:
+        return status
+    header.residual = larger(header.residual, ends.info[0])
+    if set_changed(model, ends) == 1:
+        own.numbers.ahead, work.interval.kept.renew = 0.0, 1.0
+        if piece.following > 0.0:  # degree 0 has no index set: nothing happens where it begins
+            index_events(model, t_end, 1, -1, ends, acting, record)
+    copy(ends.q, ends.q_0)
+    copy(ends.v, ends.v_0)
+    clear(head(tail(acting.direction, 2 * layout[NC]), layout[NC]))
+    piece.done, piece.count, piece.share, piece.straight = piece.done + piece.length, piece.count + 1.0, 1.0, 0.0
+    return 0
+
+
+@unit(I(MODEL, A, F, WORK.kind, RECORD))
+def enter_stages(model, tab, t, work, record):
+    """Enter error, impulses and works of the stages of a piece into the books."""
+    layout, stages, header, size = model.layout, work.stages, record.header, work.piece.length
+    nv, nc, nr, n, width = layout[NV], layout[NC], layout[NR], whole(tab[STAGES]), POWERS + layout[NC]
+    b, P_share = head(tail(tab, VECTORS + WEIGHT * n), n), head(tail(tab, VECTORS + SHARE * n), n)
+    R, powers, v, push = stages.R, stages.powers, work.ends.v, work.interval.push
+    if tab[DEGREE] > 0.0:
+        for i in range(nv):
+            jump = v[i] - stages.V[(n - 1) * nv + i] + P_share[n - 1] * push[i]
+            header.error = larger(header.error, abs(jump))
+    for k in range(n):
+        header.force_work += size * b[k] * powers[k * width]
+        header.drive_work += size * b[k] * powers[k * width + 1]
+        for j in range(nc):
+            record.dissipation[j] += size * b[k] * powers[k * width + POWERS + j]
+        for i in range(nr):
+            record.impulse[i] += size * b[k] * R[k * nr + i]
+            if R[k * nr + i] != 0.0:
+                header.reacted = 1.0
+    if (layout[FLAGS] & M_CONSTANT) == 0:
+        header.drive_work += inertia_work(model, tab, t, size, stages.Q, stages.V, stages.Q_dot, work.shifted, work.M)
+    return 0
+
+
+@unit(I(MODEL, A, F, I, I, WORK.kind, RECORD))
+def put_piece_back(model, settings, t, degree, struck, work, record):
+    """Put the end of a piece back onto joints and held contacts."""
+    settings = STAGE_SETTINGS(settings)
+    layout, ends = model.layout, work.ends
+    held, u_plus = ends.held, ends.u_plus
+    if settings.project == 0.0 or degree == 0 or held_set(model, ends) == 0:
+        return 0
+    for k in range(layout[NC]):
+        if ends.candidate[k] == RELEASING:
+            held[k] = 0
+        if struck == 1 and held[k] != 0:  # an impact elsewhere may have lifted it, or made it slip
+            row, slips = layout[layout[CONTACT_ROW] + k], False
+            for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
+                slips = slips or abs(u_plus[i]) > settings.rest
+            held[k] = NORMAL if slips else WHOLE
+            if u_plus[row] > settings.rest and ends.resting[k] == 0:
+                held[k] = 0
+    status = put_back(model, settings.projected, t, ends, work.interval.lasting, record)
+    if status == 0 and struck == 0:
+        copy(ends.v, record.v_minus)
+    return status
+
+
+@unit(I(MODEL, PLAIN, A, A, F, F, F, MEMORY.kind, WORK.kind, RECORD))
+def strike_piece(model, reaction, settings, tab, t_end, t, h, own, work, record):
+    """Treat the border of a piece; return 1 when there is an impulse, 0 when not, a negative status on failure.
 
     In D+ the stages feel the impulse: then stages and impulse are solved in turn, with the closed contacts fixed.
     """
     settings = STAGE_SETTINGS(settings)
-    layout, par, core = model.layout, model.par, reaction.reaction
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
-    degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
-    b, P_share = head(tail(tab, VECTORS + WEIGHT * n), n), head(tail(tab, VECTORS + SHARE * n), n)
-    by_stage = settings.by_stage == 1.0
-    Q, a, room = stages.Q, stages.a, interval.lasting
-    W = room.W
-    doubtful = degree == 0 and nj > 0
-    for c in range(nc):
-        holding = (index[c] == SLIP or index[c] == STICK) and not by_stage
-        closed[c] = 1 if g[c] <= settings.closed or holding else 0
-        doubtful = doubtful or (closed[c] == 1 and not holding)
-    if not doubtful:
+    nv, n, degree, law = model.layout[NV], whole(tab[STAGES]), whole(tab[DEGREE]), whole(settings.law)
+    ends, interval, a, P_share = work.ends, work.interval, work.stages.a, head(tail(tab, VECTORS + SHARE * n), n)
+    if is_struck(model, settings, t_end, degree, ends, interval) == 0:
         return 0
-    struck = degree == 0
-    if degree > 0:
-        model.kinematics(t_end, q, par, W, u_minus)
-        for c in range(nc):
-            row = layout[layout[CONTACT_ROW] + c]
-            if closed[c] == 1 and (by_stage or (index[c] != SLIP and index[c] != STICK)):
-                floor = 0.0 if by_stage or index[c] == IMPULSIVE else -settings.rest
-                struck = struck or row_dot(layout, W, row, v) + u_minus[row] < floor
-    if not struck:
-        return 0
-    law = whole(settings.law)
     if degree == 0:
         law = BY_PREVIOUS if law == BY_REST else law  # a constant velocity: the law of Moreau and Jean
     feels = False
@@ -482,51 +408,70 @@ def strike(
         feels = feels or P_share[k] != 0.0
     for attempt in range(MOST_PASSES + 2):
         if law == BY_PREVIOUS or degree == 0:
-            # by the rows at the end, with what the impulse does to q: one W for the velocities before and after
-            model.kinematics(t_end, q, par, W, u_start)
-            for i in range(nr):
-                u_start[i] += row_dot(layout, W, i, v_0)
-                if degree > 0 and u_start[i] > 0.0:
-                    u_start[i] = 0.0  # it still rose when the interval began: nothing to restitute
-        status = border(
-            model, core, t_end, h, settings.rest, law, q, v, row_of(a, n - 1, nv), u_start, index, closed,
-            v_end, P, u_minus, u_plus, info, room, record,
-        )  # fmt: skip
+            speeds_before(model, t_end, degree, ends, interval.lasting.W)
+        copy(row_of(a, n - 1, nv), ends.a)
+        status = border(model, reaction.reaction, t_end, h, settings.rest, law, ends, interval.lasting, record)
         if status != 0:
             return -status
-        change, scale = 0.0, 0.0
+        change, scale, push = 0.0, larger(largest(ends.v_new), largest(ends.v)), interval.push
         for i in range(nv):
-            change = larger(change, abs(v_end[i] - v[i] - push[i]))
-            scale = larger(scale, larger(abs(v_end[i]), abs(v[i])))
-            push[i] = v_end[i] - v[i]
+            change = larger(change, abs(ends.v_new[i] - ends.v[i] - push[i]))
+            push[i] = ends.v_new[i] - ends.v[i]
         if not feels or change <= 1e-13 * scale or attempt > MOST_PASSES:
-            model.gap(t_end, q, par, g)
+            model.gap(t_end, ends.q, model.par, ends.g)
             return 1
         status = STALLED
         if attempt < MOST_PASSES:
             status = reaction.staged.interval(
-                model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
-                interval,
+                model, reaction.reaction, settings, tab, t, work.piece.length, ends, own.acting, work.stages, interval,
+                record,
             )  # fmt: skip
         if status == STALLED:
             # friction that turns with the jump of the stages may have no answer: then they move without the impulse
             feels = False
-            for i in range(nv):
-                push[i] = 0.0
+            clear(push)
             for k in range(n):
-                for i in range(nv):
-                    a[k * nv + i] = a_0[i]
+                copy(own.acting.a, row_of(a, k, nv))
             status = reaction.staged.interval(
-                model, core, settings, tab, t, size, q_0, v_0, index, direction, g_0, 1, push, stages, record,
-                interval,
+                model, reaction.reaction, settings, tab, t, work.piece.length, ends, own.acting, work.stages, interval,
+                record,
             )  # fmt: skip
         if status != 0:
             return -status
-        for i in range(nq):
-            q[i] = Q[(n - 1) * nq + i]
-        model.retract(q, par)
-        for i in range(nv):
-            v[i] = v_0[i]
-            for k in range(n):
-                v[i] += size * b[k] * a[k * nv + i]
+        reach_end(model, tab, work)
     return -STALLED
+
+
+@unit(I(MODEL, A, F, I, ENDS.kind, INTERVALS.kind))
+def is_struck(model, settings, t, degree, ends, interval):
+    """Mark the contacts that are closed at the end of a piece; return 1 where the law on velocity level has to act."""
+    settings = STAGE_SETTINGS(settings)
+    layout, W, w, index, closed = model.layout, interval.lasting.W, ends.u_minus, ends.index, ends.closed
+    by_stage = settings.by_stage == 1.0
+    doubtful = degree == 0 and layout[NJ] > 0
+    for c in range(layout[NC]):
+        holding = (index[c] == SLIP or index[c] == STICK) and not by_stage
+        closed[c] = 1 if ends.g[c] <= settings.closed or holding else 0
+        doubtful = doubtful or (closed[c] == 1 and not holding)
+    if not doubtful or degree == 0:
+        return 1 if doubtful else 0
+    struck = False
+    model.kinematics(t, ends.q, model.par, W, w)
+    for c in range(layout[NC]):
+        row = layout[layout[CONTACT_ROW] + c]
+        if closed[c] == 1 and (by_stage or (index[c] != SLIP and index[c] != STICK)):
+            floor = 0.0 if by_stage or index[c] == IMPULSIVE else -settings.rest
+            struck = struck or row_dot(layout, W, row, ends.v) + w[row] < floor
+    return 1 if struck else 0
+
+
+@unit(I(MODEL, F, I, ENDS.kind, A))
+def speeds_before(model, t, degree, ends, W):
+    """Write the row velocities at the beginning of a piece, by the rows at its end: one W for before and after."""
+    layout, u_start = model.layout, ends.u_start
+    model.kinematics(t, ends.q, model.par, W, u_start)
+    for i in range(layout[NR]):
+        u_start[i] += row_dot(layout, W, i, ends.v_0)
+        if degree > 0 and u_start[i] > 0.0:
+            u_start[i] = 0.0  # it still rose when the interval began: nothing to restitute
+    return 0
