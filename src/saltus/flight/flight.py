@@ -257,7 +257,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         return status
     memory.numbers.flights += 1.0
     for k in range(nc):
-        memory.numbers.spent += record.dissipation[k]
+        memory.numbers.spent = larger(memory.numbers.spent + record.dissipation[k], 0.0)
     most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
     for i in range(nv):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(v[i])))
