@@ -1,4 +1,4 @@
-"""Speed of compiled kernels: microseconds per step of four runs, the least of many repeats.
+"""Speed of compiled kernels: microseconds per step, sweep or solve of a small problem, the least of many repeats.
 
 `python bench/kernel_speed.py` measures this installation; `python bench/kernel_speed.py OTHER/src` runs a second
 checkout in turns with it, and prints the ratios. Lines go to bench/HISTORY.md by hand, with the commit.
@@ -55,6 +55,30 @@ def measured() -> dict[str, float]:
             result = solver.solve(problem)
             best = min(best, time.process_time() - began)
         found[f"{type(solver).__name__}, per sweep"] = 1e6 * best / max(1, result.iterations)
+    return found | small_solves()
+
+
+def small_solves() -> dict[str, float]:
+    """Return microseconds of one solve of one and of four contacts: what Python spends around the kernel."""
+    import numpy as np
+
+    import saltus as sl
+
+    rng = np.random.default_rng(3)
+    found = {}
+    for blocks, dim in ((1, 1), (1, 3), (4, 3)):
+        W = rng.standard_normal((6, blocks * dim))
+        D, b = W.T @ W + 0.1 * np.eye(blocks * dim), rng.standard_normal(blocks * dim)
+        problem = sl.ContactProblem(D, b, mu=None if dim == 1 else 0.3, dim=dim)
+        for solver in (sl.NSGS(), sl.contact.Portfolio(), sl.contact.ADMM()):
+            assert solver.solve(problem).converged
+            best, until = np.inf, time.process_time() + SECONDS / 10
+            while time.process_time() < until:
+                began = time.process_time()
+                for _ in range(20):
+                    solver.solve(problem)
+                best = min(best, time.process_time() - began)
+            found[f"{type(solver).__name__}, {blocks} x {dim} rows"] = 1e6 * best / 20
     return found
 
 

@@ -1,12 +1,16 @@
 """make matrix: the suite on every Python >= 3.11 of this machine, and on the lowest versions of what it needs.
 
-Environments lie in .matrix and are kept. `python bench/matrix.py tests/test_laws.py -x` runs a part of the suite: all
-arguments are pytest's. Pythons are those of uv, of pyenv and of the path; the lowest versions are those that
+Environments lie in .matrix (or in the folder of `--at`) and are kept, each with the log of its last run beside it.
+`--only python3.13 --only lowest` takes some of them. All other arguments are pytest's: `python bench/matrix.py
+tests/test_laws.py -x`. Pythons are those of uv, of pyenv and of the path; the lowest versions are those that
 pyproject.toml names, on the oldest Python.
+
+Kernels are built once, by the Python that runs this program, and serve all environments: machine code knows no Python.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import pathlib
 import re
@@ -17,9 +21,13 @@ import time
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-FOLDER = ROOT / ".matrix"
 OLDEST = (3, 11)
 ASK = "import sys; print(*sys.version_info[:2], sys.implementation.name, sys.executable)"
+VERSIONS = """
+import importlib.metadata, platform
+found = (f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "numba"))
+print(platform.python_version(), *found, sep=", ")
+"""
 
 
 def said(*command: str | os.PathLike) -> str:
@@ -57,43 +65,65 @@ def lowest() -> list[str]:
     return [f"{match[1]}=={match[2]}.*" for match in found if match]
 
 
-def environment(name: str, python: str, pins: list[str]) -> pathlib.Path | None:
+def environment(folder: pathlib.Path, python: str, pins: list[str]) -> pathlib.Path | None:
     """Return the interpreter of an environment with saltus, its tests and pinned packages; None where that fails."""
-    folder = FOLDER / name
     inside = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     stamp = folder / "ready"
-    if stamp.is_file() and stamp.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime:
+    made_for = stamp.read_text(encoding="utf-8") if stamp.is_file() else ""
+    if made_for == str(ROOT) and stamp.stat().st_mtime > (ROOT / "pyproject.toml").stat().st_mtime:
         return inside
-    shutil.rmtree(folder, ignore_errors=True)
     pip = [str(inside), "-m", "pip", "--disable-pip-version-check", "-qq", "install"]
     # without an environment of its own for the build, which would get another numba for nothing
     install = [*pip, "--no-build-isolation", "-e", f"{ROOT}[test]", *pins]
-    for command in ([python, "-m", "venv", str(folder)], [*pip, "hatchling", "editables"], install):
+    new = [] if inside.exists() else [[python, "-m", "venv", str(folder)]]
+    for command in (*new, [*pip, "hatchling", "editables"], install):
         if subprocess.run(command).returncode != 0:  # noqa: S603
             return None
-    stamp.touch()
+    stamp.write_text(str(ROOT), encoding="utf-8")
     return inside
 
 
+def suite(inside: pathlib.Path, log: pathlib.Path, arguments: list[str]) -> tuple[bool, str]:
+    """Run the tests, print the names of those that fail; returns whether none did and the last line of pytest.
+
+    The log grows with every test: a run that is cut off has said which ones failed.
+    """
+    # only the sources of this checkout: a path of the caller could bring other ones
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [str(inside), "-m", "pytest", "-n", "2", "-v", "-rfE", *arguments]
+    with log.open("w", encoding="utf-8") as file:
+        made = subprocess.run(command, cwd=ROOT, env=clean, stdout=file, stderr=subprocess.STDOUT)  # noqa: S603
+    lines = log.read_text(encoding="utf-8").strip().splitlines() or ["no output"]
+    print("\n".join(line for line in lines if line.startswith(("FAILED ", "ERROR "))), end="", flush=True)
+    return made.returncode == 0, lines[-1].strip("= ")
+
+
 def main(arguments: list[str]) -> int:
+    """Run the tests in all environments and print a table; returns 1 where one of them is not green."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--at", type=pathlib.Path, default=ROOT / ".matrix", help="folder of the environments")
+    parser.add_argument("--only", action="append", help="an environment: python3.12, lowest, ...; may be repeated")
+    given, for_pytest = parser.parse_known_args(arguments)
     found = pythons()
-    plans = [(f"python{a}.{b}", python, []) for (a, b), python in found.items()]
-    plans += [("lowest", found[min(found)], lowest())]
-    rows, failed = [], False
-    for name, python, pins in plans:
-        inside = environment(name, python, pins)
-        began, last = time.perf_counter(), "the environment cannot be made"
+    plans = {f"python{a}.{b}": (python, []) for (a, b), python in found.items()}
+    plans["lowest"] = found[min(found)], lowest()
+    if unknown := set(given.only or ()) - set(plans):
+        parser.error(f"there is no environment {', '.join(sorted(unknown))}: it must be one of {', '.join(plans)}")
+    folder = given.at.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    building = [sys.executable, "-m", "saltus.compile.build"]
+    subprocess.run(building, check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "src")})  # noqa: S603  our own
+    table, failed = ["| environment | versions | | pytest | wall |", "|---|---|---|---|---|"], False
+    for name in given.only or plans:
+        inside = environment(folder / name, *plans[name])
+        began, green, last, versions = time.perf_counter(), False, "the environment cannot be made", ""
         if inside is not None:
-            command = [str(inside), "-m", "pytest", "-n", "2", "-q", *arguments]
-            made = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8")  # noqa: S603
-            last = (made.stdout.strip().splitlines() or ["no output"])[-1]
-            if made.returncode != 0:
-                print(made.stdout[-5000:])
-        green = inside is not None and made.returncode == 0
+            versions = said(inside, "-c", VERSIONS).strip()
+            green, last = suite(inside, folder / f"{name}.log", for_pytest)
         failed = failed or not green
-        rows.append(f"| {name} | {'green' if green else 'RED'} | {last} | {time.perf_counter() - began:.0f} s |")
-        print(rows[-1], flush=True)
-    table = ["| environment | | pytest | wall |", "|---|---|---|---|", *rows]
+        verdict, wall = "green" if green else f"RED, see {folder / name}.log", time.perf_counter() - began
+        table.append(f"| {name} | {versions} | {verdict} | {last} | {wall:.0f} s |")
+        print(table[-1], flush=True)
     print("\n".join(["", *table]))
     return 1 if failed else 0
 

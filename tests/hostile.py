@@ -263,6 +263,38 @@ def results(folder: pathlib.Path, flips: int, seed: int) -> dict[str, bytes | pa
                 ("reactions/table", -1.0), ("reactions/table", 0.5), ("reactions/table", np.nan),
             )
         },
+        **{
+            f"events/{name} {value}": turned(f"events/{name}", lambda x, value=value: np.full(x.shape, value))
+            for name in ("u_minus", "u_plus", "impulse", "energy") for value in (np.nan, -np.inf)
+        },
+        "events reversed": turned("events/t", lambda t: t[::-1]),
+        **{
+            f"contact with e = {e}, mu = {mu}": said(
+                lambda about, e=e, mu=mu: about["system"].__setitem__("contacts", [["floor", e, mu]])
+            )
+            for e, mu in ((np.nan, 0.0), (7.0, 0.0), (-0.1, 0.0), (0.5, np.nan), (0.5, -1.0), ("0.5", 0.0), (True, 0.0))
+        },
+        "events are the whole file": lambda file: (file.__delitem__("events"), file.__setitem__("events", file["/"])),
+        "links in a circle": lambda file: [
+            linked(one, h5py.SoftLink(other))(file) for one, other in (("q", "/v"), ("v", "/q"))
+        ],
+        "events linked to the whole file": linked("events", h5py.SoftLink("/")),
+        "twenty thousand names": lambda file: [file.__setitem__(f"again{k}", file["t"]) for k in range(20_000)],
+        "three thousand attributes": lambda file: [file.attrs.create(f"word{k}", k) for k in range(3000)],
+        "format of 60000 letters": lambda file: file.attrs.create("saltus_format", "x" * 60_000),
+        "format of several texts": lambda file: file.attrs.create("saltus_format", ["results 1"] * 3),
+        "format a reference": lambda file: file.attrs.create("saltus_format", file["q"].ref, dtype=h5py.ref_dtype),
+        "format of broken bytes": lambda file: file.attrs.create("saltus_format", np.bytes_(b"\xff\xfe\x00")),
+        **{
+            f"q {name}": put("q", **{"data": np.ones((301, 1)), "chunks": (301, 1), **how})
+            for name, how in {
+                "rounded by a filter": {"scaleoffset": 3}, "shuffled": {"shuffle": True},
+                "with a checksum of its own": {"fletcher32": True}, "without an end": {"maxshape": (None, None)},
+            }.items()
+        },
+        "q of a chunk of 800 MB": put("q", shape=(301, 1), maxshape=(None, 1), dtype="f8", chunks=(10**8, 1)),
+        "q never written": put("q", shape=(301, 1), dtype="f8", chunks=(301, 1), fillvalue=1.0),
+        "t of sixteen bytes": turned("t", lambda t: t.astype(np.longdouble)),
         "reactions too narrow": turned("reactions/table", lambda table: table[:, :2]),
         "dense states too narrow": turned("dense/state", lambda state: np.zeros((2, 1))),
         "format a number": lambda file: file.attrs.__setitem__("saltus_format", 7),

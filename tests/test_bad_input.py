@@ -312,7 +312,7 @@ SETTINGS = {
     "theta": (lambda: sl.MoreauJean(theta=1.5), r"theta of MoreauJean is 1\.5: it must lie between 0"),
     "theta words": (lambda: sl.MoreauJean(theta="half"), r"theta of MoreauJean is 'half'"),
     "gamma nan": (lambda: sl.MoreauJean(gamma=np.nan), r"gamma of MoreauJean is nan"),
-    "at": (lambda: sl.MoreauJean(at="start"), r"at of MoreauJean is 'start': it must be 'theta' or 'end'"),
+    "at": (lambda: sl.MoreauJean(at="start"), r"at of MoreauJean is 'start': it must be 'theta', 'end' or 'both'"),
     "max_iterations": (lambda: sl.MoreauJean(max_iterations=0), r"max_iterations of MoreauJean is 0"),
     "half iterations": (lambda: sl.MoreauJean(max_iterations=2.5), r"max_iterations of MoreauJean is 2\.5"),
     "closed_tolerance": (

@@ -159,6 +159,12 @@ def test_every_setting_of_schemes_and_solvers_is_an_option_with_a_description(ki
     assert all(option.text for option in options.values())
 
 
+@pytest.mark.parametrize("kind", [sl.control.Richardson, sl.control.VariableOrder])
+def test_every_setting_of_a_control_is_described_on_every_python(kind):
+    names = list(inspect.signature(kind).parameters)
+    assert set(names) <= set(parameter_texts(kind, names))
+
+
 def test_no_parameter_of_the_library_needs_a_prefix():
     own = {"scheme", "h", "tol", "breaks", "keep", "plot", "save", "checkpoint", "progress"}
     schemes = {option.field for kind in scheme_classes().values() for option in options_of(kind, ("scheme",))}
@@ -482,3 +488,34 @@ def test_ctrl_c_saves_what_there_is_and_returns_130(call, tmp_path):
     assert "interrupted at t =" in err
     assert "written" in out
     assert 0.0 < sl.load(tmp_path / "part.h5").t[-1] < 1000.0
+
+
+# ---- degrees, controls, diagnosis
+
+
+def test_a_list_of_degrees_is_typed_with_commas(call):
+    code, out, err = call("run free-flight --h 0.25 --scheme tdg-minus --degree 1,4,4,2")
+    assert (code, err) == (0, "") and "by DM-" in out
+    code, _, err = call("run free-flight --h 0.25 --scheme tdg-minus --degree 1,x")
+    assert code == 2 and "--degree is '1,x'" in err
+
+
+def test_a_control_and_its_settings_are_options(call):
+    line = "run zeno-ball --scheme moreau-jean --tol 1e-3 --control richardson --control-order 1 --control-horizon step"
+    few = call(f"{line} --no-control-impacts")
+    many = call(line)
+    assert few[0] == many[0] == 0 and few[1].splitlines()[0] != many[1].splitlines()[0]
+    code, _, err = call("run zeno-ball --tol 1e-3 --scheme moreau-jean --control richard")
+    assert code == 2 and "did you mean richardson?" in err
+    assert "variable-order" in call("list controls")[1]
+
+
+def test_a_corner_is_diagnosed_on_the_command_line(call):
+    code, out, err = call("diagnose clattering-rod --at 0,0")
+    assert (code, err) == (0, "")
+    assert "kinetic angle 120 degrees" in out and "may not depend continuously" in out
+    assert "Closed contacts at t = 0: none." in call("diagnose clattering-rod")[1]
+    code, _, err = call("diagnose clattering-rod --at 0")
+    assert code == 2 and "q has 1 entries" in err
+    code, _, err = call("diagnose")
+    assert code == 2 and "PROBLEM is missing" in err

@@ -7,14 +7,19 @@ wrongly, a decorator that was dropped or a state that was kept is at least ten t
 
 from __future__ import annotations
 
+import abc
+import builtins
+import collections
 import contextlib
 import copy
 import dataclasses
 import datetime
+import enum
 import functools
 import itertools
 import logging
 import math
+import operator
 import os
 import pathlib
 import random
@@ -32,6 +37,7 @@ import pytest
 from scipy.interpolate import CubicSpline, interp1d
 
 import saltus as sl
+from saltus.build.marks import Unmarked, mark_of
 
 H, T = 1e-3, 1.0
 TOLERANCE = 2e-3
@@ -1303,6 +1309,8 @@ def changes():
         ),
         "spline": (lambda t, q, v: -spline(t) * q, twice_as_steep),
         **outside(),
+        **beside(),
+        **answering(),
         "branch that cannot be traced": (
             lambda t, q, v: -config.k * q * (1.0 if int(t) < 9 else 2.0),
             lambda: setattr(config, "k", 4.0),
@@ -1364,6 +1372,149 @@ def outside():
         "file of bytes": (lambda t, q, v: -np.fromfile(binary)[0] * q, lambda: write(4.0)),
         "file of an array": (lambda t, q, v: -np.load(saved) * q, lambda: write(4.0)),
     }
+
+
+def beside():
+    """The same for what stands beside the value of a number or the content of a container: attributes, methods."""
+
+    class Number(float):
+        def stiff(self):
+            return self * config.k
+
+    class Marked(np.ndarray):
+        def stiff(self):
+            return config.k
+
+    class Table(dict):
+        k = 2.0
+
+        def __missing__(self, key):
+            return config.k
+
+    class Rows(list):
+        def stiff(self):
+            return config.k
+
+    class Choices(set):
+        def stiff(self):
+            return config.k
+
+    class Material(typing.NamedTuple):
+        share: float
+
+        def stiff(self):
+            return self.share * config.k
+
+    class Level(enum.IntEnum):
+        LOW = 1
+
+        def stiff(self):
+            return config.k
+
+    number, marked, table, rows, level = Number(1.0), np.ones(1).view(Marked), Table(), Rows([1.0]), Level.LOW
+    choices, material, by_default = Choices([1.0]), Material(1.0), collections.defaultdict(lambda: config.k)
+    number.k = marked.k = 2.0
+    records = np.array([(2.0,)], dtype=[("k", float)])
+    row = records[0]
+
+    def change_config():
+        config.k = 4.0
+
+    return {
+        "attribute of a number": (lambda t, q, v: -number.k * q, lambda: setattr(number, "k", 4.0)),
+        "method of a number": (lambda t, q, v: -number.stiff() * q, change_config),
+        "attribute of an array": (lambda t, q, v: -marked.k * q, lambda: setattr(marked, "k", 4.0)),
+        "method of an array": (lambda t, q, v: -marked.stiff() * q, change_config),
+        "class of a dictionary": (lambda t, q, v: -table.k * q, lambda: setattr(Table, "k", 4.0)),
+        "what a dictionary makes of a key": (lambda t, q, v: -table["absent"] * q, change_config),
+        "default of a dictionary": (lambda t, q, v: -by_default.default_factory() * q, change_config),
+        "method of a list's class": (lambda t, q, v: -rows.stiff() * q, change_config),
+        "method of a set's class": (lambda t, q, v: -choices.stiff() * q, change_config),
+        "method of a named tuple": (lambda t, q, v: -material.stiff() * q, change_config),
+        "method of a member of an enumeration": (lambda t, q, v: -level.stiff() * q, change_config),
+        "row of a table of records": (lambda t, q, v: -row["k"] * q, lambda: records["k"].__setitem__(0, 4.0)),
+    }
+
+
+def answering():
+    """The same for what is computed when it is asked for, remembered until it is forgotten, or known to all."""
+    store = {"k": 2.0}
+
+    class Computed(types.ModuleType):
+        @property
+        def k(self):
+            return store["k"]
+
+    class Base(abc.ABC):  # noqa: B024  nothing is abstract in it but who belongs to it
+        pass
+
+    class Thing:
+        pass
+
+    class Lazy:
+        @functools.cached_property
+        def k(self):
+            return store["k"]
+
+    lazy, computed, by_name = types.ModuleType("clumsy_lazy"), Computed("clumsy_computed"), operator.attrgetter("k")
+    lazy.__getattr__ = lambda name: store[name]
+    partial, thing, once = functools.partial(abs), Thing(), Lazy()
+    partial.k = 2.0
+    builtins.clumsy_stiffness = 2.0
+    logger = logging.getLogger("clumsy_toggle")
+    logger.setLevel(logging.WARNING)
+
+    @functools.cache
+    def remembered():
+        return store["k"]
+
+    def asked(what, name):
+        return getattr(what, name)
+
+    def forget():
+        store["k"] = 4.0
+        remembered.cache_clear()
+        once.__dict__.clear()
+
+    def loud(t, q, v):
+        return -(4.0 if logger.isEnabledFor(logging.DEBUG) else 2.0) * q
+
+    return {
+        "module that answers": (lambda t, q, v: -lazy.k * q, forget),
+        "module with a property": (lambda t, q, v: -computed.k * q, forget),
+        "attribute by a getter": (lambda t, q, v: -by_name(config) * q, lambda: setattr(config, "k", 4.0)),
+        "attribute by a helper": (lambda t, q, v: -asked(config, "k") * q, lambda: setattr(config, "k", 4.0)),
+        "attribute by a question": (
+            lambda t, q, v: -config.__getattribute__("k") * q,
+            lambda: setattr(config, "k", 4.0),
+        ),
+        "attribute of a partial": (lambda t, q, v: -partial.k * q, lambda: setattr(partial, "k", 4.0)),
+        "name of builtins": (
+            lambda t, q, v: -clumsy_stiffness * q,  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
+            lambda: setattr(builtins, "clumsy_stiffness", 4.0),
+        ),
+        "cache that is cleared": (lambda t, q, v: -remembered() * q, forget),
+        "cached property that is cleared": (lambda t, q, v: -once.k * q, forget),
+        "level of a logger": (loud, lambda: logger.setLevel(logging.DEBUG)),
+        "class that is registered": (
+            lambda t, q, v: -(4.0 if isinstance(thing, Base) else 2.0) * q,
+            lambda: Base.register(Thing),
+        ),
+    }
+
+
+def test_marks_look_through_what_they_can():
+    # what cannot be marked is traced anew in every run: right, but a hundred times slower
+    free = {**beside(), **answering()}
+    blind = {"module with a property", *(f"attribute by a {how}" for how in ("getter", "helper", "question"))}
+    for name, (f, _) in free.items():
+        if name in blind:
+            with pytest.raises(Unmarked):
+                mark_of(f)
+        else:
+            assert mark_of(f) == mark_of(f)
+    holder = types.SimpleNamespace(k=2.0)
+    assert mark_of(lambda t, q, v: -getattr(holder, "k") * q)  # noqa: B009
 
 
 holders: list = []  # what only weak references would lose

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -10,11 +13,12 @@ import scipy.linalg
 import scipy.sparse
 
 from external import lcp
+from saltus.compile import unit
 from saltus.compile.seam import interpreted, ready
 from saltus.compile.workspace import Room
 from saltus.contact import ADMM, NSGS, ContactProblem, ContactResult, Homotopy, Lemke, Portfolio, SemismoothNewton
 from saltus.contact.lemke import nearest_basis
-from saltus.contact.problem import enter_residual, enter_solve, run
+from saltus.contact.problem import run
 from saltus.contact.residual import JUDGING, residual
 from saltus.errors import ModelError, SettingError
 from saltus.laws import frictional_cone, frictional_local, frictionless_cone
@@ -115,10 +119,36 @@ def test_frictionless_and_frictional_bundle_judge_alike():
     problem = ContactProblem.from_global(M, W, f)
     P, u = np.random.default_rng(4).standard_normal(6), np.zeros(6)
     room = JUDGING.plan({"nv": problem.kernel.nv}).allocate()
-    judge = ready(enter_residual)
-    small = judge(ready(residual), problem.kernel, ready(frictionless_cone), P, u, room)
-    large = judge(ready(residual), problem.kernel, ready(frictional_cone), P, u, room)
+    judge = ready(residual)
+    small = judge(problem.pinned, ready(frictionless_cone), P, u, room)
+    large = judge(problem.pinned, ready(frictional_cone), P, u, room)
     assert small == large
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_a_copy_of_a_problem_is_solved_from_its_own_memory(copied):
+    M, W, f = bodies(3, contacts=6, count=3, dim=3)
+    problem = ContactProblem.from_global(M, W, f, mu=0.4, dim=3)
+    expected = NSGS().solve(problem)
+    made = copied(problem)
+    assert made.pinned.address != problem.pinned.address
+    del problem
+    gc.collect()
+    disturbed = [np.full(18, 7.0) for _ in range(1000)]  # in memory that was given back
+    assert np.array_equal(NSGS().solve(made).P, expected.P)
+    assert made.residual(expected.P) == expected.residual
+    del disturbed
+
+
+def test_solving_a_problem_again_asks_for_no_address_of_it_again(monkeypatch):
+    problem = ContactProblem(np.eye(3), [-1.0, 0.1, 0.2], mu=0.3, dim=3)
+    NSGS().solve(problem)
+    own = {id(array) for array in problem.kernel[1:]}
+    asked = []
+    place = unit._place
+    monkeypatch.setattr(unit, "_place", lambda kind, value: asked.append(id(value)) or place(kind, value))
+    assert NSGS().solve(problem).converged
+    assert asked and not own & set(asked)
 
 
 def test_the_small_bundle_is_taken_without_friction():
@@ -415,8 +445,7 @@ def test_workspace_sizes_are_enough_whatever_it_contained():
         work, iwork = np.full(plan.floats + 8, np.nan), np.full(plan.integers + 8, -7, dtype=np.int64)
         P, u, info, room = np.zeros(6), np.zeros(6), np.zeros(2), Room(plan, work, iwork)
         laws = ready(problem.local), ready(problem.cone)
-        kernel = ready(solver.kernel)
-        assert ready(enter_solve)(kernel, problem.kernel, *laws, solver.settings(), P, u, info, room) == 0
+        assert ready(solver.kernel)(problem.pinned, *laws, solver.settings(), P, u, info, room) == 0
         assert np.all(np.isnan(work[-8:]))
         assert np.all(iwork[-8:] == -7)
         assert np.array_equal(P, run(solver, problem).P)

@@ -16,7 +16,7 @@ from saltus.flight import scan, zeno
 from saltus.lasting import index_set
 from saltus.lasting.index_set import OPEN, SLIP, STICK
 from saltus.lasting.workspace import LASTING
-from saltus.reaction.react import reacting_sizes
+from saltus.reaction.impacts import reacting_sizes
 from saltus.schemes.plan import reaction_plan
 from saltus.tables import polynomial
 from saltus.tables.polynomial import NONE

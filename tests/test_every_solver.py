@@ -16,7 +16,7 @@ from saltus.contact import (
     Portfolio,
     SemismoothNewton,
 )
-from saltus.laws import NAMES, ROWS
+from saltus.laws import LAWS, NAMES, ROWS
 from saltus.status import Status
 
 SOLVERS = [
@@ -35,8 +35,15 @@ KINDS = {
     "planar": [2] * 5,
     "spatial": [3] * 4,
     "mixed": [3, 0, 2, 1, 3, 1],
+    "elliptic": [4] * 4,
+    "rolling": [5] * 4,
+    "rolling in space": [6] * 3,
+    "all laws": [6, 0, 4, 1, 5, 3, 2],
     "one planar": [2],
     "one spatial": [3],
+    "one elliptic": [4],
+    "one rolling": [5],
+    "one rolling in space": [6],
 }
 EXACT = 1e-11  # scaled residual of what counts as solved
 
@@ -68,7 +75,10 @@ def drawn(kinds, seed=3):
 
 
 def built(data, kinds):
+    """Return the problem; laws with a second friction number have half of the first."""
     M, W, f, mu = data
+    if any(len(LAWS[kind].NUMBERS) > 1 for kind in kinds):
+        mu = [(m, 0.5 * m)[: max(len(LAWS[kind].NUMBERS), 1)] for kind, m in zip(kinds, mu, strict=True)]
     return ContactProblem.from_global(M, W, f, mu=mu, kinds=kinds)
 
 

@@ -12,6 +12,7 @@ import sys
 
 import pytest
 
+import hostile
 import saltus as sl
 from saltus.contact import read_fclib
 from saltus.io.format import parsed
@@ -76,6 +77,19 @@ def test_json_is_bounded(text, why):
 
 def test_brackets_inside_of_texts_do_not_count():
     assert parsed(b'{"a": "' + 100 * b"[" + b'\\"' + 100 * b"{" + b'"}')["a"] == 100 * "[" + '"' + 100 * "{"
+
+
+def test_texts_of_a_file_cannot_command_a_terminal(tmp_path):
+    path = tmp_path / "run.h5"
+    run = sl.solve(hostile.ball(), (0.0, 1.0), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.1)
+    run.save(path)
+    assert sl.load(path).message == run.message
+    words = {"message": "done\n\x1b]0;mine\x07\x1b[2J \ud800 µ", "name": "\x9b31m\u202e"}
+    path.write_bytes(hostile.changed(path.read_bytes(), hostile.said(lambda about: about.update(words))))
+    loaded = sl.load(path)
+    assert loaded.message == "done\n\\x1b]0;mine\\x07\\x1b[2J \\ud800 µ"
+    assert loaded.name == "\\x9b31m\\u202e"
+    assert repr(loaded).replace("\n", "").isprintable()
 
 
 def test_a_larger_file_than_allowed_is_refused_and_can_be_allowed(tmp_path):

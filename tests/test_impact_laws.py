@@ -15,8 +15,8 @@ from saltus.cli.summary import summary
 from saltus.compile.seam import interpreted
 from saltus.compile.types import Contacts
 from saltus.errors import ModelError, SettingError
-from saltus.laws import poisson as poisson_law
 from saltus.reaction import expansion
+from saltus.reaction.impacts import poisson as poisson_law
 
 MASS, RADIUS, INERTIA = 1.3, 0.2, 0.03  # [kg], [m], [kg m^2]
 SCHEMES = {

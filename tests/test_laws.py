@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,11 +11,17 @@ from hypothesis import strategies as st
 
 from saltus.compile.seam import exposed
 from saltus.contact import NSGS, ContactProblem, Portfolio
+from saltus.errors import ModelError
 from saltus.laws import (
     BILATERAL,
+    COULOMB_ELLIPTIC,
     COULOMB_PLANAR,
+    COULOMB_ROLLING,
     COULOMB_SPATIAL,
     LAWS,
+    LOCAL_ROOM,
+    MOST_ROWS,
+    ROLLING_SPATIAL,
     ROWS,
     UNILATERAL,
     frictional_cone,
@@ -23,13 +31,13 @@ from saltus.laws import (
 )
 from saltus.status import Status
 
-KINDS = (BILATERAL, UNILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL)
-FRICTIONAL = (COULOMB_PLANAR, COULOMB_SPATIAL)
+KINDS = (BILATERAL, UNILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, COULOMB_ROLLING)  # with exact local solutions
+FRICTIONAL = (COULOMB_PLANAR, COULOMB_SPATIAL, COULOMB_ROLLING)
 ROUNDING = 1e-12  # of numbers of size 1
 SMALLEST = 1e-150  # np.linalg.norm squares: smaller components lose their digits
 
 numbers = st.floats(-10.0, 10.0, allow_subnormal=False).map(lambda x: x if abs(x) > 1e-6 else 0.0)
-vectors = st.lists(numbers, min_size=3, max_size=3).map(np.array)
+vectors = st.lists(numbers, min_size=5, max_size=5).map(np.array)
 coefficients = st.floats(0.0, 3.0, allow_subnormal=False)
 matrices = st.lists(numbers, min_size=9, max_size=9).map(lambda x: np.array(x).reshape(3, 3))
 no_deadline = settings(deadline=None, max_examples=200)
@@ -43,8 +51,8 @@ def project(kind, mu, P):
 
 def solve(kind, mu, D, b):
     """Return P of the block problem, from D of its own size."""
-    n = ROWS[kind]
-    flat, free, P = np.zeros((3, 3)), np.zeros(3), np.full(3, np.nan)
+    n, width = ROWS[kind], max(3, ROWS[kind])
+    flat, free, P = np.zeros((width, width)), np.zeros(width), np.full(LOCAL_ROOM, np.nan)
     flat[:n, :n], free[:n] = D, b
     status = exposed(frictional_local)(kind, mu, flat.ravel(), free, P)
     return Status(status), P[:n]
@@ -57,24 +65,38 @@ def law_error(kind, mu, D, b, P):
     P_size = max(np.abs(P).max(), 1e-300)
     if kind == BILATERAL:
         return abs(u[0]) / u_size
-    u_T, P_T = u[1:], P[1:]
-    errors = [
-        max(-P[0], 0.0) / P_size,
-        max(-u[0], 0.0) / u_size,
-        abs(u[0] / u_size * P[0] / P_size),
-        max(np.linalg.norm(P_T) - mu * P[0], 0.0) / P_size,
+    errors = [max(-P[0], 0.0) / P_size, max(-u[0], 0.0) / u_size, abs(u[0] / u_size * P[0] / P_size)]
+    for mine in frictions(kind):
+        u_T, P_T = u[mine], P[mine]
+        errors.append(max(np.linalg.norm(P_T) - mu * P[0], 0.0) / P_size)
         # P_T = -mu P_N u_T / |u_T|, multiplied by |u_T|
-        np.linalg.norm(np.linalg.norm(u_T) / u_size * P_T + mu * P[0] * u_T / u_size) / P_size,
-    ]
+        errors.append(np.linalg.norm(np.linalg.norm(u_T) / u_size * P_T + mu * P[0] * u_T / u_size) / P_size)
     return max(errors)
 
 
+def frictions(kind):
+    """Return the rows of each friction of a law."""
+    ends = 1 + np.cumsum([0, *LAWS[kind].FRICTIONS])
+    return [slice(begin, end) for begin, end in itertools.pairwise(ends)]
+
+
 def test_each_law_says_its_kind_and_rows():
-    assert [law.KIND for law in LAWS] == [0, 1, 2, 3]
-    assert [law.ROWS for law in LAWS] == [1, 1, 2, 3]
+    assert [law.KIND for law in LAWS] == [0, 1, 2, 3, 4, 5, 6]
+    assert [law.ROWS for law in LAWS] == [1, 1, 2, 3, 3, 3, 5]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.NAME)
+def test_each_law_fills_in_the_form(law):
+    assert law.ROWS == 1 + sum(law.FRICTIONS) == len(law.AXES) <= MOST_ROWS
+    assert LAWS[law.KERNEL].FRICTIONS == law.FRICTIONS  # another law only in other units
+    assert len(law.NUMBERS) == 0 if not law.FRICTIONS else len(law.NUMBERS) >= 1
+    assert hasattr(law, "units") == (len(law.NUMBERS) > 1)
+    if hasattr(law, "units"):
+        equal = law.units(*[0.3] * len(law.NUMBERS))
+        assert equal == (1.0,) * law.ROWS  # where all numbers are the same, the units are those of the rows
+
+
+@pytest.mark.parametrize("kind", (*KINDS, ROLLING_SPATIAL))
 @given(mu=coefficients, P=vectors, other=vectors)
 @no_deadline
 def test_projection_is_idempotent_nonexpansive_and_nearest(kind, mu, P, other):
@@ -88,13 +110,14 @@ def test_projection_is_idempotent_nonexpansive_and_nearest(kind, mu, P, other):
     assert (P - projected) @ (of_other - projected) <= ROUNDING * size * size
 
 
-@pytest.mark.parametrize("kind", FRICTIONAL)
+@pytest.mark.parametrize("kind", (*FRICTIONAL, ROLLING_SPATIAL))
 @given(mu=coefficients, P=vectors)
 @no_deadline
 def test_projection_lands_in_the_friction_cone(kind, mu, P):
     projected = project(kind, mu, P[: ROWS[kind]])
     assert projected[0] >= 0.0
-    assert np.linalg.norm(projected[1:]) <= mu * projected[0] * (1.0 + ROUNDING) + SMALLEST
+    for mine in frictions(kind):
+        assert np.linalg.norm(projected[mine]) <= mu * projected[0] * (1.0 + ROUNDING) + SMALLEST
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -156,7 +179,8 @@ def test_a_direction_that_cannot_move_slips_with_its_own_velocity(kind):
     status, P = solve(kind, 0.5, D, b)
     assert status == Status.OK
     assert P[0] == pytest.approx(0.5)
-    assert P[1:] == pytest.approx(-0.25 * b[1:] / np.linalg.norm(b[1:]))
+    for mine in frictions(kind):
+        assert P[mine] == pytest.approx(-0.25 * b[mine] / np.linalg.norm(b[mine]))
 
 
 @pytest.mark.parametrize("kind", FRICTIONAL)
@@ -214,7 +238,7 @@ def mechanism_block(rng, n, rank, noise):
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-16, 1e-15, 1e-14, 1e-13])
-@pytest.mark.parametrize(("kind", "rank"), [(COULOMB_PLANAR, 1), (COULOMB_SPATIAL, 1), (COULOMB_SPATIAL, 2)])
+@pytest.mark.parametrize(("kind", "rank"), [(2, 1), (3, 1), (3, 2), (5, 1), (5, 2)])
 def test_a_contact_on_a_mechanism_is_solved_as_well_as_its_block_is_known(kind, rank, noise):
     rng = np.random.default_rng(31)
     for _ in range(300):
@@ -222,7 +246,7 @@ def test_a_contact_on_a_mechanism_is_solved_as_well_as_its_block_is_known(kind, 
         mu = rng.choice([0.05, 0.1, 0.3, 0.8, 1.5])
         if not (D[0, 0] > 0.0 > b[0]):
             continue
-        problem = ContactProblem(D, b, mu=[mu], kinds=[kind])
+        problem = ContactProblem(D, b, mu=[mu] * len(LAWS[kind].NUMBERS), kinds=[kind])
         status, P = solve(kind, mu, D, b)
         assert status == Status.OK
         assert problem.residual(P) <= 3e3 * noise + 1e-13
@@ -241,3 +265,63 @@ def test_contacts_on_mechanisms_that_push_each_other_are_solved(solver):
         result = solver.solve(problem)
         assert result.converged
         assert problem.residual(result.P) <= 1e-10
+
+
+# ---- laws with several friction numbers, in the units of the user
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_elliptic_friction_takes_most_power_of_all_that_is_admissible(coupled):
+    """Against the definition: P in the ellipse, no other P with the same P_N takes more power, rest inside of it."""
+    rng = np.random.default_rng(5)
+    slips = 0
+    for _ in range(200):
+        root = rng.standard_normal((3, 3))
+        D = root @ root.T + 0.2 * np.eye(3) if coupled else np.diag(rng.uniform(0.3, 3.0, 3))
+        b, mu = rng.standard_normal(3) - [1.0, 0.0, 0.0], 10.0 ** rng.uniform(-1.5, 0.0, 2)
+        problem = ContactProblem(D, b, mu=mu, kinds=[COULOMB_ELLIPTIC])
+        result = Portfolio().solve(problem)
+        assert result.converged
+        P, u = result.P, D @ result.P + b
+        assert u == pytest.approx(result.u, abs=1e-12)
+        assert u[0] >= -1e-12 and P[0] >= 0.0 and abs(u[0] * P[0]) <= 1e-12 * (1.0 + P[0])
+        assert (P[1] / mu[0]) ** 2 + (P[2] / mu[1]) ** 2 <= P[0] ** 2 * (1.0 + 1e-9) + 1e-24
+        angle = np.linspace(0.0, 2.0 * np.pi, 2001)
+        least = P[0] * np.min(mu[0] * np.cos(angle) * u[1] + mu[1] * np.sin(angle) * u[2])
+        assert P[1:] @ u[1:] <= least + 1e-6 * abs(least) + 1e-12
+        slips += np.linalg.norm(u[1:]) > 1e-6 and P[0] > 0.0
+    assert slips > 50
+
+
+def test_blocks_of_spatial_rolling_are_solved_or_said_not_to_be():
+    rng = np.random.default_rng(6)
+    said, states = 0, set()
+    for _ in range(1000):
+        root = rng.standard_normal((5, 5))
+        D, mu, b = root @ root.T + 0.1 * np.eye(5), rng.uniform(0.05, 1.0), rng.standard_normal(5)
+        b[0] = -abs(b[0])
+        status, P = solve(ROLLING_SPATIAL, mu, D, b)
+        if status != Status.OK:
+            said += status == Status.CONTACT_STALLED
+            continue
+        assert law_error(ROLLING_SPATIAL, mu, D, b, P) <= 1e-9
+        u = D @ P + b
+        states.add((np.linalg.norm(u[1:3]) > 1e-6, np.linalg.norm(u[3:]) > 1e-6))
+    assert said <= 3
+    assert len(states) == 4  # both frictions stick and slip
+
+
+@pytest.mark.parametrize(
+    ("kinds", "mu", "words"),
+    [
+        (["coulomb_elliptic"], 0.3, "one entry per block"),
+        (["coulomb_elliptic"], (0.3, 0.0), "positive friction numbers"),
+        (["coulomb_rolling"], (0.3, 0.1, 0.2), r"wants 2: \(mu, mu_r\)"),
+        (["coulomb_rolling", "unilateral"], [(0.3, 0.1)], "one entry per block"),
+        (["rolling_spatial"], (0.3, -0.1), "positive friction numbers"),
+    ],
+)
+def test_friction_numbers_that_make_no_law_are_refused(kinds, mu, words):
+    n = sum(LAWS[[law.NAME for law in LAWS].index(kind)].ROWS for kind in kinds)
+    with pytest.raises(ModelError, match=words):
+        ContactProblem(np.eye(n), -np.ones(n), mu=mu, kinds=kinds)

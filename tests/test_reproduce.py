@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import saltus as sl
 from saltus.cli import main
-from saltus.study.reproductions import Experiment, Lecture, Reproduction, lecture
+from saltus.study.reproductions import REPRODUCTIONS, Experiment, Lecture, Reproduction, lecture
 from saltus.study.reproductions.figures_5_7 import clenshaw_curtis_order, experiments, exponential_flight
 from saltus.study.reproductions.lecture import all_families, floor
 
@@ -289,7 +290,9 @@ def test_the_command_writes_every_run_of_the_lecture(call, tmp_path):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("reproduce", "NAME is missing: write saltus reproduce figures-5-7 or lecture"),
+        ("reproduce", "NAME is missing: write saltus reproduce figures-5-7 or lecture or lecture-orders or paoli"),
+        ("reproduce paoli --into /no/such/file.md", "/no/such/file.md cannot be read"),
+        ("reproduce paoli --degrees 1", "paoli has no --degrees: leave it out"),
         ("reproduce figure-5-6", "no reproduction is called 'figure-5-6': did you mean figures-5-7?"),
         ("reproduce figures-5-7 --degrees 1,x", "--degrees is '1,x': it must be whole numbers"),
         ("reproduce figures-5-7 --degrees 0", "degrees contains 0: degrees are whole numbers, 1 to 12"),
@@ -306,3 +309,60 @@ def test_a_wrong_word_is_answered_in_one_line_before_anything_runs(call, line, m
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+# ---- tables: the lecture's first half, Paoli, Delassus
+
+
+def test_the_orders_of_the_lecture_are_one_a_half_none_and_one():
+    made = REPRODUCTIONS["lecture-orders"](quick=True, progress=False)
+    table = made.results["oscillator"]
+    for scheme in ("Moreau-Jean, θ = 1/2", "Schatzman-Paoli", "splitting, RKF45"):
+        assert 0.8 < table.order(scheme, "v", "L1") < 1.2
+        assert 0.35 < table.order(scheme, "v", "L2") < 0.7
+        assert abs(table.order(scheme, "v", "Linf")) < 0.2
+        assert 0.75 < table.order(scheme, "v", "hausdorff") < 1.25
+
+
+def test_paolis_ball_is_its_closed_form_and_corners_are_as_continuous_as_diagnosed():
+    made = REPRODUCTIONS["paoli"](quick=True)
+    for (what, *rest), (first, second) in made.results.items():
+        if what == "ball":
+            e, h = rest
+            assert first <= (1.0 + e) * h
+            assert second <= 1e-12
+        else:
+            assert (first < 1e-9) == second  # spread of neighbouring starts; (H'4) and (H'5) hold
+
+
+def test_forces_that_turned_negative_must_not_be_dropped_one_by_one():
+    made = REPRODUCTIONS["delassus"]().results
+    assert np.all(made["bilateral"] < 0.0)
+    assert np.all(made["naive"] == 0.0)
+    np.testing.assert_allclose(made["lawful"], [5.518125, 0.0], rtol=1e-12)
+    for gaps in made["gaps"].values():
+        assert abs(gaps[0]) < 1e-4 < gaps[1]
+
+
+def test_tables_are_written_into_documents(call, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "before\n<!-- saltus reproduce delassus -->\nold\n<!-- end of delassus -->\nafter\n", encoding="utf-8"
+    )
+    for _ in range(2):  # what stands there is replaced
+        code, _, err = call(f"reproduce delassus --into {page}")
+        assert (code, err) == (0, "")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
+    assert text.count("| contact law (LCP) | 5.518 |") == 1
+    code, _, err = call(f"reproduce paoli --into {page}")
+    assert code == 2 and "has no place for the tables" in err
+
+
+def test_the_tables_of_the_docs_are_those_of_the_scripts():
+    page = (Path(__file__).parent.parent / "docs" / "papers.md").read_text(encoding="utf-8")
+    assert REPRODUCTIONS["delassus"]().markdown() in page
+    heads = [
+        line for line in page.splitlines() if line.startswith("| scheme | v, L1 | v, L2 | v, Linf | v, hausdorff |")
+    ]
+    assert len(heads) == 2

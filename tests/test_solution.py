@@ -696,6 +696,33 @@ def test_ctrl_c_inside_of_a_python_function_returns_what_is_there():
     np.testing.assert_allclose(sol.v[:, 0], -2.0 * sol.t, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")
+@pytest.mark.parametrize("deaf", [False, True])
+def test_ctrl_c_ends_a_function_that_would_run_for_ever(deaf):
+    asleep, woken = [], []
+
+    def f(t, q, v):
+        if float(t) > 5.0:  # later than the states beside the start that are looked at
+            try:
+                asleep.append(t)
+                time.sleep(100.0)
+            except BaseException as error:
+                woken.append(type(error))
+                if not deaf:
+                    raise
+        return -2.0
+
+    system = sl.System(M=1.0, f=f)
+    sl.solve(system, (0.0, 0.1), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.01)  # compile first
+    interrupt_after(1.0)
+    sol = sl.solve(system, (0.0, 6.0), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.01)
+    assert sol.status is sl.Status.INTERRUPTED
+    assert woken == [KeyboardInterrupt]
+    assert len(asleep) == 1, "and not called again"
+    np.testing.assert_allclose(sol.v[:, 0], -2.0 * sol.t, rtol=1e-9, atol=1e-9)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 # ---- energy, words, counters
 
 

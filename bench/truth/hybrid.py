@@ -117,12 +117,16 @@ class Mode:
 
 @dataclasses.dataclass(frozen=True)
 class Kink:
-    """A switching surface that was crossed: when, which derivative jumps, how fast, and whose ("force" or "gap")."""
+    """A switching surface that was crossed: when, which derivative jumps, how fast, and whose ("force" or "gap").
+
+    surface(t, q, v) vanishes there; None: it is a time. `rate` is how fast it changes.
+    """
 
     t: float
     order: int
     rate: float
     where: str
+    surface: Callable | None = None
 
 
 @dataclasses.dataclass
@@ -317,7 +321,9 @@ class Body:
         curve = (self.terms if kind == "term" else self.walls)[k].curve
         cells = list(mode.cells if kind == "term" else mode.walls)
         knot = cells[k] - 1 if side < 0 else cells[k]
-        kinks.append(Kink(t, curve.order(knot), abs(rate), "force" if kind == "term" else "gap"))
+        argument = self.terms[k].argument if kind == "term" else functools.partial(_coordinate, self.walls[k].over)
+        surface = functools.partial(_beyond, argument, curve.knots[knot])
+        kinks.append(Kink(t, curve.order(knot), abs(rate), "force" if kind == "term" else "gap", surface))
         cells[k] += side
         if kind == "term":
             return dataclasses.replace(mode, cells=tuple(cells)), y
@@ -326,6 +332,10 @@ class Body:
 
 def _coordinate(j: int, t, q, v):
     return q[j]
+
+
+def _beyond(argument, knot: float, t, q, v):
+    return argument(t, q, v) - knot
 
 
 def _gap(wall, cell: int, n: int, t, Y):

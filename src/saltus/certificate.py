@@ -103,7 +103,7 @@ def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.nd
     model = cast("CompiledModel", solution._model)  # a loaded solution has kept what was found here
     scale = solution._velocity_scale + np.abs(solution.v).max(axis=0)
     closes = int(bool(getattr(solution.scheme, "locates_events", False)))
-    with failures_raised():
+    with failures_raised(called=model.calls_python):
         status = ready(found_inside)(
             model.units, t.copy(), q.ravel(), v.ravel(), a.ravel(), r.ravel(), duration, closes, scale,
             np.zeros(look_work(model.layout)), made.reshape(-1),

@@ -17,6 +17,7 @@ from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
+from saltus.laws import LAWS
 from saltus.memory.layout import NC, NJ, NQ, NV
 from saltus.memory.profile import quadratic
 from saltus.memory.record import (
@@ -35,7 +36,7 @@ from saltus.memory.record import (
     SWITCH,
     TIE,
 )
-from saltus.schemes.traits import Accelerated, Forced, traits_of
+from saltus.schemes.traits import Accelerated, Forced, Windowed, traits_of
 from saltus.status import Status
 from saltus.system import System
 
@@ -239,6 +240,7 @@ class Solution:
     verification: Verification | None = dataclasses.field(default=None, repr=False)
     _asked: Asked | None = dataclasses.field(default=None, repr=False)
     _certificate: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (n + 1, 4), see certificate.py
+    _units: np.ndarray | None = dataclasses.field(default=None, repr=False)  # of all rows in dense output; None: all 1
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not what was derived from them."""
@@ -344,7 +346,9 @@ class Solution:
         return made
 
     def _inside_of(self, t: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return q, v, forces, v_dot and the duration of the piece at times in steps that end at given nodes.
+        """Return q, v, forces in the units of the laws, v_dot and the duration of the piece at times in steps.
+
+        ends: nodes at which the steps end.
 
         The duration is 0 where nothing follows a tolerance, and in windows and accumulations of impacts, which stand
         for a motion and do not describe it.
@@ -360,7 +364,8 @@ class Solution:
             if accelerated:
                 a[i], piece, lasts = scheme.acceleration(s, h, block, "+")
                 duration[i] = np.where((piece > 0) & traits.locates_events, 0.0, lasts)
-        return q, v, self._reacted(places, chosen)[0], a, duration
+        r = self._reacted(places, chosen)[0]
+        return q, v, r if self._units is None else r / self._units, a, duration
 
     @functools.cached_property
     def _velocity_scale(self) -> np.ndarray:
@@ -392,6 +397,23 @@ class Solution:
         if self._extra is None or self._extra.shape[1] < 5:
             return np.zeros(len(self.t) - 1, dtype=int)
         return np.diff(self._extra[:, 4]).astype(int)
+
+    @property
+    def windows(self) -> np.ndarray:
+        """The intervals [t_a, t_b] (n, 2) [s] over which Moreau's step was made for an impact, (76) of the lecture.
+
+        `AnyOrder` has them, and `Splitting` where it locates impacts in time; other schemes have none.
+        """
+        ends = np.flatnonzero(np.isin(self.t, self.events["t"][self.events["kind"] == "impact"]))
+        ends = ends[ends > 0]
+        made = np.empty((len(ends), 2))
+        if not isinstance(self.scheme, Windowed):
+            return made[:0]
+        places = Places(self.t[ends], np.full(len(ends), -1), ends, "-")
+        for i, _, h, block in self._steps(places, np.arange(len(ends))):
+            made[i, 0] = self.scheme.window_start(block, self.t[ends[i]], h[:, 0])
+            made[i, 1] = self.t[ends[i]]
+        return made[made[:, 0] < made[:, 1]]
 
     @property
     def can_refine(self) -> bool:
@@ -427,6 +449,9 @@ class Solution:
         stored = places.node >= 0
         if side == "-":  # nodes hold positions behind a reset
             stored &= ~self._may_be_reset[places.node]
+        if traits_of(self.scheme).own_limits:  # the jumps of the dense output are not those of the states
+            outermost = 0 if side == "-" else len(self.t) - 1
+            stored &= (places.node == outermost) | ~self._whole(places.end)
         known, between = np.flatnonzero(stored), np.flatnonzero(~stored)
         nodes = places.node[known]
         q[known], v[known] = self.q[nodes], (self.v if side == "+" else self.v_minus)[nodes]
@@ -470,15 +495,21 @@ class Solution:
 
         True forces lie in these sets, which are convex: no step of this leads away from them.
         """
+        units = None if self._units is None else self._units[: len(self.rows)]
+        r /= 1.0 if units is None else units
         first, groups = 0, itertools.groupby(self.rows, lambda row: row[0])
         for (_, mu, _), (_, group) in zip(self.system.laws(self.parameters or None), groups, strict=True):
-            count = len(list(group))
-            normal, friction = r[:, first], r[:, first + 1 : first + count]
+            axes, normal = [axis for _, axis in group], r[:, first]
             np.maximum(normal, 0.0, out=normal)
-            size, cone = np.linalg.norm(friction, axis=1), mu * normal
-            outside = size > cone
-            friction[outside] *= (cone[outside] / size[outside])[:, None]
-            first += count
+            begin = first + 1
+            for _, rows in itertools.groupby(axes[1:], lambda axis: axis[0]):  # T1, T2 are one friction, R another
+                end = begin + len(list(rows))
+                friction, begin = r[:, begin:end], end
+                size, cone = np.linalg.norm(friction, axis=1), mu * normal
+                outside = size > cone
+                friction[outside] *= (cone[outside] / size[outside])[:, None]
+            first += len(axes)
+        r *= 1.0 if units is None else units
 
     def joint_force_at(self, t, side: Side = "+") -> np.ndarray:
         """Return the forces of the joints, one column per joint row [N or N m]; see `force_at`.
@@ -559,7 +590,7 @@ class Solution:
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)
         made = np.empty(q.shape)
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
         return made
 
@@ -598,6 +629,8 @@ class Solution:
             force, impulse = np.empty((2, len(places.t), self._all_rows))
             for i, s, h, block in self._steps(places, chosen):
                 force[i], impulse[i] = self.scheme.reaction(s, h, block, self._all_rows, places.side)
+            if self._units is not None:
+                force, impulse = force * self._units, impulse * self._units
             return force[chosen], impulse[chosen]
         if len(chosen) and len(self.t) == 1:
             raise SettingError(f"the run has no step, so that no force is known at t = {places.t[chosen[0]]}")
@@ -730,7 +763,7 @@ class Solution:
             return self._model.kinetic[self._model.rows(t)]
         kinetic, scratch = np.empty(len(t)), np.empty(int(self._model.profile.size))
         # copies, because kernels take writeable arrays only
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(kinetic_energies)(self._model.units, t.copy(), q.flatten(), v.flatten(), scratch, kinetic)
         return kinetic
 
@@ -803,7 +836,7 @@ class Solution:
             return self._model.gaps[self._model.rows(self.t)]
         made = np.empty((len(self.t), len(self.system.contacts)))
         scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
-        with failures_raised():
+        with failures_raised(called=self._model.calls_python):
             ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
         return made
 
@@ -900,6 +933,9 @@ def build_solution(
     if len(crossings):
         switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
         events = events[events[:, 2] != SWITCH]
+    units, reactions = model.row_units(), nodes.reactions
+    if units is not None:
+        events, reactions = _in_units(model, units, events, reactions)
     table = np.zeros(len(events), dtype=event_type(names))
     if len(events):  # filling an empty table takes as long as a short run
         message = _fill_events(table, events, model.name_array, message)
@@ -921,14 +957,31 @@ def build_solution(
         _ledger=nodes.ledger,
         _extra=nodes.extra[:, :EXTRA_INSIDE] if nodes.extra.shape[1] else None,
         _certificate=nodes.extra[:, EXTRA_INSIDE:] if nodes.extra.shape[1] else None,
-        _reactions=nodes.reactions,
+        _reactions=reactions,
         _dense=dense,
         _before=np.zeros(len(model.rows)),
         event_names=model.event_names,
         switches=switches,
         _asked=asked,
+        _units=None if units is None else np.append(units, np.ones(int(model.layout[NJ]))),
     )
     return read_only(made)
+
+
+def _in_units(
+    model: CompiledModel, units: np.ndarray, events: np.ndarray, reactions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return events and reactions of a march in N s and m/s; kernels work in the units of the laws."""
+    events, reactions, nv = events.copy(), reactions.copy(), int(model.layout[NV])
+    reactions[:, 2 + nv : 2 + nv + len(units)] *= units
+    first = 0
+    for c, kind in enumerate(model.kinds):
+        mine, rows = events[:, 1] == c, LAWS[kind].ROWS
+        own = units[first : first + rows]
+        for place, factor in ((EVENT_BEFORE, 1.0 / own), (EVENT_AFTER, 1.0 / own), (EVENT_IMPULSE, own)):
+            events[mine, place : place + rows] *= factor
+        first += rows
+    return events, reactions
 
 
 @functools.lru_cache(maxsize=256)

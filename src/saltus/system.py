@@ -13,7 +13,8 @@ import numpy as np
 from saltus.errors import ModelError
 from saltus.parameters import Parameter, Values
 
-LAW_NUMBERS = ("e", "mu", "e_t")  # what a parameter may stand for
+LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
+RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
 Quantity = float | Sequence | np.ndarray | Callable
 IMPACTS = ("newton", "poisson")  # laws of impacts
 ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
@@ -30,15 +31,23 @@ class Contact:
     e
         Restitution of the normal velocity, 0 <= e <= 1. It, mu and e_t may be parameters, like `p.e` (Parameters).
     mu
-        Coefficient of friction, mu >= 0; a positive one needs `slip`.
+        Coefficient of friction, mu >= 0; a positive one needs `slip`. In space also a pair (mu_1, mu_2), both positive:
+        friction in an ellipse whose axes are the two directions of `slip` (laws/coulomb_elliptic.py).
     slip
         slip(t, q, v): one (plane) or two (space) tangential relative velocities [m/s], affine in v.
+    roll
+        roll(t, q, v): relative angular velocity of the bodies in contact [rad/s], in the plane, affine in v. With mu_r
+        and mu it gives rolling friction (laws/coulomb_rolling.py).
+    mu_r
+        Coefficient of rolling friction, a length [m]: the moment against rolling is at most mu_r times the normal
+        force.
     e_t
         Restitution of the tangential velocity in impacts, 0 <= e_t <= 1: u_T+ = -e_t u_T- as far as friction can do
         that (a superball: e_t near 1); 0 stops the slip. It needs `slip`, and Newton's law.
     impact
         Law of impacts: "newton", u_N+ = -e u_N-; "poisson", an impulse of expansion of e times that of compression,
-        which never gains energy, whatever friction does (laws/poisson.py). All contacts of a system have the same.
+        which never gains energy, whatever friction does (reaction/impacts/poisson.py). All contacts of a system have
+        the same.
     name
         How messages, plots and events call it.
     W
@@ -48,30 +57,50 @@ class Contact:
 
     gap: Callable
     e: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
-    mu: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
+    mu: float | Parameter | Sequence[float | Parameter] = dataclasses.field(default=0.0, kw_only=True)
     slip: Callable | None = dataclasses.field(default=None, kw_only=True)
     e_t: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
     impact: Literal["newton", "poisson"] = dataclasses.field(default="newton", kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
     W: Callable | None = dataclasses.field(default=None, kw_only=True)
+    roll: Callable | None = dataclasses.field(default=None, kw_only=True)
+    mu_r: float | Parameter = dataclasses.field(default=0.0, kw_only=True)
 
     def __post_init__(self):
         _text(self.name, "a contact")
         who = f"contact {self.name!r}" if self.name else "a contact"
         if not callable(self.gap):
             raise ModelError(f"gap of {who} must be a function of (q) or (t, q), not {self.gap!r}")
+        mu: Any = self.mu
+        if isinstance(mu, list | tuple) or (isinstance(mu, np.ndarray) and mu.ndim > 0):
+            object.__setattr__(self, "mu", tuple(mu))  # what can be changed afterwards is no law
         for letter in LAW_NUMBERS:
-            _number(getattr(self, letter), f"{letter} of {who}")
+            given = getattr(self, letter)
+            for number in given if letter == "mu" and isinstance(given, tuple) else (given,):
+                _number(number, f"{letter} of {who}")
         if self.impact not in IMPACTS:
             raise ModelError(f"impact of {who} is {self.impact!r}: it must be 'newton' or 'poisson'")
         self.law(None, who)
 
+    @property
+    def frictions(self) -> tuple[float | Parameter, ...]:
+        """The friction numbers as they are given: mu, or the pair of an ellipse, then mu_r where it rolls."""
+        mu: Any = self.mu
+        sliding = mu if isinstance(mu, tuple) else (mu,)
+        return sliding if self.roll is None else (*sliding, self.mu_r)
+
     def law(self, values: Values | None, who: str) -> tuple[float, float, float]:
-        """Return (e, mu, e_t) of a run, of which `values` are the parameters; raises ModelError for impossible ones."""
-        e, mu, e_t = _run_number(self.e, values), _run_number(self.mu, values), _run_number(self.e_t, values)
-        if 0.0 <= e <= 1.0 and mu == e_t == 0.0:
+        """Return (e, mu, e_t) of a run, of which `values` are the parameters; raises ModelError for impossible ones.
+
+        mu is the first one where there are several: in the units of the law it is the only one.
+        """
+        first = self.frictions[0] if self.frictions else 0.0  # an empty mu is refused below
+        e, mu, e_t = run_number(self.e, values), run_number(first, values), run_number(self.e_t, values)
+        if len(self.frictions) == 1 and self.mu_r == 0.0 and 0.0 <= e <= 1.0 and mu == e_t == 0.0:
             return e, mu, e_t
-        said = {letter: _spelled(getattr(self, letter), values) for letter in LAW_NUMBERS}
+        said = {letter: _spelled(getattr(self, letter), values) for letter in ("e", "e_t", "mu_r")}
+        said["mu"] = _spelled(first, values)
+        self._check_frictions(values, who)
         if not 0.0 <= e <= 1.0:
             raise ModelError(f"e of {who} is {said['e']}: a restitution lies between 0 and 1")
         if not mu >= 0.0:
@@ -87,6 +116,34 @@ class Contact:
                 f"e_t of {who} is {said['e_t']}: tangential restitution belongs to impact='newton'; take e_t=0"
             )
         return e, mu, e_t
+
+    def _check_frictions(self, values: Values | None, who: str) -> None:
+        """Refuse numbers of ellipses and of rolling that make no law."""
+        numbers = tuple(run_number(one, values) for one in self.frictions)
+        said = ", ".join(_spelled(one, values) for one in self.frictions)
+        if isinstance(self.mu, tuple) and len(self.mu) != 2:
+            raise ModelError(f"mu of {who} is {self.mu}: it must be one number, or a pair (mu_1, mu_2) in space")
+        if isinstance(self.mu, tuple) and not all(number > 0.0 for number in numbers[:2]):
+            raise ModelError(
+                f"mu of {who} is ({said}): both coefficients of an ellipse must be positive; where one direction is "
+                "smooth, give the slip in the other one alone and one mu"
+            )
+        if isinstance(self.mu, tuple) and self.slip is None:
+            raise ModelError(f"mu of {who} is ({said}), but it has no slip: give slip=lambda t, q, v: ...")
+        if self.roll is None and run_number(self.mu_r, values) != 0.0:
+            raise ModelError(
+                f"mu_r of {who} is {_spelled(self.mu_r, values)}, but it has no roll: give roll=lambda t, q, v: ..., "
+                "the relative angular velocity"
+            )
+        if self.roll is None:
+            return
+        if isinstance(self.mu, tuple) or self.slip is None or not all(number > 0.0 for number in numbers):
+            raise ModelError(
+                f"{who} rolls with mu = {self.mu} and mu_r = {_spelled(self.mu_r, values)} m: rolling friction needs a "
+                "slip, one positive mu and a positive mu_r; without rolling friction leave roll out"
+            )
+        if self.impact == "poisson" or run_number(self.e_t, values) != 0.0:
+            raise ModelError(f"{who} rolls: only Newton's law of impacts with e_t=0 knows rolling friction")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -163,7 +220,7 @@ class System:
         """Return (e, mu, e_t) of every contact, one row each; values: the parameters of a run, None the first ones."""
         named = zip(self.contact_names, self.contacts, strict=True)
         rows = [contact.law(values, f"contact {name!r}") for name, contact in named]
-        return np.array(rows, dtype=float).reshape(len(rows), len(LAW_NUMBERS))
+        return np.array(rows, dtype=float).reshape(len(rows), len(RUN_NUMBERS))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not the compiled model, which belongs to this process."""
@@ -202,7 +259,7 @@ def _text(name, who: str) -> None:
         raise ModelError(f"name of {who} must be text, not {name!r}")
 
 
-def _run_number(value, values: Values | None) -> float:
+def run_number(value, values: Values | None) -> float:
     """Return a number of a law in a run."""
     if isinstance(value, Parameter):
         return float(value.of(value.parameters if values is None else values))
@@ -211,7 +268,7 @@ def _run_number(value, values: Values | None) -> float:
 
 def _spelled(value, values: Values | None) -> str:
     """Return a number of a law as messages say it."""
-    return f"{_run_number(value, values)} (parameter {value.label})" if isinstance(value, Parameter) else f"{value}"
+    return f"{run_number(value, values)} (parameter {value.label})" if isinstance(value, Parameter) else f"{value}"
 
 
 def _number(value, who: str) -> None:

@@ -183,11 +183,13 @@ def _made_of(function: Callable, depth: int = 0) -> object:
     """Return what is the same for all functions that one definition makes, whatever values they use."""
     while isinstance(function, functools.partial):
         function = function.func
-    cells = getattr(function, "__closure__", None) or ()
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    if not isinstance(code, types.CodeType):  # an object may have an answer to every question
+        return type(function)
     if depth == MOST_NESTED or not cells:
-        return getattr(function, "__code__", type(function))
+        return code
     inside = [cell.cell_contents for cell in cells if cell != types.CellType()]
-    return function.__code__, *(_made_of(one, depth + 1) for one in inside if callable(one))
+    return code, *(_made_of(one, depth + 1) for one in inside if callable(one))
 
 
 # ---- states

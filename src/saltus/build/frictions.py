@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from saltus.errors import ModelError
-from saltus.laws import LAWS, NAMES, law_of_contact, units_of
+from saltus.laws import LAWS, NAMES, ROLLING_SPATIAL, law_of_contact, units_of
 from saltus.parameters import Values
 from saltus.system import Contact, run_number
 
@@ -16,6 +16,11 @@ def kind_of(contact: Contact, slips: int, rolls: int, who: str) -> int:
     """Return the law, as a number, of a contact with so many rows of slip and of rolling."""
     numbers = len(contact.frictions) - (1 if contact.roll is not None else 0)
     found = law_of_contact(slips, rolls, numbers)
+    if found == ROLLING_SPATIAL:
+        raise ModelError(
+            f"{who} rolls in space: rolling friction of two rows is solved in contact problems (ContactProblem), not "
+            "yet in runs, which have it in the plane: a slip and a roll of one row each"
+        )
     if found is None:
         raise ModelError(
             f"{who} has {slips} rows of slip, {rolls} of rolling and {numbers} numbers mu, which is no law: a pair mu "

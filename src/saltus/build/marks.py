@@ -7,10 +7,14 @@ read has changed in between.
 
 from __future__ import annotations
 
+import abc
+import builtins
+import collections
 import dis
 import functools
 import hashlib
 import itertools
+import operator
 import sys
 import types
 import weakref
@@ -28,6 +32,8 @@ ABSENT = "<absent>"
 
 # as tuples, because looking through a union takes longer
 PLAIN_VALUES = (bool, int, float, complex, str, bytes, np.generic)
+# of them those that are nothing but their value: a class made of float may have attributes and methods
+PLAIN_KINDS = frozenset({bool, int, float, complex, str, bytes, *np.sctypeDict.values()}) - {np.void, np.object_}
 CONSTANT = (np.ufunc, types.GetSetDescriptorType, types.MemberDescriptorType, np.dtype,
             types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
             range, slice, types.EllipsisType, types.NotImplementedType)  # fmt: skip
@@ -39,8 +45,10 @@ OUTSIDE = frozenset({"os", "sys", "io", "pathlib", "importlib", "builtins", "ins
                      "shelve", "sqlite3", "configparser", "tomllib", "zipfile", "gzip", "mmap", "glob", "shutil",
                      "tempfile", "fileinput", "linecache", "socket", "subprocess", "locale", "urllib"})  # fmt: skip
 READERS = frozenset({"loadtxt", "genfromtxt", "fromfile", "memmap", "fromregex", "read_text", "read_bytes", "read_csv",
-                     "__dict__", "__import__", "import_module"})  # fmt: skip
-BUILTIN_READERS = frozenset({"open", "input", "eval", "exec", "globals", "vars", "getattr", "__import__"})
+                     "__dict__", "__globals__", "__import__", "import_module"})  # fmt: skip
+BUILTIN_READERS = frozenset({"open", "input", "eval", "exec", "globals", "vars", "__import__"})
+# attributes by names that stand in texts: objects and classes are looked at as a whole, but of modules only names
+BY_NAME = frozenset({"getattr", "__getattribute__", "attrgetter", "methodcaller"})
 # attributes of a class that say nothing about what it does
 SILENT = frozenset({"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
                     "__firstlineno__", "__static_attributes__", "__match_args__", "__abstractmethods__", "_abc_impl",
@@ -56,7 +64,7 @@ def mark_of(value: Any) -> Any:
 
     Raises Unmarked for what cannot be looked through: then nobody knows whether a function still does what it did.
     """
-    if value is None or isinstance(value, PLAIN_VALUES):  # most fields of a system
+    if value is None or type(value) in PLAIN_KINDS:  # most fields of a system
         return _plain(value)
     return _Look().mark(value, (), 0)
 
@@ -98,10 +106,11 @@ class _Look:
     def __init__(self):
         self._met: dict[int, tuple[int, Any]] = {}  # id -> (number, the value, kept alive)
         self._left = MOST_VALUES
+        self._by_name = self._module_met = False  # attributes are read by name; a module of the user was met
 
     def mark(self, value: Any, names: Iterable[str], depth: int) -> Any:
         """Return the mark of a value; names: attributes of modules that the function above may read."""
-        if value is None or isinstance(value, PLAIN_VALUES):
+        if value is None or type(value) in PLAIN_KINDS:
             return _plain(value)
         self._left -= 1
         if depth > MOST_DEPTH or self._left < 0:
@@ -126,14 +135,17 @@ class _Look:
             return value.mark
         if isinstance(value, Parameter):
             return value.label, value.parameters.mark
+        if isinstance(value, PLAIN_VALUES):
+            return _content(value), *self._kind(value, kind, depth)
         if isinstance(value, (tuple, list)):
             inside = tuple([self.mark(one, names, depth) for one in value])
-            return kind, inside, self._own(value, kind, depth)
+            return inside, *self._kind(value, kind, depth)
         if isinstance(value, dict):
             inside = tuple([self._item(key, one, names, depth) for key, one in value.items()])
-            return kind, inside, self._own(value, kind, depth)
+            otherwise = value.default_factory if isinstance(value, collections.defaultdict) else None
+            return inside, self.mark(otherwise, names, depth), *self._kind(value, kind, depth)
         if isinstance(value, np.ndarray):
-            return self._array(value, depth)
+            return *self._array(value, depth), *self._kind(value, kind, depth)
         if isinstance(value, types.CodeType):
             return value
         if isinstance(value, types.MethodType):
@@ -142,19 +154,26 @@ class _Look:
             return kind, self.mark(value.__func__, names, depth)
         if isinstance(value, property):
             return kind, tuple(self.mark(one, names, depth) for one in (value.fget, value.fset))
+        if kind is functools.cached_property:  # what it found stands among the attributes of the object
+            return kind, self.mark(value.func, names, depth)
         if isinstance(value, (set, frozenset)):
-            if not all(isinstance(one, PLAIN_VALUES) for one in value):
+            if not all(type(one) in PLAIN_KINDS for one in value):
                 raise Unmarked
-            return kind, frozenset(value)
+            return frozenset(value), *self._kind(value, kind, depth)
         if isinstance(value, type):
             return self._class(value, depth)
         if isinstance(value, weakref.ReferenceType):
             return kind, self.mark(value(), names, depth)
         if kind is functools.partial:
-            return kind, *(self.mark(one, names, depth) for one in (value.func, value.args, value.keywords))
+            inside = value.func, value.args, value.keywords, value.__dict__
+            return kind, *(self.mark(one, names, depth) for one in inside)
+        if kind.__name__ == "_lru_cache_wrapper":
+            return self._cache(value, names, depth)
         inner = _wrapped(value)
         if inner is not None:
             return kind, self.mark(inner, names, depth)
+        if kind in (operator.attrgetter, operator.methodcaller):
+            self._read_by_name()
         if callable(value) and _is_library(getattr(value, "__module__", None)) and not hasattr(value, "__dict__"):
             return value
         if type(value).__module__.split(".")[0] == "numpy" and callable(value) and hasattr(value, "__name__"):
@@ -177,10 +196,19 @@ class _Look:
         names, used = names_in(code), use_of(code)
         if not READERS.isdisjoint(names) or any(name not in known for name in used.builtin_readers):
             raise Unmarked
+        if not BY_NAME.isdisjoint(names):
+            if not READERS.isdisjoint(used.texts):
+                raise Unmarked
+            self._read_by_name()
         made: list[Any] = [
             _Named((name, self.mark(known[name], names, depth)))
             for name in names
             if known.get(name, known) is not known
+        ]
+        made += [
+            _Named((name, self.mark(vars(builtins)[name], names, depth)))
+            for name in names
+            if name in vars(builtins) and name not in known and not isinstance(vars(builtins)[name], OF_PYTHON)
         ]
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
@@ -191,7 +219,7 @@ class _Look:
             cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
             for name in used.loads:
                 cell = cells.get(name)
-                if isinstance(known.get(name) if cell is None else _content(cell), types.ModuleType):
+                if isinstance(known.get(name) if cell is None else _inside_of(cell), types.ModuleType):
                     raise Unmarked
         for name in used.imports:
             made.append(_Named((name, self.mark(sys.modules.get(name), names, depth))))
@@ -207,13 +235,29 @@ class _Look:
             return value
         return value.__name__, self.mark(owner, names, depth + 1)
 
+    def _cache(self, value: Any, names: Iterable[str], depth: int) -> Any:
+        """A function with a cache of functools: it goes on with what it found first, until it forgets."""
+        info = value.cache_info()
+        if info.currsize == info.maxsize:  # every call may push another one out
+            raise Unmarked
+        return info.misses, self.mark(value.__wrapped__, names, depth), self.mark(vars(value), names, depth)
+
     # ---- modules, classes, objects
+    def _read_by_name(self) -> None:
+        self._by_name = True
+        if self._module_met:
+            raise Unmarked
+
     def _module(self, module: types.ModuleType, names: Iterable[str], depth: int) -> Any:
         if module.__name__.partition(".")[0] in OUTSIDE:
             raise Unmarked
         if _is_library(module.__name__):
             return module
+        self._module_met = True
+        if self._by_name or type(module) is not types.ModuleType:  # one that computes its attributes
+            raise Unmarked
         known = vars(module)
+        names = (*names, "__getattr__")  # asked for what is not there
         # a module is not met once: another function reads other names of it
         inside = [_Named((name, self._attribute(known[name], names, depth))) for name in names if name in known]
         return module, tuple(inside)
@@ -222,9 +266,10 @@ class _Look:
         return self.mark(value, names, depth + 1)
 
     def _class(self, kind: type, depth: int) -> Any:
+        # whoever calls register() of an abstract class decides what its instances are
+        made: list[Any] = [kind, abc.get_cache_token()] if isinstance(kind, abc.ABCMeta) else [kind]
         if _is_library(kind.__module__):
-            return kind
-        made: list[Any] = [kind]
+            return tuple(made)
         if not _is_library(type(kind).__module__):
             made.append(self.mark(type(kind), (), depth))  # attributes may stand there too
         for base in kind.__mro__:
@@ -245,6 +290,12 @@ class _Look:
         else:
             hidden = None
         return self.mark(type(value), (), depth), self._own(value, type(value), depth), hidden
+
+    def _kind(self, value: Any, kind: type, depth: int) -> tuple:
+        """What a container or a number has beside its content: the class, and attributes that are its own."""
+        if kind.__module__ == "builtins" or (isinstance(value, np.ndarray) and _is_library(kind.__module__)):
+            return (kind,)
+        return self.mark(kind, (), depth), self._own(value, kind, depth)
 
     def _own(self, value: Any, kind: type, depth: int) -> Any:
         """The attributes of an object, nothing for those of Python's own types."""
@@ -269,12 +320,14 @@ class _Look:
             content = value.tobytes()
         else:
             content = hashlib.blake2b(np.ascontiguousarray(value).data.cast("B")).digest()
-        return type(value), value.shape, value.dtype.str, content
+        return value.shape, value.dtype.str, content
 
     def _reduced(self, value: Any, depth: int) -> Any:
         """An object of a library by what a copy of it would be made of."""
         if isinstance(value, itertools.count):
             return "count", repr(value)
+        if hasattr(value, "getEffectiveLevel"):  # a logger is pickled by its name
+            return type(value), value.name, value.getEffectiveLevel(), value.disabled, value.manager.disable
         if hasattr(value, "__next__"):  # an iterator does not say where it is
             raise Unmarked
         try:
@@ -289,9 +342,7 @@ class _Look:
 
 
 def _wrapped(value: Any) -> Any:
-    """Return the function inside of an object that calls it: a cache of functools, one of numba, np.vectorize."""
-    if type(value).__name__ == "_lru_cache_wrapper":
-        return value.__wrapped__
+    """Return the function inside of an object that calls it: one of numba, np.vectorize."""
     if type(value).__module__.startswith("numba.") and hasattr(value, "py_func"):
         return value.py_func
     return value.pyfunc if type(value) is np.vectorize else None
@@ -305,7 +356,20 @@ def _is_library(module: str | None) -> bool:
 METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 
 
-def _content(cell: types.CellType) -> Any:
+OF_PYTHON = (types.BuiltinFunctionType, type)
+
+
+def _content(value: Any) -> Any:
+    """Return what a number or a text is, without what its class adds; rows of tables can be changed in place."""
+    if isinstance(value, np.void):
+        if value.dtype.hasobject:
+            raise Unmarked
+        return str(value.dtype), value.tobytes()
+    plain = next(kind for kind in PLAIN_VALUES if isinstance(value, kind))
+    return plain.__repr__(value)
+
+
+def _inside_of(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # empty
@@ -313,11 +377,12 @@ def _content(cell: types.CellType) -> Any:
 
 
 class _Use(NamedTuple):
-    """What a function does with names: modules it imports, builtins that read elsewhere, x of `x.load`."""
+    """What a function does with names: modules it imports, builtins that read elsewhere, x of `x.load`, its texts."""
 
     imports: frozenset[str]
     builtin_readers: frozenset[str]
     loads: frozenset[str]
+    texts: frozenset[str]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -332,15 +397,10 @@ def use_of(code: types.CodeType) -> _Use:
         elif one.opname in ("LOAD_ATTR", "LOAD_METHOD") and one.argval == "load" and before:
             loads.add(before)
         before = one.argval if one.opname.startswith("LOAD_") and isinstance(one.argval, str) else ""
+    texts = {constant for constant in code.co_consts if isinstance(constant, str)}
+    own = _Use(frozenset(imports), frozenset(readers), frozenset(loads), frozenset(texts))
     inner = [use_of(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return _Use(
-        *(
-            frozenset(own).union(*more)
-            for own, more in zip(
-                (imports, readers, loads), zip(*inner, strict=True) if inner else ((), (), ()), strict=True
-            )
-        )
-    )
+    return _Use(*(frozenset().union(*parts) for parts in zip(own, *inner, strict=True)))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from saltus.build.compare import Comparison
+from saltus.build.frictions import has_units, in_units, kind_of, row_units
 from saltus.build.marks import Unmarked, mark_of
 from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
@@ -49,18 +50,18 @@ from saltus.compile.trace import (
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset
-from saltus.laws import coulomb_planar, coulomb_spatial, unilateral
+from saltus.laws import KERNELS, LAWS
 from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, as_changes, has_parameter, run_values
-from saltus.system import System
+from saltus.reaction.impacts import impact_law
+from saltus.system import Contact, System
 
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
-KINDS = {1: unilateral.KIND, 2: coulomb_planar.KIND, 3: coulomb_spatial.KIND}
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
 SIGNATURES = {
@@ -98,6 +99,10 @@ class CompiledModel:
         The user's functions by name, as they were called when the model was traced.
     rows
         Contact and axis of each row of the contacts.
+    kinds
+        Law of each contact, by number.
+    in_units
+        Whether some of these laws have units of their own.
     start
         Time, q and v that the functions were probed at.
     events
@@ -133,6 +138,7 @@ class CompiledModel:
     profile: Profile
     probed: dict[str, UserFunction]
     rows: tuple[tuple[str, str], ...]
+    kinds: tuple[int, ...]
     start: tuple[float, np.ndarray, np.ndarray]
     events: tuple[Event, ...] = ()
     tables: tuple[Table, ...] = ()
@@ -147,6 +153,7 @@ class CompiledModel:
     inertia: Any = None
     inertia_fixed: bool = False
     rows_checked: bool = False
+    in_units: bool = False
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
 
     @functools.cached_property
@@ -161,6 +168,13 @@ class CompiledModel:
     @property
     def layout(self) -> np.ndarray:
         return self.units.layout
+
+    def row_units(self) -> np.ndarray | None:
+        """Return what a unit of the kernels' impulses is in each row of the contacts; None where all are 1."""
+        if not self.in_units:
+            return None
+        laws = zip(self.system.contacts, self.kinds, strict=True)
+        return np.concatenate([row_units(contact, kind, self.values or None) for contact, kind in laws])
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:
@@ -423,6 +437,7 @@ class _Builder:
         self.t = self.trace.variable("t")
         self.q, self.v = self.trace.variables("q", self.nq), self.trace.variables("v", self.nv)
         self.functions: dict[str, UserFunction] = {}
+        self.kinds: list[int] = []  # law of each contact
         self.opaque: list[opaque.Opaque] = []
         self.opaque_names: list[str] = []
         self.opaque_par: list[np.ndarray] = []
@@ -504,8 +519,8 @@ class _Builder:
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
         tangential = any(isinstance(c.e_t, Parameter) or c.e_t > 0.0 for c in self.system.contacts)
-        flags |= lay.TANGENTIAL if tangential else 0
-        flags |= lay.POISSON if any(c.impact == "poisson" for c in self.system.contacts) else 0
+        impact = self.system.contacts[0].impact if self.system.contacts else "newton"
+        self.impact_law = impact_law(impact, tangential)
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
@@ -540,7 +555,7 @@ class _Builder:
         values = run_values(first, self.changes)
         par_layout.write(par, values)
         units = Model(*self.units(text, body), par, self.system.laws(values).ravel(), layout)
-        labels, start = self.row_labels(contact_rows), (self.t0, self.q0, self.v0)
+        labels, start = self.row_labels(), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
         model = CompiledModel(
@@ -549,6 +564,7 @@ class _Builder:
             profile,
             self.functions,
             labels,
+            tuple(self.kinds),
             start,
             self.events,
             tables,
@@ -560,6 +576,7 @@ class _Builder:
             first,
             values,
             inertia_fixed=self.without_parameters(mass, rows),
+            in_units=any(has_units(kind) for kind in self.kinds),
             comparison=Comparison.of(text, self.functions, K, C),
         )
         for made in self.opaque:
@@ -618,12 +635,11 @@ class _Builder:
         fastest = phase_rate(exprs, self.t, list(self.q), rate, held=True)
         return self.trace.zero if fastest is None else fastest
 
-    def row_labels(self, contact_rows: list[int]) -> tuple[tuple[str, str], ...]:
-        axes = {1: ("N",), 2: ("N", "T"), 3: ("N", "T1", "T2")}
+    def row_labels(self) -> tuple[tuple[str, str], ...]:
         return tuple(
             (name, axis)
-            for name, count in zip(self.system.contact_names, contact_rows, strict=True)
-            for axis in axes[count]
+            for name, kind in zip(self.system.contact_names, self.kinds, strict=True)
+            for axis in LAWS[kind].AXES
         )
 
     def kinematic_map(self):
@@ -795,8 +811,12 @@ class _Builder:
                 raise ModelError(f"gap of contact {name!r} does not depend on q: nothing can close it")
             rows.append(normal)
             count = 1
+            kind = self.kind_of(contact, name)
+            self.kinds.append(kind)
             if contact.slip is not None:
-                slip = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)], least=3)
+                slip = self.functions[f"slip of contact {name!r}"]
+                if has_units(kind):
+                    slip = self.probe(in_units(contact, kind), slip.name, [(LAWS[kind].ROWS - 1,)], least=3)
                 made = self.expressions(slip)
                 tangential = self.slip_rows(made, slip, name)
                 gaps.append((made, -slip.size))  # a negative size: rows without a gap
@@ -804,6 +824,16 @@ class _Builder:
                 count += slip.size
             counts.append(count)
         return gaps, rows, counts
+
+    def kind_of(self, contact: Contact, name: str) -> int:
+        """Return the law of a contact, as a number: its functions say how many rows there are."""
+        slips = rolls = 0
+        if contact.slip is not None:
+            slips = self.probe(contact.slip, f"slip of contact {name!r}", [(1,), (2,)], least=3).size
+        if contact.roll is not None:
+            rolls = self.probe(contact.roll, f"roll of contact {name!r}", [(1,), (2,)], least=3).size
+            del self.functions[f"roll of contact {name!r}"]  # it is part of the slip, in the units of the law
+        return kind_of(contact, slips, rolls, f"contact {name!r}")
 
     def joints(self):
         gaps, rows = [], []
@@ -930,10 +960,11 @@ class _Builder:
             lay.TAPE_SIZE: 0 if self.tape is None else self.tape.code.size,
             lay.TAPE_WORK: 0 if self.tape is None else self.tape.work, lay.TAPE_NUMBERS: self.tape_numbers,
             lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
+            lay.IMPACT_LAW: self.impact_law,
         }  # fmt: skip
         tables = {
             lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
-            lay.CONTACT_ROW: first_row, lay.KIND: [KINDS[n] for n in contact_rows],
+            lay.CONTACT_ROW: first_row, lay.KIND: [KERNELS[kind] for kind in self.kinds],
             lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr,
             lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
             lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]

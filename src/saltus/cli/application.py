@@ -14,6 +14,7 @@ from saltus.cli.contact import HELP as CONTACT_HELP
 from saltus.cli.contact import USAGE as CONTACT_USAGE
 from saltus.cli.contact import contact_commands
 from saltus.cli.convergence import convergence_command
+from saltus.cli.diagnose import diagnose_command
 from saltus.cli.names import scheme_classes, suggestion
 from saltus.cli.options import options_of
 from saltus.cli.reproduce import reproduce_command
@@ -23,7 +24,9 @@ from saltus.cli.version import version_command
 from saltus.cli.warm import compile_command
 from saltus.cli.work_precision import work_precision_command
 
-COMMANDS = ("run", "convergence", "work-precision", "reproduce", "contact", "list", "compile", "resume", "version")
+COMMANDS = (
+    "run", "convergence", "work-precision", "reproduce", "diagnose", "contact", "list", "compile", "resume", "version",
+)  # fmt: skip
 
 
 def application(tokens: list[str]) -> App:
@@ -35,7 +38,8 @@ def application(tokens: list[str]) -> App:
         "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
         "work-precision": (work_precision_command(mine["work-precision"]), "PROBLEM [OPTIONS]"),
         "reproduce": (reproduce_command(), "NAME [OPTIONS]"),
-        "list": (list_command, "[problems|schemes|solvers|reproductions]"),
+        "diagnose": (diagnose_command(mine["diagnose"]), "PROBLEM [OPTIONS]"),
+        "list": (list_command, "[problems|schemes|solvers|controls|reproductions]"),
         "compile": (compile_command, ""),
         "resume": (resume_command, "FILE [OPTIONS]"),
         "version": (version_command, ""),

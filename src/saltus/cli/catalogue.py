@@ -1,4 +1,4 @@
-"""saltus list: the names of problems, schemes, contact solvers and reproductions, one line each."""
+"""saltus list: the names of problems, schemes, contact solvers, controls and reproductions, one line each."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from saltus.cli.describe import first_line
-from saltus.cli.names import kebab, problem_functions, reproductions, scheme_classes, solver_classes, wraps
+from saltus.cli.names import (
+    control_classes,
+    kebab,
+    problem_functions,
+    reproductions,
+    scheme_classes,
+    solver_classes,
+    wraps,
+)
 from saltus.errors import SettingError
 
-KINDS = ("problems", "schemes", "solvers", "reproductions")
+KINDS = ("problems", "schemes", "solvers", "controls", "reproductions")
 
 
 def list_command(
     what: Annotated[str | None, Parameter(name="WHAT", help=f"One of {', '.join(KINDS)}.")] = None, /
 ) -> int:
-    """List the problems, schemes, contact solvers and reproductions that there are, one line each."""
+    """List the problems, schemes, contact solvers, controls and reproductions that there are, one line each."""
     if what is not None and what not in KINDS:
         raise SettingError(f"there is no list of {what!r}: leave it out or take one of {', '.join(KINDS)}")
     kinds = KINDS if what is None else (what,)
@@ -37,6 +45,8 @@ def _rows(kind: str) -> dict[str, str]:
         return {name: first_line(sys.modules[make.__module__]) for name, make in problem_functions().items()}
     if kind == "schemes":
         return {(f"{name}:SCHEME" if wraps(c) else name): first_line(c) for name, c in scheme_classes().items()}
+    if kind == "controls":
+        return {name: first_line(c) for name, c in control_classes().items()}
     if kind == "reproductions":
         return {name: first_line(sys.modules[run.__module__]) for name, run in reproductions().items()}
     return {kebab(c.__name__): first_line(c) for c in solver_classes().values()}

@@ -19,7 +19,8 @@ from saltus.cli.report import DONE
 from saltus.cli.values import FILE, NAME, NUMBER, WHOLE_NUMBER
 from saltus.compile.seam import ready
 from saltus.contact import ContactProblem, ContactResult
-from saltus.contact.problem import GlobalForm, check_support, enter_residual, enter_solve
+from saltus.contact.problem import GlobalForm, check_support
+from saltus.contact.residual import residual
 from saltus.errors import RunError, SettingError
 from saltus.io.fclib import read_fclib, read_impulses, write_fclib
 from saltus.io.format import version
@@ -103,7 +104,7 @@ def _solve(path: str, kind: type, given: dict[str, Any], own: dict[str, Any]) ->
     print(f"{os.path.basename(path)}: {_described(problem)}")
     for name, P in read_impulses(path, problem).items():
         _say("stored", f"{name} with residual {_size(problem.residual(P))}")
-    for unit in (enter_solve, enter_residual, solver.kernel, problem.local, problem.cone):
+    for unit in (residual, solver.kernel, problem.local, problem.cone):
         ready(unit)  # so that the time is that of the solver
     began = time.perf_counter()
     result = solver.solve(problem)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from saltus import contact, schemes
+from saltus import contact, control, schemes
 from saltus.errors import ModelError, SettingError
 from saltus.problem import Problem
 from saltus.system import System
@@ -61,6 +61,11 @@ def solver_classes() -> dict[str, type]:
     """Return all contact solvers by their names on the command line."""
     found = {name: getattr(contact, name) for name in contact.__all__}
     return {kebab(name): kind for name, kind in found.items() if hasattr(kind, "room")}
+
+
+def control_classes() -> dict[str, type]:
+    """Return the controls that a user may choose, by their names on the command line."""
+    return {kebab(name): getattr(control, name) for name in ("Fixed", "Richardson", "VariableOrder", "Adaptive")}
 
 
 def reproductions() -> dict[str, Callable[..., Any]]:

@@ -60,7 +60,8 @@ def family(key: str, title: str, options: Iterable[Option], others: Iterable[Fam
 def options_of(made: Callable, leave_out: Iterable[str] = ()) -> list[Option]:
     """Return an option for every parameter of a function or dataclass that can be typed."""
     try:
-        hints = typing.get_type_hints(made.__init__ if isinstance(made, type) else made)
+        # those of a class, because its __init__ does not know the names that its base classes were written with
+        hints = typing.get_type_hints(made)
     except (NameError, TypeError):
         hints = {}  # names that exist for type checkers only: defaults must do
     parameters = [

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from saltus.cli import checkpoints, settings
 from saltus.cli.describe import first_line, prose
-from saltus.cli.names import Source, scheme_classes
+from saltus.cli.names import Source, control_classes, scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.report import finish
 from saltus.cli.values import FILE, NAME, NUMBER, SWITCH, Reader, choice, vector
@@ -30,6 +30,7 @@ $ saltus run zeno-ball --tol 1e-8 --e 0.8 --t-end 6 --plot ball.png
 $ saltus run zeno-ball --h 1e-3
 $ saltus run zeno-ball --scheme event-driven --tol 1e-8
 $ saltus run zeno-ball --tol 1e-8 --verify
+$ saltus run zeno-ball --scheme moreau-jean --tol 1e-4 --control richardson --control-order 1
 $ saltus run my_model.py:problem --save run.h5
 
 saltus run PROBLEM --help lists the parameters of a problem, with --scheme NAME those of another scheme. In your own FILE.py, NAME is a Problem or a function that returns one, whose parameters become options.
@@ -52,6 +53,7 @@ def own_options() -> list[Option]:
         Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", f"{DEFAULT_SCHEME}, with --h {WITH_STEP}"),
         Option("h", NUMBER, "Step size [s]; for schemes that choose their steps the first one to try. Else required."),
         Option("tol", NUMBER, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
+        Option("control", NAME, f"What chooses the steps of a tolerance: {', '.join(control_classes())}."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
         Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
         Option("verify", SWITCH, "Run once more, with smaller tolerance and other steps, and compare.", "false"),
@@ -75,7 +77,8 @@ def run_command(tokens: list[str]) -> Callable:
     scheme = option_value(tokens, "--scheme") or usual
     own = family("run", "Options", own_options())
     schemes = settings.scheme_families(tokens, [scheme], [own])
-    problem = settings.problem_family(source, [own, *schemes])
+    controls = settings.control_families(tokens)
+    problem = settings.problem_family(source, [own, *schemes, *controls])
 
     def action(word: str | None, given: dict[str, dict[str, Any]]) -> int:
         if source is None or word is None:
@@ -84,9 +87,10 @@ def run_command(tokens: list[str]) -> Callable:
         method = settings.build_scheme(scheme, given["scheme"], given.get("solver", {}))
         note = settings.specification(source, given["problem"])
         tolerances = {name: given["scheme"][name] for name in ("rtol", "atol") if name in given["scheme"]}
-        return run(made, method, note, given["run"], tolerances)
+        control = settings.build_control(given["run"].get("control"), given.get("control", {}))
+        return run(made, method, note, given["run"], tolerances, control)
 
-    return command(action, document(DOC, source), [own, problem, *schemes], PROBLEM)
+    return command(action, document(DOC, source), [own, problem, *schemes, *controls], PROBLEM)
 
 
 def document(doc: str, source: Source | None) -> str:
@@ -100,7 +104,9 @@ def document(doc: str, source: Source | None) -> str:
     return "\n\n".join(part for part in (lead, prose(source.found)) if part)
 
 
-def run(problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: dict[str, float]) -> int:
+def run(
+    problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: dict[str, float], control: Any = None
+) -> int:
     """Check files, integrate and report; tolerances: rtol and atol where they were given, which count before tol."""
     h = given.get("h")
     tolerant = given.get("tol") is not None or bool(tolerances)
@@ -119,6 +125,7 @@ def run(problem: Problem, scheme, note: str, given: dict[str, Any], tolerances: 
                 scheme=scheme,
                 h=h,
                 tol=given.get("tol"),
+                control=control,
                 **tolerances,
                 breaks=given.get("breaks", ()),
                 save=given.get("keep", "steps"),

@@ -9,7 +9,16 @@ import pathlib
 import sys
 from typing import Any
 
-from saltus.cli.names import Source, find_problem, find_schemes, kebab, pick, problem_functions, solver_classes
+from saltus.cli.names import (
+    Source,
+    control_classes,
+    find_problem,
+    find_schemes,
+    kebab,
+    pick,
+    problem_functions,
+    solver_classes,
+)
 from saltus.cli.options import Family, Option, check_required, family, first_word, option_value, options_of
 from saltus.cli.values import NUMBER
 from saltus.errors import FileError, MissingExtraError, ModelError, SettingError
@@ -53,6 +62,21 @@ def scheme_families(tokens: list[str], texts: list[str], others: list[Family]) -
         ]
         made.append(Family("solver", f"Parameters of the solver {name}", tuple(options)))
     return made
+
+
+def control_families(tokens: list[str]) -> list[Family]:
+    """Return the options of the control that is named, all of them with --control- before their names."""
+    text = option_value(tokens, "--control")
+    if text is None:
+        return []
+    kind = control_classes()[pick(text, control_classes(), "control")]
+    options = [dataclasses.replace(o, flag="--control-" + o.field.replace("_", "-")) for o in options_of(kind)]
+    return [Family("control", f"Parameters of the control {kebab(kind.__name__)}", tuple(options))]
+
+
+def build_control(text: str | None, fields: dict[str, Any]):
+    """Return the control for the options that were given, None where none is named."""
+    return None if text is None else control_classes()[pick(text, control_classes(), "control")](**fields)
 
 
 def build_problem(source: Source, group: Family, given: dict[str, Any]) -> Problem:

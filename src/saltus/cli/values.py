@@ -94,6 +94,9 @@ def reader_of(hint: Any, default: Any) -> Reader | None:
         return plain[hint]
     if set(kinds) == {int, float}:
         return EITHER_NUMBER
+    if len(kinds) == 2 and int in kinds and typing.get_args(kinds[1]) == (int,):
+        whole = vector(entry=WHOLE_NUMBER)
+        return Reader("COUNT or N,N,...", lambda text: whole.read(text) if "," in text else _whole(text))
     if len(kinds) > 1 and float in kinds:
         return _one_or_many(reader_of(next(kind for kind in kinds if kind is not float), None))
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -52,7 +52,11 @@ def _called(ret, exc, t, q, nq, v, nv, par, n, out, size) -> int:
     """Call a function for machine code; an exception waits until Python is back (failure.py)."""
     try:
         if not failure.is_pending():
-            opaque(t, _array(q, nq), _array(v, nv), _array(par, n), _array(out, size))
+            try:
+                failure.kept.inside = True
+                opaque(t, _array(q, nq), _array(v, nv), _array(par, n), _array(out, size))
+            finally:
+                failure.kept.inside = False
     except BaseException as error:  # nothing may pass through machine code
         failure.keep(error)
     return failure.FAILED if failure.is_pending() else 0

@@ -20,10 +20,10 @@ import numpy as np
 from saltus.compile.seam import handle, head, larger, mat, ready, smaller, tail, unit, whole
 from saltus.compile.types import CONE, CONTACTS, CONTACTS_RECORD, SOLVE, A, B, F, I, J
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
-from saltus.contact.problem import ContactProblem, ContactResult, GlobalForm, run
+from saltus.contact.problem import ContactProblem, ContactResult, GlobalForm, check_support, run
 from saltus.contact.residual import JUDGING, residual
 from saltus.errors import ModelError, SettingError
-from saltus.laws import BILATERAL
+from saltus.laws import BILATERAL, COULOMB_SPATIAL
 from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
@@ -457,12 +457,13 @@ class ADMM:
         return WORK.plan({"few": min(n, self.max_rows), "nv": nv})
 
     def supports(self, kind: int) -> bool:
-        return True
+        return kind <= COULOMB_SPATIAL
 
     def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
         """Solve a contact problem, from the impulses P0 [N s] (zero by default)."""
         if problem.n <= self.max_rows:
             return run(self, problem, P0)
+        check_support(self, problem.kinds)
         return self._solve_sparse(problem, P0)
 
     def _solve_sparse(self, problem: ContactProblem, P0) -> ContactResult:

@@ -20,7 +20,7 @@ from saltus.compile.seam import head, larger, ready, row_of, smaller, tail, unit
 from saltus.compile.team import SHARED, STOP, meet
 from saltus.compile.types import CONE, LOCAL, TREAT, A, F, I, J
 from saltus.contact.packed import CHUNK, HEADER, Packed, packed
-from saltus.contact.problem import ContactProblem, ContactResult
+from saltus.contact.problem import ContactProblem, ContactResult, check_support
 from saltus.errors import ModelError, SettingError
 from saltus.laws import COULOMB_SPATIAL
 from saltus.status import Status
@@ -420,11 +420,12 @@ class ColouredNSGS:
     room = kernel  # what schemes ask for first
 
     def supports(self, kind: int) -> bool:
-        return True
+        return kind <= COULOMB_SPATIAL
 
     def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
         """Solve a contact problem, from the impulses P0 [N s] (zero by default)."""
         n = problem.n
+        check_support(self, problem.kinds)
         start = np.zeros(n) if P0 is None else np.array(P0, dtype=np.float64, ndmin=1)
         if start.shape != (n,):
             raise ModelError(f"P0 has shape {start.shape}, but the problem has {n} rows")

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from saltus.contact.problem import ContactProblem, ContactResult, GlobalForm
+from saltus.contact.problem import ContactProblem, ContactResult, GlobalForm, check_support, refuse_beyond_coulomb
 from saltus.errors import MissingExtraError, ModelError, SettingError
-from saltus.laws import BILATERAL, UNILATERAL
+from saltus.laws import BILATERAL, COULOMB_SPATIAL, UNILATERAL
 from saltus.status import Status
 
 ACCURACY = 1e-15  # asked from clarabel: it stops where it makes no progress, the residual judges
@@ -125,6 +125,7 @@ def feasible(problem: ContactProblem) -> Feasibility:
     Where there is none, there are weights of the normal rows (>= 0 if unilateral) whose sum over u is negative for
     every P in the cones; the contacts that carry them are named. That some P is feasible does not yet solve the laws.
     """
+    refuse_beyond_coulomb(problem, "feasible")
     if problem.n == 0:
         return Feasibility(True)
     clarabel, program = _clarabel(), _program(problem)
@@ -175,11 +176,12 @@ class ConicFixedPoint:
         raise SettingError("ConicFixedPoint solves single problems, it has no kernel for a run: take Portfolio()")
 
     def supports(self, kind: int) -> bool:
-        return True
+        return kind <= COULOMB_SPATIAL
 
     def solve(self, problem: ContactProblem, P0=None) -> ContactResult:
         """Solve a contact problem; the impulses P0 [N s] give the first slip (zero by default)."""
         n = problem.n
+        check_support(self, problem.kinds)
         P = np.zeros(n) if P0 is None else np.array(P0, dtype=np.float64, ndmin=1)
         if P.shape != (n,) or not np.all(np.isfinite(P)):
             raise ModelError(f"P0 has shape {P.shape}; it must hold {n} finite numbers, one per row")

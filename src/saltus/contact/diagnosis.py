@@ -28,7 +28,7 @@ from saltus.contact.lemke import Lemke
 from saltus.contact.portfolio import Portfolio
 from saltus.contact.problem import ContactProblem
 from saltus.errors import SettingError
-from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, UNILATERAL
+from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, UNILATERAL, sliding
 
 Verdict = Literal["solvable", "contradictory joints", "closing walls", "jammed", "unknown"]
 
@@ -90,6 +90,8 @@ def diagnose(problem: ContactProblem, P=None, *, tol: float = 1e-9, search: bool
     if error <= tol:
         message = f"The contact problem is solvable: impulses with a residual of {error:.1e} were found."
         return Diagnosis("solvable", (), P, message)
+    if np.any(problem.kinds > COULOMB_SPATIAL):  # the proofs below know no other laws
+        return _unknown(problem, P)
     scaled = _scaled(problem)
     everything = tuple(range(len(problem.names)))
     proofs: tuple[tuple[Verdict, Callable], ...] = (
@@ -136,16 +138,16 @@ def _solution(problem: ContactProblem, P, tol: float, search: bool) -> tuple[np.
 
 def errors(problem: ContactProblem, P) -> np.ndarray:
     """Return the part of each block in the natural-map residual of P, scaled as the residual itself."""
-    P = np.asarray(P, dtype=np.float64)
-    u, cone, rows, diagonal = problem.u(P), interpreted(problem.cone), _rows(problem), np.diag(problem.D())
+    u, P = problem.u(P) * problem.units, np.asarray(P, dtype=np.float64) / problem.units
+    cone, rows, diagonal = interpreted(problem.cone), _rows(problem), np.diag(problem.D()) * problem.units**2
     rho = problem.n / diagonal.sum() if diagonal.sum() > 0.0 else 1.0
-    size = rho * float(np.linalg.norm(problem.b)) or 1.0
-    made = np.zeros(len(rows))
+    size = rho * float(np.linalg.norm(problem.kernel.b)) or 1.0
+    made, speed = np.zeros(len(rows)), interpreted(sliding)
     for k, mine in enumerate(rows):
-        step = rho * u[mine]
-        step[0] += rho * problem.mu[k] * float(np.linalg.norm(u[mine][1:])) if len(mine) > 1 else 0.0
+        step, kind = rho * u[mine], int(problem.kernel.blocks[3 * k])
+        step[0] += rho * problem.mu[k] * speed(kind, 0, len(mine), u[mine])
         moved = P[mine] - step
-        cone(int(problem.kinds[k]), float(problem.mu[k]), moved)
+        cone(kind, float(problem.mu[k]), moved)
         made[k] = np.linalg.norm(P[mine] - moved) / size
     return made
 

@@ -11,17 +11,18 @@ from saltus.compile.types import SOLVE
 from saltus.compile.workspace import RoomPlan, Workspace
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.errors import SettingError
+from saltus.laws import LOCAL_ROOM, MOST_ROWS
 from saltus.status import Status
 
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
-WORK = Workspace("Direct", y="nv", D="9")
+WORK = Workspace("Direct", y="nv", D=f"{MOST_ROWS * MOST_ROWS}", P=f"{LOCAL_ROOM}")
 
 
 @unit(SOLVE)
 def direct(contacts, local, cone, settings, P, u, info, room):
     """Solve the only block; info: residual (left to the caller's certificate), 1."""
     rows, n = contacts.rows, contacts.b.shape[0]
-    work = WORK(room)
+    width, work = n if n > 3 else 3, WORK(room)
     y, D = work.y, work.D
     if contacts.mu.shape[0] != 1:
         return UNSOLVABLE
@@ -34,9 +35,12 @@ def direct(contacts, local, cone, settings, P, u, info, room):
             total = 0.0
             for k in range(rows[4 * r], rows[4 * r + 1]):
                 total += contacts.W[k] * y[contacts.W_col[k]]
-            D[3 * r + c] = total
+            D[width * r + c] = total
     info[0], info[1] = 0.0, 1.0
-    return local(contacts.blocks[0], contacts.mu[0], D, contacts.b, P)
+    status = local(contacts.blocks[0], contacts.mu[0], D, contacts.b, work.P)
+    for r in range(n):
+        P[r] = work.P[r]
+    return status
 
 
 @dataclass(frozen=True)

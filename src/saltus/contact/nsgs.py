@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saltus.compile.seam import head, row_of, tail, unit, whole
+from saltus.compile.seam import head, tail, unit, whole
 from saltus.compile.types import CONE, CONTACTS, SOLVE, A, F, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import JUDGING, residual
 from saltus.errors import SettingError
+from saltus.laws import LOCAL_ROOM, MOST_ROWS, ends
 from saltus.status import Status
 
 STALLED = int(Status.CONTACT_STALLED)
@@ -25,9 +26,17 @@ PATIENCE = 1000  # sweeps without progress after which they are averaged
 CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
 
 SETTINGS = Numbers("tol max_sweeps relaxation rounding")
-# y = X P is that of the residual, which renews it; D: 9 numbers per block; b_k, P_k: of one block; older, old: P after
-# the last two sweeps before a look
-WORK = Workspace("NSGS", judging=JUDGING, D="9 * nb", b_k="3", P_k="3", older="n", old="n")
+# y = X P is that of the residual, which renews it; D: blocks one behind the other, see `width_of`; b_k, P_k: of one
+# block; older, old: P after the last two sweeps before a look
+WORK = Workspace(
+    "NSGS", judging=JUDGING, D=f"9 * nb + {MOST_ROWS} * n", b_k=f"{MOST_ROWS}", P_k=f"{LOCAL_ROOM}", older="n", old="n"
+)
+
+
+@unit(I(I), inline="always")
+def width_of(rows):
+    """Return the width of D of a block as laws take it: 3, or as many as there are rows."""
+    return rows if rows > 3 else 3
 
 
 @unit(F(CONTACTS, A, F, F, F, A))
@@ -74,9 +83,9 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
 
     for i in range(contacts.nv):
         y[i], X_i[i] = 0.0, 0.0
-    diagonal, b_size = 0.0, 0.0
+    diagonal, b_size, at = 0.0, 0.0, 0
     for k in range(nb):
-        first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
+        first, nr, width = blocks[3 * k + 1], blocks[3 * k + 2], width_of(blocks[3 * k + 2])
         for c in range(nr):
             i = first + c
             for m in range(rows[4 * i + 2], rows[4 * i + 3]):
@@ -86,11 +95,12 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
                 total = 0.0
                 for m in range(rows[4 * (first + r)], rows[4 * (first + r) + 1]):
                     total += W[m] * X_i[W_col[m]]
-                D[9 * k + 3 * r + c] = total
+                D[at + width * r + c] = total
             for m in range(rows[4 * i + 2], rows[4 * i + 3]):
                 X_i[X_col[m]] = 0.0
-            diagonal += D[9 * k + 4 * c]
+            diagonal += D[at + (width + 1) * c]
             b_size += b[i] * b[i]
+        at += width * width
 
     scale = diagonal / (n * math.sqrt(b_size)) if b_size > 0.0 else 1.0  # makes ||P|| free of units
     target = tol if nb > 1 else math.inf  # one block is solved by one sweep
@@ -99,17 +109,18 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
         if count % CHECK == CHECK - 1 or count % CHECK == 0:  # the last two steps before a look
             for i in range(n):
                 older[i], old[i] = old[i], P[i]
-        change, size, failed = 0.0, 0.0, 0
+        change, size, failed, at = 0.0, 0.0, 0, 0
         for k in range(nb):
-            first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
+            first, nr, width = blocks[3 * k + 1], blocks[3 * k + 2], width_of(blocks[3 * k + 2])
             for r in range(nr):
                 total = b[first + r]
                 for i in range(rows[4 * (first + r)], rows[4 * (first + r) + 1]):
                     total += W[i] * y[W_col[i]]
                 for c in range(nr):
-                    total -= D[9 * k + 3 * r + c] * P[first + c]
+                    total -= D[at + width * r + c] * P[first + c]
                 b_k[r] = total
-            status = local(blocks[3 * k], mu[k], row_of(D, k, 9), b_k, P_k)
+            status = local(blocks[3 * k], mu[k], head(tail(D, at), width * width), b_k, P_k)
+            at += width * width
             failed = max(failed, status)
             for r in range(nr if status == 0 else 0):
                 step = relaxation * (P_k[r] - P[first + r])
@@ -166,14 +177,16 @@ def extrapolate(contacts, cone, older, old, P):
             first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
             if nr == 1 or P[first] <= 0.0:
                 continue
-            # |P_T + reach d_T| = mu (P_N + reach d_N)
-            d = P[first] - old[first]
-            c_0, c_1, c_2 = -((mu[k] * P[first]) ** 2), -(mu[k] ** 2) * P[first] * d, -((mu[k] * d) ** 2)
+            # |P_T + reach d_T| = mu (P_N + reach d_N), for each friction
+            d_N, c_0, c_1, c_2 = P[first] - old[first], 0.0, 0.0, 0.0
             for i in range(first + 1, first + nr):
+                if i == first + 1 or ends(blocks[3 * k], i - first - 1, nr):
+                    c_0, c_1 = -((mu[k] * P[first]) ** 2), -(mu[k] ** 2) * P[first] * d_N
+                    c_2 = -((mu[k] * d_N) ** 2)
                 d = P[i] - old[i]
                 c_0, c_1, c_2 = c_0 + P[i] * P[i], c_1 + P[i] * d, c_2 + d * d
-            if c_0 < -1e-9 * (mu[k] * P[first]) ** 2 and c_2 > 0.0:
-                reach = min(reach, (math.sqrt(c_1 * c_1 - c_0 * c_2) - c_1) / c_2 * (1.0 + 1e-9))
+                if ends(blocks[3 * k], i - first, nr) and c_0 < -1e-9 * (mu[k] * P[first]) ** 2 and c_2 > 0.0:
+                    reach = min(reach, (math.sqrt(c_1 * c_1 - c_0 * c_2) - c_1) / c_2 * (1.0 + 1e-9))
     for i in range(P.shape[0]):
         P[i] += reach * (P[i] - old[i])
     for k in range(mu.shape[0]):

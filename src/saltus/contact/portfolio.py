@@ -33,7 +33,7 @@ from saltus.contact.semismooth_newton import SETTINGS as ITERATING
 from saltus.contact.semismooth_newton import WORK as NEWTON_WORK
 from saltus.contact.semismooth_newton import SemismoothNewton, newton
 from saltus.errors import SettingError
-from saltus.laws import UNILATERAL
+from saltus.laws import COULOMB_SPATIAL, UNILATERAL
 from saltus.status import Status
 
 NONFINITE = int(Status.NONFINITE)
@@ -185,6 +185,8 @@ class Portfolio:
         `solver` of the result names the member that succeeded. Where none did, a proof that there is no solution is
         looked for; `contacts` names those in the proof, or those that are served worst.
         """
+        if np.any(problem.kinds > COULOMB_SPATIAL):  # laws that only the members of the kernel know
+            return self._in_turns(problem, P0)
         result = self._solved(problem, P0)
         if not result.converged and not result.contacts and problem.n <= self.max_rows:
             return self._explained(problem, result)
@@ -202,13 +204,19 @@ class Portfolio:
             if pivoted.converged or pivoted.status == Status.CONTACT_UNSOLVABLE:
                 return replace(pivoted, solver=f"{self.name} ({pivoted.solver})")
             P0 = pivoted.P
+        result = self._in_turns(problem, P0)
+        if problem.n == 0 or result.converged or result.status == Status.CONTACT_UNSOLVABLE:
+            return result
+        return self._last(problem, result)
+
+    def _in_turns(self, problem: ContactProblem, P0) -> ContactResult:
+        """Run the kernel, as schemes do, and name the member that succeeded."""
         room = self.room(problem.n, problem.mu.size, problem.kernel.nv).allocate()
         result = run(self, problem, P0, room)
-        if problem.n == 0 or result.status == Status.CONTACT_UNSOLVABLE:
+        if problem.n == 0 or not result.converged:
             return result
-        if result.converged:
-            return replace(result, solver=f"{self.name} ({MEMBERS[int(room.record.found.member)]})")
-        return self._last(problem, result)
+        member = MEMBERS[int(room.part("found")[0])]
+        return replace(result, solver=f"{self.name} ({member})")
 
     def _large(self, problem: ContactProblem, P0) -> ContactResult:
         """Solve a problem with more than max_rows rows."""

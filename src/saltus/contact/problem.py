@@ -6,6 +6,9 @@ Blocks of rows carry a law between the impulses P [N s] and the velocities u [m/
 
 and every solver is judged by the residual of `saltus.contact.residual`.
 
+Laws with several friction numbers are told in units of their own (saltus/laws): kernels see u and P in them, everybody
+else in N s and m/s.
+
 Redundant contacts (eight corners of a box on a floor) leave D singular: the velocities are unique without
 friction, the impulses are not, and a solver returns one of the solutions.
 """
@@ -14,17 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from saltus.compile.seam import handle, ready, unit
-from saltus.compile.types import CONE, CONTACTS_RECORD, LOCAL, RESIDUAL, ROOM, SOLVE, A, Contacts, F, I
+from saltus.compile.seam import ready
+from saltus.compile.types import CONTACTS, Contacts
+from saltus.compile.unit import Pinned
 from saltus.compile.workspace import Room, RoomPlan
 from saltus.contact.residual import JUDGING, residual
 from saltus.errors import ModelError, SettingError
 from saltus.laws import (
     COULOMB_SPATIAL,
+    KERNELS,
+    LAWS,
     NAMES,
     ROWS,
     UNILATERAL,
@@ -32,6 +39,7 @@ from saltus.laws import (
     frictional_local,
     frictionless_cone,
     frictionless_local,
+    units_of,
 )
 from saltus.status import Status
 
@@ -100,22 +108,28 @@ class ContactProblem:
     D : (n, n) Delassus matrix [1/kg], dense, scipy.sparse or a LinearOperator, which is applied to unit vectors
         once; need not be symmetric
     b : (n,) velocities without contact impulses, restitution included [m/s]
-    mu : friction coefficient, one number or one per block (numbers of frictionless blocks are ignored)
+    mu : friction coefficient, one number or one per block (numbers of frictionless blocks are ignored); a block of
+        coulomb_elliptic has a pair (mu_1, mu_2), those of rolling a pair (mu, mu_r [m])
     kinds : law of each block, by number or name: bilateral (0), unilateral (1), coulomb_planar (2, rows N T),
-        coulomb_spatial (3, rows N T1 T2)
+        coulomb_spatial (3, rows N T1 T2), coulomb_elliptic (4, rows N T1 T2), coulomb_rolling (5, rows N T R),
+        rolling_spatial (6, rows N T1 T2 R1 R2)
     dim : instead of `kinds`, when all blocks are alike: 1 unilateral (the default without mu), 2 planar and
         3 spatial friction
     names : name of each block for messages; its number by default
 
     Attributes
     ----------
-    kernel : what the compiled solvers see
+    kernel : what the compiled solvers see, in the units of the laws
     given : the problem as it was given, a ReducedForm or a GlobalForm
+    kinds : law of each block, by number
+    units : what a unit of the kernel's impulses is in each row, all 1 but for laws with several friction numbers
     """
 
     kernel: Contacts = field(repr=False)
     given: ReducedForm | GlobalForm = field(repr=False)
     names: tuple[str, ...] = field(repr=False)
+    kinds: np.ndarray = field(repr=False)
+    units: np.ndarray = field(repr=False)
 
     def __init__(
         self,
@@ -191,19 +205,26 @@ class ContactProblem:
             for side, columns, values in ((0, contacts.W_col, contacts.W), (2, contacts.X_col, contacts.X))
         )
         D: Any = (W.T @ X).tocsr()
-        return cls(D, contacts.b, mu=contacts.mu, kinds=contacts.blocks[::3].tolist(), names=names)
+        kinds = contacts.blocks[::3].tolist()
+        mu: Any = contacts.mu
+        if any(len(LAWS[kind].NUMBERS) > 1 for kind in kinds):  # in the units of the laws all numbers are the same
+            mu = [(float(x),) * len(LAWS[kind].NUMBERS or "1") for kind, x in zip(kinds, mu, strict=True)]
+        return cls(D, contacts.b, mu=mu, kinds=kinds, names=names)
 
     def _set(self, nv, laws, W_rows, X_rows, b, given, names):
-        kinds, mu = laws
+        kinds, mu, units = laws
         names = tuple(str(k) for k in range(len(kinds))) if names is None else tuple(str(name) for name in names)
         if len(names) != len(kinds):
             raise ModelError(f"there are {len(names)} names for {len(kinds)} blocks: give one per block")
         sizes = np.array([ROWS[kind] for kind in kinds], dtype=np.int64)
         first = np.cumsum(sizes) - sizes
         rows = np.stack([W_rows[0][:-1], W_rows[0][1:], X_rows[0][:-1], X_rows[0][1:]], axis=1)
+        if np.any(units != 1.0):
+            W_rows, X_rows = ((*made[:2], made[2] * np.repeat(units, np.diff(made[0]))) for made in (W_rows, X_rows))
+            b = b * units
         kernel = Contacts(
             int(nv),
-            np.stack([kinds, first, sizes], axis=1).ravel(),
+            np.stack([np.array(KERNELS)[kinds], first, sizes], axis=1).ravel(),
             np.array(rows.ravel(), dtype=np.int64),
             np.array(W_rows[1], dtype=np.int64),
             np.array(W_rows[2], dtype=np.float64),
@@ -212,9 +233,10 @@ class ContactProblem:
             b,
             mu,
         )
-        for array in kernel[1:]:
+        for array in (*kernel[1:], kinds, units):
             array.flags.writeable = False
-        for name, value in (("kernel", kernel), ("given", given), ("names", names)):
+        made = {"kernel": kernel, "given": given, "names": names, "kinds": kinds, "units": units}
+        for name, value in made.items():
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
@@ -228,29 +250,42 @@ class ContactProblem:
         return self.kernel.b.size
 
     @property
-    def kinds(self) -> np.ndarray:
-        """Law of each block, by number."""
-        return self.kernel.blocks[::3]
-
-    @property
     def mu(self) -> np.ndarray:
-        """Friction coefficient of each block."""
+        """Friction coefficient of each block, the first one where its law has several."""
         return self.kernel.mu
 
     @property
     def b(self) -> np.ndarray:
         """Velocities without contact impulses [m/s]."""
-        return self.kernel.b
+        return self.kernel.b / self.units if self.scaled else self.kernel.b
+
+    @cached_property
+    def scaled(self) -> bool:
+        """Whether some law has units of its own."""
+        return bool(np.any(self.units != 1.0))
+
+    @cached_property
+    def pinned(self) -> Pinned:
+        """What compiled solvers take: the addresses of the arrays, asked for once because none is ever replaced."""
+        return Pinned(CONTACTS, self.kernel)
+
+    @cached_property
+    def _has_friction(self) -> bool:
+        return bool(np.any(self.kinds > UNILATERAL))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy is made of: its arrays lie elsewhere."""
+        return {name: value for name, value in vars(self).items() if name != "pinned"}
 
     @property
     def local(self):
         """The unit that solves one block: the small bundle where there is no friction."""
-        return frictional_local if np.any(self.kinds > UNILATERAL) else frictionless_local
+        return frictional_local if self._has_friction else frictionless_local
 
     @property
     def cone(self):
         """The unit that projects one block."""
-        return frictional_cone if np.any(self.kinds > UNILATERAL) else frictionless_cone
+        return frictional_cone if self._has_friction else frictionless_cone
 
     def D(self) -> np.ndarray:
         """Return the Delassus matrix W^T X, dense [1/kg]."""
@@ -259,14 +294,17 @@ class ContactProblem:
         for i, (W_begin, W_end, X_begin, X_end) in enumerate(k.rows.reshape(n, 4)):
             np.add.at(W[:, i], k.W_col[W_begin:W_end], k.W[W_begin:W_end])
             np.add.at(X[:, i], k.X_col[X_begin:X_end], k.X[X_begin:X_end])
-        return W.T @ X
+        return W.T @ X / np.outer(self.units, self.units) if self.scaled else W.T @ X
 
     def u(self, P: ArrayLike) -> np.ndarray:
         """Return u = D P + b [m/s]."""
         return self._judge(P)[0]
 
     def residual(self, P: ArrayLike) -> float:
-        """Return the scaled natural-map residual of P: zero exactly at solutions, free of units."""
+        """Return the scaled natural-map residual of P: zero exactly at solutions, free of units.
+
+        Laws with several friction numbers are judged in their own units.
+        """
         return self._judge(P)[1]
 
     def _judge(self, P) -> tuple[np.ndarray, float]:
@@ -277,22 +315,9 @@ class ContactProblem:
         if self.n == 0:
             return u, 0.0
         room = JUDGING.plan({"nv": self.kernel.nv}).allocate()
-        return u, float(ready(enter_residual)(ready(residual), self.kernel, ready(self.cone), P, u, room))
-
-
-# Python calls pointers through these two, so that kernels need no wrappers of their own
-
-
-@unit(F(RESIDUAL, CONTACTS_RECORD, CONE, A, A, ROOM), entry=True)
-def enter_residual(residual, contacts, cone, P, u, room):
-    """Judge from Python, which has the record itself and no handle of it."""
-    return residual(handle(contacts), cone, P, u, room)
-
-
-@unit(I(SOLVE, CONTACTS_RECORD, LOCAL, CONE, A, A, A, A, ROOM), entry=True)
-def enter_solve(solve, contacts, local, cone, settings, P, u, info, room):
-    """Solve from Python, which has the record itself and no handle of it."""
-    return solve(handle(contacts), local, cone, settings, P, u, info, room)
+        P = P / self.units if self.scaled else P
+        found = float(ready(residual)(self.pinned, ready(self.cone), P, u, room))
+        return u / self.units if self.scaled else u, found
 
 
 class ContactSolver(Protocol):
@@ -321,6 +346,12 @@ def check_support(solver: ContactSolver, kinds: Iterable[int]) -> None:
             )
 
 
+def refuse_beyond_coulomb(problem: ContactProblem, who: str) -> None:
+    """Raise SettingError where a law is not one of one friction with one number: `who` knows no others."""
+    for k in np.flatnonzero(problem.kinds > COULOMB_SPATIAL):
+        raise SettingError(f"{who} knows no {NAMES[problem.kinds[k]]} law, which contact {problem.names[k]!r} has")
+
+
 def run(
     solver: ContactSolver, problem: ContactProblem, P0: ArrayLike | None = None, room: Room | None = None
 ) -> ContactResult:
@@ -330,22 +361,16 @@ def run(
     P = np.zeros(n) if P0 is None else _vector(P0, "P0").copy()
     if P.size != n:
         raise ModelError(f"P0 has {P.size} entries, but the problem has {n} rows")
+    if problem.scaled:
+        P /= problem.units
     u, info = np.zeros(n), np.zeros(2)
     if n == 0:
         return ContactResult(P, u, 0.0, 0, True, solver.name, "There is no contact row.")
-    status = Status(
-        ready(enter_solve)(
-            ready(solver.kernel),
-            problem.kernel,
-            ready(problem.local),
-            ready(problem.cone),
-            solver.settings(),
-            P,
-            u,
-            info,
-            solver.room(n, nb, nv).allocate() if room is None else room,
-        )
-    )
+    room = solver.room(n, nb, nv).allocate() if room is None else room
+    laws = ready(problem.local), ready(problem.cone)
+    status = Status(ready(solver.kernel)(problem.pinned, *laws, solver.settings(), P, u, info, room))
+    if problem.scaled:
+        P *= problem.units
     u, certificate = problem._judge(np.where(np.isfinite(P), P, 0.0))
     # solvers may accept more than their tolerance where rounding explains it, but none is taken at its word
     if status == Status.OK and not certificate <= MOST_ROUNDING * getattr(solver, "tol", 1e-8):
@@ -361,7 +386,7 @@ def compiled(solver) -> Any:
 
     def solve(contacts, local, cone, settings, P, u, info, room):
         laws = ready(solver.local), ready(solver.cone)
-        return int(ready(enter_solve)(ready(solver.solve), contacts, *laws, settings, P, u, info, room))
+        return int(ready(solver.solve)(contacts, *laws, settings, P, u, info, room))
 
     return solve
 
@@ -407,8 +432,8 @@ def _chosen_columns(ends: np.ndarray, columns, values) -> tuple[np.ndarray, np.n
     return np.array(values)[part], np.array(columns)[part], start
 
 
-def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray]:
-    """Return kinds and mu of the blocks that n rows make."""
+def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return kinds and mu of the blocks that n rows make, and the units of the rows."""
     if kinds is not None and dim is not None:
         raise ModelError("kinds= and dim= both say what the blocks are: give one of them")
     if kinds is None:
@@ -423,8 +448,8 @@ def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray]:
     numbers = []
     for k, kind in enumerate(kinds):
         number = NAMES.index(kind) if kind in NAMES else kind
-        if number not in range(COULOMB_SPATIAL + 1):
-            raise ModelError(f"kinds[{k}] = {kind!r} is no law; the laws are {', '.join(NAMES)} (0 to 3)")
+        if number not in range(len(LAWS)):
+            raise ModelError(f"kinds[{k}] = {kind!r} is no law; the laws are {', '.join(NAMES)} (0 to {len(LAWS) - 1})")
         numbers.append(int(number))
     total = sum(ROWS[number] for number in numbers)
     if total != n:
@@ -432,12 +457,38 @@ def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray]:
     numbers = np.array(numbers, dtype=np.int64)
     if mu is None and np.any(numbers > UNILATERAL):
         raise ModelError("there are blocks with friction, but no mu: give mu=")
+    given: list[tuple[float, ...]] = [()] * len(numbers)
+    if any(len(LAWS[number].NUMBERS) > 1 for number in numbers):
+        given = _friction_numbers(numbers, mu)
+        mu = [one[0] for one in given]
     mu = _vector(0.0 if mu is None else mu, "mu")
     if mu.size not in (1, numbers.size):
         raise ModelError(f"mu has {mu.size} entries for {numbers.size} blocks: give one number or one per block")
     if np.any(mu < 0.0):
         raise ModelError(f"mu = {mu.min()} is negative; friction coefficients are >= 0")
-    return numbers, np.array(np.broadcast_to(mu, numbers.size))
+    units = [units_of(int(number), pair) for number, pair in zip(numbers, given, strict=True)]
+    return numbers, np.array(np.broadcast_to(mu, numbers.size)), np.concatenate([np.zeros(0), *units])
+
+
+def _friction_numbers(kinds: np.ndarray, mu) -> list[tuple[float, ...]]:
+    """Return the friction numbers of each block, where some laws have several of them."""
+    mu = list(mu) if isinstance(mu, Sequence | np.ndarray) else mu
+    if len(kinds) == 1 and isinstance(mu, list) and len(mu) > 1:
+        mu = [mu]
+    if not isinstance(mu, list) or len(mu) != len(kinds):
+        raise ModelError(
+            f"mu = {mu} for {len(kinds)} blocks, of which some have several friction numbers: give a list with one "
+            "entry per block, a pair where the law has two numbers"
+        )
+    given = [tuple(float(x) for x in _vector(one, "mu")) for one in mu]
+    for k, (kind, numbers) in enumerate(zip(kinds, given, strict=True)):
+        wanted = LAWS[kind].NUMBERS or ("mu",)
+        if len(numbers) != len(wanted):
+            raise ModelError(
+                f"mu[{k}] = {numbers} has {len(numbers)} numbers, but {NAMES[kind]} wants {len(wanted)}: "
+                f"({', '.join(wanted)})"
+            )
+    return given
 
 
 def _factor(M):

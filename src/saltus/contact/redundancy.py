@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.contact.problem import ContactProblem, ContactResult
+from saltus.contact.problem import ContactProblem, ContactResult, refuse_beyond_coulomb
 from saltus.laws import BILATERAL, UNILATERAL
 
 # singular values, relative to the largest, that count as zero: slip is known to the residual only, so that copies of a
@@ -225,6 +225,7 @@ def uniqueness(problem: ContactProblem, result: ContactResult) -> bool | None:
 
     Undecided: more than 2000 rows; or the only way out runs along the surface of a friction cone.
     """
+    refuse_beyond_coulomb(problem, "uniqueness")
     if problem.n == 0:
         return True
     if problem.n > MAX_ROWS:
@@ -245,6 +246,7 @@ def minimum_norm(problem: ContactProblem, result: ContactResult) -> ContactResul
     The result with P of least |P| [N s] and `unique`. Velocities and residual are those of the given result, else the
     given impulses are kept and the message says so; results that did not converge are returned as they are.
     """
+    refuse_beyond_coulomb(problem, "minimum_norm")
     if not result.converged or problem.n == 0:
         return result
     if problem.n > MAX_ROWS:

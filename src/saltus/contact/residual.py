@@ -4,7 +4,8 @@ The natural map of De Saxce's form of the laws (De Saxce and Feng 1998), free of
 
     || P - proj(P - rho (u + mu |u_T| e_N)) || / (rho ||b||),   rho = 1 / mean(diag D)
 
-with u = W^T y + b, y = X P computed afresh. For b = 0 the numerator alone is returned.
+with u = W^T y + b, y = X P computed afresh, and |u_T| summed over the frictions of a law. For b = 0 the numerator alone
+is returned.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import math
 from saltus.compile.seam import unit
 from saltus.compile.types import RESIDUAL
 from saltus.compile.workspace import Workspace
+from saltus.laws import MOST_ROWS, sliding
 
 # y = X P; X_i: one row of X; P_k, step: of one block
-JUDGING = Workspace("Judging", y="nv", X_i="nv", P_k="3", step="3")
+JUDGING = Workspace("Judging", y="nv", X_i="nv", P_k=f"{MOST_ROWS}", step=f"{MOST_ROWS}")
 
 
 @unit(RESIDUAL)
@@ -48,15 +50,15 @@ def residual(contacts, cone, P, u, room):
     rho = n / (diagonal if diagonal > 0.0 else (length if length > 0.0 else 1.0))
     total = 0.0
     for k in range(mu.shape[0]):
-        first, nr, slip = blocks[3 * k + 1], blocks[3 * k + 2], 0.0
+        first, nr = blocks[3 * k + 1], blocks[3 * k + 2]
         for r in range(nr):
             i = first + r
             u[i] = b[i]
             for m in range(rows[4 * i], rows[4 * i + 1]):
                 u[i] += W[m] * y[W_col[m]]
-            slip += u[i] * u[i] if r > 0 else 0.0
+        slip = sliding(blocks[3 * k], first, nr, u)
         for r in range(nr):
-            step[r] = rho * (u[first + r] + (mu[k] * math.sqrt(slip) if r == 0 else 0.0))
+            step[r] = rho * (u[first + r] + (mu[k] * slip if r == 0 else 0.0))
             P_k[r] = P[first + r] - step[r]
         cone(blocks[3 * k], mu[k], P_k)
         for r in range(nr):

@@ -22,7 +22,7 @@ from saltus.contact.nsgs import confirmed
 from saltus.contact.problem import ContactProblem, ContactResult, run
 from saltus.contact.residual import JUDGING, residual
 from saltus.errors import SettingError
-from saltus.laws import BILATERAL
+from saltus.laws import BILATERAL, MOST_ROWS, ends
 from saltus.status import Status
 
 STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
@@ -33,8 +33,8 @@ ROUNDING = 1e-15  # relative error of the equations, measured against P, that it
 HUGE = 1e8  # scaled size of impulses beyond which no solution is looked for
 
 SETTINGS = Numbers("tol max_iterations max_rows rounding paths")
-# one block of the equations: x = P - rho u, p(x) and its derivative G
-BLOCK = Workspace("Block", x="3", p="3", G="9")
+# one block of the equations: x = P - rho u, p(x) and its derivative G, MOST_ROWS wide
+BLOCK = Workspace("Block", x=f"{MOST_ROWS}", p=f"{MOST_ROWS}", G=f"{MOST_ROWS * MOST_ROWS}")
 # few: rows, as long as they are not too many; error: of P_new; step: of Newton's method; J: its matrix
 ITERATING = Workspace("Iterating", error="few", step="few", P_new="few", block=BLOCK, J="few * few")
 # best: impulses, of all attempts; ray: their growth along the path; unit_of, b, D: see `scaled`; P_s: scaled impulses
@@ -86,6 +86,28 @@ def scaled(contacts, unit_of, b, D, X_j):
     return size
 
 
+@unit(I(I, I, F, BLOCK.kind), small=True)
+def clip(kind, nr, mu, block):
+    """Shorten each friction of a block to mu p_N; in/out p: p_N -> p; G: identity, with that of p_N -> derivative."""
+    x, p, G, begin, length = block.x, block.p, block.G, 1, 0.0
+    radius = mu * p[0]
+    for last in range(1, nr):
+        length += x[last] * x[last]
+        if not ends(kind, last, nr):
+            continue
+        length = math.sqrt(length)
+        slips = length >= radius
+        for r in range(begin, last + 1):
+            s = x[r] / length if length > 0.0 else 0.0
+            p[r] = radius * s if slips else x[r]
+            for c in range(begin, last + 1 if slips else 0):
+                one = G[MOST_ROWS * r + c]
+                G[MOST_ROWS * r + c] = radius * (one - s * x[c] / length) / length if length > 0.0 else 0.0
+            G[MOST_ROWS * r] = mu * s * G[0] if slips else 0.0
+        begin, length = last + 1, 0.0
+    return 0
+
+
 @unit(F(CONTACTS, A, B, A, F, F, A, A, B, BLOCK.kind))
 def equations(contacts, b, D, push, shift, damping, P, error, J, block):
     """Write P - p(P - rho u) for u = D P + b + shift (P + push) and return its norm.
@@ -101,26 +123,18 @@ def equations(contacts, b, D, push, shift, damping, P, error, J, block):
         trace = 0.0
         for r in range(nr):
             trace += D[first + r, first + r] + shift
-        rho, length = nr / trace if trace > 0.0 else 1.0, 0.0
+        rho = nr / trace if trace > 0.0 else 1.0
         for r in range(nr):
             u = b[first + r] + shift * (P[first + r] + (push[first + r] if pushed else 0.0))
             for j in range(n):
                 u += D[first + r, j] * P[j]
             error[first + r] = rho * u
             x[r] = P[first + r] - rho * u
-            length += x[r] * x[r] if r > 0 else 0.0
-            for c in range(3):
-                G[3 * r + c] = 1.0 if r == c else 0.0
+            for c in range(nr):
+                G[MOST_ROWS * r + c] = 1.0 if r == c else 0.0
         p[0] = x[0] if kind == BILATERAL else larger(x[0], 0.0)
         G[0] = 1.0 if p[0] == x[0] else 0.0
-        length, radius = math.sqrt(length), contacts.mu[k] * p[0]
-        slips = length >= radius
-        for r in range(1, nr):
-            s = x[r] / length if length > 0.0 else 0.0
-            p[r] = radius * s if slips else x[r]
-            for c in range(1, nr if slips else 0):
-                G[3 * r + c] = radius * (G[3 * r + c] - s * x[c] / length) / length if length > 0.0 else 0.0
-            G[3 * r] = contacts.mu[k] * s * G[0] if slips else 0.0
+        clip(kind, nr, contacts.mu[k], block)
         for r in range(nr):
             # P - p, written so that a huge P does not round u away
             error[first + r] -= p[r] - x[r]
@@ -128,16 +142,16 @@ def equations(contacts, b, D, push, shift, damping, P, error, J, block):
             for j in range(n if J.shape[0] > 0 else 0):
                 total = 0.0
                 for c in range(nr):
-                    total += G[3 * r + c] * D[first + c, j]
+                    total += G[MOST_ROWS * r + c] * D[first + c, j]
                 J[first + r, j] = rho * total
             if wide:
                 J[first + r, n] = 0.0
                 for c in range(nr):
                     i = first + c
-                    J[first + r, n] += G[3 * r + c] * rho * shift * (P[i] + (push[i] if pushed else 0.0))
+                    J[first + r, n] += G[MOST_ROWS * r + c] * rho * shift * (P[i] + (push[i] if pushed else 0.0))
             for c in range(nr if J.shape[0] > 0 else 0):
                 one = 1.0 if r == c else 0.0
-                J[first + r, first + c] += one - (1.0 - rho * (shift + damping)) * G[3 * r + c]
+                J[first + r, first + c] += one - (1.0 - rho * (shift + damping)) * G[MOST_ROWS * r + c]
     return math.sqrt(norm)
 
 

@@ -19,7 +19,7 @@ from saltus.compile.types import DECIDE, A, F
 from saltus.errors import SettingError
 from saltus.schemes.traits import traits_of
 
-ORDER, HORIZON, VIOLATION, IMPACTS, SAFETY, SMALLEST, LARGEST, MOST, TOP = range(9)
+ORDER, HORIZON, VIOLATION, IMPACTS, SAFETY, SMALLEST, LARGEST, MOST, TOP, SMOOTHED = range(10)
 GUESS = -1.0  # as ORDER: guess it step by step
 EACH_STEP = 0.0  # as HORIZON: every step may err by the tolerance
 
@@ -42,6 +42,7 @@ class DoublingControl:
     horizon: float | Literal["span", "step"] | None = dataclasses.field(default=None, kw_only=True)
     violation: bool = dataclasses.field(default=False, kw_only=True)
     impacts: bool = dataclasses.field(default=True, kw_only=True)
+    smoothed: bool = dataclasses.field(default=True, kw_only=True)
     safety: float = dataclasses.field(default=0.9, kw_only=True)
     smallest: float = dataclasses.field(default=0.2, kw_only=True)
     largest: float = dataclasses.field(default=6.0, kw_only=True)
@@ -63,6 +64,10 @@ class DoublingControl:
         Whether an impact at a wrong time counts: a step in which a contact closes is halved until what its length
         leaves open, in position and velocity, is a tenth of the tolerance. Afterwards the steps go on as long as they
         were before the impact came near. False judges such steps by their difference alone.
+    smoothed
+        Whether the next step looks at the error before as well (PI control) and does not grow right after a rejection.
+        False is (59) of the lecture, h min(largest, max(smallest, safety (1 / error)^(1 / (p + 1)))); with
+        horizon="step" and impacts=False the whole control is that of (54) to (59), with violation=True (74), (75) too.
     safety
         Share of the step that the estimate allows.
     smallest, largest
@@ -79,7 +84,7 @@ class DoublingControl:
         who = type(self).__name__
         if self.norm not in ("max", "rms", "mean"):
             raise SettingError(f"norm of {who} is {self.norm!r}: it must be 'max', 'rms' or 'mean'")
-        for field in ("velocities", "violation", "impacts"):
+        for field in ("velocities", "violation", "impacts", "smoothed"):
             if not isinstance(getattr(self, field), bool):
                 raise SettingError(f"{field} of {who} is {getattr(self, field)!r}: it must be True or False")
         for field in ("safety", "smallest", "largest", "h_max"):
@@ -131,7 +136,18 @@ class DoublingControl:
             raise SettingError(f"the horizon of {type(self).__name__} is not known yet: call over(span) first")
         horizon = EACH_STEP if self.horizon == "step" else float(self.horizon)  # type: ignore[arg-type]  # a time now
         return np.array(
-            [order, horizon, self.violation, self.impacts, self.safety, self.smallest, self.largest, self.h_max, top],
+            [
+                order,
+                horizon,
+                self.violation,
+                self.impacts,
+                self.safety,
+                self.smallest,
+                self.largest,
+                self.h_max,
+                top,
+                self.smoothed,
+            ],
             dtype=float,
         )
 
@@ -182,7 +198,7 @@ def decide(settings, header, t, h, memory, decision):
                 memory[ALLOWED] = settings[SAFETY] * h / contact
             decision[0] = larger(0.5 * h, smaller(memory[ALLOWED], 0.9 * h))
             return 1
-        if contact > error:
+        if contact > error and settings[SMOOTHED] == 1.0:
             exponent = 1.0
         shrink = settings[SAFETY] * judged ** (-1.0 / exponent) if judged < 1e100 else settings[SMALLEST]
         decision[0] = h * larger(settings[SMALLEST], smaller(shrink, 0.9))
@@ -197,12 +213,15 @@ def decide(settings, header, t, h, memory, decision):
         memory[LEFT] = 0.0
         decision[0] = smaller(larger(smaller(allowed, since), h), settings[MOST])
         return 0
-    judged = larger(judged, 1e-10)
-    growth = settings[SAFETY] * judged ** (-0.7 / exponent)
-    if memory[LAST] > 0.0:
-        growth *= memory[LAST] ** (0.4 / exponent)
+    if settings[SMOOTHED] == 1.0:
+        judged = larger(judged, 1e-10)
+        growth = settings[SAFETY] * judged ** (-0.7 / exponent)
+        if memory[LAST] > 0.0:
+            growth *= memory[LAST] ** (0.4 / exponent)
+    else:  # (59)
+        growth = settings[SAFETY] * judged ** (-1.0 / exponent) if judged > 0.0 else settings[LARGEST]
     growth = larger(settings[SMALLEST], smaller(growth, settings[LARGEST]))
-    if memory[REJECTED] == 1.0:
+    if memory[REJECTED] == 1.0 and settings[SMOOTHED] == 1.0:
         growth = smaller(growth, 1.0)
     memory[LAST], memory[REJECTED] = judged, 0.0
     decision[0] = smaller(h * growth, settings[MOST])

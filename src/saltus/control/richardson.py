@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+from inspect import cleandoc
 
 import numpy as np
 
@@ -46,4 +47,5 @@ class Richardson(DoublingControl):
         return self._settings(self.order, self.order)
 
 
-Richardson.__doc__ = (Richardson.__doc__ or "").rstrip() + DoublingControl.PARAMETERS
+# cleaned before they are joined: from Python 3.13 on the compiler takes away the indentation of docstrings
+Richardson.__doc__ = f"{cleandoc(Richardson.__doc__ or '')}\n{cleandoc(DoublingControl.PARAMETERS)}"

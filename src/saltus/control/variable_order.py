@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+from inspect import cleandoc
 
 import numpy as np
 
@@ -37,4 +38,5 @@ class VariableOrder(DoublingControl):
         return self._settings(GUESS, self.highest)
 
 
-VariableOrder.__doc__ = (VariableOrder.__doc__ or "").rstrip() + DoublingControl.PARAMETERS
+# cleaned before they are joined: from Python 3.13 on the compiler takes away the indentation of docstrings
+VariableOrder.__doc__ = f"{cleandoc(VariableOrder.__doc__ or '')}\n{cleandoc(DoublingControl.PARAMETERS)}"

@@ -125,6 +125,31 @@ def interpolate(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple
     return q, v
 
 
+def interpolate_stages(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple[np.ndarray, np.ndarray]:
+    """Return q and v at places s (n, 1): v through the stage velocities, q its integral; (33), (34) of the source.
+
+    The impulse at the end of a step is v - v_minus there; what a projection adds to v counts as a part of it.
+    """
+    q, v = np.empty_like(start.q), np.empty_like(start.v)
+    for steps in _steps(tableaux, s, h, block, side):
+        made, x, length, rows = steps.made, steps.x, steps.length, steps.rows
+        q_0, v_0, a, last = steps.mine(steps.q), steps.mine(steps.v), steps.mine(steps.a), steps.q.shape[1] - 1
+        if made.degree == 0:
+            v[rows] = start.v[rows] if made.family == "-" else end.v[rows]
+            q[rows] = start.q[rows] + x[:, None] * (end.q[rows] - start.q[rows])
+            continue
+        jump = np.where((steps.which == last)[:, None], end.v[rows] - end.v_minus[rows], 0.0)
+        stages = v_0[:, None] + length[:, :, None] * np.einsum("lk,nkj->nlj", made.Av, a)
+        stages += made.P[:, None] * jump[:, None]
+        value, once = _weights(made, x, "value", "once")
+        v[rows] = _combined(value, stages)
+        rates = stages if steps.q_dot is None else steps.mine(steps.q_dot)
+        reached = q_0 + length * _combined(made.b[None], rates)
+        ends = np.concatenate([steps.q[:, 1:], end.q[rows][:, None]], axis=1)
+        q[rows] = q_0 + length * _combined(once, rates) + x[:, None] * (steps.mine(ends) - reached)
+    return q, v
+
+
 def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarray, np.ndarray]:
     """Return the forces of all rows at s and their integral since the beginning of the step."""
     force, impulse = np.zeros((len(s), rows)), np.zeros((len(s), rows))
@@ -141,6 +166,12 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
                 there = s[steps.rows, 0] == place
                 force[steps.rows[there]] = known[there]
     return force, impulse
+
+
+def window_start(block: np.ndarray, t_end: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Return where the window of an impact begins that ends a step, the end of the step where there is none."""
+    last_of_first = block[np.arange(len(block)), HEADER + block[:, 4].astype(int) + 1]
+    return np.where(block[:, 0] == 2, t_end - h * (1.0 - last_of_first), t_end)
 
 
 def acceleration(tableaux: list[Tableau], s, h, block, side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from saltus.compile.types import MODEL, PLAIN, RECORD, ROOM, A, F, I, J, step_ty
 from saltus.compile.workspace import RoomPlan
 from saltus.flight.arrive import EVENTS, arrive, dense_size
 from saltus.flight.depart import depart
-from saltus.flight.find import find
+from saltus.flight.find import deepest_start, find
 from saltus.flight.frame import (
     AGAIN,
     BEGIN,
@@ -36,8 +36,11 @@ from saltus.flight.frame import (
 from saltus.flight.inspect import CURABLE, inspect
 from saltus.flight.ledger import ledger_error
 from saltus.flight.modes import FREE, free_modes, hold_modes
+from saltus.flight.passed import leaves_branch
 from saltus.flight.prove import prove_work
 from saltus.lasting.hold import CONTRADICT, POWERS
+from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.interval import closed_gap
 from saltus.lasting.transition import LOST, STOPPED
 from saltus.memory.layout import (
     CONTACT_ROW,
@@ -67,6 +70,7 @@ TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to 
 MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the force, says little about their number
 FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
 SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
+QUIET = 1e-6  # of the tolerance: an error estimate below says nothing about the motion behind a jump
 PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
 # flights of a span at least: where forces or switching functions may do anything between two places, where only gaps
 # and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
@@ -233,6 +237,8 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
             size = h * marks.place
             status = snap(model, plain, settings, t, h, size, frame_room, record)
+            if status == 0 and marks.window == 0.0 and overtaken(model, settings, t, marks.length, frame) == 1:
+                status = snap_earlier(model, plain, settings, t, marks.length, frame_room, record)
             if status == STALLED:
                 header.error = REFUSED  # a slip that stops in space: come nearer first
                 return 0
@@ -256,6 +262,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     if status != 0:
         return status
     memory.numbers.flights += 1.0
+    memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
     for k in range(nc):
         memory.numbers.spent = larger(memory.numbers.spent + record.dissipation[k], 0.0)
     most_speed, pushed, most_pushed = frame.memory.most_speed, frame.memory.pushed, frame.memory.most_pushed
@@ -282,6 +289,44 @@ def look_again(model, plain, settings, t, h, frame_room, record):
     if status == 0:
         plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
     return status
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind))
+def overtaken(model, settings, t, size, frame):
+    """Return 1 where something else has happened before the event at which a flight ends.
+
+    Polynomials of the longer flight said which event comes first. They err: an impact that lies just before a corner
+    seems to lie behind it, and the shorter flight ends inside of the wall.
+    """
+    layout, marks = model.layout, frame.marks
+    nc, ns, ne = layout[NC], layout[NS], layout[NE]
+    q, g, which, index = frame.q_end, frame.gaps, whole(marks.which), frame.index
+    slack = closed_gap(settings, q)
+    if nc > 0 and marks.jammed_set == 0.0:
+        slack += deepest_start(model, t, index, frame)
+        model.gap(t + size, q, model.par, g)
+    for k in range(nc if marks.jammed_set == 0.0 else 0):
+        held = index[k] == SLIP or index[k] == STICK
+        if not held and g[k] < -slack and not (marks.event_kind == STRIKES and k == which):
+            return 1
+    if ns > 0:
+        skipped = which - (ne - ns) if marks.event_kind == CROSSES else -1
+        model.surface(t + size, q, frame.v_end, model.par, frame.scan)
+        return leaves_branch(layout, model.par, frame.memory.modes, skipped, frame.scan)
+    return 0
+
+
+@unit(I(MODEL, PLAIN, A, F, F, ROOM, RECORD))
+def snap_earlier(model, plain, settings, t, h, frame_room, record):
+    """Look for the first event of a flight that ends at another one, and let it end there."""
+    frame = FRAME(frame_room)
+    marks = frame.marks
+    kind, which = marks.event_kind, marks.which
+    plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
+    if marks.event_kind == NOTHING or not marks.place < 1.0:
+        marks.event_kind, marks.which, marks.place = kind, which, 1.0
+        return 0
+    return snap(model, plain, settings, t, h, h * marks.place, frame_room, record)
 
 
 @unit(F(J), small=True)
@@ -363,7 +408,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     room = frame.interval.lasting
     W, strikes = room.W, marks.event_kind == STRIKES
     window, which = marks.window, whole(marks.which)
-    fires = marks.event_kind == CROSSES and which < layout[NE] - layout[NS] and window == 0.0
+    fires = marks.event_kind == CROSSES and window == 0.0
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, PRECISE * size)
     near = TAYLOR * settings.rtol * marks.sharper * size * size

@@ -19,6 +19,7 @@ from saltus.flight.frame import (
     promised,
     span_of,
 )
+from saltus.flight.passed import passes_surface
 from saltus.flight.piece import put_piece
 from saltus.flight.zeno import CLOSED as ENDED
 from saltus.flight.zeno import COUNT, DURATION, MEAN, accumulate
@@ -253,6 +254,8 @@ def follow(model, staged, settings, t, h, frame, record):
     for k in range(nc):
         if member[k] == 0 and index[k] == OPEN and ahead[k] < -slack:
             return 0
+    if passes_surface(model, settings, begin, frame) == 1:
+        return 0 if visible else end_at_once(model, staged, settings, begin, frame, record)
     frozen(model, begin, q, v, room)
     if visible:
         if turned(model, settings, begin + summary[DURATION], frame) > FROZEN:

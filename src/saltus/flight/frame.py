@@ -29,8 +29,9 @@ FLIGHT_SETTINGS = Numbers(
 )
 FROM_PROMISE = -1.0
 
-# ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q (nq), of
-# v as intervals are judged, of v itself, of the coordinates that every velocity moves (nv each), of impulses (nr);
+# ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q, of q
+# as steps are judged (nq each), of v as intervals are judged, of v itself, of the coordinates that every velocity moves
+# (nv each), of impulses (nr);
 # behind them how far gaps reach into the coordinates (nq)
 BEGIN, SPAN, SCALES = range(3)
 POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
@@ -47,16 +48,16 @@ MARKS = Numbers(
 )
 NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of lasting/transition.py
 
-# ---- what a state remembers. valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
+# ---- what a state remembers. unknown: 1 where forces have switched behind a flight in which nothing moved, so that its
+# error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
 # contact does; direction: see `slip_direction`; begin of the next flight: a, r, u, powers; fired, last_values: of
 # events; let_go: contacts that must not be held at once; most_speed: largest velocities so far; pushed, most_pushed:
 # impulses of all rows so far, and their largest; modes: of the switching functions (modes.py)
 MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights spent"), index="nc", direction="3 * nc",
-    a_begin="nv",
-    r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne", most_speed="nv",
-    pushed="nr", most_pushed="nr", modes="ns",
+    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", direction="3 * nc",
+    a_begin="nv", r_begin="nr", u_begin="nr", powers_begin="width", fired="ne", let_go="nc", last_values="ne",
+    most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 # states at the nodes of the polynomials of a flight
@@ -88,7 +89,7 @@ TRY, AGAIN, FILL = range(3)
 def promise_size(layout) -> int:
     """Return how many numbers the promise has in the settings of a flight."""
     nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
-    return SCALES + 2 * nq + 3 * nv + nr
+    return SCALES + 3 * nq + 3 * nv + nr
 
 
 def frame_plan(
@@ -112,8 +113,15 @@ def promised(layout, settings, name):
     if name == POSITION_SCALE:
         return head(tail(settings, at), nq)
     if name == PUSH_SCALE:
-        return head(tail(settings, at + nq + 3 * nv), nr)
-    return head(tail(settings, at + nq + (name - SPEED_SCALE) * nv), nv)
+        return head(tail(settings, at + 2 * nq + 3 * nv), nr)
+    return head(tail(settings, at + 2 * nq + (name - SPEED_SCALE) * nv), nv)
+
+
+@unit(A(J, A), small=True)
+def judged_by(layout, settings):
+    """Return the scales by which a step is judged: those of q, then those of v."""
+    settings = FLIGHT_SETTINGS(settings)
+    return head(tail(settings, whole(settings.promise_at) + SCALES + layout[NQ]), layout[NQ] + layout[NV])
 
 
 @unit(F(J, A, F), small=True)

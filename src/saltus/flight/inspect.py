@@ -22,8 +22,23 @@ from saltus.flight.frame import (
     promised,
     span_of,
 )
+from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.interval import closed_gap
-from saltus.memory.layout import CONTACT_ROW, F_STEADY, F_WILD, FLAGS, G_STRAIGHT, M_CONSTANT, NC, NJ, NQ, NR, NV
+from saltus.memory.layout import (
+    CONTACT_ROW,
+    F_STEADY,
+    F_WILD,
+    FLAGS,
+    G_STRAIGHT,
+    M_CONSTANT,
+    NC,
+    NJ,
+    NQ,
+    NR,
+    NV,
+    W_COL,
+    W_PTR,
+)
 from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, VIOLATION, look_at
 from saltus.status import Status
 from saltus.tables.polynomial import combine, lagrange_weights
@@ -36,6 +51,7 @@ LEAST_MANY = 3.0  # of them in every interval
 FEW = 8.0  # the same where every look costs an evaluation of a force that is not known to be wild; at least one
 GAP_PART = 0.05  # of what the equations of motion may miss: gaps are one integration smoother than velocities
 WILD_PART = 0.2  # of what the equations of motion may miss, where a look may meet the foot of something higher
+RATE_PART = 0.2  # of what the equations of motion may miss: the speed at which what is held parts or penetrates
 DIGITS = 1e-12  # of the coordinates: digits that a gap always may miss
 CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
 
@@ -80,6 +96,7 @@ def inspect(model, settings, t, h, frame, record):
     for i in range(nv):
         largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
         scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings.atol / settings.rtol + largest
+    bends, parts = held and not straight, 0.0
     first = frame.memory.numbers.flights  # so that each flight is looked at in other places
     for k in range(whole(larger(gaps, forces))):
         s = GOLDEN * (first + k + 1.0)
@@ -87,8 +104,11 @@ def inspect(model, settings, t, h, frame, record):
         lagrange_weights(c, s, weights)
         combine(weights, head(nodes.Q, n * nq), q)
         combine(weights, head(R, n * nr), r)
-        if k < forces:
+        if k < forces or bends:
             combine(weights, head(nodes.V, n * nv), v)
+        if bends:
+            parts = larger(parts, parting(model, t + s * h, q, v, scale, frame))
+        if k < forces:
             combine(weights, head(nodes.a, n * nv), a)
             record.counters.force_calls += 1
         status = look_at(model, t + s * h, q, v, a, r, h if k < forces else 0.0, 1, scale, room, found)
@@ -100,11 +120,39 @@ def inspect(model, settings, t, h, frame, record):
     misses = settings.misses * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
     if not record.inside[DEFECT] <= misses * settings.rtol:
         return MOTION
+    if not parts <= RATE_PART * settings.misses * settings.rtol:
+        return GAP
     if not record.inside[VIOLATION] <= allowed_gap(model, settings, t, frame):
         return GAP
     if not h * record.inside[EXCESS] <= allowed_push(layout, settings, frame):
         return LAW
     return 0
+
+
+@unit(F(MODEL, F, A, A, A, FRAME.kind))
+def parting(model, t, q, v, scale, frame):
+    """Return the largest rate of a gap that is held closed, relative to the scales of its velocities.
+
+    A bump may be lower than what gaps may miss and steep enough to throw off what rides over it.
+    """
+    layout = model.layout
+    nc, nr = layout[NC], layout[NR]
+    W, w, worst = frame.interval.lasting.W, frame.u_minus, 0.0
+    model.kinematics(t, q, model.par, W, w)
+    for j in range(nc + layout[NJ]):
+        row = nr - layout[NJ] + j - nc
+        if j < nc:
+            row = layout[layout[CONTACT_ROW] + j]
+            if frame.index[j] != SLIP and frame.index[j] != STICK:
+                continue
+        rate, size = w[row], 0.0
+        for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+            i = layout[layout[W_COL] + k]
+            rate += W[k] * v[i]
+            size += abs(W[k]) * scale[i]
+        if not abs(rate) <= worst * size:  # what is not a number must not pass
+            worst = abs(rate) / larger(size, 1e-300)
+    return worst
 
 
 @unit(F(MODEL, A, F, FRAME.kind))

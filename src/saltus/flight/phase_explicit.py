@@ -36,6 +36,7 @@ from saltus.tables.tableau import packed, tableau
 # the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin, whether it
 # estimates its error
 TABLE, SAMPLED, METHOD, STAGED_AT, ESTIMATES, PHASE_HEAD = range(6)
+FIRST_SHARE = 0.01  # of the span: the step to begin with where nothing is known
 STABLE = 2.0  # (step size) (rate at which friction turns a slip): up to there explicit methods are stable
 
 
@@ -81,6 +82,9 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
     a_0, r_0, powers_0 = frame.memory.a_begin, frame.memory.r_begin, frame.memory.powers_begin
     if task == TRY and settings.misses > 0.0:  # steps that are given stay as they are
         h = smaller(h, STABLE / larger(turning_rate(model, t, q_0, v_0, index, direction, r_0, room), 1e-300))
+        if frame.memory.numbers.unknown == 1.0:
+            # a step that was chosen at rest; estimates of a long one behind a jump may vanish by symmetry
+            h = smaller(h, FIRST_SHARE * frames.span_of(settings))
         marks = frame.marks
         marks.limit = smaller(marks.limit, h)
     begin, end = (step, total) if task == FILL else (0, step)
@@ -100,7 +104,7 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
             if settings[first + ESTIMATES] == 1.0:
                 record.header.error = step_error(
                     model, pair, h, q_0, v_0, settings.rtol, settings.atol,
-                    head(tail(settings, whole(settings.promise_at) + frames.SCALES), nq + nv), index, stages,
+                    frames.judged_by(layout, settings), index, stages,
                     room,
                 )  # fmt: skip
         return 0

@@ -58,7 +58,7 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
             record.header.error = radau_error(
                 model, settings, pair, h, q_0, v_0, a_0, frame.memory.r_begin,
                 settings.rtol, settings.atol,
-                head(tail(settings, whole(settings.promise_at) + frames.SCALES), nq + nv), index, own,
+                frames.judged_by(layout, settings), index, own,
                 frame.interval,
                 phase.pivots,
             )  # fmt: skip

@@ -75,20 +75,28 @@ class Promise:
             place = start.moved_by(position)
             velocity = place / span
             push = start.pushes(velocity)
-        # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses
-        push = np.minimum(push, start.pushes(velocity))
+        struck = start.struck(push)
+        # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses,
+        # and long spans, over which the velocity that it gives moves positions
+        push = np.minimum(push, start.pushes(np.minimum(velocity, place / span) if self.lasting else velocity))
         speed = velocity
         if self.lasting:
             speed = velocity * np.minimum(1.0, (LASTING * place / (span * velocity)) ** ADDING_UP)
+        # and heavy ones for more than the promise of velocities: an impact makes impulses of them, at a time that
+        # follows from positions
+        speed, near = np.minimum(speed, struck), np.minimum(place, struck * span)
+        placed = np.minimum(position, near) if start.rate is None else position
         made = settings.copy()
-        promise = np.concatenate([[begin, span], position, speed, velocity, place, push, start.reach(nq)])
+        promise = np.concatenate([[begin, span], position, placed, speed, velocity, place, push, start.reach(nq)])
         own = FLIGHT_SETTINGS(made)
         at = int(own.promise_at)
         made[at : at + len(promise)] = promise
         own.closed, own.rest = self.closed or 0.0, self.rest or 0.0
         if self.closed is None:
-            share = max(self.together[0] * self.tol, self.together[1])
-            own.closed = share * float(np.min(np.minimum(place, velocity * span)))
+            share, rounding = self.together
+            longest = np.minimum(place, velocity * span)
+            least = float(np.min(np.minimum(longest, near)))
+            own.closed = max(share * self.tol * least, rounding * float(np.min(longest)))
         if self.rest is None:
             own.rest = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
         lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
@@ -139,6 +147,19 @@ class Start:
         np.maximum.at(changes, self.row, np.abs(self.entry) / (self.mass * velocity)[self.column])
         least = float(np.min(self.mass * velocity))
         return np.where(changes > 0.0, 1.0 / np.where(changes > 0.0, changes, 1.0), least)
+
+    def struck(self, push: np.ndarray) -> np.ndarray:
+        """Return for every velocity the change that some contact makes of an impulse of its scale; inf for none.
+
+        The velocity of a row r and its impulse belong together by the mass 1 / (W_r . M^-1 W_r).
+        """
+        one = self.row < self.contact_rows
+        row, column, entry = self.row[one], self.column[one], np.abs(self.entry[one])
+        inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
+        change = np.full(len(self.mass), np.inf)
+        felt = entry > 0.0
+        np.minimum.at(change, column[felt], (push[: self.contact_rows] * inverse)[row[felt]] / entry[felt])
+        return change
 
     def slowest(self, velocity: np.ndarray, push: np.ndarray) -> float:
         """Return the speed of a row that changes no velocity and no impulse by more than its scale."""

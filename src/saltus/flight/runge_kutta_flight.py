@@ -12,8 +12,8 @@ from saltus.flight.phase_implicit import implicit_phase
 from saltus.flight.smooth_step import NODES
 from saltus.lasting.hold import POWERS
 from saltus.lasting.interval import interval_sizes
-from saltus.laws import coulomb_spatial
-from saltus.memory.layout import F_FREE, FLAGS, KIND, NC, NV, sizes_of
+from saltus.laws import friction_rows
+from saltus.memory.layout import F_FREE, FLAGS, NC, NV, sizes_of
 from saltus.tables.runge_kutta import table
 
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
@@ -33,7 +33,7 @@ def runge_kutta_flight(
     sizes |= {"largest": 0, "pivots": 0}
     interval = interval_sizes(layout, contact_solver)
     if implicit:
-        spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
+        spatial = friction_rows(layout) > 1
         newton = spatial or not int(layout[FLAGS]) & F_FREE
         given |= {"tolerance": newton_tolerance, "most": MOST_SWEEPS, "newton": float(newton)}
         sizes |= {"largest": stages, "pivots": int(layout[NV])}

@@ -15,8 +15,9 @@ from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Workspace
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, NC, NR, NV, POISSON
-from saltus.reaction.react import IMPACT, restitute, row_dot
+from saltus.memory.layout import CONTACT_ROW, NC, NR, NV
+from saltus.reaction.impacts import restitute, returned, strike
+from saltus.reaction.react import IMPACT, row_dot
 
 MOST_IMPACTS = 20_000
 LOOK = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
@@ -51,7 +52,6 @@ def accumulate(
     lu, W, w, target, active = room.lu, room.W, room.w, room.target, room.active
     gap, u, rate, jerk = work.gap, work.u, work.rate, work.jerk
     v_before, P_now, before = work.v_before, work.P_now, work.before
-    poisson = (layout[FLAGS] & POISSON) != 0
     for i in range(nv):
         moved[i] = 0.0
     for i in range(nr):
@@ -116,9 +116,8 @@ def accumulate(
                 restitute(model, c, 0.0, 0, before, target)
             elif member[c] == 1 and (c == lands or (gap[c] <= 1e-12 * eps * eps / -rate[c] and u[c] <= 0.0)):
                 active[c] = 1
-                e = 0.0 if poisson else model.constants[LAW_FLOATS * c]
-                target[row], before[row] = (1.0 + e) * u[c] - row_dot(layout, W, row, v), u[c]
-                restitute(model, c, u[c] if poisson else 0.0, 1, before, target)
+                target[row], before[row] = (1.0 + returned(model, c)) * u[c] - row_dot(layout, W, row, v), u[c]
+                strike(model, c, u[c], 1, before, target)
                 gap[c] = 0.0
                 count += 1.0
         for i in range(nr):

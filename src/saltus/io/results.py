@@ -25,6 +25,7 @@ from saltus.status import Status
 from saltus.verification import QUANTITIES, REASONS, Parting, Verification
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
+FINITE_EVENTS = ("events/t", "events/energy", *(f"events/{name}" for name in EVENT_VECTORS))
 SWITCHES = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 LEAST_EXTRAS = 4  # columns: error, degree, offset of the dense block, whether the step was kept; then rejections
@@ -55,6 +56,7 @@ LAYOUT = {
     "reactions/table": Column(("reaction", "reaction_column")),
     "reactions/before": Column(("row",), "N s"),
     "reactions/force": Column(("side", "t", "reaction_row"), "N", later=True),
+    "reactions/units": Column(("reaction_row",), later=True),
     "dense/block": Column(("dense_entry",)),
     "dense/state": Column(("state", "state_column")),
     "dense/q_dot": Column(("state", "coordinate")),
@@ -154,6 +156,8 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         made["verification/t"], made["verification/growth"] = verification.t, verification.growth
     if solution._forces is not None:
         made["reactions/force"] = solution._forces
+    if solution._units is not None:
+        made["reactions/units"] = solution._units
     try:
         made["gap"] = solution.gaps()
     except (FunctionError, SettingError):
@@ -316,9 +320,11 @@ def _check_values(arrays: dict[str, np.ndarray]) -> None:
     t, n = arrays["t"], len(arrays["t"])
     if n == 0 or not np.all(np.isfinite(t)) or np.any(np.diff(t) < 0.0):
         raise ValueError("'t' must be finite numbers that never decrease, at least one")
-    for name in ("q", "v", "events/t", *(name for name in (SWITCHES[0],) if name in arrays)):
-        if not np.all(np.isfinite(arrays[name])):
+    for name in ("q", "v", *FINITE_EVENTS, *(name for name in (SWITCHES[0],) if name in arrays)):
+        if name in arrays and not np.all(np.isfinite(arrays[name])):
             raise ValueError(f"{name!r} holds something that is not a finite number")
+    if np.any(np.diff(arrays["events/t"]) < 0.0):
+        raise ValueError("'events/t' must never decrease")
     nodes = arrays["reactions/table"][:, 0]
     if not _are_places(nodes, n - 1) or np.any(np.diff(nodes) <= 0.0):
         raise ValueError("'reactions/table' belongs to times that are not there")
@@ -345,7 +351,7 @@ def _solution(content: Content) -> Solution:
     values = NodeValues(
         arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"]
     )
-    contacts = taken(described, "contacts", words.many(words.row(words.text, words.number, words.number)))
+    contacts = taken(described, "contacts", words.many(words.row(words.text, words.share, words.not_negative)))
     system = StoredSystem(
         taken(described, "name", words.maybe(words.text)),
         tuple(StoredContact(*contact) for contact in contacts),
@@ -369,12 +375,12 @@ def _solution(content: Content) -> Solution:
             events=_events(arrays, names, taken(about, "kinds", words.many(words.text), KIND_NAMES), content.room),
             work=work,
             status=Status(taken(about, "status", words.whole)),
-            message=taken(about, "message", words.text),
+            message=taken(about, "message", words.shown),
             system=system,
             scheme=_scheme(taken(about, "scheme", words.obj)),
             rows=rows,
             exact=None,
-            name=taken(about, "name", words.maybe(words.text)),
+            name=taken(about, "name", words.maybe(words.shown)),
             _model=values,
             # older files know the ends of steps only
             _ledger=np.column_stack([arrays.get("certificate/ends", arrays["violation"]), arrays["work_since"]]),
@@ -384,6 +390,7 @@ def _solution(content: Content) -> Solution:
             _dense=arrays["dense/block"],
             _before=arrays["reactions/before"],
             _forces=arrays.get("reactions/force"),
+            _units=arrays.get("reactions/units"),
             event_names=event_names,
             switches=_switches(taken(about, "switches", words.maybe(words.obj), None), arrays, content.room),
             verification=_verification(taken(about, "verification", words.maybe(words.obj), None), arrays),

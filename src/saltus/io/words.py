@@ -32,6 +32,11 @@ def text(value: Any) -> str:
     return value
 
 
+def shown(value: Any) -> str:
+    """A text that people read: what a terminal would obey, and halves of characters, are spelled out."""
+    return "".join(one if one.isprintable() or one == "\n" else ascii(one)[1:-1] for one in text(value))
+
+
 def truth(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{value!r:.100} is neither true nor false")
@@ -67,6 +72,19 @@ def finite(value: Any) -> float:
 def positive(value: Any) -> float:
     if not finite(value) > 0.0:
         raise ValueError(f"{value!r:.100} is not positive")
+    return float(value)
+
+
+def share(value: Any) -> float:
+    """A number from 0 to 1."""
+    if not 0.0 <= number(value) <= 1.0:
+        raise ValueError(f"{value!r:.100} does not lie between 0 and 1")
+    return float(value)
+
+
+def not_negative(value: Any) -> float:
+    if not number(value) >= 0.0:
+        raise ValueError(f"{value!r:.100} is negative, or no number")
     return float(value)
 
 

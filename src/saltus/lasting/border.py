@@ -9,7 +9,8 @@ from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.workspace import LASTING
 from saltus.memory.layout import CONTACT_ROW, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NQ, NR, NV
 from saltus.memory.profile import factor, solve_row
-from saltus.reaction.react import IMPACT, restitute, row_add, row_dot
+from saltus.reaction.impacts import restitute
+from saltus.reaction.react import IMPACT, row_add, row_dot
 from saltus.status import Status
 
 DRIFT_STALLED = int(Status.DRIFT_STALLED)

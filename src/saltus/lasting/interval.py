@@ -38,7 +38,8 @@ from saltus.memory.layout import (
     W_PTR,
 )
 from saltus.memory.profile import factor, multiply, solve
-from saltus.reaction.react import reacting_sizes, row_add, row_dot
+from saltus.reaction.impacts import reacting_sizes
+from saltus.reaction.react import row_add, row_dot
 from saltus.status import Status
 from saltus.tables.tableau import (
     DEGREE,
@@ -67,6 +68,7 @@ LARGEST_NEWTON = 1024  # unknown stage accelerations up to which a full matrix p
 STAGE_SETTINGS = Numbers("closed rest by_stage project law tolerance most projected split level newton reach_at")
 
 GAP_ROUNDING = 1e-15  # of the coordinates that a gap is made of: nobody knows it better
+DECIDES, KEEPS, NO_FORCES = range(3)  # what a stage that decides for itself does about its contacts
 FREEZE = 4  # sweeps after which stages that decide for themselves keep their index sets
 
 
@@ -136,16 +138,17 @@ def evaluate(
 ):  # fmt: skip
     """Write the acceleration and the forces of one stage, by the index set of the interval or by one of its own.
 
-    frozen: 1 when a stage that decides for itself keeps what it decided, so that an iteration can settle.
+    frozen: KEEPS when a stage that decides for itself keeps what it decided, so that an iteration can settle; NO_FORCES
+    when none act, because at degree 0 the impulse is all that contacts do.
     """
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
     nc, room = layout[NC], work.lasting
-    if settings.by_stage == 0.0 or nc == 0:
+    if settings.by_stage == 0.0 or nc == 0 or frozen == NO_FORCES:
         return accelerate(model, t, q, v, index, direction, given, a, r, u, powers, room, record)
     g, candidate = work.g, work.candidate
     own_direction, own_index = row_of(work.own_direction, stage, 3 * nc), row_of(work.own_index, stage, nc)
-    if frozen == 1:
+    if frozen == KEEPS:
         return accelerate(model, t, q, v, own_index, own_direction, given, a, r, u, powers, room, record)
     model.gap(t, q, model.par, g)
     W, w = room.W, u
@@ -203,6 +206,8 @@ def solve_interval(
     linear = linear and not acting and (settings.by_stage == 0.0 or nc == 0)
     linear = linear and ((flags & F_FREE) != 0 or (newton and (flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
 
+    deciding = DECIDES if degree > 0 else NO_FORCES
+
     # ---- the start: an explicit stage, the factors of a velocity-level correction, the matrix
     renewed = False
     if newton and (kept.matrix_h != h * (end - first) or kept.renew == 1.0):
@@ -216,7 +221,7 @@ def solve_interval(
         V[i] = v_0[i]
     if (known == 0 and first > 0) or given == 1:
         status = evaluate(
-            model, reaction, settings, t, q_0, v_0, index, direction, gap_0, 0, 0, 0, row_of(new, 0, nv),
+            model, reaction, settings, t, q_0, v_0, index, direction, gap_0, 0, deciding, 0, row_of(new, 0, nv),
             row_of(R, 0, nr), row_of(U, 0, nr), row_of(powers, 0, width), work, record,
         )  # fmt: skip
         if status != 0:
@@ -247,8 +252,8 @@ def solve_interval(
         for k in range(first, end):
             status = evaluate(
                 model, reaction, settings, t + c[k] * h, row_of(Q, k, nq), row_of(V, k, nv), index, direction, gap_0, k,
-                1 if sweep > FREEZE else 0, given, row_of(new, k, nv), row_of(R, k, nr), row_of(U, k, nr),
-                row_of(powers, k, width), work, record,
+                KEEPS if sweep > FREEZE and degree > 0 else deciding, given, row_of(new, k, nv), row_of(R, k, nr),
+                row_of(U, k, nr), row_of(powers, k, width), work, record,
             )  # fmt: skip
             if status != 0:
                 return status
@@ -256,7 +261,12 @@ def solve_interval(
             for i in range(nv):
                 scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
                 new[k * nv + i] -= a[k * nv + i]
-        if newton:
+        # stages that decide for themselves hold a contact exactly: a matrix that does not know it would lift the body
+        pushed = False
+        if settings.by_stage == 1.0:
+            for i in range(first * nr, end * nr):
+                pushed = pushed or R[i] != 0.0
+        if newton and not pushed:
             solve_dense(work.matrix, head(tail(new, first * nv), (end - first) * nv), work.pivots)
         if given == 1:
             close_velocities(model, tab, h, v_0, a, new, R, U, work.lasting)

@@ -25,7 +25,7 @@ from saltus.lasting.index_set import (
     UNTIED,
     decide,
 )
-from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, evaluate
+from saltus.lasting.interval import DECIDES, INTERVALS, NO_FORCES, STAGE_SETTINGS, closed_gap, evaluate
 from saltus.lasting.workspace import LASTING
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 from saltus.memory.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
@@ -92,8 +92,9 @@ def settle(
     info[0], info[1] = 0.0, 0.0
     if settings.by_stage == 1.0:
         return evaluate(
-            model, reaction, settings, t, q, v, index, direction, g, 0, 0, 0, a, r, u, powers, interval, record
-        )
+            model, reaction, settings, t, q, v, index, direction, g, 0, DECIDES if degree > 0 else NO_FORCES, 0, a, r,
+            u, powers, interval, record,
+        )  # fmt: skip
     near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0
     slowest, slack = settings.rest, closed_gap(settings, q)
     for c in range(nc):

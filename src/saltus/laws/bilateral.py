@@ -7,6 +7,7 @@ from saltus.compile.types import A, F, I
 from saltus.status import Status
 
 KIND, ROWS, NAME = 0, 1, "bilateral"
+KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N",), (), ()
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 

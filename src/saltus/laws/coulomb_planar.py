@@ -12,6 +12,7 @@ from saltus.compile.types import A, F, I
 from saltus.status import Status
 
 KIND, ROWS, NAME = 2, 2, "coulomb_planar"
+KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T"), (1,), ("mu",)
 # what is left of the tangential row behind the normal one, over that row, up to which rounding may decide what the
 # block does; a mobility over both that counts as none; violation of the law, over b, that its solution may have
 SUSPECT, IMMOBILE, ACCEPTED = 1e-6, 1e-9, 1e-9

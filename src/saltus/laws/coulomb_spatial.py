@@ -13,6 +13,7 @@ from saltus.compile.types import A, F, I
 from saltus.status import Status
 
 KIND, ROWS, NAME = 3, 3, "coulomb_spatial"
+KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T1", "T2"), (2,), ("mu",)
 # determinant of the tangential rows behind the normal one, over that of independent rows, up to which rounding may
 # decide what the block does; a mobility over all of them that counts as none; violation of the law, over b, that a
 # solution of such a block may have

@@ -10,6 +10,7 @@ from saltus.compile.types import A, F, I
 from saltus.status import Status
 
 KIND, ROWS, NAME = 1, 1, "unilateral"
+KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N",), (), ()
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 

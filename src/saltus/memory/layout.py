@@ -13,17 +13,20 @@ TAPE                  gaps of the contacts for interval arithmetic (compile/tape
                       stand at TAPE_NUMBERS of `par`, and it needs TAPE_WORK floats (0: there is none)
 NOISE, HOLDING        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
                       (-1: there is none)
+IMPACT_LAW            law of impacts of all contacts, by number (reaction/impacts)
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE, NS, NOISE, HOLDING, TAPE_SIZE, TAPE_WORK, TAPE_NUMBERS = range(16)
+(
+    NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE, NS, NOISE, HOLDING, TAPE_SIZE, TAPE_WORK, TAPE_NUMBERS, IMPACT_LAW,
+) = range(17)  # fmt: skip
 (
     PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE, SWITCH_TABLE, TAPE,
-) = range(16, 29)  # fmt: skip
-HEADER = 29
+) = range(17, 30)  # fmt: skip
+HEADER = 30
 
 # flags: what a kernel may skip
 M_CONSTANT = 1  # M depends on nothing
@@ -33,8 +36,6 @@ F_LINEAR = 8  # f is affine in q and v: one Newton step is exact
 J_CONSTANT = 16  # the Jacobians of f depend on nothing: with a constant M one factorisation serves every step
 RATE_IDENTITY = 32  # q_dot = v
 HAS_RETRACT = 64
-TANGENTIAL = 128  # a contact has tangential restitution
-POISSON = 256  # impacts by Poisson's law instead of Newton's
 TRUSTED = 512  # f, gaps and rows are constant or linear in q and v: what is quiet stays quiet until the next event
 WILD = 1024  # some function may do between two places what cannot be told from its values there
 WAVES = 2048  # sines or cosines, of which the fastest phase is known

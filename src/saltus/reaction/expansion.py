@@ -6,11 +6,11 @@ from math import sqrt
 
 from saltus.compile.seam import handle, head, larger, mat, row_of, tail, unit
 from saltus.compile.types import CONTACTS, REACT, A, B, Contacts, F, I
-from saltus.contact.expanding import EXPANDING, EXPANDING_AT_ONCE
+from saltus.compile.workspace import Workspace
 from saltus.contact.semismooth_newton import BLOCK, ROUNDING, SINGULAR, eliminate, scaled
-from saltus.laws.poisson import project as project_expansion
-from saltus.laws.poisson import solve as solve_expansion
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, NX, W_COL, X_COL
+from saltus.reaction.impacts.poisson import project as project_expansion
+from saltus.reaction.impacts.poisson import solve as solve_expansion
 from saltus.reaction.react import IMPACT, REACTING, react, row_add
 from saltus.status import Status
 
@@ -24,11 +24,26 @@ FIRST_SWEEPS = 40  # after which Newton's method takes over: a corner that rests
 NEWTON_STEPS, HALVINGS = 60, 12  # of Newton's method, and of one of its steps
 NEWTON_TARGET = 1e-14  # scaled error with which it ends
 ENOUGH, FORMER = 1e-4, 0.85  # decrease that a step must bring, weight of former errors in their mean
+MOST_ROWS = 300  # for which Newton's method is tried: its time grows with their third power
+
+# few: rows, as long as they are not too many; unit_of, b, D: see `scaled`; P_s, P_new, low: scaled impulses and floors;
+# error, step, J: of Newton's method
+EXPANDING_AT_ONCE = Workspace(
+    "ExpandingAtOnce", unit_of="few", b="few", P_s="few", P_new="few", error="few", step="few", low="nc", block=BLOCK,
+    D="few * few", J="few * few",
+)  # fmt: skip
+# u_c: velocities at the end of the compression; floor: normal impulses that are given back at least; P_e, u_e:
+# impulses and velocities of the expansion; y = X P_e; X_i: one row of X; D: 9 numbers per block; b_k, P_k, step: of one
+# block
+EXPANDING = Workspace(
+    "Expanding", u_c="nr", P_e="nr", u_e="nr", floor="nc", y="nv", X_i="nv", D="9 * nc", b_k="3", P_k="3", step="3",
+    at_once=EXPANDING_AT_ONCE,
+)  # fmt: skip
 
 
 @unit(REACT)
 def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, room):
-    """Solve joints and active contacts like `react`, impacts by Poisson's law (laws/poisson.py).
+    """Solve joints and active contacts like `react`, impacts by Poisson's law (reaction/impacts/poisson.py).
 
     The free velocity of a step contains what smooth forces did. It is brought to the end of the compression by `react`;
     the impulse that is given back e-fold is that of the impact alone, which begins with the velocities in the second
@@ -44,7 +59,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     # ---- the tables that `react` left
     work = REACTING(room)
     X, Z, b, P_active, u = work.X, work.Z, work.b, work.P_active, work.u
-    blocks, origin, own = work.blocks, work.origin, EXPANDING(work.expansion)
+    blocks, origin, own = work.blocks, work.origin, EXPANDING(work.impact)
     u_c, P_e, u_e, floor = own.u_c, own.P_e, own.u_e, own.floor
     n, nb, scale, approach = 0, 0, 0.0, 0.0
     frictional = False

@@ -8,11 +8,10 @@ everywhere (saltus/certificate.py).
 
 from __future__ import annotations
 
-from math import sqrt
-
 from saltus.compile.seam import head, larger, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, SIZE, W_COL, W_PTR
+from saltus.laws import hardest
+from saltus.memory.layout import CONTACT_ROW, KIND, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, SIZE, W_COL, W_PTR
 from saltus.memory.profile import factor, multiply, solve
 from saltus.reaction.react import row_dot
 
@@ -84,10 +83,7 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
             row, end = layout[layout[CONTACT_ROW] + j], layout[layout[CONTACT_ROW] + j + 1]
             if closes == 0 or r[row] == 0.0:
                 depth = -g[j]
-            square = 0.0
-            for i in range(row + 1, end):
-                square += r[i] * r[i]
-            friction = sqrt(square)
+            friction = hardest(layout[layout[KIND] + j], row, end - row, r)
             outside = larger(-r[row], friction - model.constants[LAW_FLOATS * j + 1] * r[row])
             if not outside <= found[EXCESS]:
                 found[EXCESS] = outside

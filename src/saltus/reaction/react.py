@@ -9,12 +9,11 @@ The same kernels correct positions: then v is a displacement and the target of a
 from __future__ import annotations
 
 from saltus.compile.seam import handle, head, larger, tail, unit, whole
-from saltus.compile.types import DRIFT, INTERVAL, JOINTS, MODEL, PART, REACT, SETTLE, A, Contacts, F, I, J
+from saltus.compile.types import DRIFT, INTERVAL, JOINTS, PART, REACT, SETTLE, A, Contacts, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
 from saltus.memory.layout import (
     CONTACT_ROW,
-    FLAGS,
     KIND,
     LAW_FLOATS,
     NC,
@@ -24,13 +23,10 @@ from saltus.memory.layout import (
     NV,
     NW,
     NX,
-    POISSON,
-    TANGENTIAL,
     W_COL,
     W_PTR,
     X_COL,
     X_PTR,
-    sizes_of,
 )
 from saltus.memory.profile import factor, solve_row
 from saltus.status import Status
@@ -44,30 +40,18 @@ SLIDING = 3  # mark of an active contact whose slip direction is known: its fric
 JOINING = Workspace("Joining", D="nj * nj", order=integers("nj"), rhs="nj", column="nv")
 # X: rows of lu^-1 W; b, P_active, u, mu, blocks, rows: of the contact problem, see `Contacts`; origin: row of the
 # system that each row of the problem is; Z: how joints answer a unit impulse of each of these rows, one joint after the
-# other; expansion: for Poisson's law, empty without (reaction/expansion.py)
+# other; impact: what the law of impacts works with (reaction/impacts)
 REACTING = Workspace(
     "Reacting", X="nx", b="nr", P_active="nr", u="nr", mu="nc", Z="nj * nr", blocks=integers("3 * nc"),
     rows=integers("4 * nr"), origin=integers("nr"), joining=JOINING, judging=JUDGING, solver=room("solver"),
-    expansion=room("expansion"),
+    impact=room("impact"),
 )  # fmt: skip
-NO_EXPANSION = Workspace("NoExpansion").plan({})
 PROJECTION = Numbers("tolerance iterations")  # largest constraint and penetration left [m]; most iterations
 # lu, W, w, g: at the last q; target: gaps, then velocities; move: of q, with the impulses P_move; q_dot: what it makes
 DRIFTING = Workspace(
     "Drifting", lu="size", W="nw", w="nr", g="nc + nj", target="nr", P_move="nr", move="nv", q_dot="nq", info="2",
     active=integers("nc"),
 )  # fmt: skip
-
-
-def reacting_sizes(layout, contact_solver) -> dict:
-    """Return the sizes of a workspace in which contacts react, and those of the system."""
-    sizes, expansion = sizes_of(layout), NO_EXPANSION
-    if int(layout[FLAGS]) & POISSON:
-        from saltus.contact.expanding import EXPANDING, MOST_ROWS  # here, because few systems need it
-
-        expansion = EXPANDING.plan({**sizes, "few": min(sizes["nr"], MOST_ROWS)})
-    solver = contact_solver.room(sizes["nr"], sizes["nc"], sizes["nv"])
-    return {**sizes, "solver": solver, "expansion": expansion}
 
 
 @unit(F(J, A, I, A), small=True)
@@ -282,30 +266,6 @@ def slide(layout, lu, W, contact, mu, direction, X, work):
         tangential = layout[layout[X_PTR] + r]
         for k in range(size):
             X[begin + k] -= mu * direction[r] * X[tangential + k]
-    return 0
-
-
-@unit(I(MODEL, I, F, I, A, A), small=True)
-def restitute(model, contact, speed, struck, u, target):
-    """Add restitution to the target of a contact; the one place where e and e_t enter an impact.
-
-    in      speed: normal velocity that is restituted, 0 where nothing is; struck: 1 where the contact is hit, which
-            lasting contacts are not; u: row velocities before the impact
-    in/out  target: constants of the rows plus e and e_t times velocities (Newton); with Poisson's law the velocities
-            that the impact begins with stand behind them, nr further
-    """
-    layout = model.layout
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
-    if (layout[FLAGS] & POISSON) != 0:
-        begin = layout[NR]
-        target[begin + row] = u[row] if u[row] > 0.0 and not speed < 0.0 else speed
-        for r in range(row + 1, end):
-            target[begin + r] = u[r]
-        return 0
-    target[row] += model.constants[LAW_FLOATS * contact] * speed
-    if (layout[FLAGS] & TANGENTIAL) != 0 and struck == 1:
-        for r in range(row + 1, end):
-            target[r] += model.constants[LAW_FLOATS * contact + 2] * u[r]
     return 0
 
 

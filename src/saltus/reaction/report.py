@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 from saltus.compile.seam import row_of, smaller, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NR, POISSON, W_COL, W_PTR, X_COL, X_PTR
+from saltus.laws import hardest
+from saltus.memory.layout import (
+    CONTACT_ROW,
+    F_FREE,
+    FLAGS,
+    KIND,
+    LAW_FLOATS,
+    NC,
+    NR,
+    W_COL,
+    W_PTR,
+    X_COL,
+    X_PTR,
+)
 from saltus.memory.profile import quadratic
 from saltus.memory.record import (
     CLOSING,
@@ -25,6 +36,7 @@ from saltus.memory.record import (
     SLIP,
     STICK,
 )
+from saltus.reaction.impacts import returned
 from saltus.reaction.react import row_add, row_dot
 
 OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact among its marks: never met, just hit, in lasting contact
@@ -52,14 +64,14 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         header.force_work -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
         header.drive_work += given  # what contacts dissipate is taken off below
     # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
-    found, struck, poisson = nc > 0, False, (layout[FLAGS] & POISSON) != 0
+    found, struck = nc > 0, False
     while found:
         found = False
         for c in range(nc):
             row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
             if active[c] != 1 or P[row] <= 0.0:
                 continue
-            fall = abs(u_free[row] - (1.0 + (0.0 if poisson else model.constants[LAW_FLOATS * c])) * u_minus[row])
+            fall = abs(u_free[row] - (1.0 + returned(model, c)) * u_minus[row])
             brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
             approach = -(u_minus[row] + brought) - fall * (1.0 + 1e-9)
             # bodies that rest on each other fall alike: what is left of their approach is rounding
@@ -74,13 +86,11 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
                 new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
             marks[c], marks[nc + c] = OPEN, OPEN
             continue
-        friction = 0.0
         for r in range(row, end):
             after[r] += w[r]
             lost = -0.5 * P[r] * (u_minus[r] + after[r])
             record.dissipation[c] += lost
             header.drive_work += lost
-            friction += P[r] * P[r] if r > row else 0.0
         if active[c] == HIT:
             new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
             marks[c] = STRUCK
@@ -89,7 +99,8 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
             new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
         marks[c] = CLOSED
         if end - row > 1:
-            sticks = sqrt(friction) < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
+            friction = hardest(layout[layout[KIND] + c], row, end - row, P)
+            sticks = friction < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
             kind = STICK if sticks else SLIP
             if marks[nc + c] != kind:
                 new_event(t, c, kind, row, end, u_minus, after, P, record)
@@ -98,7 +109,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         # of an impact only the step is known: it gains energy if it does so before and behind the smooth forces
         for c in range(nc):
             row = layout[layout[CONTACT_ROW] + c]
-            u_free[row] -= 0.0 if poisson else model.constants[LAW_FLOATS * c] * u_minus[row]
+            u_free[row] -= returned(model, c) * u_minus[row]
         gain_event(model, t, active, HIT, ALL, u_free, u_minus, after, P, record)
     return 0
 

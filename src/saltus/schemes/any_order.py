@@ -15,13 +15,15 @@ import numpy as np
 from saltus.control.adaptive import Adaptive
 from saltus.control.grid import Grid
 from saltus.errors import SettingError
-from saltus.flight.dense import acceleration, interpolate, reaction
+from saltus.flight.dense import acceleration, interpolate, reaction, window_start
 from saltus.flight.packed_methods import METHODS, packed_method
 from saltus.flight.smooth_step import HEAD, NODES, STAGES
 from saltus.schemes.plan import SchemePlan, runge_kutta_plan
 from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
 from saltus.tables.runge_kutta import table
 from saltus.tables.tableau import tableau
+
+SHARE = 0.1  # of the tolerance, for each step and window: errors of many add up, and estimates see little of a jump
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +45,8 @@ class AnyOrder:
         Whether steps end where the gap is forecast to close (gap, its rate and its acceleration now), so that impacts
         are approached from one side; without, the step is made in full and the closing located on its polynomial.
     rtol, atol
-        Tolerance of a step, relative and absolute (in units of q and v); None keeps equal steps.
+        Tolerance of the run, relative and absolute (in units of q and v), of which a step may err by a tenth; None
+        keeps equal steps.
     closed_tolerance
         Gap [m] up to which contacts are closed together.
     rest_tolerance
@@ -130,7 +133,9 @@ class AnyOrder:
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         # without tolerances nothing is scaled, but the drift of what is held has its bound
-        rtol, atol = (1e-6, 1e-6) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
+        rtol, atol = (1e-6, 1e-6)
+        if self.rtol is not None and self.atol is not None:
+            rtol, atol = SHARE * self.rtol, SHARE * self.atol
         window = (atol, 0.0) if self.traits.adaptive else (float(self.C), self.order + 1.0)
         return runge_kutta_plan(
             self, layout, self.base, estimates=self.traits.adaptive, closed=self.closed_tolerance,
@@ -142,6 +147,10 @@ class AnyOrder:
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps by the dense output of the base."""
         return interpolate([tableau(NODES - 1, "-", "lobatto")], s, h, start, end, block, side)
+
+    def window_start(self, block, t_end, h):
+        """Return where the intervals of impacts begin that steps end with, see Solution.windows."""
+        return window_start(block, t_end, h)
 
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""

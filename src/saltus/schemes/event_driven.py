@@ -17,18 +17,12 @@ from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction
 from saltus.flight.smooth_step import NODES
-from saltus.memory.layout import CONTACT_ROW, NC
+from saltus.laws import friction_rows
 from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
 from saltus.schemes.traits import FLYING
 from saltus.tables.tableau import tableau
 
 METHODS = ("dop853", "dopri5", "radau5")
-
-
-def rubs_in_space(layout: np.ndarray) -> bool:
-    """Return whether a contact has two tangential directions."""
-    first = layout[int(layout[CONTACT_ROW]) : int(layout[CONTACT_ROW]) + int(layout[NC]) + 1]
-    return bool(np.any(np.diff(first) == 3))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +115,7 @@ class EventDriven:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        method = self.method or ("radau5" if rubs_in_space(layout) else "dop853")
+        method = self.method or ("radau5" if friction_rows(layout) > 1 else "dop853")
         return runge_kutta_plan(
             self, layout, method, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
             zeno=self.zeno_speed, rtol=self.rtol, atol=self.atol, scale=self.scale,

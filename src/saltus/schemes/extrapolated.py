@@ -19,11 +19,11 @@ from saltus.compile.seam import handle, head, larger, room_at, row_of, tail, uni
 from saltus.compile.types import MODEL, RECORD, RECORDS, STATES, A, F, I, Record, step_type
 from saltus.compile.workspace import Workspace, rooms
 from saltus.errors import SettingError
+from saltus.laws import friction_rows
 from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     HAS_RETRACT,
-    KIND,
     LAW_FLOATS,
     NC,
     NJ,
@@ -45,7 +45,7 @@ from saltus.memory.record import (
     STICK,
 )
 from saltus.reaction.react import row_add, row_dot
-from saltus.schemes.plan import SchemeLike, SchemePlan
+from saltus.schemes.plan import SchemeLike, SchemePlan, one_friction
 from saltus.schemes.traits import traits_of
 
 # places of the settings; STALE, STALE_END: of the memory, what is to be forgotten once q and v are combined
@@ -147,11 +147,12 @@ class Extrapolated:
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
+        one_friction(layout, "Extrapolated")
         inner = self.scheme.plan(layout)
-        nq, nv, nc = (int(layout[k]) for k in (NQ, NV, NC))
+        nq, nv = int(layout[NQ]), int(layout[NV])
         n = self.substeps(layout)
         even = traits_of(self.scheme).symmetric if self.symmetric is None else self.symmetric
-        planar = all(layout[layout[KIND] + c] < 3 for c in range(nc))
+        planar = friction_rows(layout) < 2
         even_closed = bool(even and layout[FLAGS] & W_CONSTANT and planar)
         stale = range(0) if inner.forget is None else inner.memory.place(inner.forget)
         settings = [len(n), inner.dense, inner.events, stale.start, stale.stop]

@@ -18,8 +18,9 @@ from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.memory.layout import CONTACT_ROW, FLAGS, M_CONSTANT, NC, NJ, NR, NV, SIZE
 from saltus.memory.profile import multiply, solve, solve_row
+from saltus.reaction.impacts import restitute
 from saltus.reaction.look import spread_row
-from saltus.reaction.react import REACTING, WHOLE, restitute, row_add, row_dot, write_row
+from saltus.reaction.react import REACTING, WHOLE, row_add, row_dot, write_row
 from saltus.reaction.report import released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, parabola, stepping_plan
 from saltus.schemes.theta_newton import (

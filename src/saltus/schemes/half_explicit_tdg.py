@@ -43,8 +43,9 @@ from saltus.memory.record import (
     SLIP,
     STICK,
 )
+from saltus.reaction.impacts import reacting_sizes, restitute
 from saltus.reaction.react import IMPACT as STRUCK
-from saltus.reaction.react import reacting_sizes, restitute, row_dot
+from saltus.reaction.react import row_dot
 from saltus.reaction.report import NOTHING, STICKING, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan
 from saltus.status import Status
@@ -122,7 +123,7 @@ class HalfExplicitTDG:
                 ],
                 dtype=float,
             ),
-            inner=reaction_plan(layout, contact_solver, drift=False),
+            inner=reaction_plan(layout, contact_solver, drift=False, name="HalfExplicitTDG"),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=HEADER + 2 + nq + nv + 2 * (nv + nr) + own_rate + 2 * nr,

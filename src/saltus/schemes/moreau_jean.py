@@ -3,7 +3,7 @@
 M (v_new - v_k) = h f_theta + W P,  q_new = q_k + h B v_theta,  0 <= u_new + e u_k ⟂ P_N >= 0 where the forecast
 g_k + gamma h u_k is closed. Tangential restitution acts only where an impact strikes, Poisson's law on the impulse that
 the velocities at the start of the step ask for, so that neither touches a body at rest. Subscript theta: the state
-(1 - theta) k + theta new.
+(1 - theta) k + theta new. Algorithm 1.4 of Schindler and Acary (2014) is at="both".
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from saltus.memory.layout import (
     CONTACT_ROW,
     FLAGS,
     HAS_RETRACT,
-    LAW_FLOATS,
+    M_CONSTANT,
     NC,
     NJ,
     NQ,
     NR,
     NV,
     RATE_IDENTITY,
-    TANGENTIAL,
-    W_COL,
     W_CONSTANT,
-    W_PTR,
 )
+from saltus.memory.profile import multiply, solve
 from saltus.memory.record import EVENTS_PER_CONTACT
-from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, reacting_sizes, restitute, row_dot
-from saltus.reaction.report import released, report
+from saltus.reaction.impacts import asks_who_is_struck, reacting_sizes, restitute, without_tangential
+from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, row_dot
+from saltus.reaction.report import CLOSED, answer, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
     changed_inertia,
     exact_at_once,
+    factored_mass,
     factors_known,
     first_guess,
     free_motion,
@@ -54,26 +54,30 @@ from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
-LOADED = 1e-6  # of the way that bodies fall in a step: a gap that a loaded contact has not opened
+LOADED = 1e-6  # of the way that its load would move it in a step: a gap that a loaded contact has not opened
 PROJECTIONS = 20.0  # most iterations of the projection: it converges quadratically, 20 means never
 
-# at_end: 1 where M, W and f are taken at the end of the step; projects: 1 where every step is projected
+# at_end: 1 where W and f_new are taken at the end of the step; own_mass: 1 where f_k has its own M there, not that of
+# the end; projects: 1 where every step is projected
 SETTINGS = Numbers(
-    "theta gamma closed_tolerance at_end newton_tolerance max_iterations projection_tolerance projection_iterations "
-    "projects"
+    "theta gamma closed_tolerance at_end own_mass newton_tolerance max_iterations projection_tolerance "
+    "projection_iterations projects"
 )
 # known.gaps: 1 where the gaps are those of q, 0 before the first step and where somebody moved q since; marks: see
-# `report`; impulses: warm start of the contact solver; acceleration: guess for the next step
+# `report`; impulses: warm start of the contact solver; acceleration: guess for the next step; loads: normal velocity
+# that a lasting contact took in the last step [m/s]
 MEMORY = Workspace(
-    "MoreauJeanMemory", known=Numbers("gaps"), gaps="nc + nj", marks="2 * nc", impulses="nr", acceleration="nv"
-)
+    "MoreauJeanMemory", known=Numbers("gaps"), gaps="nc + nj", marks="2 * nc", impulses="nr", acceleration="nv",
+    loads="nc",
+)  # fmt: skip
 # W, w: at theta or at the end, constant ones kept from step to step; W_end, w_end: rows of joints at the end; target:
 # see `react` and `restitute`; u_start: of the rows at the start, u_minus: of W; before, after: for `report`; f_k: force
-# at the start; projection: settings of `drift`; active, struck: 1 per contact that takes part, that an impact strikes
+# at the start, a_k: its share of the acceleration, inertia: factors of M_k, f_mean: mean of both forces; projection:
+# settings of `drift`; active, struck: 1 per contact that takes part, that an impact strikes
 WORK = Workspace(
     "MoreauJean", newton=NEWTON, W="nw", W_end="nw", w="nr", w_end="nr", target="2 * nr", u_minus="nr", u_start="nr",
-    before="nr", after="nr", f_k="nv", v_theta="nv", q_at="nq", q_dot="nq", active=integers("nc"),
-    struck=integers("nc"), react=REACTING, projection=PROJECTION, drift=DRIFTING,
+    before="nr", after="nr", f_k="nv", a_k="nv", f_mean="nv", inertia="size", v_theta="nv", q_at="nq", q_dot="nq",
+    active=integers("nc"), struck=integers("nc"), react=REACTING, projection=PROJECTION, drift=DRIFTING,
 )  # fmt: skip
 
 
@@ -89,7 +93,9 @@ class MoreauJean:
         Forecast: a contact is active when g_k + gamma h u_k <= closed_tolerance; 0 to 1.
     at
         Where M, W and f are evaluated: "theta" at the state theta of the step (f_theta = f(t, q, v at theta)),
-        "end" at its end, with f_theta = (1 - theta) f_k + theta f_new and u_k from the start of the step.
+        "end" at its end, with f_theta = (1 - theta) f_k + theta f_new and u_k from the start of the step, "both" the
+        same with M_k before f_k and u_k = W_new^T v_k: Algorithm 1.4 of Schindler and Acary. Where M depends on q,
+        theta = 1/2 is of order 2 with "theta" and "both" and of order 1 with "end".
     projection
         True projects positions onto the joints and out of penetration after each step; "active" does so only after
         steps in which a contact or joint reacts, as some reference codes do. It is meant for joints and for drift:
@@ -108,7 +114,7 @@ class MoreauJean:
 
     theta: float = 0.5
     gamma: float = 0.5
-    at: Literal["theta", "end"] = "theta"
+    at: Literal["theta", "end", "both"] = "theta"
     projection: bool | Literal["active"] = False
     closed_tolerance: float = 1e-12
     solver: object | None = None
@@ -123,8 +129,8 @@ class MoreauJean:
     def __post_init__(self):
         if self.projection not in (True, False, "active"):
             raise SettingError(f"projection of MoreauJean is {self.projection!r}: it must be True, False or 'active'")
-        if self.at not in ("theta", "end"):
-            raise SettingError(f"at of MoreauJean is {self.at!r}: it must be 'theta' or 'end'")
+        if self.at not in ("theta", "end", "both"):
+            raise SettingError(f"at of MoreauJean is {self.at!r}: it must be 'theta', 'end' or 'both'")
         if not self.projection_tolerance > 0:
             raise SettingError(
                 f"projection_tolerance of MoreauJean is {self.projection_tolerance}: it must be positive"
@@ -149,14 +155,15 @@ class MoreauJean:
                 theta=self.theta,
                 gamma=self.gamma,
                 closed_tolerance=self.closed_tolerance,
-                at_end=float(self.at == "end"),
+                at_end=float(self.at != "theta"),
+                own_mass=float(self.at == "both"),
                 newton_tolerance=self.newton_tolerance,
                 max_iterations=float(self.max_iterations),
                 projection_tolerance=self.projection_tolerance,
                 projection_iterations=PROJECTIONS,
                 projects=float(self.projection is True),
             ),
-            inner=reaction_plan(layout, contact_solver, drift=bool(self.projection)),
+            inner=reaction_plan(layout, contact_solver, drift=bool(self.projection), any_law=True),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=0,
@@ -205,9 +212,12 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     first_guess(h, single, v_k, memory.acceleration, v, newton)
     for i in range(nq):
         q_at[i] = q_k[i]
+    # where M is constant both forces have the same one anyway
+    own_mass = settings.own_mass == 1.0 and (flags & M_CONSTANT) == 0
     if at_end:
-        model.force(t, q_k, v_k, par, work.f_k)
-        record.counters.force_calls += 1
+        status = first_force(model, own_mass, theta, t, state, work, record)
+        if status != 0:
+            return status
     moved_before = 0.0
     for iteration in range(whole(settings.max_iterations)):
         record.counters.iterations += 1
@@ -222,9 +232,6 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
         v_at = v if at_end else v_theta
         model.force(t_at, q_at, v_at, par, f)
         record.counters.force_calls += 1
-        if at_end:
-            for i in range(nv):
-                f[i] = (1.0 - theta) * work.f_k[i] + theta * f[i]
         known = factors_known(model, h, newton) == 1
         if iteration > 0 or not known:
             model.mass(t_at, q_at, par, newton.M)
@@ -232,6 +239,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
             status = iteration_matrix(model, h, theta * h, 1.0, theta * h, t_at, q_at, v_at, newton, record)
             if status != 0:
                 return status
+        if at_end:
+            mean_force(model, own_mass, theta, work)
         scale = free_motion(model, h, single, v_k, v, v_new, newton)
         if reacting:
             status = contact(model, reaction, settings, t, t_at, h, iteration, state, q, g, v_new, P, work)
@@ -259,11 +268,13 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     open_accounts(model, h, reacting, v_k, v, newton, record)
     if nc + nj > 0:
         report_contacts(model, t + h, v_k, v, memory_new.marks, work, record)
-    if not single:
+    if not single or own_mass:
         # iterations end with f at the solution itself: then its work does not lean on the momentum balance
-        header.force_work = 0.0
+        header.force_work, given = 0.0, work.f_mean if own_mass else f
         for i in range(nv):
-            header.force_work += 0.5 * h * f[i] * (v_k[i] + v[i])
+            header.force_work += 0.5 * h * given[i] * (v_k[i] + v[i])
+    if not single:
+        for i in range(nv):
             memory_new.acceleration[i] = (record.v_minus[i] - v_k[i]) / h
     header.drive_work += changed_inertia(model, t, h, q_k, q, v_k, v, newton)
     if reacting or settings.projects == 1.0:
@@ -275,6 +286,10 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     if reacting:
         for r in range(nr):
             memory_new.impulses[r] = P[r]
+    for c in range(nc):
+        row, memory_new.loads[c] = layout[layout[CONTACT_ROW] + c], 0.0
+        if reacting and work.active[c] != 0 and memory_new.marks[c] == CLOSED:
+            memory_new.loads[c] = P[row] * answer(layout, work.W, work.react.X, row)
     header.violation = violation_at(model, t + h, q, g)
     memory_new.known.gaps = 1.0
     return 0
@@ -284,7 +299,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
 def forecast(model, settings, t, h, state, memory, g, work):
     """Write the contacts that take part, g_k + gamma h u_k <= closed_tolerance, and return 1 where there are some.
 
-    in      g: gaps at the start; memory: impulses and acceleration of the step before
+    in      g: gaps at the start; memory: loads of the step before
     out     work: active, u_start; W, w at the start unless constant ones are kept
     """
     layout = model.layout
@@ -298,14 +313,38 @@ def forecast(model, settings, t, h, state, memory, g, work):
             u_start[r] = row_dot(layout, W, r, state.v) + w[r]
         ahead = g[c] + settings.gamma * h * u_start[row]
         active[c] = 1 if ahead <= settings.closed_tolerance else 0
-        if active[c] == 0 and memory.impulses[row] > 0.0:
+        if active[c] == 0:
             # a contact that carried a load has not opened where the gap is rounding, summed up over many steps
-            fall = 0.0
-            for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
-                fall += abs(W[k] * memory.acceleration[layout[layout[W_COL] + k]])
-            active[c] = 1 if ahead <= LOADED * h * h * fall else 0
+            active[c] = 1 if ahead <= LOADED * h * memory.loads[c] else 0
         found = 1 if active[c] == 1 else found
     return found
+
+
+@unit(I(MODEL, I, F, F, STATE, WORK.kind, RECORD), small=True)
+def first_force(model, own_mass, theta, t, state, work, record):
+    """Write the force at the start, and with a mass of its own its share of the acceleration; return the status."""
+    model.force(t, state.q, state.v, model.par, work.f_k)
+    record.counters.force_calls += 1
+    if own_mass == 0:
+        return 0
+    status = factored_mass(model, t, state.q, work.inertia)
+    if status == 0:
+        solve(model.layout, work.inertia, work.f_k, work.a_k, work.newton.scratch)
+        for i in range(model.layout[NV]):
+            work.a_k[i] *= 1.0 - theta
+    return status
+
+
+@unit(I(MODEL, I, F, WORK.kind), small=True)
+def mean_force(model, own_mass, theta, work):
+    """Make newton.f, the force at the end, that of the step: (1 - theta) f_k + theta f, f_k through its own mass."""
+    f, mean = work.newton.f, work.f_mean
+    for i in range(model.layout[NV]):
+        mean[i] = (1.0 - theta) * work.f_k[i] + theta * f[i]
+        f[i] = theta * f[i] if own_mass == 1 else mean[i]
+    if own_mass == 1:
+        multiply(model.layout, work.newton.M, work.a_k, f)  # adds M_new M_k^-1 f_k
+    return 0
 
 
 @unit(I(MODEL, F, A, A, WORK.kind), small=True)
@@ -334,13 +373,14 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
     active, struck = work.active, work.struck
     if (flags & W_CONSTANT) == 0 or nj > 0:
         model.kinematics(t_at, work.q_at, par, W, w)
-    kept = settings.at_end == 1.0 or (flags & W_CONSTANT) != 0
+    from_start = settings.at_end == 1.0 and settings.own_mass == 0.0
+    kept = from_start or (flags & W_CONSTANT) != 0
     for c in range(nc):
         row = layout[layout[CONTACT_ROW] + c]
         for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
             u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, state.v) + w[r]
             target[r] = w[r]
-        if (flags & TANGENTIAL) != 0 and iteration == 0:
+        if iteration == 0 and asks_who_is_struck(model) == 1:
             # an impact approaches faster than the forces of one step explain
             fall = abs(row_dot(layout, W, row, v_new) + w[row] - u_minus[row])
             struck[c] = 1 if -u_minus[row] > fall * (1.0 + 1e-9) else 0
@@ -366,11 +406,8 @@ def report_contacts(model, t, v_k, v, marks, work, record):
     layout, target, u_minus = model.layout, work.target, work.u_minus
     if record.header.reacted == 0.0:
         return released(t, layout[NC], marks, record)
-    if (layout[FLAGS] & TANGENTIAL) != 0:
-        for c in range(layout[NC]):
-            if work.struck[c] == 1:  # the report wants velocities without it
-                for r in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
-                    target[r] -= model.constants[LAW_FLOATS * c + 2] * u_minus[r]
+    for c in range(layout[NC]):
+        without_tangential(model, c, work.struck[c], u_minus, target)
     return report(
         model, t, v_k, v, work.W, work.w, u_minus, target, work.before, work.after, work.active,
         work.react.X, marks, record,

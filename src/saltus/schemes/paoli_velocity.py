@@ -7,12 +7,14 @@ g(q_new) <= 0; M, W at q_new. With one e this is v_new = -e v_k + (1 + e) proj(V
 from __future__ import annotations
 
 import dataclasses
+from typing import Literal
 
 import numpy as np
 
 from saltus.compile.seam import unit, whole
 from saltus.compile.types import MODEL, PLAIN, A, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
+from saltus.errors import SettingError
 from saltus.memory.layout import (
     CONTACT_ROW,
     F_FREE,
@@ -42,6 +44,7 @@ from saltus.schemes.theta_newton import (
     take_over,
     violation_at,
 )
+from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 STALLED = int(Status.NEWTON_STALLED)
@@ -71,25 +74,38 @@ class PaoliVelocity:
         Relative change of the velocity at which the implicit equations count as solved; nominal 1e-13 ... 1e-8.
     max_iterations
         Most Newton iterations per step; a step that needs more fails.
+    between
+        What v is between the grid points: "linear" up to its left limit, or "constant" as in the source, v_k until the
+        next one; q is linear in both.
     """
 
     closed_tolerance: float = dataclasses.field(default=1e-12, kw_only=True)
     solver: object | None = dataclasses.field(default=None, kw_only=True)
     newton_tolerance: float = dataclasses.field(default=1e-12, kw_only=True)
     max_iterations: int = dataclasses.field(default=50, kw_only=True)
+    between: Literal["linear", "constant"] = dataclasses.field(default="linear", kw_only=True)
 
     name = "Paoli velocity"
     order = 1
 
     def __post_init__(self):
         check_stepping(self)
+        if self.between not in ("linear", "constant"):
+            raise SettingError(f"between of PaoliVelocity is {self.between!r}: it must be 'linear' or 'constant'")
+
+    @property
+    def traits(self) -> Traits:
+        """In what it differs from an ordinary one-step method."""
+        return Traits(own_limits=self.between == "constant")
 
     def plan(self, layout: np.ndarray) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         return stepping_plan(self, layout, paoli_velocity, SETTINGS, MEMORY, WORK)
 
     def interpolate(self, s, h, start, end, block, side):
-        """Return q and v inside a step at s in [0, 1]: q linear with slope v_k, v linear up to the left limit."""
+        """Return q and v inside a step at s in [0, 1]: q linear with slope v_k, v see `between`."""
+        if self.between == "constant":
+            return start.q + s * (end.q - start.q), start.v + 0.0 * s
         return start.q + s * (end.q - start.q), start.v + s * (end.v_minus - start.v)
 
 

@@ -18,9 +18,10 @@ from saltus.contact import Direct, Lemke
 from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
-from saltus.laws import frictional_cone, frictional_local, frictionless_cone, frictionless_local
-from saltus.memory.layout import FLAGS, KIND, NC, NJ, POISSON, TANGENTIAL, sizes_of
+from saltus.laws import LAWS, friction_rows, frictional_cone, frictional_local, frictionless_cone, frictionless_local
+from saltus.memory.layout import KIND, NC, NJ, sizes_of
 from saltus.memory.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
+from saltus.reaction.impacts import law_of, newton, reacting_sizes
 from saltus.reaction.react import (
     correct_drift,
     eliminate_joints,
@@ -29,8 +30,6 @@ from saltus.reaction.react import (
     no_joints,
     no_part,
     no_settle,
-    react,
-    reacting_sizes,
 )
 
 if TYPE_CHECKING:
@@ -210,7 +209,7 @@ def chosen_solver(given, layout: np.ndarray):
         return given
     if layout[NC] < 2:
         return Direct()
-    if not any(layout[layout[KIND] + c] > 1 for c in range(layout[NC])):
+    if friction_rows(layout) == 0:
         return Lemke()
     from saltus.contact.portfolio import Portfolio  # here, because a ball does without
 
@@ -219,10 +218,9 @@ def chosen_solver(given, layout: np.ndarray):
 
 def newton_only(layout: np.ndarray, name: str) -> None:
     """Refuse tangential restitution and Poisson's law, for schemes whose law is not that of single impacts."""
-    flags = int(layout[FLAGS])
-    if flags & (TANGENTIAL | POISSON):
-        what = "Poisson's law of impacts (impact='poisson')" if flags & POISSON else "tangential restitution (e_t > 0)"
-        raise SettingError(f"{name} cannot do {what}: use MoreauJean(), EventDriven() or HpTDG()")
+    law = law_of(layout)
+    if law is not newton:
+        raise SettingError(f"{name} cannot do {law.WORDS}: use MoreauJean(), EventDriven() or HpTDG()")
 
 
 def check_numbers(scheme) -> None:
@@ -287,7 +285,7 @@ def stepping_plan(
         scheme=scheme,
         step=step,
         settings=settings.filled(**{name: float(getattr(scheme, name)) for name in settings.names}),
-        inner=reaction_plan(layout, solver, drift=False),
+        inner=reaction_plan(layout, solver, drift=False, any_law=True),
         memory=memory.plan(sizes),
         work=work.plan(sizes),
         dense=0,
@@ -296,21 +294,37 @@ def stepping_plan(
     )
 
 
+def one_friction(layout: np.ndarray, name: str) -> None:
+    """Refuse laws with several frictions, for schemes that ask themselves whether a contact sticks or slips."""
+    for c in range(layout[NC]):
+        law = LAWS[layout[layout[KIND] + c]]
+        if len(law.FRICTIONS) > 1:
+            raise SettingError(
+                f"{name} cannot do {law.NAME} (contact {c}), whose {len(law.FRICTIONS)} frictions stick or slip each "
+                "for itself: use MoreauJean(), GeneralizedAlpha() or PaoliVelocity() with a step size h"
+            )
+
+
 def reaction_plan(
-    layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = ()
-) -> Plain:
+    layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = (),
+    name: str = "This scheme", any_law: bool = False,
+) -> Plain:  # fmt: skip
     """Choose the units that a system needs, so that a ball compiles little.
 
-    Schemes with stages bring two more, those that fly from event to event the four parts of a flight as well.
+    Schemes with stages bring two more, those that fly from event to event the four parts of a flight as well. any_law:
+    whether all that a scheme knows of friction is what contact solvers tell it; others, which messages call `name`,
+    take one friction per contact.
     """
     kinds = [int(layout[layout[KIND] + c]) for c in range(layout[NC])]
+    if not any_law:
+        one_friction(layout, name)
     check_support(contact_solver, kinds)
     most = getattr(contact_solver, "most_contacts", None)
     if most is not None and len(kinds) > most:
         raise SettingError(
             f"{contact_solver.name} solves one contact, but the system has {len(kinds)}: take NSGS() or Lemke()"
         )
-    frictional = any(kind > 1 for kind in kinds)
+    frictional = friction_rows(layout) > 0
     solver = Solver(
         contact_solver.kernel,
         frictional_local if frictional else frictionless_local,
@@ -320,9 +334,7 @@ def reaction_plan(
         contact_solver.settings(),
     )
     correction = correct_drift if drift else no_drift
-    acting = react
-    if int(layout[FLAGS]) & POISSON:
-        from saltus.reaction.expansion import react_poisson as acting  # here, because few systems need it
+    acting = law_of(layout).reacting()
     reaction = Reaction(solver, acting, correction)
     staged = Staged(reaction, interval or no_interval, settle or no_settle)
     return Plain(solver, acting, correction, reaction, staged, *(flight or 4 * (no_part,)))
@@ -337,7 +349,10 @@ def flight_plan(
 
     return SchemePlan(
         scheme=scheme, step=flight, settings=made.settings,
-        inner=reaction_plan(layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts),
+        inner=reaction_plan(
+            layout, contact_solver, drift=False, interval=interval, settle=settle, flight=made.parts,
+            name=type(scheme).__name__,
+        ),
         memory=made.memory, work=made.work, dense=made.dense, events=made.events, promise=promise,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.control.adaptive import Adaptive
 from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
-from saltus.flight.dense import HEADER, acceleration, interpolate, reaction
+from saltus.flight.dense import HEADER, acceleration, interpolate, reaction, window_start
 from saltus.flight.frame import NODES_ROOM
 from saltus.flight.packed_methods import IMPLICIT as IMPLICIT_METHODS
 from saltus.flight.packed_methods import METHODS, packed_implicit, packed_method
@@ -54,12 +54,11 @@ from saltus.lasting.interval import (
 )
 from saltus.lasting.settle import changed_events, settle
 from saltus.lasting.workspace import LASTING
-from saltus.laws import coulomb_spatial
+from saltus.laws import friction_rows
 from saltus.memory.layout import (
     CONTACT_ROW,
     F_FREE,
     FLAGS,
-    KIND,
     LAW_FLOATS,
     M_CONSTANT,
     NC,
@@ -233,7 +232,7 @@ class Splitting:
         total = int(pair[STAGES])
         sizes = interval_sizes(layout, contact_solver)
         if implicit:
-            spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(nc))
+            spatial = friction_rows(layout) > 1
             newton = (spatial or not int(layout[FLAGS]) & F_FREE) and total * nv <= LARGEST_NEWTON
             given |= {"tolerance": self.newton_tolerance, "most": self.max_iterations, "newton": newton}
             sizes = interval_sizes(layout, contact_solver, total, bool(newton))
@@ -252,7 +251,12 @@ class Splitting:
             step=splitting,
             settings=np.concatenate([settings, polynomial, tab, pair]),
             inner=reaction_plan(
-                layout, contact_solver, drift=False, interval=solve_interval if implicit else None, settle=settle
+                layout,
+                contact_solver,
+                drift=False,
+                interval=solve_interval if implicit else None,
+                settle=settle,
+                name="Splitting",
             ),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
@@ -263,6 +267,10 @@ class Splitting:
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps by the dense output of the base."""
         return interpolate([tableau(NODES - 1, "-", "lobatto")], s, h, start, end, block, side)
+
+    def window_start(self, block, t_end, h):
+        """Return where the intervals of impacts begin that steps end with, see Solution.windows."""
+        return window_start(block, t_end, h)
 
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""

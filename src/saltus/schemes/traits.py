@@ -33,6 +33,8 @@ class Traits:
         Contact velocities belong to directions inside of the step, not to those at its end.
     first_share
         Share of the span that an adaptive scheme tries first.
+    own_limits
+        The limits at grid points are those of its dense output, not those of the stored states.
     controlled_impacts
         Impacts of a run up to which errors of its steps stay within its promise; `sol.message` says where there are
         more.
@@ -46,6 +48,7 @@ class Traits:
     symmetric: bool = False
     contact_inside: bool = False
     first_share: float = 0.01
+    own_limits: bool = False
     controlled_impacts: float = float("inf")
 
 
@@ -58,6 +61,15 @@ FLYING_ON_GRID = Traits(locates_events=True, repeats_steps=True)
 def traits_of(scheme: Any) -> Traits:
     """Return the traits of a scheme."""
     return getattr(scheme, "traits", ORDINARY)
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """A scheme with intervals of their own for impacts, see Solution.windows."""
+
+    def window_start(self, block: Any, t_end: Any, h: Any) -> Any:
+        """Return where the intervals begin that steps end with, the ends of the steps where there are none."""
+        ...
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .convergence import convergence
 from .hausdorff import hausdorff, hausdorff_polylines
+from .hausdorff_space import hausdorff_in_space
 from .local_error import LocalError, ball_local_error, local_error
 from .norms import error, errors
 from .reproductions import Reproduction, figures_5_7
@@ -23,6 +24,7 @@ __all__ = [
     "errors",
     "figures_5_7",
     "hausdorff",
+    "hausdorff_in_space",
     "hausdorff_polylines",
     "local_error",
     "work_precision",

@@ -22,6 +22,7 @@ from saltus.problem import Exact
 from saltus.solution import Solution
 
 from .curve import Curve, curve, reference_of
+from .hausdorff_space import hausdorff_in_space
 from .norms import partition
 
 STRETCHES = 64  # of a graph, each with its worst point and longest miss: fewer passes than with one
@@ -38,11 +39,13 @@ def hausdorff(
     *,
     scale: float = 1.0,
     columns: Sequence[int] | None = None,
+    together: bool = False,
 ) -> float:
     """Return the Hausdorff distance of the filled-in graphs of a run and of its reference.
 
     The graph of v contains the vertical segments between v_minus and v at jumps; the distance of two of its points is
-    max(|t - s|, |x - y| / scale) [s]. Of several columns each is a graph of its own, and the largest distance counts.
+    max(|t - s|, |x - y| / scale) [s]. Of several columns each is a graph of its own, and the largest distance counts;
+    together=True takes all of them as one graph, as the lecture does.
     Curved pieces are replaced by chords between the grid points of both sides and the points halfway.
 
     Parameters
@@ -51,6 +54,8 @@ def hausdorff(
         As in `errors`.
     scale
         Change of the quantity that counts as much as one second [unit of the quantity per s].
+    together
+        Whether the columns are one graph in R^n, with Euclid's norm over them (45); never less than the default.
     """
     if not scale > 0.0:
         raise SettingError(f"scale is {scale}: it must be positive")
@@ -61,6 +66,8 @@ def hausdorff(
     marks = _subdivided(marks, parts)
     both = [_filled(side, marks) for side in (found, wanted)]
     times = np.repeat(marks, 2)
+    if together:
+        return hausdorff_in_space(times, both[0] / scale, times, both[1] / scale)
     return max(
         hausdorff_polylines(times, first / scale, times, second / scale)
         for first, second in zip(both[0].T, both[1].T, strict=True)

@@ -157,14 +157,21 @@ def _definition(function: Callable) -> ast.FunctionDef:
         tree = parsed(textwrap.dedent("".join(lines)))
         imports = _imports(parsed("".join(file)))
     except SyntaxError as error:
-        raise Uncompilable("its source cannot be cut out of its file") from error
+        raise Uncompilable(_unlike(code, "its source cannot be cut out of its file")) from error
     wanted = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     for node in ast.walk(tree):
         if isinstance(node, wanted) and same_code(_compiled(node, code, imports), code):
             if isinstance(node, ast.FunctionDef):
                 return node
             return ast.FunctionDef("f", node.args, [ast.Return(node.body)], [], None, None)
-    raise Uncompilable("its source is not what runs: the file was changed after it was imported, or rewritten")
+    raise Uncompilable(
+        _unlike(code, "its source is not what runs: the file was changed after it was imported, or rewritten")
+    )
+
+
+def _unlike(code: python_types.CodeType, otherwise: str) -> str:
+    """Return why no source fits: one that was made by exec has no file, even if Python keeps another "<string>"."""
+    return "its source is not available" if code.co_filename == "<string>" else otherwise
 
 
 def _imports(file: ast.Module) -> list[ast.stmt]:

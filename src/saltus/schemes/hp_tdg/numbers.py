@@ -29,6 +29,7 @@ RAISED = 2  # positions are of a degree higher by two than accelerations: so are
 # Numbers that are kept from step to step.
 #   next_degree               degree to take
 #   contraction               of the iteration
+#   contracted                correction, in units of the tolerance, at whose size that was seen
 #   j_known                   1 where Jacobians are known
 #   series_t, _h, _n, _rough  begin, length and number of coefficients (0: none) of the polynomial of the last solved
 #                             interval; 1 where it is that of a first look
@@ -43,8 +44,9 @@ RAISED = 2  # positions are of a degree higher by two than accelerations: so are
 #   guess                     error of the first guess of an interval, in units of the tolerance
 #   looked_h, looked_degree   length (or 0) and degree of a first look whose Jacobians wait to be used
 NUMBERS = Numbers(
-    "next_degree contraction j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now rate "
-    "stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree series_rough"
+    "next_degree contraction contracted j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now "
+    "rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
+    "series_rough"
 )
 # stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them
 GALERKIN = Workspace(

@@ -206,8 +206,10 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
             contraction = rate if sweep == 2 else contraction
             if rate > 0.9 and sweep > 2:
                 return STALLED
-        # the rate of the interval before is trusted for the first sweep, with room
-        trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate, 0.9)
+        # the rate of the interval before is trusted for the first sweep, with room; what Newton's method leaves of an
+        # error grows with the error, so that a larger correction than the one of then leaves a larger share
+        wider = larger(1.0, moved / larger(numbers.contracted, 1e-300)) if newton else 1.0
+        trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate * wider, 0.9)
         left = moved * trusted / (1.0 - trusted)
         if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / (share * settings.rtol):
             # contact forces are those of the states before the last correction: where friction is stiff they may be
@@ -221,7 +223,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     if numbers.series_t != t:  # from outside of the interval
         numbers.guess = guess
     if sweep > 1:  # that of the first Jacobian
-        numbers.contraction = larger(contraction, 1e-6)
+        numbers.contraction, numbers.contracted = larger(contraction, 1e-6), guess
     elif not newton:  # a single sweep shows no contraction, but plain iteration may take a longer interval again
         numbers.contraction *= 0.5
     numbers.sweeps_now = sweep

@@ -7,6 +7,7 @@ level; the end velocity is the quadrature of the stage accelerations.
 from __future__ import annotations
 
 import dataclasses
+from inspect import cleandoc
 
 import numpy as np
 
@@ -30,4 +31,5 @@ class TDGMinus(GalerkinSettings):
         return galerkin_plan(self, layout)
 
 
-TDGMinus.__doc__ = (TDGMinus.__doc__ or "") + GalerkinSettings.PARAMETERS
+# cleaned before they are joined: from Python 3.13 on the compiler takes away the indentation of docstrings
+TDGMinus.__doc__ = f"{cleandoc(TDGMinus.__doc__ or '')}\n\n{cleandoc(GalerkinSettings.PARAMETERS)}"

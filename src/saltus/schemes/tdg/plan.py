@@ -22,7 +22,9 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
         step=galerkin,
         settings=settings,
-        inner=reaction_plan(layout, contact_solver, drift=False, interval=solve_interval, settle=settle),
+        inner=reaction_plan(
+            layout, contact_solver, drift=False, interval=solve_interval, settle=settle, name=type(scheme).__name__
+        ),
         memory=MEMORY.plan(sizes),
         work=WORK.plan(sizes),
         dense=DENSE_HEADER + pieces * piece_size(layout, sizes["largest"]) + 2 * int(layout[NR]),

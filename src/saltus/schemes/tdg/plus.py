@@ -6,6 +6,7 @@ As D-, but all stages are implicit and feel the impulse of the right border. The
 from __future__ import annotations
 
 import dataclasses
+from inspect import cleandoc
 
 import numpy as np
 
@@ -37,8 +38,10 @@ class TDGPlus(GalerkinSettings):
         return galerkin_plan(self, layout)
 
 
-STIFF = """stiff
+STIFF = """
+    stiff
         True uses the velocity matrix for the positions too: then stiff springs are damped as well as stiff dampers
         (degree <= 4 with Clenshaw-Curtis, <= 6 with Lobatto nodes).
     """
-TDGPlus.__doc__ = (TDGPlus.__doc__ or "") + GalerkinSettings.PARAMETERS + STIFF
+# cleaned before they are joined: from Python 3.13 on the compiler takes away the indentation of docstrings
+TDGPlus.__doc__ = f"{cleandoc(TDGPlus.__doc__ or '')}\n\n{cleandoc(GalerkinSettings.PARAMETERS.rstrip() + STIFF)}"

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from saltus.errors import SettingError
-from saltus.flight.dense import interpolate, reaction
+from saltus.flight.dense import interpolate, interpolate_stages, reaction
 from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST
 from saltus.lasting.interval import LARGEST_NEWTON, STAGE_SETTINGS, interval_sizes
-from saltus.laws import coulomb_spatial
-from saltus.memory.layout import F_FREE, FLAGS, KIND, NC, NV
+from saltus.laws import friction_rows
+from saltus.memory.layout import F_FREE, FLAGS, NV
 from saltus.schemes.plan import check_numbers
 from saltus.schemes.traits import Traits
 from saltus.tables.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
@@ -26,7 +26,10 @@ CHOICES = {
     "activation": ("interval", "stage"),
     "level": ("acceleration", "velocity"),
     "weighting": WEIGHTINGS,
+    "between": ("accelerations", "velocities"),
 }
+# what the source says and the defaults do not
+SOURCE = {"impact": "left", "activation": "stage", "projection": False, "split": False, "between": "velocities"}
 
 
 PARAMETERS = """
@@ -58,6 +61,10 @@ PARAMETERS = """
         "reduced" evaluates the weighting integrals at the nodes, as the source recommends; "exact" integrates those of
         velocities and positions, "galerkin" those of the accelerations too. "exact" equals "reduced" for Lobatto
         nodes and for degrees up to 2; for Clenshaw-Curtis nodes of higher degree it costs an order or more.
+    between
+        What is seen between the grid points: "accelerations" integrates the polynomial of the stage accelerations, one
+        order better; "velocities" is v^h of the source, the polynomial of degree M through the stage velocities, with
+        the jump that it has at a border even without an impact.
     rest_tolerance
         Normal and slip velocities [m/s] up to which a contact counts as resting, or as not slipping.
     projection_tolerance
@@ -83,6 +90,7 @@ class GalerkinSettings:
     split: bool = True
     level: Literal["acceleration", "velocity"] = "acceleration"
     weighting: Literal["reduced", "exact"] = "reduced"
+    between: Literal["accelerations", "velocities"] = dataclasses.field(default="accelerations", kw_only=True)
     rest_tolerance: float = 1e-9
     projection_tolerance: float = 1e-14
     newton_tolerance: float = 1e-14
@@ -110,6 +118,20 @@ class GalerkinSettings:
         check_numbers(self)
         if self.level == "velocity" and self.weighting == "galerkin":
             raise SettingError(f"level='velocity' of {kind} needs weighting='reduced' or 'exact', not 'galerkin'")
+        if self.between == "velocities" and {0, 1} <= set(map(int, degrees)):
+            raise SettingError(
+                f"between of {kind} is 'velocities', which cannot tell intervals of degree 0 from those of degree 1: "
+                "leave one of them out of the list"
+            )
+
+    @classmethod
+    def published(cls, degree: int | Sequence[int] = 1, **settings: Any):
+        """Return the scheme of the source: stages decide about their forces, u_minus is restituted, nothing is added.
+
+        That is impact="left", activation="stage", projection=False, split=False, between="velocities"; further
+        settings change the rest.
+        """
+        return cls(degree, **{**SOURCE, **settings})
 
     @property
     def name(self) -> str:
@@ -118,7 +140,8 @@ class GalerkinSettings:
 
     @property
     def traits(self) -> Traits:
-        return Traits(fixed_step=not isinstance(self.degree, int))  # a list of degrees belongs to one grid
+        # a list of degrees belongs to one grid; v^h jumps at borders where states do not
+        return Traits(fixed_step=not isinstance(self.degree, int), own_limits=self.between == "velocities")
 
     def tableaux(self) -> list[Tableau]:
         """Return the coefficients, one for every degree in the list."""
@@ -133,7 +156,7 @@ class GalerkinSettings:
         made = self.tableaux()
         n = max(one.stages for one in made)
         # friction in space turns with the slip: an implicit force even where all others are given
-        spatial = any(int(layout[layout[KIND] + c]) == coulomb_spatial.KIND for c in range(int(layout[NC])))
+        spatial = friction_rows(layout) > 1
         newton = (spatial or not int(layout[FLAGS]) & F_FREE) and n * int(layout[NV]) <= LARGEST_NEWTON
         numbers_ = STAGE_SETTINGS.filled(
             closed=self.closed_tolerance, rest=self.rest_tolerance, by_stage=self.activation == "stage",
@@ -151,7 +174,9 @@ class GalerkinSettings:
         return settings, interval_sizes(layout, contact_solver, n, bool(newton))
 
     def interpolate(self, s, h, start, end, block, side):
-        """Return q and v inside of steps: v integrates the polynomial of the stage accelerations, q integrates v."""
+        """Return q and v inside of steps; q integrates v, see `between`."""
+        if self.between == "velocities":
+            return interpolate_stages(self.tableaux(), s, h, start, end, block, side)
         return interpolate(self.tableaux(), s, h, start, end, block, side)
 
     def reaction(self, s, h, block, rows, side):

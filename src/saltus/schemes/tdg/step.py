@@ -100,6 +100,9 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
     start = whole(settings[DEGREES_AT + 1 + interval])
     tab = tail(settings, start)
     degree, n = whole(tab[DEGREE]), whole(tab[STAGES])
+    following = degree  # of the next interval, for which the index set at the end is decided
+    if interval + 1 < listed:
+        following = whole(settings[whole(settings[DEGREES_AT + 2 + interval]) + DEGREE])
     c, b, P_share = (
         head(tail(tab, VECTORS + NODE * n), n),
         head(tail(tab, VECTORS + WEIGHT * n), n),
@@ -356,8 +359,8 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         for k in range(nc):
             closed[k] = index[k]
         status = reaction.staged.settle(
-            model, core, settings, t_end, q, v, g, degree, 1.0 if struck else 0.0, index, direction, resting,
-            stopped, candidate, a_0, r_0, u_0, powers_0, info, interval, record,
+            model, core, settings, t_end, q, v, g, following if last else degree, 1.0 if struck else 0.0, index,
+            direction, resting, stopped, candidate, a_0, r_0, u_0, powers_0, info, interval, record,
         )  # fmt: skip
         if status != 0:
             return status
@@ -365,6 +368,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         for k in range(nc):
             if closed[k] != index[k]:
                 memory.ahead, kept.renew = 0.0, 1.0
+            if closed[k] != index[k] and following > 0:  # degree 0 has no index set: nothing happens where it begins
                 changed_events(model, t_end, k, closed[k], index[k], resting[k], u_0, r_0, record)
         for i in range(nq):
             q_0[i] = q[i]
@@ -473,17 +477,17 @@ def strike(
     law = whole(settings.law)
     if degree == 0:
         law = BY_PREVIOUS if law == BY_REST else law  # a constant velocity: the law of Moreau and Jean
-    if law == BY_PREVIOUS or degree == 0:
-        # by the rows at the end, so that redundant contacts agree about the motion before
-        model.kinematics(t_end, q, par, W, u_start)
-        for i in range(nr):
-            u_start[i] += row_dot(layout, W, i, v_0)
-            if degree > 0 and u_start[i] > 0.0:
-                u_start[i] = 0.0  # it still rose when the interval began: nothing to restitute
     feels = False
     for k in range(n):
         feels = feels or P_share[k] != 0.0
     for attempt in range(MOST_PASSES + 2):
+        if law == BY_PREVIOUS or degree == 0:
+            # by the rows at the end, with what the impulse does to q: one W for the velocities before and after
+            model.kinematics(t_end, q, par, W, u_start)
+            for i in range(nr):
+                u_start[i] += row_dot(layout, W, i, v_0)
+                if degree > 0 and u_start[i] > 0.0:
+                    u_start[i] = 0.0  # it still rose when the interval began: nothing to restitute
         status = border(
             model, core, t_end, h, settings.rest, law, q, v, row_of(a, n - 1, nv), u_start, index, closed,
             v_end, P, u_minus, u_plus, info, room, record,

@@ -7,22 +7,49 @@ receives at least e times what it received in the compression,
 
 Set of the expansion, for a floor e P_cN: the cone above a height, P_N >= floor, |P_T| <= mu P_N. One contact without
 friction rebounds as Newton's law says. Compression only loses energy; expansion may give back more than was lost where
-friction turns the slip around, so it is scaled down to what was lost (`saltus.reaction.expansion`): the cone, which
-is convex, and u_N >= 0 are kept, and no impact gains energy.
+friction turns the slip around, so it is scaled down to what was lost (reaction/expansion.py): the cone, which is
+convex, and u_N >= 0 are kept, and no impact gains energy.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from saltus.compile.seam import unit
-from saltus.compile.types import A, F, I
+from saltus.compile.types import MODEL, A, F, I
 from saltus.laws.coulomb_planar import solve as solve_planar
 from saltus.laws.coulomb_spatial import solve as solve_spatial
+from saltus.memory.layout import CONTACT_ROW, NR
 from saltus.status import Status
 
-NAME = "poisson"
+NAME, WORDS = "poisson", "Poisson's law of impacts (impact='poisson')"
 UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
+
+
+def reacting() -> Any:
+    """Return the unit that solves an impact: compression, then expansion."""
+    from saltus.reaction.expansion import react_poisson  # here, because few systems need it
+
+    return react_poisson
+
+
+def room(sizes: dict[str, int]) -> Any:
+    """Return the plan of what the expansion works with."""
+    from saltus.reaction.expansion import EXPANDING, MOST_ROWS
+
+    return EXPANDING.plan({**sizes, "few": min(sizes["nr"], MOST_ROWS)})
+
+
+@unit(I(MODEL, I, F, A, A), small=True)
+def strike(model, contact, speed, u, target):
+    """Write the velocities that an impact begins with behind the target, nr further."""
+    layout, begin = model.layout, model.layout[NR]
+    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    target[begin + row] = u[row] if u[row] > 0.0 and not speed < 0.0 else speed
+    for r in range(row + 1, end):
+        target[begin + r] = u[r]
+    return 0
 
 
 @unit(I(I, F, F, A))

@@ -1,0 +1,51 @@
+"""The picture of delassus: gaps of both ends by the naive rule and by the contact law, over lifts and over time."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from saltus.plot import COLOURS, SolutionFigure
+from saltus.schemes import EventDriven
+from saltus.solve import solve
+
+from .delassus import GRAVITY, HALF, LIFT, MASS, PLACE, T_END, contact_law, dropped, lifted_rod
+from .tabled import Tabled
+
+LIFTS = np.linspace(0.0, 4.0, 161)  # over the weight
+
+
+def draw(made: Tabled) -> Figure:
+    """Draw the force of end 1 over the lift, and the gap of end 1 over time."""
+    W, M = np.array([[1.0, -HALF], [1.0, HALF]]), np.diag([MASS, MASS * HALF**2 / 3.0])
+    D = W @ np.linalg.solve(M, W.T)
+    loads = [W @ np.linalg.solve(M, [MASS * GRAVITY * (x - 1.0), MASS * GRAVITY * x * PLACE]) for x in LIFTS]
+    rules = {
+        "both held": lambda b: np.linalg.solve(D, -b),
+        "negative ones dropped": lambda b: dropped(D, b),
+        "contact law": lambda b: contact_law(D, b),
+    }
+    with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 8.5}):
+        figure = SolutionFigure(figsize=(10.5, 4.0), layout="constrained")
+        FigureCanvasAgg(figure)
+        left, right = figure.subplots(1, 2)
+        for k, (name, rule) in enumerate(rules.items()):
+            forces = np.array([rule(b) for b in loads])
+            left.plot(LIFTS, forces[:, 0], color=COLOURS[k], linewidth=3.0 - k, label=name)
+        left.axhline(0.0, color="#bbbbbb", linewidth=0.8)
+        left.set_xlabel("lift over weight")
+        left.set_ylabel("force of end 1 [N]")
+        left.legend(frameon=False, fontsize=7.5)
+        run = solve(lifted_rod(), scheme=EventDriven(), tol=1e-9)
+        times = np.linspace(0.0, T_END, 201)
+        q = run(times).q
+        load = W @ np.linalg.solve(M, [LIFT - MASS * GRAVITY, LIFT * PLACE])
+        start = 0.5 * (D @ made.results["naive"] + load)
+        right.plot(times, 1e3 * start[0] * times**2, color=COLOURS[1], label="end 1, negative ones dropped")
+        right.plot(times, 1e3 * (q[:, 0] - HALF * np.sin(q[:, 1])), color=COLOURS[2], label="end 1, event-driven")
+        right.set_xlabel("t [s]")
+        right.set_ylabel("gap [mm]")
+        right.legend(frameon=False, fontsize=7.5)
+    return figure

@@ -1,0 +1,253 @@
+"""Results that were wrong and said that they were right: models of users against motions that are known otherwise.
+
+Each of them was drawn by bench/truth/kinks.py, or is the simplest model of what went wrong there.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.linalg import expm
+from scipy.optimize import brentq
+
+import saltus as sl
+
+SCHEMES = [(sl.HpTDG(), 1.0), (sl.EventDriven(), 30.0)]  # and their promises, in tolerances
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize(("scheme", "promise"), SCHEMES)
+def test_impulses_of_a_heavy_body_that_hardly_moves_keep_their_promise(scheme, promise, tol):
+    mass, fall, omega, e = 5e5, 2e-4, 3.0, 0.6  # it falls 0.1 mm with 5e5 kg: impulses of 100 N s
+
+    def acceleration(t):
+        return -fall * (1.0 + 0.9 * np.cos(omega * t))
+
+    def velocity(t):
+        return -fall * (t + 0.9 * np.sin(omega * t) / omega)
+
+    def place(t):
+        return -fall * (t**2 / 2.0 - 0.9 * np.cos(omega * t) / omega**2)
+
+    body = sl.System(M=mass, f=lambda t, q, v: [mass * acceleration(t)], contacts=[sl.Contact(lambda q: q[0], e=e)])
+    times, impulses, begin, height, speed = [], [], 0.0, 1e-4, 0.0
+    while len(times) < 3:  # exact flights, one after another
+
+        def gap(t, begin=begin, height=height, speed=speed):
+            return height + (speed - velocity(begin)) * (t - begin) + place(t) - place(begin)
+
+        late = begin + 1e-3
+        while gap(late) > 0.0:
+            late += 1e-3
+        hit = brentq(gap, late - 1e-3, late, xtol=1e-15)
+        arrival = speed + velocity(hit) - velocity(begin)
+        times.append(hit)
+        impulses.append(-(1.0 + e) * mass * arrival)
+        begin, height, speed = hit, 0.0, -e * arrival
+    end = times[-1] + 0.05
+    sol = sl.solve(body, (0.0, end), 1e-4, 0.0, scheme=scheme, tol=tol)
+    found = np.array([float(event["t"]) for event in sol.events])
+    assert len(found) == 3
+    # the total impulse is wrong by an impulse between the two times of an impact
+    error = np.abs(found - times) @ np.array(impulses) / end
+    error += float(np.abs(np.ravel(sol.impulse_at(end)) - sum(impulses))[0])
+    assert error <= promise * tol * (1.0 + sum(impulses))
+
+
+def test_a_bump_that_is_lower_than_a_gap_may_err_throws_off_what_rides_over_it():
+    height, middle, width, speed, gravity, tol = 6e-5, 0.509, 9e-4, 1.13, 60.0, 1e-4
+    bead = sl.System(
+        M=[1.7, 1.7], f=[0.0, -1.7 * gravity],
+        contacts=[sl.Contact(lambda q: q[1] - height * np.exp(-(((q[0] - middle) / width) ** 2)))],
+    )  # fmt: skip
+
+    def pressed(x):
+        """Acceleration at which the road presses, and speed along x: energy is kept on the way up."""
+        z = (x - middle) / width
+        bump = height * np.exp(-z * z)
+        along = np.sqrt((speed**2 - 2.0 * gravity * bump) / (1.0 + (2.0 * z / width * bump) ** 2))
+        return gravity + along**2 * (4.0 * z * z - 2.0) / width**2 * bump, along
+
+    left = brentq(lambda x: pressed(x)[0], middle - width, middle - 0.3 * width)  # it leaves near the top,
+    kept = pressed(left)[1]  # and lands on the flat road: its speed along x stays
+    sol = sl.solve(bead, (0.0, 0.54), [0.0, 0.0], [speed, 0.0], tol=tol)
+    assert [str(event["kind"]) for event in sol.events] == ["release", "impact"]
+    assert abs(sol.v[-1][0] - kept) < tol * (1.0 + speed)
+    assert abs(speed - kept) > 5.0 * tol * (1.0 + speed)  # what a run that does not see the bump is wrong by
+
+
+def bounces(corner: float, slope: float, end: float, e: float = 0.7, speed: float = 1e-3) -> float:
+    """Height at `end` of a ball that bounces along x = t, on z = 0 up to the corner and z = slope (x - corner) behind.
+
+    Gravity is 1e-5 and the wall has no friction; the ball starts upwards from z = 0.
+    """
+    gravity, t, z, v, x, u = 1e-5, 0.0, 0.0, speed, 0.0, 1.0
+    while True:
+        behind = x >= corner
+        tilt = slope if behind else 0.0
+        gap, rate = z - tilt * (x - corner), v - tilt * u
+        flight = (rate + np.sqrt(rate**2 + 2.0 * gravity * max(gap, 0.0))) / gravity
+        reach = np.inf if behind else (corner - x) / u
+        h = min(flight, reach, end - t)
+        t, x, z, v = t + h, x + u * h, z + v * h - gravity * h * h / 2.0, v - gravity * h
+        if t >= end:
+            return z
+        if reach < flight:
+            x = corner
+            continue
+        push = -(1.0 + e) * (v - tilt * u) / (1.0 + tilt**2)
+        u, v = u - tilt * push, v + push
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()])
+def test_bounces_that_reach_a_corner_are_not_replaced_by_their_accumulation(scheme):
+    corner, slope, tol = 660.0, 1e-3, 1e-4  # bounces would end at t = 667, their last ones nobody sees
+    road = sl.System(
+        M=[1.0, 1.0], f=[0.0, -1e-5],
+        contacts=[sl.Contact(lambda q: q[1] - slope * np.maximum(q[0] - corner, 0.0), e=0.7)],
+    )  # fmt: skip
+    sol = sl.solve(road, (0.0, 700.0), [0.0, 0.0], [1.0, 1e-3], scheme=scheme, tol=tol)
+    assert np.abs(sol.t - corner).min() < 1e-6
+    assert abs(sol.q[-1][1] - bounces(corner, slope, 700.0)) < tol
+
+
+def test_an_event_inside_of_an_accumulation_happens():
+    ball = sl.System(M=[1.0, 1.0], f=[0.0, -1e-5], contacts=[sl.Contact(lambda q: q[1], e=0.7)])
+    passed = sl.Event(lambda q: q[0] - 660.0, name="passed")
+    sol = sl.solve(ball, (0.0, 700.0), [0.0, 0.0], [1.0, 1e-3], tol=1e-4, events=[passed])
+    happened = [float(event["t"]) for event in sol.events if event["kind"] == "event"]
+    assert happened == pytest.approx([660.0], abs=1e-6)
+
+
+def test_stages_are_solved_where_a_magnet_is_narrow():
+    tol, mass, span, v0 = 1e-4, 1.5585887617453018e-4, 706.8133770137214, 0.02120997
+    magnets = [
+        (1.4491639272782224e-07, 3.011672552301682, 0.019990317276586216),
+        (-2.1433921260280982e-08, 5.653023273037624, 0.09987542723485107),
+        (2.4166801772246354e-08, 10.326848648611456, 0.10980206568772735),
+    ]  # force, place, width
+
+    def push(x):
+        return sum(force / (1.0 + ((x - place) / width) ** 2) for force, place, width in magnets)
+
+    def speed(x):  # by the work of the magnets
+        work = sum(f * w * (np.arctan((x - place) / w) + np.arctan(place / w)) for f, place, w in magnets)
+        return np.sqrt(v0**2 + 2.0 * work / mass)
+
+    sol = sl.solve(sl.System(M=mass, f=lambda t, q, v: [push(q[0])]), (0.0, span), 0.0, v0, tol=tol)
+    worst = 0.0
+    for k in range(0, len(sol.t), 5):
+        marks = [place + s * width for _, place, width in magnets for s in (-3.0, -1.0, 0.0, 1.0, 3.0)]
+        x = float(sol.q[k][0])
+        inside = [0.0, *(mark for mark in marks if mark < x), x]
+        taken = sum(quad(lambda y: 1.0 / speed(y), a, b, epsabs=1e-12)[0] for a, b in itertools.pairwise(inside))
+        worst = max(worst, abs(taken - sol.t[k]) * speed(x))  # by how much it is ahead or behind [m]
+    assert worst < 0.5 * tol * (1.0 + float(sol.q.max()))
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()])
+def test_slips_that_change_no_velocity_by_the_tolerance_add_up_over_a_long_span(scheme):
+    mass, grip, most, period, begin, width, count, tol = 0.15, 7e-10, 1.2e-9, 1407.0, 350.0, 435.0, 20, 1e-4
+
+    def push(t):
+        s = np.mod(t, period)
+        if begin < s < begin + width:
+            return most * np.sin(np.pi * (s - begin) / width) ** 2
+        return 0.0
+
+    block = sl.System(
+        M=[mass, mass], f=lambda t, q, v: [push(t), -grip / 0.5],
+        contacts=[sl.Contact(lambda q: q[1], mu=0.5, slip=lambda t, q, v: v[0])],
+    )  # fmt: skip
+    sol = sl.solve(block, (0.0, count * period), [0.0, 0.0], [0.0, 0.0], scheme=scheme, tol=tol)
+
+    # every push moves it from where it is as strong as friction to where the impulses of both are the same
+    def impulse(s):
+        acts = min(s, width)
+        return most * (acts / 2.0 - width / (4.0 * np.pi) * np.sin(2.0 * np.pi * acts / width)) - grip * s
+
+    starts = width / np.pi * np.arcsin(np.sqrt(grip / most))
+    stops = brentq(lambda s: impulse(s) - impulse(starts), width / 2.0, 2.0 * width)
+    far = quad(lambda s: impulse(s) - impulse(starts), starts, stops, epsabs=1e-14)[0] / mass
+    assert count * far > 10.0 * tol
+    assert abs(sol.q[-1][0] - count * far) < tol
+
+
+def test_event_driven_switches_where_the_step_does_and_not_its_dense_output():
+    mass, k, f1, f2, x1 = (
+        0.9287024918836744,
+        6.488226814496572,
+        3.0950534871507136,
+        -1.4198652254911728,
+        0.0716709381698,
+    )
+    q0, v0, span, tol = 0.07917365, -0.00013173, 1.459868960053502, 1e-10
+    omega = np.sqrt(k / mass)
+    t, q, v = 0.0, q0, v0
+    while True:  # exact: an oscillator around f / k on either side of x1
+        f = f1 if q < x1 or (q == x1 and v < 0.0) else f2
+
+        def place(s, q=q, v=v, f=f):
+            return f / k + (q - f / k) * np.cos(omega * s) + v / omega * np.sin(omega * s)
+
+        grid = np.linspace(1e-6, span - t, 4000)
+        side = np.sign(place(grid) - x1)
+        turn = np.flatnonzero(side[1:] != side[:-1])
+        s = brentq(lambda s: place(s) - x1, grid[turn[0]], grid[turn[0] + 1], xtol=1e-16) if len(turn) else span - t
+        v = -(q - f / k) * omega * np.sin(omega * s) + v * np.cos(omega * s)
+        t, q = t + s, x1 if len(turn) else place(s)
+        if not len(turn):
+            break
+    system = sl.System(M=mass, f=lambda t, q, v: [np.where(q[0] < x1, f1, f2) - k * q[0]])
+    sol = sl.solve(system, (0.0, span), q0, v0, scheme=sl.EventDriven(), tol=tol)
+    assert abs(sol.v[-1][0] - v) < 30.0 * tol
+
+
+def test_an_impact_just_before_a_corner_of_a_moving_wall_is_not_taken_for_one_behind_it():
+    x = [508.66882521936265, 933.3086963127316, 1031.994000035953, 1473.0560536581734]
+    y = [0.0, 778.3638565433364, 778.3638565433364, 0.0]
+    weight, spring, damper = 157.38950400338857, 0.007586354028603198, 0.4112128492398011
+    follower = sl.System(
+        M=4405.98960502108, f=lambda t, q, v: [-weight - spring * q[0] - damper * v[0]],
+        contacts=[sl.Contact(lambda t, q: q[0] - np.interp(np.mod(t, 1914.3858997281777), x, y), e=0.5619926066256491)],
+    )  # fmt: skip
+    sol = sl.solve(follower, (0.0, 4090.466082119921), 0.0, 0.0, scheme=sl.EventDriven(), tol=1e-4)
+    # from x[1] on it is thrown up by the wall that stops; with a damper this is the closed form of its fall
+    m, rate = 4405.98960502108, (y[1] - y[0]) / (x[1] - x[0])
+    decay, omega = damper / (2.0 * m), np.sqrt(spring / m - (damper / (2.0 * m)) ** 2)
+    rest = -weight / spring
+
+    def height(t):
+        s, a = t - x[1], y[1] - rest
+        return rest + np.exp(-decay * s) * (a * np.cos(omega * s) + (rate + decay * a) / omega * np.sin(omega * s))
+
+    strikes = brentq(lambda t: height(t) - y[1], x[1] + 1.0, x[2])
+    assert x[2] - 0.1 < strikes < x[2] - 0.01
+    assert any(event["kind"] == "impact" and abs(event["t"] - strikes) < 1e-4 for event in sol.events)
+
+
+def test_event_driven_begins_carefully_where_a_force_sets_in_on_what_rests():
+    m1, m2, k1, k2 = 1.208510727442693, 1.217257395389716, 174.3714256123551, 176.31885107970677
+    begin, push, span, tol = 0.28392101629660177, -0.004894743, 1.6952135219456825, 1e-10
+
+    def drive(t):
+        if t > begin:
+            return push
+        return 0.0
+
+    chain = sl.System(
+        M=[m1, m2],
+        f=lambda t, q, v: [-k1 * q[0] - k2 * (q[0] - q[1]), k2 * (q[0] - q[1]) + drive(t)],
+    )
+    sol = sl.solve(chain, (0.0, span), [0.0, 0.0], [0.0, 0.0], scheme=sl.EventDriven(), tol=tol)
+    A = np.zeros((5, 5))
+    A[0, 2] = A[1, 3] = 1.0
+    A[2, :2] = np.array([-k1 - k2, k2]) / m1
+    A[3, :2] = np.array([k2, -k2]) / m2
+    A[3, 4] = push / m2
+    for t in sol.t[sol.t > begin]:
+        exact = expm(A * (t - begin))[:4, 4]
+        assert np.abs(sol(t).v - exact[2:]).max() < 10.0 * tol
