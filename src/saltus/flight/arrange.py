@@ -56,14 +56,13 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
         held[k] = 0
         if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
             # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever;
-            # one that became faster in a flight without an event has just begun, and could stick all the same where
-            # forces are not unique
+            # one that became faster in a flight without an event has just begun
             slow, faster = True, 0.0
             for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
                 still, slip = rest_speed(settings.rest, layout, W, i, v), row_dot(layout, W, i, v) + corrected[i]
                 slow, faster = slow and abs(slip) <= still, faster + slip * slip - u_0[i] * u_0[i]
                 slips[i], belts[i] = slip, corrected[i]
-            slow = slow and (marks.event_kind != NOTHING or room.shared[k] == 0 or not faster > 0.0)
+            slow = slow and (marks.event_kind != NOTHING or not faster > 0.0)
             held[k] = WHOLE if index[k] == STICK or stopped[k] == 1 or slow else NORMAL
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False

@@ -184,7 +184,7 @@ def ending_slip(model, settings, t, h, frame, record):
     if frame.marks.window > 0.0:
         return h
     allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight)
-    first, known, shortest, fastest = -1, False, 1e300, 0.0
+    first, known, shortest, fastest, slowing_all = -1, False, 1e300, 0.0, 0.0
     for c in range(nc):
         for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
             fastest = larger(fastest, abs(u[i]) if index[c] == SLIP else 0.0)
@@ -208,15 +208,17 @@ def ending_slip(model, settings, t, h, frame, record):
         slowing = 0.0
         for i in range(row + 1, end):
             slowing -= (row_dot(layout, W, i, a) + zeta[i]) * u[i]
-        # what the promise does not show has no direction, and may grow while the body stops
+        # what the promise does not show has no direction, and may grow while others stop
         slow = square <= left * left
         # it lasts |u| / (slowing / |u|) and goes half of |u| times that
         if slow or (slowing > 0.0 and square * sqrt(square) <= allowed * slowing):
             tried[c] = STICK
+            slowing_all += slowing
             first = c if first < 0 else first
             if not slow:
                 shortest = smaller(shortest, square / slowing)
-    if first < 0:
+    # slips that have just begun are as slow: where forces are not unique they could stick as well, but need not
+    if first < 0 or not slowing_all > 0.0:
         return h
     powers, r = frame.spare, frame.corrected
     status = accelerate(

@@ -135,7 +135,7 @@ def settle(
         slows = index[c] == SLIP and end - row > 1 and forward <= still
         same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
         slow += 1 if slows else 0
-        same = same and not (slows and (forward <= rounded or room.shared[c] == 0))
+        same = same and not (slows and forward <= rounded)
         same = same and not (holds and (struck == 1.0 or stopped[c] == 1 or transition_here != 0))
         anyone = anyone or candidate[c] != 0
     if decided:
