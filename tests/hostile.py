@@ -411,7 +411,8 @@ def checkpoints(folder: pathlib.Path, flips: int, seed: int) -> dict[str, bytes 
     remembered = frame.MEMORY.fields["numbers"].names  # at the front of the memory
     for place in range(len(remembered) + 1):
         for name, value in {"-1": -1.0, "0.5": 0.5, "1e18": 1e18, "nan": np.nan}.items():
-            hidden = place == remembered.index("longest") and name not in ("-1", "nan")
+            any_size = (remembered.index("longest"), remembered.index("spent"))
+            hidden = place in any_size and name not in ("-1", "nan")
             made[f"{'may load: ' * hidden}memory {place} {name}"] = changed(
                 free, at("state/memory", place, lambda x, value=value: value)
             )

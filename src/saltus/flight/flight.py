@@ -160,7 +160,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     memory.numbers.flights += 1.0
     memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
     for k in range(model.layout[NC]):
-        memory.numbers.spent += record.dissipation[k]
+        memory.numbers.spent = larger(memory.numbers.spent + record.dissipation[k], 0.0)
     most_speed, pushed, most_pushed = memory.most_speed, memory.pushed, memory.most_pushed
     for i in range(model.layout[NV]):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(ends.v[i])))
