@@ -470,7 +470,7 @@ def test_an_interrupted_command_prints_what_is_there(call, replaced):
         ("work-precision zeno-ball --scheme event-driven --reference-h 1e-3", "needs a scheme with fixed steps"),
         ("work-precison zeno-ball", "did you mean work-precision?"),
         ("convergence zeno-ball --scheme event-driven --h-max 0.01", "take saltus work-precision"),
-        ("list reproduction", "take one of problems, schemes, solvers, reproductions"),
+        ("list reproduction", "take one of problems, schemes, solvers, controls, reproductions"),
     ],
 )
 def test_a_wrong_word_gives_one_clear_line_and_code_two(call, line, says):

@@ -24,6 +24,7 @@ from saltus.compile.seam import handle, ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I
 from saltus.memory.layout import NQ, NR, NV
 from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_at, look_work
+from saltus.schemes.traits import traits_of
 
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
@@ -102,7 +103,7 @@ def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.nd
     made = np.zeros((len(t), FOUND_COUNT))
     model = cast("CompiledModel", solution._model)  # a loaded solution has kept what was found here
     scale = solution._velocity_scale + np.abs(solution.v).max(axis=0)
-    closes = int(bool(getattr(solution.scheme, "locates_events", False)))
+    closes = int(traits_of(solution.scheme).locates_events)
     with failures_raised(called=model.calls_python):
         status = ready(found_inside)(
             model.units, t.copy(), q.ravel(), v.ravel(), a.ravel(), r.ravel(), duration, closes, scale,

@@ -82,7 +82,7 @@ def work_precision(problem: Problem, runs: list[dict[str, Any]], given: dict[str
     """Check files, run the study, print and write its table."""
     from saltus import study  # here, because it is needed by this command only
 
-    fixed = [run["scheme"] for run in runs if not getattr(run["scheme"], "adaptive", False)]
+    fixed = [run["scheme"] for run in runs if not traits_of(run["scheme"]).adaptive]
     h = given.get("h_max")
     if fixed:
         h = settings.step_size(h, problem, "--h-max", 100)

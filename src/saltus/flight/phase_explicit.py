@@ -10,8 +10,7 @@ import numpy as np
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.compile.workspace import Workspace, integers
-from saltus.flight import frame as frames
-from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY
+from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY, judged_by, span_of
 from saltus.flight.packed_methods import packed_method
 from saltus.flight.scan import SAMPLES
 from saltus.flight.smooth_step import (
@@ -81,7 +80,7 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
         h = smaller(h, STABLE / larger(turning_rate(model, t, ends, acting, room), 1e-300))
         if frame.memory.numbers.unknown == 1.0:
             # a step that was chosen at rest; estimates of a long one behind a jump may vanish by symmetry
-            h = smaller(h, FIRST_SHARE * frames.span_of(settings))
+            h = smaller(h, FIRST_SHARE * span_of(settings))
         frame.marks.limit = smaller(frame.marks.limit, h)
     begin, end = (step, total) if task == FILL else (0, step)
     status = stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, record)
@@ -94,7 +93,7 @@ def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
     if task == TRY:
         record.header.degree, record.header.error = pair[ERROR_ORDER], 0.0
         if settings[first + ESTIMATES] == 1.0:
-            scales = frames.judged_by(layout, settings)
+            scales = judged_by(layout, settings)
             record.header.error = step_error(
                 model, pair, h, settings.rtol, settings.atol, scales, ends, stages, room
             )  # fmt: skip

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from saltus.compile.seam import head, tail, unit, whole
 from saltus.compile.types import PART
-from saltus.flight import frame as frames
-from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY
+from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY, judged_by
 from saltus.flight.phase_explicit import ESTIMATES, METHOD, RUNGE_KUTTA, STAGED_AT, fill_nodes
 from saltus.flight.smooth_step import ERROR_ORDER, implicit_step, radau_error
 from saltus.memory.vectors import copy
@@ -37,7 +36,7 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
     if task == TRY:
         record.header.degree, record.header.error = pair[ERROR_ORDER], 0.0
         if settings[first + ESTIMATES] == 1.0:
-            scales = frames.judged_by(model.layout, settings)
+            scales = judged_by(model.layout, settings)
             record.header.error = radau_error(
                 model, settings, pair, h, settings.rtol, settings.atol, scales, ends, acting, own, interval,
                 phase.pivots,

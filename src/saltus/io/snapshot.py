@@ -222,7 +222,7 @@ def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> 
         _room(plan.memory, arrays["state/memory"]),
     )
     numbers = memory.numbers
-    if numbers.valid not in (0.0, 1.0) or numbers.changed not in (0.0, 1.0):
+    if any(flag not in (0.0, 1.0) for flag in (numbers.valid, numbers.changed, numbers.unknown)):
         raise ValueError("'state/memory' is neither valid nor not")
     if numbers.longest < 0.0 or numbers.spent < 0.0 or not _are_whole(np.array(numbers.flights), MOST):
         raise ValueError("'state/memory' counts flights that were not made")

@@ -34,7 +34,7 @@ from saltus.memory.profile import multiply, solve
 from saltus.memory.record import EVENTS_PER_CONTACT
 from saltus.reaction.impacts import asks_who_is_struck, reacting_sizes, restitute, without_tangential
 from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, row_dot
-from saltus.reaction.report import CLOSED, answer, released, report
+from saltus.reaction.report import answer, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
@@ -65,7 +65,7 @@ SETTINGS = Numbers(
 )
 # known.gaps: 1 where the gaps are those of q, 0 before the first step and where somebody moved q since; marks: see
 # `report`; impulses: warm start of the contact solver; acceleration: guess for the next step; loads: normal velocity
-# that a lasting contact took in the last step [m/s]
+# that a contact took in the last step [m/s]
 MEMORY = Workspace(
     "MoreauJeanMemory", known=Numbers("gaps"), gaps="nc + nj", marks="2 * nc", impulses="nr", acceleration="nv",
     loads="nc",
@@ -288,7 +288,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
             memory_new.impulses[r] = P[r]
     for c in range(nc):
         row, memory_new.loads[c] = layout[layout[CONTACT_ROW] + c], 0.0
-        if reacting and work.active[c] != 0 and memory_new.marks[c] == CLOSED:
+        if reacting and work.active[c] != 0:
             memory_new.loads[c] = P[row] * answer(layout, work.W, work.react.X, row)
     header.violation = violation_at(model, t + h, q, g)
     memory_new.known.gaps = 1.0

@@ -59,8 +59,9 @@ FLYING_ON_GRID = Traits(locates_events=True, repeats_steps=True)
 
 
 def traits_of(scheme: Any) -> Traits:
-    """Return the traits of a scheme."""
-    return getattr(scheme, "traits", ORDINARY)
+    """Return the traits of a scheme; what is none, such as a class without brackets, has those of an ordinary one."""
+    found = getattr(scheme, "traits", ORDINARY)
+    return found if isinstance(found, Traits) else ORDINARY
 
 
 @runtime_checkable

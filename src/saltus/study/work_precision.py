@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from saltus.control.interface import steps_of
 from saltus.errors import RunError, SettingError
 from saltus.problem import Exact, Problem
 from saltus.run.progress import StudyProgress
@@ -29,7 +30,6 @@ TOLS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 FINER = 0.01  # tolerance of the reference run relative to the smallest one of the study
 FINEST = 1e-14  # tolerance that rounding allows
 OWN = ("system", "t_span", "q0", "v0", "progress", "checkpoint", "checkpoint_every")  # of the study, not of a run
-EQUAL_STEPS = ("fixed", "grid")  # names of controls that keep h, whatever the tolerance
 TOLERANCES = ("tol", "rtol", "atol")
 
 
@@ -252,7 +252,7 @@ def _check_arguments(label: str, arguments: dict[str, Any]) -> None:
 def _sweep(label: str, arguments: dict[str, Any], problem: Problem, tols, h, levels: int) -> Sweep:
     """Return a run with the values of its tolerance or step size."""
     scheme, control = arguments.get("scheme"), arguments.get("control")
-    free = traits_of(scheme).adaptive or (control is not None and getattr(control, "name", "") not in EQUAL_STEPS)
+    free = traits_of(scheme).adaptive or (control is not None and steps_of(control) == "chosen")
     if free or any(arguments.get(name) is not None for name in TOLERANCES):
         if arguments.get("rtol") is not None and arguments.get("atol") is not None:
             raise SettingError(f"{label} has both rtol and atol, so that no tolerance changes anything: leave one out")
