@@ -28,6 +28,7 @@ STRAIGHT_SHARE = 0.1  # of the promise: how far a slip in space may go before it
 # their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v itself. The
 # longer the span, the more intervals: their errors add up like the root of their number where signs are random, so that
 # positions err with the power 3/2 of the span.
+KNOWN = 1e-10  # how well forces are known at a change of contacts, relative: splits and friction in space lose digits
 LASTING, ADDING_UP = 50.0, 1.5
 
 
@@ -77,8 +78,10 @@ class Promise:
             push = start.pushes(velocity)
         struck = start.struck(push)
         # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses,
-        # and long spans, over which the velocity that it gives moves positions
-        push = np.minimum(push, start.pushes(np.minimum(velocity, place / span) if self.lasting else velocity))
+        # and long spans, over which the velocity that it gives moves positions; but not for more than forces of
+        # several contacts are known to
+        slow = np.maximum(np.minimum(velocity, place / span), np.minimum(1.0, KNOWN / self.tol) * velocity)
+        push = np.minimum(push, start.pushes(slow if self.lasting else velocity))
         speed = velocity
         if self.lasting:
             speed = velocity * np.minimum(1.0, (LASTING * place / (span * velocity)) ** ADDING_UP)
