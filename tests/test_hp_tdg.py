@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import os
+import pathlib
+import re
 import signal
 import threading
 
@@ -586,3 +589,12 @@ def test_sweeps_behind_an_impact_are_not_judged_by_those_before_it():
         error = np.abs(sol(times).v[:, 0] - states[1])
         # a few of the times lie between the two places of an impact, where velocities differ by its jump
         assert np.quantile(error, 0.9) <= tol * (1.0 + np.abs(states[1]).max())
+
+
+def test_the_table_of_tuned_numbers_is_that_of_the_code():
+    page = (pathlib.Path(__file__).parent.parent / "docs" / "hp_tdg.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\S+) \| (\w+) \|", page, flags=re.MULTILINE)
+    assert len(rows) >= 30
+    for name, value, file in rows:
+        module = importlib.import_module(f"saltus.schemes.hp_tdg.{file}")
+        assert getattr(module, name) == float(value), f"{name} of {file}.py"
