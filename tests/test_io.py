@@ -494,9 +494,14 @@ def test_ctrl_c_leaves_a_valid_checkpoint(tmp_path):
     options = {"scheme": sl.MoreauJean(), "h": 4e-6, "save": 1000}
     expected = sl.solve(problem, **options)
 
-    def interrupt():  # not before the run marches, however slow the machine is
-        while not path.exists():
-            time.sleep(1e-3)
+    def written() -> int:
+        return path.stat().st_ino if path.exists() else 0  # every checkpoint is a new file under the same name
+
+    def interrupt():  # not before the run marches: the first checkpoint is that of the start
+        for _ in range(2):
+            before = written()
+            while written() == before:
+                time.sleep(1e-3)
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
