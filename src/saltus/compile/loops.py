@@ -15,10 +15,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from saltus.compile.kinds import A, F, I, Pointer
 from saltus.compile.modules import module_from
-
-LOOP = Pointer(I(F, A, A, A, I, A, A))  # t q v par, place of the group in par -> two results
 
 WALKS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface")
 SIZE_AT, NS_AT = 2 * len(WALKS), 2 * len(WALKS) + 1  # places in the head
