@@ -6,12 +6,15 @@ import dataclasses
 import inspect
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from saltus.errors import ModelError
 from saltus.parameters import Parameter, Values
+
+if TYPE_CHECKING:
+    from saltus.mechanics.scene import Scene
 
 LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
 RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
@@ -180,6 +183,8 @@ class System:
         retract(q) -> q, applied after each step (normalise a quaternion).
     name
         How messages and plots call it.
+    scene
+        What it is made of, by name, where a mechanism made it (`saltus.mechanics.scene.Scene`).
     """
 
     M: Quantity
@@ -191,6 +196,7 @@ class System:
     q_dot: Callable | None = dataclasses.field(default=None, kw_only=True)
     retract: Callable | None = dataclasses.field(default=None, kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
+    scene: Scene | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
         _text(self.name, "a system")
