@@ -93,7 +93,7 @@ class Mechanism:
         self.bodies: list[Body] = []
         self.masses: list[Body] = []  # on lines
         self.joints: dict[str, PlanarJoint] = {}
-        self.pairs: list[ScenePair | Any] = []
+        self.pair_records: list[tuple[str, str, tuple[Body, Body], tuple[int, int], tuple[str, ...]]] = []
         self.force_records: list[tuple[str, str, tuple[Anchor, ...]]] = []
         self.force_rows: list[ForceRow] = []
         self.joint_rows: list[JointRow] = []  # of the system
@@ -264,6 +264,19 @@ class Mechanism:
     def law(self, a: Body, b: Body, who: str, *, e: Any = None, mu: Any = None, e_t: Any = None) -> Law:
         """Return the numbers of a contact between two bodies: those given, else those of their materials."""
         return self.materials.law(a.material, b.material, who, e=e, mu=mu, e_t=e_t)
+
+    def record_pair(
+        self, name: str, kind: str, a: Body, b: Body, contacts: Sequence[str], outlines: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Keep what results and drawings need of two shapes that may touch; outlines: which of each body."""
+        self.pair_records.append((name, kind, (a, b), outlines, tuple(contacts)))
+
+    def scene_pairs(self, numbers: Any) -> tuple[ScenePair, ...]:
+        """Return the records of the pairs of shapes."""
+        return tuple(
+            ScenePair(name=name, kind=kind, bodies=(numbers[a], numbers[b]), outlines=outlines, contacts=contacts)
+            for name, kind, (a, b), outlines, contacts in self.pair_records
+        )
 
     def record_force(self, name: str, kind: str, *anchors: Anchor) -> None:
         """Keep what a drawing needs of a force."""

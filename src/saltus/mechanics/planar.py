@@ -109,7 +109,7 @@ class Planar(Loading):
         )  # fmt: skip
         gravity: Point = (float(self.gravity[0]), float(self.gravity[1]))
         return Scene(
-            name=self.name, bodies=tuple(bodies), joints=joints, pairs=tuple(self.pairs),
+            name=self.name, bodies=tuple(bodies), joints=joints, pairs=self.scene_pairs(numbers),
             forces=self.scene_forces(numbers), gravity=gravity,
         )  # fmt: skip
 

@@ -89,7 +89,7 @@ def joint_families(rows: Sequence[JointRow], numbers: Mapping[Any, int]) -> list
     ]
 
 
-def contact_families(rows: Sequence[ContactRow], numbers: Mapping[Any, int], impact: str) -> list[ContactFamily]:
+def contact_families(rows: Sequence[ContactRow], numbers: Mapping[Any, int], impact: Any) -> list[ContactFamily]:
     """Return one family per pair of kernels; rows without friction have no tangential rows."""
 
     def kind(row: ContactRow) -> tuple:
