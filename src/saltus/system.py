@@ -7,7 +7,7 @@ import functools
 import inspect
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from saltus import family as families
 from saltus.errors import ModelError
 from saltus.family import Bodies, BodyFamily, ContactFamily, ForceFamily, JointFamily, Slots, repeated
 from saltus.parameters import Parameter, Values
+
+if TYPE_CHECKING:
+    from saltus.mechanics.scene import Scene
 
 LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
 RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
@@ -195,6 +198,8 @@ class System:
         retract(q) -> q, applied after each step (normalise a quaternion).
     name
         How messages and plots call it.
+    scene
+        What it is made of, by name, where a mechanism made it (`saltus.mechanics.scene.Scene`).
     bodies, forces
         Families of bodies and of forces between them (family.py). Then M, q_dot and retract are those of the bodies
         and are left out; f, K and C, where they are given, act in addition.
@@ -209,6 +214,7 @@ class System:
     q_dot: Callable | None = dataclasses.field(default=None, kw_only=True)
     retract: Callable | None = dataclasses.field(default=None, kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
+    scene: Scene | None = dataclasses.field(default=None, kw_only=True)
     bodies: Sequence[BodyFamily] = dataclasses.field(default=(), kw_only=True)
     forces: Sequence[ForceFamily] = dataclasses.field(default=(), kw_only=True)
 
