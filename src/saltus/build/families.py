@@ -47,6 +47,7 @@ from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, Parameters, run_values
 from saltus.reaction.impacts import impact_law
+from saltus.reaction.joint_graph import joint_pattern
 
 SAMPLED = 3  # rows of a group that are held against the user's function
 MOST_FORCES = 20  # on one body that are added up for that
@@ -576,6 +577,11 @@ class FamilyBuilder(Builder):
             + [-1, 0, 0] * len(every),
             lay.TAPE: [], lay.SWITCH_TABLE: self.switch_table.ravel(),
         }  # fmt: skip
+        if nj:
+            touched = [tuple(set(met[w_ptr[r] : w_ptr[r + 1]].tolist())) for r in range(nr - nj, nr)]
+            order, pointers, columns = joint_pattern(touched)
+            numbers[lay.NL] = len(columns)
+            tables |= {lay.JOINT_ORDER: order, lay.JOINT_PTR: pointers, lay.JOINT_COL: columns}
         self.packed = lay.pack(numbers, tables)
         return self.packed
 

@@ -14,6 +14,9 @@ TAPE                  gaps of the contacts for interval arithmetic (compile/tape
 NOISE, HOLDING        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
                       (-1: there is none)
 IMPACT_LAW            law of impacts of all contacts, by number (reaction/impacts)
+JOINT_ORDER, JOINT_PTR, JOINT_COL
+                      pattern of the joints' elimination along their graph, NL entries (reaction/joint_graph.py); none
+                      where joints are eliminated densely
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ import numpy as np
 (
     PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE, SWITCH_TABLE, TAPE,
 ) = range(17, 30)  # fmt: skip
-HEADER = 30
+NL, JOINT_ORDER, JOINT_PTR, JOINT_COL = range(30, 34)
+HEADER = 34
 
 # flags: what a kernel may skip
 M_CONSTANT = 1  # M depends on nothing
@@ -44,7 +48,9 @@ F_WILD = 32768  # of them f or M: every look at them is an evaluation
 F_STEADY = 4096  # f is affine in q and v and depends on no time while its branches are held
 G_STRAIGHT = 8192  # gaps and joints are affine in q and t, made by arithmetic alone
 
-SIZES = {"nq": NQ, "nv": NV, "nc": NC, "nj": NJ, "nr": NR, "size": SIZE, "nw": NW, "nx": NX, "ne": NE, "ns": NS}
+SIZES = {
+    "nq": NQ, "nv": NV, "nc": NC, "nj": NJ, "nr": NR, "size": SIZE, "nw": NW, "nx": NX, "ne": NE, "ns": NS, "nl": NL,
+}  # fmt: skip
 LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 
 
