@@ -183,6 +183,11 @@ class System:
         retract(q) -> q, applied after each step (normalise a quaternion).
     name
         How messages and plots call it.
+    coordinates
+        Names of the coordinates q, like ("x", "angle"): plots, tables, spectra, messages and files use them. None:
+        q[0], q[1], ...
+    units
+        Units of the coordinates, like ("m", "rad"), with `coordinates` or without; velocities have them per second.
     scene
         What it is made of, by name, where a mechanism made it (`saltus.mechanics.scene.Scene`).
     """
@@ -196,6 +201,8 @@ class System:
     q_dot: Callable | None = dataclasses.field(default=None, kw_only=True)
     retract: Callable | None = dataclasses.field(default=None, kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
+    coordinates: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
+    units: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
     scene: Scene | None = dataclasses.field(default=None, kw_only=True)
 
     def __post_init__(self):
@@ -210,6 +217,7 @@ class System:
                 if not isinstance(item, kind):
                     raise ModelError(f"{field} must be a list of {kind.__name__}, but it contains {item!r}")
             object.__setattr__(self, field, tuple(given))
+        self._check_coordinates()
         names = [*self.contact_names, *self.joint_names]
         for name in names:
             if names.count(name) > 1:
@@ -221,6 +229,25 @@ class System:
                 f"contact {self.contact_names[0]!r} has impact={laws[0]!r}, contact {other!r} another law: an impact "
                 "acts on all closed contacts together, so give all of them the same"
             )
+
+    def _check_coordinates(self) -> None:
+        """Keep names and units of coordinates as tuples of texts; names differ, from each other and from velocities."""
+        for field in ("coordinates", "units"):
+            given: Any = getattr(self, field)
+            if given is None:
+                continue
+            listed = tuple(given) if isinstance(given, list | tuple) else ()
+            if not listed or not all(isinstance(one, str) for one in listed):
+                raise ModelError(f"{field} must be a list of texts, one per coordinate, not {given!r}")
+            object.__setattr__(self, field, listed)
+        names = self.coordinates or ()
+        taken = {*names, *(f"{name}_dot" for name in names)}
+        if len(taken) < 2 * len(names) or "" in taken:
+            raise ModelError(
+                f"coordinates are {names}: names must differ, also from the velocities x_dot, and not be empty"
+            )
+        if self.units is not None and self.coordinates is not None and len(self.units) != len(names):
+            raise ModelError(f"there are {len(names)} coordinates and {len(self.units)} units: give one each")
 
     def laws(self, values: Values | None = None) -> np.ndarray:
         """Return (e, mu, e_t) of every contact, one row each; values: the parameters of a run, None the first ones."""
