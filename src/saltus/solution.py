@@ -209,8 +209,8 @@ class Solution:
         Positions (n + 1, nq) and velocities (n + 1, nv), right limits.
     events
         Structured table (`EventTable`): t, contact, kind ("impact", "closing", "release", "stick", "slip", "reversal",
-        "painleve", "zeno", "event"), u_minus, u_plus, impulse, each with (N, T1, T2), and count, the number of impacts that the row
-        stands for. An "event" is one of the user's; its contact is the name of the `Event`.
+        "painleve", "zeno", "event"), u_minus, u_plus, impulse, each with (N, T1, T2), and count, the number of impacts
+        that the row stands for. An "event" is one of the user's; its contact is the name of the `Event`.
     work
         Counts: "f" force evaluations, "jac" Jacobians, "steps", "rejected", "iterations", "contact_sweeps".
     status, message
@@ -596,7 +596,7 @@ class Solution:
 
     def _rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return q_dot of states by row."""
-        if self.system.q_dot is None:
+        if self.system.rate_is_velocity:
             return v
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)

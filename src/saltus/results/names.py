@@ -38,14 +38,14 @@ def coordinate_units(system: Any, nq: int) -> tuple[str, ...]:
 
 def velocity_names(system: Any, nq: int, nv: int) -> tuple[str, ...]:
     """Return the names of the velocities: x_dot for a coordinate x; v[0], v[1], ... where they are no rates of them."""
-    if not system.coordinates or nq != nv or system.q_dot is not None:
+    if not system.coordinates or not system.rate_is_velocity:
         return tuple(f"v[{j}]" for j in range(nv))
     return tuple(f"{name}_dot" for name in system.coordinates)
 
 
 def velocity_units(system: Any, nq: int, nv: int) -> tuple[str, ...]:
     """Return the units of the velocities; empty texts where nobody gave units of the coordinates."""
-    if not system.units or nq != nv or system.q_dot is not None:
+    if not system.units or not system.rate_is_velocity:
         return ("",) * nv
     return tuple(f"{unit}/s" if unit else "" for unit in system.units)
 
