@@ -269,13 +269,11 @@ class System:
             if getattr(self, letter) is not None:
                 raise ModelError(f"{letter} is given beside bodies: with bodies it is their own {meant}; leave it out")
         families = [family.name for family in self.bodies]
-        self._check_coordinates()
         name = repeated(families) or repeated(self.all_bodies.names)
         if name is not None:
             raise ModelError(f"two bodies or body families are called {name!r}: names must differ")
         for family in self.forces:
             self._check_family(family, "forces")
-        self._check_coordinates()
         name = repeated([one for family in self.forces for one in family.names or ()])
         if name is not None:
             raise ModelError(f"two forces are called {name!r}: names must differ")
@@ -305,6 +303,25 @@ class System:
     def joint_parts(self) -> tuple[Joint | JointFamily, ...]:
         """Joints and their families as they were given."""
         return self.joints.parts if isinstance(self.joints, Rows) else tuple(self.joints)
+
+    def _check_coordinates(self) -> None:
+        """Keep names and units of coordinates as tuples of texts; names differ, from each other and from velocities."""
+        for field in ("coordinates", "units"):
+            given: Any = getattr(self, field)
+            if given is None:
+                continue
+            listed = tuple(given) if isinstance(given, list | tuple) else ()
+            if not listed or not all(isinstance(one, str) for one in listed):
+                raise ModelError(f"{field} must be a list of texts, one per coordinate, not {given!r}")
+            object.__setattr__(self, field, listed)
+        names = self.coordinates or ()
+        taken = {*names, *(f"{name}_dot" for name in names)}
+        if len(taken) < 2 * len(names) or "" in taken:
+            raise ModelError(
+                f"coordinates are {names}: names must differ, also from the velocities x_dot, and not be empty"
+            )
+        if self.units is not None and self.coordinates is not None and len(self.units) != len(names):
+            raise ModelError(f"there are {len(names)} coordinates and {len(self.units)} units: give one each")
 
     def laws(self, values: Values | None = None) -> np.ndarray:
         """Return (e, mu, e_t) of every contact, one row each; values: the parameters of a run, None the first ones."""
