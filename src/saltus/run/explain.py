@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from saltus.errors import FunctionError, SaltusError
 from saltus.laws import BILATERAL
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.reaction.react import REACTING
+from saltus.results.names import velocity_names
 from saltus.run.chatter import SlidingMode, sliding_mode
 from saltus.run.rehearse import Rehearsal, listening
 from saltus.schemes.plan import SchemePlan
@@ -137,7 +139,8 @@ def slides(
             )  # fmt: skip
     except (FunctionError, np.linalg.LinAlgError, ArithmeticError, ValueError):
         return None  # a state beside this one at which the model has no values is no proof of anything
-    return found
+    names = velocity_names(model.system, len(state.q), len(state.v))
+    return None if found is None else dataclasses.replace(found, names=names)
 
 
 # ---- the contact problem of a step

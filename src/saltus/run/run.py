@@ -40,6 +40,7 @@ from saltus.memory.record import (
     SWITCH,
 )
 from saltus.problem import Problem
+from saltus.results.names import velocity_names
 from saltus.run import march as marching
 from saltus.run.chatter import described, restless
 from saltus.run.march import Tables, march, march_signature, reaction_width
@@ -435,7 +436,8 @@ class Run:
         nodes, names = self.tables.kept(self.tally), self.model.name_array
         rows = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         events = [(row[EVENT_T], str(names[int(row[EVENT_CONTACT])]), KIND_NAMES[int(row[EVENT_KIND])]) for row in rows]
-        return described(nodes.t[:, 0], nodes.v, events)
+        speeds = velocity_names(self.model.system, nodes.q.shape[1], nodes.v.shape[1])
+        return described(nodes.t[:, 0], nodes.v, events, speeds)
 
     def _unseen_sentence(self) -> str:
         """Return which functions a scheme that locates events could not look into."""
