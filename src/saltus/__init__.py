@@ -20,6 +20,7 @@ from saltus.errors import (
     SlowFunctionWarning,
 )
 from saltus.event import Event
+from saltus.family import BodyFamily, ContactFamily, ForceFamily, JointFamily
 from saltus.parameters import Parameters
 from saltus.problem import Exact, Problem
 from saltus.solution import Solution
@@ -63,9 +64,11 @@ def __getattr__(name: str):
 __all__ = [
     "NSGS",
     "AnyOrder",
+    "BodyFamily",
     "ChatteringError",
     "CheckpointWarning",
     "Contact",
+    "ContactFamily",
     "ContactProblem",
     "DamagedFileError",
     "Event",
@@ -74,11 +77,13 @@ __all__ = [
     "Extrapolated",
     "FileError",
     "FileFormatError",
+    "ForceFamily",
     "FunctionError",
     "GeneralizedAlpha",
     "HalfExplicitTDG",
     "HpTDG",
     "Joint",
+    "JointFamily",
     "Lemke",
     "LimitError",
     "ModelError",

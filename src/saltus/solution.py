@@ -584,7 +584,7 @@ class Solution:
 
     def _rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return q_dot of states by row."""
-        if self.system.q_dot is None:
+        if self.system.rate_is_velocity:
             return v
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)

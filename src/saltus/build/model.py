@@ -50,6 +50,7 @@ from saltus.compile.trace import (
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset
+from saltus.family import straight
 from saltus.laws import KERNELS, LAWS
 from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
@@ -248,7 +249,7 @@ class CompiledModel:
         if not int(layout.features) & lay.RATE_IDENTITY:
             found.append(np.empty(len(q)))
             runnable(units.rate)(q, v, par, found[-1])
-        if self.system.retract is not None:
+        if int(layout[lay.FLAGS]) & lay.HAS_RETRACT:
             found.append(q.copy())
             runnable(units.retract)(found[-1], par)
         if any(contact.slip is not None for contact in self.system.contacts):
@@ -264,7 +265,7 @@ class CompiledModel:
                 runnable(units.reset)(number, t, *found[-2:], par)
         if not all(np.isfinite(part).all() for part in found):
             return False
-        if not callable(self.system.M) and not has_parameter(self.system.M):
+        if not self.system.bodies and not callable(self.system.M) and not has_parameter(self.system.M):
             return True
         packed = np.empty(int(layout.profile_size))
         runnable(units.mass)(t, q, par, packed)
@@ -355,6 +356,14 @@ def compile_model(
     return made
 
 
+def check_sizes(system: System, q: np.ndarray, v: np.ndarray) -> None:
+    """Raise ModelError where a state does not fit the bodies of a system."""
+    bodies = system.all_bodies
+    for letter, given, wanted in (("q0", len(q), bodies.nq), ("v0", len(v), bodies.nv)):
+        if system.bodies and given != wanted:
+            raise ModelError(f"{letter} has {given} entries, but the {len(bodies)} bodies have {wanted} together")
+
+
 def _same(one: float | np.ndarray, other: float | np.ndarray) -> bool:
     return one == other if isinstance(one, float) else np.array_equal(one, other)
 
@@ -375,9 +384,14 @@ def mass_complaint(value: np.ndarray) -> str | None:
     )
 
 
+def _pieces(system: System, events: tuple[Event, ...]) -> tuple[Any, ...]:
+    """Return all objects that a user wrote down for a system and the events of its run."""
+    return system, *system.bodies, *system.forces, *system.contact_parts, *system.joint_parts, *events
+
+
 def _contents(system: System, events: tuple[Event, ...]) -> Iterator[Any]:
     """Yield everything of a system and of events in which functions and numbers stand."""
-    for one in (system, *system.contacts, *system.joints, *events):
+    for one in _pieces(system, events):
         for name in _fields(type(one)):
             yield getattr(one, name)
 
@@ -385,15 +399,19 @@ def _contents(system: System, events: tuple[Event, ...]) -> Iterator[Any]:
 def _mark(system: System, events: tuple[Event, ...]):
     """Return what is the same only if system and events still mean the same."""
     marks = []
-    for one in (system, *system.contacts, *system.joints, *events):
+    for one in _pieces(system, events):
         marks += [mark_of(getattr(one, name)) for name in _fields(type(one))]
     return tuple(marks)
 
 
+PARTS = frozenset({"contacts", "joints", "bodies", "forces"})  # of a system: they have a turn of their own
+
+
 @functools.cache
 def _fields(kind: type) -> tuple[str, ...]:
-    """Return the fields that count; contacts and joints have a turn of their own."""
-    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in ("contacts", "joints"))
+    """Return the fields that count: tables of whole numbers cannot change, and what a layer keeps means nothing."""
+    fixed = PARTS if kind is System else {"faces"}
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in fixed)
 
 
 @dataclasses.dataclass
@@ -432,7 +450,9 @@ class _Builder:
         self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
         changes: dict[str, Any],
     ):  # fmt: skip
-        self.system, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
+        self.given, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
+        self.system = straight(system)
+        check_sizes(system, q, v)
         self.nq, self.nv = len(q), len(v)
         self.trace = Trace()
         for found in parameters_in(*_contents(system, events)):  # first in `par`, in a row
@@ -565,7 +585,7 @@ class _Builder:
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
         model = CompiledModel(
-            self.system,
+            self.given,
             units,
             profile,
             self.functions,

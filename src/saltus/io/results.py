@@ -185,7 +185,7 @@ def _about(solution: Solution) -> dict[str, Any]:
                 for name, (e, mu, _) in zip(system.contact_names, system.laws(solution.parameters or None), strict=True)
             ],
             "joints": list(system.joint_names),
-            "q_dot": system.q_dot is not None,
+            "q_dot": not system.rate_is_velocity,
         },
         "scheme": {
             "name": scheme.name,
@@ -260,7 +260,7 @@ class _Recorder(NodeValues):
 def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     """Return the states (q, v) at which dense output needs q_dot, and q_dot there."""
     nq, nv = solution.q.shape[1], solution.v.shape[1]
-    if solution.system.q_dot is None:
+    if solution.system.rate_is_velocity:
         return np.zeros((0, nq + nv)), np.zeros((0, nq))
     if isinstance(solution._model, NodeValues):
         return solution._model.states, solution._model.rates

@@ -41,6 +41,11 @@ class StoredSystem:
         return np.array([(contact.e, contact.mu, np.nan) for contact in self.contacts]).reshape(len(self.contacts), 3)
 
     @property
+    def rate_is_velocity(self) -> bool:
+        """Whether q_dot = v."""
+        return self.q_dot is None
+
+    @property
     def contact_names(self) -> tuple[str, ...]:
         return tuple(contact.name for contact in self.contacts)
 
