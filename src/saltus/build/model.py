@@ -249,7 +249,7 @@ class CompiledModel:
         if not int(layout.features) & lay.RATE_IDENTITY:
             found.append(np.empty(len(q)))
             runnable(units.rate)(q, v, par, found[-1])
-        if int(layout[lay.FLAGS]) & lay.HAS_RETRACT:
+        if int(layout.features) & lay.HAS_RETRACT:
             found.append(q.copy())
             runnable(units.retract)(found[-1], par)
         if any(contact.slip is not None for contact in self.system.contacts):
