@@ -9,8 +9,8 @@ import saltus as sl
 from family_models import LENGTH, chain, link_mass, pin, point, weight
 from saltus.build.families import FamilyBuilder
 from saltus.build.model import compile_model
+from saltus.compile.types import LAYOUTS
 from saltus.family import straight
-from saltus.memory import layout as lay
 from saltus.problems import four_bar, rod_pendulum
 from saltus.reaction.joint_graph import joint_pattern
 from test_redundant_joints import double_pendulum, swing
@@ -20,18 +20,17 @@ def with_graph(system, t, q0, v0):
     """Let the joints of a system that is no family be eliminated along their graph as well."""
     model = compile_model(system, t, np.asarray(q0, float), np.asarray(v0, float))
     layout, profile = model.layout, model.profile
-    nr, nj = int(layout[lay.NR]), int(layout[lay.NJ])
+    nr, nj = int(layout.nr), int(layout.nj)
     touched = []
     for r in range(nr - nj, nr):
-        begin, end = (int(layout[layout[lay.W_PTR] + k]) for k in (r, r + 1))
-        columns = layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]
+        begin, end = (int(layout[layout.W_ptr + k]) for k in (r, r + 1))
+        columns = layout[layout.W_col + begin : layout.W_col + end]
         touched.append(tuple(set(profile.component[profile.position()[columns]].tolist())))
     tables = joint_pattern(touched)
-    made = np.concatenate([layout, *tables])
-    at = len(layout)
-    for place, table in zip((lay.JOINT_ORDER, lay.JOINT_PTR, lay.JOINT_COL), tables, strict=True):
-        made[place], at = at, at + len(table)
-    made[lay.NL] = len(tables[2])
+    made = LAYOUTS(np.concatenate([layout, *tables]))
+    starts = len(layout) + np.cumsum([0, *(len(table) for table in tables)])
+    made.joint_order, made.joint_ptr, made.joint_col = starts[:3]
+    made.nl = len(tables[2])
     changed = dataclasses.replace(model, units=model.units._replace(layout=made))
     object.__setattr__(system, "_compiled", (system._compiled[0], changed))
     return system

@@ -305,7 +305,7 @@ class FamilyBuilder(Builder):
         first = par_layout.read(par)
         values = run_values(first, self.changes)
         par_layout.write(par, values)
-        units = Model(*self.units(text, body), par, self.given.laws(values).ravel(), layout)
+        units = Model(*self.units(text, body), par, *self.given.laws(values).T.copy(), layout)
         key = "".join([text, *(group.kind.text for group in self.groups)])
         model = CompiledModel(
             self.given,
@@ -562,26 +562,26 @@ class FamilyBuilder(Builder):
         x_pos = np.concatenate(x_pos) if x_pos else np.zeros(0, dtype=np.int64)
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
         numbers = {
-            lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
-            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
-            lay.NE: len(self.events) + len(every), lay.NS: len(every), lay.NOISE: self.noise,
-            lay.TAPE_SIZE: 0, lay.TAPE_WORK: 0, lay.TAPE_NUMBERS: 0,
-            lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
-            lay.IMPACT_LAW: self.impact_law,
+            "nq": self.nq, "nv": nv, "nc": len(contact_rows), "nj": nj, "nr": nr, "features": flags,
+            "profile_size": profile.size, "nw": len(w_col), "nx": len(x_pos),
+            "ne": len(self.events) + len(every), "ns": len(every), "noise": self.noise,
+            "tape_size": 0, "tape_work": 0, "tape_numbers": 0,
+            "holding": -1 if self.switching.holding is None else self.switching.holding,
+            "impact_law": self.impact_law,
         }  # fmt: skip
         tables = {
-            lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
-            lay.CONTACT_ROW: first_row, lay.KIND: [KERNELS[kind] for kind in self.kinds],
-            lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr, lay.X_COL: profile.perm[x_pos], lay.X_POS: x_pos,
-            lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
+            "perm": profile.perm, "first": profile.first, "start": profile.start,
+            "contact_row": first_row, "kind": [KERNELS[kind] for kind in self.kinds],
+            "W_ptr": w_ptr, "W_col": w_col, "X_ptr": x_ptr, "X_col": profile.perm[x_pos], "X_pos": x_pos,
+            "event_table": [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
             + [-1, 0, 0] * len(every),
-            lay.TAPE: [], lay.SWITCH_TABLE: self.switch_table.ravel(),
+            "tape": [], "switch_table": self.switch_table.ravel(),
         }  # fmt: skip
         if nj:
             touched = [tuple(set(met[w_ptr[r] : w_ptr[r + 1]].tolist())) for r in range(nr - nj, nr)]
             order, pointers, columns = joint_pattern(touched)
-            numbers[lay.NL] = len(columns)
-            tables |= {lay.JOINT_ORDER: order, lay.JOINT_PTR: pointers, lay.JOINT_COL: columns}
+            numbers["nl"] = len(columns)
+            tables |= {"joint_order": order, "joint_ptr": pointers, "joint_col": columns}
         self.packed = lay.pack(numbers, tables)
         return self.packed
 
@@ -708,7 +708,7 @@ class FamilyBuilder(Builder):
         if not every:
             return
         listed = [slot for _, slot, _ in every if slot >= 0]
-        table = self.packed[self.packed[lay.SWITCH_TABLE] :][: 2 * len(every)]
+        table = self.packed[int(self.packed.switch_table) :][: 2 * len(every)]
         table[::2] = np.concatenate([listed, *places]) if places else listed
 
     def units(self, text: str, body: dict[str, str]) -> list[Any]:
@@ -725,10 +725,10 @@ class FamilyBuilder(Builder):
         t, q, v = self.t0, self.q0.copy(), self.v0.copy()
         par, layout = model.units.par, model.layout
         with np.errstate(all="ignore"):
-            M, f = np.zeros(int(layout[lay.SIZE])), np.zeros(self.nv)
+            M, f = np.zeros(int(layout.profile_size)), np.zeros(self.nv)
             runnable(model.units.mass)(t, q, par, M)
             runnable(model.units.force)(t, q, v, par, f)
-            gaps = np.zeros(int(layout[lay.NC] + layout[lay.NJ]))
+            gaps = np.zeros(int(layout.nc + layout.nj))
             runnable(model.units.gap)(t, q, par, gaps)
         for group in self.groups:
             if isinstance(group.kind, BodyKind):

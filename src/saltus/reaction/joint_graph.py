@@ -2,7 +2,7 @@
 
 Two joint rows meet in D only where they move a common part of the system, so a chain of n links has O(n) entries and
 costs O(n). The order of elimination (minimum degree, ties by number) and the pattern of the factors belong to the
-layout: JOINT_ORDER, and JOINT_PTR, JOINT_COL, the entries in front of the diagonal, row by row in that order, fill
+layout: joint_order, and joint_ptr, joint_col, the entries in front of the diagonal, row by row in that order, fill
 included. LU without pivoting: D is the mass seen by the joints, positive definite where they are independent. Where a
 pivot loses all but a small share of its row, rows are redundant or nearly so; then nothing is said here, and the dense
 elimination with pivots decides (react.py).
@@ -17,22 +17,11 @@ import numpy as np
 from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, A, F, I
 from saltus.compile.workspace import Workspace
-from saltus.memory.layout import (
-    JOINT_COL,
-    JOINT_ORDER,
-    JOINT_PTR,
-    NJ,
-    NR,
-    W_COL,
-    W_PTR,
-    X_COL,
-    X_PTR,
-)
 
 UNCERTAIN = 1
 SHARE = 1e-7  # of a diagonal that its pivot must keep: below, rows may be redundant
 
-# lower, upper: entries of the factors beside the diagonal, as JOINT_COL lists them; low, high: one row and one column
+# lower, upper: entries of the factors beside the diagonal, as joint_col lists them; low, high: one row and one column
 # of them by position; row, column: a row of W and one of X by degrees of freedom; solved: a right-hand side
 GRAPH = Workspace(
     "JointGraph", lower="nl", upper="nl", diagonal="nj", low="nj", high="nj", solved="nj", row="nv", column="nv",
@@ -43,7 +32,7 @@ GRAPH = Workspace(
 def factor_graph(model, W_joint, X, work):
     """Write the factors of D; UNCERTAIN where a pivot is too small to tell."""
     layout = model.layout
-    nj, pointers, columns = layout[NJ], layout[JOINT_PTR], layout[JOINT_COL]
+    nj, pointers, columns = layout.nj, layout.joint_ptr, layout.joint_col
     lower, upper, diagonal, low, high = work.lower, work.upper, work.diagonal, work.low, work.high
     for k in range(nj):
         low[k], high[k] = 0.0, 0.0
@@ -77,10 +66,10 @@ def factor_graph(model, W_joint, X, work):
 def spread(model, W_joint, X, r, work):
     """Write one row of W and one of X by degrees of freedom."""
     layout = model.layout
-    for e in range(layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]):
-        work.row[layout[layout[W_COL] + e]] = W_joint[e]
-    for e in range(layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]):
-        work.column[layout[layout[X_COL] + e]] = X[e]
+    for e in range(layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]):
+        work.row[layout[layout.W_col + e]] = W_joint[e]
+    for e in range(layout[layout.X_ptr + r], layout[layout.X_ptr + r + 1]):
+        work.column[layout[layout.X_col + e]] = X[e]
     return 0
 
 
@@ -88,10 +77,10 @@ def spread(model, W_joint, X, r, work):
 def wipe(model, r, work):
     """Make them zero again."""
     layout = model.layout
-    for e in range(layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]):
-        work.row[layout[layout[W_COL] + e]] = 0.0
-    for e in range(layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]):
-        work.column[layout[layout[X_COL] + e]] = 0.0
+    for e in range(layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]):
+        work.row[layout[layout.W_col + e]] = 0.0
+    for e in range(layout[layout.X_ptr + r], layout[layout.X_ptr + r + 1]):
+        work.column[layout[layout.X_col + e]] = 0.0
     return 0
 
 
@@ -99,19 +88,19 @@ def wipe(model, r, work):
 def assemble_row(model, W_joint, X, k, work):
     """Write what stands in front of the diagonal in row and column k of D; return the diagonal."""
     layout = model.layout
-    first, order, columns = layout[NR] - layout[NJ], layout[JOINT_ORDER], layout[JOINT_COL]
+    first, order, columns = layout.nr - layout.nj, layout.joint_order, layout.joint_col
     r = first + layout[order + k]
     spread(model, W_joint, X, r, work)
     total = 0.0
-    for e in range(layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]):
-        total += W_joint[e] * work.column[layout[layout[W_COL] + e]]
-    for m in range(layout[layout[JOINT_PTR] + k], layout[layout[JOINT_PTR] + k + 1]):
+    for e in range(layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]):
+        total += W_joint[e] * work.column[layout[layout.W_col + e]]
+    for m in range(layout[layout.joint_ptr + k], layout[layout.joint_ptr + k + 1]):
         c = layout[columns + m]
         s, left, right = first + layout[order + c], 0.0, 0.0
-        for e in range(layout[layout[X_PTR] + s], layout[layout[X_PTR] + s + 1]):
-            left += X[e] * work.row[layout[layout[X_COL] + e]]
-        for e in range(layout[layout[W_PTR] + s], layout[layout[W_PTR] + s + 1]):
-            right += W_joint[e] * work.column[layout[layout[W_COL] + e]]
+        for e in range(layout[layout.X_ptr + s], layout[layout.X_ptr + s + 1]):
+            left += X[e] * work.row[layout[layout.X_col + e]]
+        for e in range(layout[layout.W_ptr + s], layout[layout.W_ptr + s + 1]):
+            right += W_joint[e] * work.column[layout[layout.W_col + e]]
         work.low[c], work.high[c] = left, right
     wipe(model, r, work)
     return total
@@ -120,8 +109,8 @@ def assemble_row(model, W_joint, X, k, work):
 @unit(I(MODEL, A, GRAPH.kind))
 def solve_graph(model, rhs, work):
     """Replace rhs by D^-1 rhs."""
-    layout, nj, y = model.layout, model.layout[NJ], work.solved
-    pointers, columns, order = layout[JOINT_PTR], layout[JOINT_COL], layout[JOINT_ORDER]
+    layout, nj, y = model.layout, model.layout.nj, work.solved
+    pointers, columns, order = layout.joint_ptr, layout.joint_col, layout.joint_order
     for k in range(nj):
         total = rhs[layout[order + k]]
         for e in range(layout[pointers + k], layout[pointers + k + 1]):
