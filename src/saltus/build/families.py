@@ -879,3 +879,31 @@ def _members(label: np.ndarray) -> dict[int, np.ndarray]:
     order = np.argsort(label, kind="stable")
     bounds = np.flatnonzero(np.diff(label[order])) + 1
     return {int(label[part[0]]): part for part in np.split(order, bounds)} if len(label) else {}
+
+
+class _Found(Exception):
+    """All texts of a model are known."""
+
+
+class _Texts(FamilyBuilder):
+    """The same builder, which stops before anything is compiled."""
+
+    texts: set[str]
+
+    def compiled_kinds(self) -> dict[int, Any]:
+        self.texts = {group.kind.text for group in self.groups}
+        return {id(group.kind): group.kind.text for group in self.groups}
+
+    def units(self, text: str, body: dict[str, str]) -> list[Any]:
+        self.texts.add(text)
+        raise _Found
+
+
+def texts_of(system, q: np.ndarray, v: np.ndarray) -> set[str]:
+    """Return all texts that a model of families compiles: those of its kinds, and the one that walks through them."""
+    builder = _Texts(system, 0.0, q, v, (), {})
+    try:
+        builder.build()
+    except _Found:
+        return builder.texts
+    raise ModelError("a system without families has no texts of its own")
