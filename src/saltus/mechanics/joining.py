@@ -46,7 +46,7 @@ class Joining(Mechanism):
         e: Any = None,
         mu: Any = None,
         e_t: Any = None,
-        stops: Sequence[float] | None = None,
+        stops: Sequence[float | None] | None = None,
         stop_e: Any = 0.0,
         name: str | None = None,
     ) -> PlanarJoint:
@@ -96,7 +96,7 @@ class Joining(Mechanism):
         e: Any = None,
         mu: Any = None,
         e_t: Any = None,
-        stops: Sequence[float] | None = None,
+        stops: Sequence[float | None] | None = None,
         stop_e: Any = 0.0,
         name: str | None = None,
     ) -> PlanarJoint:
@@ -152,7 +152,7 @@ class Joining(Mechanism):
         e: Any = None,
         mu: Any = None,
         e_t: Any = None,
-        stops: Sequence[float] | None = None,
+        stops: Sequence[float | None] | None = None,
         stop_e: Any = 0.0,
         name: str | None = None,
     ) -> PlanarJoint:
