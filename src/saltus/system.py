@@ -212,8 +212,8 @@ class System:
 
     M: Quantity | None = None
     f: Quantity | None = None
-    contacts: Sequence[Contact | ContactFamily] = ()
-    joints: Sequence[Joint | JointFamily] = ()
+    contacts: Sequence[Any] = ()
+    joints: Sequence[Any] = ()
     K: Any = dataclasses.field(default=None, kw_only=True)
     C: Any = dataclasses.field(default=None, kw_only=True)
     q_dot: Callable | None = dataclasses.field(default=None, kw_only=True)

@@ -240,8 +240,8 @@ def _begin(model: CompiledModel, pointers: int, row: int) -> int:
 
 def _joint_rows(model: CompiledModel) -> list[str]:
     """Return the name of the joint that each joint row belongs to."""
-    sizes = [model.functions[key].size for key in model.functions if key.split(" ")[0] == "constraint"]
-    return [name for name, size in zip(model.system.joint_names, sizes, strict=True) for _ in range(size)]
+    sizes = zip(model.system.joint_names, model.joint_sizes, strict=True)
+    return [name for name, size in sizes for _ in range(size)]
 
 
 # ---- one step made again
