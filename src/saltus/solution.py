@@ -18,7 +18,6 @@ from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
 from saltus.laws import LAWS
-from saltus.memory.layout import NJ, NQ, NV
 from saltus.memory.profile import quadratic
 from saltus.memory.record import (
     EVENT_AFTER,
@@ -970,7 +969,7 @@ class Solution:
 @unit(I(MODEL_RECORD, A, A, A, A, A), entry=True)
 def kinetic_energies(model, t, q, v, M, out):
     """Write 1/2 v^T M v of every node; q and v are flat."""
-    nq, nv = model.layout[NQ], model.layout[NV]
+    nq, nv = model.layout.nq, model.layout.nv
     for k in range(t.shape[0]):
         model.mass(t[k], row_of(q, k, nq), model.par, M)
         out[k] = 0.5 * quadratic(model.layout, M, row_of(v, k, nv))
@@ -980,7 +979,7 @@ def kinetic_energies(model, t, q, v, M, out):
 @unit(I(MODEL_RECORD, A, A, A), entry=True)
 def coordinate_rates(model, q, v, out):
     """Write q_dot of every state; q, v and out are flat."""
-    nq, nv = model.layout[NQ], model.layout[NV]
+    nq, nv = model.layout.nq, model.layout.nv
     for k in range(q.shape[0] // nq):
         model.rate(row_of(q, k, nq), row_of(v, k, nv), model.par, row_of(out, k, nq))
     return 0
@@ -1027,7 +1026,7 @@ def build_solution(
         event_names=model.event_names,
         switches=switches,
         _asked=asked,
-        _units=None if units is None else np.append(units, np.ones(int(model.layout[NJ]))),
+        _units=None if units is None else np.append(units, np.ones(int(model.layout.nj))),
     )
     return read_only(made)
 
@@ -1036,7 +1035,7 @@ def _in_units(
     model: CompiledModel, units: np.ndarray, events: np.ndarray, reactions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return events and reactions of a march in N s and m/s; kernels work in the units of the laws."""
-    events, reactions, nv = events.copy(), reactions.copy(), int(model.layout[NV])
+    events, reactions, nv = events.copy(), reactions.copy(), int(model.layout.nv)
     reactions[:, 2 + nv : 2 + nv + len(units)] *= units
     first = 0
     for c, kind in enumerate(model.kinds):

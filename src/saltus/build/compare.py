@@ -22,7 +22,6 @@ from saltus.build.marks import Unmarked, changed, mark_of
 from saltus.build.user_function import UserFunction, at
 from saltus.compile.native import runnable
 from saltus.errors import FunctionError
-from saltus.memory import layout as lay
 
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
@@ -34,8 +33,8 @@ SMALL = 1e-12  # relative to the largest value of all: an entry that only roundi
 SYMMETRIC = 1e-10  # relative asymmetry of M up to which it is rounding
 DISTANCES = (1e-3, 0.1, 1.0)  # of the states beside the start, relative to its size or 1
 SIZES = {  # of what units write
-    "mass": (lay.SIZE,), "force": (lay.NV,), "gap": (lay.NC, lay.NJ), "kinematics": (lay.NW, lay.NR), "rate": (lay.NQ,),
-    "switch": (lay.NE,),
+    "mass": ("profile_size",), "force": ("nv",), "gap": ("nc", "nj"), "kinematics": ("nw", "nr"), "rate": ("nq",),
+    "switch": ("ne",),
 }  # fmt: skip
 MOST_STATES = 12  # of a run that are looked at
 MORE_STATES = 100  # of every run where a function was compiled from its source, which is not Python everywhere
@@ -277,8 +276,8 @@ def _written(model: CompiledModel, which: str, state: State) -> np.ndarray | Non
     """What a unit writes, None where it fails: kinematics W and then w, retract and reset the new q and then v."""
     name, _, number = which.partition(" ")
     t, q, v, par = state.t, state.q.copy(), state.v.copy(), model.units.par
-    out = np.full(sum(int(model.layout[k]) for k in SIZES.get(name, ())), np.nan)
-    nw = int(model.layout[lay.NW])
+    out = np.full(sum(int(getattr(model.layout, size)) for size in SIZES.get(name, ())), np.nan)
+    nw = int(model.layout.nw)
     arguments = {
         "mass": (t, q, par, out), "force": (t, q, v, par, out), "gap": (t, q, par, out), "rate": (q, v, par, out),
         "kinematics": (t, q, par, out[:nw], out[nw:]), "switch": (t, q, v, par, out), "retract": (q, par),
@@ -305,9 +304,9 @@ def _check_failing(error: FunctionError, unit: np.ndarray) -> None:
 def _parts(model: CompiledModel) -> dict[str, _Part]:
     """Where the values of each function stand, by its name."""
     layout, functions, system = model.layout, model.functions, model.system
-    nq, nv, nc = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NC))
+    nq, nv, nc = int(layout.nq), int(layout.nv), int(layout.nc)
     made = {
-        "M": _Part("mass", lambda out, state: model.profile.unpack(out[: int(layout[lay.SIZE])])),
+        "M": _Part("mass", lambda out, state: model.profile.unpack(out[: int(layout.profile_size)])),
         "f": _Part("force", lambda out, state: out[:nv]),
         "q_dot": _Part("rate", lambda out, state: out[:nq]),
         "retract": _Part("retract", lambda out, state: out[:nq]),
@@ -316,7 +315,7 @@ def _parts(model: CompiledModel) -> dict[str, _Part]:
         if f"gap of contact {name!r}" not in functions:
             continue  # a row of a family that is not looked at
         made[f"gap of contact {name!r}"] = _piece("gap", k, 1)
-        first, end = (int(layout[layout[lay.CONTACT_ROW] + c]) for c in (k, k + 1))
+        first, end = (int(layout[layout.contact_row + c]) for c in (k, k + 1))
         made[f"W of contact {name!r}"] = _Part("kinematics", _row_cut(model, first))
         made[f"slip of contact {name!r}"] = _Part("kinematics", _slip_cut(model, first + 1, end))
     if system.bodies:
@@ -354,9 +353,9 @@ def _row_cut(model: CompiledModel, row: int) -> Callable:
     layout = model.layout
 
     def cut(out: np.ndarray, state: State) -> np.ndarray:
-        begin, end = (int(layout[layout[lay.W_PTR] + r]) for r in (row, row + 1))
+        begin, end = (int(layout[layout.W_ptr + r]) for r in (row, row + 1))
         made = np.zeros(len(state.v))
-        made[layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]] = out[begin:end]
+        made[layout[layout.W_col + begin : layout.W_col + end]] = out[begin:end]
         return made
 
     return cut
@@ -364,7 +363,7 @@ def _row_cut(model: CompiledModel, row: int) -> Callable:
 
 def _slip_cut(model: CompiledModel, first: int, end: int) -> Callable:
     rows = [_row_cut(model, row) for row in range(first, end)]
-    w = int(model.layout[lay.NW])
+    w = int(model.layout.nw)
 
     def cut(out: np.ndarray, state: State) -> np.ndarray:
         return np.array([row(out, state) @ state.v for row in rows]) + out[w + first : w + end]

@@ -561,20 +561,20 @@ class FamilyBuilder(Builder):
         x_pos = np.concatenate(x_pos) if x_pos else np.zeros(0, dtype=np.int64)
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
         numbers = {
-            lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
-            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
-            lay.NE: len(self.events) + len(every), lay.NS: len(every), lay.NOISE: self.noise,
-            lay.TAPE_SIZE: 0, lay.TAPE_WORK: 0, lay.TAPE_NUMBERS: 0,
-            lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
-            lay.IMPACT_LAW: self.impact_law,
+            "nq": self.nq, "nv": nv, "nc": len(contact_rows), "nj": nj, "nr": nr, "features": flags,
+            "profile_size": profile.size, "nw": len(w_col), "nx": len(x_pos),
+            "ne": len(self.events) + len(every), "ns": len(every), "noise": self.noise,
+            "tape_size": 0, "tape_work": 0, "tape_numbers": 0,
+            "holding": -1 if self.switching.holding is None else self.switching.holding,
+            "impact_law": self.impact_law,
         }  # fmt: skip
         tables = {
-            lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
-            lay.CONTACT_ROW: first_row, lay.KIND: [KERNELS[kind] for kind in self.kinds],
-            lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr, lay.X_COL: profile.perm[x_pos], lay.X_POS: x_pos,
-            lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
+            "perm": profile.perm, "first": profile.first, "start": profile.start,
+            "contact_row": first_row, "kind": [KERNELS[kind] for kind in self.kinds],
+            "W_ptr": w_ptr, "W_col": w_col, "X_ptr": x_ptr, "X_col": profile.perm[x_pos], "X_pos": x_pos,
+            "event_table": [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
             + [-1, 0, 0] * len(every),
-            lay.TAPE: [], lay.SWITCH_TABLE: self.switch_table.ravel(),
+            "tape": [], "switch_table": self.switch_table.ravel(),
         }  # fmt: skip
         self.packed = lay.pack(numbers, tables)
         return self.packed
@@ -719,10 +719,10 @@ class FamilyBuilder(Builder):
         t, q, v = self.t0, self.q0.copy(), self.v0.copy()
         par, layout = model.units.par, model.layout
         with np.errstate(all="ignore"):
-            M, f = np.zeros(int(layout[lay.SIZE])), np.zeros(self.nv)
+            M, f = np.zeros(int(layout.profile_size)), np.zeros(self.nv)
             runnable(model.units.mass)(t, q, par, M)
             runnable(model.units.force)(t, q, v, par, f)
-            gaps = np.zeros(int(layout[lay.NC] + layout[lay.NJ]))
+            gaps = np.zeros(int(layout.nc + layout.nj))
             runnable(model.units.gap)(t, q, par, gaps)
         for group in self.groups:
             if isinstance(group.kind, BodyKind):

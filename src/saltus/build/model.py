@@ -173,7 +173,7 @@ class CompiledModel:
         return event_names(self.events)
 
     @property
-    def layout(self) -> np.ndarray:
+    def layout(self) -> lay.Layout:
         return self.units.layout
 
     def law_of(self, contact: int) -> tuple[int, tuple[float, ...]]:
@@ -207,7 +207,7 @@ class CompiledModel:
 
         tol: tolerance of a scheme that holds modes; tables whose knots are finer than it are not held.
         """
-        if not self.layout[lay.NS]:
+        if not self.layout.ns:
             return self.pinned
         par = self.units.par.copy()
         for table in self.tables:
@@ -230,9 +230,10 @@ class CompiledModel:
         if not same:
             par = self.units.par.copy()
             self.par_layout.write(par, values)
-            units = self.units._replace(par=par, constants=self.system.laws(values).ravel())
+            e, mu, e_t = self.system.laws(values).T.copy()  # rows behind each other, as kernels take vectors
+            units = self.units._replace(par=par, e=e, mu=mu, e_t=e_t)
             changed = {"units": units, "values": values}
-        known = int(self.layout[lay.FLAGS]) & EVERYWHERE == EVERYWHERE and (same or self.inertia_fixed)
+        known = int(self.layout.features) & EVERYWHERE == EVERYWHERE and (same or self.inertia_fixed)
         inertia = self.inertia if known else None
         made = object.__new__(CompiledModel)  # a copy of everything; dataclasses.replace takes five times as long
         made.__dict__.update(self.__dict__, start=(t, q, v), checked=set(), inertia=inertia, **changed)
@@ -247,21 +248,21 @@ class CompiledModel:
         t, q, v = self.start
         q, v = q.copy(), v.copy()  # what can be written to is handed over faster
         units, par, layout = self.units, self.units.par, self.layout
-        force, gaps = np.empty(len(v)), np.empty(int(layout[lay.NC] + layout[lay.NJ]))
+        force, gaps = np.empty(len(v)), np.empty(int(layout.nc + layout.nj))
         runnable(units.force)(t, q, v, par, force)
         runnable(units.gap)(t, q, par, gaps)
         found = [force, gaps]
-        if not int(layout[lay.FLAGS]) & lay.RATE_IDENTITY:
+        if not int(layout.features) & lay.RATE_IDENTITY:
             found.append(np.empty(len(q)))
             runnable(units.rate)(q, v, par, found[-1])
-        if int(layout[lay.FLAGS]) & lay.HAS_RETRACT:
+        if int(layout.features) & lay.HAS_RETRACT:
             found.append(q.copy())
             runnable(units.retract)(found[-1], par)
         if any(contact.slip is not None for contact in self.system.contacts):
-            found += [np.empty(int(layout[lay.NW])), np.empty(int(layout[lay.NR]))]
+            found += [np.empty(int(layout.nw)), np.empty(int(layout.nr))]
             runnable(units.kinematics)(t, q, par, *found[-2:])
         if self.events:
-            crossings = np.empty(int(layout[lay.NE]))
+            crossings = np.empty(int(layout.ne))
             runnable(units.switch)(t, q, v, par, crossings)
             found.append(crossings[: len(self.events)])
         for number, event in enumerate(self.events):
@@ -272,7 +273,7 @@ class CompiledModel:
             return False
         if not self.system.bodies and not callable(self.system.M) and not has_parameter(self.system.M):
             return True
-        packed = np.empty(int(layout[lay.SIZE]))
+        packed = np.empty(int(layout.profile_size))
         runnable(units.mass)(t, q, par, packed)
         return bool(np.isfinite(packed).all()) and mass_complaint(self.profile.unpack(packed)) is None
 
@@ -283,9 +284,10 @@ class CompiledModel:
             checked = {key: f for key, f in self.functions.items() if key.split(" ")[0] in CALLED_BY[name]}
             if checked:
                 plain[name] = _checking(
-                    unit, SIGNATURES[name].split(", "), checked, int(self.layout[lay.NV]), self.event_names
+                    unit, SIGNATURES[name].split(", "), checked, int(self.layout.nv), self.event_names
                 )
-        return Model(**plain, par=self.units.par, constants=self.units.constants, layout=self.layout)
+        units = self.units
+        return Model(**plain, par=units.par, e=units.e, mu=units.mu, e_t=units.e_t, layout=self.layout)
 
 
 class AbsentModel:
@@ -601,7 +603,7 @@ class Builder:
         first = par_layout.read(par)
         values = run_values(first, self.changes)
         par_layout.write(par, values)
-        units = Model(*self.units(text, body), par, self.system.laws(values).ravel(), layout)
+        units = Model(*self.units(text, body), par, *self.system.laws(values).T.copy(), layout)
         labels, start = self.row_labels(), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
@@ -1008,23 +1010,23 @@ class Builder:
                 x_ptr.append(len(x_pos))
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
         numbers = {
-            lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
-            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
-            lay.NE: len(self.events) + len(self.switches), lay.NS: len(self.switches), lay.NOISE: self.noise,
-            lay.TAPE_SIZE: 0 if self.tape is None else self.tape.code.size,
-            lay.TAPE_WORK: 0 if self.tape is None else self.tape.work, lay.TAPE_NUMBERS: self.tape_numbers,
-            lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
-            lay.IMPACT_LAW: self.impact_law,
+            "nq": self.nq, "nv": nv, "nc": len(contact_rows), "nj": nj, "nr": nr, "features": flags,
+            "profile_size": profile.size, "nw": len(w_col), "nx": len(x_pos),
+            "ne": len(self.events) + len(self.switches), "ns": len(self.switches), "noise": self.noise,
+            "tape_size": 0 if self.tape is None else self.tape.code.size,
+            "tape_work": 0 if self.tape is None else self.tape.work, "tape_numbers": self.tape_numbers,
+            "holding": -1 if self.switching.holding is None else self.switching.holding,
+            "impact_law": self.impact_law,
         }  # fmt: skip
         tables = {
-            lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
-            lay.CONTACT_ROW: first_row, lay.KIND: [KERNELS[kind] for kind in self.kinds],
-            lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr,
-            lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
-            lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
+            "perm": profile.perm, "first": profile.first, "start": profile.start,
+            "contact_row": first_row, "kind": [KERNELS[kind] for kind in self.kinds],
+            "W_ptr": w_ptr, "W_col": w_col, "X_ptr": x_ptr,
+            "X_col": [profile.perm[p] for p in x_pos], "X_pos": x_pos,
+            "event_table": [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
             + [-1, 0, 0] * len(self.switches),
-            lay.TAPE: [] if self.tape is None else self.tape.code.reshape(-1),
-            lay.SWITCH_TABLE: [x for switch in self.switches for x in (switch.slot, switch.kind)],
+            "tape": [] if self.tape is None else self.tape.code.reshape(-1),
+            "switch_table": [x for switch in self.switches for x in (switch.slot, switch.kind)],
         }  # fmt: skip
         return lay.pack(numbers, tables)
 

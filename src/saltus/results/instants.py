@@ -11,7 +11,6 @@ from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I
 from saltus.errors import SettingError
-from saltus.memory.layout import NC, NJ, NQ, NR, NV, NW
 from saltus.reaction.react import row_dot
 
 if TYPE_CHECKING:
@@ -57,8 +56,8 @@ def gap_at(solution: Solution, t, side: Side) -> np.ndarray:
 def gaps_of(solution: Solution, t: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return the gaps of all contacts in states (times, contacts) [m]."""
     model: Any = solution._model
-    made = np.empty((len(t), int(model.layout[NC])))
-    scratch = np.empty(int(model.layout[NC] + model.layout[NJ]))
+    made = np.empty((len(t), int(model.layout.nc)))
+    scratch = np.empty(int(model.layout.nc + model.layout.nj))
     with failures_raised(called=model.calls_python):
         ready(state_gaps)(model.units, t.copy(), q.flatten(), scratch, made.reshape(-1))
     return made
@@ -72,7 +71,7 @@ def row_velocities_at(solution: Solution, t, side: Side) -> np.ndarray:
     places = solution._places(t, side)
     state, rows = solution(places.t, side), len(solution.rows)
     made = np.empty((len(places.t), rows))
-    W, w = np.empty(int(model.layout[NW])), np.empty(int(model.layout[NR]))
+    W, w = np.empty(int(model.layout.nw)), np.empty(int(model.layout.nr))
     with failures_raised(called=model.calls_python):
         ready(row_velocities)(
             model.units, rows, places.t.copy(), state.q.flatten(), state.v.flatten(), W, w, made.reshape(-1)
@@ -146,7 +145,7 @@ def _nodes(solution: Solution, t: np.ndarray, what: str) -> np.ndarray:
 @unit(I(MODEL_RECORD, A, A, A, A), entry=True)
 def state_gaps(model, t, q, g, out):
     """Write the gaps of all contacts in every state; q and out are flat, g has room for contacts and joints."""
-    nq, nc = model.layout[NQ], model.layout[NC]
+    nq, nc = model.layout.nq, model.layout.nc
     for k in range(t.shape[0]):
         model.gap(t[k], row_of(q, k, nq), model.par, g)
         for c in range(nc):
@@ -157,7 +156,7 @@ def state_gaps(model, t, q, g, out):
 @unit(I(MODEL_RECORD, I, A, A, A, A, A, A), entry=True)
 def row_velocities(model, rows, t, q, v, W, w, out):
     """Write u = W^T v + w of the contact rows in every state; q, v and out are flat."""
-    nq, nv = model.layout[NQ], model.layout[NV]
+    nq, nv = model.layout.nq, model.layout.nv
     for k in range(t.shape[0]):
         model.kinematics(t[k], row_of(q, k, nq), model.par, W, w)
         for r in range(rows):
