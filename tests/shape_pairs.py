@@ -14,7 +14,6 @@ import numpy as np
 import saltus as sl
 from saltus import mechanics as me
 from saltus.compile.seam import ready
-from saltus.memory.layout import NR, NW
 from saltus.results.instants import gaps_of, row_velocities
 
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
@@ -36,7 +35,8 @@ SHAPES = {
 PAIRS = [
     ("circle", "plane", False), ("box", "plane", False), ("bar", "plane", False), ("circle", "circle", False),
     ("circle", "bar", False), ("circle", "triangle", False), ("bar", "short bar", False), ("bar", "box", False),
-    ("box", "triangle", False), ("small circle", "ring", True), ("small box", "ring", True), ("short bar", "ring", True),
+    ("box", "triangle", False), ("small circle", "ring", True), ("small box", "ring", True),
+    ("short bar", "ring", True),
     ("small circle", "room", True), ("small box", "room", True), ("short bar", "room", True),
 ]  # fmt: skip
 
@@ -148,7 +148,7 @@ def compiled(w, poses: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarra
     sol = sl.solve(w.system(), (0.0, 1e-9), poses[0], 1e-9 * v[0], scheme=sl.MoreauJean(), h=1e-9)
     model = sol._model
     u = np.empty((len(poses), len(sol.rows)))
-    W, w_t = np.empty(int(model.layout[NW])), np.empty(int(model.layout[NR]))
+    W, w_t = np.empty(int(model.layout.nw)), np.empty(int(model.layout.nr))
     ready(row_velocities)(
         model.units, len(sol.rows), np.zeros(len(poses)), poses.flatten(), v.flatten(), W, w_t, u.reshape(-1)
     )
@@ -179,7 +179,7 @@ def overlap(first, second, poses, centres) -> np.ndarray:
     """Return whether a corner or middle of one shape lies in the other: no distance tells that."""
     inside = np.zeros(len(poses), dtype=bool)
     for one, other, a, b in ((first, second, 0, 1), (second, first, 1, 0)):
-        p, u, radius = segments(one)
+        p, u, _ = segments(one)
         points = moved(np.concatenate([p, 0.5 * (p + u)]), poses[:, 3 * a : 3 * a + 3], centres[a])
         if isinstance(other, me.Polygon):
             q, w, _ = segments(other)

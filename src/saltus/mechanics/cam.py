@@ -5,8 +5,8 @@ is the law of motion of a flat follower. A roller, or any circle, touches where 
 
     S(psi) = d . (cos psi, sin psi) - base - lift(psi - angle of the cam),
 
-is largest over the direction psi; d leads from the cam to the circle. A few steps of Newton's method find that direction
-to some 1e-7, which the distance at a maximum feels in its fourteenth digit.
+is largest over the direction psi; d leads from the cam to the circle. A few steps of Newton's method find it to some
+1e-7, which the distance at a maximum feels in its fourteenth digit.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class Cam:
         return Kernel("cam-roller", cam_roller, cam_roller_slip)
 
     def rows(self, centre: Point, other: Outline, towards: float, who: str) -> list[Row]:
-        """Return the row of the cam, whose body has this centre of mass, and another shape; swapped: the cam is first."""
+        """Return the row of the cam, whose body has this centre of mass, and a shape; swapped: the cam is first."""
         x, y = self.at[0] - centre[0], self.at[1] - centre[1]
         if other.kind == "line":
             (u, w), (far, high) = other.points

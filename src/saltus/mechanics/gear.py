@@ -7,8 +7,8 @@ working pressure angle alpha, cos alpha = R / a, the play on both flanks is
 
 It is the true distance of the flanks along the line of action also where bearings let the axes move: an axis that
 moves away by da opens both flanks by sin(alpha) da. Conjugate teeth hand the contact on without a step, so one row
-serves all teeth of a flank; where they rub, the place of contact runs along the line of action and starts anew with every
-tooth.
+serves all teeth of a flank; where they rub, the place of contact runs along the line of action and starts anew with
+each tooth.
 """
 
 from __future__ import annotations
