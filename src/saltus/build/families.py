@@ -702,7 +702,7 @@ class FamilyBuilder(Builder):
         if not every:
             return
         listed = [slot for _, slot, _ in every if slot >= 0]
-        table = self.packed[self.packed[lay.SWITCH_TABLE] :][: 2 * len(every)]
+        table = np.asarray(self.packed)[self.packed.switch_table :][: 2 * len(every)]
         table[::2] = np.concatenate([listed, *places]) if places else listed
 
     def units(self, text: str, body: dict[str, str]) -> list[Any]:
