@@ -21,6 +21,7 @@ from extras import needs_jit
 from saltus.compile.seam import unit
 from saltus.compile.types import DECIDE
 from saltus.errors import MissingExtraError
+from saltus.io.checkpoint import Checkpoint
 from saltus.run import run as running
 
 BALL = {"scheme": sl.MoreauJean(), "h": 1e-3}
@@ -508,6 +509,57 @@ def test_ctrl_c_leaves_a_valid_checkpoint(tmp_path):
     threading.Thread(target=interrupt, daemon=True).start()
     sol = sl.solve(problem, **options, checkpoint=path, checkpoint_every=0.005)
     assert sol.status is sl.Status.INTERRUPTED
+    assert_same(sl.resume(path, problem), expected)
+
+
+@pytest.mark.parametrize("when", ["before it is written", "after it is written", "when the march begins"])
+def test_ctrl_c_around_the_first_checkpoint_ends_a_run_that_can_go_on(when, tmp_path, monkeypatch):
+    problem, path = sl.problems.zeno_ball(), tmp_path / "run.h5"
+    options = {"scheme": sl.MoreauJean(), "h": 1e-3}
+    expected = sl.solve(problem, **options)
+    write, enter, pressed = Checkpoint.write, running.Run._enter, []
+
+    def press() -> None:
+        if not pressed:
+            pressed.append(True)
+            signal.raise_signal(signal.SIGINT)
+
+    def written(self, snapshot):
+        if when == "before it is written":
+            press()
+        write(self, snapshot)
+        if when == "after it is written":
+            press()
+
+    def entered(self, segment):
+        press()
+        enter(self, segment)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "write", written)
+        patch.setattr(running.Run, "_enter", entered)
+        sol = sl.solve(problem, **options, checkpoint=path)
+    assert pressed and sol.status is sl.Status.INTERRUPTED
+    assert sol.t.tolist() == [0.0]
+    assert_same(sl.resume(path, problem), expected)
+
+
+def test_ctrl_c_while_the_last_checkpoint_is_written_loses_nothing(tmp_path, monkeypatch):
+    problem, path = sl.problems.zeno_ball(), tmp_path / "run.h5"
+    options = {"scheme": sl.MoreauJean(), "h": 1e-3}
+    expected, write, calls = sl.solve(problem, **options), Checkpoint.write, []
+
+    def written(self, snapshot):
+        calls.append(True)
+        if len(calls) == 2:  # the first one is that of the start
+            signal.raise_signal(signal.SIGINT)
+        write(self, snapshot)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "write", written)
+        sol = sl.solve(problem, **options, checkpoint=path)
+    assert len(calls) == 3
+    assert_same(sol, expected)
     assert_same(sl.resume(path, problem), expected)
 
 
