@@ -14,7 +14,7 @@ from saltus.flight.frame import FLIGHT_SETTINGS
 from saltus.flight.scan import SAMPLES
 from saltus.lasting.hold import POWERS
 from saltus.lasting.interval import JACOBIANS, STAGES_ROOM
-from saltus.memory.layout import NC, NV, sizes_of
+from saltus.memory.layout import sizes_of
 from saltus.schemes.hp_tdg.choice import FIT_SIZE
 from saltus.tables import stored
 from saltus.tables.stored import RAISED
@@ -98,10 +98,10 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
 
 def galerkin_room(layout, top: int) -> RoomPlan:
     """Return the plan of what the phase works with."""
-    nv, n = int(layout[NV]), top + 1
+    nv, n = int(layout.nv), top + 1
     own = {
         "n": n, "largest": n, "fit": FIT_SIZE, "unknowns": min(n * nv, LARGEST_SYSTEM),
-        "width": POWERS + int(layout[NC]), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
+        "width": POWERS + int(layout.nc), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
     }  # fmt: skip
     return GALERKIN.plan({**sizes_of(layout), **own})
 
