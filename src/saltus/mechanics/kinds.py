@@ -16,6 +16,7 @@ import numpy as np
 from saltus.build.families import texts_of
 from saltus.errors import ModelError
 from saltus.mechanics.planar import Planar
+from saltus.mechanics.shapes import Bar, Box, Circle, Plane
 
 Example = Callable[[Planar, Any, Any], Any]
 
@@ -54,9 +55,29 @@ EXAMPLES: dict[str, Example] = {
 }
 
 
+SHAPES: tuple[tuple[Any, Any, bool], ...] = (  # a pair, and whether the first one lies inside of the second
+    (Circle(0.1), Plane(), False),
+    (Box(0.2, 0.1), Plane(), False),
+    (Bar(0.3, 0.02), Plane(), False),
+    (Circle(0.1), Circle(0.2), False),
+    (Circle(0.1), Circle(0.3), True),
+    (Circle(0.1), Bar(0.3, 0.02), False),
+    (Circle(0.1), Box(0.2, 0.1), False),
+    (Circle(0.1), Box(0.6, 0.5), True),
+    (Bar(0.3, 0.02), Bar(0.2, 0.02), False),
+    (Bar(0.3, 0.02), Box(0.2, 0.1), False),
+    (Box(0.2, 0.1), Box(0.3, 0.1), False),
+)
+
+
 def texts() -> set[str]:
     """Return the texts of all examples."""
     found: set[str] = set()
+    for one, other, inside in SHAPES:
+        for mu in (0.0, 0.1):
+            for fixed in (True, False):
+                found |= _texts_of_pair(one, other, inside, mu, fixed)
+    found |= _texts_of_gears()
     for name, add in EXAMPLES.items():
         for gravity in (9.81, 0.0) if name == "no joint" or name.startswith("coil") else (9.81,):
             for arrangement in range(3):
@@ -70,13 +91,38 @@ def _texts_of(name: str, add: Example, arrangement: int, gravity: float) -> set[
     one, other = w.bar(0.3, mass=1.0), w.bar(0.2, mass=0.5)
     ground = w.ground.at(0.1, 0.2)
     a, b = ((one.end, other.start), (ground, other.start), (one.end, ground))[arrangement]
-    rng = np.random.default_rng(1)
     try:
         add(w, a, b)
-        q = rng.standard_normal(3 * len(w.bodies) + len(w.masses))
-        system = w._system(w._resolved(0.0, q))
+        return _of_random_state(w)
     except (ModelError, AttributeError):
         if arrangement == 0:
             raise
         return set()  # not with the ground there
-    return texts_of(system, q, rng.standard_normal(len(q)))
+
+
+def _texts_of_pair(one: Any, other: Any, inside: bool, mu: float, fixed: bool) -> set[str]:
+    """Return the texts of two shapes that touch; fixed: the second one belongs to the ground."""
+    if isinstance(other, Plane) and not fixed:
+        return set()
+    w = Planar()
+    a = w.body(one, mass=1.0, at=(0.0, 0.0))
+    b = other if fixed else w.body(other, mass=1.0, at=(1.0, 1.0))
+    w.contact(a, b, e=0.5, mu=mu, inside=inside)
+    return _of_random_state(w)
+
+
+def _texts_of_gears() -> set[str]:
+    """Return the texts of gears with play, with friction and without."""
+    found: set[str] = set()
+    for mu in (0.0, 0.1):
+        w = Planar()
+        a, b = (w.body(Circle(radius), mass=1.0) for radius in (0.05, 0.1))
+        w.gear(a, b, teeth=(20, 40), module=0.005, backlash=1e-4, mu=mu)
+        found |= _of_random_state(w)
+    return found
+
+
+def _of_random_state(w: Planar) -> set[str]:
+    rng = np.random.default_rng(1)
+    q = rng.standard_normal(3 * len(w.bodies) + len(w.masses))
+    return texts_of(w._system(0.0, q), q, rng.standard_normal(len(q)))
