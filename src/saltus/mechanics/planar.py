@@ -31,6 +31,8 @@ from saltus.mechanics.touching import Touching
 from saltus.problem import Problem
 from saltus.system import System
 
+CONTACT_TOLERANCE = 1e-10  # scaled residual of contact problems in time stepping
+
 
 class Planar(Touching):
     """A mechanism in the plane.
@@ -60,12 +62,21 @@ class Planar(Touching):
         return self._system(t, self.assemble(t).q if late else None)
 
     def prepared(self, scheme: Any) -> Any:
-        """Return a scheme as `solve` takes it for a mechanism: time stepping keeps joints closed by projection."""
+        """Return a scheme as `solve` takes it for a mechanism; any other scheme as it is.
+
+        MoreauJean() becomes MoreauJean(projection=True), which keeps joints closed and journals in their bearings, and
+        with several contacts that rub its solver Portfolio(tol=1e-10): chains of pins are too badly conditioned for
+        residuals of 1e-12. A scheme that names its own solver keeps it; solve(w.problem(...)) changes nothing.
+        """
         from saltus.schemes import MoreauJean  # here, because a mechanism alone needs no scheme
 
-        if isinstance(scheme, MoreauJean) and scheme.projection is False:
-            return dataclasses.replace(scheme, projection=True)
-        return scheme
+        if not isinstance(scheme, MoreauJean) or scheme.projection is not False:
+            return scheme
+        from saltus.contact import Portfolio
+
+        many = scheme.solver is None and len(self.contact_rows) > 1 and any(row.rubs for row in self.contact_rows)
+        solver = Portfolio(tol=CONTACT_TOLERANCE) if many else scheme.solver
+        return dataclasses.replace(scheme, projection=True, solver=solver)
 
     def assemble(self, t: float = 0.0) -> Assembly:
         """Return the start: places in which all joints close, velocities that agree, and what is to be said of them.
