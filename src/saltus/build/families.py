@@ -304,7 +304,7 @@ class FamilyBuilder(Builder):
         first = par_layout.read(par)
         values = run_values(first, self.changes)
         par_layout.write(par, values)
-        units = Model(*self.units(text, body), par, self.given.laws(values).ravel(), layout)
+        units = Model(*self.units(text, body), par, *self.given.laws(values).T.copy(), layout)
         key = "".join([text, *(group.kind.text for group in self.groups)])
         model = CompiledModel(
             self.given,

@@ -6,7 +6,21 @@ Lengths in m, masses in kg, angles in rad, forces in N, times in s.
 from saltus.mechanics.assemble import Assembly
 from saltus.mechanics.body import Anchor, Body
 from saltus.mechanics.drives import ramp
+from saltus.mechanics.lagrangian import Lagrangian
 from saltus.mechanics.planar import Planar
 from saltus.mechanics.scene import Scene
+from saltus.mechanics.statics import Equilibrium, Modes, equilibrium, modes
 
-__all__ = ["Anchor", "Assembly", "Body", "Planar", "Scene", "ramp"]
+__all__ = [
+    "Anchor",
+    "Assembly",
+    "Body",
+    "Equilibrium",
+    "Lagrangian",
+    "Modes",
+    "Planar",
+    "Scene",
+    "equilibrium",
+    "modes",
+    "ramp",
+]
