@@ -210,7 +210,7 @@ def _dependent(
     return rank, depending, vt[rank:].T
 
 
-def resolved(rows: Sequence[JointRow], frame: Frame, t: float, q: np.ndarray) -> list[JointRow]:
+def resolved(rows: Sequence[Any], frame: Frame, t: float, q: np.ndarray) -> list[Any]:
     """Return rows with the numbers that the start decides."""
     made = []
     for row in rows:
@@ -224,7 +224,7 @@ def resolved(rows: Sequence[JointRow], frame: Frame, t: float, q: np.ndarray) ->
     return made
 
 
-def _slots(row: JointRow, frame: Frame, q: np.ndarray) -> tuple[np.ndarray, ...]:
+def _slots(row: Any, frame: Frame, q: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(
         np.zeros(3) if body.ground else q[frame.first[body] : frame.first[body] + frame.size[body]]
         for body in row.bodies
