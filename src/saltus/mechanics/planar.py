@@ -14,7 +14,7 @@ There is no second solver: `w.system()` is a System of families, `w.problem(t_sp
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from saltus.mechanics.rows import contact_families, force_families, joint_famili
 from saltus.mechanics.scene import GROUND, Point, Scene, SceneJoint
 from saltus.mechanics.statics import Equilibrium, Modes
 from saltus.mechanics.touching import Touching
+from saltus.parameters import given
 from saltus.problem import Problem, check_span
 from saltus.system import System
 
@@ -50,10 +51,21 @@ class Planar(Touching):
 
     # ---- what it makes
 
-    def problem(self, t_span: tuple[float, float], *, start: Assembly | Equilibrium | None = None) -> Problem:
-        """Return the system with its assembled start, or that of `start`, over a time span [s]."""
+    def problem(
+        self,
+        t_span: tuple[float, float],
+        *,
+        start: Assembly | Equilibrium | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Problem:
+        """Return the system with its assembled start, or that of `start`, over a time span [s].
+
+        `parameters` are values by name for which it is assembled: a start that depends on parameters is that of one
+        run, and `solve(w, ..., parameters=...)` assembles it for its own.
+        """
         begin = check_span(t_span)[0]
-        made = self.assemble(begin)
+        with given(parameters):
+            made = self.assemble(begin)
         system = self._system(begin, made.q)
         first = made if start is None else start
         return Problem(system, t_span, first.q, first.v, name=self.name)
