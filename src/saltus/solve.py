@@ -19,6 +19,7 @@ from saltus.event import Event, checked_events
 from saltus.io.checkpoint import TIMES, Checkpoint, check_same, fingerprint, read_checkpoint
 from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
+from saltus.parameters import as_changes
 from saltus.problem import Problem, vector
 from saltus.run import march as marching
 from saltus.run.progress import Progress
@@ -147,7 +148,7 @@ def solve(
     FileError
         When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
-    problem = _problem(system, t_span, q0, v0)
+    problem = _problem(system, t_span, q0, v0, parameters)
     scheme = default_scheme() if scheme is None else scheme
     scheme = system.prepared(scheme) if _is_mechanism(system) else scheme
     _check_scheme(scheme)
@@ -247,7 +248,7 @@ def resume(
         t_span, q0, v0 = (
             known[key] if value is None else value for key, value in (("t_span", t_span), ("q0", q0), ("v0", v0))
         )
-    problem = _problem(system, t_span, q0, v0)
+    problem = _problem(system, t_span, q0, v0, known["values"] if parameters is None else parameters)
     settings = Settings(
         _stored_setting(path, given, "scheme", scheme),
         given["h"],
@@ -388,11 +389,11 @@ def _is_mechanism(system: Any) -> TypeGuard[Planar]:
     return not isinstance(system, type) and hasattr(system, "problem") and hasattr(system, "prepared")
 
 
-def _problem(system, t_span, q0, v0) -> Problem:
+def _problem(system, t_span, q0, v0, parameters=None) -> Problem:
     if _is_mechanism(system):
         if t_span is None:
             raise SettingError("t_span is missing: give (start, end) in seconds")
-        system = system.problem(t_span)
+        system = system.problem(t_span, parameters=as_changes(parameters))
     if isinstance(system, Problem):
         changes = {k: v for k, v in (("t_span", t_span), ("q0", q0), ("v0", v0)) if v is not None}
         return dataclasses.replace(system, **changes) if changes else system
