@@ -22,7 +22,7 @@ SCHEMES = {
     "splitting, RKF45": Splitting("rkf45", contact_forces=False),
 }
 # largest h [s], levels halved from it, grids on each of them
-SIZES = {
+ORDER_SIZES = {
     "full": {"ball": (0.0025, 5, 12), "oscillator": (0.04, 6, 8)},
     "quick": {"ball": (0.02, 4, 4), "oscillator": (0.04, 4, 4)},
 }
@@ -39,7 +39,7 @@ def lecture_orders(*, quick: bool = False, progress: bool | None = None) -> Tabl
     progress
         Show a progress bar; None shows one on a terminal when it takes more than a second.
     """
-    sizes, tables, found = SIZES["quick" if quick else "full"], {}, {}
+    sizes, tables, found = ORDER_SIZES["quick" if quick else "full"], {}, {}
     for name, make in PROBLEMS.items():
         h, levels, grids = sizes[name]
         table = convergence(
