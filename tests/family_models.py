@@ -89,7 +89,7 @@ def discs(n, *, mu=0.3, e=0.5, radius=RADIUS, columns=3, **options):
     bodies = sl.BodyFamily("disc", 3, 3, link_mass, weight, p=[[DISC, inertia, GRAVITY]] * n)
     rng = np.random.default_rng(3)
     places = [[0.12 * (k % columns), 0.07 + 0.12 * (k // columns), 0.0] for k in range(n)]
-    q0 = np.ravel(places) + 5e-3 * rng.standard_normal(3 * n)
+    q0 = np.ravel(places) + 2e-3 * rng.standard_normal(3 * n)
     pairs = [[a, b] for a in range(n) for b in range(a + 1, n) if near(places[a], places[b])]
     contacts = [
         sl.ContactFamily("floor", floor_gap, np.arange(n), slip=floor_slip, p=[[radius, 0.0]] * n, e=e, mu=mu),

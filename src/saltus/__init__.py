@@ -52,7 +52,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str):
     """Import schemes, problems, studies and files when they are first asked for: most programs need few."""
-    if name in ("problems", "study"):
+    if name in ("mechanics", "problems", "study"):
         return importlib.import_module(f"saltus.{name}")
     if name == "load":
         return importlib.import_module("saltus.io.results").load
@@ -106,6 +106,7 @@ __all__ = [
     "Verification",
     "contact",
     "load",
+    "mechanics",
     "problems",
     "resume",
     "solve",

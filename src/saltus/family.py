@@ -525,7 +525,7 @@ def _force(system: System, bodies: Bodies) -> Callable:
         for family in system.forces
         for k in range(len(family))
     ]
-    more = _of_state(system.f)
+    more = of_state(system.f)
     nv = bodies.nv
 
     def f(t, q, v):
@@ -551,7 +551,7 @@ def _force(system: System, bodies: Bodies) -> Callable:
     return f
 
 
-def _of_state(f: Any) -> Callable | None:
+def of_state(f: Any) -> Callable | None:
     """Return a force of the whole system as a function of (t, q, v)."""
     if f is None:
         return None

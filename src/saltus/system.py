@@ -198,6 +198,11 @@ class System:
         retract(q) -> q, applied after each step (normalise a quaternion).
     name
         How messages and plots call it.
+    coordinates
+        Names of the coordinates q, like ("x", "angle"): plots, tables, spectra, messages and files use them. None:
+        q[0], q[1], ...
+    units
+        Units of the coordinates, like ("m", "rad"), with `coordinates` or without; velocities have them per second.
     scene
         What it is made of, by name, where a mechanism made it (`saltus.mechanics.scene.Scene`).
     bodies, forces
@@ -207,13 +212,15 @@ class System:
 
     M: Quantity | None = None
     f: Quantity | None = None
-    contacts: Sequence[Contact | ContactFamily] = ()
-    joints: Sequence[Joint | JointFamily] = ()
+    contacts: Sequence[Any] = ()
+    joints: Sequence[Any] = ()
     K: Any = dataclasses.field(default=None, kw_only=True)
     C: Any = dataclasses.field(default=None, kw_only=True)
     q_dot: Callable | None = dataclasses.field(default=None, kw_only=True)
     retract: Callable | None = dataclasses.field(default=None, kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
+    coordinates: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
+    units: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
     scene: Scene | None = dataclasses.field(default=None, kw_only=True)
     bodies: Sequence[BodyFamily] = dataclasses.field(default=(), kw_only=True)
     forces: Sequence[ForceFamily] = dataclasses.field(default=(), kw_only=True)
@@ -237,6 +244,7 @@ class System:
                 ]
                 parts = Rows(made, parts)
             object.__setattr__(self, field, parts)
+        self._check_coordinates()
         name = repeated([*self.contact_names, *self.joint_names])
         if name is not None:
             raise ModelError(f"two contacts or joints are called {name!r}: names must differ")
@@ -295,6 +303,25 @@ class System:
     def joint_parts(self) -> tuple[Joint | JointFamily, ...]:
         """Joints and their families as they were given."""
         return self.joints.parts if isinstance(self.joints, Rows) else tuple(self.joints)
+
+    def _check_coordinates(self) -> None:
+        """Keep names and units of coordinates as tuples of texts; names differ, from each other and from velocities."""
+        for field in ("coordinates", "units"):
+            given: Any = getattr(self, field)
+            if given is None:
+                continue
+            listed = tuple(given) if isinstance(given, list | tuple) else ()
+            if not listed or not all(isinstance(one, str) for one in listed):
+                raise ModelError(f"{field} must be a list of texts, one per coordinate, not {given!r}")
+            object.__setattr__(self, field, listed)
+        names = self.coordinates or ()
+        taken = {*names, *(f"{name}_dot" for name in names)}
+        if len(taken) < 2 * len(names) or "" in taken:
+            raise ModelError(
+                f"coordinates are {names}: names must differ, also from the velocities x_dot, and not be empty"
+            )
+        if self.units is not None and self.coordinates is not None and len(self.units) != len(names):
+            raise ModelError(f"there are {len(names)} coordinates and {len(self.units)} units: give one each")
 
     def laws(self, values: Values | None = None) -> np.ndarray:
         """Return (e, mu, e_t) of every contact, one row each; values: the parameters of a run, None the first ones."""

@@ -77,23 +77,27 @@ class Comparison:
         Matrices of the linear forces, which the unit of the force subtracts; None where there are none.
     done
         What was looked at for models of this structure, in this process: "start", "run".
+    bodies
+        Velocities of the body that a function of a family of bodies belongs to, by the name of the function.
     """
 
     K: np.ndarray | None = None
     C: np.ndarray | None = None
     done: set[str] = dataclasses.field(default_factory=set)
+    bodies: dict[str, slice] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, text: str, functions: dict[str, UserFunction], K: np.ndarray | None, C: np.ndarray | None
-    ) -> Comparison:
+        cls, text: str, functions: dict[str, UserFunction], K: np.ndarray | None, C: np.ndarray | None,
+        bodies: dict[str, slice] | None = None,
+    ) -> Comparison:  # fmt: skip
         """Return what a model is held against whose units have this source and were made of these functions."""
         source = hashlib.sha256(text.encode()).digest()
         key = source, *((name, _made_of(function.function)) for name, function in functions.items())
         with _looking:
             if len(_known) >= COMPARE.most_structures:
                 _known.clear()
-            return cls(K, C, _known.setdefault(key, set()))
+            return cls(K, C, _known.setdefault(key, set()), bodies or {})
 
     def at_start(self, model: CompiledModel) -> None:
         """Raise FunctionError where a function and its unit differ at the start or beside it, or where it remembers."""
@@ -164,13 +168,13 @@ class Comparison:
 
     def _expected(self, name: str, value: np.ndarray, state: State) -> np.ndarray:
         """What the unit should give: for the force without the linear ones, for others the value itself."""
-        if name != "f":
+        if name != "f" and not name.startswith("force on body"):
             return value
-        made = np.ravel(value).copy()
+        made, own = np.ravel(value).copy(), self.bodies.get(name, slice(None))
         if self.K is not None:
-            made -= self.K @ state.q
+            made -= (self.K @ state.q)[own]
         if self.C is not None:
-            made -= self.C @ state.v
+            made -= (self.C @ state.v)[own]
         return made
 
     def _certain(self, model, name: str, part: _Part, state: State, allowed: np.ndarray) -> bool:
@@ -324,19 +328,37 @@ def _parts(model: CompiledModel) -> dict[str, _Part]:
         "retract": _Part("retract", lambda out, state: out[:nq]),
     }
     for k, name in enumerate(system.contact_names):
+        if f"gap of contact {name!r}" not in functions:
+            continue  # a row of a family that is not looked at
         made[f"gap of contact {name!r}"] = _piece("gap", k, 1)
         first, end = (int(layout[layout.contact_row + c]) for c in (k, k + 1))
         made[f"W of contact {name!r}"] = _Part("kinematics", _row_cut(model, first))
         made[f"slip of contact {name!r}"] = _Part("kinematics", _slip_cut(model, first + 1, end))
+    if system.bodies:
+        del made["f"]  # part of what acts on bodies
     place = nc
-    for name in system.joint_names:
-        key = f"constraint of joint {name!r}"
-        made[key] = _piece("gap", place, functions[key].size)
-        place += functions[key].size
+    for name, size in zip(system.joint_names, model.joint_sizes, strict=True):
+        made[f"constraint of joint {name!r}"] = _piece("gap", place, size)
+        place += size
+    for name, own in model.comparison.bodies.items():
+        made[name] = _body_part(model, name, own)
     for k, name in enumerate(model.event_names):
         made[f"function of event {name!r}"] = _piece("switch", k, 1)
         made[f"reset of event {name!r}"] = _piece(f"reset {k}", 0, nq + nv)
     return {name: part for name, part in made.items() if name in functions}
+
+
+def _body_part(model: CompiledModel, name: str, own: slice) -> _Part:
+    """Where mass or force of one body stands; a mass that is a diagonal is compared as one."""
+    if name.startswith("force"):
+        return _piece("force", own.start, own.stop - own.start)
+    square = len(model.functions[name].shape) == 2
+
+    def cut(out: np.ndarray, state: State) -> np.ndarray:
+        block = model.profile.block(out, own)
+        return block if square else np.diagonal(block)
+
+    return _Part("mass", cut)
 
 
 def _piece(which: str, begin: int, size: int) -> _Part:

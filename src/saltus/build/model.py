@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, as_changes, has_parameter, run_values
 from saltus.reaction.impacts import impact_law
-from saltus.system import Contact, System
+from saltus.system import Contact, Joint, System
 
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
@@ -82,7 +82,7 @@ SIGNATURES = {
 
 # which of the user's functions, by the first word of their names, stand behind a unit
 CALLED_BY = {
-    "mass": ("M",), "force": ("f",), "jacobian": ("f",), "gap": ("gap", "constraint"),
+    "mass": ("M", "mass"), "force": ("f", "force"), "jacobian": ("f", "force"), "gap": ("gap", "constraint"),
     "kinematics": ("gap", "slip", "W"), "curvature": ("slip",), "rate": ("q_dot",), "retract": ("retract",),
     "switch": ("function",), "surface": (), "reset": ("reset",),
 }  # fmt: skip
@@ -132,6 +132,10 @@ class CompiledModel:
         Whether the rows of the start are known to be right (build/start.py).
     comparison
         What its units are held against, once more after its first run.
+    joint_sizes
+        Rows of each joint.
+    codes
+        Machine code of the kinds of families, which lives as long as the model.
     """
 
     system: System
@@ -156,6 +160,8 @@ class CompiledModel:
     rows_checked: bool = False
     in_units: bool = False
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
+    joint_sizes: tuple[int, ...] = ()
+    codes: tuple[Any, ...] = ()
 
     @functools.cached_property
     def functions(self) -> dict[str, UserFunction]:
@@ -340,7 +346,7 @@ def compile_model(
     try:
         mark = _mark(system, events), len(q), len(v)
     except Unmarked:
-        return _Builder(system, t, q, v, events, changes).build()
+        return _build(system, t, q, v, events, changes)[0]
     known = getattr(system, "_compiled", None)
     if known is not None and known[0] == mark:
         made = known[1].at(t, q, v, changes)
@@ -349,11 +355,23 @@ def compile_model(
         if made.is_sound():
             object.__setattr__(system, "_compiled", (mark, made))
             return made
-    builder = _Builder(system, t, q, v, events, changes)  # it says what is wrong where something is
-    made = builder.build()
-    if not builder.opaque:  # what cannot be traced is announced in every run
+    made, opaque_parts = _build(system, t, q, v, events, changes)  # it says what is wrong where something is
+    if not opaque_parts:  # what cannot be traced is announced in every run
         object.__setattr__(system, "_compiled", (mark, made))
     return made
+
+
+def _build(system: System, t, q, v, events, changes) -> tuple[CompiledModel, bool]:
+    """Return the model, and whether some of its functions could not be traced."""
+    if system.bodies:
+        from saltus.build.families import FamilyBuilder  # most systems have none
+
+        try:
+            return FamilyBuilder(system, t, q, v, events, changes).build(), False
+        except Untraceable:
+            pass  # written out row by row, where functions need not be traced
+    builder = Builder(system, t, q, v, events, changes)
+    return builder.build(), bool(builder.opaque)
 
 
 def check_sizes(system: System, q: np.ndarray, v: np.ndarray) -> None:
@@ -416,10 +434,13 @@ def _fields(kind: type) -> tuple[str, ...]:
 
 @dataclasses.dataclass
 class _Row:
-    """One row of W: sparse entries, w and zeta as expressions, or None when it comes from differences."""
+    """One row of W: sparse entries, w and zeta as expressions, or None when it comes from differences.
+
+    Without entries and with w = None it belongs to a family, whose loops write it.
+    """
 
     columns: list[int]
-    entries: list[Expr] | None
+    entries: Sequence[Expr] | None
     w: Expr | None
     zeta: Expr | None
 
@@ -445,13 +466,15 @@ def _level_of_caller() -> int:
     return level
 
 
-class _Builder:
+class Builder:
+    """Builder of a system that is written out; written: the system to build where it is not that."""
+
     def __init__(
         self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
-        changes: dict[str, Any],
+        changes: dict[str, Any], written: System | None = None,
     ):  # fmt: skip
         self.given, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
-        self.system = straight(system)
+        self.system = straight(system) if written is None else written
         check_sizes(system, q, v)
         self.nq, self.nv = len(q), len(v)
         self.trace = Trace()
@@ -604,6 +627,7 @@ class _Builder:
             inertia_fixed=self.without_parameters(mass, rows),
             in_units=any(has_units(kind) for kind in self.kinds),
             comparison=Comparison.of(text, self.functions, K, C),
+            joint_sizes=tuple(self.functions[f"constraint of joint {name!r}"].size for name in self.system.joint_names),
         )
         for made in self.opaque:
             weakref.finalize(model, made.release)
@@ -654,12 +678,16 @@ class _Builder:
 
     def waves(self) -> Expr:
         """Return the fastest phase of all sines and cosines [rad/s] as far as it is known."""
+        fastest = self.phase()
+        return self.trace.zero if fastest is None else fastest
+
+    def phase(self) -> Expr | None:
+        """Return the fastest phase, None where nobody knows it."""
         exprs = [*self.held, *(switch.value for switch in self.switches)]
         if not exprs or self.opaque:
             return self.trace.zero
         rate = list(self.v) if self.rate is None else list(self.rate)
-        fastest = phase_rate(exprs, self.t, list(self.q), rate, held=True)
-        return self.trace.zero if fastest is None else fastest
+        return phase_rate(exprs, self.t, list(self.q), rate, held=True)
 
     def row_labels(self) -> tuple[tuple[str, str], ...]:
         return tuple(
@@ -823,9 +851,10 @@ class _Builder:
 
     # ---- rows
 
-    def contacts(self):
+    def contacts(self, named: Iterable[tuple[str, Contact]] | None = None):
+        """Return gaps, rows and numbers of rows of contacts, of all of them unless they are named."""
         gaps, rows, counts = [], [], []
-        for name, contact in zip(self.system.contact_names, self.system.contacts, strict=True):
+        for name, contact in named or zip(self.system.contact_names, self.system.contacts, strict=True):
             function = self.probe(contact.gap, f"gap of contact {name!r}", [()], most=2)
             made = self.expressions(function)
             gap = made if isinstance(made, _OpaqueUse) else made.reshape(-1)[0]
@@ -861,9 +890,10 @@ class _Builder:
             del self.functions[f"roll of contact {name!r}"]  # it is part of the slip, in the units of the law
         return kind_of(contact, slips, rolls, f"contact {name!r}")
 
-    def joints(self):
+    def joints(self, named: Iterable[tuple[str, Joint]] | None = None):
+        """Return gaps and rows of joints, of all of them unless they are named."""
         gaps, rows = [], []
-        for name, joint in zip(self.system.joint_names, self.system.joints, strict=True):
+        for name, joint in named or zip(self.system.joint_names, self.system.joints, strict=True):
             function = self.probe(joint.constraint, f"constraint of joint {name!r}", None, most=2)
             made = self.expressions(function)
             if isinstance(made, _OpaqueUse):
@@ -1083,6 +1113,9 @@ class _Builder:
         for made, size in gaps:
             if size < 0:
                 continue
+            if made is None:  # of a family
+                at += size
+                continue
             if isinstance(made, _OpaqueUse):
                 text += f"    {made.call}(t, q, q, {made.par}, vec(out, {at}, {size}))\n"
             else:
@@ -1093,7 +1126,7 @@ class _Builder:
     def emit_rows(self, rows, gaps, joint_gaps) -> str:
         text, targets, entry = "", [], 0
         for r, row in enumerate(rows):
-            if row.entries is not None:
+            if row.entries is not None and row.w is not None:
                 targets += [(f"W[{entry + k}]", x) for k, x in enumerate(row.entries)]
                 targets.append((f"w[{r}]", row.w))
             entry += len(row.columns)
@@ -1182,7 +1215,13 @@ class _Builder:
 
         Behind them stands the fastest phase. The noise is -1 for what depends on the cells of others alone.
         """
-        targets, ns, missing = [], len(self.switches), self.trace.number(math.nan)
+        ns = len(self.switches)
+        return emit([*self.surface_targets(ns), (f"out[{3 * ns}]", waves)])
+
+    def surface_targets(self, ns: int) -> list[tuple[str, Expr]]:
+        """Return values, noise and cells of the switching functions, of which there are ns in all."""
+        targets: list[tuple[str, Expr]] = []
+        missing = self.trace.number(math.nan)
         guards = self.switching.guards(self.switches, self.held)
         for k, (switch, guard) in enumerate(zip(self.switches, guards, strict=True)):
             value = switch.value if guard is None else self.trace.where(guard, switch.value, missing)
@@ -1190,7 +1229,7 @@ class _Builder:
             blur = self.switching.blur(switch, self.t, list(self.q), list(self.v), self.noise)
             targets.append((f"out[{ns + k}]", self.trace.minus_one if blur is self.trace.zero else blur))
             targets.append((f"out[{2 * ns + k}]", self.trace.zero if switch.cell is None else switch.cell))
-        return emit([*targets, (f"out[{3 * ns}]", waves)])
+        return targets
 
     def emit_reset(self) -> str:
         """Write the state after each event that has a reset, chosen by its number."""
@@ -1231,6 +1270,10 @@ class _Builder:
                 at = offset + slots[-1].size
         return slots
 
+    def walking(self) -> str:
+        """Return what the units call to go through families."""
+        return ""
+
     def module_text(self, body: dict[str, str]) -> tuple[str, np.ndarray, ParLayout]:
         """Return the source of the module, the numbers that it reads, and what they are."""
         values = [np.array(self.trace.constants, dtype=float)]
@@ -1266,6 +1309,7 @@ class _Builder:
         text += "from saltus.compile.types import "
         text += ", ".join(name.upper() for name in UNITS if name in body)
         text += f"\n{imports}"
+        text += self.walking()
         called = "".join(body.values())
         used = [made for name, made in HELPERS.items() if f"{name}(" in called]
         if used:

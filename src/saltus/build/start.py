@@ -53,9 +53,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
         return
     G, w = dense[nr - nj :], w[nr - nj :]
     names = [
-        name
-        for name in problem.system.joint_names
-        for _ in range(model.functions[f"constraint of joint {name!r}"].size)
+        name for name, size in zip(problem.system.joint_names, model.joint_sizes, strict=True) for _ in range(size)
     ]
     scale = np.linalg.norm(G, axis=1, keepdims=True)
     _check_consistent(G / np.where(scale > 0.0, scale, 1.0), w / np.where(scale[:, 0] > 0.0, scale[:, 0], 1.0), names)
@@ -73,6 +71,8 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
 
 def _check_consistent(G: np.ndarray, w: np.ndarray, names: list[str]) -> None:
     """Raise when no velocity satisfies G v + w = 0."""
+    if not w.any():
+        return  # rest does
     v, *_ = np.linalg.lstsq(G, -w, rcond=1e-10)
     left = np.abs(G @ v + w)
     if np.max(left) > 1e-8 * max(1.0, float(np.max(np.abs(w)))):

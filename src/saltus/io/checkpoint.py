@@ -158,7 +158,7 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
             code = getattr(function.function, "__code__", None)
             text.update(b"" if code is None else _code(code))
     else:
-        digest.update(units.par.tobytes())
+        digest.update(model.par_layout.lasting(units.par).tobytes())
     return {
         "model": text.hexdigest(),
         "parameters": digest.hexdigest(),

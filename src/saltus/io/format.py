@@ -35,7 +35,8 @@ class _Limits(NamedTuple):
     """Tuned numbers of this file."""
 
     format: int = 1  # counts layouts that older versions cannot read
-    minor: int = 1
+    # counts additions that older versions pass over: names they do not know, and defaults where names are missing
+    minor: int = 2
     largest_file: int = 4 << 30  # bytes of a file that is read without being told that it may be larger
     # what is built from a file may take so many times its bytes, and so many bytes in any case
     growth: int = 8

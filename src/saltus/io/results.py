@@ -188,6 +188,8 @@ def _about(solution: Solution) -> dict[str, Any]:
             "frictions": [_frictions(contact, solution.parameters or None) for contact in system.contacts],
             "joints": list(system.joint_names),
             "q_dot": not system.rate_is_velocity,
+            "coordinates": None if system.coordinates is None else list(system.coordinates),
+            "units": None if system.units is None else list(system.units),
         },
         "scheme": {
             "name": scheme.name,
@@ -375,6 +377,8 @@ def _solution(content: Content) -> Solution:
         ),
         tuple(StoredJoint(name) for name in taken(described, "joints", words.many(words.text))),
         values.rate if taken(described, "q_dot", words.truth) else None,
+        _coordinates(described, "coordinates", arrays["q"].shape[1]),
+        _coordinates(described, "units", arrays["q"].shape[1]),
     )
     rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
     if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:
@@ -419,6 +423,16 @@ def _solution(content: Content) -> Solution:
             ),
         )
     )
+
+
+def _coordinates(described: dict[str, Any], name: str, nq: int) -> tuple[str, ...] | None:
+    """Return the names or units of the coordinates; older files have none."""
+    listed = taken(
+        described, name, words.maybe(words.distinct if name == "coordinates" else words.many(words.text)), None
+    )
+    if listed is not None and len(listed) != nq:
+        raise ValueError(f"there are {len(listed)} {name}, but {nq} coordinates")
+    return None if listed is None else tuple(listed)
 
 
 def _scheme(given: dict[str, Any]) -> Any:

@@ -78,6 +78,27 @@ class Profile:
         start = np.concatenate([[0], np.cumsum(np.arange(nv) - first)])
         return cls(perm.astype(np.int64), first.astype(np.int64), start.astype(np.int64), label[perm])
 
+    @classmethod
+    def of_pairs(cls, nv: int, pairs: np.ndarray) -> Profile:
+        """Build the profile of the nonzero entries (i, j), one per line, in a time linear in their number."""
+        i, j = pairs[:, 0], pairs[:, 1]
+        off = i != j
+        every = np.arange(nv)
+        if not off.any():
+            return cls(every, every, np.zeros(nv + 1, dtype=np.int64), every)
+        codes = np.unique(np.concatenate([i * nv + j, j * nv + i, every * (nv + 1)]))
+        rows, columns = codes // nv, codes % nv
+        neighbours = np.split(columns, np.flatnonzero(np.diff(rows)) + 1)
+        label = components_of(neighbours)
+        perm = reverse_cuthill_mckee(neighbours)
+        perm = perm[np.argsort(label[perm], kind="stable")]  # keep components contiguous
+        position = np.empty(nv, dtype=np.int64)
+        position[perm] = every
+        first = np.arange(nv)
+        np.minimum.at(first, position[rows], position[columns])
+        start = np.concatenate([[0], np.cumsum(every - first)])
+        return cls(perm.astype(np.int64), first.astype(np.int64), start.astype(np.int64), label[perm])
+
     @property
     def nv(self) -> int:
         return len(self.perm)
@@ -104,6 +125,26 @@ class Profile:
             raise KeyError((i, j))
         place = self.nv + int(self.start[high]) + low - int(self.first[high])
         return place if p > s else place + int(self.start[-1])
+
+    def offsets(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return where many entries are stored, all of which are in the pattern."""
+        position = self._position_cache
+        p, s = position[i], position[j]
+        high, low = np.maximum(p, s), np.minimum(p, s)
+        place = self.nv + self.start[high] + low - self.first[high]
+        return np.where(p == s, p, np.where(p > s, place, place + int(self.start[-1])))
+
+    def block(self, packed: np.ndarray, own: slice) -> np.ndarray:
+        """Return the block of some degrees of freedom of a stored matrix."""
+        numbers = range(own.start, own.stop)
+        made = np.zeros((len(numbers), len(numbers)))
+        for a, i in enumerate(numbers):
+            for b, j in enumerate(numbers):
+                try:
+                    made[a, b] = packed[self.offset(i, j)]
+                except KeyError:
+                    continue  # not in the pattern
+        return made
 
     @property
     def _position_cache(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,6 +14,7 @@ from saltus.contact.problem import ContactProblem
 from saltus.errors import FunctionError, SaltusError
 from saltus.laws import BILATERAL
 from saltus.reaction.react import REACTING
+from saltus.results.names import velocity_names
 from saltus.run.chatter import SlidingMode, sliding_mode
 from saltus.run.rehearse import Rehearsal, listening
 from saltus.schemes.plan import SchemePlan
@@ -144,7 +146,8 @@ def slides(
             )  # fmt: skip
     except (FunctionError, np.linalg.LinAlgError, ArithmeticError, ValueError):
         return None  # a state beside this one at which the model has no values is no proof of anything
-    return found
+    names = velocity_names(model.system, len(state.q), len(state.v))
+    return None if found is None else dataclasses.replace(found, names=names)
 
 
 # ---- the contact problem of a step
@@ -248,8 +251,8 @@ def _begin(model: CompiledModel, pointers: int, row: int) -> int:
 
 def _joint_rows(model: CompiledModel) -> list[str]:
     """Return the name of the joint that each joint row belongs to."""
-    sizes = [model.functions[key].size for key in model.functions if key.split(" ")[0] == "constraint"]
-    return [name for name, size in zip(model.system.joint_names, sizes, strict=True) for _ in range(size)]
+    sizes = zip(model.system.joint_names, model.joint_sizes, strict=True)
+    return [name for name, size in sizes for _ in range(size)]
 
 
 # ---- one step made again

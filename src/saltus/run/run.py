@@ -32,6 +32,7 @@ from saltus.memory.layout import Layout
 from saltus.memory.record import COLUMN, EVENT, KIND_NAMES
 from saltus.problem import Problem
 from saltus.reaction.look import FOUND
+from saltus.results.names import velocity_names
 from saltus.run import march as marching
 from saltus.run.chatter import described, restless
 from saltus.run.march import Tables, march, march_signature, reaction_width
@@ -230,8 +231,8 @@ class Run:
         # a table that is reserved at once must not pass the limit either
         rows = min(rows, int(limits.memory // (8 * (nq + nv + 16 + reaction_width(nv, nr, nc)))))
         self.tables = Tables((nq, nv, nr, nc), max(rows, RUN.first_rows), plan.events, plan.dense, extra=extra)
-        self.clock = marching.CLOCK(np.zeros(marching.CLOCK.size))
-        self.tally = marching.TALLY(np.zeros(marching.TALLY.size, dtype=np.int64))
+        self.clock = marching.MARCH.clock(np.zeros(marching.MARCH.clock.size))
+        self.tally = marching.MARCH.tally(np.zeros(marching.MARCH.tally.size, dtype=np.int64))
         self.sums = marching.SUMS.plan({"inside": FOUND.all, "nr": nr, "nc": nc, "nv": nv}).allocate()
         self.times = settings.times
         self.tally.keep, self.tally.extra = keep, int(extra)
@@ -441,7 +442,8 @@ class Run:
         events = [
             (row[COLUMN.t], str(names[int(row[COLUMN.contact])]), KIND_NAMES[int(row[COLUMN.kind])]) for row in rows
         ]
-        return described(nodes.t[:, 0], nodes.v, events)
+        speeds = velocity_names(self.model.system, nodes.q.shape[1], nodes.v.shape[1])
+        return described(nodes.t[:, 0], nodes.v, events, speeds)
 
     def _unseen_sentence(self) -> str:
         """Return which functions a scheme that locates events could not look into."""
