@@ -42,14 +42,7 @@ class _Event(NamedTuple):
     switch: int = 12
 
 
-class _Event(NamedTuple):
-    """Kinds of events, in the order of KIND_NAMES."""
-
-    user: int = _Event()
-
-
 EVENT = _Event()
-
 
 KIND_NAMES = (
     "impact", "closing", "release", "stick", "slip", "painleve", "event", "zeno", "reversal", "gain", "tie",
