@@ -47,7 +47,7 @@ def _check_array(arrays: dict[str, np.ndarray], name: str, kind: str, shape: tup
 
 def _check_tables(run: Run, arrays: dict[str, np.ndarray]) -> None:
     """Every table has the rows that the tally counts."""
-    tally = marching.MARCH.tally(arrays["march/tally"])
+    tally = marching.TALLY(arrays["march/tally"])
     counts = [tally.count, tally.reactions, tally.events, tally.dense]
     if min(counts) < 0 or max(counts) > MOST_COUNTED or counts[0] < 1:
         raise ValueError(f"a table cannot have {min(counts)} or {max(counts)} rows")
@@ -62,7 +62,7 @@ def _check_tables(run: Run, arrays: dict[str, np.ndarray]) -> None:
 
 def _check_tally(run: Run, arrays: dict[str, np.ndarray]) -> None:
     """The counters are those that so many steps leave behind."""
-    tally, stage = marching.MARCH.tally(arrays["march/tally"]), int(arrays["march/stage"])
+    tally, stage = marching.TALLY(arrays["march/tally"]), int(arrays["march/stage"])
     if not 0 <= stage <= 2 * len(run.segments):
         raise ValueError(f"the run has {len(run.segments)} segments, but is in number {stage // 2}")
     step, count, keep = int(tally.step), int(tally.count), int(tally.keep)
@@ -104,7 +104,7 @@ def _check_tally(run: Run, arrays: dict[str, np.ndarray]) -> None:
 
 def _check_clock(run: Run, arrays: dict[str, np.ndarray]) -> None:
     """The clock stands in the segment that is under way, at the time that the steps have reached."""
-    clock, tally = marching.MARCH.clock(arrays["march/clock"]), marching.MARCH.tally(arrays["march/tally"])
+    clock, tally = marching.CLOCK(arrays["march/clock"]), marching.TALLY(arrays["march/tally"])
     stage = int(arrays["march/stage"])
     if not np.all(np.isfinite(clock)):
         raise ValueError("the clock holds something that is not a finite number")
@@ -147,7 +147,7 @@ def _check_now(clock: Any, tally: Any, segment: Segment) -> None:
 
 def _check_nodes(run: Run, arrays: dict[str, np.ndarray]) -> None:
     """Nodes follow each other in time and refer to what is there; the last one is the state, where it was kept."""
-    tally, clock = marching.MARCH.tally(arrays["march/tally"]), marching.MARCH.clock(arrays["march/clock"])
+    tally, clock = marching.TALLY(arrays["march/tally"]), marching.CLOCK(arrays["march/clock"])
     t, q, v = (arrays[f"tables/{name}"] for name in ("t", "q", "v"))
     last = clock.last_time
     if not all(np.all(np.isfinite(table)) for table in (t, q, v)):

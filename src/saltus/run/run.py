@@ -231,8 +231,8 @@ class Run:
         # a table that is reserved at once must not pass the limit either
         rows = min(rows, int(limits.memory // (8 * (nq + nv + 16 + reaction_width(nv, nr, nc)))))
         self.tables = Tables((nq, nv, nr, nc), max(rows, RUN.first_rows), plan.events, plan.dense, extra=extra)
-        self.clock = marching.MARCH.clock(np.zeros(marching.MARCH.clock.size))
-        self.tally = marching.MARCH.tally(np.zeros(marching.MARCH.tally.size, dtype=np.int64))
+        self.clock = marching.CLOCK(np.zeros(marching.CLOCK.size))
+        self.tally = marching.TALLY(np.zeros(marching.TALLY.size, dtype=np.int64))
         self.sums = marching.SUMS.plan({"inside": FOUND.all, "nr": nr, "nc": nc, "nv": nv}).allocate()
         self.times = settings.times
         self.tally.keep, self.tally.extra = keep, int(extra)

@@ -418,15 +418,7 @@ def mark_contacts(model, settings, t, memory, work, record):
             new_event(t, c, EVENT.closing, row, row, u_minus, u_plus, P, record)
         if mark != marks[c] and (mark == HALF_MARK.sticks or mark == HALF_MARK.slips):
             new_event(
-                t,
-                c,
-                EVENT.stick if mark == HALF_MARK.sticks else EVENT.slip,
-                row,
-                row,
-                u_minus,
-                u_plus,
-                P,
-                record,
+                t, c, EVENT.stick if mark == HALF_MARK.sticks else EVENT.slip, row, row, u_minus, u_plus, P, record
             )
         marks[c] = mark
         ends.held[c] = PROJECTED.normal if rests else 0
