@@ -186,9 +186,7 @@ def solve(
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     limits = _limits(max_steps, max_memory, settings)
     run = _prepare(problem, events, settings, file, start_tolerance, limits, parameters=parameters)
-    if file is not None:
-        file.write(run.snapshot())
-    run.march(Progress(problem.t_span, progress))
+    run.march(Progress(problem.t_span, progress), fresh=True)
     made = run.finish()
     return _verified(made, progress) if verify else made
 

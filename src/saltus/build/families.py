@@ -47,6 +47,7 @@ from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, Parameters, run_values
 from saltus.reaction.impacts import impact_law
+from saltus.reaction.joint_graph import joint_pattern
 
 SAMPLED = 3  # rows of a group that are held against the user's function
 MOST_FORCES = 20  # on one body that are added up for that
@@ -304,7 +305,7 @@ class FamilyBuilder(Builder):
         first = par_layout.read(par)
         values = run_values(first, self.changes)
         par_layout.write(par, values)
-        units = Model(*self.units(text, body), par, self.given.laws(values).ravel(), layout)
+        units = Model(*self.units(text, body), par, *self.given.laws(values).T.copy(), layout)
         key = "".join([text, *(group.kind.text for group in self.groups)])
         model = CompiledModel(
             self.given,
@@ -576,6 +577,11 @@ class FamilyBuilder(Builder):
             + [-1, 0, 0] * len(every),
             "tape": [], "switch_table": self.switch_table.ravel(),
         }  # fmt: skip
+        if nj:
+            touched = [tuple(set(met[w_ptr[r] : w_ptr[r + 1]].tolist())) for r in range(nr - nj, nr)]
+            order, pointers, columns = joint_pattern(touched)
+            numbers["nl"] = len(columns)
+            tables |= {"joint_order": order, "joint_ptr": pointers, "joint_col": columns}
         self.packed = lay.pack(numbers, tables)
         return self.packed
 
@@ -702,7 +708,7 @@ class FamilyBuilder(Builder):
         if not every:
             return
         listed = [slot for _, slot, _ in every if slot >= 0]
-        table = self.packed[self.packed.switch_table :][: 2 * len(every)]
+        table = self.packed[int(self.packed.switch_table) :][: 2 * len(every)]
         table[::2] = np.concatenate([listed, *places]) if places else listed
 
     def units(self, text: str, body: dict[str, str]) -> list[Any]:

@@ -44,7 +44,8 @@ LOOP = Pointer(I(F, A, A, A, I, A, A))  # t q v par, place of a group of rows in
 # Layout: sizes, features and tables of a model, see memory/layout.py; places from perm on say where tables begin
 LAYOUTS = Numbers(
     "nq nv nc nj nr features profile_size nw nx ne ns noise holding tape_size tape_work tape_numbers impact_law "
-    "perm first start contact_row kind W_ptr W_col X_ptr X_col X_pos event_table switch_table tape",
+    "perm first start contact_row kind W_ptr W_col X_ptr X_col X_pos event_table switch_table tape "
+    "nl joint_order joint_ptr joint_col",
     integer=True,
 )
 LAYOUT = LAYOUTS.kind

@@ -5,8 +5,24 @@ Lengths in m, masses in kg, angles in rad, forces in N, times in s.
 
 from saltus.mechanics.assemble import Assembly
 from saltus.mechanics.body import Anchor, Body
+from saltus.mechanics.cam import Cam, DwellLift
 from saltus.mechanics.drives import ramp
 from saltus.mechanics.planar import Planar
 from saltus.mechanics.scene import Scene
+from saltus.mechanics.shapes import Bar, Box, Circle, Plane, Polygon
 
-__all__ = ["Anchor", "Assembly", "Body", "Planar", "Scene", "ramp"]
+__all__ = [
+    "Anchor",
+    "Assembly",
+    "Bar",
+    "Body",
+    "Box",
+    "Cam",
+    "Circle",
+    "DwellLift",
+    "Planar",
+    "Plane",
+    "Polygon",
+    "Scene",
+    "ramp",
+]

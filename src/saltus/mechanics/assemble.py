@@ -114,13 +114,16 @@ def close(
     q = q.copy()
     names = _names(rows) + [f"start of {row.where.body.name}" for row in starts if row.value is not None]
     turns = _turns(frame)
-    best = np.inf
+    best, nearest = np.inf, q
     for _ in range(MOST_STEPS):
         g, J = _with_starts(rows, starts, frame, t, q)
         size = float(np.max(np.abs(g), initial=0.0))
-        if size <= 1e-15 * lengths or (size <= CLOSED * lengths and size >= 0.5 * best):
+        if size <= CLOSED * lengths and size >= 0.5 * best:  # rounding is all that is left
+            return nearest
+        if size < best:
+            best, nearest = size, q.copy()
+        if size == 0.0:
             return q
-        best = min(best, size)
         step = frame.weights * _shortest(J * frame.weights, -g)
         turn = float(np.max(np.abs(step[turns]), initial=0.0))
         q += step * min(1.0, LARGEST_TURN / turn if turn > 0.0 else 1.0)
@@ -150,6 +153,7 @@ def agree(
         return v
     b = b - A @ v
     step = frame.weights * _shortest(A * frame.weights, b)
+    step += frame.weights * _shortest(A * frame.weights, b - A @ step)  # what rounding left
     left = np.abs(A @ step - b)
     allowed = 1e-9 * max(
         1.0, float(np.max(np.abs(rates[0]), initial=0.0)), float(np.max(np.abs(v + step), initial=0.0))
@@ -206,7 +210,7 @@ def _dependent(
     return rank, depending, vt[rank:].T
 
 
-def resolved(rows: Sequence[JointRow], frame: Frame, t: float, q: np.ndarray) -> list[JointRow]:
+def resolved(rows: Sequence[Any], frame: Frame, t: float, q: np.ndarray) -> list[Any]:
     """Return rows with the numbers that the start decides."""
     made = []
     for row in rows:
@@ -220,7 +224,7 @@ def resolved(rows: Sequence[JointRow], frame: Frame, t: float, q: np.ndarray) ->
     return made
 
 
-def _slots(row: JointRow, frame: Frame, q: np.ndarray) -> tuple[np.ndarray, ...]:
+def _slots(row: Any, frame: Frame, q: np.ndarray) -> tuple[np.ndarray, ...]:
     return tuple(
         np.zeros(3) if body.ground else q[frame.first[body] : frame.first[body] + frame.size[body]]
         for body in row.bodies

@@ -110,6 +110,7 @@ class Body:
         self.name, self.mass, self.inertia = name, mass, inertia
         self.centre_of_mass = centre
         self.shapes, self.material, self.colour, self.ground = list(shapes), material, colour, ground
+        self.drawn: list[Outline] = []  # beside the shapes, in the frame of its centre of mass
         self.size = 3
         self.anchors: dict[str, Anchor] = {}
         self.guess: list[float | None] = [None, None, None]
@@ -155,6 +156,7 @@ class Body:
     def scene(self, number: int, first: int, line: tuple[int, Point, Point] | None = None) -> SceneBody:
         """Return its record."""
         outlines: tuple[Outline, ...] = tuple(shape.outline(self.centre_of_mass) for shape in self.shapes)
+        outlines += tuple(self.drawn)
         return SceneBody(
             number=number, name=self.name, first=first, size=0 if number == GROUND else self.size,
             mass=float(self.mass), inertia=float(self.inertia), outlines=outlines, colour=self.colour, line=line,

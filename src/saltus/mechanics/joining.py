@@ -25,7 +25,7 @@ from saltus.mechanics import joints as rows
 from saltus.mechanics.body import Anchor, Body, anchor_of, number_of
 from saltus.mechanics.drives import angle_row, way_row
 from saltus.mechanics.materials import Law
-from saltus.mechanics.mechanism import Mechanism, PlanarJoint
+from saltus.mechanics.mechanism import Mechanism, PlanarJoint, unit
 from saltus.mechanics.rows import ContactRow, JointRow
 from saltus.parameters import Parameter
 
@@ -46,7 +46,7 @@ class Joining(Mechanism):
         e: Any = None,
         mu: Any = None,
         e_t: Any = None,
-        stops: Sequence[float] | None = None,
+        stops: Sequence[float | None] | None = None,
         stop_e: Any = 0.0,
         name: str | None = None,
     ) -> PlanarJoint:
@@ -96,7 +96,7 @@ class Joining(Mechanism):
         e: Any = None,
         mu: Any = None,
         e_t: Any = None,
-        stops: Sequence[float] | None = None,
+        stops: Sequence[float | None] | None = None,
         stop_e: Any = 0.0,
         name: str | None = None,
     ) -> PlanarJoint:
@@ -152,7 +152,7 @@ class Joining(Mechanism):
         e: Any = None,
         mu: Any = None,
         e_t: Any = None,
-        stops: Sequence[float] | None = None,
+        stops: Sequence[float | None] | None = None,
         stop_e: Any = 0.0,
         name: str | None = None,
     ) -> PlanarJoint:
@@ -272,6 +272,53 @@ class Joining(Mechanism):
         self._add_joint_row(joint, row(joint, speed, way if sliding else angle))
         return joint
 
+    def stop(
+        self,
+        plane: Anchor | Body,
+        point: Anchor | Body,
+        *,
+        normal: Any = None,
+        radius: float = 0.0,
+        e: Any = None,
+        mu: Any = None,
+        e_t: Any = None,
+        name: str | None = None,
+    ) -> str:
+        """Stop a point, or a round nose of `radius` [m], at an endless plane of another body: one contact.
+
+        Parameters
+        ----------
+        plane
+            A point of the plane on the ground or on a body.
+        point
+            The point that is stopped.
+        normal
+            Direction out of the material, into the free side, in the frame of the body of the plane: "x", "y", an
+            angle [rad] or a vector.
+        e, mu, e_t
+            Numbers of the contact [-]; where they are left out, those of the materials of the bodies, else 0.
+
+        Returns
+        -------
+        str
+            The name of the contact.
+        """
+        a, b = self._two(plane, point, f"stop {name!r}" if name else "a stop")
+        name = self._name(name, f"stop {a.body.name}-{b.body.name}", "stop")
+        up = math.pi / 2.0 if normal is None else direction_of(normal, f"normal of stop {name!r}")
+        angle = a.angle + up - math.pi / 2.0
+        axis = unit(angle)
+        law = self.law(a.body, b.body, f"stop {name!r}", e=e, mu=mu, e_t=e_t)
+        if not number_of(radius, f"radius of stop {name!r}") >= 0.0:
+            raise ModelError(f"radius of stop {name!r} is {radius} m: it must not be negative")
+        row = ContactRow(
+            name=name, gap=rows.plane_stop, slip=rows.plane_slip, bodies=(a.body, b.body),
+            p=(*a.local, *b.local, *axis, radius), e=law.e, mu=law.mu, e_t=law.e_t,
+        )  # fmt: skip
+        self.contact_rows.append(row)
+        self.record_pair(name, "point-plane", a.body, b.body, (name,))
+        return name
+
     # ---- shared by the joints
 
     def _driven(self, what: Any) -> PlanarJoint:
@@ -329,15 +376,14 @@ class Joining(Mechanism):
         joint.rows.append((row.name, row.size))
 
     def _law(self, joint: PlanarJoint, e: Any, mu: Any, e_t: Any) -> Law:
-        """Return the numbers of the contacts of a joint; an ideal one has none."""
+        """Return the numbers of the contacts of a joint; an ideal one has none, and no friction."""
         if _plays(joint.clearance):
             return self.law(*joint.bodies, f"joint {joint.name!r}", e=e, mu=mu, e_t=e_t)
-        for letter, value in (("e", e), ("mu", mu), ("e_t", e_t)):
-            if value is not None and (isinstance(value, Parameter) or number_of(value, letter) != 0.0):
-                raise ModelError(
-                    f"joint {joint.name!r} is ideal, so {letter} = {value} has no contact to act in: give clearance= "
-                    "[m], or leave it out (stops take stop_e)"
-                )
+        if mu is not None and (isinstance(mu, Parameter) or number_of(mu, f"mu of joint {joint.name!r}") != 0.0):
+            raise ModelError(
+                f"joint {joint.name!r} is ideal, so mu = {mu} has no contact to rub in: give clearance= [m] and "
+                "radius=, or leave mu out and take a damper or motor(torque=...)"
+            )
         return Law()
 
     def _contact(
@@ -358,7 +404,7 @@ class Joining(Mechanism):
         """Add the four corners of a block in its guide; those of one side are a face."""
         half_length, half_height = size
         inside = joint.angle - turn  # of the axis, in the frame of b
-        x, y = math.cos(inside), math.sin(inside)
+        x, y = unit(inside)
         for part, along, side in CORNERS:
             u, w = along * half_length, side * half_height
             corner = (joint.b.x + x * u - y * w, joint.b.y + y * u + x * w)

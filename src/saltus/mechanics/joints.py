@@ -96,6 +96,19 @@ def turn_stop(t: Any, q: Any, p: Any) -> Any:
     return p[1] * (q[1][2] - q[0][2] - p[0])
 
 
+def plane_stop(t: Any, q: Any, p: Any) -> Any:
+    """Gap of a point of b over a plane of a [m]; p = (anchors, direction of the plane in a, radius of the point).
+
+    Free is the side to the left of the direction.
+    """
+    return across(q, p) - p[6]
+
+
+def plane_slip(t: Any, q: Any, v: Any, p: Any) -> Any:
+    """Slip of the point, round with its radius, along the plane [m/s]."""
+    return slide_rate(q, v, p) + p[6] * (v[1][2] - v[0][2])
+
+
 def slide_stop(t: Any, q: Any, p: Any) -> Any:
     """Gap of a stop of the way along the axis [m]; p = (anchors, direction, bound, side)."""
     return p[7] * (along(q, p) - p[6])

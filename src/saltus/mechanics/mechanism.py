@@ -51,7 +51,7 @@ class PlanarJoint:
     @property
     def axis(self) -> tuple[float, float]:
         """Direction of the axis in the frame of a."""
-        return (math.cos(self.angle), math.sin(self.angle))
+        return unit(self.angle)
 
     @property
     def bodies(self) -> tuple[Body, Body]:
@@ -301,6 +301,14 @@ def _pair(value: Any, who: str, *, open_: bool = False) -> tuple[Any, Any]:
         raise ModelError(f"{who} is {value!r}: give two numbers (x, y)")
     x, y = (None if open_ and entry is None else number_of(entry, who) for entry in value)
     return x, y
+
+
+def unit(angle: float) -> tuple[float, float]:
+    """Return a direction; along the axes without the rounding of pi."""
+    quarters = angle / (math.pi / 2.0)
+    if quarters == round(quarters):
+        return ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[round(quarters) % 4]
+    return (math.cos(angle), math.sin(angle))
 
 
 def _some(value: Any, who: str) -> float | None:

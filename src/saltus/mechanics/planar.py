@@ -24,15 +24,17 @@ from saltus.family import BodyFamily
 from saltus.mechanics import assemble
 from saltus.mechanics.assemble import Assembly, Frame
 from saltus.mechanics.body import Anchor, Body, Line, free_mass, line_mass, line_weight, weight
-from saltus.mechanics.loading import Loading
 from saltus.mechanics.place import rough_places
-from saltus.mechanics.rows import JointRow, contact_families, force_families, joint_families
+from saltus.mechanics.rows import contact_families, force_families, joint_families
 from saltus.mechanics.scene import GROUND, Point, Scene, SceneJoint
+from saltus.mechanics.touching import Touching
 from saltus.problem import Problem
 from saltus.system import System
 
+CONTACT_TOLERANCE = 1e-10  # scaled residual of contact problems in time stepping
 
-class Planar(Loading):
+
+class Planar(Touching):
     """A mechanism in the plane.
 
     Parameters
@@ -51,21 +53,30 @@ class Planar(Loading):
         """Return the system with its assembled start, over a time span [s]."""
         start = float(t_span[0]) if isinstance(t_span, Sequence) and len(t_span) else 0.0
         made = self.assemble(start)
-        system = self._system(self._resolved(start, made.q))
+        system = self._system(start, made.q)
         return Problem(system, t_span, made.q, made.v, name=self.name)
 
     def system(self, t: float = 0.0) -> System:
         """Return the system of families; t [s] is the time of the start, which drives at a steady speed count from."""
-        late = any(row.late is not None for row in self.joint_rows)
-        return self._system(self._resolved(t, self.assemble(t).q) if late else self.joint_rows)
+        late = any(row.late is not None for row in (*self.joint_rows, *self.contact_rows))
+        return self._system(t, self.assemble(t).q if late else None)
 
     def prepared(self, scheme: Any) -> Any:
-        """Return a scheme as `solve` takes it for a mechanism: time stepping keeps joints closed by projection."""
+        """Return a scheme as `solve` takes it for a mechanism; any other scheme as it is.
+
+        MoreauJean() becomes MoreauJean(projection=True), which keeps joints closed and journals in their bearings, and
+        with several contacts that rub its solver Portfolio(tol=1e-10): chains of pins are too badly conditioned for
+        residuals of 1e-12. A scheme that names its own solver keeps it; solve(w.problem(...)) changes nothing.
+        """
         from saltus.schemes import MoreauJean  # here, because a mechanism alone needs no scheme
 
-        if isinstance(scheme, MoreauJean) and scheme.projection is False:
-            return dataclasses.replace(scheme, projection=True)
-        return scheme
+        if not isinstance(scheme, MoreauJean) or scheme.projection is not False:
+            return scheme
+        from saltus.contact import Portfolio
+
+        many = scheme.solver is None and len(self.contact_rows) > 1 and any(row.rubs for row in self.contact_rows)
+        solver = Portfolio(tol=CONTACT_TOLERANCE) if many else scheme.solver
+        return dataclasses.replace(scheme, projection=True, solver=solver)
 
     def assemble(self, t: float = 0.0) -> Assembly:
         """Return the start: places in which all joints close, velocities that agree, and what is to be said of them.
@@ -115,8 +126,8 @@ class Planar(Loading):
 
     # ---- how
 
-    def _system(self, joint_rows: Sequence[JointRow]) -> System:
-        """Return the system of some joint rows."""
+    def _system(self, t: float, q: np.ndarray | None) -> System:
+        """Return the system of families; q: the start, where rows have numbers that it decides."""
         if not self.bodies:
             raise ModelError(f"mechanism {self.name!r} has no body: add one, like w.bar(0.1, mass=0.2)")
         numbers = self._numbers()
@@ -139,8 +150,10 @@ class Planar(Loading):
         return System(
             bodies=families,
             forces=force_families(self.force_rows, numbers),
-            joints=joint_families(joint_rows, numbers),
-            contacts=contact_families(self.contact_rows, numbers, self.impact),
+            joints=joint_families(self._resolved(self.joint_rows, t, q), numbers),
+            contacts=contact_families(self._resolved(self.contact_rows, t, q), numbers, self.impact),
+            coordinates=[f"{body.name}.{axis}" for body, axis, _ in self._axes()],
+            units=[unit for _, _, unit in self._axes()],
             name=self.name,
             scene=self.scene,
         )
@@ -154,8 +167,16 @@ class Planar(Loading):
         masses = [(float(body.mass), float(body.mass), float(body.inertia)) for body in self.bodies]
         return Frame(first, dict.fromkeys(self.bodies, 3), 3 * len(self.bodies), 1.0 / np.sqrt(np.ravel(masses)))
 
-    def _resolved(self, t: float, q: np.ndarray) -> list[JointRow]:
-        return assemble.resolved(self.joint_rows, self._frame(), t, q)
+    def _resolved(self, rows: Sequence[Any], t: float, q: np.ndarray | None) -> Sequence[Any]:
+        """Return rows with the numbers that the start decides."""
+        return rows if q is None else assemble.resolved(rows, self._frame(), t, q)
+
+    def _axes(self) -> list[tuple[Body, str, str]]:
+        """Return the coordinates in order: body, name and unit."""
+        planar = [
+            (body, axis, unit) for body in self.bodies for axis, unit in (("x", "m"), ("y", "m"), ("angle", "rad"))
+        ]
+        return planar + [(mass, "way", "m") for mass in self.masses]
 
     def _size(self) -> float:
         """Return the size of the mechanism [m]: its largest distance from a centre of mass to a point."""

@@ -52,7 +52,7 @@ class JointRow:
 class ContactRow:
     """A contact: gap(t, q, p) [m or rad], slip(t, q, v, p) [m/s] where it has friction, with its numbers e, mu, e_t.
 
-    Rows of one `face` are points of a flat face that may land together.
+    Rows of one `face` are points of a flat face that may land together. `late` and `since` as those of a `JointRow`.
     """
 
     name: str
@@ -64,6 +64,8 @@ class ContactRow:
     mu: Number = 0.0
     e_t: Number = 0.0
     face: str | None = None
+    late: tuple[int, Callable] | None = None
+    since: int | None = None
 
     @property
     def rubs(self) -> bool:

@@ -16,6 +16,9 @@ tape                  gaps of the contacts for interval arithmetic (compile/tape
 noise, holding        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
                       (-1: there is none)
 impact_law            law of impacts of all contacts, by number (reaction/impacts)
+joint_order, joint_ptr, joint_col
+                      pattern of the joints' elimination along their graph, nl entries (reaction/joint_graph.py); none
+                      where joints are eliminated densely
 """
 
 from __future__ import annotations
@@ -63,5 +66,5 @@ def sizes_of(layout: Layout) -> dict[str, int]:
     return {
         "nq": int(layout.nq), "nv": int(layout.nv), "nc": int(layout.nc), "nj": int(layout.nj), "nr": int(layout.nr),
         "size": int(layout.profile_size), "nw": int(layout.nw), "nx": int(layout.nx), "ne": int(layout.ne),
-        "ns": int(layout.ns),
+        "ns": int(layout.ns), "nl": int(layout.nl),
     }  # fmt: skip

@@ -32,6 +32,7 @@ from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
 from saltus.memory.profile import factor, solve_row
 from saltus.memory.vectors import add, clear, clear_marks, largest
+from saltus.reaction.joint_graph import GRAPH, factor_graph, solve_graph
 from saltus.status import Status
 
 
@@ -47,10 +48,12 @@ class _Asked(NamedTuple):
 ASKED = _Asked()
 
 UNILATERAL_KIND = 1
+ALONG_GRAPH = -1  # instead of the rank of the joints
 SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
 
 # joints: D = W_joint^T lu^-1 W and its factors; order: of the pivots; rhs: of one solution; column: one of lu^-1 W
-JOINING = Workspace("Joining", D="nj * nj", order=integers("nj"), rhs="nj", column="nv")
+# graph: the same where they are eliminated along their graph
+JOINING = Workspace("Joining", D="nj * nj", order=integers("nj"), rhs="nj", column="nv", graph=GRAPH)
 # X: rows of lu^-1 W; b, P_active, u, mu, blocks, rows: of the contact problem, see `Contacts`; origin: row of the
 # system that each row of the problem is; Z: how joints answer a unit impulse of each of these rows, one joint after the
 # other; impact: what the law of impacts works with (reaction/impacts)
@@ -120,7 +123,7 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
     rank = factor_joints(model, lu, W, W_joint, work)
     for j in range(nj):
         rhs[j] = row_dot(layout, W_joint, first + j, v) + target[first + j]
-    solve_joints(nj, rank, work.joining)
+    solve_joints(model, rank, work.joining)
     for j in range(nj):
         P[first + j] = -rhs[j]
         row_add(layout, X, first + j, -rhs[j], v)
@@ -129,13 +132,13 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
         row_add(layout, X, origin[c], 1.0, column)
         for j in range(nj):
             rhs[j] = row_dot(layout, W_joint, first + j, column)
-        solve_joints(nj, rank, work.joining)
+        solve_joints(model, rank, work.joining)
         for j in range(nj):
             Z[j * n + c] = rhs[j]
             row_add(layout, X, first + j, -rhs[j], column)
         for k in range(layout[layout.X_ptr + origin[c]], layout[layout.X_ptr + origin[c] + 1]):
             X[k] = column[layout[layout.X_col + k]]
-    for j in range(nj if rank < nj else 0):
+    for j in range(nj if 0 <= rank < nj else 0):
         left = abs(row_dot(layout, W_joint, first + j, v) + target[first + j])
         if left > 1e-8 * larger(abs(target[first + j]), largest(v)):
             return Status.JOINTS_CONTRADICT
@@ -146,13 +149,17 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
 def factor_joints(model, lu, W, W_joint, work):
     """Write the factors of D = W_joint^T lu^-1 W, with X of the joints; return their rank.
 
-    LU with diagonal pivoting; `order` has the pivots in sequence, those behind the rank vanish.
+    LU with diagonal pivoting; `order` has the pivots in sequence, those behind the rank vanish. ALONG_GRAPH instead of
+    the rank where the factors are those of the graph of the joints, which are then independent.
     """
     layout, joining = model.layout, work.joining
     nj, first, scale, column = layout.nj, layout.nr - layout.nj, 0.0, work.joining.column
     D, order = joining.D, joining.order
     for j in range(nj):
         answer_row(layout, lu, W, first + j, work.X, column)
+    if layout.joint_ptr > 0 and factor_graph(model, W_joint, work.X, joining.graph) == 0:
+        return ALONG_GRAPH
+    for j in range(nj):
         clear(column)
         row_add(layout, work.X, first + j, 1.0, column)
         for i in range(nj):
@@ -176,10 +183,12 @@ def factor_joints(model, lu, W, W_joint, work):
     return nj
 
 
-@unit(I(I, I, JOINING.kind))
-def solve_joints(nj, rank, joining):
+@unit(I(MODEL, I, JOINING.kind))
+def solve_joints(model, rank, joining):
     """Replace joining.rhs by D^-1 rhs, zero where joints are redundant."""
-    D, order, rhs = joining.D, joining.order, joining.rhs
+    if rank == ALONG_GRAPH:
+        return solve_graph(model, joining.rhs, joining.graph)
+    nj, D, order, rhs = model.layout.nj, joining.D, joining.order, joining.rhs
     for k in range(nj):
         p = order[k]
         for i in range(k if k < rank else rank):

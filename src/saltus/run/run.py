@@ -255,23 +255,47 @@ class Run:
         while self.tally.next_time < len(self.times) and self.times[self.tally.next_time] <= self.problem.t_span[0]:
             self.tally.next_time += 1
 
-    def march(self, progress: Progress) -> None:
-        """March through the segments that are left; a failure leaves `status` and `error` behind."""
+    def march(self, progress: Progress, *, fresh: bool = False) -> None:
+        """March through the segments that are left; a failure leaves `status` and `error` behind.
+
+        fresh: a first checkpoint says where the run begins; FileError where it cannot be written. Ctrl-C ends the run
+        from there on, wherever it comes.
+        """
+        unwritable = None
         try:
-            with progress:
-                while self.stage < 2 * len(self.segments) and self.status is Status.OK:
-                    if self.stage % 2 == 0:
-                        self._enter(self.segments[self.stage // 2])
-                        self.stage += 1
-                    self.status = self._march_segment(progress)
-                    if self.status is Status.OK:
-                        self.stage += 1
+            if fresh and self.file is not None:
+                unwritable = self._begin_file(self.file)
+            if unwritable is None:
+                self._march_segments(progress)
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         except Exception as error:
             self.status, self.error = Status.MODEL_FAILED, error
+        if unwritable is not None:
+            raise unwritable
         if self.file is not None:
-            self._write_checkpoint(self.file)
+            try:
+                self._write_checkpoint(self.file)
+            except KeyboardInterrupt:  # the run has ended already: what is there is worth the time of a second one
+                self._write_checkpoint(self.file)
+
+    def _begin_file(self, file: Checkpoint) -> FileError | None:
+        """Write where the run begins; returns why it cannot be written."""
+        try:
+            file.write(self.snapshot())
+        except FileError as error:
+            return error
+        return None
+
+    def _march_segments(self, progress: Progress) -> None:
+        with progress:
+            while self.stage < 2 * len(self.segments) and self.status is Status.OK:
+                if self.stage % 2 == 0:
+                    self._enter(self.segments[self.stage // 2])
+                    self.stage += 1
+                self.status = self._march_segment(progress)
+                if self.status is Status.OK:
+                    self.stage += 1
 
     def _enter(self, segment: Segment) -> None:
         times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right

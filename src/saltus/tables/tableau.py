@@ -18,6 +18,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from saltus.errors import SettingError
+from saltus.tables import stored
 
 Family = Literal["-", "+"]
 NODE_FAMILIES = ("clenshaw-curtis", "lobatto")
@@ -51,6 +52,8 @@ class Tableau:
         Share of the impulse in every stage velocity (zero in the family "-").
     implicit
         First and last + 1 of the stages that depend on themselves.
+    numbers
+        The same as kernels see it, where that is stored.
     """
 
     degree: int
@@ -61,6 +64,7 @@ class Tableau:
     Av: np.ndarray
     P: np.ndarray
     implicit: tuple[int, int]
+    numbers: np.ndarray | None = None
 
     @property
     def stages(self) -> int:
@@ -97,6 +101,10 @@ def tableau(
     """Return the coefficients; `stiff` takes the velocity matrix for the positions too."""
     if degree == 0:
         return _constant(family)
+    if nodes == "lobatto" and weighting == "reduced" and stiff == (family == "+"):
+        known = stored.stored().degrees.get(degree)
+        if known is not None and len(numbers := known.minus if family == "-" else known.plus):
+            return _unpacked(numbers, family)
     c = node_places(degree, nodes)
     Aq = exact_integrals(c, c)
     b = Aq[-1].copy()
@@ -162,6 +170,9 @@ def node_places(degree: int, nodes: str) -> np.ndarray:
         return np.sin(0.5 * np.pi * np.arange(degree + 1) / degree) ** 2
     if nodes != "lobatto":
         raise SettingError(f"nodes is {nodes!r}: it must be one of {', '.join(map(repr, NODE_FAMILIES))}")
+    known = stored.stored().degrees.get(degree)
+    if known is not None:
+        return known.minus[TAB.vectors : TAB.vectors + degree + 1].copy()
     series = np.zeros(degree + 1)
     series[-1] = 1.0
     slope = legendre.legder(series)
@@ -293,6 +304,8 @@ def packed(made: Tableau) -> np.ndarray:
     corrections of the
     stage forces.
     """
+    if made.numbers is not None:
+        return made.numbers
     n, (first, end) = made.stages, made.implicit
     matrices = [
         made.Aq,
@@ -302,6 +315,14 @@ def packed(made: Tableau) -> np.ndarray:
         _velocity_update(made),
     ]
     return np.concatenate([[made.degree, n, first, end], made.c, made.b, made.P, *(m.ravel() for m in matrices)])
+
+
+def _unpacked(numbers: np.ndarray, family: Family) -> Tableau:
+    """Return the tableau that was packed."""
+    degree, n, first, end = (int(number) for number in numbers[: TAB.vectors])
+    c, b, P = (numbers[TAB.vectors + k * n :][:n] for k in (STAGE_VECTOR.node, STAGE_VECTOR.weight, STAGE_VECTOR.share))
+    Aq, Av = (numbers[place(n, k) :][: n * n].reshape(n, n) for k in (STAGE_MATRIX.position, STAGE_MATRIX.velocity))
+    return Tableau(degree, family, c, b, Aq, Av, P, (first, end), numbers)
 
 
 def _velocity_update(made: Tableau) -> np.ndarray:

@@ -11,8 +11,9 @@ from saltus.flight.flight import Flight, make_flight
 from saltus.flight.frame import FROM_PROMISE
 from saltus.lasting.interval import interval_sizes
 from saltus.memory.layout import Layout
-from saltus.schemes.hp_tdg.numbers import SYSTEMS, galerkin_numbers, galerkin_room
+from saltus.schemes.hp_tdg.numbers import galerkin_numbers, galerkin_room
 from saltus.schemes.hp_tdg.phase import galerkin_phase
+from saltus.tables.stored import RAISED
 
 
 class _HpFlight(NamedTuple):
@@ -51,6 +52,6 @@ def galerkin_flight(
             "misses": HP_FLIGHT.missed if degree is None else 0.0,
         },
         lambda begin: galerkin_numbers(nodes, highest, first, degree is not None, begin),
-        galerkin_phase, galerkin_room(layout, highest), most_nodes=highest + SYSTEMS.raised + 1,
+        galerkin_phase, galerkin_room(layout, highest), most_nodes=highest + RAISED + 1,
         interval=interval_sizes(layout, contact_solver),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from saltus.memory.vectors import copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
 from saltus.schemes.hp_tdg.numbers import GALERKIN, OF_DEGREE, SYSTEMS, numbers_of, table_of
 from saltus.tables.polynomial import NONE
+from saltus.tables.stored import RAISED
 from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 PLACINGS = 2  # of positions whose rates depend on them, in a forecast
@@ -132,19 +133,17 @@ def foresee(model, settings, degree, t, h, frame):
     """Return the place of the first closing of the predicted motion, or NONE; remember the contact."""
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nq, nv, nc, m = layout.nq, layout.nv, layout.nc, degree + SYSTEMS.raised + 1
+    nq, nv, nc, m = layout.nq, layout.nv, layout.nc, degree + RAISED + 1
     numbers, nodes = phase.numbers, frame.nodes
     c = head(
         tail(
             settings,
-            numbers_of(settings, degree + SYSTEMS.raised, OF_DEGREE.minus) + TAB.vectors + STAGE_VECTOR.node * m,
+            numbers_of(settings, degree + RAISED, OF_DEGREE.minus) + TAB.vectors + STAGE_VECTOR.node * m,
         ),
         m,
     )
     found = frame.found
-    samples = head(
-        tail(settings, numbers_of(settings, degree + SYSTEMS.raised, OF_DEGREE.sampled)), (SCAN.samples + 1) * m
-    )
+    samples = head(tail(settings, numbers_of(settings, degree + RAISED, OF_DEGREE.sampled)), (SCAN.samples + 1) * m)
     open_ones = False
     for k in range(nc):
         open_ones = open_ones or (frame.ends.index[k] != INDEX.slip and frame.ends.index[k] != INDEX.stick)
@@ -174,14 +173,14 @@ def refine(model, settings, degree, h, frame):
     """Write states at the raised nodes as the dense output has them: integrals of the polynomial of accelerations."""
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nq, nv, n, m = layout.nq, layout.nv, degree + 1, degree + SYSTEMS.raised + 1
+    nq, nv, n, m = layout.nq, layout.nv, degree + 1, degree + RAISED + 1
     at = numbers_of(settings, degree, OF_DEGREE.lift)
     E, S = head(tail(settings, at), m * n), head(tail(settings, at + m * n), m * n)
     D = head(tail(settings, at + 2 * m * n), m * n)
     c = head(
         tail(
             settings,
-            numbers_of(settings, degree + SYSTEMS.raised, OF_DEGREE.minus) + TAB.vectors + STAGE_VECTOR.node * m,
+            numbers_of(settings, degree + RAISED, OF_DEGREE.minus) + TAB.vectors + STAGE_VECTOR.node * m,
         ),
         m,
     )

@@ -17,6 +17,8 @@ from saltus.lasting.hold import REPORTED
 from saltus.lasting.interval import JACOBIANS, STAGES_ROOM
 from saltus.memory.layout import sizes_of
 from saltus.schemes.hp_tdg.choice import FIT
+from saltus.tables import stored
+from saltus.tables.stored import RAISED
 from saltus.tables.tableau import packed, tableau
 
 
@@ -51,18 +53,6 @@ class _OfDegree(NamedTuple):
 
 
 OF_DEGREE = _OfDegree()
-
-
-class _Systems(NamedTuple):
-    """Tuned numbers of this file."""
-
-    raised: int = 2  # positions are of a degree higher by two than accelerations: so are the nodes of what is handed on
-    # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
-    largest_system: int = 240
-    learning_system: int = 96  # unknowns up to which a new matrix per sweep costs less than the sweeps that it saves
-
-
-SYSTEMS = _Systems()
 
 # Numbers that are kept from step to step.
 #   next_degree               degree to take
@@ -102,14 +92,31 @@ GALERKIN = Workspace(
 )  # fmt: skip
 
 
+class _Systems(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
+    largest_system: int = 240
+    learning_system: int = 96  # unknowns up to which a new matrix per sweep costs less than the sweeps that it saves
+
+
+SYSTEMS = _Systems()
+
+
 @functools.cache
 def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.ndarray, np.ndarray]:
     """Return per degree D-, D+, samples, Legendre transform, lift to raised nodes; and log(kappa) of both families.
 
     The lift: values, integrals and double integrals at the raised nodes of a polynomial given at its own.
     """
+    store = stored.stored()
+    if nodes == "lobatto" and top <= stored.TOP and store.degrees and stored.SAMPLES == SCAN.samples:
+        below = [list(store.degrees[degree]) for degree in range(1, top + 1)]
+        above = [store.degrees[top + k] for k in range(1, RAISED + 1)]
+        below += [[one.minus, np.zeros(0), one.samples] for one in above]
+        return below, store.kappa[: top + 1], store.stiff_kappa[: top + 1]
     made, kappa, stiff_kappa = [], np.ones(top + 1), np.ones(top + 1)
-    for degree in range(1, top + SYSTEMS.raised + 1):
+    for degree in range(1, top + RAISED + 1):
         minus = tableau(degree, "-", nodes)
         samples = minus.interpolation(np.arange(SCAN.samples + 1) / SCAN.samples)
         made.append([packed(minus), np.zeros(0), samples.ravel()])
@@ -120,7 +127,7 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
         values = vandermonde[:, degree]
         kappa[degree] = abs(minus.b @ values - minus.Av[-1] @ values)
         stiff_kappa[degree] = abs(plus.Av[0] @ values)
-        raised = tableau(degree + SYSTEMS.raised, "-", nodes).c
+        raised = tableau(degree + RAISED, "-", nodes).c
         lift = np.concatenate([minus.interpolation(raised), *minus.integrals(raised)])
         made[-1][1] = packed(plus)
         made[-1] += [np.linalg.inv(vandermonde).ravel(), lift.ravel()]
@@ -142,9 +149,9 @@ def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: 
     """Return the settings of the phase, which begin at a place of those of the flight."""
     made, kappa, stiff_kappa = degree_numbers(nodes, top)
     degrees_at = begin + SETTING.head
-    kappa_at = degrees_at + OF_DEGREE.all * (top + SYSTEMS.raised + 1)
+    kappa_at = degrees_at + OF_DEGREE.all * (top + RAISED + 1)
     at = kappa_at + 2 * (top + 1)
-    places, parts = np.zeros((top + SYSTEMS.raised + 1, OF_DEGREE.all)), []
+    places, parts = np.zeros((top + RAISED + 1, OF_DEGREE.all)), []
     for degree, arrays in enumerate(made, start=1):
         for k, array in enumerate(arrays):
             places[degree, k] = at

@@ -43,6 +43,7 @@ from saltus.schemes.hp_tdg.numbers import (
 )
 from saltus.schemes.hp_tdg.stages import solve_stages
 from saltus.status import Status
+from saltus.tables.stored import RAISED
 from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 
@@ -425,7 +426,7 @@ def fill(model, settings, h, frame):
     v, a_last, r_last, powers_last = frame.ends.v, frame.a_last, frame.r_last, frame.powers_last
     sum_r, sum_p, R_node, J_v = frame.sum_r, frame.sum_powers, frame.node_forces, phase.j_v
     refine(model, settings, degree, h, frame)
-    m = degree + SYSTEMS.raised + 1
+    m = degree + RAISED + 1
     E = head(tail(settings, numbers_of(settings, degree, OF_DEGREE.lift)), m * n)
     for k in range(m):
         for i in range(nr):
@@ -446,7 +447,7 @@ def fill(model, settings, h, frame):
             for j in range(nv):
                 a_last[i] += J_v[i * nv + j] * (v[j] - V[(n - 1) * nv + j])
     marks.nodes, marks.end_known = m, 1.0
-    marks.table_at = numbers_of(settings, degree + SYSTEMS.raised, OF_DEGREE.minus)
-    marks.samples_at = numbers_of(settings, degree + SYSTEMS.raised, OF_DEGREE.sampled)
+    marks.table_at = numbers_of(settings, degree + RAISED, OF_DEGREE.minus)
+    marks.samples_at = numbers_of(settings, degree + RAISED, OF_DEGREE.sampled)
     marks.foreseen = numbers.foreseen
     return 0
