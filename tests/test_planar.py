@@ -512,6 +512,20 @@ def test_a_clearance_that_is_a_parameter_follows_the_run():
         assert away.max() == pytest.approx(play, rel=1e-4)
 
 
+def test_a_speed_that_is_a_parameter_is_assembled_for_its_run():
+    p = sl.Parameters(speed=5.0, first=2.0)
+    w = me.Planar(gravity=0.0)
+    crank, arm = w.bar(0.2, mass=1.0), w.bar(0.1, mass=0.1)
+    w.revolute(w.ground, crank.start)
+    w.revolute(crank.end, arm.start)
+    w.drive(crank, speed=p.speed)
+    w.start(crank, angle=0.0)
+    w.start(arm, angle=0.0, speed=p.first)
+    solution = sl.solve(w, (0.0, 0.2), tol=1e-8, parameters={"speed": 8.0, "first": 3.0})
+    np.testing.assert_allclose(solution.v[:, 2], 8.0, atol=1e-9)
+    assert solution.v[0, 5] == pytest.approx(3.0)
+
+
 def test_time_stepping_of_a_mechanism_projects():
     w = pendulum()
     solution = sl.solve(w, (0.0, 0.5), scheme=sl.MoreauJean(), h=1e-3)

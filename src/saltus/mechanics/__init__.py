@@ -7,9 +7,11 @@ from saltus.mechanics.assemble import Assembly
 from saltus.mechanics.body import Anchor, Body
 from saltus.mechanics.cam import Cam, DwellLift
 from saltus.mechanics.drives import ramp
+from saltus.mechanics.lagrangian import Lagrangian
 from saltus.mechanics.planar import Planar
 from saltus.mechanics.scene import Scene
 from saltus.mechanics.shapes import Bar, Box, Circle, Plane, Polygon
+from saltus.mechanics.statics import Equilibrium, Modes, equilibrium, modes
 
 __all__ = [
     "Anchor",
@@ -20,9 +22,14 @@ __all__ = [
     "Cam",
     "Circle",
     "DwellLift",
+    "Equilibrium",
+    "Lagrangian",
+    "Modes",
     "Planar",
     "Plane",
     "Polygon",
     "Scene",
+    "equilibrium",
+    "modes",
     "ramp",
 ]

@@ -122,7 +122,7 @@ def close(
             return nearest
         if size < best:
             best, nearest = size, q.copy()
-        if size == 0.0:
+        if size <= np.finfo(float).eps * float(np.max(np.abs(q), initial=0.0)):
             return q
         step = frame.weights * _shortest(J * frame.weights, -g)
         turn = float(np.max(np.abs(step[turns]), initial=0.0))
@@ -146,12 +146,14 @@ def agree(
     for row in starts:
         if row.rate is not None:
             lines.append(_start_line(row, frame, q)[None, :])
-            rates.append(np.array([row.rate]))
+            rates.append(np.array([float(row.rate)]))
             names.append(f"start of {row.where.body.name}")
     A, b = np.vstack(lines), np.concatenate(rates)
     if not len(b):
         return v
     b = b - A @ v
+    if not np.any(b):
+        return v
     step = frame.weights * _shortest(A * frame.weights, b)
     step += frame.weights * _shortest(A * frame.weights, b - A @ step)  # what rounding left
     left = np.abs(A @ step - b)
@@ -268,7 +270,7 @@ def _with_starts(
     given = [row for row in starts if row.value is not None]
     if not given:
         return g, J
-    errors = [_start_value(row, frame, q) - row.value for row in given]  # pyright: ignore[reportOperatorIssue]
+    errors = [_start_value(row, frame, q) - float(row.value) for row in given]
     return np.concatenate([g, errors]), np.vstack([J, *(_start_line(row, frame, q)[None, :] for row in given)])
 
 

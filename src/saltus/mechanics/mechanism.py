@@ -12,6 +12,7 @@ from saltus.mechanics.body import Anchor, Body, Rod, anchor_of, mass_of, number_
 from saltus.mechanics.materials import Law, Materials
 from saltus.mechanics.rows import ContactRow, ForceRow, JointRow
 from saltus.mechanics.scene import Point, SceneForce, ScenePair
+from saltus.parameters import Parameter
 
 
 @dataclasses.dataclass(eq=False)
@@ -64,8 +65,8 @@ class StartRow:
 
     where: Anchor
     axis: int
-    value: float | None
-    rate: float | None
+    value: Any  # a number, a parameter, or None where it is left open
+    rate: Any
 
 
 class Mechanism:
@@ -84,6 +85,8 @@ class Mechanism:
             self.gravity: tuple[Any, Any] = (gravity[0], gravity[1])
             for number in gravity:
                 number_of(number, "gravity")
+        elif isinstance(gravity, Parameter):
+            raise ModelError(f"gravity is parameter {gravity.label}: give it as a vector, like gravity=(0.0, p.down)")
         elif number_of(gravity, "gravity") == 0.0:
             self.gravity = (0.0, 0.0)
         else:
@@ -102,6 +105,7 @@ class Mechanism:
         self.start_rows: list[StartRow] = []
         self.materials = Materials()
         self._names: set[str] = {"ground"}
+        self._owned: set[Body] = set()
 
     # ---- bodies
 
@@ -146,6 +150,7 @@ class Mechanism:
         if angle is not None:
             made.guess[2] = number_of(angle, f"angle of body {name!r}")
         self.bodies.append(made)
+        self._owned.add(made)
         return made
 
     def bar(
@@ -250,7 +255,7 @@ class Mechanism:
 
     def _own(self, anchor: Anchor, who: str) -> Anchor:
         """Refuse a body of another mechanism."""
-        if anchor.body is not self.ground and all(anchor.body is not body for body in self.bodies):
+        if anchor.body is not self.ground and anchor.body not in self._owned:
             raise ModelError(f"{who}: {anchor.body.name!r} is no body of this mechanism {self.name!r}")
         return anchor
 
@@ -299,8 +304,14 @@ def _pair(value: Any, who: str, *, open_: bool = False) -> tuple[Any, Any]:
         raise ModelError(f"{who} is {value!r}: give two numbers (x, y)")
     if len(value) != 2:
         raise ModelError(f"{who} is {value!r}: give two numbers (x, y)")
-    x, y = (None if open_ and entry is None else number_of(entry, who) for entry in value)
+    x, y = ((None if open_ and entry is None else _checked(entry, who)) for entry in value)
     return x, y
+
+
+def _checked(value: Any, who: str) -> Any:
+    """Return a number or a parameter as it is."""
+    number_of(value, who)
+    return value if isinstance(value, Parameter) else float(value)
 
 
 def unit(angle: float) -> tuple[float, float]:
@@ -311,8 +322,8 @@ def unit(angle: float) -> tuple[float, float]:
     return (math.cos(angle), math.sin(angle))
 
 
-def _some(value: Any, who: str) -> float | None:
-    return None if value is None else number_of(value, who)
+def _some(value: Any, who: str) -> Any:
+    return None if value is None else _checked(value, who)
 
 
 def point_of(value: Any, who: str) -> Point:

@@ -47,7 +47,7 @@ def _angle(mechanism: Mechanism, body: Body, otherwise: float = 0.0) -> float:
     """Return the angle of a body that its start or its maker gave."""
     for row in mechanism.start_rows:
         if row.where.body is body and row.axis == 2 and row.value is not None:
-            return row.value
+            return float(row.value)
     given = body.guess[2]
     return otherwise if given is None else given
 
@@ -58,7 +58,9 @@ def _given(mechanism: Mechanism, body: Body) -> Pose | None:
     c, s = math.cos(angle), math.sin(angle)
     for row in mechanism.start_rows:
         if row.where.body is body and row.axis < 2 and row.value is not None:
-            both = {r.axis: r.value for r in mechanism.start_rows if r.where is row.where and r.value is not None}
+            both = {
+                r.axis: float(r.value) for r in mechanism.start_rows if r.where is row.where and r.value is not None
+            }
             x, y = both.get(0, body.guess[0] or 0.0), both.get(1, body.guess[1] or 0.0)
             return (x - c * row.where.x + s * row.where.y, y - s * row.where.x - c * row.where.y, angle)
     x, y = body.guess[0], body.guess[1]

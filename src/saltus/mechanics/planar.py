@@ -14,21 +14,23 @@ There is no second solver: `w.system()` is a System of families, `w.problem(t_sp
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from saltus.errors import ModelError
 from saltus.family import BodyFamily
-from saltus.mechanics import assemble
+from saltus.mechanics import assemble, statics
 from saltus.mechanics.assemble import Assembly, Frame
 from saltus.mechanics.body import Anchor, Body, Line, free_mass, line_mass, line_weight, weight
 from saltus.mechanics.place import rough_places
 from saltus.mechanics.rows import contact_families, force_families, joint_families
 from saltus.mechanics.scene import GROUND, Point, Scene, SceneJoint
+from saltus.mechanics.statics import Equilibrium, Modes
 from saltus.mechanics.touching import Touching
-from saltus.problem import Problem
+from saltus.parameters import given
+from saltus.problem import Problem, check_span
 from saltus.system import System
 
 CONTACT_TOLERANCE = 1e-10  # scaled residual of contact problems in time stepping
@@ -49,12 +51,24 @@ class Planar(Touching):
 
     # ---- what it makes
 
-    def problem(self, t_span: tuple[float, float]) -> Problem:
-        """Return the system with its assembled start, over a time span [s]."""
-        start = float(t_span[0]) if isinstance(t_span, Sequence) and len(t_span) else 0.0
-        made = self.assemble(start)
-        system = self._system(start, made.q)
-        return Problem(system, t_span, made.q, made.v, name=self.name)
+    def problem(
+        self,
+        t_span: tuple[float, float],
+        *,
+        start: Assembly | Equilibrium | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Problem:
+        """Return the system with its assembled start, or that of `start`, over a time span [s].
+
+        `parameters` are values by name for which it is assembled: a start that depends on parameters is that of one
+        run, and `solve(w, ..., parameters=...)` assembles it for its own.
+        """
+        begin = check_span(t_span)[0]
+        with given(parameters):
+            made = self.assemble(begin)
+        system = self._system(begin, made.q)
+        first = made if start is None else start
+        return Problem(system, t_span, first.q, first.v, name=self.name)
 
     def system(self, t: float = 0.0) -> System:
         """Return the system of families; t [s] is the time of the start, which drives at a steady speed count from."""
@@ -77,6 +91,18 @@ class Planar(Touching):
         many = scheme.solver is None and len(self.contact_rows) > 1 and any(row.rubs for row in self.contact_rows)
         solver = Portfolio(tol=CONTACT_TOLERANCE) if many else scheme.solver
         return dataclasses.replace(scheme, projection=True, solver=solver)
+
+    def equilibrium(self, t: float = 0.0, **options: Any) -> Equilibrium:
+        """Return the rest under all loads that the assembled start creeps to (`statics.equilibrium`), at time t [s].
+
+        `w.problem(t_span, start=w.equilibrium())` starts from there.
+        """
+        return statics.equilibrium(self.problem((t, t + 1.0)), **options)
+
+    def modes(self, at: Any = None, t: float = 0.0, **options: Any) -> Modes:
+        """Return the eigenmodes about a rest (None: its equilibrium), closed contacts held (`statics.modes`)."""
+        problem = self.problem((t, t + 1.0))
+        return statics.modes(problem, statics.equilibrium(problem) if at is None else at, **options)
 
     def assemble(self, t: float = 0.0) -> Assembly:
         """Return the start: places in which all joints close, velocities that agree, and what is to be said of them.
