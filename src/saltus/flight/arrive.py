@@ -19,6 +19,7 @@ from saltus.flight.frame import (
     STRIKES,
     left_of_slip,
     promised,
+    visible_slip,
 )
 from saltus.flight.graze import graze
 from saltus.flight.loss import look_ahead
@@ -28,7 +29,7 @@ from saltus.flight.together import cross_together
 from saltus.lasting.border import BY_LEFT, BY_PREVIOUS
 from saltus.lasting.end_of_step import close_books, enter_forces, enter_impulse, index_events, strike
 from saltus.lasting.hold import rest_speed
-from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.lasting.index_set import BRAKING, IMPULSIVE, OPEN, SLIP, STICK, TURNING, UNSEEN
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.lasting.settle import BREAKING, LET_GO, RELEASING, ambiguous_event
@@ -75,7 +76,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if status != 0:
             return status
         t_end = t + marks.length
-    status = let_change(model, staged, settings, t, t_end, h, frame, record)
+    status = let_change(model, staged, settings, t, t_end, h, struck, frame, record)
     if status != 0:
         return status
     if kind == CROSSES:
@@ -104,11 +105,11 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if update_modes(model, settings, t_end, h, ends.q, ends.v, frame.a_last, frame, 0) > 0:
             frame.kept[0] = 0.0  # the law is asked again where the next flight begins
 
-    return hand_over(model, t, t_end, struck, frame, record)
+    return hand_over(model, settings, t, t_end, struck, frame, record)
 
 
-@unit(I(MODEL, F, F, I, FRAME.kind, RECORD))
-def hand_over(model, t, t_end, struck, frame, record):
+@unit(I(MODEL, A, F, F, I, FRAME.kind, RECORD))
+def hand_over(model, settings, t, t_end, struck, frame, record):
     """Write the events of the index set, keep what the next flight begins with, and close the books."""
     layout, ends, marks, memory = model.layout, frame.ends, frame.marks, frame.memory
     acting, stopped = memory.acting, whole(marks.which) if whole(marks.event_kind) == STOPPED else -1
@@ -117,7 +118,13 @@ def hand_over(model, t, t_end, struck, frame, record):
     if index_events(model, t_end, struck, stopped, ends, acting, record) == 1:
         frame.interval.kept.renew = 1.0  # the matrix of implicit stages belongs to another index set
     for k in range(layout[NC]):
-        memory.index[k] = ends.index[k]
+        memory.index[k], square = ends.index[k], 0.0
+        for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+            square += acting.u[i] * acting.u[i]
+        if ends.index[k] != SLIP or ends.before[k] != SLIP:
+            memory.seen[k] = 0.0
+        if ends.index[k] == SLIP and square > visible_slip(layout, settings) ** 2:
+            memory.seen[k] = 1.0
     if layout[NE] > 0:
         model.switch(t_end, ends.q, ends.v, model.par, memory.last_values)
     pieces, n, used = whole(marks.pieces_used), whole(marks.nodes), whole(marks.used)
@@ -241,8 +248,8 @@ def strike_at_end(model, staged, settings, t, h, frame, record):
     return 0
 
 
-@unit(I(MODEL, STAGED, A, F, F, F, FRAME.kind, RECORD))
-def let_change(model, staged, settings, t, t_end, h, frame, record):
+@unit(I(MODEL, STAGED, A, F, F, F, I, FRAME.kind, RECORD))
+def let_change(model, staged, settings, t, t_end, h, struck, frame, record):
     """Tell the decision what the transition that ends a flight means for its contact."""
     layout, ends, marks, let_go = model.layout, frame.ends, frame.marks, frame.memory.let_go
     kind, which, last = whole(marks.event_kind), whole(marks.which), whole(marks.nodes) - 1
@@ -257,8 +264,32 @@ def let_change(model, staged, settings, t, t_end, h, frame, record):
     if kind == BROKE:
         ends.candidate[which] = BREAKING
         break_direction(layout, which, row_of(frame.node_forces, last, layout[NR]), frame.memory.acting.direction)
+    mark_unseen(model, settings, t_end, struck, frame)
     if kind == LOST:
         return look_ahead(model, staged, settings, t_end, frame, record)
+    return 0
+
+
+@unit(I(MODEL, A, F, I, FRAME.kind))
+def mark_unseen(model, settings, t, struck, frame):
+    """Mark slips that have been too slow since they began for their velocity to tell a direction; see UNSEEN."""
+    layout, ends, direction = model.layout, frame.ends, frame.memory.acting.direction
+    nc, W, w, known = layout[NC], frame.interval.lasting.W, ends.u_minus, False
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        if ends.index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == BRAKING:
+            continue
+        direction[2 * nc + c] = TURNING
+        if struck == 1 or frame.marks.window > 0.0 or frame.memory.seen[c] == 1.0:
+            continue
+        if not known:
+            model.kinematics(t, ends.q, model.par, W, w)
+            known = True
+        square = 0.0
+        for i in range(row + 1, end):
+            square += (row_dot(layout, W, i, ends.v) + w[i]) ** 2
+        if square <= visible_slip(layout, settings) ** 2:
+            direction[2 * nc + c] = UNSEEN
     return 0
 
 
@@ -304,7 +335,7 @@ def stop_together(model, settings, t, frame):
     model.kinematics(t, frame.ends.q, model.par, W, w)
     allowed = left_of_slip(layout, settings)
     for c in range(nc):
-        if frame.ends.index[c] != SLIP or direction[2 * nc + c] == 0.0:
+        if frame.ends.index[c] != SLIP or direction[2 * nc + c] != BRAKING:
             continue
         first, last = 0.0, 0.0
         for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):

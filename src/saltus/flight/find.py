@@ -6,12 +6,12 @@ from math import sqrt
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
-from saltus.flight.frame import CROSSES, FLIGHT_SETTINGS, FRAME, MARKS, NOTHING, STRIKES, slip_tolerance
+from saltus.flight.frame import CROSSES, FLIGHT_SETTINGS, FRAME, MARKS, NOTHING, STRIKES, left_of_slip, slip_tolerance
 from saltus.flight.loss import first_loss
 from saltus.flight.prove import first_hidden
 from saltus.flight.scan import SAMPLES, first_closing, first_return, first_switch
 from saltus.lasting.hold import LOAD
-from saltus.lasting.index_set import IMPULSIVE, SLIP, STICK
+from saltus.lasting.index_set import BRAKING, IMPULSIVE, SLIP, STICK
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.transition import LOST, STOPPED, stops, transition
 from saltus.lasting.workspace import LASTING
@@ -131,7 +131,10 @@ def approach_stop(model, settings, h, frame):
     settings = FLIGHT_SETTINGS(settings)
     layout, marks, U, n = model.layout, frame.marks, frame.node_slips, whole(frame.marks.nodes)
     c, which, s = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n), whole(marks.which), marks.place
-    stopping = stops(layout, c, s, settings.rest, 0.05, which, U, frame.weights)
+    rest = settings.rest
+    if frame.memory.acting.direction[2 * layout[NC] + which] == BRAKING:
+        rest = larger(rest, left_of_slip(layout, settings))  # it was led to its end: what is left aside counts as none
+    stopping = stops(layout, c, s, rest, 0.05, which, U, frame.weights)
     marks.stopping = stopping
     row = layout[layout[CONTACT_ROW] + which]
     if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:

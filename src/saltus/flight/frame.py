@@ -53,11 +53,12 @@ NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of lasting/
 # error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
 # contact does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that
-# must not be held at once; most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and
-# their largest; modes: of the switching functions (modes.py)
+# must not be held at once; seen: 1 for slips that were faster than the tolerance since they began; most_speed: largest
+# velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of the switching
+# functions (modes.py)
 MEMORY = Workspace(
     "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", acting=ACTING,
-    fired="ne", let_go="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
+    fired="ne", let_go="nc", seen="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 # states at the nodes of the polynomials of a flight
@@ -75,8 +76,9 @@ FRAME = Workspace(
     sum_powers="width", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
     stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", slips="nr",
-    belts="nr", leads="nr", way_before="2 * nc", inspected="inspected", proof="proof", phase=room("phase"),
-    interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
+    belts="nr", leads="nr", way_before="2 * nc", kept_way="3 * nc", inspected="inspected", proof="proof",
+    phase=room("phase"), interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"),
+    trial=integers("nc"), found=integers("4"),
 )  # fmt: skip
 
 # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one
@@ -136,6 +138,12 @@ def slip_tolerance(layout, settings, share):
 def left_of_slip(layout, settings):
     """Return what may be left of a slip where it stops [m/s]: a tenth of what slips may be wrong by."""
     return slip_tolerance(layout, settings, 0.1)
+
+
+@unit(F(J, A), small=True)
+def visible_slip(layout, settings):
+    """Return the slip [m/s] up to which its direction is not known by its velocity: what slips may be wrong by."""
+    return slip_tolerance(layout, settings, 1.0)
 
 
 @unit(F(A), small=True)

@@ -24,7 +24,7 @@ from saltus.flight.smooth_step import (
     step_error,
 )
 from saltus.lasting.hold import POWERS
-from saltus.lasting.index_set import SLIP
+from saltus.lasting.index_set import SLIP, TURNING
 from saltus.lasting.interval import STAGES_ROOM
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
@@ -115,7 +115,7 @@ def turning_rate(model, t, ends, acting, room):
     total, known = 0.0, False
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == 1.0:
+        if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] != TURNING:
             continue
         if not known:
             if factored_masses(model, t, q, room) != 0:

@@ -12,7 +12,7 @@ from math import sqrt
 
 from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import SLIP, STICK, TURNING
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.split import RELAXED, admit
 from saltus.lasting.workspace import LASTING
@@ -435,7 +435,7 @@ def slip_direction(layout, contact, floor, u, direction, slip):
 
     In the plane the sign is frozen, so that the velocity passes smoothly through zero and its root can be found. In
     space the slip turns with the velocity as long as that has a part in the frozen direction, unless a third number
-    of the contact (behind the directions of all) says that it goes straight on.
+    of the contact (behind the directions of all, see TURNING of lasting/index_set.py) says that it goes straight on.
     """
     row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
     if end - row < 3:
@@ -443,7 +443,7 @@ def slip_direction(layout, contact, floor, u, direction, slip):
             slip[i] = direction[2 * contact]
         return 0
     u_1, u_2, s_1, s_2 = u[row + 1], u[row + 2], direction[2 * contact], direction[2 * contact + 1]
-    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout[NC] + contact] == 0.0:
+    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout[NC] + contact] == TURNING:
         length = sqrt(u_1 * u_1 + u_2 * u_2)
         s_1, s_2 = u_1 / length, u_2 / length
     slip[row + 1], slip[row + 2] = s_1, s_2

@@ -24,6 +24,9 @@ OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next de
 # how a contact takes part in a decision. CANDIDATE: the law decides; MUST_SLIP: it slips in its `direction`; UNTIED: it
 # is released unless its force is positive; ON_CONE: `decide` found it sticking with a force on the edge of its cone
 CANDIDATE, MUST_SLIP, UNTIED, ON_CONE = 1, 2, 3, 4
+# what a slip in space does, by the third number of its direction: it turns with its velocity; it goes straight on, from
+# rest or, BRAKING, to its end; it has been too slow since it began for its velocity to tell a direction
+TURNING, STRAIGHT, BRAKING, UNSEEN = 0.0, 1.0, -1.0, 2.0
 AT_REST = 1e-9  # acceleration of a row relative to the largest, those before reactions included, that counts as none
 STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
 
@@ -70,6 +73,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
 def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
     """Write which contacts the law is solved for and with which rows; work.target: row accelerations without forces.
 
+    Slips go on in the direction of their velocity, unless that is not known (MUST_SLIP, UNSEEN).
     attempt: 1 where the solver found nothing: then forces of frictional contacts are left to the impulses
     """
     layout, lu, W, X, column, w, zeta = model.layout, work.lu, work.W, work.X, work.column, work.w, work.zeta
@@ -94,9 +98,10 @@ def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
             slip = row_dot(layout, W, i, v) + w[i]
             speed += slip * slip
         speed = sqrt(speed)
+        known = candidate[c] == MUST_SLIP or direction[2 * layout[NC] + c] == UNSEEN
         if candidate[c] == MUST_SLIP or speed > rolling:
             for i in range(row + 1, end):
-                if candidate[c] != MUST_SLIP:
+                if not known:
                     direction[2 * c + i - row - 1] = (row_dot(layout, W, i, v) + w[i]) / speed
                 target[i] = direction[2 * c + i - row - 1]
             active[c] = SLIDING

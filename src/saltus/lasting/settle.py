@@ -8,7 +8,20 @@ from saltus.compile.seam import larger, row_of, unit
 from saltus.compile.types import MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
 from saltus.lasting.hold import CONTRADICT, JAMMED, MARGIN, accelerate, rest_speed
-from saltus.lasting.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, ON_CONE, OPEN, SLIP, STICK, UNTIED, decide
+from saltus.lasting.index_set import (
+    CANDIDATE,
+    IMPULSIVE,
+    MUST_SLIP,
+    ON_CONE,
+    OPEN,
+    SLIP,
+    STICK,
+    STRAIGHT,
+    TURNING,
+    UNSEEN,
+    UNTIED,
+    decide,
+)
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, stage_set
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
@@ -251,10 +264,10 @@ def slow_ones_grow(model, rest, ends, acting, room):
 
 @unit(I(J, J, A, A))
 def turn_on(layout, index, u, direction):
-    """Let slips in space go on in the direction that they have now."""
+    """Let slips in space go on in the direction that they have now, unless they are too slow to have one."""
     for c in range(layout[NC]):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if index[c] == SLIP and end - row == 3:
+        if index[c] == SLIP and end - row == 3 and direction[2 * layout[NC] + c] != UNSEEN:
             speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
@@ -276,7 +289,7 @@ def hold_all(model, rest, candidate, u, index, direction):
         speed = sqrt(speed)
         rough = end - row > 1 and model.constants[LAW_FLOATS * c + 1] > 0.0
         index[c] = STICK if rough and speed <= rest else SLIP
-        if speed > rest:
+        if speed > rest and direction[2 * layout[NC] + c] != UNSEEN:
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
     return 0
@@ -288,8 +301,8 @@ def take(model, t, rest, lost, ends, acting, room, record):
 
     lost: 1 where forces that are not unique were lost, so that slips begin without any acceleration to speak of;
     ends.candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE.
-    acting.u: row velocities; slips in space that are not faster than `rest` have the direction that was decided, not
-    their own.
+    acting.u: row velocities; slips in space that are not faster than `rest`, or UNSEEN so far, have the direction that
+    was decided, not their own.
     """
     layout, status, begun = model.layout, 0, 0
     index, candidate, direction, u = ends.index, ends.candidate, acting.direction, acting.u
@@ -297,7 +310,8 @@ def take(model, t, rest, lost, ends, acting, room, record):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        direction[2 * layout[NC] + c] = 1.0 if square <= rest * rest else 0.0
+        slow = square <= rest * rest or direction[2 * layout[NC] + c] == UNSEEN
+        direction[2 * layout[NC] + c] = STRAIGHT if slow else TURNING
     for _ in range(2 * layout[NC] + 1):
         status = act_on_end(model, t, ends, acting, room, record)
         if status == JAMMED:
@@ -325,5 +339,5 @@ def take(model, t, rest, lost, ends, acting, room, record):
         if not changed:
             break
     for c in range(layout[NC]):
-        direction[2 * layout[NC] + c] = 0.0
+        direction[2 * layout[NC] + c] = TURNING
     return status

@@ -6,7 +6,7 @@ from math import sqrt
 
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, A, F, I, J
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import SLIP, STICK, STRAIGHT
 from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 from saltus.tables.polynomial import NONE, lagrange_weights
 
@@ -121,7 +121,7 @@ def transition(model, c, index, direction, R, U, speed, load, shared, found, wei
                     continue
                 kind = STOPPED if index[contact] == SLIP else BROKE
             floor = -ROUNDING * (speed if kind == STOPPED else force)
-            if kind == STOPPED and direction[2 * nc + contact] == 1.0:
+            if kind == STOPPED and direction[2 * nc + contact] == STRAIGHT:
                 # a slip from rest that goes straight on may lead back a little at first, where the force turns faster
                 # than it grows: only where it ends tells whether it has begun
                 lagrange_weights(c, smaller(best, 1.0), weights)

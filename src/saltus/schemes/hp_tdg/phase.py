@@ -25,7 +25,7 @@ from saltus.flight.frame import (
     slip_tolerance,
 )
 from saltus.lasting.hold import POWERS
-from saltus.lasting.index_set import SLIP
+from saltus.lasting.index_set import SLIP, TURNING
 from saltus.memory.layout import CONTACT_ROW, FLAGS, J_CONSTANT, NC, NJ, NQ, NR, NV, RATE_IDENTITY, TRUSTED, W_CONSTANT
 from saltus.schemes.hp_tdg.choice import (
     AIM,
@@ -134,7 +134,7 @@ def forget(model, settings, t, frame):
     same = numbers.next_degree > 0.0
     for k in range(nc):
         # friction that goes straight on has another Jacobian than one that turns
-        place = frame.ends.index[k] + (STRAIGHT if memory.acting.direction[2 * nc + k] == 1.0 else 0)
+        place = frame.ends.index[k] + (STRAIGHT if memory.acting.direction[2 * nc + k] != TURNING else 0)
         same = same and known[k] == place
         known[k] = place
     # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything
