@@ -19,6 +19,7 @@ from saltus.flight.frame import (
     STRIKES,
     left_of_slip,
     promised,
+    see_slips,
     visible_slip,
 )
 from saltus.flight.graze import graze
@@ -118,13 +119,8 @@ def hand_over(model, settings, t, t_end, struck, frame, record):
     if index_events(model, t_end, struck, stopped, ends, acting, record) == 1:
         frame.interval.kept.renew = 1.0  # the matrix of implicit stages belongs to another index set
     for k in range(layout[NC]):
-        memory.index[k], square = ends.index[k], 0.0
-        for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
-            square += acting.u[i] * acting.u[i]
-        if ends.index[k] != SLIP or ends.before[k] != SLIP:
-            memory.seen[k] = 0.0
-        if ends.index[k] == SLIP and square > visible_slip(layout, settings) ** 2:
-            memory.seen[k] = 1.0
+        memory.index[k] = ends.index[k]
+    see_slips(model, settings, struck, frame)
     if layout[NE] > 0:
         model.switch(t_end, ends.q, ends.v, model.par, memory.last_values)
     pieces, n, used = whole(marks.pieces_used), whole(marks.nodes), whole(marks.used)

@@ -6,7 +6,7 @@ from math import sqrt
 
 from saltus.compile.seam import head, larger, smaller, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, left_of_slip, slip_tolerance, span_of, visible_slip
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, left_of_slip, see_slips, slip_tolerance, span_of
 from saltus.flight.modes import FREE, update_modes
 from saltus.lasting.begin import begin_slips, end_slips, goes, start_of
 from saltus.lasting.end_of_step import begin_events
@@ -93,6 +93,7 @@ def begin_flight(model, staged, settings, t, h, frame, record):
         status = staged.settle(model, reaction, settings, t, 1, 0, ends, acting, interval, record)
     if status != 0:
         return status
+    see_slips(model, settings, 1 - known, frame)
     begin_events(model, t, known, ends, acting, record)
     ambiguous_event(model, t, ends.before, ends.index, interval.lasting, acting.r, record)
     if layout[NE] > 0 and known == 1:
@@ -463,8 +464,6 @@ def slip_begins(model, settings, t, frame):
         if index[c] != SLIP or end - row != 3:
             continue
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
-        if speed > visible_slip(layout, settings):
-            seen[c] = 1.0
         unseen = window == 0.0 and seen[c] == 0.0
         if speed > rest and not unseen and (window == 0.0 or speed <= slow):
             continue

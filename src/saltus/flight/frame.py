@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from saltus.compile.seam import head, smaller, tail, unit, whole
-from saltus.compile.types import A, F, I, J
+from saltus.compile.types import MODEL, A, F, I, J
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
 from saltus.flight.scan import scan_work
 from saltus.flight.zeno import BOUNCING
+from saltus.lasting.index_set import SLIP
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.workspace import ACTING, ENDS
-from saltus.memory.layout import NQ, NR, NV, sizes_of
+from saltus.memory.layout import CONTACT_ROW, NC, NQ, NR, NV, sizes_of
 from saltus.reaction.look import inspect_work
 
 # Settings of a flight, behind those that all schemes with stages share. rtol, atol; zeno: speed of bounces that are
@@ -53,9 +54,9 @@ NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of lasting/
 # error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
 # contact does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that
-# must not be held at once; seen: 1 for slips that were faster than the tolerance since they began; most_speed: largest
-# velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of the switching
-# functions (modes.py)
+# must not be held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; most_speed:
+# largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of the
+# switching functions (modes.py)
 MEMORY = Workspace(
     "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", acting=ACTING,
     fired="ne", let_go="nc", seen="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
@@ -144,6 +145,25 @@ def left_of_slip(layout, settings):
 def visible_slip(layout, settings):
     """Return the slip [m/s] up to which its direction is not known by its velocity: what slips may be wrong by."""
     return slip_tolerance(layout, settings, 1.0)
+
+
+@unit(I(MODEL, A, I, FRAME.kind))
+def see_slips(model, settings, jumped, frame):
+    """Remember which slips began from rest and have been slower than the tolerance since; see UNSEEN.
+
+    jumped: 1 where velocities have changed at once, so that every slip has the direction of its velocity
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, ends, seen, u = model.layout, frame.ends, frame.memory.seen, frame.memory.acting.u
+    for k in range(layout[NC]):
+        square, slowest = 0.0, visible_slip(layout, settings)
+        for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+            square += u[i] * u[i]
+        if jumped == 1 or ends.before[k] != SLIP or ends.index[k] != SLIP:
+            seen[k], slowest = 0.0, settings.rest
+        if ends.index[k] == SLIP and square > slowest * slowest:
+            seen[k] = 1.0
+    return 0
 
 
 @unit(F(A), small=True)
