@@ -115,12 +115,12 @@ def hand_over(model, settings, t, t_end, struck, frame, record):
     layout, ends, marks, memory = model.layout, frame.ends, frame.marks, frame.memory
     acting, stopped = memory.acting, whole(marks.which) if whole(marks.event_kind) == STOPPED else -1
     ambiguous_event(model, t_end, ends.before, ends.index, frame.interval.lasting, acting.r, record)
+    see_slips(model, settings, struck, frame)
     clear(head(tail(acting.direction, 2 * layout[NC]), layout[NC]))
     if index_events(model, t_end, struck, stopped, ends, acting, record) == 1:
         frame.interval.kept.renew = 1.0  # the matrix of implicit stages belongs to another index set
     for k in range(layout[NC]):
         memory.index[k] = ends.index[k]
-    see_slips(model, settings, struck, frame)
     if layout[NE] > 0:
         model.switch(t_end, ends.q, ends.v, model.par, memory.last_values)
     pieces, n, used = whole(marks.pieces_used), whole(marks.nodes), whole(marks.used)

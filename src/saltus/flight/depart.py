@@ -277,16 +277,27 @@ def slips_near_end(model, settings, t, frame):
     W, zeta, index, tried = room.W, room.zeta, ends.index, frame.trial
     nc, u, a, direction = layout[NC], frame.memory.acting.u, frame.memory.acting.a, frame.memory.acting.direction
     allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight)
-    first, known, shortest, fastest, slowing_all = -1, False, 1e300, 0.0, 0.0
+    first, shortest, fastest, slowing_all, grows, anyone = -1, 1e300, 0.0, 0.0, False, False
     for c in range(nc):
-        for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        tried[c], anyone = index[c], anyone or (index[c] == SLIP and end - row == 3)
+        for i in range(row + 1, end):
             fastest = larger(fastest, abs(u[i]) if index[c] == SLIP else 0.0)
+    frame.marks.ending = -1.0
+    if not anyone or fastest <= settings.rest:
+        return shortest
+    model.kinematics(t, ends.q_0, model.par, W, room.w)
+    model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
+    for c in range(nc):
+        row, end, growth = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+        for i in range(row + 1, end):
+            growth += (row_dot(layout, W, i, a) + zeta[i]) * direction[2 * c + i - row - 1]
+        grows = grows or (index[c] == SLIP and direction[2 * nc + c] == STRAIGHT and growth > 0.0)
     # where all slips stop what is cut of them ends with them
-    whole_body = fastest <= LEFT_AT_REST * left_of_slip(layout, settings)
+    whole_body = fastest <= LEFT_AT_REST * left_of_slip(layout, settings) and not grows
     left = (LEFT_AT_REST if whole_body else 1.0) * left_of_slip(layout, settings)
     for c in range(nc):
         row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
-        tried[c] = index[c]
         for i in range(row + 1, end):
             square += u[i] * u[i]
         if index[c] != SLIP or end - row != 3:
@@ -294,10 +305,6 @@ def slips_near_end(model, settings, t, frame):
         if not sqrt(square) > settings.rest:
             tried[c] = STICK if whole_body else SLIP  # it counts where others stop
             continue
-        if not known:
-            model.kinematics(t, ends.q_0, model.par, W, room.w)
-            model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
-            known = True
         slowing, straight = 0.0, direction[2 * nc + c] == STRAIGHT
         for i in range(row + 1, end):
             # one that has just begun goes by its forces: its velocity knows no direction

@@ -12,7 +12,7 @@ from saltus.compile.types import MODEL, A, F, I, J
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
 from saltus.flight.scan import scan_work
 from saltus.flight.zeno import BOUNCING
-from saltus.lasting.index_set import SLIP
+from saltus.lasting.index_set import SLIP, UNSEEN
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.workspace import ACTING, ENDS
 from saltus.memory.layout import CONTACT_ROW, NC, NQ, NR, NV, sizes_of
@@ -151,11 +151,15 @@ def visible_slip(layout, settings):
 def see_slips(model, settings, jumped, frame):
     """Remember which slips began from rest and have been slower than the tolerance since; see UNSEEN.
 
-    jumped: 1 where velocities have changed at once, so that every slip has the direction of its velocity
+    jumped: 1 where velocities have changed at once, so that every slip has the direction of its velocity. Forces of
+    those that the decision took as UNSEEN do not turn with it: they go on so, however fast the decision made them.
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, seen, u = model.layout, frame.ends, frame.memory.seen, frame.memory.acting.u
     for k in range(layout[NC]):
+        if frame.memory.acting.direction[2 * layout[NC] + k] == UNSEEN and ends.index[k] == SLIP:
+            seen[k] = 0.0
+            continue
         square, slowest = 0.0, visible_slip(layout, settings)
         for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
             square += u[i] * u[i]

@@ -339,5 +339,9 @@ def take(model, t, rest, lost, ends, acting, room, record):
         if not changed:
             break
     for c in range(layout[NC]):
-        direction[2 * layout[NC] + c] = TURNING
+        row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+        unseen = direction[2 * layout[NC] + c] == STRAIGHT and square > rest * rest
+        direction[2 * layout[NC] + c] = UNSEEN if unseen else TURNING
     return status
