@@ -273,9 +273,9 @@ def mark_unseen(model, settings, t, struck, frame):
     nc, W, w, known = layout[NC], frame.interval.lasting.W, ends.u_minus, False
     for c in range(nc):
         row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if ends.index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == BRAKING:
+        direction[2 * nc + c] = TURNING  # forces behind the end are those of the velocity there
+        if ends.index[c] != SLIP or end - row != 3:
             continue
-        direction[2 * nc + c] = TURNING
         if struck == 1 or frame.marks.window > 0.0 or frame.memory.seen[c] == 1.0:
             continue
         if not known:

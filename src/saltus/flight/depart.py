@@ -147,7 +147,8 @@ def ending_slip(model, settings, t, h, frame, record):
 
     Friction turns a slip the faster the slower it is, so that its end can be approached but not reached. What is left
     of it, its speed for the time that it takes to stop, and the way meanwhile, is compared with the promise. That is
-    all that the turn costs where it sticks behind its end; a slip that goes on the other way is followed to the last.
+    all that the turn costs where it sticks behind its end; a slip that goes on another way is followed until nobody
+    could see it, see `turning_back`.
     What else moves goes on meanwhile: to stop the slip at once would push a body that turns aside, for as long as it
     moves. An end too near for the clock, or for the promise, is one at once, ENDING. Steps that estimate no error have
     windows for this.
@@ -166,6 +167,9 @@ def ending_slip(model, settings, t, h, frame, record):
         model, t, ends.q_0, ends.v_0, frame.trial, direction, probe.a, probe.r, probe.u, probe.powers, room, record
     )
     if status != 0 or lawful(model, frame.trial, probe.r, probe.powers, room) == 0:
+        frame.marks.ending = turning_back(model, settings, frame) if status == 0 else -1
+        if frame.marks.ending >= 0.0:
+            brake(model, settings, frame)
         return h
     copy(direction, frame.kept_way)
     brake(model, settings, frame)
@@ -179,6 +183,31 @@ def ending_slip(model, settings, t, h, frame, record):
             act_at_start(model, t, frame, record)
             return h
     return smaller(h, PAST_STOP * shortest)
+
+
+@unit(I(MODEL, A, FRAME.kind))
+def turning_back(model, settings, frame):
+    """Write to frame.trial the slips that end at once because they could not stick; return the first one, or -1.
+
+    A slip that brakes and goes on another way passes near zero, where friction turns it in no time. What is left of it
+    when the promise no longer shows it is cut: then it begins anew.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, index, tried, room = model.layout, frame.ends.index, frame.trial, frame.interval.lasting
+    nc, W, zeta, first, left = layout[NC], room.W, room.zeta, -1, left_of_slip(layout, settings)
+    u, a, direction = frame.memory.acting.u, frame.memory.acting.a, frame.memory.acting.direction
+    for c in range(nc):
+        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        square, slowing, tried[c] = 0.0, 0.0, index[c]
+        if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] != TURNING:
+            continue
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+            slowing -= (row_dot(layout, W, i, a) + zeta[i]) * u[i]
+        if square > settings.rest * settings.rest and square <= left * left and slowing > 0.0:
+            tried[c] = STICK
+            first = c if first < 0 else first
+    return first
 
 
 @unit(I(MODEL, A, FRAME.kind))
