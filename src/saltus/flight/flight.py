@@ -33,7 +33,7 @@ from saltus.flight.frame import (
     promise_size,
     span_of,
 )
-from saltus.flight.inspect import CURABLE, inspect
+from saltus.flight.inspect import CURABLE, GAP, inspect, wrong_rows
 from saltus.flight.ledger import ledger_error
 from saltus.flight.modes import FREE, free_modes, hold_modes
 from saltus.flight.passed import leaves_branch
@@ -259,6 +259,8 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
         if status != 0:
             return status
     status = inspect(model, settings, t, marks.length, frame, record)
+    if status == GAP and wrong_rows(model, t, marks.length, frame) == 1:
+        return status
     if status != 0 and marks.length > CURABLE * (abs(t) + span_of(settings)):
         header.next_h = LOOK_CLOSER * marks.length
         return refuse(header)

@@ -22,8 +22,9 @@ from saltus.flight.frame import (
     promised,
     span_of,
 )
+from saltus.lasting.hold import row_size
 from saltus.lasting.index_set import SLIP, STICK
-from saltus.lasting.interval import closed_gap
+from saltus.lasting.interval import GAP_ROUNDING, closed_gap
 from saltus.memory.layout import (
     CONTACT_ROW,
     F_STEADY,
@@ -39,7 +40,9 @@ from saltus.memory.layout import (
     W_COL,
     W_PTR,
 )
+from saltus.memory.vectors import largest
 from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, VIOLATION, look_at
+from saltus.reaction.react import row_dot
 from saltus.status import Status
 from saltus.tables.polynomial import combine, lagrange_weights
 from saltus.tables.tableau import NODE, VECTORS
@@ -53,6 +56,8 @@ GAP_PART = 0.05  # of what the equations of motion may miss: gaps are one integr
 WILD_PART = 0.2  # of what the equations of motion may miss, where a look may meet the foot of something higher
 RATE_PART = 0.2  # of what the equations of motion may miss: the speed at which what is held parts or penetrates
 DIGITS = 1e-12  # of the coordinates: digits that a gap always may miss
+A_LITTLE = 1e-4  # of a flight: time over which the rate of a gap is taken
+WRONG = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
 CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
 
 
@@ -94,8 +99,8 @@ def inspect(model, settings, t, h, frame, record):
     room = tail(work, at)
     v_0, v_end, fastest = frame.ends.v_0, frame.ends.v, frame.memory.most_speed
     for i in range(nv):
-        largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
-        scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings.atol / settings.rtol + largest
+        most = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
+        scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings.atol / settings.rtol + most
     bends, parts = held and not straight, 0.0
     first = frame.memory.numbers.flights  # so that each flight is looked at in other places
     for k in range(whole(larger(gaps, forces))):
@@ -126,6 +131,37 @@ def inspect(model, settings, t, h, frame, record):
         return GAP
     if not h * record.inside[EXCESS] <= allowed_push(layout, settings, frame):
         return LAW
+    return 0
+
+
+@unit(I(MODEL, F, F, FRAME.kind))
+def wrong_rows(model, t, h, frame):
+    """Return 1 where what is held moves otherwise than its rows say at the end of a flight: no shorter one cures it.
+
+    The rows of a contact may be given (W): where they are not the gradient of its gap, flights leave it by as much as
+    they are long, and would be made shorter without end.
+    """
+    layout, ends = model.layout, frame.ends
+    nq, nc, nr, W, w = layout[NQ], layout[NC], layout[NR], frame.interval.lasting.W, frame.ends.u_minus
+    size, before, earlier, q = nc + layout[NJ], head(frame.scan, nc + layout[NJ]), frame.q_shifted, ends.q
+    ahead = A_LITTLE * h
+    model.rate(q, ends.v, model.par, earlier)
+    for i in range(nq):
+        earlier[i] = q[i] - ahead * earlier[i]
+    model.gap(t + h - ahead, earlier, model.par, before)
+    model.gap(t + h, q, model.par, ends.g)
+    model.kinematics(t + h, q, model.par, W, w)
+    for j in range(size):
+        row = nr - size + j
+        if j < nc:
+            row = layout[layout[CONTACT_ROW] + j]
+            if ends.index[j] != SLIP and ends.index[j] != STICK:
+                continue
+        rate = row_dot(layout, W, row, ends.v) + w[row]
+        parts = row_size(layout, W, row, ends.v) + abs(w[row])
+        rounding = GAP_ROUNDING * (1.0 + largest(q)) / ahead
+        if abs((ends.g[j] - before[j]) / ahead - rate) > WRONG * parts + rounding:
+            return 1
     return 0
 
 
@@ -179,7 +215,7 @@ def allowed_push(layout, settings, frame):
     """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
     settings = FLIGHT_SETTINGS(settings)
     scale, most = promised(layout, settings, PUSH_SCALE), frame.memory.most_pushed
-    least, largest = 1e300, 0.0
+    least, most_pushed = 1e300, 0.0
     for i in range(layout[NR]):
-        least, largest = smaller(least, scale[i]), larger(largest, most[i])
-    return settings.misses * (settings.atol * least + settings.rtol * largest)
+        least, most_pushed = smaller(least, scale[i]), larger(most_pushed, most[i])
+    return settings.misses * (settings.atol * least + settings.rtol * most_pushed)
