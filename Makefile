@@ -44,7 +44,8 @@ format: $(VENV)/.stamp-dev      ## let ruff sort imports and lay out the code
 bench: kernels                  ## run the benchmarks
 	$(BIN)/python bench/run.py
 
-long: kernels                   ## full counts of bench/truth and bench/hostile, with their tables
+long: kernels                   ## full counts of the tests, of bench/truth and bench/hostile, with their tables
+	SALTUS_COUNTS=full $(BIN)/python -m pytest -n 2 -q
 	$(BIN)/python bench/hostile/files.py
 	$(BIN)/python bench/hostile/accidents.py
 	$(BIN)/python bench/truth/run.py

@@ -38,7 +38,6 @@ from scipy.integrate import solve_ivp
 import saltus as sl
 from saltus.build.model import compile_model
 from saltus.compile.seam import interpreted
-from saltus.memory import layout as lay
 from saltus.study.curve import Curve
 
 FRICTIONLESS = (
@@ -68,17 +67,17 @@ class Mechanics:
     def __init__(self, problem: sl.Problem) -> None:
         self.model = compile_model(problem.system, problem.t_span[0], problem.q0.copy(), problem.v0.copy())
         self.layout, self.par = self.model.layout, self.model.units.par
-        self.nv, self.nc = (int(self.layout[k]) for k in (lay.NV, lay.NC))
+        self.nv, self.nc = int(self.layout.nv), int(self.layout.nc)
         self.e = np.array([float(contact.e) for contact in problem.system.contacts])
         units = ("mass", "force", "gap", "kinematics", "curvature")
         self.unit = {name: interpreted(getattr(self.model.units, name)) for name in units}
         self.forces, self.last = 0, ((), (np.zeros(0), np.zeros(0)))
-        start, columns = self.layout[lay.W_PTR], self.layout[lay.W_COL]
+        start, columns = self.layout.W_ptr, self.layout.W_col
         ends = [int(self.layout[start + r]) for r in range(self.nc + 1)]
         self.entries = [
             (slice(a, b), self.layout[columns + a : columns + b].astype(int)) for a, b in itertools.pairwise(ends)
         ]
-        self._M, self._W = np.empty(int(self.layout[lay.SIZE])), np.empty(int(self.layout[lay.NW]))
+        self._M, self._W = np.empty(int(self.layout.profile_size)), np.empty(int(self.layout.nw))
 
     def gaps(self, t, q) -> np.ndarray:
         out = np.empty(self.nc)

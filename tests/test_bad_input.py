@@ -278,7 +278,7 @@ FRICTION = {"mu": 0.3, "slip": lambda t, q, v: v[1]}
 SETTINGS = {
     "no system": (
         lambda: sl.solve(abs, (0, 1), 1.0, 0.0),
-        r"solve takes a System or a Problem first, not <built-in",
+        r"solve takes a System, a Problem or a Planar first, not <built-in",
     ),
     "t_span missing": (lambda: run(t_span=None), r"t_span is missing: give \(start, end\)"),
     "scheme a class": (lambda: run(scheme=sl.MoreauJean), r"scheme is .*MoreauJean\(\) with brackets"),

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 import saltus as sl
+from counts import counted
 from saltus import problems
 from saltus.errors import ModelError
 from saltus.system import arity
@@ -201,7 +202,7 @@ def test_moreau_jean_converges_to_the_exact_solution(name):
         runs = [sl.solve(problem, scheme=sl.MoreauJean(), h=h) for h in grids]
         return [np.mean([sl.study.error(run, quantity=x) for run in runs]) for x in quantities]
 
-    levels = np.array([250, 500, 1000, 2000])
+    levels = counted(1, 0.5) * np.array([250, 500, 1000, 2000])
     errors = np.array([mean_errors(steps) for steps in levels])
     order = -np.polyfit(np.log(levels), np.log(errors), 1)[0]
     assert np.all(order > 0.75)

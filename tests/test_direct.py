@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from counts import counted
 from saltus import problems
 from saltus.build.model import UNITS, compile_model
 from saltus.compile import direct, lower, seam, types
@@ -217,7 +218,7 @@ def test_the_fuzz_knows_every_operation_that_the_emitter_writes():
     assert seen >= set(OPERATIONS)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(counted(16, 6)))
 def test_random_expressions_have_the_bits_of_the_interpreted_text(seed):
     rng = dice(1000 + seed)
     sizes = [rng.choice((4, 12, 40, 120)) for _ in range(20)]
@@ -342,7 +343,7 @@ def arguments_of(unit: str, model, t: float, q: np.ndarray, v: np.ndarray, numbe
 def assert_units_agree(model, one, other, rng: random.Random, said: str, special: bool) -> None:
     nq, nv = len(model.start[1]), len(model.start[2])
     for unit in UNITS:
-        for k in range(12):
+        for k in counted(range(12), (0, 4, 8, 9)):
             near = rng.choice((1e-3, 1.0))
             q = model.start[1] + near * np.array([rng.gauss(0.0, 1.0) for _ in range(nq)])
             v = model.start[2] + near * np.array([rng.gauss(0.0, 1.0) for _ in range(nv)])

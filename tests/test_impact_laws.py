@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import saltus as sl
+from counts import counted
 from saltus import problems
 from saltus.cli.summary import summary
 from saltus.compile.seam import interpreted
@@ -301,7 +302,7 @@ def random_impact(seed, dim, mu, e):
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=counted(100, 30), deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     mu=st.lists(st.floats(0.01, 1.5), min_size=3, max_size=3),

@@ -41,8 +41,8 @@ def shares(n: int, rows: int, mu: float, wrench: np.ndarray, directions: np.ndar
         f=np.zeros(3),
         contacts=[sl.Contact(lambda q: q[2], mu=mu if rows > 1 else 0.0, slip=slip) for _ in range(n)],
     )
-    layout, constants = (lambda u: (u.layout, u.constants))(compile_model(system, 0.0, np.zeros(3), np.zeros(3)).units)
-    model = type("Laws", (), {"layout": layout, "constants": constants})
+    model = compile_model(system, 0.0, np.zeros(3), np.zeros(3)).units
+    layout = model.layout
     x = np.linalg.pinv(directions) @ wrench
     N = null_space(directions).T
     index, involved = np.full(n, STICK if rows > 1 else SLIP), np.zeros(n, dtype=np.int64)
@@ -97,8 +97,7 @@ def rough_laws(n: int, mu: float):
     """Return what the split sees of a model of n contacts with friction in two directions."""
     contact = functools.partial(sl.Contact, lambda q: q[2], mu=mu, slip=lambda t, q, v: [v[0], v[1]])
     system = sl.System(M=np.ones(3), f=np.zeros(3), contacts=[contact() for _ in range(n)])
-    units = compile_model(system, 0.0, np.zeros(3), np.zeros(3)).units
-    return type("Laws", (), {"layout": units.layout, "constants": units.constants})
+    return compile_model(system, 0.0, np.zeros(3), np.zeros(3)).units
 
 
 @pytest.mark.parametrize("seed", range(40, 80))

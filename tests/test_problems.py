@@ -487,7 +487,7 @@ def test_every_start_is_admissible(name):
     for contact in problem.system.contacts:
         assert value(contact.gap, 0.0, problem.q0, problem.v0) >= -1e-15  # rounding of what touches
     for joint in problem.system.joints:
-        np.testing.assert_allclose(joint.constraint(problem.q0), 0.0, atol=1e-15)
+        np.testing.assert_allclose(value(joint.constraint, 0.0, problem.q0, problem.v0), 0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize(

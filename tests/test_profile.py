@@ -68,10 +68,10 @@ def layout_of(profile: Profile, W: np.ndarray | None = None) -> np.ndarray:
         touched = np.unique(profile.component[position[columns]])
         x_pos += list(np.flatnonzero(np.isin(profile.component, touched)))
         x_ptr.append(len(x_pos))
-    numbers = {lay.NV: nv, lay.NR: len(W), lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos)}
+    numbers = {"nv": nv, "nr": len(W), "profile_size": profile.size, "nw": len(w_col), "nx": len(x_pos)}
     tables = {
-        lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start, lay.W_PTR: w_ptr,
-        lay.W_COL: w_col, lay.X_PTR: x_ptr, lay.X_COL: profile.perm[x_pos] if x_pos else [], lay.X_POS: x_pos,
+        "perm": profile.perm, "first": profile.first, "start": profile.start, "W_ptr": w_ptr,
+        "W_col": w_col, "X_ptr": x_ptr, "X_col": profile.perm[x_pos] if x_pos else [], "X_pos": x_pos,
     }  # fmt: skip
     return lay.pack(numbers, tables)
 
@@ -179,15 +179,15 @@ def test_solve_row_gives_a_row_of_the_inverse_times_W_on_the_components_it_touch
     W[np.arange(nr), rng.integers(0, nv, nr)] = 1.0
     layout, lu = layout_of(profile, W), profile.pack(values)
     assert compiled(factor)(layout, lu) == 0
-    X, work = np.full(layout[lay.NX], np.nan), np.full(nv, np.nan)
+    X, work = np.full(layout.nx, np.nan), np.full(nv, np.nan)
     sparse_W = W[W != 0.0]
     for row in range(nr):
         compiled(solve_row)(layout, lu, sparse_W, row, X, work)
     expected = np.linalg.solve(values, W.T).T
     for row in range(nr):
-        begin, end = layout[layout[lay.X_PTR] + row], layout[layout[lay.X_PTR] + row + 1]
+        begin, end = layout[layout.X_ptr + row], layout[layout.X_ptr + row + 1]
         found = np.zeros(nv)
-        found[layout[layout[lay.X_COL] + begin : layout[lay.X_COL] + end]] = X[begin:end]
+        found[layout[layout.X_col + begin : layout.X_col + end]] = X[begin:end]
         size = np.abs(expected[row]).max()
         np.testing.assert_allclose(found, expected[row], rtol=0.0, atol=ROUNDING * size)
 

@@ -324,3 +324,13 @@ def test_a_wrong_forecast_costs_the_local_order_of_the_velocity(forecast, order)
 def test_a_second_impact_within_the_step_is_refused():
     with pytest.raises(SettingError, match="back to the floor"):
         study.ball_local_error(h=1.0, sigma=0.5, v_k=-0.1, f=-2.0, e=0.1, theta=0.5, forecast=True)
+
+
+def test_step_sizes_of_all_runs_are_taken_as_they_are():
+    sizes = 2.0 / np.array([[101.5, 113.25], [203.5, 227.25]])
+    made = study.convergence(problems.zeno_ball(t_end=2.0), sl.MoreauJean(), h=sizes, progress=False)
+    np.testing.assert_array_equal(made.h, sizes)
+    with pytest.raises(SettingError, match="an order needs two positive sizes"):
+        study.convergence(problems.zeno_ball(), sl.MoreauJean(), h=sizes[:1], progress=False)
+    with pytest.raises(SettingError, match="an order needs two positive sizes"):
+        study.convergence(problems.zeno_ball(), sl.MoreauJean(), h=-sizes, progress=False)

@@ -105,14 +105,14 @@ def crossed(before, after, direction):
 @unit(step_type(0))
 def fly(model, reaction, settings, t, h, state, state_new, record, room):
     layout, par, header = model.layout, model.par, record.header
-    nv, ne = layout[lay.NV], layout[lay.NE]
+    nv, ne = layout.nv, layout.ne
     work = WORK(room)
     f, before, after = work.f, work.before, work.after
     model.force(t, state.q, state.v, par, f)
     model.switch(t, state.q, state.v, par, before)
     used, met = h, -1
     for k in range(ne):
-        direction = layout[layout[lay.EVENT_TABLE] + 3 * k]
+        direction = layout[layout.event_table + 3 * k]
         move(f, used, state, state_new)
         model.switch(t + used, state_new.q, state_new.v, par, after)
         if crossed(before[k], after[k], direction) == 1:
@@ -133,8 +133,8 @@ def fly(model, reaction, settings, t, h, state, state_new, record, room):
     for i in range(nv):
         record.v_minus[i] = state_new.v[i]
     if met >= 0:
-        table = layout[lay.EVENT_TABLE] + 3 * met
-        new_event(t + used, layout[lay.NC] + met, EVENT, 0, 0, record.impulse, record.impulse, record.impulse, record)
+        table = layout.event_table + 3 * met
+        new_event(t + used, layout.nc + met, EVENT, 0, 0, record.impulse, record.impulse, record.impulse, record)
         header.reacted = 1.0
         header.terminal = layout[table + 1]
         if layout[table + 2] == 1:
@@ -281,14 +281,14 @@ def test_a_compiled_reset_replaces_the_state_by_that_of_its_own_event(model, num
 
 def test_the_layout_holds_direction_end_and_reset_of_each_event(model):
     layout = model.layout
-    assert layout[lay.NE] == 4
-    table = layout[layout[lay.EVENT_TABLE] :].reshape(-1, 3)
+    assert layout.ne == 4
+    table = layout[layout.event_table :].reshape(-1, 3)
     np.testing.assert_array_equal(table, [[1, 0, 0], [0, 1, 1], [-1, 1, 1], [0, 0, 1]])
 
 
 def test_a_model_without_events_has_empty_units():
     units = compile_model(BALL, 0.0, np.ones(1), np.zeros(1)).units
-    assert units.layout[lay.NE] == 0
+    assert units.layout.ne == 0
     q, v = np.array([1.5]), np.array([-2.0])
     assert units.switch(0.0, q, v, units.par, np.zeros(0)) == 0
     assert units.reset(0, 0.0, q, v, units.par) == 0

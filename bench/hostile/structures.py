@@ -1,7 +1,7 @@
 """Memory of many models: 200 structures in one process, traced ones and ones that are called as Python.
 
 `python bench/hostile/structures.py` prints by how many MB the process grows from the tenth structure to the last one;
-the limit is 50 MB.
+the limit is 50 MB. A number in place of 200 may follow.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 import saltus as sl
 
-STRUCTURES, FIRST, MOST = 200, 10, 50.0
+STRUCTURES = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+FIRST, MOST = 10, 50.0
 
 
 def resident() -> float:

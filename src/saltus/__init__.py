@@ -20,6 +20,7 @@ from saltus.errors import (
     SlowFunctionWarning,
 )
 from saltus.event import Event
+from saltus.family import BodyFamily, ContactFamily, ForceFamily, JointFamily
 from saltus.parameters import Parameters
 from saltus.problem import Exact, Problem
 from saltus.solution import Solution
@@ -51,7 +52,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str):
     """Import schemes, problems, studies and files when they are first asked for: most programs need few."""
-    if name in ("problems", "study"):
+    if name in ("mechanics", "problems", "study"):
         return importlib.import_module(f"saltus.{name}")
     if name == "load":
         return importlib.import_module("saltus.io.results").load
@@ -63,9 +64,11 @@ def __getattr__(name: str):
 __all__ = [
     "NSGS",
     "AnyOrder",
+    "BodyFamily",
     "ChatteringError",
     "CheckpointWarning",
     "Contact",
+    "ContactFamily",
     "ContactProblem",
     "DamagedFileError",
     "Event",
@@ -74,11 +77,13 @@ __all__ = [
     "Extrapolated",
     "FileError",
     "FileFormatError",
+    "ForceFamily",
     "FunctionError",
     "GeneralizedAlpha",
     "HalfExplicitTDG",
     "HpTDG",
     "Joint",
+    "JointFamily",
     "Lemke",
     "LimitError",
     "ModelError",
@@ -101,6 +106,7 @@ __all__ = [
     "Verification",
     "contact",
     "load",
+    "mechanics",
     "problems",
     "resume",
     "solve",

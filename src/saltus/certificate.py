@@ -22,7 +22,6 @@ import numpy as np
 from saltus.compile.failure import failures_raised
 from saltus.compile.seam import handle, ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I
-from saltus.memory.layout import NQ, NR, NV
 from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_at, look_work
 from saltus.schemes.traits import traits_of
 
@@ -123,7 +122,7 @@ def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.nd
 def found_inside(model, t, q, v, a, r, duration, closes, scale, work, out):
     """Write what is found at every time; all arrays are flat; duration: of the intervals, 0 where no v_dot is known."""
     layout, held = model.layout, handle(model)
-    nq, nv, nr = layout[NQ], layout[NV], layout[NR]
+    nq, nv, nr = layout.nq, layout.nv, layout.nr
     for k in range(t.shape[0]):
         status = look_at(
             held, t[k], row_of(q, k, nq), row_of(v, k, nv), row_of(a, k, nv), row_of(r, k, nr), duration[k],

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saltus.errors import MissingExtraError, SettingError
+from saltus.results.names import coordinate_names, coordinate_units, velocity_names, velocity_units
 
 try:
     import matplotlib as mpl
@@ -28,6 +29,7 @@ except ImportError as missing:
 
 if TYPE_CHECKING:
     from saltus.problem import Exact
+    from saltus.results.spectrum import Spectrum
     from saltus.solution import Solution
     from saltus.verification import Verification
 
@@ -141,6 +143,33 @@ def plot_verification(verification: Verification, *, path: str | os.PathLike | N
     return figure
 
 
+def plot_spectrum(spectrum: Spectrum, *, axes: Axes | None = None, path: str | os.PathLike | None = None) -> Figure:
+    """Draw amplitudes over frequency with a logarithmic axis, the three largest peaks named; path writes a file."""
+    with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9.0}):
+        if axes is None:
+            figure = SolutionFigure(figsize=(9.0, 3.4), layout="constrained")
+            FigureCanvasAgg(figure)
+            axes = figure.subplots()
+            axes.set_title(
+                f"spectrum of {spectrum.name}  \u00b7  t = {spectrum.span[0]:g} to {spectrum.span[1]:g} s, window "
+                f"{spectrum.window}, {spectrum.jumps:,} jumps",
+                loc="left", fontsize=10.0,
+            )  # fmt: skip
+        largest = float(np.max(spectrum.amplitude[1:], initial=0.0)) or 1.0
+        axes.semilogy(spectrum.f[1:], np.maximum(spectrum.amplitude[1:], 1e-16 * largest), color=COLOURS[0], lw=1.0)
+        axes.set_ylim(max(np.median(spectrum.amplitude[1:]), 1e-8 * largest) / 30.0, 3.0 * largest)
+        for f, amplitude in spectrum.peaks(3):
+            axes.annotate(f"{f:.4g} Hz", (f, amplitude), xytext=(3, 3), textcoords="offset points", fontsize=8.0)
+        axes.set_xlim(0.0, spectrum.f[-1])
+        axes.set_xlabel("frequency f [Hz]")
+        axes.set_ylabel(f"amplitude of {spectrum.name}" + (f" [{spectrum.units}]" if spectrum.units else ""))
+        axes.grid(True, color="#E4E4E4", linewidth=0.6)
+    figure = axes.figure.figure  # twice: axes may stand in a part of a figure
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
 def _draw_sizes(axes: Axes, solution: Solution) -> None:
     h, rejected = np.diff(solution.t), solution.step_rejections
     axes.stairs(h, solution.t, color="C0", baseline=None, label=f"{len(h):,} steps")
@@ -233,18 +262,23 @@ def _columns(solution: Solution, coordinates) -> dict[int, str | None]:
 
 
 def _draw_positions(axes: Axes, solution: Solution, columns: dict[int, str | None]) -> None:
-    shown = _named(columns, "q", solution.q.shape[1])
+    system, nq = solution.system, solution.q.shape[1]
+    shown = _named(columns, "q", nq, coordinate_names(system, nq) if system.coordinates else None)
     for colour, (j, label) in zip(_palette(len(shown)), shown.items(), strict=True):
         pick = _thin(solution.q[:, j])
         _line(axes, solution, solution.t[pick], solution.q[pick, j], colour, label)
     if solution.exact is not None:
         times = _exact_times(solution, solution.exact)
         _exact_lines(axes, times, solution.exact.q(times)[:, list(shown)])
-    _finish(axes, "position q [m, rad]")
+    _finish(
+        axes, f"position q {_units(coordinate_units(system, nq), shown, 'm, rad')}", single=bool(system.coordinates)
+    )
 
 
 def _draw_velocities(axes: Axes, solution: Solution, columns: dict[int, str | None]) -> None:
-    shown = _named(columns, "v", solution.v.shape[1])
+    system, nq, nv = solution.system, solution.q.shape[1], solution.v.shape[1]
+    names = velocity_names(system, nq, nv)
+    shown = _named(columns, "v", nv, None if names[0] == "v[0]" else names)
     for colour, (j, label) in zip(_palette(len(shown)), shown.items(), strict=True):
         left, right = solution.v_minus[:, j], solution.v[:, j]
         jumps = _largest_jumps(right - left)
@@ -257,7 +291,8 @@ def _draw_velocities(axes: Axes, solution: Solution, columns: dict[int, str | No
         v = np.array(solution.exact.v(times)[:, list(shown)])
         v[np.searchsorted(times, solution.exact.jumps)[: len(times)].clip(max=len(times) - 1)] = np.nan
         _exact_lines(axes, times, v)
-    _finish(axes, "velocity v [m/s, rad/s]")
+    units = _units(velocity_units(system, nq, nv), shown, "m/s, rad/s")
+    _finish(axes, f"velocity v {units}", single=bool(system.coordinates))
 
 
 def _draw_gaps(axes: Axes, solution: Solution, columns: dict[int, str | None]) -> None:
@@ -337,10 +372,20 @@ def _finish(axes: Axes, ylabel: str, *, single: bool = False, entries: list[Line
         )  # fmt: skip
 
 
-def _named(columns: dict[int, str | None], letter: str, count: int) -> dict[int, str]:
+def _named(
+    columns: dict[int, str | None], letter: str, count: int, names: Sequence[str] | None = None
+) -> dict[int, str]:
     """Return {column: label} of the columns that an array with `count` of them has."""
     plain = {j: f"${letter}$" if count == 1 else f"${letter}_{{{j}}}$" for j in range(count)}
+    if names is not None:
+        plain = dict(enumerate(names))
     return {j: label or plain[j] for j, label in columns.items() if j < count}
+
+
+def _units(units: Sequence[str], shown: Mapping[int, str], otherwise: str) -> str:
+    """Return the units of the columns that are drawn, each once; what they usually are where nobody said it."""
+    known = dict.fromkeys(units[j] for j in shown if units[j])
+    return f"[{', '.join(known) or otherwise}]"
 
 
 def _palette(count: int) -> list:

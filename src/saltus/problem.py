@@ -54,6 +54,12 @@ class Problem:
         object.__setattr__(self, "t_span", check_span(self.t_span))
         object.__setattr__(self, "q0", vector(self.q0, "q0"))
         object.__setattr__(self, "v0", vector(self.v0, "v0"))
+        for field in ("coordinates", "units"):
+            listed = getattr(self.system, field)
+            if listed is not None and len(listed) != self.q0.size:
+                raise ModelError(
+                    f"{field} of the system are {len(listed)}, but q0 has {self.q0.size} entries: give one for each"
+                )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Protect the start again, because a pickle forgets that arrays are read-only."""

@@ -18,7 +18,6 @@ from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
 from saltus.laws import LAWS
-from saltus.memory.layout import NC, NJ, NQ, NV
 from saltus.memory.profile import quadratic
 from saltus.memory.record import (
     EVENT_AFTER,
@@ -36,6 +35,8 @@ from saltus.memory.record import (
     SWITCH,
     TIE,
 )
+from saltus.results.events import event_table
+from saltus.results.instants import EnergyAt, energy_at, gap_at, gaps_of
 from saltus.schemes.traits import Accelerated, Forced, Windowed, traits_of
 from saltus.status import Status
 from saltus.system import System
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from saltus.event import Event
     from saltus.io.stored import StoredSystem
     from saltus.problem import Exact, Problem
+    from saltus.results.contact import ContactResult
+    from saltus.results.sample import Samples
+    from saltus.results.spectrum import Spectrum
     from saltus.verification import Verification
 
 
@@ -203,9 +207,9 @@ class Solution:
     q, v
         Positions (n + 1, nq) and velocities (n + 1, nv), right limits.
     events
-        Structured table: t, contact, kind ("impact", "closing", "release", "stick", "slip", "reversal", "painleve",
-        "zeno", "event"), u_minus, u_plus, impulse, each with (N, T1, T2), and count, the number of impacts that the row
-        stands for. An "event" is one of the user's; its contact is the name of the `Event`.
+        Structured table (`EventTable`): t, contact, kind ("impact", "closing", "release", "stick", "slip", "reversal",
+        "painleve", "zeno", "event"), u_minus, u_plus, impulse, each with (N, T1, T2), and count, the number of impacts
+        that the row stands for. An "event" is one of the user's; its contact is the name of the `Event`.
     work
         Counts: "f" force evaluations, "jac" Jacobians, "steps", "rejected", "iterations", "contact_sweeps".
     status, message
@@ -219,7 +223,7 @@ class Solution:
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    events: np.ndarray
+    events: Any  # a table in, an EventTable afterwards
     work: dict[str, int]
     status: Status
     message: str
@@ -241,6 +245,12 @@ class Solution:
     _asked: Asked | None = dataclasses.field(default=None, repr=False)
     _certificate: np.ndarray | None = dataclasses.field(default=None, repr=False)  # (n + 1, 4), see certificate.py
     _units: np.ndarray | None = dataclasses.field(default=None, repr=False)  # of all rows in dense output; None: all 1
+
+    def __post_init__(self):
+        scene = self.system.scene
+        joints = {} if scene is None else {one.name: one.contacts for one in (*scene.joints, *scene.pairs)}
+        events = event_table(self.events, self.system.contact_names, self.event_names, joints)
+        object.__setattr__(self, "events", events)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not what was derived from them."""
@@ -585,7 +595,7 @@ class Solution:
 
     def _rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return q_dot of states by row."""
-        if self.system.q_dot is None:
+        if self.system.rate_is_velocity:
             return v
         if isinstance(self._model, NodeValues):
             return self._model.rate(q, v)
@@ -834,11 +844,75 @@ class Solution:
                     "the file holds no gaps, because one of them could not be evaluated when it was saved"
                 )
             return self._model.gaps[self._model.rows(self.t)]
-        made = np.empty((len(self.t), len(self.system.contacts)))
-        scratch = np.empty(int(self._model.layout[NC] + self._model.layout[NJ]))
-        with failures_raised(called=self._model.calls_python):
-            ready(node_gaps)(self._model.units, self.t.copy(), self.q.flatten(), scratch, made.reshape(-1))
-        return made
+        return gaps_of(self, self.t, self.q)
+
+    # ---- questions, each in a file of its own
+
+    def gap_at(self, t, side: Side = "+") -> np.ndarray:
+        """Return the gaps of all contacts at any time, or at many (times, contacts) [m].
+
+        `side` chooses the place where an event of the user resets the positions. A loaded solution knows gaps at its
+        kept times alone.
+        """
+        return gap_at(self, t, side)
+
+    def energy_at(self, t, side: Side = "+") -> EnergyAt:
+        """Return the energy ledger at any time, or at many [J]: kinetic energy, work, dissipation, defect.
+
+        Kinetic energy and the loss of impacts belong to their times; what friction takes in a step, and the defect of
+        the scheme, are shared within the step in proportion to time.
+        """
+        return energy_at(self, t, side)
+
+    def sample(self, dt: float, *, span: tuple[float, float] | None = None) -> Samples:
+        """Return the run at equal steps of time dt [s]: t, q, v, impulses, mean forces; columns by name.
+
+        span: begin and end [s]; the whole run by default.
+        """
+        from saltus.results.sample import sample
+
+        return sample(self, dt, span)
+
+    def spectrum(
+        self,
+        x: str | int,
+        *,
+        dt: float | None = None,
+        span: tuple[float, float] | None = None,
+        window: Literal["hann", "flattop", "none"] = "hann",
+    ) -> Spectrum:
+        """Return the windowed amplitude spectrum of a coordinate, velocity or contact force.
+
+        Jumps of velocities and impacts are transformed exactly at their times, so that none of them is folded back
+        from above the band.
+
+        Parameters
+        ----------
+        x
+            A coordinate by name or number, its velocity ("x_dot", "v[0]"), a contact row ("floor N", "floor T") or a
+            contact for its normal force. Forces contain impacts: a train of impulses P every T has lines of 2 P / T.
+        dt
+            Distance of the samples [s]: frequencies reach to 1 / (2 dt). None: a part of 8192 of the span.
+        span
+            Begin and end [s]; leave the first part out to see what lasts. Lines are 1 / (end - begin) apart.
+        window
+            "hann" for peaks close together (a peak between two lines shows up to 15 % too low), "flattop" for true
+            heights, "none" where the span is a whole number of periods.
+
+        Returns
+        -------
+        Spectrum
+            f [Hz], amplitude and its `units`, phase; `peaks()` and `plot()`.
+        """
+        from saltus.results.spectrum import spectrum
+
+        return spectrum(self, x, dt, span, window)
+
+    def contact(self, x: str) -> ContactResult:
+        """Return what a contact did: gap, force, impulse, slip, share of time in contact, dissipated energy."""
+        from saltus.results.contact import contact
+
+        return contact(self, x)
 
     # ---- contact problems
 
@@ -895,7 +969,7 @@ class Solution:
 @unit(I(MODEL_RECORD, A, A, A, A, A), entry=True)
 def kinetic_energies(model, t, q, v, M, out):
     """Write 1/2 v^T M v of every node; q and v are flat."""
-    nq, nv = model.layout[NQ], model.layout[NV]
+    nq, nv = model.layout.nq, model.layout.nv
     for k in range(t.shape[0]):
         model.mass(t[k], row_of(q, k, nq), model.par, M)
         out[k] = 0.5 * quadratic(model.layout, M, row_of(v, k, nv))
@@ -905,20 +979,9 @@ def kinetic_energies(model, t, q, v, M, out):
 @unit(I(MODEL_RECORD, A, A, A), entry=True)
 def coordinate_rates(model, q, v, out):
     """Write q_dot of every state; q, v and out are flat."""
-    nq, nv = model.layout[NQ], model.layout[NV]
+    nq, nv = model.layout.nq, model.layout.nv
     for k in range(q.shape[0] // nq):
         model.rate(row_of(q, k, nq), row_of(v, k, nv), model.par, row_of(out, k, nq))
-    return 0
-
-
-@unit(I(MODEL_RECORD, A, A, A, A), entry=True)
-def node_gaps(model, t, q, g, out):
-    """Write the gaps of all contacts at every node; q and out are flat, g has room for contacts and joints."""
-    nq, nc = model.layout[NQ], model.layout[NC]
-    for k in range(t.shape[0]):
-        model.gap(t[k], row_of(q, k, nq), model.par, g)
-        for c in range(nc):
-            out[k * nc + c] = g[c]
     return 0
 
 
@@ -963,7 +1026,7 @@ def build_solution(
         event_names=model.event_names,
         switches=switches,
         _asked=asked,
-        _units=None if units is None else np.append(units, np.ones(int(model.layout[NJ]))),
+        _units=None if units is None else np.append(units, np.ones(int(model.layout.nj))),
     )
     return read_only(made)
 
@@ -972,7 +1035,7 @@ def _in_units(
     model: CompiledModel, units: np.ndarray, events: np.ndarray, reactions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return events and reactions of a march in N s and m/s; kernels work in the units of the laws."""
-    events, reactions, nv = events.copy(), reactions.copy(), int(model.layout[NV])
+    events, reactions, nv = events.copy(), reactions.copy(), int(model.layout.nv)
     reactions[:, 2 + nv : 2 + nv + len(units)] *= units
     first = 0
     for c, kind in enumerate(model.kinds):

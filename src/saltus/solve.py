@@ -7,7 +7,7 @@ import functools
 import numbers
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
-    pass
+    from saltus.mechanics.planar import Planar
 
 MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is given
 MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
@@ -41,7 +41,7 @@ START_TOLERANCE = 1e-8  # penetration and joint error that a start may have [m, 
 
 
 def solve(
-    system: System | Problem,
+    system: System | Problem | Planar,
     t_span: tuple[float, float] | None = None,
     q0=None,
     v0=None,
@@ -72,7 +72,8 @@ def solve(
     Parameters
     ----------
     system
-        A `System`, or a `Problem`, which brings t_span, q0 and v0 along.
+        A `System`, a `Problem`, which brings t_span, q0 and v0 along, or a mechanism (`mechanics.Planar`), which is
+        assembled; for a mechanism, `MoreauJean` projects (projection=True).
     t_span
         Start and end [s].
     q0, v0
@@ -148,6 +149,7 @@ def solve(
     """
     problem = _problem(system, t_span, q0, v0)
     scheme = default_scheme() if scheme is None else scheme
+    scheme = system.prepared(scheme) if _is_mechanism(system) else scheme
     _check_scheme(scheme)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
@@ -177,9 +179,7 @@ def solve(
     file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     limits = _limits(max_steps, max_memory, settings)
     run = _prepare(problem, events, settings, file, start_tolerance, limits, parameters=parameters)
-    if file is not None:
-        file.write(run.snapshot())
-    run.march(Progress(problem.t_span, progress))
+    run.march(Progress(problem.t_span, progress), fresh=True)
     made = run.finish()
     return _verified(made, progress) if verify else made
 
@@ -199,7 +199,7 @@ def _verified(solution: Solution, progress: bool | None) -> Solution:
 
 def resume(
     path: str | os.PathLike,
-    system: System | Problem,
+    system: System | Problem | Planar,
     t_span: tuple[float, float] | None = None,
     q0=None,
     v0=None,
@@ -243,7 +243,7 @@ def resume(
     """
     stored = read_checkpoint(path, max_bytes)
     known, given = stored.about["problem"], stored.about["settings"]
-    if isinstance(system, System):
+    if isinstance(system, System) or _is_mechanism(system):
         t_span, q0, v0 = (
             known[key] if value is None else value for key, value in (("t_span", t_span), ("q0", q0), ("v0", v0))
         )
@@ -383,12 +383,21 @@ def _locatable(events, scheme, system: System) -> tuple[Event, ...]:
     return made
 
 
+def _is_mechanism(system: Any) -> TypeGuard[Planar]:
+    """Return whether something makes its problem itself; asked so, mechanisms are imported by those who write one."""
+    return not isinstance(system, type) and hasattr(system, "problem") and hasattr(system, "prepared")
+
+
 def _problem(system, t_span, q0, v0) -> Problem:
+    if _is_mechanism(system):
+        if t_span is None:
+            raise SettingError("t_span is missing: give (start, end) in seconds")
+        system = system.problem(t_span)
     if isinstance(system, Problem):
         changes = {k: v for k, v in (("t_span", t_span), ("q0", q0), ("v0", v0)) if v is not None}
         return dataclasses.replace(system, **changes) if changes else system
     if not isinstance(system, System):
-        raise SettingError(f"solve takes a System or a Problem first, not {system!r}")
+        raise SettingError(f"solve takes a System, a Problem or a Planar first, not {system!r}")
     if t_span is None:
         raise SettingError("t_span is missing: give (start, end) in seconds")
     return Problem(system, t_span, q0, v0, name=system.name)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from saltus import family as families
 from saltus.errors import ModelError
+from saltus.family import Bodies, BodyFamily, ContactFamily, ForceFamily, JointFamily, Slots, repeated
 from saltus.parameters import Parameter, Values
+
+if TYPE_CHECKING:
+    from saltus.mechanics.scene import Scene
 
 LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
 RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
@@ -160,6 +166,17 @@ class Joint:
             raise ModelError(f"constraint of {who} must be a function of (q) or (t, q), not {self.constraint!r}")
 
 
+class Rows(tuple):
+    """Contacts or joints one by one, those of families too; `parts` are lists and families as they were given."""
+
+    parts: tuple
+
+    def __new__(cls, rows: Sequence, parts: Sequence):
+        made = super().__new__(cls, rows)
+        made.parts = tuple(parts)
+        return made
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class System:
     """A mechanical system with contacts and joints.
@@ -171,7 +188,8 @@ class System:
     f
         Force: a number (one degree of freedom), a vector, or a function of (q), (t, q) or (t, q, v) [N].
     contacts, joints
-        Lists of `Contact` and `Joint`.
+        Lists of `Contact` and `Joint`; with `bodies` also `ContactFamily` and `JointFamily`. Afterwards they hold one
+        entry per row.
     K, C
         Linear stiffness [N/m] and damping [N s/m]: the force is f - C v - K q; factored once per step size.
     q_dot
@@ -180,34 +198,56 @@ class System:
         retract(q) -> q, applied after each step (normalise a quaternion).
     name
         How messages and plots call it.
+    coordinates
+        Names of the coordinates q, like ("x", "angle"): plots, tables, spectra, messages and files use them. None:
+        q[0], q[1], ...
+    units
+        Units of the coordinates, like ("m", "rad"), with `coordinates` or without; velocities have them per second.
+    scene
+        What it is made of, by name, where a mechanism made it (`saltus.mechanics.scene.Scene`).
+    bodies, forces
+        Families of bodies and of forces between them (family.py). Then M, q_dot and retract are those of the bodies
+        and are left out; f, K and C, where they are given, act in addition.
     """
 
-    M: Quantity
-    f: Quantity
-    contacts: Sequence[Contact] = ()
-    joints: Sequence[Joint] = ()
+    M: Quantity | None = None
+    f: Quantity | None = None
+    contacts: Sequence[Any] = ()
+    joints: Sequence[Any] = ()
     K: Any = dataclasses.field(default=None, kw_only=True)
     C: Any = dataclasses.field(default=None, kw_only=True)
     q_dot: Callable | None = dataclasses.field(default=None, kw_only=True)
     retract: Callable | None = dataclasses.field(default=None, kw_only=True)
     name: str | None = dataclasses.field(default=None, kw_only=True)
+    coordinates: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
+    units: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
+    scene: Scene | None = dataclasses.field(default=None, kw_only=True)
+    bodies: Sequence[BodyFamily] = dataclasses.field(default=(), kw_only=True)
+    forces: Sequence[ForceFamily] = dataclasses.field(default=(), kw_only=True)
 
     def __post_init__(self):
         _text(self.name, "a system")
-        for kind, field in ((Contact, "contacts"), (Joint, "joints")):
+        for kind, field in ((BodyFamily, "bodies"), (ForceFamily, "forces")):
+            object.__setattr__(self, field, _listed(getattr(self, field), field, (kind,)))
+        self._check_bodies()
+        rows = (Contact, ContactFamily, "contacts", _contact_rows), (Joint, JointFamily, "joints", _joint_rows)
+        for kind, family, field, written in rows:
             given = getattr(self, field)
-            if isinstance(given, kind):
-                given = (given,)
-            if not isinstance(given, Sequence) or isinstance(given, str):
-                raise ModelError(f"{field} must be a list of {kind.__name__}, not {given!r}")
-            for item in given:
-                if not isinstance(item, kind):
-                    raise ModelError(f"{field} must be a list of {kind.__name__}, but it contains {item!r}")
-            object.__setattr__(self, field, tuple(given))
-        names = [*self.contact_names, *self.joint_names]
-        for name in names:
-            if names.count(name) > 1:
-                raise ModelError(f"two contacts or joints are called {name!r}: names must differ")
+            parts = _listed(given.parts if isinstance(given, Rows) else given, field, (kind, family))
+            for part in parts:
+                if isinstance(part, family):
+                    self._check_family(part, field)
+            if any(isinstance(part, family) for part in parts):
+                bodies = self.all_bodies
+                made = [
+                    row for part in parts for row in (written(part, bodies) if isinstance(part, family) else [part])
+                ]
+                parts = Rows(made, parts)
+            object.__setattr__(self, field, parts)
+        self._check_coordinates()
+        name = repeated([*self.contact_names, *self.joint_names])
+        if name is not None:
+            raise ModelError(f"two contacts or joints are called {name!r}: names must differ")
         laws = [contact.impact for contact in self.contacts]
         if len(set(laws)) > 1:
             other = next(name for name, law in zip(self.contact_names, laws, strict=True) if law != laws[0])
@@ -215,6 +255,73 @@ class System:
                 f"contact {self.contact_names[0]!r} has impact={laws[0]!r}, contact {other!r} another law: an impact "
                 "acts on all closed contacts together, so give all of them the same"
             )
+
+    def _check_bodies(self) -> None:
+        """Refuse what bodies say already, and families without bodies."""
+        if not self.bodies:
+            if self.forces:
+                raise ModelError(f"force family {self.forces[0].name!r} needs bodies: give System(bodies=[...])")
+            for letter, meant in (("M", "mass"), ("f", "force")):
+                if getattr(self, letter) is None:
+                    raise ModelError(f"{letter} of the system is missing: give its {meant}, or bodies=[...]")
+            return
+        for letter, meant in (("M", "mass"), ("q_dot", "rate"), ("retract", "retract")):
+            if getattr(self, letter) is not None:
+                raise ModelError(f"{letter} is given beside bodies: with bodies it is their own {meant}; leave it out")
+        families = [family.name for family in self.bodies]
+        name = repeated(families) or repeated(self.all_bodies.names)
+        if name is not None:
+            raise ModelError(f"two bodies or body families are called {name!r}: names must differ")
+        for family in self.forces:
+            self._check_family(family, "forces")
+        name = repeated([one for family in self.forces for one in family.names or ()])
+        if name is not None:
+            raise ModelError(f"two forces are called {name!r}: names must differ")
+
+    def _check_family(self, family: ForceFamily | JointFamily | ContactFamily, field: str) -> None:
+        kind = {"contacts": "contact family", "joints": "joint family", "forces": "force family"}[field]
+        if not self.bodies:
+            raise ModelError(f"{kind} {family.name!r} needs bodies: give System(bodies=[...])")
+        self.all_bodies.check(family, kind)
+
+    @property
+    def rate_is_velocity(self) -> bool:
+        """Whether q_dot = v."""
+        return self.q_dot is None and all(family.rate is None for family in self.bodies)
+
+    @functools.cached_property
+    def all_bodies(self) -> Bodies:
+        """Bodies of the families, by their numbers."""
+        return Bodies(self.bodies)
+
+    @property
+    def contact_parts(self) -> tuple[Contact | ContactFamily, ...]:
+        """Contacts and their families as they were given."""
+        return self.contacts.parts if isinstance(self.contacts, Rows) else tuple(self.contacts)
+
+    @property
+    def joint_parts(self) -> tuple[Joint | JointFamily, ...]:
+        """Joints and their families as they were given."""
+        return self.joints.parts if isinstance(self.joints, Rows) else tuple(self.joints)
+
+    def _check_coordinates(self) -> None:
+        """Keep names and units of coordinates as tuples of texts; names differ, from each other and from velocities."""
+        for field in ("coordinates", "units"):
+            given: Any = getattr(self, field)
+            if given is None:
+                continue
+            listed = tuple(given) if isinstance(given, list | tuple) else ()
+            if not listed or not all(isinstance(one, str) for one in listed):
+                raise ModelError(f"{field} must be a list of texts, one per coordinate, not {given!r}")
+            object.__setattr__(self, field, listed)
+        names = self.coordinates or ()
+        taken = {*names, *(f"{name}_dot" for name in names)}
+        if len(taken) < 2 * len(names) or "" in taken:
+            raise ModelError(
+                f"coordinates are {names}: names must differ, also from the velocities x_dot, and not be empty"
+            )
+        if self.units is not None and self.coordinates is not None and len(self.units) != len(names):
+            raise ModelError(f"there are {len(names)} coordinates and {len(self.units)} units: give one each")
 
     def laws(self, values: Values | None = None) -> np.ndarray:
         """Return (e, mu, e_t) of every contact, one row each; values: the parameters of a run, None the first ones."""
@@ -224,7 +331,15 @@ class System:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not the compiled model, which belongs to this process."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        state = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return state | {"contacts": self.contact_parts, "joints": self.joint_parts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the fields of another system; the rows of its families are written out again."""
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+        if self.bodies:
+            self.__post_init__()
 
     @property
     def contact_names(self) -> tuple[str, ...]:
@@ -235,6 +350,40 @@ class System:
     def joint_names(self) -> tuple[str, ...]:
         """Names of the joints, numbered where none is given."""
         return tuple(j.name or f"joint {i}" for i, j in enumerate(self.joints))
+
+
+def _listed(given: Any, field: str, kinds: tuple[type, ...]) -> tuple:
+    """Return a list of the user's as a tuple; one alone is a list of one."""
+    wanted = kinds[0].__name__
+    if isinstance(given, kinds):
+        given = (given,)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise ModelError(f"{field} must be a list of {wanted}, not {given!r}")
+    for item in given:
+        if not isinstance(item, kinds):
+            raise ModelError(f"{field} must be a list of {wanted}, but it contains {item!r}")
+    return tuple(given)
+
+
+def _contact_rows(family: ContactFamily, bodies: Bodies) -> list[Contact]:
+    """Return the contacts of a family, one by one."""
+    made = []
+    for k, name in enumerate(family.names or ()):
+        slots, values = Slots(bodies, family.bodies[k]), families.row_values(family.p[k])
+        slip = None if family.slip is None else families.row_of_velocity(family.slip, slots, values)
+        gap = families.row_of_position(family.gap, slots, values)
+        law: dict[str, Any] = {letter: family.law(letter, k) for letter in RUN_NUMBERS}
+        made.append(Contact(gap, slip=slip, impact=family.impact, name=name, **law))
+    return made
+
+
+def _joint_rows(family: JointFamily, bodies: Bodies) -> list[Joint]:
+    """Return the joints of a family, one by one."""
+    made = []
+    for k, name in enumerate(family.names or ()):
+        slots, values = Slots(bodies, family.bodies[k]), families.row_values(family.p[k])
+        made.append(Joint(families.row_of_position(family.constraint, slots, values), name=name))
+    return made
 
 
 def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)") -> int:

@@ -22,7 +22,6 @@ from saltus.build.marks import Unmarked, changed, mark_of
 from saltus.build.user_function import UserFunction, at
 from saltus.compile.native import runnable
 from saltus.errors import FunctionError
-from saltus.memory import layout as lay
 
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
@@ -34,8 +33,8 @@ SMALL = 1e-12  # relative to the largest value of all: an entry that only roundi
 SYMMETRIC = 1e-10  # relative asymmetry of M up to which it is rounding
 DISTANCES = (1e-3, 0.1, 1.0)  # of the states beside the start, relative to its size or 1
 SIZES = {  # of what units write
-    "mass": (lay.SIZE,), "force": (lay.NV,), "gap": (lay.NC, lay.NJ), "kinematics": (lay.NW, lay.NR), "rate": (lay.NQ,),
-    "switch": (lay.NE,),
+    "mass": ("profile_size",), "force": ("nv",), "gap": ("nc", "nj"), "kinematics": ("nw", "nr"), "rate": ("nq",),
+    "switch": ("ne",),
 }  # fmt: skip
 MOST_STATES = 12  # of a run that are looked at
 MORE_STATES = 100  # of every run where a function was compiled from its source, which is not Python everywhere
@@ -66,23 +65,27 @@ class Comparison:
         Matrices of the linear forces, which the unit of the force subtracts; None where there are none.
     done
         What was looked at for models of this structure, in this process: "start", "run".
+    bodies
+        Velocities of the body that a function of a family of bodies belongs to, by the name of the function.
     """
 
     K: np.ndarray | None = None
     C: np.ndarray | None = None
     done: set[str] = dataclasses.field(default_factory=set)
+    bodies: dict[str, slice] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(
-        cls, text: str, functions: dict[str, UserFunction], K: np.ndarray | None, C: np.ndarray | None
-    ) -> Comparison:
+        cls, text: str, functions: dict[str, UserFunction], K: np.ndarray | None, C: np.ndarray | None,
+        bodies: dict[str, slice] | None = None,
+    ) -> Comparison:  # fmt: skip
         """Return what a model is held against whose units have this source and were made of these functions."""
         source = hashlib.sha256(text.encode()).digest()
         key = source, *((name, _made_of(function.function)) for name, function in functions.items())
         with _looking:
             if len(_known) >= MOST_STRUCTURES:
                 _known.clear()
-            return cls(K, C, _known.setdefault(key, set()))
+            return cls(K, C, _known.setdefault(key, set()), bodies or {})
 
     def at_start(self, model: CompiledModel) -> None:
         """Raise FunctionError where a function and its unit differ at the start or beside it, or where it remembers."""
@@ -151,13 +154,13 @@ class Comparison:
 
     def _expected(self, name: str, value: np.ndarray, state: State) -> np.ndarray:
         """What the unit should give: for the force without the linear ones, for others the value itself."""
-        if name != "f":
+        if name != "f" and not name.startswith("force on body"):
             return value
-        made = np.ravel(value).copy()
+        made, own = np.ravel(value).copy(), self.bodies.get(name, slice(None))
         if self.K is not None:
-            made -= self.K @ state.q
+            made -= (self.K @ state.q)[own]
         if self.C is not None:
-            made -= self.C @ state.v
+            made -= (self.C @ state.v)[own]
         return made
 
     def _certain(self, model, name: str, part: _Part, state: State, allowed: np.ndarray) -> bool:
@@ -273,8 +276,8 @@ def _written(model: CompiledModel, which: str, state: State) -> np.ndarray | Non
     """What a unit writes, None where it fails: kinematics W and then w, retract and reset the new q and then v."""
     name, _, number = which.partition(" ")
     t, q, v, par = state.t, state.q.copy(), state.v.copy(), model.units.par
-    out = np.full(sum(int(model.layout[k]) for k in SIZES.get(name, ())), np.nan)
-    nw = int(model.layout[lay.NW])
+    out = np.full(sum(int(getattr(model.layout, size)) for size in SIZES.get(name, ())), np.nan)
+    nw = int(model.layout.nw)
     arguments = {
         "mass": (t, q, par, out), "force": (t, q, v, par, out), "gap": (t, q, par, out), "rate": (q, v, par, out),
         "kinematics": (t, q, par, out[:nw], out[nw:]), "switch": (t, q, v, par, out), "retract": (q, par),
@@ -301,27 +304,45 @@ def _check_failing(error: FunctionError, unit: np.ndarray) -> None:
 def _parts(model: CompiledModel) -> dict[str, _Part]:
     """Where the values of each function stand, by its name."""
     layout, functions, system = model.layout, model.functions, model.system
-    nq, nv, nc = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NC))
+    nq, nv, nc = int(layout.nq), int(layout.nv), int(layout.nc)
     made = {
-        "M": _Part("mass", lambda out, state: model.profile.unpack(out[: int(layout[lay.SIZE])])),
+        "M": _Part("mass", lambda out, state: model.profile.unpack(out[: int(layout.profile_size)])),
         "f": _Part("force", lambda out, state: out[:nv]),
         "q_dot": _Part("rate", lambda out, state: out[:nq]),
         "retract": _Part("retract", lambda out, state: out[:nq]),
     }
     for k, name in enumerate(system.contact_names):
+        if f"gap of contact {name!r}" not in functions:
+            continue  # a row of a family that is not looked at
         made[f"gap of contact {name!r}"] = _piece("gap", k, 1)
-        first, end = (int(layout[layout[lay.CONTACT_ROW] + c]) for c in (k, k + 1))
+        first, end = (int(layout[layout.contact_row + c]) for c in (k, k + 1))
         made[f"W of contact {name!r}"] = _Part("kinematics", _row_cut(model, first))
         made[f"slip of contact {name!r}"] = _Part("kinematics", _slip_cut(model, first + 1, end))
+    if system.bodies:
+        del made["f"]  # part of what acts on bodies
     place = nc
-    for name in system.joint_names:
-        key = f"constraint of joint {name!r}"
-        made[key] = _piece("gap", place, functions[key].size)
-        place += functions[key].size
+    for name, size in zip(system.joint_names, model.joint_sizes, strict=True):
+        made[f"constraint of joint {name!r}"] = _piece("gap", place, size)
+        place += size
+    for name, own in model.comparison.bodies.items():
+        made[name] = _body_part(model, name, own)
     for k, name in enumerate(model.event_names):
         made[f"function of event {name!r}"] = _piece("switch", k, 1)
         made[f"reset of event {name!r}"] = _piece(f"reset {k}", 0, nq + nv)
     return {name: part for name, part in made.items() if name in functions}
+
+
+def _body_part(model: CompiledModel, name: str, own: slice) -> _Part:
+    """Where mass or force of one body stands; a mass that is a diagonal is compared as one."""
+    if name.startswith("force"):
+        return _piece("force", own.start, own.stop - own.start)
+    square = len(model.functions[name].shape) == 2
+
+    def cut(out: np.ndarray, state: State) -> np.ndarray:
+        block = model.profile.block(out, own)
+        return block if square else np.diagonal(block)
+
+    return _Part("mass", cut)
 
 
 def _piece(which: str, begin: int, size: int) -> _Part:
@@ -332,9 +353,9 @@ def _row_cut(model: CompiledModel, row: int) -> Callable:
     layout = model.layout
 
     def cut(out: np.ndarray, state: State) -> np.ndarray:
-        begin, end = (int(layout[layout[lay.W_PTR] + r]) for r in (row, row + 1))
+        begin, end = (int(layout[layout.W_ptr + r]) for r in (row, row + 1))
         made = np.zeros(len(state.v))
-        made[layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]] = out[begin:end]
+        made[layout[layout.W_col + begin : layout.W_col + end]] = out[begin:end]
         return made
 
     return cut
@@ -342,7 +363,7 @@ def _row_cut(model: CompiledModel, row: int) -> Callable:
 
 def _slip_cut(model: CompiledModel, first: int, end: int) -> Callable:
     rows = [_row_cut(model, row) for row in range(first, end)]
-    w = int(model.layout[lay.NW])
+    w = int(model.layout.nw)
 
     def cut(out: np.ndarray, state: State) -> np.ndarray:
         return np.array([row(out, state) @ state.v for row in rows]) + out[w + first : w + end]

@@ -14,7 +14,6 @@ import numpy as np
 from saltus.build.model import compile_model
 from saltus.compile.native import runnable
 from saltus.errors import SettingError
-from saltus.memory import layout as lay
 from saltus.system import System
 
 RANK_TOLERANCE = 1e-10  # singular value relative to the largest below which gradients count as dependent
@@ -89,20 +88,20 @@ def continuity(system: System, t: float, q: np.ndarray, v: np.ndarray, closed_to
         raise SettingError(f"closed_tolerance is {closed_tolerance}: it must be a length of zero or more [m]")
     model = compile_model(system, t, q, v)
     layout, units = model.layout, model.units
-    nv, nc, nj, nr = (int(layout[k]) for k in (lay.NV, lay.NC, lay.NJ, lay.NR))
-    g, W, w = np.empty(nc + nj), np.empty(int(layout[lay.NW])), np.empty(nr)
-    M = np.empty(int(layout[lay.SIZE]))
+    nv, nc, nj, nr = int(layout.nv), int(layout.nc), int(layout.nj), int(layout.nr)
+    g, W, w = np.empty(nc + nj), np.empty(int(layout.nw)), np.empty(nr)
+    M = np.empty(int(layout.profile_size))
     runnable(units.gap)(t, q, units.par, g)
     runnable(units.kinematics)(t, q, units.par, W, w)
     runnable(units.mass)(t, q, units.par, M)
     rows = np.zeros((nr, nv))
     for r in range(nr):
-        begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]
-        rows[r, layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]] = W[begin:end]
+        begin, end = layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]
+        rows[r, layout[layout.W_col + begin : layout.W_col + end]] = W[begin:end]
     closed = [c for c in range(nc) if g[c] <= closed_tolerance]
     # in coordinates L^T v with M = L L^T the kinetic metric is Euclid's
     L = np.linalg.cholesky(model.profile.unpack(M))
-    normal = np.linalg.solve(L, rows[[layout[layout[lay.CONTACT_ROW] + c] for c in closed]].T)
+    normal = np.linalg.solve(L, rows[[layout[layout.contact_row + c] for c in closed]].T)
     normal -= _joint_part(np.linalg.solve(L, rows[nr - nj :].T), normal)
     return Continuity(
         t=float(t),

@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,12 +50,13 @@ from saltus.compile.trace import (
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError, SlowFunctionWarning
 from saltus.event import Event, event_names, joined_reset
+from saltus.family import straight
 from saltus.laws import KERNELS, LAWS
 from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, as_changes, has_parameter, run_values
 from saltus.reaction.impacts import impact_law
-from saltus.system import Contact, System
+from saltus.system import Contact, Joint, System
 
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
@@ -81,7 +82,7 @@ SIGNATURES = {
 
 # which of the user's functions, by the first word of their names, stand behind a unit
 CALLED_BY = {
-    "mass": ("M",), "force": ("f",), "jacobian": ("f",), "gap": ("gap", "constraint"),
+    "mass": ("M", "mass"), "force": ("f", "force"), "jacobian": ("f", "force"), "gap": ("gap", "constraint"),
     "kinematics": ("gap", "slip", "W"), "curvature": ("slip",), "rate": ("q_dot",), "retract": ("retract",),
     "switch": ("function",), "surface": (), "reset": ("reset",),
 }  # fmt: skip
@@ -131,6 +132,10 @@ class CompiledModel:
         Whether the rows of the start are known to be right (build/start.py).
     comparison
         What its units are held against, once more after its first run.
+    joint_sizes
+        Rows of each joint.
+    codes
+        Machine code of the kinds of families, which lives as long as the model.
     """
 
     system: System
@@ -155,6 +160,8 @@ class CompiledModel:
     rows_checked: bool = False
     in_units: bool = False
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
+    joint_sizes: tuple[int, ...] = ()
+    codes: tuple[Any, ...] = ()
 
     @functools.cached_property
     def functions(self) -> dict[str, UserFunction]:
@@ -166,7 +173,7 @@ class CompiledModel:
         return event_names(self.events)
 
     @property
-    def layout(self) -> np.ndarray:
+    def layout(self) -> lay.Layout:
         return self.units.layout
 
     def law_of(self, contact: int) -> tuple[int, tuple[float, ...]]:
@@ -200,7 +207,7 @@ class CompiledModel:
 
         tol: tolerance of a scheme that holds modes; tables whose knots are finer than it are not held.
         """
-        if not self.layout[lay.NS]:
+        if not self.layout.ns:
             return self.pinned
         par = self.units.par.copy()
         for table in self.tables:
@@ -223,9 +230,10 @@ class CompiledModel:
         if not same:
             par = self.units.par.copy()
             self.par_layout.write(par, values)
-            units = self.units._replace(par=par, constants=self.system.laws(values).ravel())
+            e, mu, e_t = self.system.laws(values).T.copy()  # rows behind each other, as kernels take vectors
+            units = self.units._replace(par=par, e=e, mu=mu, e_t=e_t)
             changed = {"units": units, "values": values}
-        known = int(self.layout[lay.FLAGS]) & EVERYWHERE == EVERYWHERE and (same or self.inertia_fixed)
+        known = int(self.layout.features) & EVERYWHERE == EVERYWHERE and (same or self.inertia_fixed)
         inertia = self.inertia if known else None
         made = object.__new__(CompiledModel)  # a copy of everything; dataclasses.replace takes five times as long
         made.__dict__.update(self.__dict__, start=(t, q, v), checked=set(), inertia=inertia, **changed)
@@ -240,21 +248,21 @@ class CompiledModel:
         t, q, v = self.start
         q, v = q.copy(), v.copy()  # what can be written to is handed over faster
         units, par, layout = self.units, self.units.par, self.layout
-        force, gaps = np.empty(len(v)), np.empty(int(layout[lay.NC] + layout[lay.NJ]))
+        force, gaps = np.empty(len(v)), np.empty(int(layout.nc + layout.nj))
         runnable(units.force)(t, q, v, par, force)
         runnable(units.gap)(t, q, par, gaps)
         found = [force, gaps]
-        if not int(layout[lay.FLAGS]) & lay.RATE_IDENTITY:
+        if not int(layout.features) & lay.RATE_IDENTITY:
             found.append(np.empty(len(q)))
             runnable(units.rate)(q, v, par, found[-1])
-        if self.system.retract is not None:
+        if int(layout.features) & lay.HAS_RETRACT:
             found.append(q.copy())
             runnable(units.retract)(found[-1], par)
         if any(contact.slip is not None for contact in self.system.contacts):
-            found += [np.empty(int(layout[lay.NW])), np.empty(int(layout[lay.NR]))]
+            found += [np.empty(int(layout.nw)), np.empty(int(layout.nr))]
             runnable(units.kinematics)(t, q, par, *found[-2:])
         if self.events:
-            crossings = np.empty(int(layout[lay.NE]))
+            crossings = np.empty(int(layout.ne))
             runnable(units.switch)(t, q, v, par, crossings)
             found.append(crossings[: len(self.events)])
         for number, event in enumerate(self.events):
@@ -263,9 +271,9 @@ class CompiledModel:
                 runnable(units.reset)(number, t, *found[-2:], par)
         if not all(np.isfinite(part).all() for part in found):
             return False
-        if not callable(self.system.M) and not has_parameter(self.system.M):
+        if not self.system.bodies and not callable(self.system.M) and not has_parameter(self.system.M):
             return True
-        packed = np.empty(int(layout[lay.SIZE]))
+        packed = np.empty(int(layout.profile_size))
         runnable(units.mass)(t, q, par, packed)
         return bool(np.isfinite(packed).all()) and mass_complaint(self.profile.unpack(packed)) is None
 
@@ -276,9 +284,10 @@ class CompiledModel:
             checked = {key: f for key, f in self.functions.items() if key.split(" ")[0] in CALLED_BY[name]}
             if checked:
                 plain[name] = _checking(
-                    unit, SIGNATURES[name].split(", "), checked, int(self.layout[lay.NV]), self.event_names
+                    unit, SIGNATURES[name].split(", "), checked, int(self.layout.nv), self.event_names
                 )
-        return Model(**plain, par=self.units.par, constants=self.units.constants, layout=self.layout)
+        units = self.units
+        return Model(**plain, par=units.par, e=units.e, mu=units.mu, e_t=units.e_t, layout=self.layout)
 
 
 class AbsentModel:
@@ -337,7 +346,7 @@ def compile_model(
     try:
         mark = _mark(system, events), len(q), len(v)
     except Unmarked:
-        return _Builder(system, t, q, v, events, changes).build()
+        return _build(system, t, q, v, events, changes)[0]
     known = getattr(system, "_compiled", None)
     if known is not None and known[0] == mark:
         made = known[1].at(t, q, v, changes)
@@ -346,11 +355,31 @@ def compile_model(
         if made.is_sound():
             object.__setattr__(system, "_compiled", (mark, made))
             return made
-    builder = _Builder(system, t, q, v, events, changes)  # it says what is wrong where something is
-    made = builder.build()
-    if not builder.opaque:  # what cannot be traced is announced in every run
+    made, opaque_parts = _build(system, t, q, v, events, changes)  # it says what is wrong where something is
+    if not opaque_parts:  # what cannot be traced is announced in every run
         object.__setattr__(system, "_compiled", (mark, made))
     return made
+
+
+def _build(system: System, t, q, v, events, changes) -> tuple[CompiledModel, bool]:
+    """Return the model, and whether some of its functions could not be traced."""
+    if system.bodies:
+        from saltus.build.families import FamilyBuilder  # most systems have none
+
+        try:
+            return FamilyBuilder(system, t, q, v, events, changes).build(), False
+        except Untraceable:
+            pass  # written out row by row, where functions need not be traced
+    builder = Builder(system, t, q, v, events, changes)
+    return builder.build(), bool(builder.opaque)
+
+
+def check_sizes(system: System, q: np.ndarray, v: np.ndarray) -> None:
+    """Raise ModelError where a state does not fit the bodies of a system."""
+    bodies = system.all_bodies
+    for letter, given, wanted in (("q0", len(q), bodies.nq), ("v0", len(v), bodies.nv)):
+        if system.bodies and given != wanted:
+            raise ModelError(f"{letter} has {given} entries, but the {len(bodies)} bodies have {wanted} together")
 
 
 def _same(one: float | np.ndarray, other: float | np.ndarray) -> bool:
@@ -373,9 +402,14 @@ def mass_complaint(value: np.ndarray) -> str | None:
     )
 
 
+def _pieces(system: System, events: tuple[Event, ...]) -> tuple[Any, ...]:
+    """Return all objects that a user wrote down for a system and the events of its run."""
+    return system, *system.bodies, *system.forces, *system.contact_parts, *system.joint_parts, *events
+
+
 def _contents(system: System, events: tuple[Event, ...]) -> Iterator[Any]:
     """Yield everything of a system and of events in which functions and numbers stand."""
-    for one in (system, *system.contacts, *system.joints, *events):
+    for one in _pieces(system, events):
         for name in _fields(type(one)):
             yield getattr(one, name)
 
@@ -383,23 +417,30 @@ def _contents(system: System, events: tuple[Event, ...]) -> Iterator[Any]:
 def _mark(system: System, events: tuple[Event, ...]):
     """Return what is the same only if system and events still mean the same."""
     marks = []
-    for one in (system, *system.contacts, *system.joints, *events):
+    for one in _pieces(system, events):
         marks += [mark_of(getattr(one, name)) for name in _fields(type(one))]
     return tuple(marks)
 
 
+PARTS = frozenset({"contacts", "joints", "bodies", "forces"})  # of a system: they have a turn of their own
+
+
 @functools.cache
 def _fields(kind: type) -> tuple[str, ...]:
-    """Return the fields that count; contacts and joints have a turn of their own."""
-    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in ("contacts", "joints"))
+    """Return the fields that count: tables of whole numbers cannot change, and what a layer keeps means nothing."""
+    fixed = PARTS if kind is System else {"faces"}
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in fixed)
 
 
 @dataclasses.dataclass
 class _Row:
-    """One row of W: sparse entries, w and zeta as expressions, or None when it comes from differences."""
+    """One row of W: sparse entries, w and zeta as expressions, or None when it comes from differences.
+
+    Without entries and with w = None it belongs to a family, whose loops write it.
+    """
 
     columns: list[int]
-    entries: list[Expr] | None
+    entries: Sequence[Expr] | None
     w: Expr | None
     zeta: Expr | None
 
@@ -425,12 +466,16 @@ def _level_of_caller() -> int:
     return level
 
 
-class _Builder:
+class Builder:
+    """Builder of a system that is written out; written: the system to build where it is not that."""
+
     def __init__(
         self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
-        changes: dict[str, Any],
+        changes: dict[str, Any], written: System | None = None,
     ):  # fmt: skip
-        self.system, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
+        self.given, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
+        self.system = straight(system) if written is None else written
+        check_sizes(system, q, v)
         self.nq, self.nv = len(q), len(v)
         self.trace = Trace()
         for found in parameters_in(*_contents(system, events)):  # first in `par`, in a row
@@ -558,12 +603,12 @@ class _Builder:
         first = par_layout.read(par)
         values = run_values(first, self.changes)
         par_layout.write(par, values)
-        units = Model(*self.units(text, body), par, self.system.laws(values).ravel(), layout)
+        units = Model(*self.units(text, body), par, *self.system.laws(values).T.copy(), layout)
         labels, start = self.row_labels(), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
         model = CompiledModel(
-            self.system,
+            self.given,
             units,
             profile,
             self.functions,
@@ -582,6 +627,7 @@ class _Builder:
             inertia_fixed=self.without_parameters(mass, rows),
             in_units=any(has_units(kind) for kind in self.kinds),
             comparison=Comparison.of(text, self.functions, K, C),
+            joint_sizes=tuple(self.functions[f"constraint of joint {name!r}"].size for name in self.system.joint_names),
         )
         for made in self.opaque:
             weakref.finalize(model, made.release)
@@ -632,12 +678,16 @@ class _Builder:
 
     def waves(self) -> Expr:
         """Return the fastest phase of all sines and cosines [rad/s] as far as it is known."""
+        fastest = self.phase()
+        return self.trace.zero if fastest is None else fastest
+
+    def phase(self) -> Expr | None:
+        """Return the fastest phase, None where nobody knows it."""
         exprs = [*self.held, *(switch.value for switch in self.switches)]
         if not exprs or self.opaque:
             return self.trace.zero
         rate = list(self.v) if self.rate is None else list(self.rate)
-        fastest = phase_rate(exprs, self.t, list(self.q), rate, held=True)
-        return self.trace.zero if fastest is None else fastest
+        return phase_rate(exprs, self.t, list(self.q), rate, held=True)
 
     def row_labels(self) -> tuple[tuple[str, str], ...]:
         return tuple(
@@ -801,9 +851,10 @@ class _Builder:
 
     # ---- rows
 
-    def contacts(self):
+    def contacts(self, named: Iterable[tuple[str, Contact]] | None = None):
+        """Return gaps, rows and numbers of rows of contacts, of all of them unless they are named."""
         gaps, rows, counts = [], [], []
-        for name, contact in zip(self.system.contact_names, self.system.contacts, strict=True):
+        for name, contact in named or zip(self.system.contact_names, self.system.contacts, strict=True):
             function = self.probe(contact.gap, f"gap of contact {name!r}", [()], most=2)
             made = self.expressions(function)
             gap = made if isinstance(made, _OpaqueUse) else made.reshape(-1)[0]
@@ -839,9 +890,10 @@ class _Builder:
             del self.functions[f"roll of contact {name!r}"]  # it is part of the slip, in the units of the law
         return kind_of(contact, slips, rolls, f"contact {name!r}")
 
-    def joints(self):
+    def joints(self, named: Iterable[tuple[str, Joint]] | None = None):
+        """Return gaps and rows of joints, of all of them unless they are named."""
         gaps, rows = [], []
-        for name, joint in zip(self.system.joint_names, self.system.joints, strict=True):
+        for name, joint in named or zip(self.system.joint_names, self.system.joints, strict=True):
             function = self.probe(joint.constraint, f"constraint of joint {name!r}", None, most=2)
             made = self.expressions(function)
             if isinstance(made, _OpaqueUse):
@@ -958,23 +1010,23 @@ class _Builder:
                 x_ptr.append(len(x_pos))
         first_row = np.concatenate([[0], np.cumsum(contact_rows, dtype=np.int64), [nr]]) if contact_rows else [0, nr]
         numbers = {
-            lay.NQ: self.nq, lay.NV: nv, lay.NC: len(contact_rows), lay.NJ: nj, lay.NR: nr, lay.FLAGS: flags,
-            lay.SIZE: profile.size, lay.NW: len(w_col), lay.NX: len(x_pos),
-            lay.NE: len(self.events) + len(self.switches), lay.NS: len(self.switches), lay.NOISE: self.noise,
-            lay.TAPE_SIZE: 0 if self.tape is None else self.tape.code.size,
-            lay.TAPE_WORK: 0 if self.tape is None else self.tape.work, lay.TAPE_NUMBERS: self.tape_numbers,
-            lay.HOLDING: -1 if self.switching.holding is None else self.switching.holding,
-            lay.IMPACT_LAW: self.impact_law,
+            "nq": self.nq, "nv": nv, "nc": len(contact_rows), "nj": nj, "nr": nr, "features": flags,
+            "profile_size": profile.size, "nw": len(w_col), "nx": len(x_pos),
+            "ne": len(self.events) + len(self.switches), "ns": len(self.switches), "noise": self.noise,
+            "tape_size": 0 if self.tape is None else self.tape.code.size,
+            "tape_work": 0 if self.tape is None else self.tape.work, "tape_numbers": self.tape_numbers,
+            "holding": -1 if self.switching.holding is None else self.switching.holding,
+            "impact_law": self.impact_law,
         }  # fmt: skip
         tables = {
-            lay.PERM: profile.perm, lay.FIRST: profile.first, lay.START: profile.start,
-            lay.CONTACT_ROW: first_row, lay.KIND: [KERNELS[kind] for kind in self.kinds],
-            lay.W_PTR: w_ptr, lay.W_COL: w_col, lay.X_PTR: x_ptr,
-            lay.X_COL: [profile.perm[p] for p in x_pos], lay.X_POS: x_pos,
-            lay.EVENT_TABLE: [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
+            "perm": profile.perm, "first": profile.first, "start": profile.start,
+            "contact_row": first_row, "kind": [KERNELS[kind] for kind in self.kinds],
+            "W_ptr": w_ptr, "W_col": w_col, "X_ptr": x_ptr,
+            "X_col": [profile.perm[p] for p in x_pos], "X_pos": x_pos,
+            "event_table": [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
             + [-1, 0, 0] * len(self.switches),
-            lay.TAPE: [] if self.tape is None else self.tape.code.reshape(-1),
-            lay.SWITCH_TABLE: [x for switch in self.switches for x in (switch.slot, switch.kind)],
+            "tape": [] if self.tape is None else self.tape.code.reshape(-1),
+            "switch_table": [x for switch in self.switches for x in (switch.slot, switch.kind)],
         }  # fmt: skip
         return lay.pack(numbers, tables)
 
@@ -1061,6 +1113,9 @@ class _Builder:
         for made, size in gaps:
             if size < 0:
                 continue
+            if made is None:  # of a family
+                at += size
+                continue
             if isinstance(made, _OpaqueUse):
                 text += f"    {made.call}(t, q, q, {made.par}, vec(out, {at}, {size}))\n"
             else:
@@ -1071,7 +1126,7 @@ class _Builder:
     def emit_rows(self, rows, gaps, joint_gaps) -> str:
         text, targets, entry = "", [], 0
         for r, row in enumerate(rows):
-            if row.entries is not None:
+            if row.entries is not None and row.w is not None:
                 targets += [(f"W[{entry + k}]", x) for k, x in enumerate(row.entries)]
                 targets.append((f"w[{r}]", row.w))
             entry += len(row.columns)
@@ -1160,7 +1215,13 @@ class _Builder:
 
         Behind them stands the fastest phase. The noise is -1 for what depends on the cells of others alone.
         """
-        targets, ns, missing = [], len(self.switches), self.trace.number(math.nan)
+        ns = len(self.switches)
+        return emit([*self.surface_targets(ns), (f"out[{3 * ns}]", waves)])
+
+    def surface_targets(self, ns: int) -> list[tuple[str, Expr]]:
+        """Return values, noise and cells of the switching functions, of which there are ns in all."""
+        targets: list[tuple[str, Expr]] = []
+        missing = self.trace.number(math.nan)
         guards = self.switching.guards(self.switches, self.held)
         for k, (switch, guard) in enumerate(zip(self.switches, guards, strict=True)):
             value = switch.value if guard is None else self.trace.where(guard, switch.value, missing)
@@ -1168,7 +1229,7 @@ class _Builder:
             blur = self.switching.blur(switch, self.t, list(self.q), list(self.v), self.noise)
             targets.append((f"out[{ns + k}]", self.trace.minus_one if blur is self.trace.zero else blur))
             targets.append((f"out[{2 * ns + k}]", self.trace.zero if switch.cell is None else switch.cell))
-        return emit([*targets, (f"out[{3 * ns}]", waves)])
+        return targets
 
     def emit_reset(self) -> str:
         """Write the state after each event that has a reset, chosen by its number."""
@@ -1209,6 +1270,10 @@ class _Builder:
                 at = offset + slots[-1].size
         return slots
 
+    def walking(self) -> str:
+        """Return what the units call to go through families."""
+        return ""
+
     def module_text(self, body: dict[str, str]) -> tuple[str, np.ndarray, ParLayout]:
         """Return the source of the module, the numbers that it reads, and what they are."""
         values = [np.array(self.trace.constants, dtype=float)]
@@ -1244,6 +1309,7 @@ class _Builder:
         text += "from saltus.compile.types import "
         text += ", ".join(name.upper() for name in UNITS if name in body)
         text += f"\n{imports}"
+        text += self.walking()
         called = "".join(body.values())
         used = [made for name, made in HELPERS.items() if f"{name}(" in called]
         if used:

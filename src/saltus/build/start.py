@@ -8,7 +8,6 @@ import numpy as np
 
 from saltus.compile.native import runnable
 from saltus.errors import ModelError
-from saltus.memory import layout as lay
 from saltus.problem import Problem
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
         return
     t, q, v = problem.t_span[0], problem.q0.copy(), problem.v0.copy()
     layout, units = model.layout, model.units
-    nc, nj, nr, nv = (int(layout[k]) for k in (lay.NC, lay.NJ, lay.NR, lay.NV))
+    nc, nj, nr, nv = int(layout.nc), int(layout.nj), int(layout.nr), int(layout.nv)
     g = np.full(nc + nj, np.nan)
     runnable(units.gap)(t, q, units.par, g)
     for name, gap in zip(problem.system.contact_names, g, strict=False):
@@ -34,15 +33,15 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     if nr == 0 or (nj == 0 and model.rows_checked):
         model.checked.add(tolerance)
         return
-    W, w = np.full(int(layout[lay.NW]), np.nan), np.full(nr, np.nan)
+    W, w = np.full(int(layout.nw), np.nan), np.full(nr, np.nan)
     runnable(units.kinematics)(t, q, units.par, W, w)
     dense = np.zeros((nr, nv))
     for r in range(nr):
-        begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]
-        dense[r, layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]] = W[begin:end]
+        begin, end = layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]
+        dense[r, layout[layout.W_col + begin : layout.W_col + end]] = W[begin:end]
     slopes = np.abs(dense).max(axis=1, initial=0.0).tolist()
     for c, name in enumerate(problem.system.contact_names):
-        slope = slopes[layout[layout[lay.CONTACT_ROW] + c]]
+        slope = slopes[layout[layout.contact_row + c]]
         if LARGEST_SLOPE < slope < np.inf or 0.0 < slope < 1.0 / LARGEST_SLOPE:
             raise ModelError(
                 f"gap of contact {name!r} changes by {slope:.3g} per unit of q at t = {t:g}: the square of that is no "
@@ -54,9 +53,7 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
         return
     G, w = dense[nr - nj :], w[nr - nj :]
     names = [
-        name
-        for name in problem.system.joint_names
-        for _ in range(model.functions[f"constraint of joint {name!r}"].size)
+        name for name, size in zip(problem.system.joint_names, model.joint_sizes, strict=True) for _ in range(size)
     ]
     scale = np.linalg.norm(G, axis=1, keepdims=True)
     _check_consistent(G / np.where(scale > 0.0, scale, 1.0), w / np.where(scale[:, 0] > 0.0, scale[:, 0], 1.0), names)
@@ -74,6 +71,8 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
 
 def _check_consistent(G: np.ndarray, w: np.ndarray, names: list[str]) -> None:
     """Raise when no velocity satisfies G v + w = 0."""
+    if not w.any():
+        return  # rest does
     v, *_ = np.linalg.lstsq(G, -w, rcond=1e-10)
     left = np.abs(G @ v + w)
     if np.max(left) > 1e-8 * max(1.0, float(np.max(np.abs(w)))):

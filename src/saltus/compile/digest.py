@@ -7,6 +7,7 @@ edited comment changes none of them, and neither does the body of another unit.
 from __future__ import annotations
 
 import ast
+import enum
 import functools
 import importlib.metadata
 import pathlib
@@ -124,8 +125,10 @@ def _described(value: Any, user: Unit) -> str:
         return f"{value.symbol(0)} {value.unit_signatures!r}"  # a symbol; objects are keyed by what is put into them
     if isinstance(value, bool | int | float | str | None | np.integer | np.floating):
         return repr(value)
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return f"({', '.join(_described(part, user) for part in value)})"
+    if isinstance(value, tuple):  # also a record of constants, whose members have names
+        return f"{getattr(value, '_fields', '')}({', '.join(_described(part, user) for part in value)})"
+    if isinstance(value, type) and issubclass(value, enum.IntEnum):
+        return f"{value.__name__}({', '.join(f'{one.name}={int(one)}' for one in value)})"
     if isinstance(value, types.ModuleType):
         return value.__name__
     if isinstance(value, Workspace | Numbers):

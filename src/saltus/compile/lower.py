@@ -27,6 +27,7 @@ from saltus.compile.parsing import parsed
 UNIT_KINDS = {
     "MASS": "FAAA", "FORCE": "FAAAA", "JACOBIAN": "FAAAAA", "GAP": "FAAA", "KINEMATICS": "FAAAA",
     "CURVATURE": "FAAAA", "RATE": "AAAA", "RETRACT": "AA", "SWITCH": "FAAAA", "SURFACE": "FAAAA", "RESET": "IFAAA",
+    "LOOP": "FAAAIAA",
 }  # fmt: skip
 INTRINSICS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64", "copysign": "llvm.copysign.f64"}
 # Python gives whole numbers here, of which none is a negative zero
@@ -46,6 +47,7 @@ COMPARISONS: dict[type, tuple[str, str]] = {
     ast.Eq: ("oeq", "eq"), ast.NotEq: ("une", "ne"),
 }  # fmt: skip
 LEAVES = (ast.Constant, ast.Name)
+KNOWN_MODULES = frozenset({"math", *(f"saltus.compile.{name}" for name in ("seam", "types", "views", "loops"))})
 # no errno, no exceptions: a call with the same arguments need not be made twice
 PURE = "attributes #0 = { nounwind willreturn memory(none) }\n"
 
@@ -122,7 +124,7 @@ class _Module:
                 functions, constants = _source_of(node.module)
                 self._definitions.update(functions)
                 self._constants.update(constants)
-            elif node.module not in ("math", "saltus.compile.seam", "saltus.compile.types", "saltus.compile.views"):
+            elif node.module not in KNOWN_MODULES:
                 self.outside[name] = f"outside.{name}"
                 self._signatures[name] = Signature(self.outside[name], tuple(UNIT_KINDS["FORCE"]), "I")
 
@@ -516,6 +518,8 @@ class _Function:
         arguments = [self.value(argument) for argument in node.args]
         if name in self.names or self.module.signature(name) is not None:
             return self.call_function(name, arguments)
+        if name == "call_at":
+            return self.call_address(arguments)
         if name == "vec":
             vector, offset, length = arguments
             address = self.new(f"getelementptr double, ptr {vector.text}, i64 {self.whole(offset)}")
@@ -543,6 +547,13 @@ class _Function:
     def intrinsic(self, name: str, *numbers: str) -> str:
         self.module.intrinsics[name] = len(numbers)
         return self.new(f"call double @{name}({', '.join(f'double {number}' for number in numbers)})")
+
+    def call_address(self, arguments: list[Value]) -> Value:
+        """Call a loop over rows at an address, which is a float without fraction (loops.py)."""
+        number = self.new(f"fptosi double {self.real(arguments[0])} to i64")
+        address = self.new(f"inttoptr i64 {number} to ptr")
+        self.names["call_at.address"] = Value("LOOP", address)
+        return self.call_function("call_at.address", arguments[1:])
 
     def call_function(self, name: str, arguments: list[Value]) -> Value:
         """Call a helper, a unit, or a function that was handed over; a unit that fails ends this one too."""

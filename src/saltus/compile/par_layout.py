@@ -15,7 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-Kind = Literal["parameter", "constants", "array", "opaque", "scratch"]
+from saltus.parameters import Parameter
+
+Kind = Literal["parameter", "constants", "array", "opaque", "scratch", "code"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Slot:
     kind
         "parameter": of the user, set by every run. "constants": floats that the functions contain, tables, and the
         modes of their branches. "array": matrices and vectors that were given as numbers. "opaque": numbers of a
-        function that could not be traced. "scratch": room that units write to.
+        function that could not be traced. "scratch": room that units write to. "code": addresses, which belong to this
+        process.
     offset, shape
         Where it begins, and how its numbers are arranged, row by row.
     """
@@ -49,6 +52,7 @@ class ParLayout:
     """All slots of `par`, in their order, without gaps."""
 
     slots: tuple[Slot, ...]
+    references: tuple[tuple[int, Parameter], ...] = ()  # places that hold a parameter, or an entry of one, once more
 
     def __post_init__(self):
         end = 0
@@ -85,3 +89,14 @@ class ParLayout:
                 par[slot.offset : slot.offset + slot.size] = np.ravel(value)
             else:
                 par[slot.offset] = value
+        for place, parameter in self.references:
+            if parameter.name in values:
+                par[place] = parameter.of(values)
+
+    def lasting(self, par: np.ndarray) -> np.ndarray:
+        """Return the numbers without addresses, which are others in the next process."""
+        made = par.copy()
+        for slot in self.slots:
+            if slot.kind == "code":
+                made[slot.offset : slot.offset + slot.size : 2] = 0.0
+        return made

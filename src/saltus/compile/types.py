@@ -38,13 +38,22 @@ RETRACT = Pointer(I(A, A))  # q par -> q in place
 SWITCH = Pointer(I(F, A, A, A, A))  # t q v par -> one value per event, which crosses zero there
 SURFACE = Pointer(I(F, A, A, A, A))  # t q v par -> values, noise and cells of all switching functions
 RESET = Pointer(I(I, F, A, A, A))  # number of the event t q v par -> q and v in place
+LOOP = Pointer(I(F, A, A, A, I, A, A))  # t q v par, place of a group of rows in par -> two results (loops.py)
 
+# Values of a run: par, and of each contact restitution e, friction mu and tangential restitution e_t.
+# Layout: sizes, features and tables of a model, see memory/layout.py; places from perm on say where tables begin
+LAYOUTS = Numbers(
+    "nq nv nc nj nr features profile_size nw nx ne ns noise holding tape_size tape_work tape_numbers impact_law "
+    "perm first start contact_row kind W_ptr W_col X_ptr X_col X_pos event_table switch_table tape "
+    "nl joint_order joint_ptr joint_col",
+    integer=True,
+)
+LAYOUT = LAYOUTS.kind
 Model = namedtuple(
-    "Model", "mass force jacobian gap kinematics curvature rate retract switch surface reset par constants layout"
+    "Model", "mass force jacobian gap kinematics curvature rate retract switch surface reset par e mu e_t layout"
 )
-MODEL_RECORD = Members(
-    [MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, SWITCH, SURFACE, RESET, A, A, J], Model
-)
+FUNCTIONS = [MASS, FORCE, JACOBIAN, GAP, KINEMATICS, CURVATURE, RATE, RETRACT, SWITCH, SURFACE, RESET]
+MODEL_RECORD = Members([*FUNCTIONS, A, A, A, A, LAYOUT], Model)
 MODEL = Handle(MODEL_RECORD)
 
 

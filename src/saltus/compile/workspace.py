@@ -87,11 +87,11 @@ class Numbers:
 
 
 def _place(k: int) -> property:
-    def read(vector):
-        return vector[k]
+    def read(vector, item=np.ndarray.__getitem__):  # without a look at the sign of the place, which is known
+        return item(vector, k)
 
-    def write(vector, value):
-        vector[k] = value
+    def write(vector, value, put=np.ndarray.__setitem__):
+        put(vector, k, value)
 
     return property(read, write)
 

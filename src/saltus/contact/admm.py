@@ -26,8 +26,6 @@ from saltus.errors import ModelError, SettingError
 from saltus.laws import BILATERAL, COULOMB_SPATIAL
 from saltus.status import Status
 
-STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
-NONFINITE = int(Status.NONFINITE)
 FACTOR, SUBSTITUTE = -2, -1  # what the iteration asks for before it goes on; a status >= 0 ends it
 MEMORY = 15  # former steps that the acceleration combines
 CHECK = 10  # iterations between two looks at the residual
@@ -221,7 +219,7 @@ def advance(contacts, cone, settings, P, u, info, work):
     if numbers.count == 0.0:
         info[0], info[1] = residual(contacts, cone, P, u, judging), 0.0
         if not info[0] < math.inf:
-            return NONFINITE
+            return Status.NONFINITE
         if info[0] <= settings.tol:
             return 0
         _scale(contacts, numbers, scaling, judging.X_i)
@@ -248,7 +246,7 @@ def advance(contacts, cone, settings, P, u, info, work):
     status, last = SUBSTITUTE, count >= whole(settings.max_iterations)
     if not length < math.inf:
         # D is no Delassus matrix, or the penalty met one of its eigenvalues: from the best P with another penalty
-        status = STALLED if last else FACTOR
+        status = Status.CONTACT_STALLED if last else FACTOR
         for i in range(n):
             v[i] = best[i] / (scaling[i] * numbers.b_size)
             g[i], x[i], z[i] = 0.0, v[i], v[i]
@@ -261,11 +259,11 @@ def advance(contacts, cone, settings, P, u, info, work):
         for i in range(n if info[0] < numbers.best else 0):
             best[i] = P[i]
         numbers.best = smaller(numbers.best, info[0])
-        status = STALLED if last else SUBSTITUTE
+        status = Status.CONTACT_STALLED if last else SUBSTITUTE
     numbers.count, numbers.since = count + 1.0, numbers.since + 1.0
     if status == SUBSTITUTE and numbers.since >= PATIENCE:
         if numbers.best > 0.1 * numbers.mark:
-            status = UNSOLVABLE if _contradicts(contacts, numbers, scaling, g, p, judging.y) else FACTOR
+            status = Status.CONTACT_UNSOLVABLE if _contradicts(contacts, numbers, scaling, g, p, judging.y) else FACTOR
         numbers.mark, numbers.since = numbers.best, 0.0
     if status >= 0:
         for i in range(n):
@@ -355,7 +353,7 @@ def alternate_directions(contacts, local, cone, settings, P, u, info, room):
     iteration = work.iteration
     if n > whole(settings.max_rows):
         info[0], info[1] = residual(contacts, cone, P, u, iteration.judging), 0.0
-        return 0 if info[0] <= settings.tol else STALLED
+        return 0 if info[0] <= settings.tol else Status.CONTACT_STALLED
     D, LU, order = mat(work.D, 0, n, n), mat(work.LU, 0, n, n), head(work.order, n)
     iteration.numbers.count = 0.0
     task = advance(contacts, cone, settings, P, u, info, iteration)
@@ -479,7 +477,7 @@ class ADMM:
                 try:
                     answer = _factored(problem, work.scaling, float(work.numbers.penalty))
                 except RuntimeError:  # singular to the last bit, for D that is no Delassus matrix
-                    task = STALLED
+                    task = Status.CONTACT_STALLED
                     break
             work.x[:] = answer(work.x)
             task = step(problem.kernel, cone, settings, P, u, info, room)

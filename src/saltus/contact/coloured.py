@@ -25,8 +25,6 @@ from saltus.errors import ModelError, SettingError
 from saltus.laws import COULOMB_SPATIAL
 from saltus.status import Status
 
-STALLED, NONFINITE = int(Status.CONTACT_STALLED), int(Status.NONFINITE)
-MORE, INTERRUPTED = int(Status.CHUNK), int(Status.INTERRUPTED)
 SWEEP, ADD, JUDGE = 0, 1, 2  # what a pass over the contacts does
 CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
 WINDOW = 500  # sweeps in which the residual should be halved, else another part of the momentum is tried
@@ -261,7 +259,7 @@ def pass_over(
         )
         failed = failed if failed > status else status
         if meet(shared, members) != 0:
-            return INTERRUPTED
+            return Status.INTERRUPTED
     return failed
 
 
@@ -293,7 +291,7 @@ def relax(
             treat, ADD, member, members, shared, colours, local, cone, header, columns, stream, rho, ahead, P, P_old, y,
             sums, buffer,
         )  # fmt: skip
-        if status == INTERRUPTED:
+        if status == Status.INTERRUPTED:
             return status
     while count < until:
         count += 1
@@ -302,14 +300,14 @@ def relax(
             treat, SWEEP, member, members, shared, colours, local, cone, header, columns, stream, relaxation,
             ahead, P, P_old, y, part, buffer,
         )  # fmt: skip
-        if failed == INTERRUPTED:
+        if failed == Status.INTERRUPTED:
             return failed
         now, size = 0.0, 0.0
         for c in range(chunks):
             now += part[2 * c]
             size += part[2 * c + 1]
         if not now < math.inf:
-            return NONFINITE
+            return Status.NONFINITE
         moved, size = scale * math.sqrt(now), scale * math.sqrt(size)
         still, due = moved <= rounding * size, count % CHECK == 0 or count == last
         if moved <= target or still or due:
@@ -317,13 +315,13 @@ def relax(
                 y_old[i] -= y[i]
                 y[i] = 0.0
             if meet(shared, members) != 0:
-                return INTERRUPTED
+                return Status.INTERRUPTED
             for mode in (ADD, JUDGE):
                 status = pass_over(
                     treat, mode, member, members, shared, colours, local, cone, header, columns, stream, rho,
                     ahead, P, P_old, y, part, buffer,
                 )  # fmt: skip
-                if status == INTERRUPTED:
+                if status == Status.INTERRUPTED:
                     return status
             for i in range(y_begin, y_end):
                 y_old[i] += y[i]
@@ -337,7 +335,7 @@ def relax(
                 return 0
             # a contact may fail by rounding while others move, and y may have been off by rounding: judged at the end
             if (still and judged == count - 1) or count == last:
-                return failed if failed != 0 else STALLED
+                return failed if failed != 0 else Status.CONTACT_STALLED
             judged = count
             # where the residual should be reached, from its ratio to the movement
             target = moved * larger(smaller(tol / found, 0.95), 0.3)
@@ -360,11 +358,11 @@ def relax(
             y[i] = fused(ahead, y_i - y_old[i], y_i)
             y_old[i] = y_i
         if meet(shared, members) != 0:
-            return INTERRUPTED
+            return Status.INTERRUPTED
     state[0], state[1], state[2], state[3], state[4] = float(count), target, least, theta, relaxation
     state[5], state[6], state[7], state[8] = best, mark, float(judged), ahead
     state[9], state[10] = trust, recent
-    return MORE
+    return Status.CHUNK
 
 
 # ---- the solver
@@ -467,12 +465,12 @@ class ColouredNSGS:
         y, y_old, P_old, info = made.velocities(), made.velocities(), np.zeros(3 * nb), np.zeros(2)
         sums, shared = np.zeros(4 * int(made.colours[-1])), np.zeros(SHARED, dtype=np.int64)
         kernel, treat = ready(relax), ready(treat_bodies if made.bodies else treat_columns)
-        statuses = [MORE] * members
+        statuses = [Status.CHUNK] * members
         errors: list[BaseException] = []
 
         def take_part(member: int) -> None:
             state, buffer, until = np.zeros(11), np.zeros(16), 0
-            while statuses[member] == MORE:
+            while statuses[member] == Status.CHUNK:
                 until += 1 + BREATH // nb
                 statuses[member] = kernel(
                     treat,

@@ -14,7 +14,6 @@ from saltus.errors import SettingError
 from saltus.laws import LOCAL_ROOM, MOST_ROWS
 from saltus.status import Status
 
-UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 WORK = Workspace("Direct", y="nv", D=f"{MOST_ROWS * MOST_ROWS}", P=f"{LOCAL_ROOM}")
 
 
@@ -25,7 +24,7 @@ def direct(contacts, local, cone, settings, P, u, info, room):
     width, work = n if n > 3 else 3, WORK(room)
     y, D = work.y, work.D
     if contacts.mu.shape[0] != 1:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     for c in range(n):
         for k in range(contacts.nv):
             y[k] = 0.0

@@ -29,7 +29,6 @@ from saltus.contact.semismooth_newton import BLOCK, ITERATING, eliminate, equati
 from saltus.errors import SettingError
 from saltus.status import Status
 
-STALLED = int(Status.CONTACT_STALLED)
 FIRST_POLISH, LAST_SHIFT = 1e-2, 1e-12  # shifts of the scaled D between which solutions are looked for
 POLISHING, LAST_POLISHING = 1e-4, 5e-9  # shifts of the proximal steps, each from the curve
 ON_CURVE = 1e-7  # last correction that confirms a point of the curve; more where rounding errors are amplified
@@ -214,7 +213,7 @@ def follow(contacts, local, cone, settings, P, u, info, room):
     judging, tol, rounding = work.judging, settings.tol, settings.rounding
     info[0], info[1] = residual(contacts, cone, P, u, judging), 0.0
     if n > whole(settings.max_rows):
-        return STALLED
+        return Status.CONTACT_STALLED
     best, b, push, z, old, D = work.best, head(work.b, n), head(work.push, n), work.z, work.old, mat(work.D, 0, n, n)
     scaled(contacts, work.unit_of, b, D, judging.X_i)
     draw, friction = 1, 0.0
@@ -251,7 +250,7 @@ def follow(contacts, local, cone, settings, P, u, info, room):
     for i in range(n):
         P[i] = best[i]
     info[0] = residual(contacts, cone, P, u, judging)
-    return 0 if confirmed(contacts, P, info[0], tol, rounding, judging.X_i) == 0.0 else STALLED
+    return 0 if confirmed(contacts, P, info[0], tol, rounding, judging.X_i) == 0.0 else Status.CONTACT_STALLED
 
 
 @dataclass(frozen=True, kw_only=True)

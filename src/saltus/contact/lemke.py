@@ -21,8 +21,6 @@ from saltus.errors import SettingError
 from saltus.laws import BILATERAL, UNILATERAL
 from saltus.status import Status
 
-STALLED = int(Status.CONTACT_STALLED)
-UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 UNCERTAIN = 1e-6  # residual below which enumeration does not exclude that rounding hides a solution
 ENUMERATED = 10  # rows up to which all complementary bases are tried when pivoting fails
 
@@ -139,7 +137,7 @@ def _eliminate(T, basis, free, smallest, contradiction):
     for i in range(n):
         # small pivots amplify rounding errors
         if free[i] == 1 and basis[i] == i and abs(T[i, 2 * n + 1]) > contradiction * max(1.0, 1e-5 / least):
-            return UNSOLVABLE
+            return Status.CONTACT_UNSOLVABLE
     return 0
 
 
@@ -191,7 +189,7 @@ def pivot(contacts, local, cone, settings, P, u, info, room):
     if status != 0:
         return status
     _take_impulses(contacts, cone, P, u, info, T, work)
-    return 0 if info[0] <= settings.tol else STALLED
+    return 0 if info[0] <= settings.tol else Status.CONTACT_STALLED
 
 
 @unit(I(I, F, SETTINGS.kind, A, B, WORK.kind))
@@ -203,7 +201,7 @@ def _follow_path(row, noise, settings, info, T, work):
     start, col, count = row, z0, 0  # z0 stays in the row in which it enters
     while row >= 0:
         if count >= whole(settings.max_pivots):
-            return STALLED
+            return Status.CONTACT_STALLED
         leaving = basis[row]
         _pivot(T, basis, row, col)
         count += 1
@@ -219,7 +217,7 @@ def _follow_path(row, noise, settings, info, T, work):
             _pivot(T, basis, start, col)
             break
         if row < 0:
-            return UNSOLVABLE
+            return Status.CONTACT_UNSOLVABLE
     return 0
 
 

@@ -20,8 +20,6 @@ from saltus.errors import SettingError
 from saltus.laws import LOCAL_ROOM, MOST_ROWS, ends
 from saltus.status import Status
 
-STALLED = int(Status.CONTACT_STALLED)
-NONFINITE = int(Status.NONFINITE)
 PATIENCE = 1000  # sweeps without progress after which they are averaged
 CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
 
@@ -131,7 +129,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
                 size += P[first + r] * P[first + r]
         change, size, info[1] = math.sqrt(change), math.sqrt(size), float(count)
         if not change < math.inf:
-            return NONFINITE
+            return Status.NONFINITE
         still, due = change <= rounding * size, count % CHECK == 0 or count == last
         if scale * change <= target or still or due:
             for k in range(nb):
@@ -140,7 +138,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
             if confirmed(contacts, P, info[0], tol, rounding, X_i) == 0.0:
                 return 0
             if still or count == last:  # a block may fail by rounding while others move: judged at the end
-                return failed if failed != 0 else STALLED
+                return failed if failed != 0 else Status.CONTACT_STALLED
             target = min(target, 0.5 * scale * change)  # the estimate was too kind
             best = min(best, info[0])
             if due and nb > 1:
@@ -150,7 +148,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
                 # no progress, sweeps run in circles: average them
                 relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings.relaxation
                 mark = best
-    return STALLED
+    return Status.CONTACT_STALLED
 
 
 @unit(I(CONTACTS, CONE, A, A, A))

@@ -36,8 +36,6 @@ from saltus.errors import SettingError
 from saltus.laws import COULOMB_SPATIAL, UNILATERAL
 from saltus.status import Status
 
-NONFINITE = int(Status.NONFINITE)
-STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 MEMBERS = ("NSGS", "SemismoothNewton", "Homotopy")
 SWEEPS, NEWTON, CURVE = 0, 1, 2
 
@@ -96,7 +94,7 @@ def alternate(contacts, local, cone, settings, P, u, info, room):
             best[i] = P[i]
         least, turn = smaller(least, info[0]), turn + 1
         # proven: by a ray of the path, or by the exact solution of a single block
-        if status == 0 or (status == UNSOLVABLE and (nb == 1 or member == NEWTON)):
+        if status == 0 or (status == Status.CONTACT_UNSOLVABLE and (nb == 1 or member == NEWTON)):
             info[1], work.found.member = steps, float(member)
             return status
         if turn > 2 and member != SWEEPS:
@@ -111,7 +109,7 @@ def alternate(contacts, local, cone, settings, P, u, info, room):
     for i in range(n):
         P[i] = best[i]
     info[0], info[1] = residual(contacts, cone, P, u, work.nsgs.judging), steps
-    return STALLED if least < math.inf else NONFINITE
+    return Status.CONTACT_STALLED if least < math.inf else Status.NONFINITE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,6 @@ from saltus.errors import SettingError
 from saltus.laws import BILATERAL, MOST_ROWS, ends
 from saltus.status import Status
 
-STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 SINGULAR = 1e-10  # shift of the scaled D in the derivative: far above rounding errors
 SHIFTS, SHORTER = 0.1, 0.5  # factors between two shifts of the first and of further paths
 LAST_SHIFT = 1e-7  # where the path ends and the equations themselves take over
@@ -263,7 +262,7 @@ def newton(contacts, local, cone, settings, P, u, info, room):
     judging, tol, last, rounding = work.judging, settings.tol, whole(settings.max_iterations), settings.rounding
     info[0], info[1] = residual(contacts, cone, P, u, judging), 0.0
     if n > whole(settings.max_rows):
-        return STALLED
+        return Status.CONTACT_STALLED
     best, ray, unit_of, b, P_s = work.best, head(work.ray, n), work.unit_of, head(work.b, n), head(work.P_s, n)
     D, none, iterating = mat(work.D, 0, n, n), head(work.ray, 0), work.iterating
     scaled(contacts, unit_of, b, D, judging.X_i)
@@ -272,7 +271,7 @@ def newton(contacts, local, cone, settings, P, u, info, room):
         P_s[i] = P[i] / unit_of[i]
     if confirmed(contacts, P, info[0], tol, rounding, judging.X_i) == 0.0:
         return 0
-    status = STALLED
+    status = Status.CONTACT_STALLED
     for attempt in range(whole(settings.paths) + 1):
         if attempt > 0:
             for i in range(n):
@@ -286,7 +285,7 @@ def newton(contacts, local, cone, settings, P, u, info, room):
             for i in range(n):
                 ray[i] = P_s[i] - ray[i]
             if _contradicts(contacts, b, D, ray):
-                status = UNSOLVABLE
+                status = Status.CONTACT_UNSOLVABLE
                 break
         info[1] += iterate(contacts, b, D, none, 0.0, SINGULAR, 0.1 * tol, last, P_s, iterating)
         found = judged(contacts, cone, unit_of, P_s, P, u, judging)

@@ -11,7 +11,7 @@ from saltus.lasting.hold import POWER, UNHELD, rest_speed
 from saltus.lasting.index_set import OPEN, SLIP, STICK
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.lasting.settle import RELEASING
-from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, M_CONSTANT, NC, NJ, NV
+from saltus.memory.layout import F_FREE, M_CONSTANT
 from saltus.memory.profile import multiply
 from saltus.memory.vectors import clear, copy, largest
 from saltus.reaction.react import row_dot
@@ -50,10 +50,10 @@ def hold_at_end(model, settings, t, struck, frame):
     settings = STAGE_SETTINGS(settings)
     layout, ends, W, w = model.layout, frame.ends, frame.interval.lasting.W, frame.ends.corrected
     index, resting, held, v, u_plus = ends.index, ends.resting, ends.held, ends.v, ends.u_plus
-    anything, u_0 = layout[NJ] > 0, frame.memory.acting.u
+    anything, u_0 = layout.nj > 0, frame.memory.acting.u
     model.kinematics(t, ends.q, model.par, W, w)
-    for k in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         held[k] = 0
         if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
             # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever;
@@ -82,9 +82,9 @@ def hold_at_end(model, settings, t, struck, frame):
 def rub_away(model, frame, record):
     """Enter the energy that is cut of slips that stop: it would have been rubbed away."""
     layout, ends = model.layout, frame.ends
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         if ends.index[k] == SLIP and ends.held[k] == WHOLE:
-            for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+            for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
                 record.dissipation[k] -= 0.5 * ends.corrected[i] * frame.slips[i]
                 record.header.drive_work -= ends.corrected[i] * frame.belts[i]
     return 0
@@ -98,14 +98,14 @@ def unchanged(model, settings, t, frame):
     """
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
-    nc = layout[NC]
+    nc = layout.nc
     marks, g, u_plus = frame.marks, frame.ends.g, frame.ends.u_plus
-    given = (layout[FLAGS] & F_FREE) != 0 and (layout[FLAGS] & M_CONSTANT) != 0 and layout[NJ] == 0
+    given = (layout.features & F_FREE) != 0 and (layout.features & M_CONSTANT) != 0 and layout.nj == 0
     if not given or marks.end_known == 0.0 or abs(marks.late) > 1e-14 * (abs(t) + marks.length):
         return 0
     slack = closed_gap(settings, frame.ends.q)
     for k in range(nc):
-        row = layout[layout[CONTACT_ROW] + k]
+        row = layout[layout.contact_row + k]
         closed = g[k] <= slack or frame.ends.closed[k] == 1
         if frame.ends.index[k] != OPEN or frame.ends.candidate[k] != 0 or (closed and not u_plus[row] > settings.rest):
             return 0
@@ -116,7 +116,7 @@ def unchanged(model, settings, t, frame):
     multiply(layout, M, acting.a, f)
     clear(acting.r)
     clear(acting.powers)
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         acting.powers[POWER] += f[i] * frame.ends.v[i]
     acting.powers[UNHELD] = largest(acting.a)
     return 1

@@ -35,7 +35,7 @@ from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.lasting.settle import BREAKING, LET_GO, RELEASING, ambiguous_event
 from saltus.lasting.transition import BROKE, LOST, RELEASED, STOPPED, break_direction
-from saltus.memory.layout import CONTACT_ROW, EVENT_TABLE, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NE, NJ, NQ, NR, NS, NV
+from saltus.memory.layout import M_CONSTANT
 from saltus.memory.profile import multiply, solve_row
 from saltus.memory.record import EVENT, SWITCH
 from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
@@ -45,7 +45,6 @@ from saltus.reaction.report import NORMALS, new_event
 from saltus.reaction.report import NOTHING as NO_ROWS
 from saltus.status import Status
 
-DRIFTED = int(Status.DRIFT_TOO_LARGE)
 DIGITS = 1e-12  # of the coordinates: digits of a gap that a drift may always have
 PIECES = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
 EVENTS = 8  # most events of a contact at one end of a step
@@ -116,12 +115,12 @@ def hand_over(model, settings, t, t_end, struck, frame, record):
     acting, stopped = memory.acting, whole(marks.which) if whole(marks.event_kind) == STOPPED else -1
     ambiguous_event(model, t_end, ends.before, ends.index, frame.interval.lasting, acting.r, record)
     see_slips(model, settings, struck, frame)
-    clear(head(tail(acting.direction, 2 * layout[NC]), layout[NC]))
+    clear(head(tail(acting.direction, 2 * layout.nc), layout.nc))
     if index_events(model, t_end, struck, stopped, ends, acting, record) == 1:
         frame.interval.kept.renew = 1.0  # the matrix of implicit stages belongs to another index set
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         memory.index[k] = ends.index[k]
-    if layout[NE] > 0:
+    if layout.ne > 0:
         model.switch(t_end, ends.q, ends.v, model.par, memory.last_values)
     pieces, n, used = whole(marks.pieces_used), whole(marks.nodes), whole(marks.used)
     return close_books(model, t, pieces, n, used, acting.r, ends, record)
@@ -148,10 +147,10 @@ def land(model, settings, t, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, marks, nodes, size = model.layout, frame.ends, frame.marks, frame.nodes, frame.marks.length
-    nc, index = layout[NC], ends.index
+    nc, index = layout.nc, ends.index
     model.retract(ends.q, model.par)
     enter_forces(model, frame.sum_r, frame.sum_powers, record)
-    if (layout[FLAGS] & M_CONSTANT) == 0:
+    if (layout.features & M_CONSTANT) == 0:
         tab = tail(settings, whole(marks.table_at))
         record.header.drive_work += inertia_work(
             model, tab, t, size, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, frame.mass
@@ -160,10 +159,10 @@ def land(model, settings, t, frame, record):
     length, scale = largest(ends.q), largest(promised(layout, settings, POSITION_SCALE))
     # the lecture's case 2.1: what is held has left its place
     allowed = settings.drift * (settings.atol * scale + settings.rtol * length) + DIGITS * length
-    for j in range(nc + layout[NJ]):
+    for j in range(nc + layout.nj):
         holds = j >= nc or index[j if j < nc else 0] == SLIP or index[j if j < nc else 0] == STICK
         if holds and abs(ends.g[j]) > allowed:
-            return DRIFTED
+            return Status.DRIFT_TOO_LARGE
     at = open_block(model, frame.memory.acting.r, record.dense)
     marks.used, marks.pieces_used = put_nodes(model, 0.0, 1.0, at, ends.q_0, ends.v_0, frame, record), 1.0
     copy(ends.v, record.v_minus)
@@ -186,11 +185,11 @@ def is_struck(model, settings, t, frame):
     layout, ends, room, which, ahead = (
         model.layout, frame.ends, frame.interval.lasting, whole(frame.marks.which), frame.marks.window
     )  # fmt: skip
-    index, closed, v, w, W, nv = ends.index, ends.closed, ends.v, ends.u_minus, room.W, layout[NV]
+    index, closed, v, w, W, nv = ends.index, ends.closed, ends.v, ends.u_minus, room.W, layout.nv
     slack, parts, struck = closed_gap(settings, ends.q), False, 0
     model.kinematics(t, ends.q, model.par, W, w)
-    for k in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + k]
+    for k in range(layout.nc):
+        row = layout[layout.contact_row + k]
         holds = index[k] == SLIP or index[k] == STICK
         speed = row_dot(layout, W, row, v) + w[row]
         # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
@@ -222,14 +221,14 @@ def strike_at_end(model, staged, settings, t, h, frame, record):
     """Solve the impact law where a flight ends, or over the window behind it, and enter what it did."""
     ends, marks, room = frame.ends, frame.marks, frame.interval.lasting
     t_end, ahead, reaction = t + marks.length, frame.marks.window, staged.reaction
-    copy(row_of(frame.nodes.a, whole(marks.nodes) - 1, model.layout[NV]), ends.a)
+    copy(row_of(frame.nodes.a, whole(marks.nodes) - 1, model.layout.nv), ends.a)
     law, span, known, ties = BY_LEFT, h, NO_ROWS, 0
     if ahead > 0.0:
         # Moreau's step over the window: the velocity with the forces of its beginning, then the law
         law, span, known = BY_PREVIOUS, ahead, NORMALS
         begin_window(model, settings, t_end, ahead, frame, record)
         t_end = t + (marks.length + ahead)  # rounded as the end of the step is
-    elif model.layout[NC] > 1:
+    elif model.layout.nc > 1:
         ties = find_ties(model, reaction, settings, t_end, span, frame, record)
     status = strike(model, reaction, settings, t_end, span, law, ends, room, record)
     if status != 0:
@@ -249,7 +248,7 @@ def let_change(model, staged, settings, t, t_end, h, struck, frame, record):
     """Tell the decision what the transition that ends a flight means for its contact."""
     layout, ends, marks, let_go = model.layout, frame.ends, frame.marks, frame.memory.let_go
     kind, which, last = whole(marks.event_kind), whole(marks.which), whole(marks.nodes) - 1
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         if t_end - let_go[k] <= 1e-12 * (abs(t) + h):
             ends.candidate[k] = LET_GO
     if kind == RELEASED:
@@ -259,7 +258,7 @@ def let_change(model, staged, settings, t, t_end, h, struck, frame, record):
         stop_together(model, settings, t_end, frame)
     if kind == BROKE:
         ends.candidate[which] = BREAKING
-        break_direction(layout, which, row_of(frame.node_forces, last, layout[NR]), frame.memory.acting.direction)
+        break_direction(layout, which, row_of(frame.node_forces, last, layout.nr), frame.memory.acting.direction)
     mark_unseen(model, settings, t_end, struck, frame)
     if kind == LOST:
         return look_ahead(model, staged, settings, t_end, frame, record)
@@ -270,9 +269,9 @@ def let_change(model, staged, settings, t, t_end, h, struck, frame, record):
 def mark_unseen(model, settings, t, struck, frame):
     """Mark slips that have been too slow since they began for their velocity to tell a direction; see UNSEEN."""
     layout, ends, direction = model.layout, frame.ends, frame.memory.acting.direction
-    nc, W, w, known = layout[NC], frame.interval.lasting.W, ends.u_minus, False
+    nc, W, w, known = layout.nc, frame.interval.lasting.W, ends.u_minus, False
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         direction[2 * nc + c] = TURNING  # forces behind the end are those of the velocity there
         if ends.index[c] != SLIP or end - row != 3:
             continue
@@ -293,13 +292,13 @@ def mark_unseen(model, settings, t, struck, frame):
 def user_events(model, t, frame, record):
     """Write the events of the user and of switching functions that end a flight, and do their resets."""
     layout, ends, marks, fired = model.layout, frame.ends, frame.marks, frame.memory.fired
-    ne, nc, table, crosses = layout[NE], layout[NC], layout[EVENT_TABLE], whole(frame.marks.event_kind) == CROSSES
+    ne, nc, table, crosses = layout.ne, layout.nc, layout.event_table, whole(frame.marks.event_kind) == CROSSES
     for k in range(ne):
         if not crosses and marks.still == 0.0:  # an impact at the same time takes nothing from them
             fired[k] = 0.0
         if not crosses or fired[k] == 0.0:
             continue
-        if k >= ne - layout[NS]:
+        if k >= ne - layout.ns:
             new_event(t, nc + k, SWITCH, 0, 0, ends.P, ends.P, ends.P, record)
             continue
         new_event(t, nc + k, EVENT, 0, 0, ends.P, ends.P, ends.P, record)
@@ -326,7 +325,7 @@ def stop_together(model, settings, t, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nc, W, w, v = layout[NC], frame.interval.lasting.W, frame.ends.u_minus, frame.ends.v
+    nc, W, w, v = layout.nc, frame.interval.lasting.W, frame.ends.u_minus, frame.ends.v
     u_0, direction = frame.memory.acting.u, frame.memory.acting.direction
     model.kinematics(t, frame.ends.q, model.par, W, w)
     allowed = left_of_slip(layout, settings)
@@ -334,7 +333,7 @@ def stop_together(model, settings, t, frame):
         if frame.ends.index[c] != SLIP or direction[2 * nc + c] != BRAKING:
             continue
         first, last = 0.0, 0.0
-        for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+        for i in range(layout[layout.contact_row + c] + 1, layout[layout.contact_row + c + 1]):
             first += u_0[i] * u_0[i]
             last += (row_dot(layout, W, i, v) + w[i]) ** 2
         ends = first > settings.rest * settings.rest and last <= allowed * allowed
@@ -354,7 +353,7 @@ def begin_window(model, settings, t, window, frame, record):
     """
     settings = STAGE_SETTINGS(settings)
     layout, room = model.layout, frame.interval.lasting
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    nv, nc, nr = layout.nv, layout.nc, layout.nr
     W, zeta = room.W, room.zeta
     u_first, q = frame.ends.u_start, frame.ends.q
     v, v_start, f = frame.ends.v, frame.v_try, frame.force
@@ -362,10 +361,10 @@ def begin_window(model, settings, t, window, frame, record):
     model.kinematics(t, q, model.par, W, u_first)
     model.curvature(t, q, v, model.par, zeta)
     for c in range(nc):
-        row = layout[layout[CONTACT_ROW] + c]
+        row = layout[layout.contact_row + c]
         u_first[row] = smaller(u_first[row] + row_dot(layout, W, row, v), 0.0)
         pressed = row_dot(layout, W, row, slope) + zeta[row]
-        rise = -model.constants[LAW_FLOATS * c] * u_first[row]
+        rise = -model.e[c] * u_first[row]
         if 2.0 * rise <= -window * pressed or rise * rise <= -2.0 * pressed * settings.closed:
             u_first[row] = 0.0
     for i in range(nv):
@@ -381,7 +380,7 @@ def begin_window(model, settings, t, window, frame, record):
     # the nodes of the smooth part are written: there is room for the position
     first, shifted = frame.nodes.Q, frame.q_shifted
     model.rate(q, v_start, model.par, shifted)
-    for i in range(layout[NQ]):
+    for i in range(layout.nq):
         first[i] = q[i]
         q[i] += window * shifted[i]
     model.retract(q, model.par)
@@ -393,14 +392,14 @@ def hops_end(model, settings, window, frame):
     """Let all closed contacts rest where none of them opens, or hops for longer than a window: a box that rocks."""
     settings = STAGE_SETTINGS(settings)
     layout, room = model.layout, frame.interval.lasting
-    nv, nc = layout[NV], layout[NC]
+    nv, nc = layout.nv, layout.nc
     closed, resting, slope, u_plus = frame.ends.closed, frame.ends.resting, frame.ends.a, frame.ends.u_plus
     r_last = frame.r_last
     lu, W, X, column, zeta = room.lu, room.W, room.X, room.column, room.zeta
     for c in range(nc):
         if closed[c] == 0:
             continue
-        row = layout[layout[CONTACT_ROW] + c]
+        row = layout[layout.contact_row + c]
         solve_row(layout, lu, W, row, X, column)
         for i in range(nv):
             column[i] = 0.0
@@ -420,7 +419,7 @@ def hops_end(model, settings, window, frame):
 def end_window(model, settings, t_end, window, frame, record):
     """Move the position over the window by the mean velocity and write its piece."""
     layout, ends, marks, nodes = model.layout, frame.ends, frame.marks, frame.nodes
-    nq, nv, nr = layout[NQ], layout[NV], layout[NR]
+    nq, nv, nr = layout.nq, layout.nv, layout.nr
     q, v_start, mean, shifted = ends.q, frame.v_try, frame.moved, frame.q_shifted
     for i in range(nv):
         mean[i] = 0.5 * (v_start[i] + ends.v_new[i])

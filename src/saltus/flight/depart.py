@@ -14,7 +14,6 @@ from saltus.lasting.hold import accelerate, rest_speed
 from saltus.lasting.index_set import BRAKING, IMPULSIVE, OPEN, SLIP, STICK, STRAIGHT, TURNING
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.settle import act_on_start, ambiguous_event, lawful
-from saltus.memory.layout import CONTACT_ROW, EVENT_TABLE, LAW_FLOATS, NC, NE, NJ, NQ, NS, NV
 from saltus.memory.vectors import clear, clear_marks, copy, copy_marks
 from saltus.reaction.react import row_dot
 
@@ -45,15 +44,15 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
         if status != 0:
             return status
         memory.numbers.valid, kept[0], kept[1] = 1.0, 1.0, t
-    ne, ns = layout[NE], layout[NS]
+    ne, ns = layout.ne, layout.ns
     if ns > 0:  # a branch that does not hold where the flight begins ends at once
         values = head(frame.scan, ne)
         model.switch(t, ends.q_0, ends.v_0, model.par, values)
         for k in range(ne - ns, ne):
             if values[k] < 0.0 and memory.fired[k] == 0.0:
                 marks.crossing = k
-    near, holding, jammed, slack = False, layout[NJ] > 0, False, closed_gap(settings, ends.q_0)
-    for k in range(layout[NC]):
+    near, holding, jammed, slack = False, layout.nj > 0, False, closed_gap(settings, ends.q_0)
+    for k in range(layout.nc):
         holds = ends.index[k] == SLIP or ends.index[k] == STICK
         holding, jammed = holding or holds, jammed or ends.index[k] == IMPULSIVE
         near = near or (not holds and ends.g[k] <= slack)
@@ -82,9 +81,9 @@ def begin_flight(model, staged, settings, t, h, frame, record):
     if known == 0:
         clear(acting.a)
         clear(memory.fired)
-        for k in range(layout[NC]):
+        for k in range(layout.nc):
             ends.index[k], memory.let_go[k] = OPEN, -1e300
-    for k in range(layout[NS]):
+    for k in range(layout.ns):
         memory.modes[k] = FREE  # on a surface the motion decides anew
     if update_modes(model, settings, t, h, ends.q_0, ends.v_0, acting.a, frame, 0) > 0:
         model.gap(t, ends.q_0, model.par, ends.g)
@@ -96,12 +95,12 @@ def begin_flight(model, staged, settings, t, h, frame, record):
     see_slips(model, settings, 1 - known, frame)
     begin_events(model, t, known, ends, acting, record)
     ambiguous_event(model, t, ends.before, ends.index, interval.lasting, acting.r, record)
-    if layout[NE] > 0 and known == 1:
+    if layout.ne > 0 and known == 1:
         # an event function may change its sign between the two sides of a break
-        values, last = head(frame.scan, layout[NE]), memory.last_values
+        values, last = head(frame.scan, layout.ne), memory.last_values
         model.switch(t, ends.q_0, ends.v_0, model.par, values)
-        for k in range(layout[NE]):
-            way = layout[layout[EVENT_TABLE] + 3 * k]
+        for k in range(layout.ne):
+            way = layout[layout.event_table + 3 * k]
             rises, falls = last[k] < 0.0 and values[k] >= 0.0, last[k] > 0.0 and values[k] <= 0.0
             if memory.fired[k] == 0.0 and ((rises and way >= 0) or (falls and way <= 0)):
                 frame.marks.crossing = k
@@ -120,8 +119,8 @@ def closing_at_once(model, settings, t, slack, frame):
     model.kinematics(t, ends.q_0, model.par, W, w)
     if settings.anticipates == 1.0:
         model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
-    for k in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + k]
+    for k in range(layout.nc):
+        row = layout[layout.contact_row + k]
         if ends.index[k] == SLIP or ends.index[k] == STICK:
             continue
         speed = row_dot(layout, W, row, ends.v_0) + w[row]
@@ -194,10 +193,10 @@ def turning_back(model, settings, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, index, tried, room = model.layout, frame.ends.index, frame.trial, frame.interval.lasting
-    nc, W, zeta, first, left = layout[NC], room.W, room.zeta, -1, left_of_slip(layout, settings)
+    nc, W, zeta, first, left = layout.nc, room.W, room.zeta, -1, left_of_slip(layout, settings)
     u, a, direction = frame.memory.acting.u, frame.memory.acting.a, frame.memory.acting.direction
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         square, slowing, tried[c] = 0.0, 0.0, index[c]
         if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] != TURNING:
             continue
@@ -218,17 +217,17 @@ def brake(model, settings, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, index, tried, sticks = model.layout, frame.ends.index, frame.trial, frame.way_before
-    nc, u, direction, r = layout[NC], frame.memory.acting.u, frame.memory.acting.direction, frame.probe.r
+    nc, u, direction, r = layout.nc, frame.memory.acting.u, frame.memory.acting.direction, frame.probe.r
     for c in range(nc):
         if tried[c] != STICK or index[c] != SLIP:
             continue
-        row = layout[layout[CONTACT_ROW] + c]
+        row = layout[layout.contact_row + c]
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
         if speed > settings.rest and direction[2 * nc + c] == TURNING:
             direction[2 * c], direction[2 * c + 1] = u[row + 1] / speed, u[row + 2] / speed
         direction[2 * nc + c] = BRAKING
         friction, sticks[2 * c], sticks[2 * c + 1] = sqrt(r[row + 1] ** 2 + r[row + 2] ** 2), 0.0, 0.0
-        if friction > FULL_FRICTION * model.constants[LAW_FLOATS * c + 1] * r[row]:
+        if friction > FULL_FRICTION * model.mu[c] * r[row]:
             sticks[2 * c], sticks[2 * c + 1] = -r[row + 1] / friction, -r[row + 2] / friction
     return 0
 
@@ -240,7 +239,7 @@ def leads_to_end(model, settings, t, time, frame, record):
     Pushes aside are integrated by Simpson's rule.
     """
     layout, room, ends, probe = model.layout, frame.interval.lasting, frame.ends, frame.probe
-    nc, W, zeta, u, sums = layout[NC], room.W, room.zeta, frame.memory.acting.u, frame.leads
+    nc, W, zeta, u, sums = layout.nc, room.W, room.zeta, frame.memory.acting.u, frame.leads
     direction, allowed = frame.memory.acting.direction, left_of_slip(layout, settings)
     for place in range(3):
         weight = time * (2.0 / 3.0 if place == 1 else 1.0 / 6.0)
@@ -252,7 +251,7 @@ def leads_to_end(model, settings, t, time, frame, record):
         if status != 0:
             return 0
         for c in range(nc):
-            row, d_1, d_2 = layout[layout[CONTACT_ROW] + c], direction[2 * c], direction[2 * c + 1]
+            row, d_1, d_2 = layout[layout.contact_row + c], direction[2 * c], direction[2 * c + 1]
             if direction[2 * nc + c] != BRAKING or sqrt(u[row + 1] ** 2 + u[row + 2] ** 2) <= allowed:
                 continue
             s_1 = row_dot(layout, W, row + 1, probe.a) + zeta[row + 1]
@@ -275,10 +274,10 @@ def turn_to_end(model, settings, t, time, frame, record):
     with the others, and has no direction.
     """
     layout, ends, room, probe, nobody = model.layout, frame.ends, frame.interval.lasting, frame.probe, frame.ahead
-    nc, u, direction, sticks = layout[NC], frame.memory.acting.u, frame.memory.acting.direction, frame.way_before
+    nc, u, direction, sticks = layout.nc, frame.memory.acting.u, frame.memory.acting.direction, frame.way_before
     copy(direction, probe.direction)
     for c in range(nc):
-        row = layout[layout[CONTACT_ROW] + c]
+        row = layout[layout.contact_row + c]
         if direction[2 * nc + c] != BRAKING:
             continue
         if sqrt(u[row + 1] ** 2 + u[row + 2] ** 2) <= left_of_slip(layout, settings):
@@ -304,11 +303,11 @@ def slips_near_end(model, settings, t, frame):
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, room = model.layout, frame.ends, frame.interval.lasting
     W, zeta, index, tried = room.W, room.zeta, ends.index, frame.trial
-    nc, u, a, direction = layout[NC], frame.memory.acting.u, frame.memory.acting.a, frame.memory.acting.direction
+    nc, u, a, direction = layout.nc, frame.memory.acting.u, frame.memory.acting.a, frame.memory.acting.direction
     allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight)
     first, shortest, fastest, slowing_all, grows, anyone = -1, 1e300, 0.0, 0.0, False, False
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         tried[c], anyone = index[c], anyone or (index[c] == SLIP and end - row == 3)
         for i in range(row + 1, end):
             fastest = larger(fastest, abs(u[i]) if index[c] == SLIP else 0.0)
@@ -318,7 +317,7 @@ def slips_near_end(model, settings, t, frame):
     model.kinematics(t, ends.q_0, model.par, W, room.w)
     model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
     for c in range(nc):
-        row, end, growth = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+        row, end, growth = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
         for i in range(row + 1, end):
             growth += (row_dot(layout, W, i, a) + zeta[i]) * direction[2 * c + i - row - 1]
         grows = grows or (index[c] == SLIP and direction[2 * nc + c] == STRAIGHT and growth > 0.0)
@@ -326,7 +325,7 @@ def slips_near_end(model, settings, t, frame):
     whole_body = fastest <= LEFT_AT_REST * left_of_slip(layout, settings) and not grows
     left = (LEFT_AT_REST if whole_body else 1.0) * left_of_slip(layout, settings)
     for c in range(nc):
-        row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+        row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
         for i in range(row + 1, end):
             square += u[i] * u[i]
         if index[c] != SLIP or end - row != 3:
@@ -363,7 +362,7 @@ def straight_on(model, settings, t, h, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nv, nc = layout[NV], layout[NC]
+    nv, nc = layout.nv, layout.nc
     direction, index = frame.memory.acting.direction, frame.ends.index
     straight = 0
     for c in range(nc):
@@ -386,7 +385,7 @@ def straight_on(model, settings, t, h, frame, record):
             v[i] = v_0[i] + 0.5 * h * (a_0[i] + a[i])
         model.kinematics(t + h, q, model.par, W, u)
         for c in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
             if index[c] == SLIP and direction[2 * nc + c] == STRAIGHT:
                 speed = 0.0
                 for i in range(row + 1, end):
@@ -410,11 +409,11 @@ def shift_start(model, h, frame):
     layout = model.layout
     q_0, v_0, a_0 = frame.ends.q_0, frame.ends.v_0, frame.memory.acting.a
     q, v, a = frame.q_shifted, frame.v_try, frame.probe.a
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         v[i] = v_0[i] + h * a_0[i]
         a[i] = 0.5 * (v_0[i] + v[i])
     model.rate(q_0, a, model.par, q)
-    for i in range(layout[NQ]):
+    for i in range(layout.nq):
         q[i] = q_0[i] + h * q[i]
     model.retract(q, model.par)
     return 0
@@ -431,7 +430,7 @@ def straight_direction(model, t, h, frame, record):
     is the mean one as long as the time is short for the turns of the force.
     """
     layout = model.layout
-    nc, room = layout[NC], frame.interval.lasting
+    nc, room = layout.nc, frame.interval.lasting
     direction, index, nobody = frame.memory.acting.direction, frame.ends.index, frame.trial
     q, v, a, probe = frame.q_shifted, frame.v_try, frame.probe.a, frame.probe
     sums, before, s = frame.leads, frame.way_before, room.begin.s
@@ -444,7 +443,7 @@ def straight_direction(model, t, h, frame, record):
     if begun == 0:
         return 1
     for c in range(nc):
-        row = layout[layout[CONTACT_ROW] + c]
+        row = layout[layout.contact_row + c]
         if goes(model, index, direction, nobody, STRAIGHT, c) == 1:
             sums[row], sums[row + 1], sums[row + 2] = start_of(model, c, 0.0, a, s, room), 0.0, 0.0
     shift_start(model, h, frame)
@@ -456,12 +455,12 @@ def straight_direction(model, t, h, frame, record):
         if end == 1:
             fits = act_at_start(model, t, frame, record) == 0 and fits
         for c in range(nc):
-            row = layout[layout[CONTACT_ROW] + c]
+            row = layout[layout.contact_row + c]
             if fits and goes(model, index, direction, nobody, STRAIGHT, c) == 1:
                 start_of(model, c, 0.0, frame.memory.acting.a if end == 1 else a, s, room)
                 sums[row + 1], sums[row + 2] = sums[row + 1] + s[0], sums[row + 2] + s[1]
     for c in range(nc):
-        row, s_1, s_2 = layout[layout[CONTACT_ROW] + c], direction[2 * c], direction[2 * c + 1]
+        row, s_1, s_2 = layout[layout.contact_row + c], direction[2 * c], direction[2 * c + 1]
         if goes(model, index, direction, nobody, STRAIGHT, c) == 1:
             # of an even motion 2 and 0 times what it is halfway
             forward, aside = sums[row + 1] * s_1 + sums[row + 2] * s_2, sums[row + 2] * s_1 - sums[row + 1] * s_2
@@ -493,9 +492,9 @@ def slip_begins(model, settings, t, frame):
     layout, ends, room, acting = model.layout, frame.ends, frame.interval.lasting, frame.memory.acting
     a, u, direction, index, window = acting.a, acting.u, acting.direction, ends.index, frame.marks.window
     rest, straight, slow = settings.rest, settings.straight, sqrt(settings.rest)
-    nc, W, zeta, longest, seen = layout[NC], room.W, room.zeta, 1e300, frame.memory.seen
+    nc, W, zeta, longest, seen = layout.nc, room.W, room.zeta, 1e300, frame.memory.seen
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         direction[2 * nc + c] = TURNING
         if index[c] != SLIP or end - row != 3:
             continue

@@ -15,7 +15,7 @@ from saltus.lasting.index_set import BRAKING, IMPULSIVE, SLIP, STICK
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.transition import LOST, STOPPED, stops, transition
 from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NE, NQ, NR, NV, W_CONSTANT
+from saltus.memory.layout import W_CONSTANT
 from saltus.memory.vectors import largest
 from saltus.reaction.react import row_dot
 from saltus.tables.polynomial import NONE, combine, lagrange_weights
@@ -32,7 +32,7 @@ def find(model, staged, settings, task, t, h, frame_room, record):
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     layout, marks, index = model.layout, frame.marks, frame.ends.index
-    nc, jammed = layout[NC], frame.marks.jammed_set == 1.0
+    nc, jammed = layout.nc, frame.marks.jammed_set == 1.0
     marks.unresolved, marks.stopping = 0.0, 0.0
     marks.event_kind, marks.which, marks.place = NOTHING, -1.0, 1.0
     if nc > 0 and not jammed:
@@ -44,7 +44,7 @@ def find(model, staged, settings, task, t, h, frame_room, record):
         late = lateness(model, settings, t + h, whole(marks.foreseen), frame)
         if late >= 0.0 and late < 0.1 * h and h + late <= marks.allowed:
             happens(STRIKES, whole(marks.foreseen), 1.0 + late / h, marks)
-    if layout[NE] > 0:
+    if layout.ne > 0:
         find_switch(model, settings, t, h, frame)
     if jammed and marks.event_kind == NOTHING:
         for k in range(nc):
@@ -70,10 +70,10 @@ def find_closing(model, settings, t, h, frame):
     layout, marks, nodes, index, found, n = (
         model.layout, frame.marks, frame.nodes, frame.ends.index, frame.found, whole(frame.marks.nodes)
     )  # fmt: skip
-    Q, V = head(nodes.Q, n * layout[NQ]), head(nodes.V, n * layout[NV])
+    Q, V = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv)
     c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
     samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
-    slack = closed_gap(settings, head(nodes.Q, layout[NQ])) + deepest_start(model, t, index, frame)
+    slack = closed_gap(settings, head(nodes.Q, layout.nq)) + deepest_start(model, t, index, frame)
     place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, frame.scan)
     if place < NONE:
         happens(STRIKES, found[0], place, marks)
@@ -88,10 +88,10 @@ def find_transition(model, settings, t, h, frame, record):
     """Find the first release, stop or break of a held contact, or the loss of forces that are not unique."""
     layout, marks, nodes, found, room = model.layout, frame.marks, frame.nodes, frame.found, frame.interval.lasting
     n, acting, R, U, shared = whole(marks.nodes), frame.memory.acting, frame.node_forces, frame.node_slips, room.shared
-    Q, V = head(nodes.Q, n * layout[NQ]), head(nodes.V, n * layout[NV])
+    Q, V = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv)
     c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
     slips(model, c, t, h, Q, V, U, room)
-    if (layout[FLAGS] & W_CONSTANT) == 0 and marks.window == 0.0:
+    if (layout.features & W_CONSTANT) == 0 and marks.window == 0.0:
         marks.unresolved = strayed(model, settings, c, t, h, frame)
     place = transition(
         model, c, frame.ends.index, acting.direction, R, U, largest(V), acting.powers[LOAD], shared, found,
@@ -100,7 +100,7 @@ def find_transition(model, settings, t, h, frame, record):
     if place < marks.place:
         happens(found[1], found[0], place, marks)
     anyone = False
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         anyone = anyone or shared[k] == 1
     if anyone:
         place = first_loss(model, settings, c, t, h, marks.place, frame, record)
@@ -113,7 +113,7 @@ def find_transition(model, settings, t, h, frame, record):
 def find_switch(model, settings, t, h, frame):
     """Find the first event of the user, or switching function, that crosses zero up to the first event so far."""
     layout, marks, nodes, n = model.layout, frame.marks, frame.nodes, whole(frame.marks.nodes)
-    Q, V, fired = head(nodes.Q, n * layout[NQ]), head(nodes.V, n * layout[NV]), frame.memory.fired
+    Q, V, fired = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv), frame.memory.fired
     c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
     samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
     back = first_return(model, c, t, h, Q, V, fired, frame.scan)
@@ -132,12 +132,12 @@ def approach_stop(model, settings, h, frame):
     layout, marks, U, n = model.layout, frame.marks, frame.node_slips, whole(frame.marks.nodes)
     c, which, s = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n), whole(marks.which), marks.place
     rest = settings.rest
-    if frame.memory.acting.direction[2 * layout[NC] + which] == BRAKING:
+    if frame.memory.acting.direction[2 * layout.nc + which] == BRAKING:
         rest = larger(rest, left_of_slip(layout, settings))  # it was led to its end: what is left aside counts as none
     stopping = stops(layout, c, s, rest, 0.05, which, U, frame.weights)
     marks.stopping = stopping
-    row = layout[layout[CONTACT_ROW] + which]
-    if stopping == 1 and layout[layout[CONTACT_ROW] + which + 1] - row == 3:
+    row = layout[layout.contact_row + which]
+    if stopping == 1 and layout[layout.contact_row + which + 1] - row == 3:
         square = U[row + 1] * U[row + 1] + U[row + 2] * U[row + 2]
         far = sqrt(square) * s * h > 2.0 * settings.straight
         if marks.window > 0.0:
@@ -155,7 +155,7 @@ def deepest_start(model, t, index, frame):
     """
     g, depth = frame.ends.g, 0.0
     model.gap(t, frame.ends.q_0, model.par, g)
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         if index[k] != SLIP and index[k] != STICK:
             depth = larger(depth, -g[k])
     return depth
@@ -166,7 +166,7 @@ def lateness(model, settings, t, contact, frame):
     """Return the time in which a contact that approaches will close, with the velocity of now; -1 if it does not."""
     layout = model.layout
     W, w, g = frame.interval.lasting.W, frame.ends.u_minus, frame.ends.g
-    q, row = frame.ends.q, layout[layout[CONTACT_ROW] + contact]
+    q, row = frame.ends.q, layout[layout.contact_row + contact]
     model.gap(t, q, model.par, g)
     model.kinematics(t, q, model.par, W, w)
     fall = row_dot(layout, W, row, frame.ends.v) + w[row]
@@ -177,12 +177,12 @@ def lateness(model, settings, t, contact, frame):
 def slips(model, c, t, h, Q, V, U, room):
     """Write the row velocities of the contacts at the nodes."""
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    nq, nv, nc, nr = layout.nq, layout.nv, layout.nc, layout.nr
     W, w = room.W, room.b  # w itself belongs to another state
     for j in range(c.shape[0]):
         model.kinematics(t + c[j] * h, row_of(Q, j, nq), model.par, W, w)
         for k in range(nc):
-            for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
+            for i in range(layout[layout.contact_row + k], layout[layout.contact_row + k + 1]):
                 U[j * nr + i] = row_dot(layout, W, i, row_of(V, j, nv)) + w[i]
     return 0
 
@@ -196,7 +196,7 @@ def strayed(model, settings, c, t, h, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, nv, nc, nr, n = layout[NQ], layout[NV], layout[NC], layout[NR], c.shape[0]
+    nq, nv, nc, nr, n = layout.nq, layout.nv, layout.nc, layout.nr, c.shape[0]
     nodes, U = frame.nodes, frame.node_slips
     q, v, w, weights = frame.q_shifted, frame.v_try, frame.ends.u_plus, head(frame.weights, n)
     W = frame.interval.lasting.W
@@ -210,7 +210,7 @@ def strayed(model, settings, c, t, h, frame):
         for k in range(nc):
             if frame.ends.index[k] != SLIP:
                 continue
-            for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+            for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
                 slip, size = -row_dot(layout, W, i, v) - w[i], 0.0
                 for j in range(n):
                     slip += weights[j] * U[j * nr + i]

@@ -12,7 +12,7 @@ import dataclasses
 import numpy as np
 
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
-from saltus.compile.types import HEADER, MODEL, PLAIN, RECORD, ROOM, STATE, A, F, I, J, step_type
+from saltus.compile.types import HEADER, LAYOUT, MODEL, PLAIN, RECORD, ROOM, STATE, A, F, I, step_type
 from saltus.compile.workspace import RoomPlan
 from saltus.flight.arrive import EVENTS, PIECES, arrive
 from saltus.flight.depart import depart
@@ -33,16 +33,16 @@ from saltus.flight.frame import (
     promise_size,
     span_of,
 )
-from saltus.flight.inspect import CURABLE, GAP, inspect, wrong_rows
+from saltus.flight.inspect import CURABLE, inspect, wrong_rows
 from saltus.flight.ledger import ledger_error
 from saltus.flight.modes import FREE, free_modes, hold_modes
 from saltus.flight.passed import leaves_branch
 from saltus.flight.prove import prove_work
-from saltus.lasting.hold import CONTRADICT, POWERS
+from saltus.lasting.hold import POWERS
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.transition import LOST, STOPPED
-from saltus.memory.layout import CONTACT_ROW, F_WILD, FLAGS, NC, NE, NQ, NR, NS, NV, TRUSTED, WAVES, WILD, WILD_SWITCHES
+from saltus.memory.layout import F_WILD, TRUSTED, WAVES, WILD, WILD_SWITCHES, Layout
 from saltus.memory.vectors import clear, clear_marks, copy
 from saltus.reaction.books import open_books
 from saltus.reaction.dense_block import block_size
@@ -51,7 +51,6 @@ from saltus.status import Status
 from saltus.tables.polynomial import node_factors, spread
 from saltus.tables.tableau import NODE, STAGES, VECTORS
 
-JAMMED, STALLED = int(Status.JAMMED), int(Status.NEWTON_STALLED)
 LOOK_CLOSER = 0.4  # of a flight whose slips were not resolved: the next one to try
 REFUSED = 1e10  # an error estimate that no control accepts
 TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
@@ -82,7 +81,7 @@ class Flight:
 
 
 def make_flight(
-    layout: np.ndarray, given: dict[str, float], numbers, phase, phase_room: RoomPlan, *,
+    layout: Layout, given: dict[str, float], numbers, phase, phase_room: RoomPlan, *,
     most_nodes: int, interval: dict[str, int],
 ) -> Flight:  # fmt: skip
     """Return a flight.
@@ -98,11 +97,11 @@ def make_flight(
     interval
         Sizes of the workspace of lasting contacts and of implicit stages (`interval_sizes`).
     """
-    nc, ne = int(layout[NC]), int(layout[NE])
+    nc, ne = int(layout.nc), int(layout.ne)
     memory, work = frame_plan(layout, most_nodes, phase_room, interval, prove_work(layout))
     promise_at = FLIGHT_SETTINGS.size
     phase_at = promise_at + promise_size(layout)
-    given = {**given, "promise_at": promise_at, "phase_at": phase_at, "reach_at": phase_at - int(layout[NQ])}
+    given = {**given, "promise_at": promise_at, "phase_at": phase_at, "reach_at": phase_at - int(layout.nq)}
     unfilled = np.ones(promise_size(layout))  # a run fills in its span and scales (promise.py)
     settings = FLIGHT_SETTINGS.filled(**{name: given.pop(name, 0.0) for name in FLIGHT_SETTINGS.names}, **given)
     return Flight(
@@ -159,12 +158,12 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
         return status
     memory.numbers.flights += 1.0
     memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         memory.numbers.spent = larger(memory.numbers.spent + record.dissipation[k], 0.0)
     most_speed, pushed, most_pushed = memory.most_speed, memory.pushed, memory.most_pushed
-    for i in range(model.layout[NV]):
+    for i in range(model.layout.nv):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(ends.v[i])))
-    for i in range(model.layout[NR]):
+    for i in range(model.layout.nr):
         pushed[i] += record.impulse[i]
         most_pushed[i] = larger(most_pushed[i], abs(pushed[i]))
     copy(ends.q, state_new.q)
@@ -186,17 +185,17 @@ def open_flight(model, settings, t, h, state, frame, record):
     copy(state.v, ends.v_0)
     copy(state.v, ends.v)
     clear(ends.u_start)
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         ends.index[k] = whole(memory.index[k])
     clear_marks(ends.resting)
     clear_marks(ends.stopped)
     clear_marks(ends.candidate)
     if settings.misses > 0.0:  # steps that are given stay as they are
         h = smaller(h, span_of(settings) / resolution(layout))
-    if settings.misses > 0.0 and (layout[FLAGS] & WAVES) != 0:
+    if settings.misses > 0.0 and (layout.features & WAVES) != 0:
         scan = frame.scan
         model.surface(t, ends.q_0, ends.v_0, model.par, scan)
-        h = smaller(h, RADIANS / larger(scan[3 * layout[NS]], 1e-300))
+        h = smaller(h, RADIANS / larger(scan[3 * layout.ns], 1e-300))
     memory.numbers.longest = larger(h, memory.numbers.longest)
     marks.window = 0.0
     if settings.window_factor > 0.0:
@@ -205,7 +204,7 @@ def open_flight(model, settings, t, h, state, frame, record):
     marks.foreseen, marks.late, marks.allowed = -1.0, 0.0, h
     marks.sharper = sharper(settings, t, h, memory)
     if memory.numbers.valid == 0.0:
-        for k in range(layout[NS]):
+        for k in range(layout.ns):
             memory.modes[k] = FREE
     return h
 
@@ -220,7 +219,7 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
     frame, header, staged = FRAME(frame_room), record.header, plain.staged
     marks = frame.marks
     status = plain.phase(model, staged, settings, TRY, t, h, frame_room, record)
-    if status == JAMMED or status == CONTRADICT or status == STALLED:
+    if status == Status.JAMMED or status == Status.JOINTS_CONTRADICT or status == Status.NEWTON_STALLED:
         return refuse(header)
     if status != 0:
         return status
@@ -254,12 +253,12 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
         status = snap(model, plain, settings, t, h, h * marks.place, frame_room, record)
         if status == 0 and marks.window == 0.0 and overtaken(model, settings, t, marks.length, frame) == 1:
             status = snap_earlier(model, plain, settings, t, marks.length, frame_room, record)
-        if status == STALLED:
+        if status == Status.NEWTON_STALLED:
             return refuse(header)  # a slip that stops in space: come nearer first
         if status != 0:
             return status
     status = inspect(model, settings, t, marks.length, frame, record)
-    if status == GAP and wrong_rows(model, t, marks.length, frame) == 1:
+    if status == Status.GAP_MISSED and wrong_rows(model, t, marks.length, frame) == 1:
         return status
     if status != 0 and marks.length > CURABLE * (abs(t) + span_of(settings)):
         header.next_h = LOOK_CLOSER * marks.length
@@ -293,7 +292,7 @@ def overtaken(model, settings, t, size, frame):
     seems to lie behind it, and the shorter flight ends inside of the wall.
     """
     layout, marks = model.layout, frame.marks
-    nc, ns, ne = layout[NC], layout[NS], layout[NE]
+    nc, ns, ne = layout.nc, layout.ns, layout.ne
     q, g, which, index = frame.ends.q, frame.ends.g, whole(marks.which), frame.ends.index
     slack = closed_gap(settings, q)
     if nc > 0 and marks.jammed_set == 0.0:
@@ -323,14 +322,14 @@ def snap_earlier(model, plain, settings, t, h, frame_room, record):
     return snap(model, plain, settings, t, h, h * marks.place, frame_room, record)
 
 
-@unit(F(J), small=True)
+@unit(F(LAYOUT), small=True)
 def resolution(layout):
     """Return the least number of flights of a span: what a function may hide between places must not be missed."""
-    if (layout[FLAGS] & (WILD_SWITCHES | F_WILD)) != 0:
+    if (layout.features & (WILD_SWITCHES | F_WILD)) != 0:
         return WILDEST_FLIGHTS
-    if (layout[FLAGS] & WILD) != 0:
+    if (layout.features & WILD) != 0:
         return WILD_FLIGHTS
-    return 1.0 if (layout[FLAGS] & TRUSTED) != 0 else TAME_FLIGHTS
+    return 1.0 if (layout.features & TRUSTED) != 0 else TAME_FLIGHTS
 
 
 @unit(F(A, F, F, MEMORY.kind))
@@ -357,7 +356,7 @@ def stand(model, settings, t, h, frame):
     """Write the nodes of a flight that ends where it begins; return its duration, a rounding of the time."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    nq, nv, nc, nr = layout.nq, layout.nv, layout.nc, layout.nr
     marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     q_0, v_0, r_0 = frame.ends.q_0, frame.ends.v_0, frame.memory.acting.r
     sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.acting.a
@@ -452,7 +451,7 @@ def closing_late(model, t, precise, frame):
     NEVER where it does not approach, or is closed to within the time `precise`.
     """
     layout, ends, which, W = model.layout, frame.ends, whole(frame.marks.which), frame.interval.lasting.W
-    row, g, w = layout[layout[CONTACT_ROW] + which], ends.g, ends.u_minus
+    row, g, w = layout[layout.contact_row + which], ends.g, ends.u_minus
     model.gap(t, ends.q, model.par, g)
     model.kinematics(t, ends.q, model.par, W, w)
     fall = row_dot(layout, W, row, ends.v) + w[row]
@@ -468,12 +467,12 @@ def event_late(model, t, ahead, which, frame):
     ahead: time over which its rate is taken.
     """
     layout, scan = model.layout, frame.scan
-    now, later = row_of(scan, 0, layout[NE]), row_of(scan, 1, layout[NE])
+    now, later = row_of(scan, 0, layout.ne), row_of(scan, 1, layout.ne)
     q, v, a, q_later, v_later = frame.ends.q, frame.ends.v, frame.a_last, frame.q_shifted, frame.v_try
     model.rate(q, v, model.par, q_later)
-    for i in range(layout[NQ]):
+    for i in range(layout.nq):
         q_later[i] = q[i] + ahead * q_later[i]
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         v_later[i] = v[i] + ahead * a[i]
     model.switch(t, q, v, model.par, now)
     model.switch(t + ahead, q_later, v_later, model.par, later)
@@ -485,11 +484,11 @@ def event_late(model, t, ahead, which, frame):
 def move_end(model, settings, time, frame):
     """Move the end of a flight by a very short time, with its velocity and acceleration, impulses and work included."""
     layout = model.layout
-    nq, nv = layout[NQ], layout[NV]
+    nq, nv = layout.nq, layout.nv
     r, powers, sum_r, sum_powers = frame.r_last, frame.powers_last, frame.sum_r, frame.sum_powers
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         sum_r[i] += time * r[i]
-    for i in range(POWERS + layout[NC]):
+    for i in range(POWERS + layout.nc):
         sum_powers[i] += time * powers[i]
     q, v, q_dot, mean, a = frame.ends.q, frame.ends.v, frame.q_shifted, frame.moved, frame.a_last
     for i in range(nv):
@@ -505,7 +504,7 @@ def move_end(model, settings, time, frame):
 def stretch(model, settings, ratio, frame):
     """Write the nodes of the same polynomials for a flight that is longer by a ratio."""
     layout, marks = model.layout, frame.marks
-    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(marks.nodes)
+    nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(marks.nodes)
     c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
     work, nodes, R = frame.stretch, frame.nodes, frame.node_forces
     column = head(tail(work, n * n), n)

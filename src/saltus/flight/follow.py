@@ -25,7 +25,7 @@ from saltus.lasting.hold import accelerate, row_size
 from saltus.lasting.index_set import OPEN
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, NC, NQ, NR, NV, NW, W_COL, W_PTR
+from saltus.memory.layout import F_FREE
 from saltus.memory.profile import factor, multiply, quadratic, solve, solve_row
 from saltus.memory.record import ACCUMULATION, EVENT_COLUMNS, EVENT_COUNT
 from saltus.memory.vectors import add, clear, clear_marks, copy, copy_marks, largest
@@ -53,7 +53,7 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
     if not settings.zeno == FROM_PROMISE:
         return settings.zeno
     layout = model.layout
-    nv, row, e = layout[NV], layout[layout[CONTACT_ROW] + contact], model.constants[LAW_FLOATS * contact]
+    nv, row, e = layout.nv, layout[layout.contact_row + contact], model.e[contact]
     lu, W, X = room.lu, room.W, room.X
     column, velocity = room.column, promised(layout, settings, VELOCITY_SCALE)
     place, most = promised(layout, settings, PLACE_SCALE), frame.memory.most_speed
@@ -85,7 +85,7 @@ def bouncing(model, settings, t, frame, fastest):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nv, nc = layout[NV], layout[NC]
+    nv, nc = layout.nv, layout.nc
     room = frame.interval.lasting
     q, v, g, u_plus, jumps = frame.ends.q, frame.ends.v, frame.ends.g, frame.ends.u_plus, frame.bounces
     index, closed, member = frame.ends.index, frame.ends.closed, frame.micro.member
@@ -95,16 +95,16 @@ def bouncing(model, settings, t, frame, fastest):
     low, slack = 0.0, closed_gap(settings, q)
     for k in range(nc):
         if closed[k] == 1 and index[k] == OPEN:
-            row = layout[layout[CONTACT_ROW] + k]
+            row = layout[layout.contact_row + k]
             pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
             low = larger(low, sqrt(VISIBLE * slack * larger(pressed, 0.0)))
     fastest[0], fastest[1] = 0.0, low
     for i in range(nv):
         jumps[i] = 0.0
     for k in range(nc):
-        row = layout[layout[CONTACT_ROW] + k]
+        row = layout[layout.contact_row + k]
         member[k] = 0
-        if index[k] != OPEN or not model.constants[LAW_FLOATS * k] < 1.0:
+        if index[k] != OPEN or not model.e[k] < 1.0:
             continue
         pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
         if closed[k] == 1:
@@ -141,10 +141,10 @@ def negligible(model, settings, duration, frame):
     velocity, push = promised(layout, settings, VELOCITY_SCALE), promised(layout, settings, PUSH_SCALE)
     most_speed, most_pushed = frame.memory.most_speed, frame.memory.most_pushed
     allowed, share = LEFT_OUT * settings.atol, 0.5 * duration / span_of(settings)
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         if share * jumps[i] > allowed * (velocity[i] + most_speed[i]):
             return 0
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         if share * abs(P[i]) > allowed * (push[i] + most_pushed[i]):
             return 0
     return 1
@@ -156,7 +156,7 @@ def end_at_once(model, staged, settings, t, frame, record):
 
     They are lower than gaps are known: left alone they would be kept up by rounding without end.
     """
-    nc, near = model.layout[NC], VISIBLE * closed_gap(settings, frame.ends.q)
+    nc, near = model.layout.nc, VISIBLE * closed_gap(settings, frame.ends.q)
     resting, g = frame.ends.resting, frame.ends.g
     for k in range(nc):
         if frame.micro.member[k] == 1 and (frame.ends.closed[k] == 1 or g[k] <= near):
@@ -189,7 +189,7 @@ def follow(model, staged, settings, t, h, frame, record):
     # an open contact that would close meanwhile must not be passed
     ahead, slack, t_end = frame.scan, closed_gap(settings, frame.q_shifted), begin + micro.summary.duration
     model.gap(t_end, frame.q_shifted, model.par, ahead)
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         if micro.member[k] == 0 and ends.index[k] == OPEN and ahead[k] < -slack:
             return 0
     if passes_surface(model, settings, begin, frame) == 1:
@@ -216,12 +216,12 @@ def begin_bounces(model, t, fastest, longest, frame):
     copy(a_0, micro.a)
     clear(micro.slope)
     clear(micro.jerk_0)
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         micro.u_0[i] = row_dot(layout, W, i, ends.v) + room.w[i]
         micro.rate_0[i] = row_dot(layout, W, i, a_0) + room.zeta[i]
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         if micro.member[k] == 1:
-            end_speed = larger(end_speed, NOISE * row_size(layout, W, layout[layout[CONTACT_ROW] + k], ends.v))
+            end_speed = larger(end_speed, NOISE * row_size(layout, W, layout[layout.contact_row + k], ends.v))
     micro.limits.eps, micro.limits.end_speed, micro.limits.longest = fastest, end_speed, longest
     return 0
 
@@ -230,7 +230,7 @@ def begin_bounces(model, t, fastest, longest, frame):
 def displace(model, share, frame):
     """Write to q_shifted where a share of the way of the bounces leads; frame.force: that share."""
     q, way, q_dot = frame.ends.q, frame.force, frame.q_shifted
-    for i in range(model.layout[NV]):
+    for i in range(model.layout.nv):
         way[i] = share * frame.micro.moved[i]
     model.rate(q, way, model.par, q_dot)
     add(q, q_dot)
@@ -252,9 +252,9 @@ def bend_bounces(model, begin, frame, record):
     duration = larger(summary.duration, 1e-300)
     share = summary.middle / duration
     frozen(model, t_end, frame.q_shifted, micro.v, room)
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         micro.jerk_0[i] = (row_dot(layout, room.W, i, a_end) + room.zeta[i] - micro.rate_0[i]) / duration
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         micro.slope[i] = (a_end[i] - micro.a[i]) / duration
         a_end[i] = ends.v[i] + share * (micro.v[i] - ends.v[i])
     displace(model, share, frame)
@@ -266,11 +266,11 @@ def bend_bounces(model, begin, frame, record):
 def enter_bounces(model, t, members, frame, record):
     """Enter energy, impulses, events and dense output of the bounces into the books; take their end over."""
     layout, ends, marks, micro, header = model.layout, frame.ends, frame.marks, frame.micro, record.header
-    nq, nv, nr, duration, begin = layout[NQ], layout[NV], layout[NR], micro.summary.duration, t + marks.length
+    nq, nv, nr, duration, begin = layout.nq, layout.nv, layout.nr, micro.summary.duration, t + marks.length
     nodes, shifted, r_0, P = frame.nodes, frame.q_shifted, frame.memory.acting.r, micro.P
     lost, pushed, first = energy_of_bounces(model, begin, frame, record), 0.0, marks.length
-    for k in range(layout[NC]):
-        pushed += P[layout[layout[CONTACT_ROW] + k]] if micro.member[k] == 1 else 0.0
+    for k in range(layout.nc):
+        pushed += P[layout[layout.contact_row + k]] if micro.member[k] == 1 else 0.0
     for j in range(whole(marks.nodes)):
         for i in range(nv):
             nodes.a[j * nv + i] = (micro.v[i] - ends.v[i]) / duration
@@ -287,8 +287,8 @@ def enter_bounces(model, t, members, frame, record):
     marks.pieces_used = 2.0
     copy_marks(ends.index, ends.before)
     copy_marks(micro.member, ends.resting)
-    for k in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         if micro.member[k] == 1:
             record.dissipation[k] += lost * P[row] / larger(pushed, 1e-300)
             new_event(t + size, k, ACCUMULATION, row, end, ends.u_plus, ends.u_start, P, record)
@@ -316,10 +316,10 @@ def energy_of_bounces(model, begin, frame, record):
     model.mass(begin, ends.q, model.par, M)
     multiply(layout, M, frame.memory.acting.a, f)
     lost, given = 0.5 * (quadratic(layout, M, ends.v) - quadratic(layout, M, micro.v)), 0.0
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         given += f[i] * micro.moved[i]
     frozen(model, begin, ends.q, ends.v, frame.interval.lasting)
-    for i in range(layout[NR]):  # M a is force and reaction: only the force does work here
+    for i in range(layout.nr):  # M a is force and reaction: only the force does work here
         given -= frame.memory.acting.r[i] * row_dot(layout, W, i, micro.moved)
     record.header.force_work += given
     gained = -0.5 * quadratic(layout, M, micro.v)
@@ -344,7 +344,7 @@ def turned(model, settings, t, frame):
     """Return what it means for the velocity, over the tolerance, that the rows were frozen while they turned."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nv, nc, nw = layout[NV], layout[NC], layout[NW]
+    nv, nc, nw = layout.nv, layout.nc, layout.nw
     room = frame.interval.lasting
     lu, W, column = room.lu, room.W, frame.ends.v_new
     W_end, w_end = head(frame.scan, nw), frame.ends.corrected
@@ -352,12 +352,12 @@ def turned(model, settings, t, frame):
     model.kinematics(t, frame.q_shifted, model.par, W_end, w_end)
     for i in range(nv):
         push[i] = 0.0
-    columns = layout[W_COL]
+    columns = layout.W_col
     for c in range(nc):
         if frame.micro.member[c] == 0:
             continue
-        for row in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
-            for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+        for row in range(layout[layout.contact_row + c], layout[layout.contact_row + c + 1]):
+            for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
                 push[layout[columns + k]] += 0.1 * (W_end[k] - W[k]) * P[row]
     solve(layout, lu, push, push, column)
     worst, size, speed = 0.0, 0.0, promised(layout, settings, SPEED_SCALE)
@@ -377,9 +377,9 @@ def bent(model, settings, begin, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nv, ends, micro, probe, half = layout[NV], frame.ends, frame.micro, frame.probe, frame.force
+    nv, ends, micro, probe, half = layout.nv, frame.ends, frame.micro, frame.probe, frame.force
     slope, v_middle, q_middle, duration = micro.slope, frame.v_middle, frame.q_middle, micro.summary.duration
-    known = (layout[FLAGS] & F_FREE) != 0
+    known = (layout.features & F_FREE) != 0
     for i in range(nv):
         v_middle[i], half[i] = 0.5 * (ends.v[i] + micro.v[i]), 0.5 * micro.moved[i]
         known = known and slope[i] == 0.0

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from saltus.compile.seam import head, smaller, tail, unit, whole
-from saltus.compile.types import MODEL, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, A, F, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
 from saltus.flight.scan import scan_work
 from saltus.flight.zeno import BOUNCING
 from saltus.lasting.index_set import SLIP, UNSEEN
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.workspace import ACTING, ENDS
-from saltus.memory.layout import CONTACT_ROW, NC, NQ, NR, NV, sizes_of
+from saltus.memory.layout import sizes_of
 from saltus.reaction.look import inspect_work
 
 # Settings of a flight, behind those that all schemes with stages share. rtol, atol; zeno: speed of bounces that are
@@ -88,7 +88,7 @@ TRY, AGAIN, FILL = range(3)
 
 def promise_size(layout) -> int:
     """Return how many numbers the promise has in the settings of a flight."""
-    nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
+    nq, nv, nr = int(layout.nq), int(layout.nv), int(layout.nr)
     return SCALES + 3 * nq + 3 * nv + nr
 
 
@@ -105,11 +105,11 @@ def frame_plan(
     return memory, FRAME.plan(sizes)
 
 
-@unit(A(J, A, I), small=True)
+@unit(A(LAYOUT, A, I), small=True)
 def promised(layout, settings, name):
     """Return a vector of scales of the promise."""
     settings = FLIGHT_SETTINGS(settings)
-    nq, nv, nr, at = layout[NQ], layout[NV], layout[NR], whole(settings.promise_at) + SCALES
+    nq, nv, nr, at = layout.nq, layout.nv, layout.nr, whole(settings.promise_at) + SCALES
     if name == POSITION_SCALE:
         return head(tail(settings, at), nq)
     if name == PUSH_SCALE:
@@ -117,31 +117,31 @@ def promised(layout, settings, name):
     return head(tail(settings, at + 2 * nq + (name - SPEED_SCALE) * nv), nv)
 
 
-@unit(A(J, A), small=True)
+@unit(A(LAYOUT, A), small=True)
 def judged_by(layout, settings):
     """Return the scales by which a step is judged: those of q, then those of v."""
     settings = FLIGHT_SETTINGS(settings)
-    return head(tail(settings, whole(settings.promise_at) + SCALES + layout[NQ]), layout[NQ] + layout[NV])
+    return head(tail(settings, whole(settings.promise_at) + SCALES + layout.nq), layout.nq + layout.nv)
 
 
-@unit(F(J, A, F), small=True)
+@unit(F(LAYOUT, A, F), small=True)
 def slip_tolerance(layout, settings, share):
     """Return the absolute error that slips may have [m/s]: a share of the tolerance of the velocities."""
     settings = FLIGHT_SETTINGS(settings)
     speed = promised(layout, settings, SPEED_SCALE)
     least = speed[0]
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         least = smaller(least, speed[i])
     return share * settings.atol * least
 
 
-@unit(F(J, A), small=True)
+@unit(F(LAYOUT, A), small=True)
 def left_of_slip(layout, settings):
     """Return what may be left of a slip where it stops [m/s]: a tenth of what slips may be wrong by."""
     return slip_tolerance(layout, settings, 0.1)
 
 
-@unit(F(J, A), small=True)
+@unit(F(LAYOUT, A), small=True)
 def visible_slip(layout, settings):
     """Return the slip [m/s] up to which its direction is not known by its velocity: what slips may be wrong by."""
     return slip_tolerance(layout, settings, 1.0)
@@ -156,12 +156,12 @@ def see_slips(model, settings, jumped, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, seen, u = model.layout, frame.ends, frame.memory.seen, frame.memory.acting.u
-    for k in range(layout[NC]):
-        if frame.memory.acting.direction[2 * layout[NC] + k] == UNSEEN and ends.index[k] == SLIP:
+    for k in range(layout.nc):
+        if frame.memory.acting.direction[2 * layout.nc + k] == UNSEEN and ends.index[k] == SLIP:
             seen[k] = 0.0
             continue
         square, slowest = 0.0, visible_slip(layout, settings)
-        for i in range(layout[layout[CONTACT_ROW] + k] + 1, layout[layout[CONTACT_ROW] + k + 1]):
+        for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
             square += u[i] * u[i]
         if jumped == 1 or ends.before[k] != SLIP or ends.index[k] != SLIP:
             seen[k], slowest = 0.0, settings.rest

@@ -6,7 +6,6 @@ from saltus.compile.seam import row_of, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.flight.frame import FRAME
 from saltus.lasting.index_set import OPEN
-from saltus.memory.layout import CONTACT_ROW, NC, NR
 from saltus.memory.record import (
     EVENT_AFTER,
     EVENT_COLUMNS,
@@ -30,7 +29,7 @@ def graze(model, settings, t, struck, frame, record):
     the projection has taken back a bounce that is slower than the tolerance, the row of the impact tells the sum.
     """
     layout = model.layout
-    nc, nr = layout[NC], layout[NR]
+    nc, nr = layout.nc, layout.nr
     corrected = frame.ends.corrected
     index, before = frame.ends.index, frame.ends.before
     anything = False
@@ -43,7 +42,7 @@ def graze(model, settings, t, struck, frame, record):
     W, w = frame.interval.lasting.W, frame.interval.lasting.w
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if struck == 0 and corrected[row] > 0.0 and before[c] == OPEN and index[c] == OPEN:
             for i in range(row, end):
                 u_minus[i] = row_dot(layout, W, i, record.v_minus) + w[i]

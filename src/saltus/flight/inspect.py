@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import ceil
 
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I
 from saltus.flight.frame import (
     FLIGHT_SETTINGS,
     FRAME,
@@ -26,19 +26,10 @@ from saltus.lasting.hold import row_size
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.interval import GAP_ROUNDING, closed_gap
 from saltus.memory.layout import (
-    CONTACT_ROW,
     F_STEADY,
     F_WILD,
-    FLAGS,
     G_STRAIGHT,
     M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
-    W_COL,
-    W_PTR,
 )
 from saltus.memory.vectors import largest
 from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, VIOLATION, look_at
@@ -47,7 +38,6 @@ from saltus.status import Status
 from saltus.tables.polynomial import combine, lagrange_weights
 from saltus.tables.tableau import NODE, VECTORS
 
-MOTION, GAP, LAW = int(Status.MOTION_MISSED), int(Status.GAP_MISSED), int(Status.LAW_MISSED)
 GOLDEN = 0.6180339887498949  # multiples of it lie on no nodes
 MANY = 2000.0  # places over the whole span: what lasts for a thousandth of it is met
 LEAST_MANY = 3.0  # of them in every interval
@@ -66,7 +56,7 @@ def inspect(model, settings, t, h, frame, record):
     """Look inside of the flight of length h; write what is found into the header; return what it misses, or 0."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, nv, nc, nj, nr, flags = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], layout[FLAGS]
+    nq, nv, nc, nj, nr, flags = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr, layout.features
     marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     for i in range(FOUND_COUNT):
         record.inside[i] = 0.0
@@ -74,7 +64,7 @@ def inspect(model, settings, t, h, frame, record):
     held, turns = nj > 0 or marks.holding == 1.0, False
     for k in range(nc):
         # friction in space turns with its slip, however constant everything else is
-        turns = turns or layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k] == 3
+        turns = turns or layout[layout.contact_row + k + 1] - layout[layout.contact_row + k] == 3
     plain = (flags & F_STEADY) != 0 and (flags & M_CONSTANT) != 0 and (not held or (straight and not turns))
     if settings.misses == 0.0 or marks.jammed_set == 1.0:
         return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
@@ -124,13 +114,13 @@ def inspect(model, settings, t, h, frame, record):
                 record.inside[i] = found[i]
     misses = settings.misses * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
     if not record.inside[DEFECT] <= misses * settings.rtol:
-        return MOTION
+        return Status.MOTION_MISSED
     if not parts <= RATE_PART * settings.misses * settings.rtol:
-        return GAP
+        return Status.GAP_MISSED
     if not record.inside[VIOLATION] <= allowed_gap(model, settings, t, frame):
-        return GAP
+        return Status.GAP_MISSED
     if not h * record.inside[EXCESS] <= allowed_push(layout, settings, frame):
-        return LAW
+        return Status.LAW_MISSED
     return 0
 
 
@@ -142,8 +132,8 @@ def wrong_rows(model, t, h, frame):
     they are long, and would be made shorter without end.
     """
     layout, ends = model.layout, frame.ends
-    nq, nc, nr, W, w = layout[NQ], layout[NC], layout[NR], frame.interval.lasting.W, frame.ends.u_minus
-    size, before, earlier, q = nc + layout[NJ], head(frame.scan, nc + layout[NJ]), frame.q_shifted, ends.q
+    nq, nc, nr, W, w = layout.nq, layout.nc, layout.nr, frame.interval.lasting.W, frame.ends.u_minus
+    size, before, earlier, q = nc + layout.nj, head(frame.scan, nc + layout.nj), frame.q_shifted, ends.q
     ahead = A_LITTLE * h
     model.rate(q, ends.v, model.par, earlier)
     for i in range(nq):
@@ -154,7 +144,7 @@ def wrong_rows(model, t, h, frame):
     for j in range(size):
         row = nr - size + j
         if j < nc:
-            row = layout[layout[CONTACT_ROW] + j]
+            row = layout[layout.contact_row + j]
             if ends.index[j] != SLIP and ends.index[j] != STICK:
                 continue
         rate = row_dot(layout, W, row, ends.v) + w[row]
@@ -172,18 +162,18 @@ def parting(model, t, q, v, scale, frame):
     A bump may be lower than what gaps may miss and steep enough to throw off what rides over it.
     """
     layout = model.layout
-    nc, nr = layout[NC], layout[NR]
+    nc, nr = layout.nc, layout.nr
     W, w, worst = frame.interval.lasting.W, frame.ends.u_minus, 0.0
     model.kinematics(t, q, model.par, W, w)
-    for j in range(nc + layout[NJ]):
-        row = nr - layout[NJ] + j - nc
+    for j in range(nc + layout.nj):
+        row = nr - layout.nj + j - nc
         if j < nc:
-            row = layout[layout[CONTACT_ROW] + j]
+            row = layout[layout.contact_row + j]
             if frame.ends.index[j] != SLIP and frame.ends.index[j] != STICK:
                 continue
         rate, size = w[row], 0.0
-        for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
-            i = layout[layout[W_COL] + k]
+        for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
+            i = layout[layout.W_col + k]
             rate += W[k] * v[i]
             size += abs(W[k]) * scale[i]
         if not abs(rate) <= worst * size:  # what is not a number must not pass
@@ -196,7 +186,7 @@ def allowed_gap(model, settings, t, frame):
     """Return the depth that is allowed inside of a flight [m]: a share of the promise, beside that of its beginning."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, nc, nj = layout[NQ], layout[NC], layout[NJ]
+    nq, nc, nj = layout.nq, layout.nc, layout.nj
     q, g = frame.ends.q_0, frame.ends.g
     length, scale, deepest = 0.0, 0.0, 0.0
     for i in range(nq):
@@ -210,12 +200,12 @@ def allowed_gap(model, settings, t, frame):
     return deepest + closed_gap(settings, q) + DIGITS * length + allowed
 
 
-@unit(F(J, A, FRAME.kind))
+@unit(F(LAYOUT, A, FRAME.kind))
 def allowed_push(layout, settings, frame):
     """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
     settings = FLIGHT_SETTINGS(settings)
     scale, most = promised(layout, settings, PUSH_SCALE), frame.memory.most_pushed
     least, most_pushed = 1e300, 0.0
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         least, most_pushed = smaller(least, scale[i]), larger(most_pushed, most[i])
     return settings.misses * (settings.atol * least + settings.rtol * most_pushed)

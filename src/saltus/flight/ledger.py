@@ -14,7 +14,7 @@ from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, VELOCITY_SCALE, promised
 from saltus.lasting.hold import DRIVE, POWER, POWERS
 from saltus.lasting.index_set import SLIP
 from saltus.lasting.inertia import inertia_work
-from saltus.memory.layout import FLAGS, LAW_FLOATS, M_CONSTANT, NC, NV
+from saltus.memory.layout import M_CONSTANT
 from saltus.memory.profile import multiply, quadratic
 
 SHARE = 0.1  # of the tolerance: what all flights of a run may disagree by together,
@@ -29,8 +29,8 @@ FASTER = 2.0  # orders by which work converges faster than the estimate of the e
 @unit(I(MODEL, J), small=True)
 def rubs(model, index):
     """Return 1 where a contact slips with friction."""
-    for c in range(model.layout[NC]):
-        if index[c] == SLIP and model.constants[LAW_FLOATS * c + 1] > 0.0:
+    for c in range(model.layout.nc):
+        if index[c] == SLIP and model.mu[c] > 0.0:
             return 1
     return 0
 
@@ -42,10 +42,10 @@ def ledger_error(model, settings, t, h, degree, frame):
     Given as an error that grows with the power `degree` of h, as the estimate of the motion does.
     """
     settings = FLIGHT_SETTINGS(settings)
-    layout, flags = model.layout, model.layout[FLAGS]
+    layout, flags = model.layout, model.layout.features
     if settings.ledger == 0.0 or rubs(model, frame.ends.index) == 0:
         return 0.0
-    nv, marks, nodes = layout[NV], frame.marks, frame.nodes
+    nv, marks, nodes = layout.nv, frame.marks, frame.nodes
     v_0, v, M, sums = frame.ends.v_0, frame.ends.v, frame.mass, frame.sum_powers
     change, push = frame.moved, frame.force
     model.mass(t, frame.ends.q_0, model.par, M)
@@ -70,7 +70,7 @@ def ledger_error(model, settings, t, h, degree, frame):
         gained += last - inertia_work(model, tab, t, h, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, M)
     moved = larger(frame.memory.numbers.spent, least) + first + last + abs(sums[POWER]) + abs(sums[DRIVE])
     gained -= sums[POWER] + sums[DRIVE]
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         gained += sums[POWERS + c]
         moved += abs(sums[POWERS + c])
     share = settings.rtol * settings.ledger * larger(SHARE * h / span_of(settings), SHARE_OF_ONE)

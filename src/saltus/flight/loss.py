@@ -17,12 +17,10 @@ from saltus.lasting.index_set import CANDIDATE, SLIP, STICK, decide
 from saltus.lasting.interval import STAGE_SETTINGS
 from saltus.lasting.settle import DECIDED
 from saltus.lasting.split import RELAXED
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NQ, NR, NV
 from saltus.memory.vectors import copy
 from saltus.status import Status
 from saltus.tables.polynomial import NONE, combine, lagrange_weights
 
-STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more to spare need no closer look
 ADMITTED = 1e-9  # of the same: what polynomials may lack before they count as unresolved
 BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
@@ -41,8 +39,8 @@ def spare(model, index, R, weights, contact):
     Friction of a contact that slips lies on its cone and follows the normal force.
     """
     layout = model.layout
-    row, end, nr = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], layout[NR]
-    mu = model.constants[LAW_FLOATS * contact + 1]
+    row, end, nr = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1], layout.nr
+    mu = model.mu[contact]
     normal, square = 0.0, 0.0
     for i in range(row, end):
         force = 0.0
@@ -57,7 +55,7 @@ def spare(model, index, R, weights, contact):
 def margin_at(model, settings, c, t, h, s, frame, record):
     """Return the margin of the forces at a place of a flight, over the forces before reactions."""
     layout = model.layout
-    nq, nv, n = layout[NQ], layout[NV], c.shape[0]
+    nq, nv, n = layout.nq, layout.nv, c.shape[0]
     nodes, weights = frame.nodes, head(frame.weights, n)
     q, v, probe, powers = frame.q_shifted, frame.v_try, frame.probe, frame.probe.powers
     lagrange_weights(c, s, weights)
@@ -75,7 +73,7 @@ def least_spare(model, index, c, R, s, weights, shared, found):
     """Return the least of what contacts with shared forces can spare at a place, by polynomials; found[0]: which."""
     lagrange_weights(c, s, weights)
     least = 1e300
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         if shared[k] == 1:
             room = spare(model, index, R, weights, k)
             if room < least:
@@ -92,7 +90,7 @@ def first_loss(model, settings, c, t, h, before, frame, record):
     keep them exist are UNRESOLVED.
     """
     layout = model.layout
-    nc, n = layout[NC], c.shape[0]
+    nc, n = layout.nc, c.shape[0]
     R, weights = frame.node_forces, head(frame.weights, n)
     marks, index = frame.marks, frame.ends.index
     shared, found = frame.ahead, frame.found
@@ -177,7 +175,7 @@ def look_ahead(model, staged, settings, t, frame, record):
     """
     settings = STAGE_SETTINGS(settings)
     layout, marks = model.layout, frame.marks
-    nc = layout[NC]
+    nc = layout.nc
     q, v, probe = frame.q_shifted, frame.v_try, frame.probe
     index, before, held, candidate = frame.ends.index, frame.ends.before, frame.ahead, frame.ends.candidate
     time, status, same = marks.ahead, 0, True
@@ -195,7 +193,7 @@ def look_ahead(model, staged, settings, t, frame, record):
         for k in range(nc):
             same = same and index[k] == before[k]
         time = smaller(FARTHER * time, marks.farthest_ahead)
-    if status == STALLED or status == UNSOLVABLE:
+    if status == Status.CONTACT_STALLED or status == Status.CONTACT_UNSOLVABLE:
         for k in range(nc):
             index[k] = before[k]
         return 0
@@ -210,10 +208,10 @@ def go_ahead(model, settings, time, frame):
     layout = model.layout
     q, v, q_ahead, v_ahead = frame.ends.q, frame.ends.v, frame.q_shifted, frame.v_try
     a, mean = frame.a_last, frame.moved
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         mean[i], v_ahead[i] = v[i] + 0.5 * time * a[i], v[i] + time * a[i]
     model.rate(q, mean, model.par, q_ahead)
-    for i in range(layout[NQ]):
+    for i in range(layout.nq):
         q_ahead[i] = q[i] + time * q_ahead[i]
     model.retract(q_ahead, model.par)
     return 0

@@ -13,7 +13,6 @@ from saltus.flight.frame import FRAME
 from saltus.lasting.hold import rest_speed
 from saltus.lasting.index_set import OPEN, SLIP, STICK
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
-from saltus.memory.layout import CONTACT_ROW, HOLDING, NC, NE, NOISE, NQ, NS, NV, SWITCH_TABLE
 from saltus.reaction.react import row_dot
 
 FREE = 1e301  # kept in place of infinity: everything above 1e300 is free
@@ -28,14 +27,14 @@ def hold_modes(model, settings, t, h, q, modes):
     """Put modes and noise into the parameters of the model."""
     settings = STAGE_SETTINGS(settings)
     layout, par = model.layout, model.par
-    nq, nv, ns = layout[NQ], layout[NV], layout[NS]
+    nq, nv, ns = layout.nq, layout.nv, layout.ns
     if ns == 0:
         return 0
     for k in range(ns):
-        par[layout[layout[SWITCH_TABLE] + 2 * k]] = modes[k]
-    if layout[HOLDING] >= 0:
-        par[layout[HOLDING]] = 0.0
-    noise = head(tail(par, layout[NOISE]), 1 + nq + nv)
+        par[layout[layout.switch_table + 2 * k]] = modes[k]
+    if layout.holding >= 0:
+        par[layout.holding] = 0.0
+    noise = head(tail(par, layout.noise), 1 + nq + nv)
     noise[0] = TIME_NOISE * (abs(t) + h)
     for i in range(nq):
         noise[1 + i] = closed_gap(settings, q)
@@ -48,10 +47,10 @@ def hold_modes(model, settings, t, h, q, modes):
 def free_modes(model):
     """Leave all branches to the state again."""
     layout, par = model.layout, model.par
-    for k in range(layout[NS]):
-        par[layout[layout[SWITCH_TABLE] + 2 * k]] = FREE
-    if layout[HOLDING] >= 0:
-        par[layout[HOLDING]] = FREE
+    for k in range(layout.ns):
+        par[layout[layout.switch_table + 2 * k]] = FREE
+    if layout.holding >= 0:
+        par[layout.holding] = FREE
     return 0
 
 
@@ -62,12 +61,12 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
     On a surface the mode stays as it is; one that is not known is that of the side to which the motion goes.
     """
     layout, par = model.layout, model.par
-    ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
+    ns, first, table = layout.ns, layout.ne - layout.ns, layout.switch_table
     now, later, new = head(work, 3 * ns + 1), head(tail(work, 3 * ns + 1), 3 * ns + 1), head(tail(work, 6 * ns + 2), ns)
     model.rate(q, v, par, q_later)
-    for i in range(layout[NQ]):
+    for i in range(layout.nq):
         q_later[i] = q[i] + ahead * q_later[i]
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         v_later[i] = v[i] + ahead * a[i]
     for k in range(ns):
         new[k] = 0.0
@@ -115,7 +114,7 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
 def cross_modes(model, modes, fired):
     """Change the modes of all switching functions that have crossed zero; return how many did."""
     layout, par = model.layout, model.par
-    ns, first, table = layout[NS], layout[NE] - layout[NS], layout[SWITCH_TABLE]
+    ns, first, table = layout.ns, layout.ne - layout.ns, layout.switch_table
     changed = 0
     for k in range(ns):
         if fired[first + k] != 1.0 or modes[k] > 1e300:
@@ -146,7 +145,7 @@ def cross_modes(model, modes, fired):
 def update_modes(model, settings, t, h, q, v, a, frame, crossed):
     """Find the modes of a state, first those of switching functions that crossed zero; return how many changed."""
     layout = model.layout
-    if layout[NS] == 0:
+    if layout.ns == 0:
         return 0
     modes, fired = frame.memory.modes, frame.memory.fired
     changed = 0
@@ -165,8 +164,8 @@ def unhold(model, settings, t, q, v, rest, index, frame):
     w = frame.ends.u_minus
     W = frame.interval.lasting.W
     model.kinematics(t, q, model.par, W, w)
-    for c in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + c]
+    for c in range(layout.nc):
+        row = layout[layout.contact_row + c]
         if (index[c] == SLIP or index[c] == STICK) and abs(row_dot(layout, W, row, v) + w[row]) > rest_speed(
             rest, layout, W, row, v
         ):

@@ -7,11 +7,10 @@ laws hold: bounces that reach it are made one by one, until the next accumulatio
 from __future__ import annotations
 
 from saltus.compile.seam import head, tail, unit
-from saltus.compile.types import MODEL, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, A, F, I
 from saltus.flight.frame import FRAME
 from saltus.flight.modes import SIGN
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
-from saltus.memory.layout import NE, NQ, NS, NV, SWITCH_TABLE
 
 PLACES = 8  # of an accumulation at which surfaces are looked at, its end included: waves of time cross them twice
 BLUR = 4.0  # over what rest and closed gaps make of an event function: within it has no sign
@@ -24,7 +23,7 @@ def passes_surface(model, settings, begin, frame):
     in      frame: q, v of its ends where it begins; micro: v, moved, summary: its end, by `accumulate`
     """
     layout, par = model.layout, model.par
-    nq, nv, ns, ne = layout[NQ], layout[NV], layout[NS], layout[NE]
+    nq, nv, ns, ne = layout.nq, layout.nv, layout.ns, layout.ne
     if ne == 0:
         return 0
     q, v, v_last, moved = frame.ends.q, frame.ends.v, frame.micro.v, frame.micro.moved
@@ -60,24 +59,24 @@ def event_signs(model, settings, t, q, v, values, blur, q_near, v_near):
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
     near = closed_gap(settings, q)
-    for i in range(layout[NQ]):
+    for i in range(layout.nq):
         q_near[i] = q[i] + near
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         v_near[i] = v[i] + settings.rest
     model.switch(t, q, v, model.par, values)
     model.switch(t, q_near, v_near, model.par, blur)
-    for k in range(layout[NE]):
+    for k in range(layout.ne):
         blur[k] = BLUR * abs(blur[k] - values[k])
     return 0
 
 
-@unit(I(J, A, A, I, A))
+@unit(I(LAYOUT, A, A, I, A))
 def leaves_branch(layout, par, modes, skipped, surfaces):
     """Return 1 where a switching function has left the branch that is held: its sign, or the cell of its table.
 
     skipped: one that is known to do so, or -1; surfaces: values, blurs and cells, as `surface` of a model writes them
     """
-    ns, table = layout[NS], layout[SWITCH_TABLE]
+    ns, table = layout.ns, layout.switch_table
     for k in range(ns):
         slot, kind, mode = layout[table + 2 * k], layout[table + 2 * k + 1], modes[k]
         value, blur = surfaces[k], surfaces[ns + k]

@@ -28,7 +28,6 @@ from saltus.lasting.index_set import SLIP, TURNING
 from saltus.lasting.interval import STAGES_ROOM
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV
 from saltus.memory.profile import solve_row
 from saltus.memory.vectors import copy
 from saltus.reaction.react import row_add, row_dot
@@ -109,12 +108,12 @@ def turning_rate(model, t, ends, acting, room):
     the motion itself is smooth. What goes straight on (flight/depart.py) does not turn.
     """
     layout = model.layout
-    nv, nc = layout[NV], layout[NC]
+    nv, nc = layout.nv, layout.nc
     lu, W, X, moved, column, u = room.lu, room.W, room.X, room.f, room.column, room.w
     q, v, index, direction, r = ends.q_0, ends.v_0, ends.index, acting.direction, acting.r
     total, known = 0.0, False
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] != TURNING:
             continue
         if not known:
@@ -130,7 +129,7 @@ def turning_rate(model, t, ends, acting, room):
                 moved[k] = 0.0
             row_add(layout, X, i, 1.0, moved)
             moves = larger(moves, row_dot(layout, W, i, moved))
-        friction = model.constants[LAW_FLOATS * c + 1] * larger(r[row], 0.0)
+        friction = model.mu[c] * larger(r[row], 0.0)
         total += friction * moves / larger(sqrt(speed), 1e-300)
     return total
 
@@ -140,8 +139,8 @@ def fill_nodes(model, settings, pair, h, stages, frame):
     """Write the nodes of the polynomial, the sums over the step, and what acts on the state at its end."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nv, nr = layout[NV], layout[NR]
-    width, first = POWERS + layout[NC], whole(settings.phase_at)
+    nv, nr = layout.nv, layout.nr
+    width, first = POWERS + layout.nc, whole(settings.phase_at)
     last = whole(pair[STEP_STAGES]) - 1
     marks = frame.marks
     dense_nodes(model, pair, h, frame.ends, stages, frame.nodes, frame.node_forces, frame.sum_r, frame.sum_powers)

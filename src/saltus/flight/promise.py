@@ -67,7 +67,7 @@ class Promise:
     def fill(self, settings: np.ndarray, model: CompiledModel, t_span, q: np.ndarray) -> np.ndarray:
         """Return the settings of a run over a span that begins at q."""
         layout, (begin, end) = model.layout, t_span
-        nq, nv, nr = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NR))
+        nq, nv, nr = int(layout.nq), int(layout.nv), int(layout.nr)
         span = end - begin
         position, velocity, place, push = np.ones(nq), np.ones(nv), np.ones(nv), np.ones(nr)
         start = start_of(model, begin, q)
@@ -184,15 +184,15 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
     if known is not None:
         return known
     layout, units = model.layout, model.units
-    nq, nv, nr, nw = (int(layout[k]) for k in (lay.NQ, lay.NV, lay.NR, lay.NW))
-    M, W, w = np.zeros(int(layout[lay.SIZE])), np.zeros(nw), np.zeros(nr)
+    nq, nv, nr, nw = int(layout.nq), int(layout.nv), int(layout.nr), int(layout.nw)
+    M, W, w = np.zeros(int(layout.profile_size)), np.zeros(nw), np.zeros(nr)
     runnable(units.mass)(t, q, units.par, M)
     runnable(units.kinematics)(t, q, units.par, W, w)
     mass = np.empty(nv)
-    mass[layout[layout[lay.PERM] : layout[lay.PERM] + nv]] = M[:nv]
-    pointers = layout[layout[lay.W_PTR] : layout[lay.W_PTR] + nr + 1]
+    mass[layout[layout.perm : layout.perm + nv]] = M[:nv]
+    pointers = np.asarray(layout[layout.W_ptr : layout.W_ptr + nr + 1])
     rate = None
-    if not int(layout[lay.FLAGS]) & lay.RATE_IDENTITY:
+    if not int(layout.features) & lay.RATE_IDENTITY:
         rate = np.zeros((nq, nv))
         for i in range(nv):
             moved, unit = np.zeros(nq), np.zeros(nv)
@@ -201,8 +201,8 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
             rate[:, i] = moved
     used = int(pointers[-1])
     made = Start(
-        mass, np.repeat(np.arange(nr), np.diff(pointers)), layout[layout[lay.W_COL] : layout[lay.W_COL] + used],
-        W[:used], nr, nr - int(layout[lay.NJ]), rate,
+        mass, np.repeat(np.arange(nr), np.diff(pointers)),
+        np.asarray(layout[layout.W_col : layout.W_col + used]), W[:used], nr, nr - int(layout.nj), rate,
     )  # fmt: skip
     object.__setattr__(model, "inertia", made)
     return made

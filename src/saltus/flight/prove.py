@@ -13,7 +13,6 @@ from saltus.compile.types import MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.flight.scan import closing_place, weigh
 from saltus.lasting.index_set import SLIP, STICK
-from saltus.memory.layout import NC, NJ, NQ, NV, TAPE, TAPE_NUMBERS, TAPE_SIZE, TAPE_WORK
 from saltus.memory.vectors import largest
 from saltus.tables.polynomial import NONE, combine
 from saltus.tables.tableau import NODE, VECTORS
@@ -28,16 +27,16 @@ FASTER = 1.5  # how much faster than at its nodes a polynomial may be
 
 def prove_work(layout) -> int:
     """Return the floats of a proof."""
-    nq, nc, nj = (int(layout[k]) for k in (NQ, NC, NJ))
-    return int(layout[TAPE_WORK]) + 3 * (1 + nq) + 2 * nc + nc + nj + LEVELS if int(layout[TAPE_WORK]) else 0
+    nq, nc, nj = int(layout.nq), int(layout.nc), int(layout.nj)
+    return int(layout.tape_work) + 3 * (1 + nq) + 2 * nc + nc + nj + LEVELS if int(layout.tape_work) else 0
 
 
 @unit(F(MODEL, A, F, F, F, J, F, J, FRAME.kind))
 def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
     """Return the first place up to `limit` at which a gap closes that samples have not seen, or NONE."""
     layout = model.layout
-    nq, nv, nc, nj = layout[NQ], layout[NV], layout[NC], layout[NJ]
-    if layout[TAPE_WORK] == 0:
+    nq, nv, nc, nj = layout.nq, layout.nv, layout.nc, layout.nj
+    if layout.tape_work == 0:
         return NONE
     watched = False
     for k in range(nc):
@@ -88,10 +87,10 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
 def stays_open(model, c, t, h, s_0, s_1, deep, index, frame):
     """Return 1 where gaps that are not held are proven to stay above -deep [m] between two places of a flight."""
     layout, proof, scan, n = model.layout, frame.proof, frame.scan, c.shape[0]
-    nq, nc, at = layout[NQ], layout[NC], 3 * (1 + layout[NQ])
+    nq, nc, at = layout.nq, layout.nc, 3 * (1 + layout.nq)
     low, high, speed = head(proof, 1 + nq), head(tail(proof, 1 + nq), 1 + nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
-    bounds, work = head(tail(proof, at), 2 * nc), tail(proof, at + 3 * nc + layout[NJ] + LEVELS)
-    code, numbers = head(tail(layout, layout[TAPE]), layout[TAPE_SIZE]), tail(model.par, layout[TAPE_NUMBERS])
+    bounds, work = head(tail(proof, at), 2 * nc), tail(proof, at + 3 * nc + layout.nj + LEVELS)
+    code, numbers = head(tail(layout, layout.tape), layout.tape_size), tail(model.par, layout.tape_numbers)
     reach = 0.5 * (s_1 - s_0) * h
     weigh(c, 0.5 * (s_0 + s_1), scan)
     combine(head(tail(scan, n), n), head(frame.nodes.Q, n * nq), head(tail(low, 1), nq))
@@ -99,7 +98,7 @@ def stays_open(model, c, t, h, s_0, s_1, deep, index, frame):
     for i in range(nq):
         place = low[1 + i]
         low[1 + i], high[1 + i] = place - reach * speed[i], place + reach * speed[i]
-    enclose(code, numbers, model.par, low, high, head(work, layout[TAPE_WORK]), bounds)
+    enclose(code, numbers, model.par, low, high, head(work, layout.tape_work), bounds)
     for k in range(nc):
         if index[k] != SLIP and index[k] != STICK and not bounds[2 * k] > -deep:
             return 0

@@ -13,7 +13,7 @@ from saltus.flight.smooth_step import NODES
 from saltus.lasting.hold import POWERS
 from saltus.lasting.interval import interval_sizes
 from saltus.laws import friction_rows
-from saltus.memory.layout import F_FREE, FLAGS, NC, NV, sizes_of
+from saltus.memory.layout import F_FREE, Layout, sizes_of
 from saltus.tables.runge_kutta import table
 
 ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
@@ -22,21 +22,21 @@ MISSED = 500.0  # over the tolerance: what the equations of motion may miss in d
 
 
 def runge_kutta_flight(
-    layout: np.ndarray, contact_solver, method: str, *, estimates: bool, zeno: float | None, rtol: float,
+    layout: Layout, contact_solver, method: str, *, estimates: bool, zeno: float | None, rtol: float,
     atol: float, newton_tolerance: float, projection_tolerance: float, window: tuple[float, float], anticipates: bool,
 ) -> Flight:  # fmt: skip
     """Return a flight by a method of flight/packed_methods.py; its promise fills in the thresholds."""
     given = {"projected": projection_tolerance}
     zeno = FROM_PROMISE if zeno is None else zeno
     implicit, stages = method in IMPLICIT, len(table(method).c)
-    sizes = {**sizes_of(layout), "total": int(packed_method(method)[0]), "width": POWERS + int(layout[NC])}
+    sizes = {**sizes_of(layout), "total": int(packed_method(method)[0]), "width": POWERS + int(layout.nc)}
     sizes |= {"largest": 0, "pivots": 0}
     interval = interval_sizes(layout, contact_solver)
     if implicit:
         spatial = friction_rows(layout) > 1
-        newton = spatial or not int(layout[FLAGS]) & F_FREE
+        newton = spatial or not int(layout.features) & F_FREE
         given |= {"tolerance": newton_tolerance, "most": MOST_SWEEPS, "newton": float(newton)}
-        sizes |= {"largest": stages, "pivots": int(layout[NV])}
+        sizes |= {"largest": stages, "pivots": int(layout.nv)}
         interval = interval_sizes(layout, contact_solver, stages, bool(newton))
     return make_flight(
         layout,

@@ -18,7 +18,7 @@ from math import sqrt
 from saltus.compile.seam import head, interpreted, larger, row_of, smaller, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.lasting.index_set import SLIP, STICK
-from saltus.memory.layout import CONTACT_ROW, EVENT_TABLE, FLAGS, NC, NE, NJ, NQ, NR, NS, NV, NW, W_CONSTANT
+from saltus.memory.layout import W_CONSTANT
 from saltus.memory.vectors import copy
 from saltus.reaction.react import row_dot
 from saltus.tables.polynomial import NONE, combine, node_factors, spread
@@ -51,9 +51,10 @@ DIFFERENCES = (
 
 def scan_work(layout, n: int) -> int:
     """Return the floats that the scanners need for n nodes."""
-    nq, nv, nc, nj, nr, ne = (int(layout[k]) for k in (NQ, NV, NC, NJ, NR, NE))
+    nq, nv, nc, nj = int(layout.nq), int(layout.nv), int(layout.nc), int(layout.nj)
+    nr, ne = int(layout.nr), int(layout.ne)
     # evaluation; then per watched function its largest rate, and value and rate at the left end, samples and stack
-    return 2 * n + nq + nv + nc + nj + int(layout[NW]) + nr + 2 * ne + interpreted(stack_at)(max(nc, ne), DEPTH + 2)
+    return 2 * n + nq + nv + nc + nj + int(layout.nw) + nr + 2 * ne + interpreted(stack_at)(max(nc, ne), DEPTH + 2)
 
 
 @unit(I(I, I), small=True)
@@ -78,7 +79,7 @@ def weigh(c, s, work):
 def watched_at(model, c, t, h, s, Q, V, which, kind, work):
     """Return a gap (kind 0), its rate [1/s] (RATE), an event function (EVENT) or its rate (EVENT_RATE) at a place s."""
     layout = model.layout
-    nq, nv, nc, nj, nr, n = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR], c.shape[0]
+    nq, nv, nc, nj, nr, n = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr, c.shape[0]
     weights, q, v = head(tail(work, n), n), head(tail(work, 2 * n), nq), head(tail(work, 2 * n + nq), nv)
     at = 2 * n + nq + nv
     if kind == EVENT_RATE:
@@ -94,9 +95,9 @@ def watched_at(model, c, t, h, s, Q, V, which, kind, work):
         model.gap(t + s * h, q, model.par, g)
         return g[which]
     combine(weights, V, v)
-    W, w = head(tail(work, at + nc + nj), layout[NW]), head(tail(work, at + nc + nj + layout[NW]), nr)
+    W, w = head(tail(work, at + nc + nj), layout.nw), head(tail(work, at + nc + nj + layout.nw), nr)
     model.kinematics(t + s * h, q, model.par, W, w)
-    row = layout[layout[CONTACT_ROW] + which]
+    row = layout[layout.contact_row + which]
     return row_dot(layout, W, row, v) + w[row]
 
 
@@ -113,15 +114,15 @@ def watched_at_plain(model, c, t, h, s, Q, V, which, work):
 def event_values(model, work, n):
     """Return where event functions are evaluated."""
     layout = model.layout
-    at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR]
-    return head(tail(work, at), layout[NE])
+    at = 2 * n + layout.nq + layout.nv + layout.nc + layout.nj + layout.nw + layout.nr
+    return head(tail(work, at), layout.ne)
 
 
 @unit(I(MODEL, A, F, A, A, A, A))
 def switch_values(model, weights, t, Q, V, values, work):
     """Write all event functions at the place of the weights."""
     layout, n = model.layout, weights.shape[0]
-    q, v = head(tail(work, 2 * n), layout[NQ]), head(tail(work, 2 * n + layout[NQ]), layout[NV])
+    q, v = head(tail(work, 2 * n), layout.nq), head(tail(work, 2 * n + layout.nq), layout.nv)
     combine(weights, Q, q)
     combine(weights, V, v)
     return model.switch(t, q, v, model.par, values)
@@ -131,18 +132,18 @@ def switch_values(model, weights, t, Q, V, values, work):
 def gaps_and_rates(model, weights, t, Q, V, known, entry, work):
     """Write all gaps, then their rates, at the place of the weights; known: 1 where W is the one of the last call."""
     layout, n = model.layout, weights.shape[0]
-    nq, nv, nc, nj = layout[NQ], layout[NV], layout[NC], layout[NJ]
+    nq, nv, nc, nj = layout.nq, layout.nv, layout.nc, layout.nj
     q, v = head(tail(work, 2 * n), nq), head(tail(work, 2 * n + nq), nv)
     at = 2 * n + nq + nv
-    g, W = head(tail(work, at), nc + nj), head(tail(work, at + nc + nj), layout[NW])
-    w = head(tail(work, at + nc + nj + layout[NW]), layout[NR])
+    g, W = head(tail(work, at), nc + nj), head(tail(work, at + nc + nj), layout.nw)
+    w = head(tail(work, at + nc + nj + layout.nw), layout.nr)
     combine(weights, Q, q)
     combine(weights, V, v)
     model.gap(t, q, model.par, g)
     if known == 0:
         model.kinematics(t, q, model.par, W, w)
     for k in range(nc):
-        row = layout[layout[CONTACT_ROW] + k]
+        row = layout[layout.contact_row + k]
         entry[k] = g[k]
         entry[nc + k] = row_dot(layout, W, row, v) + w[row]
     return 0
@@ -151,7 +152,7 @@ def gaps_and_rates(model, weights, t, Q, V, known, entry, work):
 @unit(I(MODEL, A, F, F, F, A, A, A, A))
 def events_and_rates(model, c, t, h, s, Q, V, entry, work):
     """Write all event functions and their rates at a place s."""
-    ne, n = model.layout[NE], c.shape[0]
+    ne, n = model.layout.ne, c.shape[0]
     values, ahead = event_values(model, work, n), LITTLE if s < 0.5 else -LITTLE
     weights = head(tail(work, n), n)
     weigh(c, s + ahead, work)
@@ -291,7 +292,7 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     A gap that is not resolved by SAMPLES * 2^DEPTH pieces may close unseen between them.
     """
     watched = 0
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         watched += 0 if index[k] == SLIP or index[k] == STICK else 1
     if watched == 0:
         return NONE
@@ -306,8 +307,8 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
                 continue
             if seen == ROUGH:
                 rough, known = 1, sample_gaps(model, samples, t, h, Q, V, known, SAMPLES, work)
-                probed = piece == 0 and (model.layout[FLAGS] & W_CONSTANT) == 0
-                bound_rates(model, c.shape[0], model.layout[NC], 1 if probed else 0, work)
+                probed = piece == 0 and (model.layout.features & W_CONSTANT) == 0
+                bound_rates(model, c.shape[0], model.layout.nc, 1 if probed else 0, work)
         place = close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work)
         if place < NONE:
             return place
@@ -318,7 +319,7 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
 def own_of(model, n, work):
     """Return where the tables of the scanners begin: fastest rates of watched functions, left end, samples, stack."""
     layout = model.layout
-    at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + 2 * layout[NE]
+    at = 2 * n + layout.nq + layout.nv + layout.nc + layout.nj + layout.nw + layout.nr + 2 * layout.ne
     return tail(work, at)
 
 
@@ -338,11 +339,11 @@ def entry_of(own, m, top):
 def sample_gaps(model, samples, t, h, Q, V, known, needed, work):
     """Write gaps and their rates at all samples up to the one that is needed; return how many are known."""
     layout, n = model.layout, samples.shape[0] // (SAMPLES + 1)
-    constant, own = 1 if (layout[FLAGS] & W_CONSTANT) != 0 else 0, own_of(model, n, work)
+    constant, own = 1 if (layout.features & W_CONSTANT) != 0 else 0, own_of(model, n, work)
     while known <= SAMPLES and known <= needed:
         gaps_and_rates(
             model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, constant if known > 0 else 0,
-            sample_of(own, layout[NC], known), work,
+            sample_of(own, layout.nc, known), work,
         )  # fmt: skip
         known += 1
     return known
@@ -352,8 +353,8 @@ def sample_gaps(model, samples, t, h, Q, V, known, needed, work):
 def judge_gaps(model, c, t, h, Q, V, piece, index, slack, work):
     """Return what a piece between samples may hide: QUIET: nothing, LOUD: a closing, ROUGH: gaps too fast for it."""
     layout, n = model.layout, c.shape[0]
-    nc, own, step, loud, rough = layout[NC], own_of(model, n, work), h / SAMPLES, 0, 0
-    constant = (layout[FLAGS] & W_CONSTANT) != 0
+    nc, own, step, loud, rough = layout.nc, own_of(model, n, work), h / SAMPLES, 0, 0
+    constant = (layout.features & W_CONSTANT) != 0
     before, after, probe = sample_of(own, nc, piece), sample_of(own, nc, piece + 1), tail(entry_of(own, nc, 0), 2)
     if piece == 0 and not constant:
         weigh(c, OFF / SAMPLES, work)
@@ -404,7 +405,7 @@ def begin_piece(own, m, piece, began, replaced):
 @unit(F(MODEL, A, F, F, A, A, I, I, J, F, J, A))
 def close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work):
     """Return the first place of a piece at which a gap closes, or NONE: it is halved until cubics describe the gaps."""
-    nc, n = model.layout[NC], c.shape[0]
+    nc, n = model.layout.nc, c.shape[0]
     own = own_of(model, n, work)
     fastest, left, s_0, top = head(own, nc), head(tail(own, nc), 2 * nc), piece / SAMPLES, 0
     begin_piece(own, nc, piece, left, 0)
@@ -435,14 +436,14 @@ def close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work):
 @unit(I(MODEL, A, F, F, A, A, F, I, I, J, F, A))
 def halve_gaps(model, c, t, h, Q, V, s_0, top, rough, index, slack, work):
     """Put the left part of the piece below the top of the stack on it, and say whether cubics describe both."""
-    layout, nc, n = model.layout, model.layout[NC], c.shape[0]
+    layout, nc, n = model.layout, model.layout.nc, c.shape[0]
     own = own_of(model, n, work)
     fastest, left, entry, new = own, head(tail(own, nc), 2 * nc), entry_of(own, nc, top - 1), entry_of(own, nc, top)
     s_1, right, middle = entry[0], tail(entry, 2), tail(new, 2)
     step, share, settled = (s_1 - s_0) * h, OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5, 1.0
     s = s_0 + share * (s_1 - s_0)
     weigh(c, s, work)
-    constant = 1 if (layout[FLAGS] & W_CONSTANT) != 0 else 0
+    constant = 1 if (layout.features & W_CONSTANT) != 0 else 0
     gaps_and_rates(model, head(tail(work, n), n), t + s * h, Q, V, constant, middle, work)
     if rough == 1:
         for k in range(nc):
@@ -463,7 +464,7 @@ def halve_gaps(model, c, t, h, Q, V, s_0, top, rough, index, slack, work):
 @unit(F(MODEL, A, F, F, A, A, F, J, F, J, A, A))
 def closing_in(model, c, t, h, Q, V, s_0, index, slack, found, entry, work):
     """Return the first place at which a gap closes in a piece that cubics describe, or NONE; found[0]: the contact."""
-    nc, best = model.layout[NC], NONE
+    nc, best = model.layout.nc, NONE
     left, s_1, right = head(tail(own_of(model, c.shape[0], work), nc), 2 * nc), entry[0], tail(entry, 2)
     step = (s_1 - s_0) * h
     for k in range(nc):
@@ -489,13 +490,11 @@ def first_return(model, c, t, h, Q, V, fired, work):
     One that goes the other way touched zero only, or forces on both sides of it push the motion back.
     """
     layout = model.layout
-    ne, n = layout[NE], c.shape[0]
+    ne, n = layout.ne, c.shape[0]
     values = event_values(model, work, n)
-    began = head(
-        tail(work, 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + ne), ne
-    )
+    began = head(tail(work, 2 * n + layout.nq + layout.nv + layout.nc + layout.nj + layout.nw + layout.nr + ne), ne)
     just = False
-    for k in range(ne - layout[NS], ne):
+    for k in range(ne - layout.ns, ne):
         just = just or fired[k] == 1.0
     if not just:
         return -1
@@ -507,7 +506,7 @@ def first_return(model, c, t, h, Q, V, fired, work):
         weigh(c, s, work)
         switch_values(model, head(tail(work, n), n), t + s * h, Q, V, values, work)
         sure = True
-        for k in range(ne - layout[NS], ne):
+        for k in range(ne - layout.ns, ne):
             if fired[k] != 1.0:
                 continue
             if values[k] < 0.0 and values[k] < 2.0 * began[k]:
@@ -536,7 +535,7 @@ def difference(table, ne, sample, k):
 @unit(F(MODEL, A, F, F, F, F, F, F, A, A, I, A))
 def crossing_place(model, c, t, h, low, high, f_low, f_high, Q, V, which, work):
     """Return where an event function with values of two signs crosses zero in its direction, or NONE."""
-    direction = model.layout[model.layout[EVENT_TABLE] + 3 * which]
+    direction = model.layout[model.layout.event_table + 3 * which]
     crosses = (f_low < 0.0 and f_high >= 0.0 and direction >= 0) or (f_low > 0.0 and f_high <= 0.0 and direction <= 0)
     if not crosses:
         return NONE
@@ -550,7 +549,7 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
     fired: 1 per event that happened where the step begins; its sign is read a little later. A function that is not
     resolved by SAMPLES * 2^DEPTH pieces may cross zero twice unseen between them.
     """
-    ne, n = model.layout[NE], c.shape[0]
+    ne, n = model.layout.ne, c.shape[0]
     own = own_of(model, n, work)
     work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough = 0, 0
@@ -582,8 +581,8 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
 def began_of(model, n, work):
     """Return where the values of event functions at the beginning of a step stand."""
     layout = model.layout
-    at = 2 * n + layout[NQ] + layout[NV] + layout[NC] + layout[NJ] + layout[NW] + layout[NR] + layout[NE]
-    return head(tail(work, at), layout[NE])
+    at = 2 * n + layout.nq + layout.nv + layout.nc + layout.nj + layout.nw + layout.nr + layout.ne
+    return head(tail(work, at), layout.ne)
 
 
 @unit(I(MODEL, A, F, F, A, A, I, A, A))
@@ -592,7 +591,7 @@ def judge_events(model, c, t, h, Q, V, piece, fired, work):
 
     out     rates at both ends of the piece by differences, a bound of the rates; began: values where the step begins
     """
-    ne, n, step, loud, rough = model.layout[NE], c.shape[0], h / SAMPLES, 0, 0
+    ne, n, step, loud, rough = model.layout.ne, c.shape[0], h / SAMPLES, 0, 0
     own, values, began = own_of(model, n, work), event_values(model, work, n), began_of(model, n, work)
     before, after, probe = sample_of(own, ne, piece), sample_of(own, ne, piece + 1), tail(entry_of(own, ne, 0), 2)
     table, fastest, ends = tail(own, 3 * ne), own, piece == 0 or piece == SAMPLES - 1
@@ -631,7 +630,7 @@ def judge_events(model, c, t, h, Q, V, piece, fired, work):
 @unit(F(MODEL, A, F, F, A, A, I, I, J, A))
 def cross_zero(model, c, t, h, Q, V, piece, rough, found, work):
     """Return the first place of a piece at which an event function crosses zero, or NONE; see `close_gaps`."""
-    ne, n = model.layout[NE], c.shape[0]
+    ne, n = model.layout.ne, c.shape[0]
     own = own_of(model, n, work)
     fastest, left, s_0, top = head(own, ne), head(tail(own, ne), 2 * ne), piece / SAMPLES, 0
     begin_piece(own, ne, piece, began_of(model, n, work), 1 if piece == 0 else 0)
@@ -663,7 +662,7 @@ def cross_zero(model, c, t, h, Q, V, piece, rough, found, work):
 @unit(I(MODEL, A, F, F, A, A, F, I, I, A))
 def halve_events(model, c, t, h, Q, V, s_0, top, rough, work):
     """Put the left part of the piece below the top of the stack on it, and say whether cubics describe both."""
-    ne, own = model.layout[NE], own_of(model, c.shape[0], work)
+    ne, own = model.layout.ne, own_of(model, c.shape[0], work)
     fastest, left, entry, new = own, head(tail(own, ne), 2 * ne), entry_of(own, ne, top - 1), entry_of(own, ne, top)
     s_1, right, middle = entry[0], tail(entry, 2), tail(new, 2)
     step, share, settled = (s_1 - s_0) * h, OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5, 1.0
@@ -689,7 +688,7 @@ def halve_events(model, c, t, h, Q, V, s_0, top, rough, work):
 @unit(F(MODEL, A, F, F, A, A, F, J, A, A))
 def crossing_in(model, c, t, h, Q, V, s_0, found, entry, work):
     """Return the first place at which an event function crosses zero in a piece that cubics describe, or NONE."""
-    ne, own, best = model.layout[NE], own_of(model, c.shape[0], work), NONE
+    ne, own, best = model.layout.ne, own_of(model, c.shape[0], work), NONE
     left, first, s_1, right = head(tail(own, ne), 2 * ne), sample_of(own, ne, 0), entry[0], tail(entry, 2)
     step = (s_1 - s_0) * h
     for k in range(ne):

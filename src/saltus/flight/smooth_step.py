@@ -14,7 +14,7 @@ from math import sqrt
 import numpy as np
 
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
-from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, RECORD, STAGED, A, F, I, J
 from saltus.compile.workspace import Workspace
 from saltus.flight.frame import NODES_ROOM
 from saltus.lasting.hold import POWERS, accelerate
@@ -22,7 +22,7 @@ from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, STAGES_ROOM
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
-from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NQ, NR, NV, RATE_IDENTITY
+from saltus.memory.layout import RATE_IDENTITY
 from saltus.memory.vectors import copy
 from saltus.reaction.react import row_add, row_dot
 from saltus.tables.runge_kutta import rational, table
@@ -89,8 +89,8 @@ STEP_ROOM = Workspace(
 def stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, record):
     """Evaluate the stages begin ... end - 1 of a step from q_0, v_0 (stage 0 is the state itself)."""
     layout = model.layout
-    nq, nv, nr = layout[NQ], layout[NV], layout[NR]
-    total, width = whole(pair[STAGES]), POWERS + layout[NC]
+    nq, nv, nr = layout.nq, layout.nv, layout.nr
+    total, width = whole(pair[STAGES]), POWERS + layout.nc
     c, A_matrix = head(tail(pair, HEAD), total), head(tail(pair, HEAD + total), total * total)
     K_q, K_v, K_r, K_p = stages.K_q, stages.K_v, stages.K_r, stages.K_p
     q, v, q_0, v_0 = stages.q, stages.v, ends.q_0, ends.v_0
@@ -111,7 +111,7 @@ def stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, re
             for j in range(k):
                 total_q += A_matrix[k * total + j] * K_q[j * nq + i]
             q[i] = q_0[i] + h * total_q
-        if (layout[FLAGS] & RATE_IDENTITY) != 0:
+        if (layout.features & RATE_IDENTITY) != 0:
             copy(v, row_of(K_q, k, nq))
         else:
             model.rate(q, v, model.par, row_of(K_q, k, nq))
@@ -125,10 +125,10 @@ def stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, re
     return 0
 
 
-@unit(F(J, LASTING.kind, I))
+@unit(F(LAYOUT, LASTING.kind, I))
 def row_mobility(layout, room, row):
     """Return the velocity of a held row that a unit impulse in it makes, at the state that `accelerate` saw last."""
-    nv = layout[NV]
+    nv = layout.nv
     W, X, column = room.W, room.X, room.column
     for i in range(nv):
         column[i] = 0.0
@@ -156,17 +156,17 @@ def impulse_error(model, pair, h, start, rtol, atol, scales, index, r_0, forces,
             forces: those of the stages; room: what `accelerate` left
     """
     layout, total, step = model.layout, whole(pair[STAGES]), whole(pair[STEP_STAGES])
-    nc, nr = layout[NC], layout[NR]
+    nc, nr = layout.nc, layout.nr
     b = head(tail(pair, HEAD + total + (step - 1) * total), step)  # the last stage is the end of the step
     errors = head(tail(pair, HEAD + total + total * total), 2 * total)
     high, low, count = 0.0, 0.0, 0
-    smallest = scales[layout[NQ]] if scales.shape[0] > 0 else 1.0
-    for i in range(layout[NQ], scales.shape[0]):
+    smallest = scales[layout.nq] if scales.shape[0] > 0 else 1.0
+    for i in range(layout.nq, scales.shape[0]):
         smallest = smaller(smallest, scales[i])
     for c in range(nc):
         if index[c] != SLIP and index[c] != STICK:
             continue
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         # friction of a contact that slips follows from its normal force
         for i in range(row, end if index[c] == STICK else row + 1):
             first, second, impulse = start * r_0[i], 0.0, 0.0
@@ -191,7 +191,7 @@ def step_error(model, pair, h, rtol, atol, scales, ends, stages, room):
     state is at the end of `stages`, and what `accelerate` left in `room` belongs to it.
     """
     layout = model.layout
-    nq, nv = layout[NQ], layout[NV]
+    nq, nv = layout.nq, layout.nv
     total = whole(pair[STAGES])
     errors = head(tail(pair, HEAD + total + total * total), 2 * total)
     high, low = 0.0, 0.0
@@ -218,7 +218,7 @@ def step_error(model, pair, h, rtol, atol, scales, ends, stages, room):
 def dense_nodes(model, pair, h, ends, stages, nodes, r, sum_r, sum_p):
     """Write states, rates, accelerations and forces at the nodes of the polynomial, impulses and work of the step."""
     layout = model.layout
-    nq, nv, nc, nr = layout[NQ], layout[NV], layout[NC], layout[NR]
+    nq, nv, nc, nr = layout.nq, layout.nv, layout.nc, layout.nr
     total, width = whole(pair[STAGES]), POWERS + nc
     at = HEAD + 3 * total + total * total
     weights, slopes = head(tail(pair, at), NODES * total), head(tail(pair, at + NODES * total), NODES * total)
@@ -262,8 +262,8 @@ def implicit_step(model, staged, settings, tab, t, h, ends, acting, stages, own,
     own: room for the stages of `solve_interval`
     """
     layout = model.layout
-    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(tab[TABLE_STAGES])
-    width = POWERS + layout[NC]
+    nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(tab[TABLE_STAGES])
+    width = POWERS + layout.nc
     for k in range(n):
         copy(acting.a, row_of(own.a, k, nv))
     # a first stage that is the state itself keeps its forces and powers
@@ -289,7 +289,7 @@ def radau_error(model, settings, pair, h, rtol, atol, scales, ends, acting, own,
     """
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
-    nq, nv = layout[NQ], layout[NV]
+    nq, nv = layout.nq, layout.nv
     J_q, J_v, G, e_v = interval.J_q, interval.J_v, interval.G, row_of(interval.new, 0, nv)
     Q, V, q_0, v_0, a_0 = own.Q, own.V, ends.q_0, ends.v_0, acting.a
     gamma = RADAU_GAMMA * h

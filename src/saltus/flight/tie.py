@@ -15,7 +15,6 @@ from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, VELOCITY
 from saltus.lasting.border import BY_LEFT, border
 from saltus.lasting.index_set import OPEN, SLIP, STICK
 from saltus.lasting.interval import STAGE_SETTINGS
-from saltus.memory.layout import CONTACT_ROW, NC, NQ, NR, NV
 from saltus.memory.record import TIE
 from saltus.memory.vectors import copy, largest
 from saltus.reaction.react import row_dot
@@ -39,7 +38,7 @@ def find_ties(model, reaction, settings, t, h, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, mark = model.layout, frame.ends, frame.tied
-    nq, position = layout[NQ], promised(layout, settings, POSITION_SCALE)
+    nq, position = layout.nq, promised(layout, settings, POSITION_SCALE)
     least = position[0]
     for i in range(nq):
         least = smaller(least, position[i])
@@ -52,15 +51,15 @@ def find_ties(model, reaction, settings, t, h, frame, record):
     if ties == 0:
         return 0
     if ties == 1:  # whichever it is that must not come first, the others are those that it must not precede
-        for k in range(layout[NC]):
+        for k in range(layout.nc):
             if mark[k] == STRUCK or mark[k] == NEAR:
                 mark[k] += TIED
                 ties += 1
     # ---- corners that the errors of the run have parted
     W, u = frame.interval.lasting.W, frame.tie.u_minus
     model.kinematics(t, ends.q, model.par, W, u)
-    for k in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + k]
+    for k in range(layout.nc):
+        row = layout[layout.contact_row + k]
         u[row] += row_dot(layout, W, row, ends.v)
         flat = abs(u[row] + fastest) <= FLAT * fastest and ends.g[k] <= FACE * resolution
         rounded = ends.g[k] <= ROUNDED * (length + abs(u[row]) * (abs(t) + h))
@@ -77,7 +76,7 @@ def mark_members(model, settings, t, near, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, mark, W, u = model.layout, frame.ends, frame.tied, frame.interval.lasting.W, frame.tie.u_minus
-    nc, index, closed, members, fastest = layout[NC], ends.index, ends.closed, 0, 0.0
+    nc, index, closed, members, fastest = layout.nc, ends.index, ends.closed, 0, 0.0
     for k in range(nc):
         mark[k] = 0
         if index[k] == SLIP or index[k] == STICK:
@@ -91,7 +90,7 @@ def mark_members(model, settings, t, near, frame):
     model.kinematics(t, ends.q, model.par, W, u)
     members = 0
     for k in range(nc):
-        row = layout[layout[CONTACT_ROW] + k]
+        row = layout[layout.contact_row + k]
         u[row] += row_dot(layout, W, row, ends.v)
         if mark[k] != 0 and not u[row] < -settings.rest:
             mark[k] = 0
@@ -106,7 +105,7 @@ def compare_orders(model, reaction, settings, t, h, frame, record):
     """Strike all marked contacts together, then each of them first; mark as TIED those that lead elsewhere."""
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, mark = model.layout, frame.ends, frame.tied
-    nv, nc, velocity = layout[NV], layout[NC], promised(layout, settings, VELOCITY_SCALE)
+    nv, nc, velocity = layout.nv, layout.nc, promised(layout, settings, VELOCITY_SCALE)
     closed, trial, together, after, v = ends.closed, frame.tie.closed, frame.tie_together, frame.tie.v_new, ends.v
     copy(ends.q, frame.tie.q)
     for k in range(nc):
@@ -151,8 +150,8 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
         if status != 0:
             return status
         again = False
-        for k in range(layout[NC]):
-            row = layout[layout[CONTACT_ROW] + k]
+        for k in range(layout.nc):
+            row = layout[layout.contact_row + k]
             if mark[k] != 0:
                 tie.closed[k] = 1 if tie.u_plus[row] <= settings.rest else 0
                 again = again or tie.u_plus[row] < -settings.rest
@@ -165,12 +164,12 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
 def tie_events(model, settings, t, frame, record):
     """Write a row for every tied contact: when, and how fast it approached."""
     layout = model.layout
-    nc, u_minus = layout[NC], frame.ends.u_minus
+    nc, u_minus = layout.nc, frame.ends.u_minus
     nothing = frame.tie.P
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         nothing[i] = 0.0
     for k in range(nc):
         if frame.tied[k] > TIED:
-            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
             new_event(t, k, TIE, row, end, u_minus, nothing, nothing, record)
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 from saltus.compile.seam import head, tail, unit
 from saltus.compile.types import MODEL, A, F, I
 from saltus.flight.frame import FRAME
-from saltus.memory.layout import EVENT_TABLE, NE, NQ, NV
 
 SAME_TIME = 1e-12  # of a flight: events that lie nearer to each other happen together
 ROUNDING = 4e-16  # of a time
@@ -19,7 +18,7 @@ def cross_together(model, settings, t, size, which, frame):
     beginning of the next flight there is no sign left to change.
     """
     layout, par = model.layout, model.par
-    nq, nv, ne = layout[NQ], layout[NV], layout[NE]
+    nq, nv, ne = layout.nq, layout.nv, layout.ne
     scan, fired = frame.scan, frame.memory.fired
     began, values = head(scan, ne), head(tail(scan, ne), ne)
     q, v, a = frame.ends.q, frame.ends.v, frame.a_last
@@ -33,7 +32,7 @@ def cross_together(model, settings, t, size, which, frame):
         v_later[i] = v[i] + ahead * a[i]
     model.switch(t + size + ahead, q_later, v_later, par, values)
     for k in range(ne):
-        way = layout[layout[EVENT_TABLE] + 3 * k]
+        way = layout[layout.event_table + 3 * k]
         rises, falls = began[k] < 0.0 and values[k] >= 0.0, began[k] > 0.0 and values[k] <= 0.0
         crosses = (rises and way >= 0) or (falls and way <= 0)
         fired[k] = 1.0 if k == which or (crosses and fired[k] == 0.0) else 0.0

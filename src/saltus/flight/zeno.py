@@ -15,7 +15,6 @@ from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import CONTACT_ROW, NC, NR, NV
 from saltus.memory.vectors import add, clear, copy
 from saltus.reaction.impacts import restitute, returned, strike
 from saltus.reaction.react import IMPACT, row_dot
@@ -50,8 +49,8 @@ def accumulate(model, reaction, index, g, work, room, record):
     now, summary = work.now, work.summary
     clear(work.moved)
     clear(work.P)
-    for c in range(model.layout[NC]):
-        row = model.layout[model.layout[CONTACT_ROW] + c]
+    for c in range(model.layout.nc):
+        row = model.layout[model.layout.contact_row + c]
         if work.member[c] == 1:
             work.gap[c], work.u[c] = larger(g[c], 0.0), work.u_0[row]
             work.rate[c], work.jerk[c] = work.rate_0[row], work.jerk_0[row]
@@ -84,7 +83,7 @@ def fly_on(model, work):
     layout, now, v, a, slope = model.layout, work.now, work.v, work.a, work.slope
     gap, u, rate, jerk, time, eps = work.gap, work.u, work.rate, work.jerk, now.time, work.limits.eps
     step, lands = 1e300, -1
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if work.member[c] == 1:
             pull = rate[c] + jerk[c] * time
             if not pull < 0.0:
@@ -93,11 +92,11 @@ def fly_on(model, work):
             if x < step:
                 step, lands = x, c
     step = larger(step, 0.0)
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         pull = a[i] + slope[i] * time
         work.moved[i] += step * (v[i] + step * (0.5 * pull + step * slope[i] / 6.0))
         v[i] += step * (pull + 0.5 * step * slope[i])
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if work.member[c] == 1:
             pull = rate[c] + jerk[c] * time
             gap[c] = larger(gap[c] + step * (u[c] + step * (0.5 * pull + step * jerk[c] / 6.0)), 0.0)
@@ -130,9 +129,9 @@ def landing(gap, u, rate, jerk):
 def ask_impact(model, lands, index, work, room):
     """Write the impact of what is closed to the rows of the law: restitution where it approaches."""
     layout, W, w, target, active, v = model.layout, room.W, room.w, room.target, room.active, work.v
-    gap, u, before, eps, nc = work.gap, work.u, work.before, work.limits.eps, layout[NC]
+    gap, u, before, eps, nc = work.gap, work.u, work.before, work.limits.eps, layout.nc
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         active[c] = 0
         for i in range(row, end):
             target[i] = w[i]
@@ -150,7 +149,7 @@ def ask_impact(model, lands, index, work, room):
             gap[c] = 0.0
             work.summary.count += 1.0
     clear(work.P_now)
-    for i in range(layout[layout[CONTACT_ROW] + nc], layout[NR]):
+    for i in range(layout[layout.contact_row + nc], layout.nr):
         target[i] = -row_dot(layout, W, i, v)
     return 0
 
@@ -159,7 +158,7 @@ def ask_impact(model, lands, index, work, room):
 def drowned(model, work):
     """Return CLOSED where impacts that cannot be solved for are so slow that they are over; else nothing is known."""
     fastest = 0.0
-    for c in range(model.layout[NC]):
+    for c in range(model.layout.nc):
         fastest = larger(fastest, abs(work.u[c])) if work.member[c] == 1 else fastest
     if fastest > DROWNED * work.limits.eps:
         return NOT_CLOSED
@@ -172,19 +171,19 @@ def bounce(model, work, room):
     """Add an impact to the sums, take its velocities over; return whether the bounces are over, or GO ON."""
     layout, now, W, jump, P_now = model.layout, work.now, room.W, work.v_before, work.P_now
     eps, end_speed, scale, over = work.limits.eps, work.limits.end_speed, 0.0, True
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         jump[i] = work.v[i] - jump[i]
     add(P_now, work.P)
-    for c in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + c]
+    for c in range(layout.nc):
+        row = layout[layout.contact_row + c]
         if work.member[c] == 1:
             now.pushed += P_now[row]
             now.weighted += P_now[row] * now.time
         elif room.active[c] == 1 and row_dot(layout, W, row, jump) > HELD * eps:
             return NOT_CLOSED  # what was held is lifted: it is no longer the same accumulation
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if work.member[c] == 1:
-            work.u[c] += row_dot(layout, W, layout[layout[CONTACT_ROW] + c], jump)
+            work.u[c] += row_dot(layout, W, layout[layout.contact_row + c], jump)
             scale = larger(scale, abs(work.u[c]))
             over = over and abs(work.u[c]) <= end_speed and work.gap[c] <= end_speed * end_speed / -work.rate[c]
     count = work.summary.count

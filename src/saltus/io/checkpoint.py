@@ -143,8 +143,8 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
     """Return what identifies a problem; to be taken before the model runs, because scratch lies in its parameters."""
     units = model.units
     digest = hashlib.sha256()
-    for array in (units.layout, units.constants):
-        digest.update(array.tobytes())
+    digest.update(units.layout.tobytes())
+    digest.update(np.column_stack((units.e, units.mu, units.e_t)).tobytes())
     text = hashlib.sha256(model.module.encode())
     if model.calls_python:
         # numbers of callbacks differ from run to run, and functions called as Python are not in the generated text
@@ -158,7 +158,7 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
             code = getattr(function.function, "__code__", None)
             text.update(b"" if code is None else _code(code))
     else:
-        digest.update(units.par.tobytes())
+        digest.update(model.par_layout.lasting(units.par).tobytes())
     return {
         "model": text.hexdigest(),
         "parameters": digest.hexdigest(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saltus.errors import MissingExtraError, SettingError
+from saltus.results.names import coordinate_names, coordinate_units, velocity_names, velocity_units
 
 if TYPE_CHECKING:
     import xarray
@@ -41,12 +42,18 @@ def to_dataset(solution: Solution) -> xarray.Dataset:
     for name in events.dtype.names or ():
         dims = ("event", "axis") if events[name].ndim == 2 else ("event",)
         variables[f"event_{name}"] = (dims, events[name], {})
+    nq, nv = solution.q.shape[1], solution.v.shape[1]
     coords = {
+        "coordinate": np.array(coordinate_names(solution.system, nq), dtype=str),
+        "velocity": np.array(velocity_names(solution.system, nq, nv), dtype=str),
         "t": ("t", solution.t, {"units": "s"}),
         "row": np.array([f"{name} {axis}" for name, axis in solution.rows], dtype=str),
         "contact": np.array(solution.system.contact_names, dtype=str),
         "axis": np.array(["N", "T1", "T2"]),
     }
+    if solution.system.units:
+        coords["coordinate_units"] = ("coordinate", np.array(coordinate_units(solution.system, nq), dtype=str))
+        coords["velocity_units"] = ("velocity", np.array(velocity_units(solution.system, nq, nv), dtype=str))
     attributes = {
         "name": solution.name or solution.system.name or "system",
         "scheme": repr(solution.scheme),

@@ -31,7 +31,7 @@ from saltus.io.hdf5 import SIGNATURE, Image, Unreadable
 
 FORMAT = 1  # counts layouts that older versions cannot read
 MINOR = (
-    1  # counts additions that older versions pass over: names they do not know, and defaults where names are missing
+    2  # counts additions that older versions pass over: names they do not know, and defaults where names are missing
 )
 MARK, BLANK = b"saltus-sha256:", b"0" * 64  # the checksum is that of the file with zeros in its own place
 ABOUT = "about/json"

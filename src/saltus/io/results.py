@@ -185,7 +185,9 @@ def _about(solution: Solution) -> dict[str, Any]:
                 for name, (e, mu, _) in zip(system.contact_names, system.laws(solution.parameters or None), strict=True)
             ],
             "joints": list(system.joint_names),
-            "q_dot": system.q_dot is not None,
+            "q_dot": not system.rate_is_velocity,
+            "coordinates": None if system.coordinates is None else list(system.coordinates),
+            "units": None if system.units is None else list(system.units),
         },
         "scheme": {
             "name": scheme.name,
@@ -260,7 +262,7 @@ class _Recorder(NodeValues):
 def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     """Return the states (q, v) at which dense output needs q_dot, and q_dot there."""
     nq, nv = solution.q.shape[1], solution.v.shape[1]
-    if solution.system.q_dot is None:
+    if solution.system.rate_is_velocity:
         return np.zeros((0, nq + nv)), np.zeros((0, nq))
     if isinstance(solution._model, NodeValues):
         return solution._model.states, solution._model.rates
@@ -357,6 +359,8 @@ def _solution(content: Content) -> Solution:
         tuple(StoredContact(*contact) for contact in contacts),
         tuple(StoredJoint(name) for name in taken(described, "joints", words.many(words.text))),
         values.rate if taken(described, "q_dot", words.truth) else None,
+        _coordinates(described, "coordinates", arrays["q"].shape[1]),
+        _coordinates(described, "units", arrays["q"].shape[1]),
     )
     rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
     if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:
@@ -401,6 +405,16 @@ def _solution(content: Content) -> Solution:
             ),
         )
     )
+
+
+def _coordinates(described: dict[str, Any], name: str, nq: int) -> tuple[str, ...] | None:
+    """Return the names or units of the coordinates; older files have none."""
+    listed = taken(
+        described, name, words.maybe(words.distinct if name == "coordinates" else words.many(words.text)), None
+    )
+    if listed is not None and len(listed) != nq:
+        raise ValueError(f"there are {len(listed)} {name}, but {nq} coordinates")
+    return None if listed is None else tuple(listed)
 
 
 def _scheme(given: dict[str, Any]) -> Any:

@@ -13,7 +13,6 @@ import numpy as np
 from saltus.compile.workspace import Room, RoomPlan
 from saltus.event import EVENT_INTEGERS
 from saltus.lasting.index_set import IMPULSIVE, OPEN
-from saltus.memory.layout import EVENT_TABLE, NC
 from saltus.memory.record import EVENT, EVENT_COLUMNS, EVENT_CONTACT, EVENT_COUNT, EVENT_KIND, KIND_NAMES
 from saltus.run import march as marching
 from saltus.schemes.plan import SchemePlan
@@ -178,8 +177,8 @@ def _check_events(run: Run, events: np.ndarray, ended: bool) -> None:
         raise ValueError("an event has a contact or a kind that is not there")
     if not np.all(np.isfinite(events[:, 0])) or not _are_whole(counts, MOST):
         raise ValueError("an event has a time or a count that is none")
-    own = contacts[kinds == EVENT].astype(int) - int(layout[NC])
-    terminal = [k for k in own if k >= 0 and layout[layout[EVENT_TABLE] + EVENT_INTEGERS * k + 1]]
+    own = contacts[kinds == EVENT].astype(int) - int(layout.nc)
+    terminal = [k for k in own if k >= 0 and layout[layout.event_table + EVENT_INTEGERS * k + 1]]
     if ended and not terminal:
         raise ValueError("no terminal event has ended the run")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from saltus.errors import SettingError
+
+if TYPE_CHECKING:
+    from saltus.mechanics.scene import Scene
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +38,18 @@ class StoredSystem:
     contacts: tuple[StoredContact, ...]
     joints: tuple[StoredJoint, ...]
     q_dot: Callable | None
+    coordinates: tuple[str, ...] | None = None
+    units: tuple[str, ...] | None = None
+    scene: Scene | None = None
 
     def laws(self, values: Any = None) -> np.ndarray:
         """Return (e, mu, e_t) of every contact, one row each, as they were in the run; files do not keep e_t."""
         return np.array([(contact.e, contact.mu, np.nan) for contact in self.contacts]).reshape(len(self.contacts), 3)
+
+    @property
+    def rate_is_velocity(self) -> bool:
+        """Whether q_dot = v."""
+        return self.q_dot is None
 
     @property
     def contact_names(self) -> tuple[str, ...]:

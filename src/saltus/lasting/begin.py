@@ -24,7 +24,6 @@ from saltus.lasting.hold import UNHELD, accelerate, solve_rows
 from saltus.lasting.index_set import BRAKING, MUST_SLIP, SLIP, STICK, STRAIGHT
 from saltus.lasting.workspace import ACTING, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NV, W_COL, W_PTR
 from saltus.memory.profile import solve
 from saltus.reaction.react import row_add, row_dot
 
@@ -48,18 +47,18 @@ def goes(model, index, direction, candidate, way, contact):
     of their direction. What must slip has the direction of its force and keeps it.
     """
     layout = model.layout
-    rows = layout[layout[CONTACT_ROW] + contact + 1] - layout[layout[CONTACT_ROW] + contact]
+    rows = layout[layout.contact_row + contact + 1] - layout[layout.contact_row + contact]
     held = index[contact] == SLIP or index[contact] == STICK
-    asked = held and rows > 1 and direction[2 * layout[NC] + contact] == way and candidate[contact] != MUST_SLIP
-    return 1 if asked and model.constants[LAW_FLOATS * contact + 1] > 0.0 else 0
+    asked = held and rows > 1 and direction[2 * layout.nc + contact] == way and candidate[contact] != MUST_SLIP
+    return 1 if asked and model.mu[contact] > 0.0 else 0
 
 
 @unit(I(MODEL, J, A, J))
 def begin_together(model, index, direction, candidate):
     """Return 1 where two contacts or more begin to slip in space: their directions need not be the same."""
     layout, count = model.layout, 0
-    for c in range(layout[NC]):
-        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c]
+    for c in range(layout.nc):
+        rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c]
         if rows > PLANE and index[c] == SLIP and goes(model, index, direction, candidate, STRAIGHT, c) == 1:
             count += 1
     return 1 if count > 1 else 0
@@ -69,7 +68,7 @@ def begin_together(model, index, direction, candidate):
 def start_of(model, contact, fine, y, s, work):
     """Write the slip acceleration s of a contact under the accelerations y; return sqrt(|s|^2 + fine^2)."""
     layout = model.layout
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     W, zeta = work.W, work.zeta
     square = fine * fine
     for i in range(row + 1, end):
@@ -82,11 +81,11 @@ def start_of(model, contact, fine, y, s, work):
 def rub(model, contact, r, turned, work, f):
     """Add to f what friction of a contact changes by where its direction d changes by `turned`."""
     layout = model.layout
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
-    W, columns = work.W, layout[W_COL]
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
+    W, columns = work.W, layout.W_col
     for i in range(row + 1, end):
-        force = -model.constants[LAW_FLOATS * contact + 1] * r[row] * turned[i - row - 1]
-        for k in range(layout[layout[W_PTR] + i], layout[layout[W_PTR] + i + 1]):
+        force = -model.mu[contact] * r[row] * turned[i - row - 1]
+        for k in range(layout[layout.W_ptr + i], layout[layout.W_ptr + i + 1]):
             f[layout[columns + k]] += W[k] * force
     return 0
 
@@ -114,7 +113,7 @@ def improve(model, index, direction, candidate, way, fine, a, r, y, work):
             work
     A negative value is returned where the step cannot be made.
     """
-    nv, change, matrix, pivots = model.layout[NV], work.begin.change, work.begin.matrix, work.begin.pivots
+    nv, change, matrix, pivots = model.layout.nv, work.begin.change, work.begin.matrix, work.begin.pivots
     for j in range(nv + 1):
         # a column of the matrix, then the right-hand side
         if newton_column(model, j, index, direction, candidate, way, fine, r, y, work) != 0:
@@ -141,13 +140,13 @@ def newton_column(model, j, index, direction, candidate, way, fine, r, y, work):
     1 is returned where a slip has no direction at all.
     """
     layout, own = model.layout, work.begin
-    nv, s, turned, change = layout[NV], own.s, own.turned, own.change
+    nv, s, turned, change = layout.nv, own.s, own.turned, own.change
     for i in range(nv):
         change[i] = 0.0
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if index[c] != SLIP or goes(model, index, direction, candidate, way, c) == 0:
             continue
-        rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+        rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
         eta = start_of(model, c, fine, y, s, work)
         if not eta > 0.0:
             return 1
@@ -170,11 +169,11 @@ def turn_directions(model, index, direction, candidate, way, fine, y, work):
     s, turned, change, W = own.s, own.turned, own.change, work.W
     share, most = 1.0, 0.0
     for task in range(2):
-        for c in range(layout[NC]):
+        for c in range(layout.nc):
             if index[c] != SLIP or goes(model, index, direction, candidate, way, c) == 0:
                 continue
-            row = layout[layout[CONTACT_ROW] + c]
-            rows = layout[layout[CONTACT_ROW] + c + 1] - row - 1
+            row = layout[layout.contact_row + c]
+            rows = layout[layout.contact_row + c + 1] - row - 1
             eta = start_of(model, c, fine, y, s, work)
             along = 0.0
             for i in range(rows):
@@ -200,12 +199,12 @@ def turn_directions(model, index, direction, candidate, way, fine, y, work):
 def bend(model, contact, column, way, eta, s, direction, turned, work):
     """Write by how much a direction turns when one acceleration grows by 1."""
     layout = model.layout
-    row = layout[layout[CONTACT_ROW] + contact]
-    rows = layout[layout[CONTACT_ROW] + contact + 1] - row - 1
-    W, columns, along = work.W, layout[W_COL], 0.0
+    row = layout[layout.contact_row + contact]
+    rows = layout[layout.contact_row + contact + 1] - row - 1
+    W, columns, along = work.W, layout.W_col, 0.0
     for i in range(rows):
         turned[i] = 0.0
-        for k in range(layout[layout[W_PTR] + row + 1 + i], layout[layout[W_PTR] + row + 2 + i]):
+        for k in range(layout[layout.W_ptr + row + 1 + i], layout[layout.W_ptr + row + 2 + i]):
             if layout[columns + k] == column:
                 turned[i] += W[k]
         along += s[i] * turned[i]
@@ -223,7 +222,7 @@ def begin_slips(model, t, q, v, turning, index, candidate, acting, work, record)
     out     acting: as of `accelerate`
     """
     nc, kept_index, kept, direction = (
-        model.layout[NC], work.begin.kept_index, work.begin.kept_direction, acting.direction
+        model.layout.nc, work.begin.kept_index, work.begin.kept_direction, acting.direction
     )  # fmt: skip
     for c in range(nc):
         kept_index[c] = index[c]
@@ -243,7 +242,7 @@ def begin_slips(model, t, q, v, turning, index, candidate, acting, work, record)
 def search(model, t, q, v, turning, index, candidate, acting, work, record):
     """Do what `begin_slips` says, but leave index and direction as they are where it is not possible."""
     layout = model.layout
-    nv, nc, s, y = layout[NV], layout[NC], work.begin.s, work.begin.y
+    nv, nc, s, y = layout.nv, layout.nc, work.begin.s, work.begin.y
     direction, a, r, u, powers = acting.direction, acting.a, acting.r, acting.u, acting.powers
     for c in range(nc):
         if goes(model, index, direction, candidate, STRAIGHT, c) == 1:
@@ -297,7 +296,7 @@ def end_slips(model, t, q, v, index, candidate, acting, work, record):
         model, t, q, v, index, acting.direction, acting.a, acting.r, acting.u, acting.powers, work, record
     ) != 0:  # fmt: skip
         return 0
-    for i in range(model.layout[NV]):
+    for i in range(model.layout.nv):
         y[i] = acting.a[i]
     return polish(model, t, q, v, BRAKING, index, candidate, acting, work, record)
 
@@ -320,10 +319,10 @@ def polish(model, t, q, v, way, index, candidate, acting, work, record):
         turned = improve(model, index, direction, candidate, way, 0.0, a, r, y, work)
         if not 0.0 <= turned < 1e300:
             return 0
-        for c in range(layout[NC]):
+        for c in range(layout.nc):
             if index[c] == SLIP and goes(model, index, direction, candidate, way, c) == 1:
                 length = start_of(model, c, 0.0, y, s, work)
-                rows = layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+                rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
                 for i in range(rows):
                     direction[2 * c + i] = way * s[i] / larger(length, 1e-300)
         before = turned

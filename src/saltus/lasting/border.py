@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from saltus.compile.seam import larger, smaller, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, F, I
-from saltus.lasting.hold import CONTRADICT, factor_rows, rest_speed, solve_rows
+from saltus.lasting.hold import factor_rows, rest_speed, solve_rows
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ENDS, LASTING
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NQ, NR
 from saltus.memory.profile import solve_row
 from saltus.memory.vectors import clear, copy, largest
 from saltus.reaction.impacts import restitute
 from saltus.reaction.react import IMPACT, row_add, row_dot
 from saltus.status import Status
 
-DRIFT_STALLED = int(Status.DRIFT_STALLED)
 BY_REST, BY_PREVIOUS, BY_LEFT = range(3)  # impact laws: which velocity restitution looks at
 NORMAL, WHOLE = 1, 2  # how far a contact is held by `project`
 MOST_PROJECTIONS = 20  # they converge quadratically
@@ -32,7 +30,7 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
     out     ends: v_new; P; u_minus, u_plus: row velocities before and after; info
     """
     layout, par = model.layout, model.par
-    nc, nr = layout[NC], layout[NR]
+    nc, nr = layout.nc, layout.nr
     q, v, v_new, P, u_minus = ends.q, ends.v, ends.v_new, ends.P, ends.u_minus
     lu, W, w, zeta, target = work.lu, work.W, work.w, work.zeta, work.target
     status = factored_masses(model, t, q, work)
@@ -46,7 +44,7 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
         target[i] = w[i]
         P[i] = 0.0
     for c in range(nc):
-        row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
+        row, e = layout[layout.contact_row + c], model.e[c]
         if ends.closed[c] == 0:
             continue
         # what separates already has nothing to restitute
@@ -80,9 +78,9 @@ def project(model, tolerance, t, ends, work):
     for attempt in range(MOST_PROJECTIONS + 2):
         model.gap(t, q, par, ends.g)
         allowed = tolerance * (1.0 + largest(q))
-        velocities = farthest_held(model, ends, layout[NC]) <= allowed or attempt > MOST_PROJECTIONS
+        velocities = farthest_held(model, ends, layout.nc) <= allowed or attempt > MOST_PROJECTIONS
         if velocities and farthest_held(model, ends, 0) > allowed:
-            return CONTRADICT if redundant > 0 else DRIFT_STALLED
+            return Status.JOINTS_CONTRADICT if redundant > 0 else Status.DRIFT_STALLED
         status = factored_masses(model, t, q, work)
         if status != 0:
             return status
@@ -104,7 +102,7 @@ def project(model, tolerance, t, ends, work):
         for i in range(n):
             row_add(layout, X, rows[i], x[i], move)
         model.rate(q, move, par, q_dot)
-        for i in range(layout[NQ]):
+        for i in range(layout.nq):
             q[i] += q_dot[i]
         model.retract(q, par)
     return 0
@@ -113,11 +111,11 @@ def project(model, tolerance, t, ends, work):
 @unit(F(MODEL, ENDS.kind, I))
 def farthest_held(model, ends, contacts):
     """Return how far the joints, and so many contacts as far as they are held, are from their place [m]."""
-    nc, worst = model.layout[NC], 0.0
+    nc, worst = model.layout.nc, 0.0
     for c in range(contacts):
         if ends.held[c] != 0:
             worst = larger(worst, abs(ends.g[c]))
-    for j in range(model.layout[NJ]):
+    for j in range(model.layout.nj):
         worst = larger(worst, abs(ends.g[nc + j]))
     return worst
 
@@ -126,9 +124,9 @@ def farthest_held(model, ends, contacts):
 def put_rows(model, velocities, ends, work):
     """List the rows that are put back, with what they lack of velocity or of position in work.b; return how many."""
     layout, W, w, b, rows, n = model.layout, work.W, work.w, work.b, work.rows, 0
-    nc, nj, nr = layout[NC], layout[NJ], layout[NR]
+    nc, nj, nr = layout.nc, layout.nj, layout.nr
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if ends.held[c] == 0:
             continue
         for i in range(row, end if velocities == 1 and ends.held[c] == WHOLE else row + 1):
@@ -146,7 +144,7 @@ def put_rows(model, velocities, ends, work):
 @unit(I(MODEL, ENDS.kind))
 def held_set(model, ends):
     """Write how far every contact is held at a border; return whether anything is, joints included."""
-    nc, anything = model.layout[NC], model.layout[NJ] > 0
+    nc, anything = model.layout.nc, model.layout.nj > 0
     index, resting, held = ends.index, ends.resting, ends.held
     for c in range(nc):
         held[c] = 0

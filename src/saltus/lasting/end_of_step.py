@@ -14,7 +14,6 @@ from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.settle import changed_events
 from saltus.lasting.strike_events import strike_events
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
-from saltus.memory.layout import NC
 from saltus.memory.record import REVERSAL
 from saltus.memory.vectors import add, clear, clear_marks, copy_marks
 from saltus.reaction.books import violation_of
@@ -46,7 +45,7 @@ def begin(model, staged, settings, t, degree, known, ends, acting, interval, rec
 def begin_events(model, t, known, ends, acting, record):
     """Write what a jump of the force has changed; before a run nothing was held, and only a jam is an event."""
     index, before = ends.index, ends.before
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         if before[k] != index[k] and (known == 1 or index[k] == IMPULSIVE):
             changed_events(model, t, k, before[k], index[k], 0, acting.u, acting.r, record)
     return 0
@@ -62,7 +61,7 @@ def enter_forces(model, sum_r, sum_powers, record):
             header.reacted = 1.0
     header.force_work += sum_powers[0]
     header.drive_work += sum_powers[1]
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         record.dissipation[k] += sum_powers[POWERS + k]
     return 0
 
@@ -98,7 +97,7 @@ def put_back(model, tolerance, t, ends, room, record):
 @unit(I(MODEL, ENDS.kind), small=True)
 def set_changed(model, ends):
     """Return 1 where a contact has another place in the index set than before."""
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         if ends.before[k] != ends.index[k]:
             return 1
     return 0
@@ -112,7 +111,7 @@ def index_events(model, t, struck, reversed_contact, ends, acting, record):
     reversed_contact: one whose slip stopped there, so that it turned if it slips on, or -1
     """
     changed, index, before, stopped = 0, ends.index, ends.before, ends.stopped
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         if before[k] != index[k]:
             changed = 1
             changed_events(model, t, k, before[k], index[k], ends.resting[k] * struck, acting.u, acting.r, record)

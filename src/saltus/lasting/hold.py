@@ -11,18 +11,15 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import head, larger, smaller, tail, unit
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
 from saltus.lasting.index_set import SLIP, STICK, TURNING
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.split import RELAXED, admit
 from saltus.lasting.workspace import LASTING
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, W_COL, W_PTR, X_COL, X_PTR
 from saltus.memory.profile import solve, solve_row
 from saltus.reaction.react import row_add, row_dot, slide
 from saltus.status import Status
 
-CONTRADICT = int(Status.JOINTS_CONTRADICT)
-JAMMED = int(Status.JAMMED)
 # what `accelerate` reports beside the motion: power of the forces and of moving constraints [W]; largest acceleration
 # and largest contact force [N] that the forces before reactions ask for, against which rounding is judged; margin [N]
 # by which forces that are not unique keep their laws, see lasting/split.py; then what each contact dissipates [W]
@@ -39,7 +36,7 @@ TIED = 1e-6  # relative difference of pivots up to which they count as equal
 DISAGREEMENT = 1e-6
 
 
-@unit(I(J, A, A, J, I, A, A, A, J))
+@unit(I(LAYOUT, A, A, J, I, A, A, A, J))
 def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
     """Write the LU factors of D = W^T X over the held rows, scaled, both pivots complete; return what rank is missing.
 
@@ -117,7 +114,7 @@ def solve_rows(n, lu, scale, pivots, missing, b, x, work):
             y[k] += x[pivots[n + k]] / scale[pivots[n + k]]
     for k in range(n):
         x[pivots[n + k]] = scale[pivots[n + k]] * y[k]
-    return CONTRADICT if worst > 1e-8 * size else 0
+    return Status.JOINTS_CONTRADICT if worst > 1e-8 * size else 0
 
 
 @unit(I(I, I, A, A))
@@ -175,10 +172,10 @@ def accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record):
     if status != 0:
         return status
     held.count, held.redundant, held.ambiguous, held.disagree = 0, 0, 0, 0
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         shared[c] = 0
     if anything_acts(model, index) == 0:
-        for i in range(layout[NR]):
+        for i in range(layout.nr):
             r[i] = 0.0
         return 0
     status = hold_rows(model, t, q, v, index, direction, r, u, work)
@@ -216,7 +213,7 @@ def accelerate_freely(model, t, q, v, a, powers, work, record):
     work    lu
     """
     layout, f = model.layout, work.f
-    nv = layout[NV]
+    nv = layout.nv
     status = factored_masses(model, t, q, work)
     if status != 0:
         return status
@@ -229,7 +226,7 @@ def accelerate_freely(model, t, q, v, a, powers, work, record):
     solve(layout, work.lu, f, a, work.column)
     for i in range(nv):
         powers[UNHELD] = larger(powers[UNHELD], abs(a[i]))
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         powers[POWERS + c] = 0.0
     return 0
 
@@ -238,8 +235,8 @@ def accelerate_freely(model, t, q, v, a, powers, work, record):
 def anything_acts(model, index):
     """Return 1 where there are joints, or contacts that are held."""
     layout = model.layout
-    acting = layout[NJ] > 0
-    for c in range(layout[NC]):
+    acting = layout.nj > 0
+    for c in range(layout.nc):
         acting = acting or index[c] == SLIP or index[c] == STICK
     return 1 if acting else 0
 
@@ -251,13 +248,13 @@ def hold_rows(model, t, q, v, index, direction, r, u, work):
     A slip whose normal force would press its contact together has none: JAMMED, held.jam says which.
     """
     layout, par = model.layout, model.par
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    nv, nc, nj, nr = layout.nv, layout.nc, layout.nj, layout.nr
     lu, W, X, column, w, slip, rows = work.lu, work.W, work.X, work.column, work.w, work.slip, work.rows
     model.kinematics(t, q, par, W, w)
     model.curvature(t, q, v, par, work.zeta)
     n = 0
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if index[c] != SLIP and index[c] != STICK:
             for i in range(row, end):
                 r[i] = 0.0
@@ -269,7 +266,7 @@ def hold_rows(model, t, q, v, index, direction, r, u, work):
             for i in range(row + 1, end):
                 floor += NOISE * row_size(layout, W, i, v)
             slip_direction(layout, c, floor, u, direction, slip)
-            slide(layout, lu, W, c, model.constants[LAW_FLOATS * c + 1], slip, X, column)
+            slide(layout, lu, W, c, model.mu[c], slip, X, column)
             rows[n] = row
             n += 1
             for i in range(nv):
@@ -277,7 +274,7 @@ def hold_rows(model, t, q, v, index, direction, r, u, work):
             row_add(layout, X, row, 1.0, column)
             if not row_dot(layout, W, row, column) > 0.0:
                 work.held.jam = c
-                return JAMMED
+                return Status.JAMMED
         else:
             for i in range(row, end):
                 solve_row(layout, lu, W, i, X, column)
@@ -299,7 +296,7 @@ def find_forces(model, index, a, r, powers, work):
     out     powers: LOAD, MARGIN; work.held: redundant, ambiguous; work.shared
     """
     layout, held = model.layout, work.held
-    nj, n = layout[NJ], held.count
+    nj, n = layout.nj, held.count
     W, X, column, zeta, b, x, scale = work.W, work.X, work.column, work.zeta, work.b, work.x, work.scale
     lu_D, left, directions, rows, pivots, shared = (
         work.lu_D, work.left, work.directions, work.rows, work.pivots, work.shared
@@ -332,7 +329,7 @@ def find_forces(model, index, a, r, powers, work):
 @unit(I(MODEL, A, A, LASTING.kind), small=True)
 def push_rows(model, r, a, work):
     """Add to a what the forces of the held rows do."""
-    for i in range(model.layout[NV]):
+    for i in range(model.layout.nv):
         work.f[i] = abs(a[i])  # of which what is left may be rounding
     for i in range(work.held.count):
         row_add(model.layout, work.X, work.rows[i], r[work.rows[i]], a)
@@ -343,15 +340,15 @@ def push_rows(model, r, a, work):
 def powers_of_forces(model, index, r, u, a, powers, work):
     """Write friction of slips to r and what all rows do to powers; what is left of a by rounding alone is nothing."""
     layout, w, slip, f = model.layout, work.w, work.slip, work.f
-    nj, nr = layout[NJ], layout[NR]
-    for i in range(layout[NV]):
+    nj, nr = layout.nj, layout.nr
+    for i in range(layout.nv):
         if abs(a[i]) <= BALANCED * f[i]:
             a[i] = 0.0  # over a long rest even rounding would move it
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if index[c] == SLIP:
             for i in range(row + 1, end):
-                r[i] = -model.constants[LAW_FLOATS * c + 1] * slip[i] * r[row]
+                r[i] = -model.mu[c] * slip[i] * r[row]
         if index[c] == SLIP or index[c] == STICK:
             for i in range(row, end):
                 powers[DRIVE] -= r[i] * w[i]
@@ -361,27 +358,27 @@ def powers_of_forces(model, index, r, u, a, powers, work):
     return 0
 
 
-@unit(F(J, A, A, J, A, A))
+@unit(F(LAYOUT, A, A, J, A, A))
 def load_of(layout, W, zeta, index, scale, a):
     """Return the largest normal force that accelerations without reactions ask for [N]; a: these accelerations.
 
     Friction does not count: near a dead centre it would take any force to stop a slip.
     """
     load, place = 0.0, 0
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if index[c] != SLIP and index[c] != STICK:
             continue
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         load = larger(load, (row_size(layout, W, row, a) + abs(zeta[row])) * scale[place] * scale[place])
         place += end - row if index[c] == STICK else 1
     return load
 
 
-@unit(I(J, J, J, A, A, F))
+@unit(I(LAYOUT, J, J, A, A, F))
 def opens(layout, index, shared, b, scale, asked):
     """Return 1 where all contacts with forces that are not unique would open without them: a wedge that may jam."""
     place, anyone = 0, 0
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if index[c] != SLIP and index[c] != STICK:
             continue
         if shared[c] == 1:
@@ -390,19 +387,19 @@ def opens(layout, index, shared, b, scale, asked):
             anyone = 1 if scale[place] * b[place] < -MOVES * asked else anyone
         place += 1
         if index[c] == STICK:
-            place += layout[layout[CONTACT_ROW] + c + 1] - layout[layout[CONTACT_ROW] + c] - 1
+            place += layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
     return anyone
 
 
-@unit(I(J, A, J, I, I, A, A, A, A))
+@unit(I(LAYOUT, A, J, I, I, A, A, A, A))
 def moves(layout, X, rows, n, missing, directions, scale, change, size):
     """Return 1 where forces that hold the same contacts give different accelerations: friction of unequal splits."""
     nv = change.shape[0]
     for i in range(nv):
         size[i] = 0.0
     for k in range(n):
-        for i in range(layout[layout[X_PTR] + rows[k]], layout[layout[X_PTR] + rows[k] + 1]):
-            size[layout[layout[X_COL] + i]] += abs(scale[k] * X[i])
+        for i in range(layout[layout.X_ptr + rows[k]], layout[layout.X_ptr + rows[k] + 1]):
+            size[layout[layout.X_col + i]] += abs(scale[k] * X[i])
     for m in range(missing):
         for i in range(nv):
             change[i] = 0.0
@@ -414,22 +411,22 @@ def moves(layout, X, rows, n, missing, directions, scale, change, size):
     return 0
 
 
-@unit(F(J, A, I, A))
+@unit(F(LAYOUT, A, I, A))
 def row_size(layout, W, row, v):
     """Return the sum of the sizes of what makes up (row of W) . v: rounding is measured by it."""
-    total, columns = 0.0, layout[W_COL]
-    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+    total, columns = 0.0, layout.W_col
+    for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
         total += abs(W[k] * v[layout[columns + k]])
     return total
 
 
-@unit(F(F, J, A, I, A))
+@unit(F(F, LAYOUT, A, I, A))
 def rest_speed(asked, layout, W, row, v):
     """Return the speed of a row below which it is at rest: what was asked for, or rounding of the motion."""
     return larger(asked, ROUNDING * row_size(layout, W, row, v))
 
 
-@unit(I(J, I, F, A, A, A))
+@unit(I(LAYOUT, I, F, A, A, A))
 def slip_direction(layout, contact, floor, u, direction, slip):
     """Write the unit slip of a contact to the tangential places of its rows; below the floor a slip is rounding.
 
@@ -437,13 +434,13 @@ def slip_direction(layout, contact, floor, u, direction, slip):
     space the slip turns with the velocity as long as that has a part in the frozen direction, unless a third number
     of the contact (behind the directions of all, see TURNING of lasting/index_set.py) says that it goes straight on.
     """
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     if end - row < 3:
         for i in range(row + 1, end):
             slip[i] = direction[2 * contact]
         return 0
     u_1, u_2, s_1, s_2 = u[row + 1], u[row + 2], direction[2 * contact], direction[2 * contact + 1]
-    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout[NC] + contact] == TURNING:
+    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout.nc + contact] == TURNING:
         length = sqrt(u_1 * u_1 + u_2 * u_2)
         s_1, s_2 = u_1 / length, u_2 / length
     slip[row + 1], slip[row + 2] = s_1, s_2

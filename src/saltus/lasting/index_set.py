@@ -13,13 +13,11 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, LASTING
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR, NV
 from saltus.memory.profile import solve
 from saltus.memory.vectors import largest
 from saltus.reaction.react import SLIDING, row_add, row_dot, slide
 from saltus.status import Status
 
-STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
 # how a contact takes part in a decision. CANDIDATE: the law decides; MUST_SLIP: it slips in its `direction`; UNTIED: it
 # is released unless its force is positive; ON_CONE: `decide` found it sticking with a force on the edge of its cone
@@ -54,17 +52,17 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
     unheld = 0.0
     for attempt in range(2):
         solve(layout, lu, f, a, work.column)
-        for i in range(layout[NV]):
+        for i in range(layout.nv):
             unheld = larger(unheld, abs(a[i]))
         ask_law(model, attempt, v, candidate, rolling, index, acting, work)
         status = reaction.react(
             model, reaction.solver, lu, W, W, W, work.target, work.active, 0, a, acting.r, info, work.react
         )
         record.counters.sweeps += whole(info[1])
-        if status != STALLED and status != UNSOLVABLE:
+        if status != Status.CONTACT_STALLED and status != Status.CONTACT_UNSOLVABLE:
             break
     if status == 0:
-        for c in range(layout[NC]):
+        for c in range(layout.nc):
             place_contact(model, c, unheld, candidate, index, acting, work)
     return status
 
@@ -78,10 +76,10 @@ def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
     """
     layout, lu, W, X, column, w, zeta = model.layout, work.lu, work.W, work.X, work.column, work.w, work.zeta
     target, active, a, direction = work.target, work.active, acting.a, acting.direction
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         target[i] = zeta[i]
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         active[c] = 0
         if attempt == 0:
             index[c] = OPEN
@@ -98,15 +96,15 @@ def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
             slip = row_dot(layout, W, i, v) + w[i]
             speed += slip * slip
         speed = sqrt(speed)
-        known = candidate[c] == MUST_SLIP or direction[2 * layout[NC] + c] == UNSEEN
+        known = candidate[c] == MUST_SLIP or direction[2 * layout.nc + c] == UNSEEN
         if candidate[c] == MUST_SLIP or speed > rolling:
             for i in range(row + 1, end):
                 if not known:
                     direction[2 * c + i - row - 1] = (row_dot(layout, W, i, v) + w[i]) / speed
                 target[i] = direction[2 * c + i - row - 1]
             active[c] = SLIDING
-            slide(layout, lu, W, c, model.constants[LAW_FLOATS * c + 1], target, X, column)
-            for i in range(layout[NV]):
+            slide(layout, lu, W, c, model.mu[c], target, X, column)
+            for i in range(layout.nv):
                 column[i] = 0.0
             row_add(layout, X, row, 1.0, column)
             if not row_dot(layout, W, row, column) > 0.0:
@@ -121,7 +119,7 @@ def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
 def place_contact(model, c, unheld, candidate, index, acting, work):
     """Write the place of a contact in the index set, by its force and acceleration; unheld: largest without forces."""
     layout, W, zeta, active, a, r = model.layout, work.W, work.zeta, work.active, acting.a, acting.r
-    row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
     if active[c] == 0:
         return 0
     if not r[row] > 0.0:
@@ -141,8 +139,8 @@ def place_contact(model, c, unheld, candidate, index, acting, work):
         slides = larger(slides, abs(change))
         size = larger(size, abs(zeta[i]))
     size, friction, starts = larger(size, largest(a)), sqrt(friction), sqrt(starts)
-    cone = model.constants[LAW_FLOATS * c + 1] * r[row]
-    rests = slides <= AT_REST * size and model.constants[LAW_FLOATS * c + 1] > 0.0
+    cone = model.mu[c] * r[row]
+    rests = slides <= AT_REST * size and model.mu[c] > 0.0
     if friction < STICKING * cone or rests:
         index[c] = STICK
     if not friction < STICKING * cone:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from saltus.compile.seam import head, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, A, F
-from saltus.memory.layout import NQ, NV
 from saltus.memory.profile import quadratic
 from saltus.tables.tableau import NODE, STAGES, VECTORS, WEIGHT
 
@@ -13,7 +12,7 @@ from saltus.tables.tableau import NODE, STAGES, VECTORS, WEIGHT
 def inertia_work(model, tab, t, h, Q, V, Q_dot, q, M):
     """Return the integral of 1/2 v^T (dM/dt) v: what a changing M adds to the kinetic energy; q, M: scratch."""
     layout = model.layout
-    nq, nv, n = layout[NQ], layout[NV], whole(tab[STAGES])
+    nq, nv, n = layout.nq, layout.nv, whole(tab[STAGES])
     c, b = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + WEIGHT * n), n)
     # differences of fourth order along the motion: 1e-12 of what they are, in truncation and in rounding
     total, step = 0.0, 1e-3 * h

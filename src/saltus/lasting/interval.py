@@ -17,21 +17,11 @@ from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.layout import (
-    CONTACT_ROW,
     F_FREE,
     F_LINEAR,
-    FLAGS,
     J_CONSTANT,
-    LAW_FLOATS,
     M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
     RATE_IDENTITY,
-    W_COL,
-    W_PTR,
 )
 from saltus.memory.profile import multiply, solve
 from saltus.memory.vectors import clear, copy, largest
@@ -52,8 +42,6 @@ from saltus.tables.tableau import (
     VELOCITY,
     WEIGHT,
 )
-
-NEWTON_STALLED = int(Status.NEWTON_STALLED)
 
 # Settings of every scheme of stages. closed: gap up to which a contact is closed [m]; rest: speed up to which it rests
 # [m/s]; by_stage: 1 where stages decide for themselves what is closed; project, projected: whether q and v are put back
@@ -98,9 +86,9 @@ INTERVALS = Workspace(
 
 def interval_sizes(layout, contact_solver, largest: int = 0, newton: bool = False) -> dict:
     """Return the sizes of `INTERVALS` for up to `largest` stages; without any it holds lasting contacts only."""
-    nv = int(layout[NV])
+    nv = int(layout.nv)
     own = {"largest": largest, "unknowns": largest * nv if newton else 0, "square": nv * nv if largest > 0 else 0}
-    return {**reacting_sizes(layout, contact_solver), **own, "width": POWERS + int(layout[NC])}
+    return {**reacting_sizes(layout, contact_solver), **own, "width": POWERS + int(layout.nc)}
 
 
 @unit(I(A, F, A, A, A, A, I, I))
@@ -120,10 +108,10 @@ def propagate(tab, h, v_0, push, V, a, n, nv):
 def move(model, tab, h, q_0, Q, V, Q_dot, n):
     """Write stage positions Q and rates Q_dot from stage velocities V."""
     layout = model.layout
-    nq, nv = layout[NQ], layout[NV]
+    nq, nv = layout.nq, layout.nv
     Aq = head(tail(tab, VECTORS + 3 * n + POSITION * n * n), n * n)
     for stage in range(n):
-        if (layout[FLAGS] & RATE_IDENTITY) != 0:
+        if (layout.features & RATE_IDENTITY) != 0:
             for i in range(nq):
                 Q_dot[stage * nq + i] = V[stage * nv + i]
         else:
@@ -145,13 +133,13 @@ def stage_set(model, reaction, settings, t, q, v, stage, r, w, work, record):
     """
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
-    nc, room, g, candidate, own = layout[NC], work.lasting, work.g, work.candidate, work.own
+    nc, room, g, candidate, own = layout.nc, work.lasting, work.g, work.candidate, work.own
     own_direction, own_index = row_of(work.own_direction, stage, 3 * nc), row_of(work.own_index, stage, nc)
     model.gap(t, q, model.par, g)
     W, anyone = room.W, False
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
-        row = layout[layout[CONTACT_ROW] + c]
+        row = layout[layout.contact_row + c]
         closed = g[c] <= settings.closed and (stage == 0 or work.gap_0[c] <= settings.closed)
         # what closes within the interval gets no force at its end, only the impulse there
         candidate[c] = CANDIDATE if closed and row_dot(layout, W, row, v) + w[row] <= settings.rest else 0
@@ -172,10 +160,10 @@ def evaluate(model, reaction, settings, t, stage, a, ends, acting, stages, work,
     """Write the acceleration a and the forces of one stage, by the index set of the interval or by one of its own."""
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
-    nc, room, width = layout[NC], work.lasting, POWERS + layout[NC]
-    q, v = row_of(stages.Q, stage, layout[NQ]), row_of(stages.V, stage, layout[NV])
-    r = row_of(stages.R, stage, layout[NR])
-    u, powers = row_of(stages.U, stage, layout[NR]), row_of(stages.powers, stage, width)
+    nc, room, width = layout.nc, work.lasting, POWERS + layout.nc
+    q, v = row_of(stages.Q, stage, layout.nq), row_of(stages.V, stage, layout.nv)
+    r = row_of(stages.R, stage, layout.nr)
+    u, powers = row_of(stages.U, stage, layout.nr), row_of(stages.powers, stage, width)
     index, direction = ends.index, acting.direction
     if settings.by_stage == 1.0 and nc > 0 and work.sweeping.frozen != NO_FORCES:
         if work.sweeping.frozen == DECIDES:
@@ -202,7 +190,7 @@ def solve_interval(model, reaction, settings, tab, t, h, ends_room, acting_room,
     ends, acting, stages = ENDS(ends_room), ACTING(acting_room), STAGES_ROOM(stages_room)
     work = INTERVALS(interval_room)
     layout, sweeping, kept = model.layout, work.sweeping, work.kept
-    nq, nv, nr, n = layout[NQ], layout[NV], layout[NR], whole(tab[STAGES])
+    nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(tab[STAGES])
     kind_of_equations(model, settings, tab, ends, work)
     given, renewed = sweeping.given, 0
     if sweeping.newton == 1 and (kept.matrix_h != h * (sweeping.end - sweeping.first) or kept.renew == 1.0):
@@ -233,10 +221,10 @@ def kind_of_equations(model, settings, tab, ends, work):
     """Write to work.sweeping which stages are unknown and how they are found."""
     settings = STAGE_SETTINGS(settings)
     layout, sweeping, index = model.layout, work.sweeping, ends.index
-    nc, flags, degree = layout[NC], layout[FLAGS], whole(tab[DEGREE])
-    acting, turning = layout[NJ] > 0, False
+    nc, flags, degree = layout.nc, layout.features, whole(tab[DEGREE])
+    acting, turning = layout.nj > 0, False
     for k in range(nc):
-        rows = layout[layout[CONTACT_ROW] + k + 1] - layout[layout[CONTACT_ROW] + k]
+        rows = layout[layout.contact_row + k + 1] - layout[layout.contact_row + k]
         turning = turning or (index[k] == SLIP and rows == 3)
         acting = acting or index[k] == SLIP or index[k] == STICK
     sweeping.first, sweeping.end = whole(tab[FIRST]), whole(tab[END])
@@ -258,11 +246,11 @@ def iterate(model, reaction, settings, tab, t, h, renewed, ends, acting, stages,
     """Iterate on the stage accelerations until they no longer change; renewed: 1 where their matrix is new."""
     settings = STAGE_SETTINGS(settings)
     layout, sweeping, kept, Q = model.layout, work.sweeping, work.kept, stages.Q
-    nq, flags, n, most = layout[NQ], layout[FLAGS], whole(tab[STAGES]), whole(settings.most)
+    nq, flags, n, most = layout.nq, layout.features, whole(tab[STAGES]), whole(settings.most)
     last, moved_before = row_of(Q, n - 1, nq), 0.0
     for sweep in range(1, most + 1):
         record.counters.iterations += 1
-        propagate(tab, h, ends.v_0, work.push, stages.V, stages.a, n, layout[NV])
+        propagate(tab, h, ends.v_0, work.push, stages.V, stages.a, n, layout.nv)
         q_moved = 0.0
         if (flags & RATE_IDENTITY) == 0:
             for i in range(nq):
@@ -298,7 +286,7 @@ def iterate(model, reaction, settings, tab, t, h, renewed, ends, acting, stages,
             renewed, moved = 1, 0.0
         moved_before = moved
     kept.matrix_h = 0.0
-    return NEWTON_STALLED
+    return Status.NEWTON_STALLED
 
 
 @unit(I(MODEL, REACTION, A, A, F, F, ENDS.kind, ACTING.kind, STAGES_ROOM.kind, INTERVALS.kind, RECORD))
@@ -308,7 +296,7 @@ def sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, wor
     out     kept: moved: largest change of a velocity; scale: largest velocity, against which it is judged
     """
     layout, new, a, V, powers = model.layout, work.new, stages.a, stages.V, stages.powers
-    nv, nr, n, width = layout[NV], layout[NR], whole(tab[STAGES]), POWERS + layout[NC]
+    nv, nr, n, width = layout.nv, layout.nr, whole(tab[STAGES]), POWERS + layout.nc
     by_stage = STAGE_SETTINGS(settings).by_stage == 1.0
     first, end, c = work.sweeping.first, work.sweeping.end, head(tail(tab, VECTORS + NODE * n), n)
     scale, moved = 0.0, 0.0
@@ -341,7 +329,7 @@ def sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, wor
 def last_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work, record):
     """Write the stages of the solution, and those that nothing waits for."""
     layout, sweeping, new = model.layout, work.sweeping, work.new
-    nv, nr, n, width = layout[NV], layout[NR], whole(tab[STAGES]), POWERS + layout[NC]
+    nv, nr, n, width = layout.nv, layout.nr, whole(tab[STAGES]), POWERS + layout.nc
     c, V, a, R, powers = head(tail(tab, VECTORS + NODE * n), n), stages.V, stages.a, stages.R, stages.powers
     propagate(tab, h, ends.v_0, work.push, V, a, n, nv)
     move(model, tab, h, ends.q_0, stages.Q, V, stages.Q_dot, n)
@@ -373,7 +361,7 @@ def last_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work
 @unit(I(MODEL, A, F, F, ENDS.kind, ACTING.kind, INTERVALS.kind, RECORD))
 def stage_matrix(model, tab, t, h, ends, acting, work, record):
     """Write the LU factors of the iteration matrix of the unknown stages."""
-    nv, first, end = model.layout[NV], work.sweeping.first, work.sweeping.end
+    nv, first, end = model.layout.nv, work.sweeping.first, work.sweeping.end
     J_q, J_v, scratch = work.J_q, work.J_v, row_of(work.new, 0, nv)
     status = jacobians(
         model, t, ends.q_0, ends.v_0, ends.index, acting.direction, J_q, J_v, scratch, work.jacobians, work.lasting,
@@ -391,10 +379,10 @@ def stage_matrix(model, tab, t, h, ends, acting, work, record):
 def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, record):
     """Write how accelerations under the index set change with positions and velocities, each nv x nv."""
     layout = model.layout
-    nv, nc = layout[NV], layout[NC]
+    nv, nc = layout.nv, layout.nc
     # the held rows at the start of the interval; forces and powers of this call are of no interest
     f_q, f_v, r, u = work.f_q, work.f_v, work.r, work.u
-    acting = layout[NJ] > 0
+    acting = layout.nj > 0
     for c in range(nc):
         acting = acting or index[c] == SLIP or index[c] == STICK
     lu, held = room.lu, room.held
@@ -457,21 +445,21 @@ def assemble(tab, h, first, end, nv, J_q, J_v, stride, G):
 def turn_friction(model, index, direction, W, r, u, v, f):
     """Add to f what a change v of the velocity does to friction forces that slip in space: they turn with the slip."""
     layout = model.layout
-    for c in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + c]
-        straight = direction[2 * layout[NC] + c] != TURNING
-        if index[c] != SLIP or layout[layout[CONTACT_ROW] + c + 1] - row != 3 or straight:
+    for c in range(layout.nc):
+        row = layout[layout.contact_row + c]
+        straight = direction[2 * layout.nc + c] != TURNING
+        if index[c] != SLIP or layout[layout.contact_row + c + 1] - row != 3 or straight:
             continue
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
         if not u[row + 1] * direction[2 * c] + u[row + 2] * direction[2 * c + 1] > 1e-300:
             continue
         s_1, s_2 = u[row + 1] / speed, u[row + 2] / speed
         across = s_1 * row_dot(layout, W, row + 2, v) - s_2 * row_dot(layout, W, row + 1, v)
-        stiffness = model.constants[LAW_FLOATS * c + 1] * r[row] / speed * across
+        stiffness = model.mu[c] * r[row] / speed * across
         for i in range(1, 3):
             force = stiffness * s_2 if i == 1 else -stiffness * s_1
-            columns = layout[W_COL]
-            for k in range(layout[layout[W_PTR] + row + i], layout[layout[W_PTR] + row + i + 1]):
+            columns = layout.W_col
+            for k in range(layout[layout.W_ptr + row + i], layout[layout.W_ptr + row + i + 1]):
                 f[layout[columns + k]] += W[k] * force
     return 0
 
@@ -483,7 +471,7 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, room):
     W and X are those of the last stage, the factors of D those of the start: both enter the correction only.
     """
     layout = model.layout
-    nv, nr, n = layout[NV], layout[NR], whole(tab[STAGES])
+    nv, nr, n = layout.nv, layout.nr, whole(tab[STAGES])
     b_n = head(tail(tab, VECTORS + WEIGHT * n), n)
     update = head(tail(tab, VECTORS + 3 * n + UPDATE * n * n), n * n)
     Av = head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import larger, row_of, unit
-from saltus.compile.types import MODEL, REACTION, RECORD, SETTLE, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
-from saltus.lasting.hold import CONTRADICT, JAMMED, MARGIN, accelerate, rest_speed
+from saltus.lasting.hold import MARGIN, accelerate, rest_speed
 from saltus.lasting.index_set import (
     CANDIDATE,
     IMPULSIVE,
@@ -24,12 +24,12 @@ from saltus.lasting.index_set import (
 )
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, stage_set
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 from saltus.memory.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
 from saltus.memory.record import SLIP as SLIP_EVENT
 from saltus.memory.record import STICK as STICK_EVENT
 from saltus.reaction.react import row_dot
 from saltus.reaction.report import new_event
+from saltus.status import Status
 
 # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
 # index set is decided already
@@ -40,7 +40,7 @@ RELEASING, BREAKING, LET_GO, DECIDED = -1, -2, -3, -4
 def changed_events(model, t, contact, before, after, struck, u, r, record):
     """Write the events of one contact whose place in the index set changes."""
     layout = model.layout
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     was, holds = before == SLIP or before == STICK, after == SLIP or after == STICK
     if was and not holds:
         new_event(t, contact, RELEASE, row, row, u, u, r, record)
@@ -61,7 +61,7 @@ def ambiguous_event(model, t, before, index, room, r, record):
     """
     layout, changed, which = model.layout, False, -1
     shared = room.shared
-    for c in range(layout[NC] - 1, -1, -1):
+    for c in range(layout.nc - 1, -1, -1):
         changed = changed or before[c] != index[c]
         which = c if shared[c] == 1 else which
     if changed and which >= 0 and room.held.ambiguous == 1:
@@ -91,13 +91,13 @@ def settle(model, reaction, settings, t, degree, struck, ends_room, acting_room,
     if found.decided == 1.0:
         return take(model, t, found.slowest, 1, ends, acting, room, record)
     if found.anyone == 0.0:
-        for c in range(layout[NC]):
+        for c in range(layout.nc):
             ends.index[c] = OPEN
         status = act_on_end(model, t, ends, acting, room, record)
-        return CONTRADICT if status == 0 and room.held.disagree == 1 else status
+        return Status.JOINTS_CONTRADICT if status == 0 and room.held.disagree == 1 else status
     if found.same == 1.0:
         status = act_on_end(model, t, ends, acting, room, record)
-        if status != 0 and status != JAMMED:
+        if status != 0 and status != Status.JAMMED:
             return status
         goes_on = found.slow == 0.0 or (status == 0 and slow_ones_grow(model, found.slowest, ends, acting, room) == 1)
         if status == 0 and goes_on and lawful(model, ends.index, acting.r, acting.powers, room) == 1:
@@ -121,7 +121,7 @@ def settle(model, reaction, settings, t, degree, struck, ends_room, acting_room,
 @unit(I(MODEL, REACTION, A, F, I, ENDS.kind, ACTING.kind, INTERVALS.kind, RECORD))
 def settle_stage(model, reaction, settings, t, degree, ends, acting, interval, record):
     """Let the state decide for itself what acts on it, as a first stage does; at degree 0 no contact does."""
-    nc, room = model.layout[NC], interval.lasting
+    nc, room = model.layout.nc, interval.lasting
     if nc == 0 or degree == 0:
         return act_on_end(model, t, ends, acting, room, record)
     status = stage_set(model, reaction, settings, t, ends.q, ends.v, 0, acting.r, acting.u, interval, record)
@@ -166,7 +166,7 @@ def find_candidates(model, settings, t, degree, struck, ends, acting, interval):
     """Write who takes part in the decision to ends.candidate, and what is known of it to interval.found."""
     settings = STAGE_SETTINGS(settings)
     layout, W, found = model.layout, interval.lasting.W, interval.found
-    nc, q, v, g, u = layout[NC], ends.q, ends.v, ends.g, acting.u
+    nc, q, v, g, u = layout.nc, ends.q, ends.v, ends.g, acting.u
     index, candidate, direction = ends.index, ends.candidate, acting.direction
     near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0.0
     slowest, slack = settings.rest, closed_gap(settings, q)
@@ -174,10 +174,10 @@ def find_candidates(model, settings, t, degree, struck, ends, acting, interval):
         near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
     if near:
         model.kinematics(t, q, model.par, W, u)
-        for i in range(layout[NR]):
+        for i in range(layout.nr):
             u[i] += row_dot(layout, W, i, v)
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         holds = index[c] == SLIP or index[c] == STICK
         transition_here = candidate[c]
         candidate[c] = 0
@@ -226,8 +226,8 @@ def lawful(model, index, r, powers, room):
     layout, shared = model.layout, room.shared
     if room.held.disagree == 1:
         return 0
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if index[c] != SLIP and index[c] != STICK:
             continue
         if shared[c] == 1:
@@ -237,7 +237,7 @@ def lawful(model, index, r, powers, room):
         friction = 0.0
         for i in range(row + 1, end):
             friction += r[i] * r[i]
-        cone = model.constants[LAW_FLOATS * c + 1] * r[row]
+        cone = model.mu[c] * r[row]
         if not r[row] > 0.0 or (index[c] == STICK and friction > cone * cone):
             return 0
     return 1
@@ -251,8 +251,8 @@ def slow_ones_grow(model, rest, ends, acting, room):
     room: what `accelerate` left.
     """
     layout, W, zeta, u = model.layout, room.W, room.zeta, acting.u
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         forward, grows = 0.0, 0.0
         for i in range(row + 1, end):
             forward += u[i] * acting.direction[2 * c + i - row - 1]
@@ -262,12 +262,12 @@ def slow_ones_grow(model, rest, ends, acting, room):
     return 1
 
 
-@unit(I(J, J, A, A))
+@unit(I(LAYOUT, J, A, A))
 def turn_on(layout, index, u, direction):
     """Let slips in space go on in the direction that they have now, unless they are too slow to have one."""
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
-        if index[c] == SLIP and end - row == 3 and direction[2 * layout[NC] + c] != UNSEEN:
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+        if index[c] == SLIP and end - row == 3 and direction[2 * layout.nc + c] != UNSEEN:
             speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
@@ -278,8 +278,8 @@ def turn_on(layout, index, u, direction):
 def hold_all(model, rest, candidate, u, index, direction):
     """Write the index set that holds all candidates and lets only those slip that do so already."""
     layout = model.layout
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         index[c] = OPEN
         if candidate[c] == 0:
             continue
@@ -287,9 +287,9 @@ def hold_all(model, rest, candidate, u, index, direction):
         for i in range(row + 1, end):
             speed += u[i] * u[i]
         speed = sqrt(speed)
-        rough = end - row > 1 and model.constants[LAW_FLOATS * c + 1] > 0.0
+        rough = end - row > 1 and model.mu[c] > 0.0
         index[c] = STICK if rough and speed <= rest else SLIP
-        if speed > rest and direction[2 * layout[NC] + c] != UNSEEN:
+        if speed > rest and direction[2 * layout.nc + c] != UNSEEN:
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
     return 0
@@ -306,15 +306,15 @@ def take(model, t, rest, lost, ends, acting, room, record):
     """
     layout, status, begun = model.layout, 0, 0
     index, candidate, direction, u = ends.index, ends.candidate, acting.direction, acting.u
-    for c in range(layout[NC]):
-        row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+    for c in range(layout.nc):
+        row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        slow = square <= rest * rest or direction[2 * layout[NC] + c] == UNSEEN
-        direction[2 * layout[NC] + c] = STRAIGHT if slow else TURNING
-    for _ in range(2 * layout[NC] + 1):
+        slow = square <= rest * rest or direction[2 * layout.nc + c] == UNSEEN
+        direction[2 * layout.nc + c] = STRAIGHT if slow else TURNING
+    for _ in range(2 * layout.nc + 1):
         status = act_on_end(model, t, ends, acting, room, record)
-        if status == JAMMED:
+        if status == Status.JAMMED:
             index[room.held.jam] = IMPULSIVE
             continue
         if status != 0:
@@ -333,15 +333,15 @@ def take(model, t, rest, lost, ends, acting, room, record):
         if lawful(model, index, acting.r, acting.powers, room) == 1:
             break
         changed = False
-        for c in range(layout[NC]):
+        for c in range(layout.nc):
             if candidate[c] == ON_CONE and index[c] == STICK:
                 index[c], changed = SLIP, True
         if not changed:
             break
-    for c in range(layout[NC]):
-        row, end, square = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1], 0.0
+    for c in range(layout.nc):
+        row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        unseen = direction[2 * layout[NC] + c] == STRAIGHT and square > rest * rest
-        direction[2 * layout[NC] + c] = UNSEEN if unseen else TURNING
+        unseen = direction[2 * layout.nc + c] == STRAIGHT and square > rest * rest
+        direction[2 * layout.nc + c] = UNSEEN if unseen else TURNING
     return status

@@ -20,7 +20,6 @@ from saltus.compile.seam import handle, head, larger, smaller, unit
 from saltus.compile.types import MODEL, SPLIT, A, F, I, J, Split
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.workspace import SPLITTING
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ
 from saltus.memory.vectors import clear
 
 RELAXED = 2e-11  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
@@ -241,11 +240,11 @@ def list_cones(model, index, n, missing, N, scale, x, involved, work):
     out     work: cones, mu; sizes: length of their forces [N], largest scale
     """
     layout, cones, at, count, load, widest = model.layout, work.cones, 0, 0, 0.0, 0.0
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         involved[c] = 0
         if index[c] != SLIP and index[c] != STICK:
             continue
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         rows = 1 if index[c] == SLIP else end - row
         for i in range(at, at + rows):
             for j in range(missing):
@@ -253,7 +252,7 @@ def list_cones(model, index, n, missing, N, scale, x, involved, work):
                     involved[c] = 1
         if involved[c] == 1:
             cones[3 * count], cones[3 * count + 1], cones[3 * count + 2] = at, rows, c
-            work.mu[count] = model.constants[LAW_FLOATS * c + 1]
+            work.mu[count] = model.mu[c]
             count += 1
             for i in range(at, at + rows):
                 load += x[i] * x[i]
@@ -283,7 +282,7 @@ def admit(model, index, n, missing, N, scale, x, relaxed, involved, work):
     for i in range(n):
         # joints have units of their own: their scaled forces count like those of the contacts
         weight[i] = 1.0 / (load * load)
-        if i >= n - model.layout[NJ]:
+        if i >= n - model.layout.nj:
             weight[i] *= (widest / scale[i]) ** 2
     forces, directions, y = head(work.x, n), head(work.N, d * n), head(work.y, d)
     for i in range(n):

@@ -7,7 +7,6 @@ from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.lasting.border import BY_REST
 from saltus.lasting.interval import STAGE_SETTINGS
 from saltus.lasting.workspace import ENDS, LASTING
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV
 from saltus.memory.profile import solve_row
 from saltus.memory.record import IMPACT
 from saltus.reaction.react import row_add, row_dot
@@ -24,15 +23,15 @@ def strike_events(model, settings, t, h, degree, known, r, ends, room, record):
     """
     settings = STAGE_SETTINGS(settings)
     layout, w, P = model.layout, room.w, ends.P
-    nc, nj, nr = layout[NC], layout[NJ], layout[NR]
+    nc, nj, nr = layout.nc, layout.nj, layout.nr
     closed, u_minus, u_plus, u_start = ends.closed, ends.u_minus, ends.u_plus, ends.u_start
     impacts, most = 0, 0.0
     for c in range(nc):
-        most = larger(most, P[layout[layout[CONTACT_ROW] + c]])
+        most = larger(most, P[layout[layout.contact_row + c]])
     hops = settings.law == BY_REST and settings.project == 1.0 and degree > 0
     hops = hops and all_hop(model, settings.rest, h, r, ends, room) == 1
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if closed[c] == 0:
             continue
         for i in range(row, end):
@@ -60,14 +59,14 @@ def all_hop(model, rest, h, r, ends, room):
     """
     layout, W, X, column = model.layout, room.W, room.X, room.column
     u_minus, u_plus = ends.u_minus, ends.u_plus
-    for c in range(layout[NC]):
-        row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
+    for c in range(layout.nc):
+        row, e = layout[layout.contact_row + c], model.e[c]
         if ends.closed[c] == 0:
             continue
         pressed = -h * (row_dot(layout, W, row, ends.a) + room.zeta[row])
         if r[row] != 0.0:  # what would press without its own force
             solve_row(layout, room.lu, W, row, X, column)
-            for i in range(layout[NV]):
+            for i in range(layout.nv):
                 column[i] = 0.0
             row_add(layout, X, row, 1.0, column)
             pressed += h * r[row] * row_dot(layout, W, row, column)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import sqrt
 
 from saltus.compile.seam import larger, smaller, unit
-from saltus.compile.types import MODEL, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
 from saltus.lasting.index_set import SLIP, STICK, STRAIGHT
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NR
 from saltus.tables.polynomial import NONE, lagrange_weights
 
 # what ends an interval: a contact lets go, its slip comes to a stop, its stick breaks; or of forces that are not unique
@@ -25,8 +24,8 @@ def watched(model, contact, kind, weights, direction, R, U, n):
     The normal force (RELEASED), the slip in its first direction (STOPPED), the room left in the cone (BROKE).
     """
     layout = model.layout
-    nr = layout[NR]
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    nr = layout.nr
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     if kind == STOPPED:
         slip = 0.0
         for k in range(n):
@@ -43,7 +42,7 @@ def watched(model, contact, kind, weights, direction, R, U, n):
         for k in range(n):
             total += weights[k] * R[k * nr + i]
         square += total * total
-    return model.constants[LAW_FLOATS * contact + 1] * normal - sqrt(square)
+    return model.mu[contact] * normal - sqrt(square)
 
 
 @unit(F(MODEL, I, I, A, A, A, A, F, F, A))
@@ -103,10 +102,10 @@ def transition(model, c, index, direction, R, U, speed, load, shared, found, wei
     per contact whose forces are not unique, so that their signs mean nothing: flight/loss.py looks after them.
     """
     layout = model.layout
-    nc, nr, n = layout[NC], layout[NR], c.shape[0]
+    nc, nr, n = layout.nc, layout.nr, c.shape[0]
     best = NONE
     for contact in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+        row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
         if index[contact] != SLIP and index[contact] != STICK:
             continue
         force = load
@@ -134,14 +133,14 @@ def transition(model, c, index, direction, R, U, speed, load, shared, found, wei
     return best
 
 
-@unit(I(J, A, F, F, F, I, A, A))
+@unit(I(LAYOUT, A, F, F, F, I, A, A))
 def stops(layout, c, s, rest, turns, contact, U, weights):
     """Return whether a slip that has no part left in its first direction at s stops there, or only turns away.
 
     rest: slip speed [m/s] that counts as none; turns: share of its first speed that a slip which stops may still have
     when it has turned by a right angle (the less, the better the polynomial).
     """
-    row, end, nr = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], layout[NR]
+    row, end, nr = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1], layout.nr
     if end - row < 3:
         return 1
     start, now = 0.0, 0.0
@@ -154,10 +153,10 @@ def stops(layout, c, s, rest, turns, contact, U, weights):
     return 1 if now <= larger(turns * turns * start, rest * rest) else 0
 
 
-@unit(I(J, I, A, A))
+@unit(I(LAYOUT, I, A, A))
 def break_direction(layout, contact, r, direction):
     """Write the direction in which a contact begins to slip: against its friction force."""
-    row, end, size = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1], 0.0
+    row, end, size = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1], 0.0
     for i in range(row + 1, end):
         size += r[i] * r[i]
     for i in range(row + 1, end):

@@ -48,7 +48,7 @@ from saltus.laws.rolling_spatial import project as project_rolling_spatial
 from saltus.laws.rolling_spatial import solve as solve_rolling_spatial
 from saltus.laws.unilateral import project as project_unilateral
 from saltus.laws.unilateral import solve as solve_unilateral
-from saltus.memory.layout import KIND, NC
+from saltus.memory.layout import Layout
 
 # by kind
 LAWS = (bilateral, unilateral, coulomb_planar, coulomb_spatial, coulomb_elliptic, coulomb_rolling, rolling_spatial)
@@ -74,9 +74,9 @@ def units_of(kind: int, numbers: tuple[float, ...]) -> np.ndarray:
     return np.array(law.units(*numbers))
 
 
-def friction_rows(layout: np.ndarray) -> int:
+def friction_rows(layout: Layout) -> int:
     """Return the most rows that a friction of a system has: 0 without any, 1 in the plane, 2 where it can turn."""
-    kinds = layout[layout[KIND] : layout[KIND] + layout[NC]]
+    kinds = layout[layout.kind : layout.kind + layout.nc]
     return max((rows for kind in kinds for rows in LAWS[kind].FRICTIONS), default=0)
 
 

@@ -8,7 +8,6 @@ from saltus.status import Status
 
 KIND, ROWS, NAME = 0, 1, "bilateral"
 KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N",), (), ()
-UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 
 @unit(I(F, A), inline="always")
@@ -24,6 +23,6 @@ def solve(mu, D, b, P):
     if b[0] == 0.0:
         return 0
     if D[0] == 0.0:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     P[0] = -b[0] / D[0]
     return 0

@@ -18,7 +18,6 @@ KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T"), (1,), ("mu",)
 SUSPECT, IMMOBILE, ACCEPTED = 1e-6, 1e-9, 1e-9
 CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
 TINY = 1e-300  # keeps a division by nothing finite
-UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 
 @unit(I(F, A))
@@ -57,7 +56,7 @@ def _branch(mu, D, b, P):
         P[1] = mu * P[0]
         return 0
     if not D[0] > 0.0:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     # stick: elimination with one refinement; where D is singular P_T is free between the edges, 0 is shortest
     schur = D[4] - D[3] * D[1] / D[0]
     u_N, u_T = b[0], b[1]

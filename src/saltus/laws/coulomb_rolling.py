@@ -18,7 +18,6 @@ from saltus.status import Status
 
 KIND, ROWS, NAME = 5, 3, "coulomb_rolling"
 KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T", "R"), (1, 1), ("mu", "mu_r")
-UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 SINGULAR = 1e-13  # determinant over the product of the diagonal up to which the rows of a state depend on each other
 EXACT = 1e-14  # violation of the law, over b, at which no other state is tried
 ACCEPTED = 1e-9  # violation, over b, that the best of all states may have
@@ -106,7 +105,7 @@ def _closed(mu, does_T, does_R, D, b, P):
     m_N, m_T, m_R = a_TT * a_RR - a_TR * a_RT, a_TR * a_RN - a_TN * a_RR, a_TN * a_RT - a_TT * a_RN
     det = a_NN * m_N + a_NT * m_T + a_NR * m_R
     if not abs(det) > SINGULAR * D[0] * a_TT * a_RR:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     P_N, y_T, y_R = 0.0, 0.0, 0.0
     for _ in range(2):
         P_T, P_R = s_T * P_N + y_T, s_R * P_N + y_R
@@ -149,4 +148,4 @@ def solve(mu, D, b, P):
         if found <= EXACT * size:
             break
     P[0], P[1], P[2] = P_N, P_T, P_R
-    return 0 if worst <= ACCEPTED * size else UNSOLVABLE
+    return 0 if worst <= ACCEPTED * size else Status.CONTACT_UNSOLVABLE

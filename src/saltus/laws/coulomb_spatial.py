@@ -20,7 +20,6 @@ KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T1", "T2"), (2,), ("mu",)
 SUSPECT, IMMOBILE, ACCEPTED = 1e-6, 1e-9, 1e-9
 CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
 TINY = 1e-300  # keeps a division by nothing finite
-UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 
 @unit(I(F, A))
@@ -55,7 +54,7 @@ def _branch(mu, D, b, P):
     if b[0] >= 0.0:
         return 0
     if not D[0] > 0.0:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     singular = 1e-13  # relative size below which a difference, or a determinant, counts as zero
     epsilon = 2.5e-16  # relative size of a last bit
     scan = 1.0 / 64.0  # distance of the points at which a branch is followed
@@ -128,7 +127,7 @@ def _branch(mu, D, b, P):
             s_1, s_2 = s_1 / length, s_2 / length
     normal = D[0] - mu * (D[1] * s_1 + D[2] * s_2)
     if not normal > 0.0:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     P[0] = -b[0] / normal
     P[1], P[2] = -mu * P[0] * s_1, -mu * P[0] * s_2
     return 0

@@ -19,7 +19,6 @@ from saltus.status import Status
 KIND, ROWS, NAME = 6, 5, "rolling_spatial"
 KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T1", "T2", "R1", "R2"), (2, 2), ("mu", "mu_r")
 SCRATCH = 3 * ROWS + ROWS * ROWS  # floats behind the rows of P that `solve` works with
-STALLED, UNSOLVABLE = int(Status.CONTACT_STALLED), int(Status.CONTACT_UNSOLVABLE)
 SINGULAR = 1e-11  # of the mean diagonal of D: what keeps the derivative regular
 EXACT, ACCEPTED = 1e-14, 1e-10  # error of the equations, over P and b, that iterations aim for, and may end with
 NEWTON_STEPS, HALVINGS = 40, 12  # of Newton's method, and of one of its steps
@@ -160,7 +159,7 @@ def solve(mu, D, b, P):
     if b[0] >= 0.0:
         return 0
     if not D[0] > 0.0:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     mean, found = trace / ROWS, math.inf
     for attempt in range(ATTEMPTS):
         for r in range(ROWS):
@@ -173,4 +172,4 @@ def solve(mu, D, b, P):
         if found <= ACCEPTED:
             break
     project(mu, P)
-    return 0 if found <= ACCEPTED else STALLED
+    return 0 if found <= ACCEPTED else Status.CONTACT_STALLED

@@ -6,8 +6,6 @@ from saltus.compile.seam import unit
 from saltus.compile.types import A, I, J
 from saltus.status import Status
 
-NEWTON_STALLED = int(Status.NEWTON_STALLED)
-
 
 @unit(I(A, I, J))
 def factor_dense(G, m, pivots):
@@ -22,7 +20,7 @@ def factor_dense(G, m, pivots):
             for j in range(m):
                 G[k * m + j], G[best * m + j] = G[best * m + j], G[k * m + j]
         if not abs(G[k * m + k]) > 1e-300:
-            return NEWTON_STALLED
+            return Status.NEWTON_STALLED
         for i in range(k + 1, m):
             G[i * m + k] /= G[k * m + k]
             factor = G[i * m + k]

@@ -1,32 +1,35 @@
 """The integer layout of a model: sizes, flags and sparsity tables in one array that every kernel can read.
 
-layout[NQ] ... are numbers; layout[PERM] ... are offsets of tables inside the same array:
-PERM, FIRST, START    the profile of M (memory/profile.py)
-CONTACT_ROW           first row of each contact, then of the joints, then the end (nc + 2 entries)
-KIND                  kind of each contact (laws/)
-W_PTR, W_COL          sparse rows of W: contacts' rows (N | N, T | N, T1, T2), then joint rows
-X_PTR, X_COL, X_POS   sparse rows of M^-1 W: all degrees of freedom that a row can move, and their profile positions
-EVENT_TABLE           direction (-1, 0, 1), terminal (0, 1) and has_reset (0, 1) of each of the NE events: those of the
-                      user, then NS switching functions of the model, which fall through zero where their branch ends
-SWITCH_TABLE          place of its mode in `par` and kind of each of the NS switching functions (compile/switches.py)
-TAPE                  gaps of the contacts for interval arithmetic (compile/tape.py), TAPE_SIZE integers; its numbers
-                      stand at TAPE_NUMBERS of `par`, and it needs TAPE_WORK floats (0: there is none)
-NOISE, HOLDING        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
+It is a vector whose places have names (LAYOUTS of compile/types.py). layout.nq ... layout.impact_law are numbers, of
+which profile_size is the floats of M (memory/profile.py) and features the sum of the flags below; layout.perm ... are
+offsets of tables inside the same array:
+perm, first, start    the profile of M (memory/profile.py)
+contact_row           first row of each contact, then of the joints, then the end (nc + 2 entries)
+kind                  kind of each contact (laws/)
+W_ptr, W_col          sparse rows of W: contacts' rows (N | N, T | N, T1, T2), then joint rows
+X_ptr, X_col, X_pos   sparse rows of M^-1 W: all degrees of freedom that a row can move, and their profile positions
+event_table           direction (-1, 0, 1), terminal (0, 1) and has_reset (0, 1) of each of the ne events: those of the
+                      user, then ns switching functions of the model, which fall through zero where their branch ends
+switch_table          place of its mode in `par` and kind of each of the ns switching functions (compile/switches.py)
+tape                  gaps of the contacts for interval arithmetic (compile/tape.py), tape_size integers; its numbers
+                      stand at tape_numbers of `par`, and it needs tape_work floats (0: there is none)
+noise, holding        where in `par` the noise of t, q and v stands, and a number that is FREE where no modes are held
                       (-1: there is none)
-IMPACT_LAW            law of impacts of all contacts, by number (reaction/impacts)
+impact_law            law of impacts of all contacts, by number (reaction/impacts)
+joint_order, joint_ptr, joint_col
+                      pattern of the joints' elimination along their graph, nl entries (reaction/joint_graph.py); none
+                      where joints are eliminated densely
 """
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 import numpy as np
 
-(
-    NQ, NV, NC, NJ, NR, FLAGS, SIZE, NW, NX, NE, NS, NOISE, HOLDING, TAPE_SIZE, TAPE_WORK, TAPE_NUMBERS, IMPACT_LAW,
-) = range(17)  # fmt: skip
-(
-    PERM, FIRST, START, CONTACT_ROW, KIND, W_PTR, W_COL, X_PTR, X_COL, X_POS, EVENT_TABLE, SWITCH_TABLE, TAPE,
-) = range(17, 30)  # fmt: skip
-HEADER = 30
+from saltus.compile.types import LAYOUTS
+
+Layout: TypeAlias = Any  # a vector of integers whose places have the names of LAYOUTS
 
 # flags: what a kernel may skip
 M_CONSTANT = 1  # M depends on nothing
@@ -44,23 +47,24 @@ F_WILD = 32768  # of them f or M: every look at them is an evaluation
 F_STEADY = 4096  # f is affine in q and v and depends on no time while its branches are held
 G_STRAIGHT = 8192  # gaps and joints are affine in q and t, made by arithmetic alone
 
-SIZES = {"nq": NQ, "nv": NV, "nc": NC, "nj": NJ, "nr": NR, "size": SIZE, "nw": NW, "nx": NX, "ne": NE, "ns": NS}
-LAW_FLOATS = 3  # the constants of a model: (e, mu, e_t) per contact
 
-
-def pack(numbers: dict[int, int], tables: dict[int, np.ndarray]) -> np.ndarray:
-    """Return the layout array of sizes and tables."""
-    header = np.zeros(HEADER, dtype=np.int64)
-    for key, value in numbers.items():
-        header[key] = value
-    parts, end = [header], HEADER
-    for key, table in tables.items():
-        header[key] = end
+def pack(numbers: dict[str, int], tables: dict[str, Any]) -> Layout:
+    """Return the layout of sizes and tables, both by name."""
+    header = LAYOUTS(np.zeros(LAYOUTS.size, dtype=np.int64))
+    for name, value in numbers.items():
+        setattr(header, name, value)
+    parts, end = [header], LAYOUTS.size
+    for name, table in tables.items():
+        setattr(header, name, end)
         parts.append(np.asarray(table, dtype=np.int64))
         end += len(table)
-    return np.concatenate(parts)
+    return LAYOUTS(np.concatenate(parts))
 
 
-def sizes_of(layout: np.ndarray) -> dict[str, int]:
+def sizes_of(layout: Layout) -> dict[str, int]:
     """Return the sizes of a model by name, for plans of workspaces (compile/workspace.py)."""
-    return {name: int(layout[place]) for name, place in SIZES.items()}
+    return {
+        "nq": int(layout.nq), "nv": int(layout.nv), "nc": int(layout.nc), "nj": int(layout.nj), "nr": int(layout.nr),
+        "size": int(layout.profile_size), "nw": int(layout.nw), "nx": int(layout.nx), "ne": int(layout.ne),
+        "ns": int(layout.ns), "nl": int(layout.nl),
+    }  # fmt: skip

@@ -14,12 +14,10 @@ import dataclasses
 import numpy as np
 
 from saltus.compile.seam import unit
-from saltus.compile.types import A, F, I, J
-from saltus.memory.layout import FIRST, NV, PERM, START, W_COL, W_PTR, X_COL, X_POS, X_PTR
+from saltus.compile.types import LAYOUT, A, F, I
 from saltus.memory.ordering import components_of, neighbours_of, reverse_cuthill_mckee
 from saltus.status import Status
 
-INDEFINITE = int(Status.MASS_INDEFINITE)
 SMALL = 200  # degrees of freedom up to which diagonal and full patterns are recognised without a graph
 
 
@@ -80,6 +78,27 @@ class Profile:
         start = np.concatenate([[0], np.cumsum(np.arange(nv) - first)])
         return cls(perm.astype(np.int64), first.astype(np.int64), start.astype(np.int64), label[perm])
 
+    @classmethod
+    def of_pairs(cls, nv: int, pairs: np.ndarray) -> Profile:
+        """Build the profile of the nonzero entries (i, j), one per line, in a time linear in their number."""
+        i, j = pairs[:, 0], pairs[:, 1]
+        off = i != j
+        every = np.arange(nv)
+        if not off.any():
+            return cls(every, every, np.zeros(nv + 1, dtype=np.int64), every)
+        codes = np.unique(np.concatenate([i * nv + j, j * nv + i, every * (nv + 1)]))
+        rows, columns = codes // nv, codes % nv
+        neighbours = np.split(columns, np.flatnonzero(np.diff(rows)) + 1)
+        label = components_of(neighbours)
+        perm = reverse_cuthill_mckee(neighbours)
+        perm = perm[np.argsort(label[perm], kind="stable")]  # keep components contiguous
+        position = np.empty(nv, dtype=np.int64)
+        position[perm] = every
+        first = np.arange(nv)
+        np.minimum.at(first, position[rows], position[columns])
+        start = np.concatenate([[0], np.cumsum(every - first)])
+        return cls(perm.astype(np.int64), first.astype(np.int64), start.astype(np.int64), label[perm])
+
     @property
     def nv(self) -> int:
         return len(self.perm)
@@ -106,6 +125,26 @@ class Profile:
             raise KeyError((i, j))
         place = self.nv + int(self.start[high]) + low - int(self.first[high])
         return place if p > s else place + int(self.start[-1])
+
+    def offsets(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return where many entries are stored, all of which are in the pattern."""
+        position = self._position_cache
+        p, s = position[i], position[j]
+        high, low = np.maximum(p, s), np.minimum(p, s)
+        place = self.nv + self.start[high] + low - self.first[high]
+        return np.where(p == s, p, np.where(p > s, place, place + int(self.start[-1])))
+
+    def block(self, packed: np.ndarray, own: slice) -> np.ndarray:
+        """Return the block of some degrees of freedom of a stored matrix."""
+        numbers = range(own.start, own.stop)
+        made = np.zeros((len(numbers), len(numbers)))
+        for a, i in enumerate(numbers):
+            for b, j in enumerate(numbers):
+                try:
+                    made[a, b] = packed[self.offset(i, j)]
+                except KeyError:
+                    continue  # not in the pattern
+        return made
 
     @property
     def _position_cache(self) -> np.ndarray:
@@ -144,11 +183,11 @@ class Profile:
         return dense
 
 
-@unit(I(J, A))
+@unit(I(LAYOUT, A))
 def factor(layout, m):
     """Replace a stored matrix by its LU factors; INDEFINITE when a pivot is not positive."""
-    nv = layout[NV]
-    first, start = layout[FIRST], layout[START]
+    nv = layout.nv
+    first, start = layout.first, layout.start
     lower = nv
     upper = nv + layout[start + nv]
     for p in range(nv):
@@ -165,16 +204,16 @@ def factor(layout, m):
             m[upper + s_p + j - f_p] = high
             pivot -= low * high
         if not pivot > 1e-14 * abs(m[p]):
-            return INDEFINITE
+            return Status.MASS_INDEFINITE
         m[p] = pivot
     return 0
 
 
-@unit(I(J, A, A, A, A), small=True)
+@unit(I(LAYOUT, A, A, A, A), small=True)
 def solve(layout, lu, b, x, work):
     """Solve with the factors: b, x by degrees of freedom (may be the same array), work of nv floats."""
-    nv = layout[NV]
-    perm, first, start = layout[PERM], layout[FIRST], layout[START]
+    nv = layout.nv
+    perm, first, start = layout.perm, layout.first, layout.start
     lower = nv
     upper = nv + layout[start + nv]
     for p in range(nv):
@@ -192,19 +231,19 @@ def solve(layout, lu, b, x, work):
     return 0
 
 
-@unit(I(J, A, A, I, A, A))
+@unit(I(LAYOUT, A, A, I, A, A))
 def solve_row(layout, lu, W, row, X, work):
     """Write one row of X = lu^-1 W by its sparse pattern; touches only the components that the row touches."""
-    nv = layout[NV]
-    first, start = layout[FIRST], layout[START]
+    nv = layout.nv
+    first, start = layout.first, layout.start
     lower = nv
     upper = nv + layout[start + nv]
-    x_begin, x_end = layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]
-    position, columns = layout[X_POS], layout[X_COL]
+    x_begin, x_end = layout[layout.X_ptr + row], layout[layout.X_ptr + row + 1]
+    position, columns = layout.X_pos, layout.X_col
     for k in range(x_begin, x_end):
         X[k] = 0.0
-    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
-        column = layout[layout[W_COL] + k]
+    for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
+        column = layout[layout.W_col + k]
         for c in range(x_begin, x_end):
             if layout[columns + c] == column:
                 X[c] = W[k]
@@ -225,11 +264,11 @@ def solve_row(layout, lu, W, row, X, work):
     return 0
 
 
-@unit(I(J, A, A, A))
+@unit(I(LAYOUT, A, A, A))
 def multiply(layout, m, x, y):
     """Add the product of an unfactored stored matrix with x to y (both by degrees of freedom)."""
-    nv = layout[NV]
-    perm, first, start = layout[PERM], layout[FIRST], layout[START]
+    nv = layout.nv
+    perm, first, start = layout.perm, layout.first, layout.start
     lower = nv
     upper = nv + layout[start + nv]
     for p in range(nv):
@@ -244,11 +283,11 @@ def multiply(layout, m, x, y):
     return 0
 
 
-@unit(F(J, A, A))
+@unit(F(LAYOUT, A, A))
 def quadratic(layout, m, x):
     """Return x^T m x of an unfactored stored matrix."""
-    nv = layout[NV]
-    perm, first, start = layout[PERM], layout[FIRST], layout[START]
+    nv = layout.nv
+    perm, first, start = layout.perm, layout.first, layout.start
     lower = nv
     upper = nv + layout[start + nv]
     total = 0.0

@@ -6,7 +6,9 @@ from .bead_column import bead_column
 from .belt import belt
 from .block_stack import block_stack
 from .bowl import bowl
+from .chain import chain
 from .circle_slide import circle_slide
+from .circuit_breaker import circuit_breaker
 from .clattering_rod import clattering_rod
 from .coulomb_oscillator import coulomb_oscillator
 from .damped_pendulum import damped_pendulum
@@ -16,6 +18,7 @@ from .driven_pendulum import driven_pendulum
 from .forced_double_pendulum import forced_double_pendulum
 from .forced_impact_oscillator import forced_impact_oscillator
 from .four_bar import four_bar
+from .four_bar_bodies import four_bar_bodies
 from .free_flight import free_flight
 from .impact_oscillator import impact_oscillator
 from .impacting_bar import impacting_bar
@@ -31,12 +34,14 @@ from .rolling_sphere import rolling_sphere
 from .simplest_walker import simplest_walker
 from .slide_off import slide_off
 from .slider_crank import slider_crank
+from .slider_crank_bodies import slider_crank_bodies
 from .sliding_block import sliding_block
 from .spinning_top import spinning_top
 from .tumbling_box import tumbling_box
 from .two_walls import two_walls
 from .valve_train import valve_train
 from .vibrating_table import vibrating_table
+from .woodpecker import woodpecker
 from .zeno_ball import zeno_ball
 from .zeno_oscillator import zeno_oscillator
 
@@ -45,7 +50,9 @@ __all__ = [
     "belt",
     "block_stack",
     "bowl",
+    "chain",
     "circle_slide",
+    "circuit_breaker",
     "clattering_rod",
     "coulomb_oscillator",
     "damped_pendulum",
@@ -55,6 +62,7 @@ __all__ = [
     "forced_double_pendulum",
     "forced_impact_oscillator",
     "four_bar",
+    "four_bar_bodies",
     "free_flight",
     "impact_oscillator",
     "impacting_bar",
@@ -70,12 +78,14 @@ __all__ = [
     "simplest_walker",
     "slide_off",
     "slider_crank",
+    "slider_crank_bodies",
     "sliding_block",
     "spinning_top",
     "tumbling_box",
     "two_walls",
     "valve_train",
     "vibrating_table",
+    "woodpecker",
     "zeno_ball",
     "zeno_oscillator",
 ]

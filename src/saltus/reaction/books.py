@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, RECORD, A, F, I
-from saltus.memory.layout import NC, NJ
 from saltus.memory.vectors import clear
 
 
@@ -14,7 +13,7 @@ def open_books(model, h, degree, record):
     header = record.header
     header.h_used, header.error, header.residual, header.degree = h, 0.0, 0.0, degree
     header.dense_used, header.events_used, header.violation = 0.0, 0.0, 0.0
-    header.force_work, header.drive_work, header.reacted = 0.0, 0.0, 1.0 if model.layout[NJ] > 0 else 0.0
+    header.force_work, header.drive_work, header.reacted = 0.0, 0.0, 1.0 if model.layout.nj > 0 else 0.0
     clear(record.dissipation)
     return 0
 
@@ -22,8 +21,8 @@ def open_books(model, h, degree, record):
 @unit(F(MODEL, A), small=True)
 def violation_of(model, g):
     """Return the deepest penetration or the largest error of a joint [m], of the gaps and constraints g."""
-    nc, violation = model.layout[NC], 0.0
-    for j in range(nc + model.layout[NJ]):
+    nc, violation = model.layout.nc, 0.0
+    for j in range(nc + model.layout.nj):
         depth = -g[j] if j < nc else abs(g[j])
         if depth > violation or depth != depth:  # a gap that is not a number must not pass, nor be forgotten
             violation = depth

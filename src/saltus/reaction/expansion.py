@@ -8,13 +8,11 @@ from saltus.compile.seam import handle, head, larger, mat, row_of, tail, unit
 from saltus.compile.types import CONTACTS, REACT, A, B, Contacts, F, I
 from saltus.compile.workspace import Workspace
 from saltus.contact.semismooth_newton import BLOCK, ROUNDING, SINGULAR, eliminate, scaled
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, NX, W_COL, X_COL
 from saltus.reaction.impacts.poisson import project as project_expansion
 from saltus.reaction.impacts.poisson import solve as solve_expansion
 from saltus.reaction.react import IMPACT, REACTING, react, row_add
 from saltus.status import Status
 
-CONTACT_STALLED = int(Status.CONTACT_STALLED)
 APPROACH = 1e-12  # of the velocities: what comes nearer more slowly is at rest
 SAME = 1e-13  # of the velocities: differences that are rounding
 EXPANDED, ACCEPTED = 1e-12, 1e-8  # residual that the sweeps aim for, and with which they may end
@@ -51,7 +49,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     info: the largest residual of all contact problems, sweeps.
     """
     layout = model.layout
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    nv, nc, nj, nr = layout.nv, layout.nc, layout.nj, layout.nr
     status = react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, room)
     if status != 0 or task != IMPACT:
         return status
@@ -66,7 +64,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     for c in range(nc):
         if active[c] != 1:
             continue
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         approach = larger(approach, -target[nr + row])
         for r in range(row, end):
             scale = larger(scale, larger(abs(target[r]), abs(target[nr + r])))
@@ -82,8 +80,8 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
         apart = larger(apart, abs(target[nr + origin[i]] - b[i]))
     contacts = handle(
         Contacts(
-            nv, head(blocks, 3 * nb), head(work.rows, 4 * n), head(tail(layout, layout[W_COL]), layout[NW]), W_contact,
-            head(tail(layout, layout[X_COL]), layout[NX]), X, head(b, n), head(work.mu, nb),
+            nv, head(blocks, 3 * nb), head(work.rows, 4 * n), head(tail(layout, layout.W_col), layout.nw), W_contact,
+            head(tail(layout, layout.X_col), layout.nx), X, head(b, n), head(work.mu, nb),
         )
     )  # fmt: skip
     P_solved, u_solved = head(P_active, n), head(u, n)
@@ -103,7 +101,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
         lost -= 0.5 * P_active[i] * (b[i] + u[i])
     for c in range(nc):
         if active[c] == 1:
-            floor[k] = model.constants[LAW_FLOATS * c] * P_active[blocks[3 * k + 1]]
+            floor[k] = model.e[c] * P_active[blocks[3 * k + 1]]
             k += 1
 
     # ---- the expansion, from the end of the compression on
@@ -346,4 +344,4 @@ def expand(contacts, floor, P, u, info, work):
         still = change <= 2e-16 * size
     if failed != 0:
         return failed
-    return 0 if info[0] <= ACCEPTED else CONTACT_STALLED
+    return 0 if info[0] <= ACCEPTED else Status.CONTACT_STALLED

@@ -9,9 +9,8 @@ everywhere (saltus/certificate.py).
 from __future__ import annotations
 
 from saltus.compile.seam import head, larger, tail, unit
-from saltus.compile.types import MODEL, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, A, F, I
 from saltus.laws import hardest
-from saltus.memory.layout import CONTACT_ROW, KIND, LAW_FLOATS, NC, NJ, NQ, NR, NV, NW, SIZE, W_COL, W_PTR
 from saltus.memory.profile import factor, multiply, solve
 from saltus.reaction.react import row_dot
 
@@ -22,13 +21,13 @@ ROUNDING = 1e-14  # a smaller defect is rounding of its evaluation, and counts a
 
 def look_work(layout) -> int:
     """Return the floats that `look_at` needs."""
-    nv, nc, nj, nr = (int(layout[k]) for k in (NV, NC, NJ, NR))
-    return int(layout[SIZE]) + int(layout[NW]) + nr + 3 * nv + nc + nj
+    nv, nc, nj, nr = int(layout.nv), int(layout.nc), int(layout.nj), int(layout.nr)
+    return int(layout.profile_size) + int(layout.nw) + nr + 3 * nv + nc + nj
 
 
 def inspect_work(layout) -> int:
     """Return the floats that a flight needs to look inside (flight/inspect.py)."""
-    nq, nv, nr = (int(layout[k]) for k in (NQ, NV, NR))
+    nq, nv, nr = int(layout.nq), int(layout.nv), int(layout.nr)
     return nq + 3 * nv + nr + FOUND_COUNT + look_work(layout)
 
 
@@ -42,7 +41,7 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
     work    see `look_work`
     """
     layout, par = model.layout, model.par
-    nv, nc, nj, nr, size, nw = layout[NV], layout[NC], layout[NJ], layout[NR], layout[SIZE], layout[NW]
+    nv, nc, nj, nr, size, nw = layout.nv, layout.nc, layout.nj, layout.nr, layout.profile_size, layout.nw
     M, W, w = head(work, size), head(tail(work, size), nw), head(tail(work, size + nw), nr)
     at = size + nw + nr
     f, missing, rest = head(tail(work, at), nv), head(tail(work, at + nv), nv), head(tail(work, at + 2 * nv), nv)
@@ -62,7 +61,7 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
         for i in range(nr):
             spread_row(layout, W, i, -r[i], missing)
         for c in range(nc):
-            row = layout[layout[CONTACT_ROW] + c]
+            row = layout[layout.contact_row + c]
             square = row_square(layout, W, row)
             if r[row] != 0.0 and square > 0.0:
                 found[LOAD] = larger(found[LOAD], abs(row_dot(layout, W, row, f)) / square)
@@ -80,11 +79,11 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
     for j in range(nc + nj):
         depth = abs(g[j])
         if j < nc:
-            row, end = layout[layout[CONTACT_ROW] + j], layout[layout[CONTACT_ROW] + j + 1]
+            row, end = layout[layout.contact_row + j], layout[layout.contact_row + j + 1]
             if closes == 0 or r[row] == 0.0:
                 depth = -g[j]
-            friction = hardest(layout[layout[KIND] + j], row, end - row, r)
-            outside = larger(-r[row], friction - model.constants[LAW_FLOATS * j + 1] * r[row])
+            friction = hardest(layout[layout.kind + j], row, end - row, r)
+            outside = larger(-r[row], friction - model.mu[j] * r[row])
             if not outside <= found[EXCESS]:
                 found[EXCESS] = outside
             found[LOAD] = larger(found[LOAD], larger(abs(r[row]), friction))
@@ -93,19 +92,19 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
     return 0
 
 
-@unit(I(J, A, I, F, A), small=True)
+@unit(I(LAYOUT, A, I, F, A), small=True)
 def spread_row(layout, W, row, force, out):
     """Add (row of W) force to generalised forces."""
-    columns = layout[W_COL]
-    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+    columns = layout.W_col
+    for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
         out[layout[columns + k]] += W[k] * force
     return 0
 
 
-@unit(F(J, A, I), small=True)
+@unit(F(LAYOUT, A, I), small=True)
 def row_square(layout, W, row):
     """Return (row of W) . (row of W)."""
     total = 0.0
-    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+    for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
         total += W[k] * W[k]
     return total

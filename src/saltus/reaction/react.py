@@ -9,35 +9,38 @@ The same kernels correct positions: then v is a displacement and the target of a
 from __future__ import annotations
 
 from saltus.compile.seam import handle, head, larger, tail, unit, whole
-from saltus.compile.types import DRIFT, INTERVAL, JOINTS, MODEL, PART, REACT, ROOM, SETTLE, SOLVER, A, Contacts, F, I, J
+from saltus.compile.types import (
+    DRIFT,
+    INTERVAL,
+    JOINTS,
+    LAYOUT,
+    MODEL,
+    PART,
+    REACT,
+    ROOM,
+    SETTLE,
+    SOLVER,
+    A,
+    Contacts,
+    F,
+    I,
+    J,
+)
 from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
-from saltus.memory.layout import (
-    CONTACT_ROW,
-    KIND,
-    LAW_FLOATS,
-    NC,
-    NJ,
-    NR,
-    NV,
-    NW,
-    NX,
-    W_COL,
-    W_PTR,
-    X_COL,
-    X_PTR,
-)
 from saltus.memory.profile import factor, solve_row
 from saltus.memory.vectors import add, clear, clear_marks, largest
+from saltus.reaction.joint_graph import GRAPH, factor_graph, solve_graph
 from saltus.status import Status
 
-CONTRADICT, DRIFT_STALLED = int(Status.JOINTS_CONTRADICT), int(Status.DRIFT_STALLED)
 WHOLE, NORMAL_ONLY, IMPACT = range(3)  # what `react` solves: the laws, without friction (positions), an impact
 UNILATERAL = 1
+ALONG_GRAPH = -1  # instead of the rank of the joints
 SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
 
 # joints: D = W_joint^T lu^-1 W and its factors; order: of the pivots; rhs: of one solution; column: one of lu^-1 W
-JOINING = Workspace("Joining", D="nj * nj", order=integers("nj"), rhs="nj", column="nv")
+# graph: the same where they are eliminated along their graph
+JOINING = Workspace("Joining", D="nj * nj", order=integers("nj"), rhs="nj", column="nv", graph=GRAPH)
 # X: rows of lu^-1 W; b, P_active, u, mu, blocks, rows: of the contact problem, see `Contacts`; origin: row of the
 # system that each row of the problem is; Z: how joints answer a unit impulse of each of these rows, one joint after the
 # other; impact: what the law of impacts works with (reaction/impacts)
@@ -54,34 +57,34 @@ DRIFTING = Workspace(
 )  # fmt: skip
 
 
-@unit(F(J, A, I, A), small=True)
+@unit(F(LAYOUT, A, I, A), small=True)
 def row_dot(layout, W, row, v):
     """Return (row of W) . v."""
     total = 0.0
-    columns = layout[W_COL]
-    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
+    columns = layout.W_col
+    for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
         total += W[k] * v[layout[columns + k]]
     return total
 
 
-@unit(I(J, A, I, F, A), small=True)
+@unit(I(LAYOUT, A, I, F, A), small=True)
 def row_add(layout, X, row, P, v):
     """Add (row of X) P to v."""
-    columns = layout[X_COL]
-    for k in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
+    columns = layout.X_col
+    for k in range(layout[layout.X_ptr + row], layout[layout.X_ptr + row + 1]):
         v[layout[columns + k]] += X[k] * P
     return 0
 
 
-@unit(I(J, A, I, A), small=True)
+@unit(I(LAYOUT, A, I, A), small=True)
 def write_row(layout, x, row, X):
     """Write a vector as (row of X)."""
-    for k in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
-        X[k] = x[layout[layout[X_COL] + k]]
+    for k in range(layout[layout.X_ptr + row], layout[layout.X_ptr + row + 1]):
+        X[k] = x[layout[layout.X_col + k]]
     return 0
 
 
-@unit(I(J, A, A, I, A, A), small=True)
+@unit(I(LAYOUT, A, A, I, A, A), small=True)
 def answer_row(layout, lu, W, row, X, work):
     """Write one row of X = lu^-1 W; no factors mean that it stands there already."""
     return solve_row(layout, lu, W, row, X, work) if lu.shape[0] > 0 else 0
@@ -102,12 +105,12 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
     contradict each other the residual does not vanish and the status says so.
     """
     layout, work = model.layout, REACTING(room)
-    nj, first = layout[NJ], layout[NR] - layout[NJ]
+    nj, first = layout.nj, layout.nr - layout.nj
     X, Z, origin, rhs, column = work.X, work.Z, work.origin, work.joining.rhs, work.joining.column
     rank = factor_joints(model, lu, W, W_joint, work)
     for j in range(nj):
         rhs[j] = row_dot(layout, W_joint, first + j, v) + target[first + j]
-    solve_joints(nj, rank, work.joining)
+    solve_joints(model, rank, work.joining)
     for j in range(nj):
         P[first + j] = -rhs[j]
         row_add(layout, X, first + j, -rhs[j], v)
@@ -116,16 +119,16 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
         row_add(layout, X, origin[c], 1.0, column)
         for j in range(nj):
             rhs[j] = row_dot(layout, W_joint, first + j, column)
-        solve_joints(nj, rank, work.joining)
+        solve_joints(model, rank, work.joining)
         for j in range(nj):
             Z[j * n + c] = rhs[j]
             row_add(layout, X, first + j, -rhs[j], column)
-        for k in range(layout[layout[X_PTR] + origin[c]], layout[layout[X_PTR] + origin[c] + 1]):
-            X[k] = column[layout[layout[X_COL] + k]]
-    for j in range(nj if rank < nj else 0):
+        for k in range(layout[layout.X_ptr + origin[c]], layout[layout.X_ptr + origin[c] + 1]):
+            X[k] = column[layout[layout.X_col + k]]
+    for j in range(nj if 0 <= rank < nj else 0):
         left = abs(row_dot(layout, W_joint, first + j, v) + target[first + j])
         if left > 1e-8 * larger(abs(target[first + j]), largest(v)):
-            return CONTRADICT
+            return Status.JOINTS_CONTRADICT
     return 0
 
 
@@ -133,13 +136,17 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
 def factor_joints(model, lu, W, W_joint, work):
     """Write the factors of D = W_joint^T lu^-1 W, with X of the joints; return their rank.
 
-    LU with diagonal pivoting; `order` has the pivots in sequence, those behind the rank vanish.
+    LU with diagonal pivoting; `order` has the pivots in sequence, those behind the rank vanish. ALONG_GRAPH instead of
+    the rank where the factors are those of the graph of the joints, which are then independent.
     """
     layout, joining = model.layout, work.joining
-    nj, first, scale, column = layout[NJ], layout[NR] - layout[NJ], 0.0, work.joining.column
+    nj, first, scale, column = layout.nj, layout.nr - layout.nj, 0.0, work.joining.column
     D, order = joining.D, joining.order
     for j in range(nj):
         answer_row(layout, lu, W, first + j, work.X, column)
+    if layout.joint_ptr > 0 and factor_graph(model, W_joint, work.X, joining.graph) == 0:
+        return ALONG_GRAPH
+    for j in range(nj):
         clear(column)
         row_add(layout, work.X, first + j, 1.0, column)
         for i in range(nj):
@@ -163,10 +170,12 @@ def factor_joints(model, lu, W, W_joint, work):
     return nj
 
 
-@unit(I(I, I, JOINING.kind))
-def solve_joints(nj, rank, joining):
+@unit(I(MODEL, I, JOINING.kind))
+def solve_joints(model, rank, joining):
     """Replace joining.rhs by D^-1 rhs, zero where joints are redundant."""
-    D, order, rhs = joining.D, joining.order, joining.rhs
+    if rank == ALONG_GRAPH:
+        return solve_graph(model, joining.rhs, joining.graph)
+    nj, D, order, rhs = model.layout.nj, joining.D, joining.order, joining.rhs
     for k in range(nj):
         p = order[k]
         for i in range(k if k < rank else rank):
@@ -197,7 +206,7 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
     layout, work = model.layout, REACTING(room)
     b, P_active, u, origin = work.b, work.P_active, work.u, work.origin
     n = list_rows(model, lu, W, target, active, task, P, work)
-    if layout[NJ] > 0:
+    if layout.nj > 0:
         status = solver.joints(model, lu, W, W_joint, target, n, v, P, work)
         if status != 0:
             return status
@@ -209,11 +218,11 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
         target[r] += row_dot(layout, W_contact, r, v)
         b[i] = target[r]
         P_active[i] = P[r]
-    nb = count_blocks(layout[NC], active)
+    nb = count_blocks(layout.nc, active)
     contacts = handle(
         Contacts(
-            layout[NV], head(work.blocks, 3 * nb), head(work.rows, 4 * n),
-            head(tail(layout, layout[W_COL]), layout[NW]), W_contact, head(tail(layout, layout[X_COL]), layout[NX]),
+            layout.nv, head(work.blocks, 3 * nb), head(work.rows, 4 * n),
+            head(tail(layout, layout.W_col), layout.nw), W_contact, head(tail(layout, layout.X_col), layout.nx),
             work.X, head(b, n), head(work.mu, nb),
         )
     )  # fmt: skip
@@ -222,11 +231,11 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
     # the certificate: computed here, whatever the solver claims
     info[0] = solver.residual(contacts, solver.cone, P_solved, u_solved, work.judging)
     push(model, n, P_active, v, P, work)
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if active[c] == SLIDING:
-            row = layout[layout[CONTACT_ROW] + c]
-            for r in range(row + 1, layout[layout[CONTACT_ROW] + c + 1]):
-                P[r] = -model.constants[LAW_FLOATS * c + 1] * target[r] * P[row]
+            row = layout[layout.contact_row + c]
+            for r in range(row + 1, layout[layout.contact_row + c + 1]):
+                P[r] = -model.mu[c] * target[r] * P[row]
     return status
 
 
@@ -244,11 +253,11 @@ def list_rows(model, lu, W, target, active, task, P, work):
     """Write blocks, rows and X of the contacts that take part; P of the others becomes zero. Return their rows."""
     layout, n, nb = model.layout, 0, 0
     X, mu, blocks, rows, origin, column = work.X, work.mu, work.blocks, work.rows, work.origin, work.joining.column
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if active[c] == 1 or active[c] == SLIDING:
-            blocks[3 * nb], blocks[3 * nb + 1] = layout[layout[KIND] + c], n
-            mu[nb] = model.constants[LAW_FLOATS * c + 1]
+            blocks[3 * nb], blocks[3 * nb + 1] = layout[layout.kind + c], n
+            mu[nb] = model.mu[c]
             if active[c] == SLIDING:
                 slide(layout, lu, W, c, mu[nb], target, X, column)
             if task == NORMAL_ONLY or active[c] == SLIDING:
@@ -259,8 +268,8 @@ def list_rows(model, lu, W, target, active, task, P, work):
             for r in range(row, end):
                 if active[c] != SLIDING:
                     answer_row(layout, lu, W, r, X, column)
-                rows[4 * n], rows[4 * n + 1] = layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]
-                rows[4 * n + 2], rows[4 * n + 3] = layout[layout[X_PTR] + r], layout[layout[X_PTR] + r + 1]
+                rows[4 * n], rows[4 * n + 1] = layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]
+                rows[4 * n + 2], rows[4 * n + 3] = layout[layout.X_ptr + r], layout[layout.X_ptr + r + 1]
                 origin[n] = r
                 n += 1
             blocks[3 * nb + 2] = end - row
@@ -275,7 +284,7 @@ def list_rows(model, lu, W, target, active, task, P, work):
 def push(model, n, P_active, v, P, work):
     """Write the impulses of the n active rows to P, add what joints answer to them, and to v what they do."""
     layout, X, Z, origin = model.layout, work.X, work.Z, work.origin
-    nj, nr = layout[NJ], layout[NR]
+    nj, nr = layout.nj, layout.nr
     for i in range(n):
         P[origin[i]] = P_active[i]
         row_add(layout, X, origin[i], P_active[i], v)
@@ -284,18 +293,18 @@ def push(model, n, P_active, v, P, work):
     return 0
 
 
-@unit(I(J, A, A, I, F, A, A, A))
+@unit(I(LAYOUT, A, A, I, F, A, A, A))
 def slide(layout, lu, W, contact, mu, direction, X, work):
     """Write what a unit normal force of a sliding contact moves, its friction included: lu^-1 (W_N - mu W_T s).
 
     direction: s in the tangential places of the contact's rows; the result stands in the normal row of X.
     """
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     for r in range(row, end):
         solve_row(layout, lu, W, r, X, work)
-    begin, size = layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1] - layout[layout[X_PTR] + row]
+    begin, size = layout[layout.X_ptr + row], layout[layout.X_ptr + row + 1] - layout[layout.X_ptr + row]
     for r in range(row + 1, end):
-        tangential = layout[layout[X_PTR] + r]
+        tangential = layout[layout.X_ptr + r]
         for k in range(size):
             X[begin + k] -= mu * direction[r] * X[tangential + k]
     return 0
@@ -315,7 +324,7 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
     projection.
     """
     layout, settings, work = model.layout, PROJECTION(settings), DRIFTING(room)
-    nc, nj, nr, tolerance, most = layout[NC], layout[NJ], layout[NR], settings.tolerance, whole(settings.iterations)
+    nc, nj, nr, tolerance, most = layout.nc, layout.nj, layout.nr, settings.tolerance, whole(settings.iterations)
     lu, W, g, active, target, P_move, move = work.lu, work.W, work.g, work.active, work.target, work.P_move, work.move
     clear_marks(active)
     clear(P_move)
@@ -325,14 +334,14 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
         if worst <= tolerance:
             break
         if iteration == most or not worst < 1e300:
-            return DRIFT_STALLED
+            return Status.DRIFT_STALLED
         model.mass(t, q, model.par, lu)
         status = factor(layout, lu)
         if status != 0:
             return status
         model.kinematics(t, q, model.par, W, work.w)
         for c in range(nc):
-            target[layout[layout[CONTACT_ROW] + c]] = g[c]
+            target[layout[layout.contact_row + c]] = g[c]
         for j in range(nj):
             target[nr - nj + j] = g[nc + j]
         clear(move)
@@ -348,12 +357,12 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
 @unit(F(MODEL, F, DRIFTING.kind))
 def farthest(model, tolerance, work):
     """Mark the contacts that penetrate by more than the tolerance; return the deepest one, or the worst joint [m]."""
-    nc, g, worst = model.layout[NC], work.g, 0.0
+    nc, g, worst = model.layout.nc, work.g, 0.0
     for c in range(nc):
         if g[c] < -tolerance:
             work.active[c] = 1
             worst = larger(worst, -g[c])
-    for j in range(model.layout[NJ]):
+    for j in range(model.layout.nj):
         worst = larger(worst, abs(g[nc + j]))
     return worst
 
@@ -368,12 +377,12 @@ def stop_joints(model, solver, t, q, v, P, work, react_room):
         return status
     model.kinematics(t, q, model.par, W, work.w)
     clear_marks(work.active)
-    for r in range(layout[NR] - layout[NJ], layout[NR]):
+    for r in range(layout.nr - layout.nj, layout.nr):
         target[r] = work.w[r]
     status = react(model, solver, lu, W, W, W, target, work.active, NORMAL_ONLY, v, P_move, work.info, react_room)
     if status != 0:
         return status
-    for r in range(layout[NR] - layout[NJ], layout[NR]):
+    for r in range(layout.nr - layout.nj, layout.nr):
         P[r] += P_move[r]
     return 0
 

@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 from saltus.compile.seam import row_of, smaller, unit, whole
-from saltus.compile.types import MODEL, RECORD, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
 from saltus.laws import hardest
 from saltus.memory.layout import (
-    CONTACT_ROW,
     F_FREE,
-    FLAGS,
-    KIND,
-    LAW_FLOATS,
-    NC,
-    NR,
-    W_COL,
-    W_PTR,
-    X_COL,
-    X_PTR,
 )
 from saltus.memory.profile import quadratic
 from saltus.memory.record import (
@@ -56,19 +46,19 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
     marks: status of every contact, then whether it sticks or slips, kept by the scheme from step to step.
     """
     layout = model.layout
-    nc, nr = layout[NC], layout[NR]
+    nc, nr = layout.nc, layout.nr
     P, header = record.impulse, record.header
     for r in range(nr):
         before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
         given = 0.5 * P[r] * (before[r] + after[r])
-        header.force_work -= given if (layout[FLAGS] & F_FREE) == 0 else 0.0
+        header.force_work -= given if (layout.features & F_FREE) == 0 else 0.0
         header.drive_work += given  # what contacts dissipate is taken off below
     # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
     found, struck = nc > 0, False
     while found:
         found = False
         for c in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+            row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
             if active[c] != 1 or P[row] <= 0.0:
                 continue
             fall = abs(u_free[row] - (1.0 + returned(model, c)) * u_minus[row])
@@ -80,7 +70,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
                     row_add(layout, X, r, -P[r], record.v_minus)
                 active[c], found, struck = HIT, nc > 1, True
     for c in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if active[c] == 0 or P[row] <= 0.0:
             if marks[c] == CLOSED:
                 new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
@@ -99,8 +89,8 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
             new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
         marks[c] = CLOSED
         if end - row > 1:
-            friction = hardest(layout[layout[KIND] + c], row, end - row, P)
-            sticks = friction < STICKING * model.constants[LAW_FLOATS * c + 1] * P[row]
+            friction = hardest(layout[layout.kind + c], row, end - row, P)
+            sticks = friction < STICKING * model.mu[c] * P[row]
             kind = STICK if sticks else SLIP
             if marks[nc + c] != kind:
                 new_event(t, c, kind, row, end, u_minus, after, P, record)
@@ -108,7 +98,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
     if struck:
         # of an impact only the step is known: it gains energy if it does so before and behind the smooth forces
         for c in range(nc):
-            row = layout[layout[CONTACT_ROW] + c]
+            row = layout[layout.contact_row + c]
             u_free[row] -= returned(model, c) * u_minus[row]
         gain_event(model, t, active, HIT, ALL, u_free, u_minus, after, P, record)
     return 0
@@ -126,10 +116,10 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
     """
     layout = model.layout
     gained, other, size, most, which = 0.0, 0.0, 0.0, 0.0, -1
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if active[c] != mark:
             continue
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         own = 0.0
         for r in range(row, end):
             before = u_minus[r]
@@ -144,19 +134,19 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
         if own > most:
             most, which = own, c
     if which >= 0 and smaller(gained, other) > GAINED * size:
-        row, end = layout[layout[CONTACT_ROW] + which], layout[layout[CONTACT_ROW] + which + 1]
+        row, end = layout[layout.contact_row + which], layout[layout.contact_row + which + 1]
         new_event(t, which, GAIN, row, end, u_minus, u_plus, P, record)
         record.events[whole(record.header.events_used - 1.0) * EVENT_COLUMNS + EVENT_ENERGY] = gained
     return 0
 
 
-@unit(F(J, A, A, I))
+@unit(F(LAYOUT, A, A, I))
 def answer(layout, W, X, row):
     """Return how a row answers its own unit impulse: (row of W) . (row of X)."""
     total = 0.0
-    for k in range(layout[layout[W_PTR] + row], layout[layout[W_PTR] + row + 1]):
-        for m in range(layout[layout[X_PTR] + row], layout[layout[X_PTR] + row + 1]):
-            if layout[layout[W_COL] + k] == layout[layout[X_COL] + m]:
+    for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
+        for m in range(layout[layout.X_ptr + row], layout[layout.X_ptr + row + 1]):
+            if layout[layout.W_col + k] == layout[layout.X_col + m]:
                 total += W[k] * X[m]
     return total
 

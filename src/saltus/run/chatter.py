@@ -40,17 +40,20 @@ class SlidingMode:
         Value of the first one on the surface [units of v].
     below, above
         Its acceleration on both sides [units of v per second].
+    names
+        What all velocities are called; v[0], v[1], ... where nobody gave names.
     """
 
     components: tuple[int, ...]
     place: float
     below: float
     above: float
+    names: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """What happens and what to do, in one sentence."""
-        first, *others = (f"v[{i}]" for i in self.components)
+        first, *others = (self.names[i] if self.names else f"v[{i}]" for i in self.components)
         also = f" (a surface that also depends on {', '.join(others)})" if others else ""
         return (
             f"{first} slides along a jump of the force{also}: its acceleration is {self.below:.3g} below {first} = "
@@ -170,10 +173,13 @@ def restless(v: np.ndarray, most: int) -> list[int]:
     return [int(i) for i in np.argsort(-turns, kind="stable")[:most] if turns[i] > 0]
 
 
-def described(t: np.ndarray, v: np.ndarray, events: Sequence[tuple[float, str, str]]) -> str:
+def described(
+    t: np.ndarray, v: np.ndarray, events: Sequence[tuple[float, str, str]], names: Sequence[str] | None = None
+) -> str:
     """Return what the last steps of a run did: how far they led, which velocities and events went back and forth.
 
-    t and v are the kept times and velocities, events (t, contact or event, kind) in order of time.
+    t and v are the kept times and velocities, events (t, contact or event, kind) in order of time, names those of the
+    velocities.
     """
     t, v = t[-LAST - 1 :], v[-LAST - 1 :]
     if len(t) < 3:
@@ -183,7 +189,7 @@ def described(t: np.ndarray, v: np.ndarray, events: Sequence[tuple[float, str, s
     turns = np.mean(change[1:] * change[:-1] < 0.0, axis=0)
     restless = np.flatnonzero(turns >= BACK_AND_FORTH)
     if len(restless):
-        said.append(f"back and forth went {', '.join(f'v[{i}]' for i in restless)}")
+        said.append(f"back and forth went {', '.join(names[int(i)] if names else f'v[{i}]' for i in restless)}")
     kinds = collections.Counter((kind, name) for time, name, kind in events if time >= t[0])
     if kinds:
         listed = ", ".join(f"{count} {kind!r} of {name!r}" for (kind, name), count in kinds.most_common(4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -12,8 +13,8 @@ from saltus.compile.types import State
 from saltus.contact.problem import ContactProblem
 from saltus.errors import FunctionError, SaltusError
 from saltus.laws import BILATERAL
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS, NC, NJ, NR, NV, NW, SIZE, W_COL, W_PTR, X_COL, X_PTR
 from saltus.reaction.react import REACTING
+from saltus.results.names import velocity_names
 from saltus.run.chatter import SlidingMode, sliding_mode
 from saltus.run.rehearse import Rehearsal, listening
 from saltus.schemes.plan import SchemePlan
@@ -94,19 +95,19 @@ def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, 
 def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
     """Return a sentence about contacts and joints whose rows are not the gradient of their gap, where there is one."""
     layout, units, system = model.layout, model.interpreted(), model.system
-    nc, nj, nr, nw = (int(layout[k]) for k in (NC, NJ, NR, NW))
+    nc, nj, nr, nw = int(layout.nc), int(layout.nj), int(layout.nr), int(layout.nw)
     W, w, q_dot = np.zeros(nw), np.zeros(nr), np.zeros(len(state.q))
     gaps = [np.zeros(nc + nj) for _ in range(2)]
     units.rate(state.q, state.v, units.par, q_dot)
-    pointers = layout[layout[W_PTR] : layout[W_PTR] + nr + 1]
-    columns = layout[layout[W_COL] : layout[W_COL] + int(pointers[-1])]
+    pointers = layout[layout.W_ptr : layout.W_ptr + nr + 1]
+    columns = layout[layout.W_col : layout.W_col + int(pointers[-1])]
     for place in PLACES:  # W may go wrong right behind the start
         for side, gap in zip((-0.5, 0.5), gaps, strict=True):
             ahead = (place + side * LITTLE) * h
             units.gap(t + ahead, state.q + ahead * q_dot, units.par, gap)
         units.kinematics(t + place * h, state.q + place * h * q_dot, units.par, W, w)
         for j, name in enumerate([*system.contact_names, *system.joint_names]):
-            row = int(layout[layout[CONTACT_ROW] + j]) if j < nc else nr - nj + j - nc
+            row = int(layout[layout.contact_row + j]) if j < nc else nr - nj + j - nc
             mine = slice(int(pointers[row]), int(pointers[row + 1]))
             parts = W[mine] * state.v[columns[mine]]
             by_rows, rate = float(parts.sum() + w[row]), float(gaps[1][j] - gaps[0][j]) / (LITTLE * h)
@@ -139,7 +140,7 @@ def slides(
 ) -> SlidingMode | None:
     """Return the sliding mode near a state that steps of about h do not leave, None where there is none."""
     layout, units = model.layout, model.interpreted()
-    nc, nj, nr = (int(layout[k]) for k in (NC, NJ, NR))
+    nc, nj, nr = int(layout.nc), int(layout.nj), int(layout.nr)
     rate = model.functions.get("q_dot")
 
     @functools.lru_cache(maxsize=2)
@@ -149,7 +150,7 @@ def slides(
         W, _, M = _kinematics(model, t, q)
         units.gap(t, q, units.par, g)
         closed = np.flatnonzero(g[:nc] <= HELD * (1.0 + np.abs(q).max()))
-        held = [*(int(layout[layout[CONTACT_ROW] + c]) for c in closed), *range(nr - nj, nr)]
+        held = [*(int(layout[layout.contact_row + c]) for c in closed), *range(nr - nj, nr)]
         made = np.linalg.solve(M, np.eye(len(M)))
         if not held:
             return made
@@ -169,7 +170,8 @@ def slides(
             )  # fmt: skip
     except (FunctionError, np.linalg.LinAlgError, ArithmeticError, ValueError):
         return None  # a state beside this one at which the model has no values is no proof of anything
-    return found
+    names = velocity_names(model.system, len(state.q), len(state.v))
+    return None if found is None else dataclasses.replace(found, names=names)
 
 
 # ---- the contact problem of a step
@@ -207,7 +209,7 @@ def _active_names(model: CompiledModel, contacts) -> list[str]:
     for first in blocks[:, 1]:
         # contacts are in order, and the entries of their first row begin where those of the system do
         c += 1
-        while _begin(model, W_PTR, int(model.layout[model.layout[CONTACT_ROW] + c])) != rows[first, 0]:
+        while _begin(model, model.layout.W_ptr, int(model.layout[model.layout.contact_row + c])) != rows[first, 0]:
             c += 1
         names.append(model.system.contact_names[c])
     return names
@@ -216,9 +218,9 @@ def _active_names(model: CompiledModel, contacts) -> list[str]:
 def _joint_problem(model: CompiledModel, W, X, v, target) -> ContactProblem:
     """Return the rows of the joints as a problem of bilateral rows: conditions W, answers X, velocity v."""
     layout = model.layout
-    nv, nj, nr = (int(layout[k]) for k in (NV, NJ, NR))
-    rows = [_dense(model, W_PTR, W_COL, W, r, nv) for r in range(nr - nj, nr)]
-    answers = [_dense(model, X_PTR, X_COL, X, r, nv) for r in range(nr - nj, nr)]
+    nv, nj, nr = int(layout.nv), int(layout.nj), int(layout.nr)
+    rows = [_dense(model, layout.W_ptr, layout.W_col, W, r, nv) for r in range(nr - nj, nr)]
+    answers = [_dense(model, layout.X_ptr, layout.X_col, X, r, nv) for r in range(nr - nj, nr)]
     b = np.array(rows) @ v + target[nr - nj : nr]
     return ContactProblem(np.array(rows) @ np.array(answers).T, b, kinds=[BILATERAL] * nj, names=_joint_rows(model))
 
@@ -226,7 +228,7 @@ def _joint_problem(model: CompiledModel, W, X, v, target) -> ContactProblem:
 def _joints_at(model: CompiledModel, t: float, h: float, state: State) -> ContactProblem:
     """Return the joints at the end of the step and the velocity at its start as a problem of bilateral rows."""
     W, w, M = _kinematics(model, t + h, state.q)
-    nj = int(model.layout[NJ])
+    nj = int(model.layout.nj)
     W, w = W[len(w) - nj :], w[len(w) - nj :]
     D = W @ np.linalg.solve(M, W.T)
     return ContactProblem(D, W @ state.v + w, kinds=[BILATERAL] * nj, names=_joint_rows(model))
@@ -237,8 +239,8 @@ def jamming(model: CompiledModel, t: float, state: State) -> tuple[str, ...]:
     layout, names = model.layout, []
     W, w, M = _kinematics(model, t, state.q)
     for c, name in enumerate(model.system.contact_names):
-        row, end = (int(layout[layout[CONTACT_ROW] + k]) for k in (c, c + 1))
-        slip, mu = W[row + 1 : end] @ state.v + w[row + 1 : end], float(model.units.constants[LAW_FLOATS * c + 1])
+        row, end = (int(layout[layout.contact_row + k]) for k in (c, c + 1))
+        slip, mu = W[row + 1 : end] @ state.v + w[row + 1 : end], float(model.units.mu[c])
         speed = float(np.linalg.norm(slip))
         if speed > 0.0 and mu > 0.0:
             force = W[row] - mu * (slip / speed) @ W[row + 1 : end]
@@ -250,27 +252,31 @@ def jamming(model: CompiledModel, t: float, state: State) -> tuple[str, ...]:
 def _kinematics(model: CompiledModel, t: float, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows of W, w and M, dense."""
     layout, units = model.layout, model.interpreted()
-    nv, nr = int(layout[NV]), int(layout[NR])
-    W, w, M = np.zeros(int(layout[NW])), np.zeros(nr), np.zeros(int(layout[SIZE]))
+    nv, nr = int(layout.nv), int(layout.nr)
+    W, w, M = np.zeros(int(layout.nw)), np.zeros(nr), np.zeros(int(layout.profile_size))
     units.kinematics(t, q, units.par, W, w)
     units.mass(t, q, units.par, M)
-    return np.array([_dense(model, W_PTR, W_COL, W, r, nv) for r in range(nr)]), w, model.profile.unpack(M)
+    return (
+        np.array([_dense(model, layout.W_ptr, layout.W_col, W, r, nv) for r in range(nr)]),
+        w,
+        model.profile.unpack(M),
+    )
 
 
 def _dense(model: CompiledModel, pointers: int, columns: int, values: np.ndarray, row: int, nv: int) -> np.ndarray:
     begin, end, made = _begin(model, pointers, row), _begin(model, pointers, row + 1), np.zeros(nv)
-    np.add.at(made, model.layout[model.layout[columns] + begin : model.layout[columns] + end], values[begin:end])
+    np.add.at(made, model.layout[columns + begin : columns + end], values[begin:end])
     return made
 
 
 def _begin(model: CompiledModel, pointers: int, row: int) -> int:
-    return int(model.layout[model.layout[pointers] + row])
+    return int(model.layout[pointers + row])
 
 
 def _joint_rows(model: CompiledModel) -> list[str]:
     """Return the name of the joint that each joint row belongs to."""
-    sizes = [model.functions[key].size for key in model.functions if key.split(" ")[0] == "constraint"]
-    return [name for name, size in zip(model.system.joint_names, sizes, strict=True) for _ in range(size)]
+    sizes = zip(model.system.joint_names, model.joint_sizes, strict=True)
+    return [name for name, size in sizes for _ in range(size)]
 
 
 # ---- one step made again

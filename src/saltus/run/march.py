@@ -21,6 +21,7 @@ import numpy as np
 from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
 from saltus.compile.types import (
     CONTROL,
+    LAYOUT,
     MODEL,
     NODES,
     NODES_RECORD,
@@ -34,15 +35,10 @@ from saltus.compile.types import (
     Nodes,
     scheme_handle,
 )
-from saltus.memory.layout import NC, NQ, NR, NV
 from saltus.memory.record import EVENT_COLUMNS, EXTRA_INSIDE, SMALLEST
 from saltus.memory.vectors import copy
 from saltus.reaction.look import FOUND_COUNT
 from saltus.status import Status
-
-OK, FULL, CHUNK = int(Status.OK), int(Status.FULL), int(Status.CHUNK)
-NONFINITE, STEP_TOO_SMALL = int(Status.NONFINITE), int(Status.STEP_TOO_SMALL)
-TERMINATED, CROWDED = int(Status.TERMINATED), int(Status.EVENTS_CROWDED)
 
 # clock: begin, end and step size of the segment, time now, exact times to report at its ends, time of the last node,
 # and what the time now lacks: the durations of steps are summed without rounding (Kahan, Neumaier), so that a hundred
@@ -96,13 +92,13 @@ def march(
     """
     now, new, nodes = state, state_new, handle(nodes)
     layout, header, counted = model.layout, record.header, tally[STEPS] >= 0
-    result = CHUNK
+    result = Status.CHUNK
     for _ in range(budget):
         if counted and tally[STEP] >= tally[STEPS]:
-            result = OK
+            result = Status.OK
             break
         if no_room(layout, tally, record, nodes, events, dense) == 1:
-            result = FULL
+            result = Status.FULL
             break
         # ---- step; the time grid is counted, not summed
         t, h = clock[NOW], clock[H]
@@ -120,14 +116,14 @@ def march(
         status = scheme.step(model, scheme.inner, scheme.settings, t, h, now, new, record, room)
         finite = is_finite(header.violation, new)
         if status != 0 or finite == 0:
-            result = status if status != 0 else NONFINITE
+            result = status if status != 0 else Status.NONFINITE
             break
         # ---- control; a counted grid leaves nothing to decide
         if not counted and control.decide(control.settings, header, t, h, control.memory, decision) != 0:
             tally[REJECTED] += 1
             clock[H] = decision[0]
             if not decision[0] > floor:
-                result = STEP_TOO_SMALL
+                result = Status.STEP_TOO_SMALL
                 break
             continue
         reached = t + header.h_used
@@ -158,18 +154,18 @@ def march(
         tally[ACCEPTED] += 1
         if terminal:
             tally[ENDED] = 1
-            result = TERMINATED
+            result = Status.TERMINATED
             break
         if final and not counted:
-            result = OK
+            result = Status.OK
             break
         if not counted:
             tally[SHORT] = tally[SHORT] + 1 if header.h_used <= floor else 0
             if tally[SHORT] > MOST_SHORT:
-                result = CROWDED
+                result = Status.EVENTS_CROWDED
                 break
-    if counted and tally[STEP] == tally[STEPS] and result == CHUNK:
-        result = OK
+    if counted and tally[STEP] == tally[STEPS] and result == Status.CHUNK:
+        result = Status.OK
     # the caller finds the state where it gave it, whichever of the two it is in
     copy(now.q, state.q)
     copy(now.v, state.v)
@@ -177,10 +173,10 @@ def march(
     return result
 
 
-@unit(I(J, J, RECORD, NODES, A, A), small=True)
+@unit(I(LAYOUT, J, RECORD, NODES, A, A), small=True)
 def no_room(layout, tally, record, nodes, events, dense):
     """Return 1 where a table has no room for one more step."""
-    width = 2 + layout[NV] + layout[NR] + layout[NC]
+    width = 2 + layout.nv + layout.nr + layout.nc
     full = tally[COUNT] + 2 > nodes.t.shape[0] or (tally[REACTIONS] + 2) * width > nodes.reactions.shape[0]
     full = full or tally[EVENTS] * EVENT_COLUMNS + record.events.shape[0] > events.shape[0]
     return 1 if full or tally[DENSE] + record.dense.shape[0] > dense.shape[0] else 0
@@ -221,7 +217,7 @@ def tell_time(clock, tally, t, h_used, final, entire):
     return t_new
 
 
-@unit(I(J, A, J, F, I, STATE, NODES, A, A), small=True)
+@unit(I(LAYOUT, A, J, F, I, STATE, NODES, A, A), small=True)
 def is_kept(layout, clock, tally, t_new, happened, now, nodes, times, sums):
     """Return 1 where the end of a step is to be kept; for its dense output its start is kept as well."""
     keep = tally[SINCE] + 1 == tally[KEEP]
@@ -237,10 +233,10 @@ def is_kept(layout, clock, tally, t_new, happened, now, nodes, times, sums):
     return 1 if keep else 0
 
 
-@unit(I(J, RECORD, STATE, A), small=True)
+@unit(I(LAYOUT, RECORD, STATE, A), small=True)
 def add_up(layout, record, new, sums):
     """Add the books of a step to the sums since the last node."""
-    nv, nc, nr, header = layout[NV], layout[NC], layout[NR], record.header
+    nv, nc, nr, header = layout.nv, layout.nc, layout.nr, record.header
     minus = head(tail(sums, SUM_IMPULSE + nr + nc), nv)
     sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header.violation)
     sums[SUM_WORK] += header.force_work + header.drive_work
@@ -273,10 +269,10 @@ def put_events(tally, reached, t_new, record, events):
     return 0
 
 
-@unit(I(J, J, NODES, F, STATE, A))
+@unit(I(LAYOUT, J, NODES, F, STATE, A))
 def keep_node(layout, tally, nodes, t, state, sums):
     """Append a node with what was summed since the last one, and start new sums."""
-    nq, nv, rest = layout[NQ], layout[NV], layout[NR] + layout[NC]
+    nq, nv, rest = layout.nq, layout.nv, layout.nr + layout.nc
     k = tally[COUNT]
     nodes.t[k] = t
     for i in range(nq):

@@ -28,7 +28,7 @@ from saltus.errors import (
 from saltus.event import EVENT_INTEGERS
 from saltus.io.checkpoint import PROBE, Checkpoint, probe
 from saltus.io.snapshot import check_snapshot
-from saltus.memory.layout import EVENT_TABLE, LAW_FLOATS, NC, NR
+from saltus.memory.layout import Layout
 from saltus.memory.record import (
     EVENT,
     EVENT_COLUMNS,
@@ -40,6 +40,7 @@ from saltus.memory.record import (
     SWITCH,
 )
 from saltus.problem import Problem
+from saltus.results.names import velocity_names
 from saltus.run import march as marching
 from saltus.run.chatter import described, restless
 from saltus.run.march import Tables, march, march_signature, reaction_width
@@ -130,7 +131,7 @@ _PLANS: dict[tuple, SchemePlan] = {}  # plans that are ready, by scheme, layout 
 MOST_PLANS = 256
 
 
-def ready_plan(scheme, layout: np.ndarray, decide) -> SchemePlan:
+def ready_plan(scheme, layout: Layout, decide) -> SchemePlan:
     """Return the plan of a scheme for a system, with all units compiled; the same one for the same scheme again."""
     try:
         key = scheme, layout.tobytes(), decide
@@ -209,7 +210,7 @@ class Run:
         self.stage = 0  # twice the number of the segment, plus one when it is under way: one number, so never half set
         self.python = file is not None and model.calls_python
         nq, nv, nc = len(problem.q0), len(problem.v0), len(problem.system.contacts)
-        nr = int(model.layout[NR])
+        nr = int(model.layout.nr)
         self.scheme = plan.pinned
         self.decider = Control(control.kernel, control.settings(), np.zeros(max(1, control.kernel_memory)))
         self.state_room, self.state_new_room = plan.state(model.layout), plan.state(model.layout)
@@ -250,23 +251,47 @@ class Run:
         ):
             self.tally[marching.NEXT_TIME] += 1
 
-    def march(self, progress: Progress) -> None:
-        """March through the segments that are left; a failure leaves `status` and `error` behind."""
+    def march(self, progress: Progress, *, fresh: bool = False) -> None:
+        """March through the segments that are left; a failure leaves `status` and `error` behind.
+
+        fresh: a first checkpoint says where the run begins; FileError where it cannot be written. Ctrl-C ends the run
+        from there on, wherever it comes.
+        """
+        unwritable = None
         try:
-            with progress:
-                while self.stage < 2 * len(self.segments) and self.status is Status.OK:
-                    if self.stage % 2 == 0:
-                        self._enter(self.segments[self.stage // 2])
-                        self.stage += 1
-                    self.status = self._march_segment(progress)
-                    if self.status is Status.OK:
-                        self.stage += 1
+            if fresh and self.file is not None:
+                unwritable = self._begin_file(self.file)
+            if unwritable is None:
+                self._march_segments(progress)
         except KeyboardInterrupt:
             self.status = Status.INTERRUPTED
         except Exception as error:
             self.status, self.error = Status.MODEL_FAILED, error
+        if unwritable is not None:
+            raise unwritable
         if self.file is not None:
-            self._write_checkpoint(self.file)
+            try:
+                self._write_checkpoint(self.file)
+            except KeyboardInterrupt:  # the run has ended already: what is there is worth the time of a second one
+                self._write_checkpoint(self.file)
+
+    def _begin_file(self, file: Checkpoint) -> FileError | None:
+        """Write where the run begins; returns why it cannot be written."""
+        try:
+            file.write(self.snapshot())
+        except FileError as error:
+            return error
+        return None
+
+    def _march_segments(self, progress: Progress) -> None:
+        with progress:
+            while self.stage < 2 * len(self.segments) and self.status is Status.OK:
+                if self.stage % 2 == 0:
+                    self._enter(self.segments[self.stage // 2])
+                    self.stage += 1
+                self.status = self._march_segment(progress)
+                if self.status is Status.OK:
+                    self.stage += 1
 
     def _enter(self, segment: Segment) -> None:
         times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
@@ -435,7 +460,8 @@ class Run:
         nodes, names = self.tables.kept(self.tally), self.model.name_array
         rows = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         events = [(row[EVENT_T], str(names[int(row[EVENT_CONTACT])]), KIND_NAMES[int(row[EVENT_KIND])]) for row in rows]
-        return described(nodes.t[:, 0], nodes.v, events)
+        speeds = velocity_names(self.model.system, nodes.q.shape[1], nodes.v.shape[1])
+        return described(nodes.t[:, 0], nodes.v, events, speeds)
 
     def _unseen_sentence(self) -> str:
         """Return which functions a scheme that locates events could not look into."""
@@ -451,8 +477,8 @@ class Run:
         events = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
         layout, names = self.model.layout, self.model.event_names
         for row in events[::-1]:
-            k = int(row[EVENT_CONTACT]) - int(layout[NC])
-            if row[EVENT_KIND] == EVENT and k >= 0 and layout[layout[EVENT_TABLE] + EVENT_INTEGERS * k + 1]:
+            k = int(row[EVENT_CONTACT]) - int(layout.nc)
+            if row[EVENT_KIND] == EVENT and k >= 0 and layout[layout.event_table + EVENT_INTEGERS * k + 1]:
                 return f"{Status.TERMINATED.sentence[:-1]}: {names[k]!r} at t = {row[EVENT_T]:.9g} s."
         return ""
 
@@ -469,7 +495,7 @@ class Run:
         struck = events[events[:, EVENT_KIND] == IMPACT, EVENT_CONTACT].astype(int)
         error = 0.0
         for contact, count in zip(*np.unique(struck, return_counts=True), strict=True):
-            forgets = 1.0 - float(self.model.units.constants[LAW_FLOATS * contact])
+            forgets = 1.0 - float(self.model.units.e[contact])
             error += ROUNDING * count * (count if forgets * count <= 1.0 else 1.0 / forgets)
         if not error > tol:
             return ""

@@ -18,6 +18,7 @@ from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction, window_start
 from saltus.flight.packed_methods import METHODS, packed_method
 from saltus.flight.smooth_step import HEAD, NODES, STAGES
+from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan, runge_kutta_plan
 from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
 from saltus.tables.runge_kutta import table
@@ -130,7 +131,7 @@ class AnyOrder:
         """Return the control that goes with the scheme."""
         return Adaptive() if self.traits.adaptive else Grid()
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         # without tolerances nothing is scaled, but the drift of what is held has its bound
         rtol, atol = (1e-6, 1e-6)

@@ -18,6 +18,7 @@ from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction
 from saltus.flight.smooth_step import NODES
 from saltus.laws import friction_rows
+from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
 from saltus.schemes.traits import FLYING
 from saltus.tables.tableau import tableau
@@ -113,7 +114,7 @@ class EventDriven:
         """Return the control that goes with the scheme."""
         return Adaptive()
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         method = self.method or ("radau5" if friction_rows(layout) > 1 else "dop853")
         return runge_kutta_plan(

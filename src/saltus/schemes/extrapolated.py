@@ -21,17 +21,10 @@ from saltus.compile.workspace import Numbers, Workspace, rooms
 from saltus.errors import SettingError
 from saltus.laws import friction_rows
 from saltus.memory.layout import (
-    CONTACT_ROW,
-    FLAGS,
     HAS_RETRACT,
-    LAW_FLOATS,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
     RATE_IDENTITY,
     W_CONSTANT,
+    Layout,
     sizes_of,
 )
 from saltus.memory.profile import factor, solve_row
@@ -131,23 +124,23 @@ class Extrapolated:
     def name(self) -> str:
         return f"Extrapolated {self.scheme.name}"
 
-    def substeps(self, layout: np.ndarray) -> tuple[int, ...]:
+    def substeps(self, layout: Layout) -> tuple[int, ...]:
         """Return the substeps of the columns for a system with this layout."""
         if self.sequence is not None:
             return tuple(self.sequence)
         # then the first substep starts along a curved contact, the others a little beside it: that costs a power
-        curved = layout[NC] > 0 and not layout[FLAGS] & W_CONSTANT and traits_of(self.scheme).contact_inside
+        curved = layout.nc > 0 and not layout.features & W_CONSTANT and traits_of(self.scheme).contact_inside
         return tuple(range(1, self.order + 1 + bool(curved)))
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         one_friction(layout, "Extrapolated")
         inner = self.scheme.plan(layout)
-        nq, nv = int(layout[NQ]), int(layout[NV])
+        nq, nv = int(layout.nq), int(layout.nv)
         n = self.substeps(layout)
         even = traits_of(self.scheme).symmetric if self.symmetric is None else self.symmetric
         planar = friction_rows(layout) < 2
-        even_closed = bool(even and layout[FLAGS] & W_CONSTANT and planar)
+        even_closed = bool(even and layout.features & W_CONSTANT and planar)
         stale = range(0) if inner.forget is None else inner.memory.place(inner.forget)
         settings = [len(n), inner.dense, inner.events, stale.start, stale.stop]
         rooms_of = {"memory": inner.memory.floats, "own": inner.memory, "inner": inner.work, "columns": len(n)}
@@ -237,7 +230,7 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
     out     state_new, record
     """
     layout, work, out = model.layout, WORK(room), record.header
-    columns, width = whole(settings[COLUMNS]), layout[NQ] + layout[NV] + layout[NR] + layout[NC] + 2
+    columns, width = whole(settings[COLUMNS]), layout.nq + layout.nv + layout.nr + layout.nc + 2
     # ---- columns; once they disagree only the column for impacts is needed
     now, results, best = work.now, work.results, work.best
     now.smooth, now.deepest, out.reacted, out.residual, violation = 1.0, 0.0, 0.0, 0.0, -1.0
@@ -253,8 +246,8 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
         status = make_column(model, inner, settings, t, h, j, state, state_new, record, work)
         if status != 0:
             return status
-        copy(state_new.q, head(made, layout[NQ]))
-        copy(state_new.v, head(tail(made, layout[NQ]), layout[NV]))
+        copy(state_new.q, head(made, layout.nq))
+        copy(state_new.v, head(tail(made, layout.nq), layout.nv))
         if now.smooth == 1.0 and j == columns - 1:
             violation = combine(
                 model, settings, t, h, state.q, work.acting, work.peak, now.deepest, results, best, work.combine
@@ -264,13 +257,13 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
     if now.smooth == 1.0:
         take_smooth(model, settings, state_new, record, work)
     else:
-        n, stored = whole(settings[SUBSTEPS + columns]), layout[NQ] + 2 * layout[NV]
+        n, stored = whole(settings[SUBSTEPS + columns]), layout.nq + 2 * layout.nv
         record.dense[0], record.dense[1] = SUBSTATES, n
         out.dense_used = BLOCK_HEADER + (n - 1) * stored + n * whole(settings[DENSE])
-    at = layout[NQ] + layout[NV]
+    at = layout.nq + layout.nv
     copy(work.substep.v_minus, record.v_minus)
     copy(tail(chosen, at), record.impulse)
-    copy(tail(chosen, at + layout[NR]), record.dissipation)
+    copy(tail(chosen, at + layout.nr), record.dissipation)
     out.h_used, out.error, out.degree = h, 0.0, 0.0
     out.violation, out.events_used = violation if now.smooth == 1.0 else now.deepest, now.rows
     out.force_work, out.drive_work = chosen[width - 2], chosen[width - 1]
@@ -281,7 +274,7 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
 def make_column(model, inner, settings, t, h, j, state, state_new, record, work):
     """Make the substeps of a column, the last one for impacts; now.smooth becomes 0 where it disagrees with others."""
     columns, dense, n = whole(settings[COLUMNS]), whole(settings[DENSE]), whole(settings[SUBSTEPS + j])
-    events_room, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, model.layout[NQ] + 2 * model.layout[NV]
+    events_room, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, model.layout.nq + 2 * model.layout.nv
     one, two, substep, block, impulsive, now = work.one, work.two, work.substep, record.dense, j == columns, work.now
     now.rows = 0.0
     for k in range(n):
@@ -310,9 +303,9 @@ def make_column(model, inner, settings, t, h, j, state, state_new, record, work)
         add_substep(model, j, record, work)
         if impulsive and k < n - 1:
             node = tail(block, BLOCK_HEADER + k * stored)
-            copy(end.q, head(node, model.layout[NQ]))
-            copy(end.v, head(tail(node, model.layout[NQ]), model.layout[NV]))
-            copy(substep.v_minus, head(tail(node, model.layout[NQ] + model.layout[NV]), model.layout[NV]))
+            copy(end.q, head(node, model.layout.nq))
+            copy(end.v, head(tail(node, model.layout.nq), model.layout.nv))
+            copy(substep.v_minus, head(tail(node, model.layout.nq + model.layout.nv), model.layout.nv))
         if k + 1 == n // 2:
             copy(end.v, work.v_inside)
     return 0
@@ -322,7 +315,7 @@ def make_column(model, inner, settings, t, h, j, state, state_new, record, work)
 def add_substep(model, j, record, work):
     """Add impulses, energy and the number of events of a substep to those of its column."""
     layout, substep, out, now, peak = model.layout, work.substep, record.header, work.now, work.peak
-    nc, nr, at, header, P = layout[NC], layout[NR], layout[NQ] + layout[NV], substep.header, substep.impulse
+    nc, nr, at, header, P = layout.nc, layout.nr, layout.nq + layout.nv, substep.header, substep.impulse
     made = row_of(work.results, j, at + nr + nc + 2)
     now.rows += whole(header.events_used)
     now.deepest = larger(now.deepest, header.violation)
@@ -332,7 +325,7 @@ def add_substep(model, j, record, work):
             made[at + r] += P[r]
         for c in range(nc):
             made[at + nr + c] += substep.dissipation[c]
-            peak[c] = larger(peak[c], P[layout[layout[CONTACT_ROW] + c]])
+            peak[c] = larger(peak[c], P[layout[layout.contact_row + c]])
     made[at + nr + nc] += header.force_work
     made[at + nr + nc + 1] += header.drive_work
     return 0
@@ -342,7 +335,7 @@ def add_substep(model, j, record, work):
 def take_smooth(model, settings, state_new, record, work):
     """Take the combination of all columns as the step; its dense output is a cubic, or one with a place inside."""
     layout, block, best, out, now = model.layout, record.dense, work.best, record.header, work.now
-    nq, nv, n, events = layout[NQ], layout[NV], whole(settings[SUBSTEPS + whole(settings[COLUMNS]) - 1]), record.events
+    nq, nv, n, events = layout.nq, layout.nv, whole(settings[SUBSTEPS + whole(settings[COLUMNS]) - 1]), record.events
     found, rows = whole(now.rows), 0
     for k in range(found):  # what a scheme takes for impacts on a curved wall is none
         if events[k * EVENT_COLUMNS + EVENT_KIND] != IMPACT:
@@ -358,7 +351,7 @@ def take_smooth(model, settings, state_new, record, work):
     copy(tail(best, nq), work.substep.v_minus)
     for i in range(whole(settings[STALE]), whole(settings[STALE_END])):
         state_new.memory[i] = 0.0  # it belongs to the finest column
-    if (layout[FLAGS] & RATE_IDENTITY) != 0:
+    if (layout.features & RATE_IDENTITY) != 0:
         block[0], out.dense_used = CUBIC_ALONE, 1.0
     return 0
 
@@ -370,14 +363,14 @@ def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, wo
     acting, peak: how each contact acts, its largest impulse of one substep; deepest: violation of the columns.
     """
     layout, par = model.layout, model.par
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    nq, nv, nc, nj, nr = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr
     columns, width = whole(settings[COLUMNS]), best.shape[0]
     finest = row_of(results, columns - 1, width)
     others, even = settings[SUBSTEPS + columns - 1] - 1.0, settings[EVEN_FREE]
     for c in range(nc):
         if acting[c] != OPEN:
             even = settings[EVEN_CLOSED]
-            if others * peak[c] > BURST * (finest[nq + nv + layout[layout[CONTACT_ROW] + c]] - peak[c]):
+            if others * peak[c] > BURST * (finest[nq + nv + layout[layout.contact_row + c]] - peak[c]):
                 return -1.0
 
     weights = head(tail(settings, SUBSTEPS + columns + 1 + (columns if even == 1.0 else 0)), columns)
@@ -386,7 +379,7 @@ def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, wo
         for j in range(columns):
             best[i] += weights[j] * results[j * width + i]
     q, v = head(best, nq), head(tail(best, nq), nv)
-    if (layout[FLAGS] & HAS_RETRACT) != 0:
+    if (layout.features & HAS_RETRACT) != 0:
         model.retract(q, par)
     if nc + nj == 0:
         return 0.0
@@ -420,15 +413,15 @@ def alike(model, part, acting, first):
         if kind != IMPACT and kind != CLOSING and kind != RELEASE and kind != STICK and kind != SLIP:
             return 0
     same = 1
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         mode = OPEN
         if header.reacted == 1.0 and P[row] > 0.0:
             friction = 0.0
             for r in range(row + 1, end):
                 friction += P[r] * P[r]
             mode = STICKING
-            if end > row + 1 and sqrt(friction) >= GRIP * model.constants[LAW_FLOATS * c + 1] * P[row]:
+            if end > row + 1 and sqrt(friction) >= GRIP * model.mu[c] * P[row]:
                 mode = BACKWARDS if end == row + 2 and P[row + 1] < 0.0 else SLIDING
         if first == 1:
             acting[c] = mode
@@ -441,15 +434,15 @@ def alike(model, part, acting, first):
 def admissible(model, P, P_finest):
     """Return 1 when contacts push and friction stays in its cone; what an error of P takes out of it is taken off."""
     layout = model.layout
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if not P[row] >= 0.0:
             return 0
         friction, change = 0.0, 0.0
         for r in range(row + 1, end):
             friction += P[r] * P[r]
             change += (P[r] - P_finest[r]) * (P[r] - P_finest[r])
-        friction, most = sqrt(friction), model.constants[LAW_FLOATS * c + 1] * P[row]
+        friction, most = sqrt(friction), model.mu[c] * P[row]
         if friction > most:
             if friction - most > sqrt(change) + ROUNDING * friction:
                 return 0
@@ -466,7 +459,7 @@ def hold(model, t, held, target, q, v, P, work):
     step, the next forecast finds it open and the contact chatters.
     """
     layout, par = model.layout, model.par
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    nq, nv, nc, nj, nr = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr
     m = nc + nj
     lu, W, w, X, short, push = work.lu, work.W, work.w, work.X, work.short, work.push
     move, q_dot = work.move, work.q_dot
@@ -485,7 +478,7 @@ def hold(model, t, held, target, q, v, P, work):
                 return status
             model.kinematics(t, q, par, W, w)
             for i in range(m):
-                row = layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc
+                row = layout[layout.contact_row + i] if i < nc else nr - nj + i - nc
                 if held[i] == 1.0:
                     solve_row(layout, lu, W, row, X, move)
         if done:
@@ -494,16 +487,16 @@ def hold(model, t, held, target, q, v, P, work):
         model.rate(q, move, par, q_dot)
         for i in range(nq):
             q[i] += q_dot[i]
-        if (layout[FLAGS] & HAS_RETRACT) != 0:
+        if (layout.features & HAS_RETRACT) != 0:
             model.retract(q, par)
     for i in range(m):
-        row = layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc
+        row = layout[layout.contact_row + i] if i < nc else nr - nj + i - nc
         short[i] = row_dot(layout, W, row, v) + w[row]
     shortest(model, held, work)
     for i in range(nv):
         v[i] += move[i]
     for i in range(m):
-        P[layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc] += push[i]
+        P[layout[layout.contact_row + i] if i < nc else nr - nj + i - nc] += push[i]
     return 0
 
 
@@ -514,7 +507,7 @@ def shortest(model, held, work):
     By conjugate gradients: redundant rows do no harm.
     """
     layout = model.layout
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    nv, nc, nj, nr = layout.nv, layout.nc, layout.nj, layout.nr
     m = nc + nj
     W, X, short, move, push = work.W, work.X, work.short, work.move, work.push
     left, along, answer, y = work.left, work.along, work.answer, work.y
@@ -533,12 +526,12 @@ def shortest(model, held, work):
             y[i] = 0.0
         for i in range(m):
             if held[i] == 1.0:
-                row_add(layout, X, layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc, along[i], y)
+                row_add(layout, X, layout[layout.contact_row + i] if i < nc else nr - nj + i - nc, along[i], y)
         curvature = 0.0
         for i in range(m):
             answer[i] = 0.0
             if held[i] == 1.0:
-                answer[i] = row_dot(layout, W, layout[layout[CONTACT_ROW] + i] if i < nc else nr - nj + i - nc, y)
+                answer[i] = row_dot(layout, W, layout[layout.contact_row + i] if i < nc else nr - nj + i - nc, y)
             curvature += along[i] * answer[i]
         if not curvature > 0.0:
             break

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 
-import numpy as np
-
 from saltus.compile.seam import head, larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.memory.layout import CONTACT_ROW, FLAGS, M_CONSTANT, NC, NJ, NR, NV, SIZE
+from saltus.memory.layout import M_CONSTANT, Layout
 from saltus.memory.profile import multiply, solve, solve_row
 from saltus.reaction.impacts import restitute
 from saltus.reaction.look import spread_row
@@ -40,7 +38,6 @@ from saltus.schemes.theta_newton import (
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 
-STALLED = int(Status.NEWTON_STALLED)
 LONGER = 10.0  # times the step before: such a step begins anew, because accelerations of very short ones are rounding
 SETTINGS = Numbers("rho_inf closed_tolerance newton_tolerance max_iterations")
 # known.h: size of the step before, to which a belongs, 0 where v_dot and a are not known; v_dot: what forces alone do;
@@ -88,7 +85,7 @@ class GeneralizedAlpha:
     def __post_init__(self):
         check_stepping(self, "rho_inf")
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         return stepping_plan(self, layout, generalized_alpha, SETTINGS, MEMORY, WORK, forget="known")
 
@@ -102,7 +99,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
     kept    room: WORK with the factors, where they do not change, for steps of the same h
     """
     layout, settings, work, P = model.layout, SETTINGS(settings), WORK(room), record.impulse
-    nv, nc, nr, rho, newton = layout[NV], layout[NC], layout[NR], settings.rho_inf, work.newton
+    nv, nc, nr, rho, newton = layout.nv, layout.nc, layout.nr, settings.rho_inf, work.newton
     memory, memory_new, active, w = MEMORY(state.own), MEMORY(state_new.own), work.active, work.w
     q_k, v_k, q, v, a, v_dot = state.q, state.v, state_new.q, state_new.v, memory_new.a, memory_new.v_dot
     for i in range(state.memory.shape[0]):
@@ -129,7 +126,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
 
     # ---- free motion and contact, with more and more contacts
     first_guess(h, exact_at_once(model, 1), v_k, memory.mean, v, newton)
-    reacting, growing, violation = layout[NJ] > 0, True, 0.0
+    reacting, growing, violation = layout.nj > 0, True, 0.0
     while growing:
         status = iterate(model, reaction, settings, t, h, reacting, state, state_new, work, record)
         if status != 0:
@@ -138,7 +135,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
         for c in range(nc):
             if active[c] == 0 and work.g[c] <= settings.closed_tolerance:
                 active[c], growing, reacting = 1, True, True
-                for r in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
+                for r in range(layout[layout.contact_row + c], layout[layout.contact_row + c + 1]):
                     P[r] = memory.impulses[r]
 
     # ---- record
@@ -168,9 +165,9 @@ def iterate(model, reaction, settings, t, h, reacting, state, state_new, work, r
     out     state_new: q, a in its memory; work: what `contact` writes, q_middle
     """
     layout, newton, memory, q, v = model.layout, work.newton, MEMORY(state_new.own), state_new.q, state_new.v
-    nv, rho, tolerance, single = layout[NV], settings.rho_inf, settings.newton_tolerance, exact_at_once(model, reacting)
+    nv, rho, tolerance, single = layout.nv, settings.rho_inf, settings.newton_tolerance, exact_at_once(model, reacting)
     v_new, rhs, change, q_middle, move = newton.iterate, newton.rhs, newton.change, work.q_middle, work.move
-    a, a_k, jump, fixed = memory.a, work.a_k, work.jump, (layout[FLAGS] & M_CONSTANT) != 0
+    a, a_k, jump, fixed = memory.a, work.a_k, work.jump, (layout.features & M_CONSTANT) != 0
     gamma, beta, lost = (3.0 - rho) / (2.0 + 2.0 * rho), 1.0 / (1.0 + rho) ** 2, (1.0 - rho) / (1.0 + rho)
     weight, bent = h * gamma / (2.0 - rho), (0.5 * h * lost) ** 2 / (2.0 - rho)
     moved, moved_before, scale, settled = 0.0, 0.0, 0.0, 0
@@ -190,7 +187,7 @@ def iterate(model, reaction, settings, t, h, reacting, state, state_new, work, r
             status = factored_mass(model, t + 0.5 * h, q_middle, work.inertia)
             if status == 0 and iteration == 0:
                 status = iteration_matrix(model, h, weight, 1.0, h * beta / gamma, t + h, q, v, newton, record)
-                for i in range(layout[SIZE]):
+                for i in range(layout.profile_size):
                     work.carry[i] = newton.M[i] - bent * newton.f_q[i]  # f_q stays 0 where f is given
             if status != 0:
                 return status
@@ -213,7 +210,7 @@ def iterate(model, reaction, settings, t, h, reacting, state, state_new, work, r
                 return status
             record.counters.sweeps += whole(newton.info.sweeps)
         moved = larger(take_over(v_new, v), take_over(work.jump_new, jump))
-    return STALLED
+    return Status.NEWTON_STALLED
 
 
 @unit(I(MODEL, PLAIN, F, F, A, A, A, WORK.kind))
@@ -227,7 +224,7 @@ def contact(model, reaction, t, h, q, v_new, P, work):
     out     work: W, W_end, w_end, target, jump_new, X in `react`
     """
     layout, newton, W, target, X = model.layout, work.newton, work.W, work.target, work.react.X
-    x, rhs, nv, nr = newton.change, newton.rhs, layout[NV], layout[NR]
+    x, rhs, nv, nr = newton.change, newton.rhs, layout.nv, layout.nr
     model.kinematics(t + 0.5 * h, work.q_middle, model.par, W, work.w_end)
     model.kinematics(t + h, q, model.par, work.W_end, work.w_end)
     for r in range(nr):
@@ -239,8 +236,8 @@ def contact(model, reaction, t, h, q, v_new, P, work):
         multiply(layout, work.carry, x, rhs)
         solve(layout, newton.S, rhs, x, newton.scratch)
         write_row(layout, x, r, X)
-    for c in range(layout[NC]):
-        restitute(model, c, work.u_minus[layout[layout[CONTACT_ROW] + c]], 0, work.u_minus, target)
+    for c in range(layout.nc):
+        restitute(model, c, work.u_minus[layout[layout.contact_row + c]], 0, work.u_minus, target)
     status = reaction.react(
         model, reaction.solver, head(newton.S, 0), W, work.W_end, work.W_end, target, work.active, WHOLE, v_new, P,
         newton.info, work.react,

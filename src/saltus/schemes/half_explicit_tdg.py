@@ -13,8 +13,6 @@ import dataclasses
 from math import sqrt
 from typing import Literal
 
-import numpy as np
-
 from saltus.compile.seam import head, larger, row_of, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
@@ -24,17 +22,10 @@ from saltus.lasting.border import NORMAL
 from saltus.lasting.end_of_step import close_books, put_back
 from saltus.lasting.workspace import ENDS, LASTING
 from saltus.memory.layout import (
-    CONTACT_ROW,
-    FLAGS,
-    LAW_FLOATS,
     M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
     RATE_IDENTITY,
     W_CONSTANT,
+    Layout,
 )
 from saltus.memory.profile import factor, quadratic, solve
 from saltus.memory.record import CLOSING, IMPACT, RELEASE, SLIP, STICK
@@ -49,7 +40,6 @@ from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reacti
 from saltus.status import Status
 from saltus.tables.tableau import tableau
 
-STALLED = int(Status.NEWTON_STALLED)
 # closed: gap up to which a contact is closed [m]; rest: speed up to which it rests [m/s]; law: BY_REST or BY_LEFT;
 # tolerance, most: of the iteration for the forecast; project, projected: whether q and v are put back, to which gap
 SETTINGS = Numbers("closed rest law tolerance most project projected")
@@ -102,7 +92,7 @@ class HalfExplicitTDG:
             raise SettingError(f"impact of HalfExplicitTDG is {self.impact!r}: it must be 'rest' or 'left'")
         check_numbers(self)
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
         sizes = reacting_sizes(layout, contact_solver)
@@ -122,7 +112,7 @@ class HalfExplicitTDG:
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=block_size(layout, 1, 2),
-            events=3 * int(layout[NC]) + 1,
+            events=3 * int(layout.nc) + 1,
         )
 
     def interpolate(self, s, h, start, end, block, side):
@@ -181,7 +171,7 @@ def half_explicit(model, reaction, settings, t, h, state, state_new, record, wor
             copy(ends.v, record.v_minus)
     copy(ends.q, state_new.q)
     copy(ends.v, state_new.v)
-    return close_books(model, t, 1, 2, used, row_of(work.r, 1, model.layout[NR]), ends, record)
+    return close_books(model, t, 1, 2, used, row_of(work.r, 1, model.layout.nr), ends, record)
 
 
 @unit(I(MODEL, PLAIN, A, F, F, MEMORY.kind, WORK.kind, RECORD))
@@ -189,10 +179,10 @@ def forecast(model, reaction, settings, t, h, memory, work, record):
     """Move by explicit forces, velocities of closed contacts and joints closed at the end; write q and v_1 there."""
     settings = SETTINGS(settings)
     layout, par, ends, now = model.layout, model.par, work.ends, work.now
-    nv, q_0, v_0, v_1, a_0 = layout[NV], ends.q_0, ends.v_0, work.v_1, row_of(work.a, 0, layout[NV])
+    nv, q_0, v_0, v_1, a_0 = layout.nv, ends.q_0, ends.v_0, work.v_1, row_of(work.a, 0, layout.nv)
     model.gap(t, q_0, par, ends.g)
-    now.reacting = 1 if layout[NJ] > 0 else 0
-    for c in range(layout[NC]):
+    now.reacting = 1 if layout.nj > 0 else 0
+    for c in range(layout.nc):
         # what was held stays closed whatever the drift of its gap
         work.closed[c] = 1 if ends.g[c] <= settings.closed or memory.marks[c] != OPEN else 0
         now.reacting = 1 if work.closed[c] == 1 else now.reacting
@@ -213,7 +203,7 @@ def forecast(model, reaction, settings, t, h, memory, work, record):
         return status
     if now.reacting == 1:
         record.header.residual = ends.info[0]
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         memory.warm[i] = work.P_0[i] if now.reacting == 1 else 0.0
     for i in range(nv):
         a_0[i] = (v_1[i] - v_0[i]) / h
@@ -226,19 +216,19 @@ def settle_forecast(model, reaction, settings, t, h, work, record):
     """Iterate on the rows of the end of the forecast until its position no longer moves."""
     settings = SETTINGS(settings)
     layout, par, ends, now = model.layout, model.par, work.ends, work.now
-    nq, flags, q_0, v_0, q, v_1 = layout[NQ], layout[FLAGS], ends.q_0, ends.v_0, ends.q, work.v_1
-    q_dot, q_dot_1, a_0 = row_of(work.q_dot, 0, nq), row_of(work.q_dot, 1, nq), row_of(work.a, 0, layout[NV])
+    nq, flags, q_0, v_0, q, v_1 = layout.nq, layout.features, ends.q_0, ends.v_0, ends.q, work.v_1
+    q_dot, q_dot_1, a_0 = row_of(work.q_dot, 0, nq), row_of(work.q_dot, 1, nq), row_of(work.a, 0, layout.nv)
     rate_of(model, q_0, v_0, q_dot)
     for i in range(nq):
         q[i] = q_0[i] + h * q_dot[i]
     at_once = (flags & RATE_IDENTITY) != 0 and (now.reacting == 0 or (flags & W_CONSTANT) != 0)
     for sweep in range(whole(settings.most) + 1):
         record.counters.iterations += 1
-        for i in range(layout[NV]):
+        for i in range(layout.nv):
             v_1[i] = v_0[i] + h * a_0[i]
         if now.reacting == 1:
             model.kinematics(t + h, q, par, work.W_1, work.w_1)
-            copy(work.w_1, head(work.target, layout[NR]))
+            copy(work.w_1, head(work.target, layout.nr))
             status = reaction.react(
                 model, reaction.solver, work.M_0, work.W_0, work.W_1, work.W_1, work.target, work.closed, 0, v_1,
                 work.P_0, ends.info, work.room.react,
@@ -254,13 +244,13 @@ def settle_forecast(model, reaction, settings, t, h, work, record):
             moved, scale = larger(moved, abs(q[i] - last)), larger(scale, larger(abs(q[i]), h * abs(q_dot_1[i])))
         if at_once or (sweep > 0 and moved <= settings.tolerance * scale):
             return 0
-    return STALLED
+    return Status.NEWTON_STALLED
 
 
 @unit(I(MODEL, A, A, A), small=True)
 def rate_of(model, q, v, q_dot):
     """Write the rates of the positions."""
-    if (model.layout[FLAGS] & RATE_IDENTITY) != 0:
+    if (model.layout.features & RATE_IDENTITY) != 0:
         copy(v, q_dot)
     else:
         model.rate(q, v, model.par, q_dot)
@@ -272,7 +262,7 @@ def end_step(model, reaction, settings, t, h, work, record):
     """Add the other half of the forces, then solve the law for everything that is closed there."""
     settings = SETTINGS(settings)
     layout, par, ends, now, t_end = model.layout, model.par, work.ends, work.now, t + h
-    nv, q, a_0, a_1 = layout[NV], ends.q, row_of(work.a, 0, layout[NV]), row_of(work.a, 1, layout[NV])
+    nv, q, a_0, a_1 = layout.nv, ends.q, row_of(work.a, 0, layout.nv), row_of(work.a, 1, layout.nv)
     model.mass(t_end, q, par, work.M_1)
     status = factor(layout, work.M_1)
     if status != 0:
@@ -284,9 +274,9 @@ def end_step(model, reaction, settings, t, h, work, record):
     for i in range(nv):
         ends.v[i] = ends.v_0[i] + 0.5 * h * (a_0[i] + a_1[i])
     copy(ends.v, ends.v_new)
-    now.ending = 1 if layout[NJ] > 0 else 0
-    for c in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + c]
+    now.ending = 1 if layout.nj > 0 else 0
+    for c in range(layout.nc):
+        row = layout[layout.contact_row + c]
         work.lasting[c] = 1 if work.closed[c] == 1 and work.P_0[row] > 0.0 else 0
         # a contact that carried a force goes on by the law whatever the drift of its gap
         ends.closed[c] = 1 if ends.g[c] <= settings.closed or work.lasting[c] == 1 else 0
@@ -303,7 +293,7 @@ def end_step(model, reaction, settings, t, h, work, record):
     )  # fmt: skip
     record.counters.sweeps += whole(ends.info[1])
     record.header.residual = larger(record.header.residual, ends.info[0])
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         ends.u_plus[i] = row_dot(layout, W, i, ends.v_new) + w[i]
     return status
 
@@ -313,14 +303,14 @@ def targets(model, settings, t, h, work):
     """Write the row velocities before the law, and what the law asks for: restitution of what closes in the step."""
     settings = SETTINGS(settings)
     layout, ends, W, w, zeta, target = model.layout, work.ends, work.W_1, work.w_1, work.zeta, work.target
-    u_minus, a_1 = ends.u_minus, row_of(work.a, 1, layout[NV])
+    u_minus, a_1 = ends.u_minus, row_of(work.a, 1, layout.nv)
     model.kinematics(t, ends.q, model.par, W, w)
     model.curvature(t, ends.q, ends.v, model.par, zeta)
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         u_minus[i] = row_dot(layout, W, i, ends.v) + w[i]
         target[i] = w[i]
-    for c in range(layout[NC]):
-        row, e = layout[layout[CONTACT_ROW] + c], model.constants[LAW_FLOATS * c]
+    for c in range(layout.nc):
+        row, e = layout[layout.contact_row + c], model.e[c]
         if ends.closed[c] == 0:
             continue
         pressed = -h * (row_dot(layout, W, row, a_1) + zeta[row])
@@ -339,9 +329,9 @@ def enter_impacts(model, settings, t, work, record):
     settings = SETTINGS(settings)
     layout, ends, hit, now, P = model.layout, work.ends, work.hit, work.now, work.ends.P
     now.struck = 0
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         hit[c] = 0
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         new = ends.closed[c] == 1 and work.lasting[c] == 0
         if new and P[row] > 0.0 and ends.u_minus[row] < -settings.rest:
             now.struck = 1
@@ -358,14 +348,14 @@ def enter_impacts(model, settings, t, work, record):
 def enter_work(model, t, h, work, record):
     """Enter impulses and works of the step; without impact the second acceleration is the one that leads to its end."""
     layout, ends, now, header = model.layout, work.ends, work.now, record.header
-    nv, nj, nr, P_0, P = layout[NV], layout[NJ], layout[NR], work.P_0, ends.P
+    nv, nj, nr, P_0, P = layout.nv, layout.nj, layout.nr, work.P_0, ends.P
     header.reacted = 1.0 if now.reacting == 1 or now.ending == 1 else 0.0
     for i in range(nv):
         header.force_work += 0.5 * h * (work.f_0[i] * ends.v_0[i] + work.f_1[i] * work.v_1[i])
         if now.struck == 0:
             work.a[nv + i] = 2.0 * (ends.v[i] - ends.v_0[i]) / h - work.a[i]
-    for c in range(layout[NC]):
-        for i in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
+    for c in range(layout.nc):
+        for i in range(layout[layout.contact_row + c], layout[layout.contact_row + c + 1]):
             if work.closed[c] == 1:
                 record.dissipation[c] -= 0.5 * P_0[i] * (row_dot(layout, work.W_0, i, ends.v_0) + work.w_0[i])
                 header.drive_work -= 0.5 * P_0[i] * work.w_0[i]
@@ -377,7 +367,7 @@ def enter_work(model, t, h, work, record):
         record.impulse[i] = 0.5 * P_0[i] + P[i] if header.reacted == 1.0 else 0.0
     for i in range(nr - nj, nr):
         header.drive_work -= 0.5 * P_0[i] * work.w_0[i] + P[i] * work.w_1[i]
-    if (layout[FLAGS] & M_CONSTANT) == 0:
+    if (layout.features & M_CONSTANT) == 0:
         for end in range(2):  # 1/2 v^T (M_new - M_k) v, the mean of both ends
             if end == 1:
                 model.mass(t + h, ends.q, model.par, work.M)
@@ -393,9 +383,9 @@ def mark_contacts(model, settings, t, memory, work, record):
     """Keep what every contact does, with its events; write what is put back, return 1 where anything is."""
     settings = SETTINGS(settings)
     layout, ends, marks, P_0, P = model.layout, work.ends, memory.marks, work.P_0, work.ends.P
-    u_minus, u_plus, anything = ends.u_minus, ends.u_plus, 1 if layout[NJ] > 0 else 0
-    for c in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]
+    u_minus, u_plus, anything = ends.u_minus, ends.u_plus, 1 if layout.nj > 0 else 0
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         pushes = (work.closed[c] == 1 and P_0[row] > 0.0) or (ends.closed[c] == 1 and P[row] > 0.0)
         rests = pushes and u_plus[row] <= settings.rest
         mark = OPEN
@@ -405,7 +395,7 @@ def mark_contacts(model, settings, t, memory, work, record):
                 friction = 0.0
                 for i in range(row + 1, end):
                     friction += record.impulse[i] * record.impulse[i]
-                cone = model.constants[LAW_FLOATS * c + 1] * record.impulse[row]
+                cone = model.mu[c] * record.impulse[row]
                 mark = STICKS if sqrt(friction) < STICKING * cone else SLIPS
         if marks[c] != OPEN and mark == OPEN:
             new_event(t, c, RELEASE, row, row, u_minus, u_plus, P, record)
@@ -423,13 +413,13 @@ def mark_contacts(model, settings, t, memory, work, record):
 def put_dense(model, h, work, record):
     """Write the dense output: two accelerations, two forces; an impact is none. Return where the piece ends."""
     layout, ends, r, now = model.layout, work.ends, work.r, work.now
-    nr = layout[NR]
+    nr = layout.nr
     for i in range(nr):
         r[i] = work.P_0[i] / h if now.reacting == 1 else 0.0
         r[nr + i] = 2.0 * ends.P[i] / h
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if work.lasting[c] == 0 and now.struck == 1:
-            for i in range(layout[layout[CONTACT_ROW] + c], layout[layout[CONTACT_ROW] + c + 1]):
+            for i in range(layout[layout.contact_row + c], layout[layout.contact_row + c + 1]):
                 r[nr + i] = 0.0
     at = open_block(model, row_of(r, 0, nr), record.dense)
     return put_piece(model, 0.0, 1.0, ends.q_0, ends.v_0, 2, work.a, r, work.q_dot, at, record.dense)

@@ -11,24 +11,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-import numpy as np
-
 from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.memory.layout import (
-    CONTACT_ROW,
-    FLAGS,
     HAS_RETRACT,
     M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
     RATE_IDENTITY,
     W_CONSTANT,
+    Layout,
 )
 from saltus.memory.profile import multiply, solve
 from saltus.memory.record import EVENTS_PER_CONTACT
@@ -53,7 +45,6 @@ from saltus.schemes.theta_newton import (
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 
-STALLED = int(Status.NEWTON_STALLED)
 LOADED = 1e-6  # of the way that its load would move it in a step: a gap that a loaded contact has not opened
 PROJECTIONS = 20.0  # most iterations of the projection: it converges quadratically, 20 means never
 
@@ -144,7 +135,7 @@ class MoreauJean:
         symmetric = inside and self.theta == 0.5 and self.projection is False
         return Traits(symmetric=symmetric, contact_inside=inside and self.theta < 1.0)
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         contact_solver = chosen_solver(self.solver, layout)
         sizes = reacting_sizes(layout, contact_solver)
@@ -167,7 +158,7 @@ class MoreauJean:
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=0,
-            events=EVENTS_PER_CONTACT * int(layout[NC]),
+            events=EVENTS_PER_CONTACT * int(layout.nc),
             forget="known",
         )
 
@@ -183,8 +174,8 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
     kept    room: WORK with the factors of S and rows W that do not change, for steps of the same h
     """
     # ---- model / settings / in / out / work
-    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    layout, par, flags = model.layout, model.par, model.layout.features
+    nq, nv, nc, nj, nr = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr
     settings, work = SETTINGS(settings), WORK(room)
     theta, at_end, tolerance = settings.theta, settings.at_end == 1.0, settings.newton_tolerance
     q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
@@ -255,7 +246,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
             break
         moved_before = moved
     else:
-        return STALLED
+        return Status.NEWTON_STALLED
 
     # ---- update
     mean_motion(model, theta, v_k, v, work)
@@ -287,7 +278,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
         for r in range(nr):
             memory_new.impulses[r] = P[r]
     for c in range(nc):
-        row, memory_new.loads[c] = layout[layout[CONTACT_ROW] + c], 0.0
+        row, memory_new.loads[c] = layout[layout.contact_row + c], 0.0
         if reacting and work.active[c] != 0:
             memory_new.loads[c] = P[row] * answer(layout, work.W, work.react.X, row)
     header.violation = violation_at(model, t + h, q, g)
@@ -305,11 +296,11 @@ def forecast(model, settings, t, h, state, memory, g, work):
     layout = model.layout
     W, w, u_start, active = work.W, work.w, work.u_start, work.active
     found = 0
-    if not ((layout[FLAGS] & W_CONSTANT) != 0 and work.newton.kept.h == h):
+    if not ((layout.features & W_CONSTANT) != 0 and work.newton.kept.h == h):
         model.kinematics(t, state.q, model.par, W, w)
-    for c in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + c]
-        for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
+    for c in range(layout.nc):
+        row = layout[layout.contact_row + c]
+        for r in range(row, layout[layout.contact_row + c + 1]):
             u_start[r] = row_dot(layout, W, r, state.v) + w[r]
         ahead = g[c] + settings.gamma * h * u_start[row]
         active[c] = 1 if ahead <= settings.closed_tolerance else 0
@@ -330,7 +321,7 @@ def first_force(model, own_mass, theta, t, state, work, record):
     status = factored_mass(model, t, state.q, work.inertia)
     if status == 0:
         solve(model.layout, work.inertia, work.f_k, work.a_k, work.newton.scratch)
-        for i in range(model.layout[NV]):
+        for i in range(model.layout.nv):
             work.a_k[i] *= 1.0 - theta
     return status
 
@@ -339,7 +330,7 @@ def first_force(model, own_mass, theta, t, state, work, record):
 def mean_force(model, own_mass, theta, work):
     """Make newton.f, the force at the end, that of the step: (1 - theta) f_k + theta f, f_k through its own mass."""
     f, mean = work.newton.f, work.f_mean
-    for i in range(model.layout[NV]):
+    for i in range(model.layout.nv):
         mean[i] = (1.0 - theta) * work.f_k[i] + theta * f[i]
         f[i] = theta * f[i] if own_mass == 1 else mean[i]
     if own_mass == 1:
@@ -351,9 +342,9 @@ def mean_force(model, own_mass, theta, work):
 def mean_motion(model, theta, v_k, v, work):
     """Write the velocity at theta and, where it is not the same, q_dot = B(q) v at the q of the last guess."""
     v_theta = work.v_theta
-    for i in range(model.layout[NV]):
+    for i in range(model.layout.nv):
         v_theta[i] = (1.0 - theta) * v_k[i] + theta * v[i]
-    if (model.layout[FLAGS] & RATE_IDENTITY) == 0:
+    if (model.layout.features & RATE_IDENTITY) == 0:
         model.rate(work.q_at, v_theta, model.par, work.q_dot)
     return 0
 
@@ -367,8 +358,8 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
     out     q_end: end of the step as the guess has it, where there are joints;
             work: W, w, u_minus, target as `react` leaves it, info
     """
-    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
-    nc, nj, nr, newton = layout[NC], layout[NJ], layout[NR], work.newton
+    layout, par, flags = model.layout, model.par, model.layout.features
+    nc, nj, nr, newton = layout.nc, layout.nj, layout.nr, work.newton
     W, w, W_end, target, u_minus, u_start = work.W, work.w, work.W_end, work.target, work.u_minus, work.u_start
     active, struck = work.active, work.struck
     if (flags & W_CONSTANT) == 0 or nj > 0:
@@ -376,8 +367,8 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
     from_start = settings.at_end == 1.0 and settings.own_mass == 0.0
     kept = from_start or (flags & W_CONSTANT) != 0
     for c in range(nc):
-        row = layout[layout[CONTACT_ROW] + c]
-        for r in range(row, layout[layout[CONTACT_ROW] + c + 1]):
+        row = layout[layout.contact_row + c]
+        for r in range(row, layout[layout.contact_row + c + 1]):
             u_minus[r] = u_start[r] if kept else row_dot(layout, W, r, state.v) + w[r]
             target[r] = w[r]
         if iteration == 0 and asks_who_is_struck(model) == 1:
@@ -390,7 +381,7 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
     if nj > 0:
         # joint velocities vanish at the end of the step and forces act at theta: symmetric, of second order
         q_dot = work.v_theta if (flags & RATE_IDENTITY) != 0 else work.q_dot
-        for i in range(layout[NQ]):
+        for i in range(layout.nq):
             q_end[i] = state.q[i] + h * q_dot[i]
         model.kinematics(t + h, q_end, par, W_end, work.w_end)
         for r in range(nr - nj, nr):
@@ -405,8 +396,8 @@ def report_contacts(model, t, v_k, v, marks, work, record):
     """Report energy, left limit and events of a step; work: as `contact` leaves it."""
     layout, target, u_minus = model.layout, work.target, work.u_minus
     if record.header.reacted == 0.0:
-        return released(t, layout[NC], marks, record)
-    for c in range(layout[NC]):
+        return released(t, layout.nc, marks, record)
+    for c in range(layout.nc):
         without_tangential(model, c, work.struck[c], u_minus, target)
     return report(
         model, t, v_k, v, work.W, work.w, u_minus, target, work.before, work.after, work.active,

@@ -9,26 +9,17 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-import numpy as np
-
 from saltus.compile.seam import unit, whole
 from saltus.compile.types import MODEL, PLAIN, A, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.memory.layout import (
-    CONTACT_ROW,
     F_FREE,
     F_LINEAR,
-    FLAGS,
     HAS_RETRACT,
-    LAW_FLOATS,
     M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
     RATE_IDENTITY,
+    Layout,
 )
 from saltus.reaction.react import REACTING, WHOLE, row_dot
 from saltus.reaction.report import inertia_gain, released, report
@@ -47,7 +38,6 @@ from saltus.schemes.theta_newton import (
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 
-STALLED = int(Status.NEWTON_STALLED)
 SETTINGS = Numbers("closed_tolerance newton_tolerance max_iterations")
 # marks: see `report`; impulses: warm start of the contact solver; acceleration: guess for the next step
 MEMORY = Workspace("PaoliVelocityMemory", marks="2 * nc", impulses="nr", acceleration="nv")
@@ -98,7 +88,7 @@ class PaoliVelocity:
         """In what it differs from an ordinary one-step method."""
         return Traits(own_limits=self.between == "constant")
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         return stepping_plan(self, layout, paoli_velocity, SETTINGS, MEMORY, WORK)
 
@@ -120,8 +110,8 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
     kept    room: WORK with the factors of S, where they do not change, for steps of the same h
     """
     # ---- model / settings / in / out / work
-    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
-    nq, nv, nc, nj, nr = layout[NQ], layout[NV], layout[NC], layout[NJ], layout[NR]
+    layout, par, flags = model.layout, model.par, model.layout.features
+    nq, nv, nc, nj, nr = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr
     settings, work = SETTINGS(settings), WORK(room)
     q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
     q, v, memory_new, P, header = state_new.q, state_new.v, MEMORY(state_new.own), record.impulse, record.header
@@ -175,7 +165,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
             break
         moved_before = moved
     else:
-        return STALLED
+        return Status.NEWTON_STALLED
 
     # ---- record
     open_accounts(model, h, reacting, v_k, v, newton, record)
@@ -206,11 +196,11 @@ def contact(model, reaction, v_new, P, work):
     out     work: target as `react` leaves it, info
     """
     layout, newton, W, w, target = model.layout, work.newton, work.W, work.w, work.target
-    for r in range(layout[NR]):
+    for r in range(layout.nr):
         target[r] = w[r]
-    for c in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + c]
-        target[row] += model.constants[LAW_FLOATS * c] * work.u_minus[row]
+    for c in range(layout.nc):
+        row = layout[layout.contact_row + c]
+        target[row] += model.e[c] * work.u_minus[row]
     return reaction.react(
         model, reaction.solver, newton.S, W, W, W, target, work.active, WHOLE, v_new, P, newton.info, work.react
     )  # fmt: skip

@@ -19,7 +19,7 @@ from saltus.contact.problem import check_support
 from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import LAWS, friction_rows, frictional_cone, frictional_local, frictionless_cone, frictionless_local
-from saltus.memory.layout import KIND, NC, NJ, sizes_of
+from saltus.memory.layout import Layout, sizes_of
 from saltus.memory.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
 from saltus.reaction.impacts import law_of, newton, reacting_sizes
 from saltus.reaction.react import (
@@ -71,7 +71,7 @@ class SchemeLike(Protocol):
     @property
     def name(self) -> str: ...
 
-    def plan(self, layout: np.ndarray) -> SchemePlan: ...
+    def plan(self, layout: Layout) -> SchemePlan: ...
 
     def interpolate(
         self, s: np.ndarray, h: np.ndarray, start: Any, end: Any, block: np.ndarray, side: str
@@ -113,14 +113,14 @@ class SchemePlan:
     rooms: dict[str, RoomPlan] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     forget: str | None = None
 
-    def state(self, layout: np.ndarray) -> Room:
+    def state(self, layout: Layout) -> Room:
         """Return room for a state of the system that the plan was made for."""
         if "state" not in self.rooms:
             given = {**sizes_of(layout), "memory": self.memory.floats, "own": self.memory}
             self.rooms["state"] = STATES.plan(given)
         return self.rooms["state"].allocate()
 
-    def record(self, layout: np.ndarray) -> Room:
+    def record(self, layout: Layout) -> Room:
         """Return room for the record of a step."""
         if "record" not in self.rooms:
             self.rooms["record"] = RECORDS.plan({**sizes_of(layout), **self.tables})
@@ -203,11 +203,11 @@ def checked_scale(scale) -> float | tuple[float, ...] | None:
     return float(values[0]) if isinstance(scale, numbers.Real) else tuple(values.tolist())
 
 
-def chosen_solver(given, layout: np.ndarray):
+def chosen_solver(given, layout: Layout):
     """Return the contact solver of a scheme: the given one, or the one that suits the system."""
     if given is not None:
         return given
-    if layout[NC] < 2:
+    if layout.nc < 2:
         return Direct()
     if friction_rows(layout) == 0:
         return Lemke()
@@ -216,7 +216,7 @@ def chosen_solver(given, layout: np.ndarray):
     return Portfolio()
 
 
-def newton_only(layout: np.ndarray, name: str) -> None:
+def newton_only(layout: Layout, name: str) -> None:
     """Refuse tangential restitution and Poisson's law, for schemes whose law is not that of single impacts."""
     law = law_of(layout)
     if law is not newton:
@@ -272,7 +272,7 @@ def parabola(scheme, s, h, start, end, block, side):
 
 
 def stepping_plan(
-    scheme, layout: np.ndarray, step, settings: Numbers, memory: Workspace, work: Workspace, forget: str | None = None
+    scheme, layout: Layout, step, settings: Numbers, memory: Workspace, work: Workspace, forget: str | None = None
 ) -> SchemePlan:
     """Return the plan of a time stepping by Newton's law whose settings are named as those of its kernel.
 
@@ -289,15 +289,15 @@ def stepping_plan(
         memory=memory.plan(sizes),
         work=work.plan(sizes),
         dense=0,
-        events=EVENTS_PER_CONTACT * int(layout[NC]),
+        events=EVENTS_PER_CONTACT * int(layout.nc),
         forget=forget,
     )
 
 
-def one_friction(layout: np.ndarray, name: str) -> None:
+def one_friction(layout: Layout, name: str) -> None:
     """Refuse laws with several frictions, for schemes that ask themselves whether a contact sticks or slips."""
-    for c in range(layout[NC]):
-        law = LAWS[layout[layout[KIND] + c]]
+    for c in range(layout.nc):
+        law = LAWS[layout[layout.kind + c]]
         if len(law.FRICTIONS) > 1:
             raise SettingError(
                 f"{name} cannot do {law.NAME} (contact {c}), whose {len(law.FRICTIONS)} frictions stick or slip each "
@@ -306,7 +306,7 @@ def one_friction(layout: np.ndarray, name: str) -> None:
 
 
 def reaction_plan(
-    layout: np.ndarray, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = (),
+    layout: Layout, contact_solver, *, drift: bool, interval=None, settle=None, flight: Sequence = (),
     name: str = "This scheme", any_law: bool = False,
 ) -> Plain:  # fmt: skip
     """Choose the units that a system needs, so that a ball compiles little.
@@ -315,7 +315,7 @@ def reaction_plan(
     whether all that a scheme knows of friction is what contact solvers tell it; others, which messages call `name`,
     take one friction per contact.
     """
-    kinds = [int(layout[layout[KIND] + c]) for c in range(layout[NC])]
+    kinds = [int(layout[layout.kind + c]) for c in range(layout.nc)]
     if not any_law:
         one_friction(layout, name)
     check_support(contact_solver, kinds)
@@ -330,7 +330,7 @@ def reaction_plan(
         frictional_local if frictional else frictionless_local,
         frictional_cone if frictional else frictionless_cone,
         residual,
-        eliminate_joints if layout[NJ] else no_joints,
+        eliminate_joints if layout.nj else no_joints,
         contact_solver.settings(),
     )
     correction = correct_drift if drift else no_drift
@@ -340,9 +340,7 @@ def reaction_plan(
     return Plain(solver, acting, correction, reaction, staged, *(flight or 4 * (no_part,)))
 
 
-def flight_plan(
-    scheme, layout: np.ndarray, contact_solver, made: Flight, promise: Promise, interval=None
-) -> SchemePlan:
+def flight_plan(scheme, layout: Layout, contact_solver, made: Flight, promise: Promise, interval=None) -> SchemePlan:
     """Return the plan of a scheme whose steps are flights from event to event."""
     from saltus.flight.flight import flight
     from saltus.lasting.settle import settle
@@ -358,7 +356,7 @@ def flight_plan(
 
 
 def runge_kutta_plan(
-    scheme, layout: np.ndarray, method: str, *, estimates: bool, closed: float | None, rest: float | None,
+    scheme, layout: Layout, method: str, *, estimates: bool, closed: float | None, rest: float | None,
     zeno: float | None, rtol: float, atol: float, newton_tolerance: float, solver, projection_tolerance: float,
     window: tuple[float, float] = (0.0, 0.0), anticipates: bool = False, scale=None,
 ) -> SchemePlan:  # fmt: skip

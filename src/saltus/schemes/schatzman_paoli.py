@@ -9,8 +9,6 @@ from __future__ import annotations
 import dataclasses
 import numbers
 
-import numpy as np
-
 from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
@@ -18,19 +16,12 @@ from saltus.errors import SettingError
 from saltus.laws import friction_rows
 from saltus.memory.layout import (
     F_LINEAR,
-    FLAGS,
     HAS_RETRACT,
     J_CONSTANT,
-    LAW_FLOATS,
     M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NR,
-    NV,
     RATE_IDENTITY,
     W_CONSTANT,
-    W_PTR,
+    Layout,
 )
 from saltus.memory.record import EVENTS_PER_CONTACT
 from saltus.reaction.impacts import reacting_sizes
@@ -50,7 +41,6 @@ from saltus.schemes.theta_newton import (
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 
-STALLED, STEP_CHANGED = int(Status.NEWTON_STALLED), int(Status.STEP_CHANGED)
 SAME_STEP = 1e-6  # relative change of h that the rounding of t explains
 ROUNDING = 4e-16  # what rounding q relative to its size leaves undecided
 SPREAD = 3.0  # mark of a contact in the second step of an impact, which is neither a hit nor lasting contact
@@ -112,14 +102,14 @@ class SchatzmanPaoli:
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "room")):
             raise SettingError(f"solver of SchatzmanPaoli is {self.solver!r}: give a contact solver such as Lemke()")
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
-        nc = int(layout[NC])
+        nc = int(layout.nc)
         if friction_rows(layout) > 0:
             raise SettingError(
                 "SchatzmanPaoli cannot do friction (a contact has slip): use MoreauJean() or PaoliVelocity()"
             )
-        if not layout[FLAGS] & RATE_IDENTITY or layout[FLAGS] & HAS_RETRACT:
+        if not layout.features & RATE_IDENTITY or layout.features & HAS_RETRACT:
             raise SettingError(
                 "SchatzmanPaoli cannot do coordinates with q_dot or retract, because it averages positions: "
                 "use MoreauJean() or PaoliVelocity()"
@@ -159,8 +149,8 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
     kept    room: WORK with the factors of S and rows W that do not change
     """
     # ---- model / settings / in / out / work
-    layout, par, flags = model.layout, model.par, model.layout[FLAGS]
-    nv, nc, nj, nr = layout[NV], layout[NC], layout[NJ], layout[NR]
+    layout, par, flags = model.layout, model.par, model.layout.features
+    nv, nc, nj, nr = layout.nv, layout.nc, layout.nj, layout.nr
     settings, work = SETTINGS(settings), WORK(room)
     theta, share = settings.theta, 0.5 if settings.lagging_velocity == 1.0 else 1.0  # of x in the stored velocity
     q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
@@ -176,7 +166,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         for i in range(nv):
             q_last[i], x_k[i] = q_k[i] - h * v_k[i], v_k[i]
     elif abs(h - memory.last.h) > SAME_STEP * h:
-        return STEP_CHANGED
+        return Status.STEP_CHANGED
 
     # ---- free motion and contact, repeated while the equations are nonlinear
     constant = (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0
@@ -224,7 +214,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
             break
         moved_before = moved
     else:
-        return STALLED
+        return Status.NEWTON_STALLED
 
     # ---- update
     for i in range(nv):
@@ -269,11 +259,11 @@ def constraint_rows(model, t, h, q_last, q, keep, work):
     """
     layout, rows = model.layout, work.rows
     g, W, w, z = work.g, work.W, work.w, rows.z
-    nc, e_done = layout[NC], -1.0
-    for r in range(layout[NR]):
-        e = model.constants[LAW_FLOATS * r] if r < nc else 0.0
+    nc, e_done = layout.nc, -1.0
+    for r in range(layout.nr):
+        e = model.e[r] if r < nc else 0.0
         if e != e_done:
-            for i in range(layout[NQ]):
+            for i in range(layout.nq):
                 z[i] = (q[i] + e * q_last[i]) / (1.0 + e)
             # the mean of the times too: contacts may move
             t_z = (t + h + e * (t - h)) / (1.0 + e)
@@ -284,7 +274,7 @@ def constraint_rows(model, t, h, q_last, q, keep, work):
         g[r] = rows.g[r]
         if keep == 0:
             w[r] = rows.w[r]
-            for k in range(layout[layout[W_PTR] + r], layout[layout[W_PTR] + r + 1]):
+            for k in range(layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]):
                 W[k] = rows.W[k]
     return 0
 
@@ -300,8 +290,8 @@ def conditions(model, h, x_k, x_new, work):
     """
     layout, W, w, target, u_minus = model.layout, work.W, work.w, work.target, work.u_minus
     broken = 0
-    for r in range(layout[NR]):
-        e = model.constants[LAW_FLOATS * r] if r < layout[NC] else 0.0
+    for r in range(layout.nr):
+        e = model.e[r] if r < layout.nc else 0.0
         u = row_dot(layout, W, r, x_new)
         target[r] = (1.0 + e) * work.g[r] / h - row_dot(layout, W, r, work.x)
         u_minus[r] = row_dot(layout, W, r, x_k) + w[r]

@@ -41,7 +41,7 @@ from saltus.flight.smooth_step import (
 )
 from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, project
 from saltus.lasting.end_of_step import begin, close_books, enter_forces, strike
-from saltus.lasting.hold import JAMMED, POWERS, anything_acts
+from saltus.lasting.hold import POWERS, anything_acts
 from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import (
@@ -55,7 +55,7 @@ from saltus.lasting.interval import (
 from saltus.lasting.settle import act_on_end, act_on_start, changed_events, settle
 from saltus.lasting.workspace import ACTING, ENDS
 from saltus.laws import friction_rows
-from saltus.memory.layout import CONTACT_ROW, F_FREE, FLAGS, LAW_FLOATS, M_CONSTANT, NC, NJ, NR, NV
+from saltus.memory.layout import F_FREE, M_CONSTANT, Layout
 from saltus.memory.profile import solve_row
 from saltus.memory.record import IMPACT, PAINLEVE, REVERSAL
 from saltus.memory.vectors import add, clear, clear_marks, copy, copy_marks, largest
@@ -68,7 +68,6 @@ from saltus.schemes.traits import Traits
 from saltus.status import Status
 from saltus.tables.tableau import packed, tableau
 
-STALLED = int(Status.NEWTON_STALLED)
 ESTIMATED = ("rkf45", "dopri5", "dop853")  # bases with an embedded error estimate
 SHARE = 0.1  # of the tolerance, for each step between located impacts: the errors of many steps add up
 UNIT = 1e-6  # what the estimates of constant steps are told in
@@ -199,7 +198,7 @@ class Splitting:
         """Return the control that goes with the scheme."""
         return Adaptive() if self.traits.adaptive else Fixed()
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         if self.rtol is not None and self.atol is not None and self._in_time:
             return runge_kutta_plan(
@@ -215,12 +214,12 @@ class Splitting:
             "closed": self.closed_tolerance, "rest": self.rest_tolerance, "projected": self.projection_tolerance,
             "project": self.projection, "law": BY_REST if self.impact == "rest" else BY_LEFT,
         }  # fmt: skip
-        nv, nc = int(layout[NV]), int(layout[NC])
+        nv, nc = int(layout.nv), int(layout.nc)
         total = int(pair[STAGES])
         sizes = interval_sizes(layout, contact_solver)
         if implicit:
             spatial = friction_rows(layout) > 1
-            newton = (spatial or not int(layout[FLAGS]) & F_FREE) and total * nv <= LARGEST_NEWTON
+            newton = (spatial or not int(layout.features) & F_FREE) and total * nv <= LARGEST_NEWTON
             given |= {"tolerance": self.newton_tolerance, "most": self.max_iterations, "newton": newton}
             sizes = interval_sizes(layout, contact_solver, total, bool(newton))
         node_at = SPLITTING_SETTINGS.size
@@ -305,13 +304,13 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
     near = close_contacts(model, settings, t_end, work, record)
     holding = anything_acts(model, ends.index)
     struck = 0
-    if layout[NC] > 0 and (near == 1 or holding == 1):
+    if layout.nc > 0 and (near == 1 or holding == 1):
         struck = is_struck(model, settings, t_end, acting, work)
     if struck == 1:
         status = strike_at_end(model, reaction.reaction, settings, t, h, work, record)
         if status != 0:
             return status
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         work.r_end[i] = acting.r[i] + work.spread[i] / h
     used = put_piece(
         model, 0.0, 1.0, ends.q_0, ends.v_0, NODES, work.nodes.a, work.R, work.nodes.Q_dot,
@@ -328,12 +327,12 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
         header.residual = larger(header.residual, ends.info[0] if forces else 0.0)
     else:
         last = whole(tail(settings, whole(settings.pair_at))[STEP_STAGES]) - 1
-        copy(row_of(work.stages.K_v, last, layout[NV]), acting.a)
+        copy(row_of(work.stages.K_v, last, layout.nv), acting.a)
         clear(acting.r)
-        copy(row_of(work.stages.K_p, last, POWERS + layout[NC]), acting.powers)
+        copy(row_of(work.stages.K_p, last, POWERS + layout.nc), acting.powers)
         clear_marks(ends.index)  # OPEN
     mark_contacts(model, settings, t_end, own, work, record)
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         work.r_end[i] = acting.r[i] + work.spread[i] / h
     copy(ends.q, state_new.q)
     copy(ends.v, state_new.v)
@@ -350,7 +349,7 @@ def open_step(model, staged, settings, t, h, state, state_new, work, record):
     clear(record.impulse)
     copy(state.q, ends.q_0)
     copy(state.v, ends.v_0)
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         ends.before[k] = whole(own.index[k])
         ends.index[k] = ends.before[k] if forces else OPEN
     clear_marks(ends.resting)
@@ -382,11 +381,11 @@ def open_step(model, staged, settings, t, h, state, state_new, work, record):
 def move_smoothly(model, staged, settings, t, h, own, work, record):
     """Make the smooth motion under the frozen index set, with its nodes, and enter it into the books."""
     settings = SPLITTING_SETTINGS(settings)
-    nc, ends, acting, room, kept = model.layout[NC], work.ends, own.acting, work.interval.lasting, work.interval.kept
+    nc, ends, acting, room, kept = model.layout.nc, work.ends, own.acting, work.interval.lasting, work.interval.kept
     status = 0
     for attempt in range(nc + 2):
         status = stages_of_base(model, staged, settings, t, h, own, work, record)
-        if status == JAMMED and attempt < nc:
+        if status == Status.JAMMED and attempt < nc:
             # no finite force holds this contact (Painleve): it is left to the impulse at the end of the step
             jam = room.held.jam
             ends.index[jam], ends.before[jam] = IMPULSIVE, IMPULSIVE
@@ -396,7 +395,7 @@ def move_smoothly(model, staged, settings, t, h, own, work, record):
             if status != 0:
                 return status
             continue
-        if status == STALLED and attempt <= nc and nc > 0:
+        if status == Status.NEWTON_STALLED and attempt <= nc and nc > 0:
             # a slip that stops in space turns too quickly for the iteration: straight on from here
             for k in range(nc):
                 acting.direction[2 * nc + k] = 1.0
@@ -409,7 +408,7 @@ def move_smoothly(model, staged, settings, t, h, own, work, record):
     dense_nodes(model, pair, h, ends, work.stages, nodes, work.R, work.sum_r, work.sum_p)
     model.retract(ends.q, model.par)
     enter_forces(model, work.sum_r, work.sum_p, record)
-    if (model.layout[FLAGS] & M_CONSTANT) == 0:
+    if (model.layout.features & M_CONSTANT) == 0:
         nodes_tab = tail(settings, whole(settings.node_at))
         record.header.drive_work += inertia_work(
             model, nodes_tab, t, h, nodes.Q, nodes.V, nodes.Q_dot, work.q_last, work.M
@@ -446,7 +445,7 @@ def close_contacts(model, settings, t, work, record):
     settings = SPLITTING_SETTINGS(settings)
     ends, near, deep, header = work.ends, 0, 0.0, record.header
     model.gap(t, ends.q, model.par, ends.g)
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         holds = ends.index[k] == SLIP or ends.index[k] == STICK
         ends.closed[k] = 1 if holds or ends.g[k] <= settings.closed else 0
         near = 1 if ends.closed[k] == 1 and not holds else near
@@ -464,10 +463,10 @@ def is_struck(model, settings, t, acting, work):
     layout, ends, W, direction, struck = model.layout, work.ends, work.interval.lasting.W, acting.direction, 0
     u_minus, index = ends.u_minus, ends.index
     model.kinematics(t, ends.q, model.par, W, u_minus)
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         u_minus[i] += row_dot(layout, W, i, ends.v)
-    for k in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         if index[k] == SLIP and end - row > 1:
             forward, began = 0.0, 0.0
             for i in range(row + 1, end):
@@ -487,7 +486,7 @@ def strike_at_end(model, reaction, settings, t, h, work, record):
     """Solve the impact law at frozen positions, enter it; impulses of lasting contacts are forces of the whole step."""
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, room = model.layout, work.ends, work.interval.lasting
-    nv, nr = layout[NV], layout[NR]
+    nv, nr = layout.nv, layout.nr
     step = whole(tail(settings, whole(settings.pair_at))[STEP_STAGES])
     copy(row_of(work.stages.K_v, step - 1, nv), ends.a)
     approaches(model, settings, t, h, work)
@@ -518,8 +517,8 @@ def approaches(model, settings, t, h, work):
     layout, ends, W, zeta, index = model.layout, work.ends, work.interval.lasting.W, work.zeta, work.ends.index
     u_minus, approach, u_first, by_rest = ends.u_minus, ends.u_start, work.speed, settings.law == BY_REST
     model.curvature(t + h, ends.q, ends.v, model.par, zeta)
-    for k in range(layout[NC]):
-        row, e = layout[layout[CONTACT_ROW] + k], model.constants[LAW_FLOATS * k]
+    for k in range(layout.nc):
+        row, e = layout[layout.contact_row + k], model.e[k]
         approach[row] = 0.0
         if ends.closed[k] == 1 and index[k] != SLIP and index[k] != STICK and u_minus[row] < 0.0:
             approach[row] = u_minus[row]
@@ -527,8 +526,8 @@ def approaches(model, settings, t, h, work):
             if by_rest and pressed > 0.0 and -2.0 * e * u_minus[row] <= pressed:
                 approach[row] = 0.0  # it would be back within the step: it comes to rest
     model.kinematics(t, ends.q_0, model.par, W, u_first)
-    for k in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + k]
+    for k in range(layout.nc):
+        row = layout[layout.contact_row + k]
         u_first[row] += row_dot(layout, W, row, ends.v_0)
         if by_rest and u_first[row] >= NOISE * u_minus[row] - settings.rest:
             approach[row] = 0.0  # it did not approach when the step began: what the forces of one step bring
@@ -539,9 +538,9 @@ def approaches(model, settings, t, h, work):
 def hold_at_end(model, settings, struck, ends):
     """Write how far every contact is put back at the end; return 1 where anything is, joints included."""
     settings = SPLITTING_SETTINGS(settings)
-    layout, index, held, anything = model.layout, ends.index, ends.held, model.layout[NJ] > 0
-    for k in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+    layout, index, held, anything = model.layout, ends.index, ends.held, model.layout.nj > 0
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         held[k] = 0
         if index[k] == SLIP or index[k] == STICK or ends.resting[k] == 1:
             slides = False
@@ -560,17 +559,17 @@ def put_step_back(model, settings, t, struck, work, record):
     """Put the end of a step back onto joints and held contacts, and enter impulses and energy of that."""
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, room, header = model.layout, work.ends, work.interval.lasting, record.header
-    nc, nj, nr, v, v_last, w_end = layout[NC], layout[NJ], layout[NR], ends.v, work.v_last, work.w_end
+    nc, nj, nr, v, v_last, w_end = layout.nc, layout.nj, layout.nr, ends.v, work.v_last, work.w_end
     W, corrected = room.W, ends.corrected
     copy(v, v_last)
     status = stop_slips(model, settings, t, 0 if struck == 1 else 1, work, record)
     if status != 0:
         return status
     model.kinematics(t, ends.q, model.par, W, w_end)
-    for i in range(layout[NV]):
+    for i in range(layout.nv):
         record.v_minus[i] += v[i] - v_last[i]
     for k in range(nc):
-        for i in range(layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]):
+        for i in range(layout[layout.contact_row + k], layout[layout.contact_row + k + 1]):
             through = 0.5 * (row_dot(layout, W, i, v_last) + row_dot(layout, W, i, v)) + w_end[i]
             record.dissipation[k] -= corrected[i] * through
             header.drive_work -= corrected[i] * w_end[i]
@@ -591,7 +590,7 @@ def stop_slips(model, settings, t, stopping, work, record):
     """
     settings = STAGE_SETTINGS(settings)
     layout, ends, room = model.layout, work.ends, work.interval.lasting
-    nc, P, held = layout[NC], ends.corrected, ends.held
+    nc, P, held = layout.nc, ends.corrected, ends.held
     copy(ends.q, work.q_last)
     clear(P)
     for _ in range(nc + 1):
@@ -600,10 +599,10 @@ def stop_slips(model, settings, t, stopping, work, record):
             return status
         again = False
         for k in range(nc):
-            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+            row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
             if stopping == 0 or ends.stopped[k] == 0 or held[k] != WHOLE:
                 continue
-            needed, most = 0.0, 2.0 * work.late[k] * model.constants[LAW_FLOATS * k + 1] * record.impulse[row]
+            needed, most = 0.0, 2.0 * work.late[k] * model.mu[k] * record.impulse[row]
             for i in range(row + 1, end):
                 needed += P[i] * P[i]
             if sqrt(needed) > larger(most, 0.0) * (1.0 + NOISE):
@@ -623,11 +622,11 @@ def slow_slips(model, t, work, record):
     copy(work.v_last, ends.v)
     clear(P)
     model.kinematics(t, ends.q, model.par, W, room.w)
-    for k in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         if ends.stopped[k] == 0 or ends.held[k] != NORMAL:
             continue
-        mu, normal, speed = model.constants[LAW_FLOATS * k + 1], larger(record.impulse[row], 0.0), 0.0
+        mu, normal, speed = model.mu[k], larger(record.impulse[row], 0.0), 0.0
         most = 2.0 * work.late[k] * mu * normal
         for i in range(row + 1, end):
             speed += u[i] * u[i]
@@ -652,7 +651,7 @@ def decided(model, staged, settings, t, struck, own, work, record):
 def mark_contacts(model, settings, t, own, work, record):
     """Keep what every contact does, with its events; without forces the impulses tell it."""
     settings = SPLITTING_SETTINGS(settings)
-    nc, ends, acting = model.layout[NC], work.ends, own.acting
+    nc, ends, acting = model.layout.nc, work.ends, own.acting
     for k in range(nc):
         acting.direction[2 * nc + k] = 0.0
         mark = ends.index[k]
@@ -676,14 +675,14 @@ def struck_by(model, settings, t, h, work, record):
     """
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, room, header = model.layout, work.ends, work.interval.lasting, record.header
-    nc, nj, nr, P, w = layout[NC], layout[NJ], layout[NR], ends.P, room.w
+    nc, nj, nr, P, w = layout.nc, layout.nj, layout.nr, ends.P, room.w
     hit, spread, u_minus, u_plus = work.hit, work.spread, ends.u_minus, ends.u_plus
     for i in range(nr):
         solve_row(layout, room.lu, room.W, i, room.X, room.column)
     hops = all_hop_back(model, settings, h, work) == 1
     anyone = find_struck(model, settings, work, record.v_minus) == 1
     for k in range(nc):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         if ends.closed[k] == 0:
             continue
         for i in range(row, end):
@@ -714,9 +713,9 @@ def all_hop_back(model, settings, h, work):
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, room, hit = model.layout, work.ends, work.interval.lasting, work.hit
     W, X, column, hops = room.W, room.X, room.column, settings.law == BY_REST and settings.project == 1.0
-    r = row_of(work.stages.K_r, whole(tail(settings, whole(settings.pair_at))[STEP_STAGES]) - 1, layout[NR])
-    for k in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + k]
+    r = row_of(work.stages.K_r, whole(tail(settings, whole(settings.pair_at))[STEP_STAGES]) - 1, layout.nr)
+    for k in range(layout.nc):
+        row = layout[layout.contact_row + k]
         if ends.closed[k] == 0:
             continue
         clear(column)
@@ -739,11 +738,11 @@ def find_struck(model, settings, work, v_minus):
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, room, hit, P = model.layout, work.ends, work.interval.lasting, work.hit, work.ends.P
     W, X, most, anyone = room.W, room.X, 0.0, 0
-    for k in range(layout[NC]):
-        most = larger(most, P[layout[layout[CONTACT_ROW] + k]])
+    for k in range(layout.nc):
+        most = larger(most, P[layout[layout.contact_row + k]])
     copy(ends.v_new, v_minus)
-    for k in range(layout[NC]):
-        row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         if hit[k] == 1 and P[row] > 1e-12 * most:
             anyone = 1
             for i in range(row, end):
@@ -754,8 +753,8 @@ def find_struck(model, settings, work, v_minus):
     while found:
         # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
         found = False
-        for k in range(layout[NC]):
-            row, end = layout[layout[CONTACT_ROW] + k], layout[layout[CONTACT_ROW] + k + 1]
+        for k in range(layout.nc):
+            row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
             if ends.closed[k] == 0 or hit[k] == 1 or not P[row] > 1e-12 * most:
                 continue
             brought = ends.u_plus[row] - room.w[row] - row_dot(layout, W, row, v_minus)
@@ -770,11 +769,11 @@ def find_struck(model, settings, work, v_minus):
 def lasting_mark(model, contact, resting, P):
     """Return what a contact that impulses hold does: nothing, slip or stick."""
     layout = model.layout
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     if resting == 0:
         return OPEN
     friction = 0.0
     for i in range(row + 1, end):
         friction += P[i] * P[i]
-    cone = model.constants[LAW_FLOATS * contact + 1] * P[row]
+    cone = model.mu[contact] * P[row]
     return STICK if end - row > 1 and sqrt(friction) < STICKING * cone else SLIP

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
-from saltus.compile.types import MODEL, RECORD, RECORDS, STATE, STATES, A, F, I, J, Record, step_type
+from saltus.compile.types import LAYOUT, MODEL, RECORD, RECORDS, STATE, STATES, A, F, I, Record, step_type
 from saltus.compile.workspace import Numbers, Workspace, room
 from saltus.errors import SettingError
-from saltus.memory.layout import CONTACT_ROW, FLAGS, NC, NQ, NV, RATE_IDENTITY, W_COL, W_PTR, sizes_of
+from saltus.memory.layout import RATE_IDENTITY, Layout, sizes_of
 from saltus.memory.record import CLOSING, EVENT_COLUMNS, EVENT_KIND, IMPACT
 from saltus.memory.vectors import copy
 from saltus.schemes.plan import SchemeLike, SchemePlan
@@ -113,10 +113,10 @@ class StepDoubling:
     def name(self) -> str:
         return f"StepDoubling of {self.scheme.name}"
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         inner = self.scheme.plan(layout)
-        nq, nv = int(layout[NQ]), int(layout[NV])
+        nq, nv = int(layout.nq), int(layout.nv)
         rooms = {"memory": inner.memory.floats, "own": inner.memory, "inner": inner.work, **inner.tables}
         # events and dense output of the halves go straight into the record of the step
         rooms |= {"events": 0, "dense": 0}
@@ -194,17 +194,17 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, room):
     hits.second = struck(events, out.events_used)
     misplaced_impacts(model, settings, h, state, state_new, record, work)
     error = difference_of_steps(model, settings, state, state_new, record, work.judge)
-    out.penetration = deeper(model, t, h, state.q, state_new.q, work.judge) if layout[NC] > 0 else 0.0
+    out.penetration = deeper(model, t, h, state.q, state_new.q, work.judge) if layout.nc > 0 else 0.0
     put_state(layout, middle.q, middle.v, half.v_minus, record.dense)
     out.h_used, out.error, out.degree = h, error / settings[DIVISOR], settings[DEGREE_USED]
     out.dense_used = blocks + 2 * dense
     return join_halves(half, record)
 
 
-@unit(I(J, A, A, A, A), small=True)
+@unit(I(LAYOUT, A, A, A, A), small=True)
 def put_state(layout, q, v, v_minus, block):
     """Write a state with the left limit of its velocity to the head of a dense block; return where that ends."""
-    nq, nv = layout[NQ], layout[NV]
+    nq, nv = layout.nq, layout.nv
     copy(q, head(block, nq))
     copy(v, head(tail(block, nq), nv))
     copy(v_minus, head(tail(block, nq + nv), nv))
@@ -215,7 +215,7 @@ def put_state(layout, q, v, v_minus, block):
 def misplaced_impacts(model, settings, h, state, state_new, record, work):
     """Write what it means that impacts lie anywhere in their steps: misplaced and delayed of the header."""
     layout, judge, half, middle, block = model.layout, work.judge, work.first, work.middle, record.dense
-    nq, nv, weight, hits, off = layout[NQ], layout[NV], judge.weight, judge.hits, judge.off
+    nq, nv, weight, hits, off = layout.nq, layout.nv, judge.weight, judge.hits, judge.off
     q_whole, v_whole, v_minus_whole = head(block, nq), head(tail(block, nq), nv), head(tail(block, nq + nv), nv)
     for i in range(nq):
         weight[i] = settings[WEIGHTS + nq + i]
@@ -235,7 +235,7 @@ def misplaced_impacts(model, settings, h, state, state_new, record, work):
 def difference_of_steps(model, settings, state, state_new, record, judge):
     """Return the difference of one step and two halves in units of the tolerance, in the norm of the settings."""
     layout, weight, off, block = model.layout, judge.weight, judge.off, record.dense
-    nq, nv = layout[NQ], layout[NV]
+    nq, nv = layout.nq, layout.nv
     largest, squares, absolute, count = 0.0, 0.0, 0.0, nq
     for i in range(nq):
         one = abs(block[i] - state_new.q[i]) / weight[i]
@@ -288,7 +288,7 @@ def impact_off(model, settings, hit, h, v_k, v_minus, v, q, judge):
 
     It lies anywhere in the half: q is off by its length times the jump of q_dot, v by what the forces do in its length.
     """
-    nq, nv = model.layout[NQ], model.layout[NV]
+    nq, nv = model.layout.nq, model.layout.nv
     weight, q_dot, change, off = judge.weight, judge.q_dot, judge.change, judge.off
     at = WEIGHTS + 2 * nq
     at_end = hit == 1
@@ -301,7 +301,7 @@ def impact_off(model, settings, hit, h, v_k, v_minus, v, q, judge):
         if at_end:  # an impact inside of the step leaves no left limit to compare with
             off.v_off = larger(off.v_off, abs(v_minus[i] - v_k[i]) / allowed)
     rate = change
-    if (model.layout[FLAGS] & RATE_IDENTITY) == 0:
+    if (model.layout.features & RATE_IDENTITY) == 0:
         model.rate(q, change, model.par, q_dot)
         rate = q_dot
     for i in range(nq):
@@ -316,7 +316,7 @@ def deeper(model, t, h, q_k, q, judge):
     A gap may err by the sum of |W| times the tolerances of the coordinates that move it.
     """
     layout = model.layout
-    nq, nv, nc = layout[NQ], layout[NV], layout[NC]
+    nq, nv, nc = layout.nq, layout.nv, layout.nc
     weight, g_k, g, W, w = judge.weight, judge.g_k, judge.g, judge.W, judge.w
     model.gap(t + h, q, model.par, g)
     below = False
@@ -333,8 +333,8 @@ def deeper(model, t, h, q_k, q, judge):
         depth = -g[c] - larger(-g_k[c], 0.0)
         if depth <= 0.0:
             continue
-        first, allowed = layout[layout[CONTACT_ROW] + c], 0.0
-        for k in range(layout[layout[W_PTR] + first], layout[layout[W_PTR] + first + 1]):
-            allowed += abs(W[k]) * (weight[layout[layout[W_COL] + k]] if nq == nv else most)
+        first, allowed = layout[layout.contact_row + c], 0.0
+        for k in range(layout[layout.W_ptr + first], layout[layout.W_ptr + first + 1]):
+            allowed += abs(W[k]) * (weight[layout[layout.W_col + k]] if nq == nv else most)
         largest = larger(largest, depth / allowed)
     return largest

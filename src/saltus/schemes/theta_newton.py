@@ -12,16 +12,10 @@ from saltus.compile.workspace import Numbers, Workspace
 from saltus.memory.layout import (
     F_FREE,
     F_LINEAR,
-    FLAGS,
     HAS_RETRACT,
     J_CONSTANT,
     M_CONSTANT,
-    NC,
-    NJ,
-    NQ,
-    NV,
     RATE_IDENTITY,
-    SIZE,
     W_CONSTANT,
 )
 from saltus.memory.profile import factor, multiply, solve
@@ -55,12 +49,12 @@ def iteration_matrix(model, h, weight, of_v, of_q, t, q, v, newton, record):
     layout = model.layout
     M, S, f_q, f_v = newton.M, newton.S, newton.f_q, newton.f_v
     newton.kept.h = 0.0  # factors that fail are of no use to any h
-    for i in range(layout[SIZE]):
+    for i in range(layout.profile_size):
         S[i] = M[i]
-    if weight > 0.0 and (layout[FLAGS] & F_FREE) == 0:
+    if weight > 0.0 and (layout.features & F_FREE) == 0:
         model.jacobian(t, q, v, model.par, f_q, f_v)
         record.counters.jacobian_calls += 1
-        for i in range(layout[SIZE]):
+        for i in range(layout.profile_size):
             slope = of_v * f_v[i]
             if of_q > 0.0:  # else f_q may be infinite
                 slope += of_q * f_q[i]
@@ -77,7 +71,7 @@ def free_motion(model, h, single, v_k, v, v_new, newton):
 
     in      single: 1 where v is still v_k; newton: M, S, f
     """
-    layout, nv = model.layout, model.layout[NV]
+    layout, nv = model.layout, model.layout.nv
     f, rhs, change = newton.f, newton.rhs, newton.change
     for i in range(nv):
         change[i] = v_k[i] - v[i]
@@ -116,11 +110,11 @@ def open_accounts(model, h, reacting, v_k, v, newton, record):
 
     in      v_k, v: start and end of the step; newton: M, f and info of the last iteration
     """
-    layout, nv = model.layout, model.layout[NV]
+    layout, nv = model.layout, model.layout.nv
     header, f, rhs, change = record.header, newton.f, newton.rhs, newton.change
     open_books(model, h, 0.0, record)
     header.residual, header.reacted = newton.info.residual, 1.0 if reacting != 0 else 0.0
-    free = (layout[FLAGS] & F_FREE) != 0
+    free = (layout.features & F_FREE) != 0
     if not free:
         # M (v - v_k) - W P is what the forces really gave, where f belongs to the last guess; -W P see `report`
         for i in range(nv):
@@ -159,7 +153,7 @@ def share_accounts(model, t, h, state, state_new, q_middle, jump, w, w_end, newt
 @unit(F(MODEL, F, F, A, A, A, A, NEWTON.kind), small=True)
 def changed_inertia(model, t, h, q_k, q, v_k, v, newton):
     """Return what a changing M adds to the kinetic energy of a step made with M in its middle; S is forgotten then."""
-    if (model.layout[FLAGS] & M_CONSTANT) != 0:
+    if (model.layout.features & M_CONSTANT) != 0:
         return 0.0
     for i in range(v.shape[0]):
         newton.change[i] = 0.5 * (v_k[i] + v[i])
@@ -170,7 +164,7 @@ def changed_inertia(model, t, h, q_k, q, v_k, v, newton):
 @unit(I(MODEL, I), small=True)
 def exact_at_once(model, reacting):
     """Return 1 where one iteration is exact: M constant, f linear, q_dot = v, and constant rows of what reacts."""
-    flags = model.layout[FLAGS]
+    flags = model.layout.features
     linear = (flags & M_CONSTANT) != 0 and (flags & F_LINEAR) != 0 and (flags & RATE_IDENTITY) != 0
     return 1 if linear and (reacting == 0 or (flags & W_CONSTANT) != 0) else 0
 
@@ -178,7 +172,7 @@ def exact_at_once(model, reacting):
 @unit(I(MODEL, F, NEWTON.kind), small=True)
 def factors_known(model, h, newton):
     """Return 1 where M and the factors of S never change and are those of h."""
-    flags = model.layout[FLAGS]
+    flags = model.layout.features
     return 1 if (flags & M_CONSTANT) != 0 and (flags & J_CONSTANT) != 0 and newton.kept.h == h else 0
 
 
@@ -195,18 +189,18 @@ def displace(model, first, tolerance, q_k, move, q_middle, q_dot, q):
 
     in      first: 1 where there is no guess yet
     """
-    layout, identity = model.layout, (model.layout[FLAGS] & RATE_IDENTITY) != 0
+    layout, identity = model.layout, (model.layout.features & RATE_IDENTITY) != 0
     if first != 0:
-        for i in range(layout[NQ]):
+        for i in range(layout.nq):
             q_middle[i] = q_k[i]
     if not identity:
         model.rate(q_middle, move, model.par, q_dot)
     way, moved, size = move if identity else q_dot, 0.0, 0.0
-    for i in range(layout[NQ]):
+    for i in range(layout.nq):
         middle = q_k[i] + 0.5 * way[i]
         moved, size = larger(moved, abs(middle - q_middle[i])), larger(size, larger(abs(middle), abs(way[i])))
         q_middle[i], q[i] = middle, q_k[i] + way[i]
-    if (layout[FLAGS] & HAS_RETRACT) != 0:
+    if (layout.features & HAS_RETRACT) != 0:
         model.retract(q, model.par)
     return 1 if identity or moved <= tolerance * size else 0
 
@@ -214,6 +208,6 @@ def displace(model, first, tolerance, q_k, move, q_middle, q_dot, q):
 @unit(F(MODEL, F, A, A), small=True)
 def violation_at(model, t, q, g):
     """Write the gaps at q and return the deepest penetration or the largest error of a joint [m]."""
-    if model.layout[NC] + model.layout[NJ] > 0:
+    if model.layout.nc + model.layout.nj > 0:
         model.gap(t, q, model.par, g)
     return violation_of(model, g)

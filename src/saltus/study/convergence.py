@@ -28,7 +28,7 @@ def convergence(
     problem: Problem,
     schemes,
     *,
-    h: float | Sequence[float],
+    h: float | Sequence[float] | np.ndarray,
     levels: int = 5,
     grids: int = 6,
     quantities: Sequence[str] = QUANTITIES,
@@ -51,7 +51,8 @@ def convergence(
     schemes
         A scheme, a list of schemes, or {label: scheme}.
     h
-        Largest step size [s], halved from level to level, or the step sizes of all levels.
+        Largest step size [s], halved from level to level, or the step sizes of all levels, or those of all runs
+        (levels, grids), which are then taken as they are.
     levels, grids
         How many; at least 4 and 6 give orders one can trust.
     quantities
@@ -68,7 +69,7 @@ def convergence(
         Show a progress bar; None shows one on a terminal when it takes more than a second.
     """
     named = _named(schemes)
-    sizes = _sizes(h, levels, grids)
+    sizes = step_sizes(h, levels, grids)
     check_norms(norms)
     if problem.exact is None and reference is None:
         raise SettingError(f"{problem.name or 'the problem'} has no exact solution: give a reference")
@@ -96,10 +97,12 @@ def _run(problem: Problem, scheme, h: float) -> Solution:
     return run
 
 
-def _sizes(h, levels: int, grids: int) -> np.ndarray:
-    """Return step sizes (levels, grids) with irrational ratios around those of the levels."""
+def step_sizes(h, levels: int, grids: int) -> np.ndarray:
+    """Return step sizes (levels, grids) with irrational ratios around those of the levels, or those that are given."""
     means = np.asarray(h, float) if np.ndim(h) else float(h) * 2.0 ** -np.arange(levels)
-    if len(means) < 2 or grids < 1 or np.any(means <= 0.0):
+    if means.ndim == 2 and len(means) >= 2 and means.shape[1] >= 1 and np.all(means > 0.0):
+        return means
+    if means.ndim > 1 or len(means) < 2 or grids < 1 or np.any(means <= 0.0):
         raise SettingError(f"h = {h} with {levels} levels and {grids} grids: an order needs two positive sizes")
     share = (GOLDEN * (1 + np.arange(len(means) * grids))) % 1.0
     return means[:, None] * np.exp(SPREAD * (share.reshape(len(means), grids) - 0.5))

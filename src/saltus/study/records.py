@@ -1,4 +1,4 @@
-"""Records of a study as aligned text, CSV and data frame."""
+"""Records of a study as aligned text, Markdown, CSV and data frame."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ def aligned(cells: Sequence[Sequence[str]], right: Collection[int] = ()) -> list
         for row in cells
     ]
     return [lines[0], "-" * len(lines[0]), *lines[1:]]
+
+
+def markdown_table(cells: Sequence[Sequence[str]]) -> str:
+    """Return a table as Markdown has it, the first row of cells holding the heads."""
+    heads, *rows = cells
+    return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ["---"] * len(heads), *rows))
 
 
 def csv_text(fields: Sequence[str], rows: Sequence[dict[str, Any]], path: str | os.PathLike | None = None) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from saltus.errors import SettingError
+from saltus.tables import stored
 
 Family = Literal["-", "+"]
 NODES = ("clenshaw-curtis", "lobatto")
@@ -43,6 +44,8 @@ class Tableau:
         Share of the impulse in every stage velocity (zero in the family "-").
     implicit
         First and last + 1 of the stages that depend on themselves.
+    numbers
+        The same as kernels see it, where that is stored.
     """
 
     degree: int
@@ -53,6 +56,7 @@ class Tableau:
     Av: np.ndarray
     P: np.ndarray
     implicit: tuple[int, int]
+    numbers: np.ndarray | None = None
 
     @property
     def stages(self) -> int:
@@ -89,6 +93,10 @@ def tableau(
     """Return the coefficients; `stiff` takes the velocity matrix for the positions too."""
     if degree == 0:
         return _constant(family)
+    if nodes == "lobatto" and weighting == "reduced" and stiff == (family == "+"):
+        known = stored.stored().degrees.get(degree)
+        if known is not None and len(numbers := known.minus if family == "-" else known.plus):
+            return _unpacked(numbers, family)
     c = node_places(degree, nodes)
     Aq = exact_integrals(c, c)
     b = Aq[-1].copy()
@@ -154,6 +162,9 @@ def node_places(degree: int, nodes: str) -> np.ndarray:
         return np.sin(0.5 * np.pi * np.arange(degree + 1) / degree) ** 2
     if nodes != "lobatto":
         raise SettingError(f"nodes is {nodes!r}: it must be one of {', '.join(map(repr, NODES))}")
+    known = stored.stored().degrees.get(degree)
+    if known is not None:
+        return known.minus[VECTORS : VECTORS + degree + 1].copy()
     series = np.zeros(degree + 1)
     series[-1] = 1.0
     slope = legendre.legder(series)
@@ -252,6 +263,8 @@ def packed(made: Tableau) -> np.ndarray:
     PRODUCT is Aq Av; UPDATE turns errors of the constraint velocities at the stages into corrections of the
     stage forces.
     """
+    if made.numbers is not None:
+        return made.numbers
     n, (first, end) = made.stages, made.implicit
     matrices = [
         made.Aq,
@@ -261,6 +274,14 @@ def packed(made: Tableau) -> np.ndarray:
         _velocity_update(made),
     ]
     return np.concatenate([[made.degree, n, first, end], made.c, made.b, made.P, *(m.ravel() for m in matrices)])
+
+
+def _unpacked(numbers: np.ndarray, family: Family) -> Tableau:
+    """Return the tableau that was packed."""
+    degree, n, first, end = (int(number) for number in numbers[:VECTORS])
+    c, b, P = (numbers[VECTORS + k * n :][:n] for k in (NODE, WEIGHT, SHARE))
+    Aq, Av = (numbers[place(n, k) :][: n * n].reshape(n, n) for k in (POSITION, VELOCITY))
+    return Tableau(degree, family, c, b, Aq, Av, P, (first, end), numbers)
 
 
 def _velocity_update(made: Tableau) -> np.ndarray:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from saltus.compile.seam import interpreted
-from saltus.memory import layout as lay
 from saltus.solution import Solution
 from saltus.verification import Parting
 from saltus.verify.difference import Difference
@@ -169,13 +168,13 @@ def _impulses(run: Solution, other: Solution, apart: Difference, until: float) -
 def _shared(run: Solution, other: Solution, t: float) -> bool:
     """Whether the impulses of two runs differ up to t in what the contacts share without moving anything: W di = 0."""
     units, layout = other._model.units, other._model.layout  # pyright: ignore[reportAttributeAccessIssue]
-    W, w = np.empty(int(layout[lay.NW])), np.empty(int(layout[lay.NR]))
+    W, w = np.empty(int(layout.nw)), np.empty(int(layout.nr))
     interpreted(units.kinematics)(t, other(t).q, units.par, W, w)
     more = run.impulse_at(t) - other.impulse_at(t)
     pushed, alone = np.zeros((2, other.v.shape[1]))
     for r, impulse in enumerate(more):
-        begin, end = layout[layout[lay.W_PTR] + r], layout[layout[lay.W_PTR] + r + 1]
-        columns = layout[layout[lay.W_COL] + begin : layout[lay.W_COL] + end]
+        begin, end = layout[layout.W_ptr + r], layout[layout.W_ptr + r + 1]
+        columns = layout[layout.W_col + begin : layout.W_col + end]
         pushed[columns] += W[begin:end] * impulse
         alone[columns] += np.abs(W[begin:end] * impulse)
     return bool(np.linalg.norm(pushed) <= CANCELS * np.linalg.norm(alone))

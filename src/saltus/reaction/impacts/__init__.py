@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from types import ModuleType
 
-import numpy as np
-
 from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, A, F, I
 from saltus.compile.workspace import Workspace
-from saltus.memory.layout import CONTACT_ROW, IMPACT_LAW, sizes_of
+from saltus.memory.layout import Layout, sizes_of
 from saltus.reaction.impacts import newton, poisson, tangential
 from saltus.reaction.impacts.newton import returned as returned_by_newton
 from saltus.reaction.impacts.poisson import strike as strike_by_poisson
@@ -36,12 +34,12 @@ def impact_law(impact: str, tangential: bool) -> int:
     return POISSON if impact == "poisson" else TANGENTIAL if tangential else NEWTON
 
 
-def law_of(layout: np.ndarray) -> ModuleType:
+def law_of(layout: Layout) -> ModuleType:
     """Return the law of impacts of a system."""
-    return IMPACTS[int(layout[IMPACT_LAW])]
+    return IMPACTS[int(layout.impact_law)]
 
 
-def reacting_sizes(layout: np.ndarray, contact_solver) -> dict:
+def reacting_sizes(layout: Layout, contact_solver) -> dict:
     """Return the sizes of a workspace in which contacts react, and those of the system."""
     sizes, law = sizes_of(layout), law_of(layout)
     room = law.room(sizes) if hasattr(law, "room") else NOTHING
@@ -52,7 +50,7 @@ def reacting_sizes(layout: np.ndarray, contact_solver) -> dict:
 @unit(F(MODEL, I), small=True)
 def returned(model, contact):
     """Return what part of an approach is in the target of its contact."""
-    if model.layout[IMPACT_LAW] == POISSON:
+    if model.layout.impact_law == POISSON:
         return 0.0
     return returned_by_newton(model, contact)
 
@@ -64,7 +62,7 @@ def strike(model, contact, speed, struck, u, target):
     in      speed: normal velocity that is restituted; struck: 1 where the contact is hit; u: row velocities before
     in/out  target
     """
-    law = model.layout[IMPACT_LAW]
+    law = model.layout.impact_law
     if law == POISSON:
         return strike_by_poisson(model, contact, speed, u, target)
     if law == TANGENTIAL and struck == 1:
@@ -81,15 +79,15 @@ def restitute(model, contact, speed, struck, u, target):
     in/out  target: constants of the rows plus what the law returns; with Poisson's law the velocities that the impact
             begins with stand behind them, nr further
     """
-    if model.layout[IMPACT_LAW] != POISSON:
-        target[model.layout[model.layout[CONTACT_ROW] + contact]] += returned_by_newton(model, contact) * speed
+    if model.layout.impact_law != POISSON:
+        target[model.layout[model.layout.contact_row + contact]] += returned_by_newton(model, contact) * speed
     return strike(model, contact, speed, struck, u, target)
 
 
 @unit(I(MODEL, I, I, A, A), small=True)
 def without_tangential(model, contact, struck, u, target):
     """Take tangential restitution off the target again: reports compare velocities without it."""
-    if model.layout[IMPACT_LAW] == TANGENTIAL and struck == 1:
+    if model.layout.impact_law == TANGENTIAL and struck == 1:
         return strike_tangentially(model, contact, -1.0, u, target)
     return 0
 
@@ -97,4 +95,4 @@ def without_tangential(model, contact, struck, u, target):
 @unit(I(MODEL), small=True)
 def asks_who_is_struck(model):
     """Return whether the law treats contacts that are struck unlike those that last."""
-    return 1 if model.layout[IMPACT_LAW] == TANGENTIAL else 0
+    return 1 if model.layout.impact_law == TANGENTIAL else 0

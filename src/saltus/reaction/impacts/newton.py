@@ -6,7 +6,6 @@ from typing import Any
 
 from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, F, I
-from saltus.memory.layout import LAW_FLOATS
 
 NAME, WORDS = "newton", "Newton's law of impacts (impact='newton')"
 
@@ -21,4 +20,4 @@ def reacting() -> Any:
 @unit(F(MODEL, I), inline="always")
 def returned(model, contact):
     """Return what part of its approach is in the target of a contact."""
-    return model.constants[LAW_FLOATS * contact]
+    return model.e[contact]

@@ -20,11 +20,9 @@ from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, A, F, I
 from saltus.laws.coulomb_planar import solve as solve_planar
 from saltus.laws.coulomb_spatial import solve as solve_spatial
-from saltus.memory.layout import CONTACT_ROW, NR
 from saltus.status import Status
 
 NAME, WORDS = "poisson", "Poisson's law of impacts (impact='poisson')"
-UNSOLVABLE = int(Status.CONTACT_UNSOLVABLE)
 
 
 def reacting() -> Any:
@@ -44,8 +42,8 @@ def room(sizes: dict[str, int]) -> Any:
 @unit(I(MODEL, I, F, A, A), small=True)
 def strike(model, contact, speed, u, target):
     """Write the velocities that an impact begins with behind the target, nr further."""
-    layout, begin = model.layout, model.layout[NR]
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    layout, begin = model.layout, model.layout.nr
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     target[begin + row] = u[row] if u[row] > 0.0 and not speed < 0.0 else speed
     for r in range(row + 1, end):
         target[begin + r] = u[r]
@@ -128,7 +126,7 @@ def solve(rows, mu, floor, D, b, P):
     if press(rows, mu, floor, D, b, P) >= 0.0:
         return 0
     if not D[0] > 0.0:
-        return UNSOLVABLE
+        return Status.CONTACT_UNSOLVABLE
     if rows == 1:
         P[0] = -b[0] / D[0]
         return 0
@@ -148,4 +146,4 @@ def solve(rows, mu, floor, D, b, P):
             high = middle
         else:
             low = middle
-    return 0 if press(rows, mu, high, D, b, P) >= 0.0 else UNSOLVABLE
+    return 0 if press(rows, mu, high, D, b, P) >= 0.0 else Status.CONTACT_UNSOLVABLE

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, A, F, I
-from saltus.memory.layout import CONTACT_ROW, LAW_FLOATS
 from saltus.reaction.impacts.newton import reacting, returned
 
 __all__ = ["reacting", "returned"]
@@ -19,7 +18,7 @@ NAME, WORDS = "tangential", "tangential restitution (e_t > 0)"
 def strike(model, contact, way, u, target):
     """Add e_t times the tangential velocities u before an impact to the target; way -1 takes them off again."""
     layout = model.layout
-    row, end = layout[layout[CONTACT_ROW] + contact], layout[layout[CONTACT_ROW] + contact + 1]
+    row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     for r in range(row + 1, end):
-        target[r] += way * (model.constants[LAW_FLOATS * contact + 2] * u[r])
+        target[r] += way * (model.e_t[contact] * u[r])
     return 0

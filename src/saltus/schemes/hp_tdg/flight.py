@@ -9,6 +9,7 @@ import numpy as np
 from saltus.flight.flight import Flight, make_flight
 from saltus.flight.frame import FROM_PROMISE
 from saltus.lasting.interval import interval_sizes
+from saltus.memory.layout import Layout
 from saltus.schemes.hp_tdg.numbers import RAISED, galerkin_numbers, galerkin_room
 from saltus.schemes.hp_tdg.phase import galerkin_phase
 
@@ -20,7 +21,7 @@ MOST_SWEEPS = 30  # of an interval; one that needs more is made shorter
 
 
 def galerkin_flight(
-    layout: np.ndarray, contact_solver, *, tol: float, nodes: str, degree: int | None, top: int, zeno: float | None,
+    layout: Layout, contact_solver, *, tol: float, nodes: str, degree: int | None, top: int, zeno: float | None,
     projection_tolerance: float,
 ) -> Flight:  # fmt: skip
     """Return a flight by intervals of one degree, or of degrees up to `top`; its promise fills in the thresholds."""

@@ -10,7 +10,7 @@ from saltus.lasting.hold import anything_acts
 from saltus.lasting.index_set import SLIP, STICK
 from saltus.lasting.interval import closed_gap, move, propagate
 from saltus.memory.full_matrix import solve_dense
-from saltus.memory.layout import F_FREE, FLAGS, NC, NQ, NV, RATE_IDENTITY
+from saltus.memory.layout import F_FREE, RATE_IDENTITY
 from saltus.memory.vectors import copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
 from saltus.schemes.hp_tdg.numbers import (
@@ -36,15 +36,15 @@ def predict(model, settings, degree, t, h, frame, record):
     """Write guesses of the stage accelerations: constant, the last polynomial continued, or by linearised forces."""
     phase = GALERKIN(frame.phase)
     layout, numbers = model.layout, phase.numbers
-    nv, n = layout[NV], degree + 1
+    nv, n = layout.nv, degree + 1
     for k in range(n):
         copy(frame.memory.acting.a, row_of(phase.stage.a, k, nv))
     inside, far = numbers.series_t == t, t + h - numbers.series_t > FARTHEST * numbers.series_h
     if numbers.series_n > 0.0 and (inside or not far):
         return go_on(model, settings, degree, t, h, frame)
-    if (layout[FLAGS] & F_FREE) != 0 and anything_acts(model, frame.ends.index) == 0:
+    if (layout.features & F_FREE) != 0 and anything_acts(model, frame.ends.index) == 0:
         return 0
-    if (layout[FLAGS] & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
+    if (layout.features & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
         return 0
     return linearise(model, settings, degree, t, h, frame, record)
 
@@ -53,7 +53,7 @@ def predict(model, settings, degree, t, h, frame, record):
 def go_on(model, settings, degree, t, h, frame):
     """Add to the guesses how the polynomial of the last interval, or of a first look at this one, goes on."""
     phase = GALERKIN(frame.phase)
-    numbers, nv, n = phase.numbers, model.layout[NV], degree + 1
+    numbers, nv, n = phase.numbers, model.layout.nv, degree + 1
     tab, a, series = table_of(settings, degree, whole(numbers.stiff)), phase.stage.a, phase.series
     c, begin, length = head(tail(tab, VECTORS + NODE * n), n), numbers.series_t, numbers.series_h
     terms = whole(numbers.series_n)
@@ -80,7 +80,7 @@ def linearise(model, settings, degree, t, h, frame, record):
     """Guess the stages behind an event by the forces linearised at the start."""
     phase = GALERKIN(frame.phase)
     stages, ends, a_0 = phase.stage, frame.ends, frame.memory.acting.a
-    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    nq, nv, n = model.layout.nq, model.layout.nv, degree + 1
     tab, a, q_0, v_0 = table_of(settings, degree, whole(phase.numbers.stiff)), stages.a, ends.q_0, ends.v_0
     status = renew(model, settings, t, q_0, v_0, a_0, frame, record)
     if status != 0:
@@ -142,7 +142,7 @@ def foresee(model, settings, degree, t, h, frame):
     """Return the place of the first closing of the predicted motion, or NONE; remember the contact."""
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nq, nv, nc, m = layout[NQ], layout[NV], layout[NC], degree + RAISED + 1
+    nq, nv, nc, m = layout.nq, layout.nv, layout.nc, degree + RAISED + 1
     numbers, nodes = phase.numbers, frame.nodes
     c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
     found = frame.found
@@ -152,7 +152,7 @@ def foresee(model, settings, degree, t, h, frame):
         open_ones = open_ones or (frame.ends.index[k] != SLIP and frame.ends.index[k] != STICK)
     if not open_ones:
         return NONE
-    if (layout[FLAGS] & RATE_IDENTITY) == 0:
+    if (layout.features & RATE_IDENTITY) == 0:
         # rates of the guess: those in the stages belong to the interval before
         stages, tab = phase.stage, table_of(settings, degree, whole(numbers.stiff))
         for k in range(degree + 1):
@@ -176,7 +176,7 @@ def refine(model, settings, degree, h, frame):
     """Write states at the raised nodes as the dense output has them: integrals of the polynomial of accelerations."""
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nq, nv, n, m = layout[NQ], layout[NV], degree + 1, degree + RAISED + 1
+    nq, nv, n, m = layout.nq, layout.nv, degree + 1, degree + RAISED + 1
     at = numbers_of(settings, degree, LIFT)
     E, S = head(tail(settings, at), m * n), head(tail(settings, at + m * n), m * n)
     D = head(tail(settings, at + 2 * m * n), m * n)
@@ -185,7 +185,7 @@ def refine(model, settings, degree, h, frame):
     a, rates = stages.a, stages.Q_dot
     q_0, v_0 = frame.ends.q_0, frame.ends.v_0
     Q, V, Q_dot, a_node = head(nodes.Q, m * nq), head(nodes.V, m * nv), head(nodes.Q_dot, m * nq), head(nodes.a, m * nv)
-    identity = (layout[FLAGS] & RATE_IDENTITY) != 0
+    identity = (layout.features & RATE_IDENTITY) != 0
     for k in range(m):
         for i in range(nv):
             value, once, twice = 0.0, 0.0, 0.0
@@ -212,7 +212,7 @@ def refine(model, settings, degree, h, frame):
 def expand(model, settings, degree, t, h, frame):
     """Write the Legendre coefficients of the stage accelerations."""
     phase = GALERKIN(frame.phase)
-    nv, n = model.layout[NV], degree + 1
+    nv, n = model.layout.nv, degree + 1
     numbers, stages, series = phase.numbers, phase.stage, phase.series
     a, transform = stages.a, head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
     for k in range(n):
@@ -229,7 +229,7 @@ def levels_of(model, settings, degree, h, frame):
     """Write the sizes of the coefficients in units of the tolerance."""
     settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
-    nv, n = model.layout[NV], degree + 1
+    nv, n = model.layout.nv, degree + 1
     series, levels, V = phase.series, phase.levels, phase.stage.V
     v_0, speed = frame.ends.v_0, promised(model.layout, settings, SPEED_SCALE)
     share = frame.marks.sharper

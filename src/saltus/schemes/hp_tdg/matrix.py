@@ -11,7 +11,7 @@ from saltus.lasting.hold import anything_acts
 from saltus.lasting.interval import assemble, jacobians
 from saltus.lasting.workspace import LASTING
 from saltus.memory.full_matrix import factor_dense
-from saltus.memory.layout import FLAGS, J_CONSTANT, M_CONSTANT, NV, RATE_IDENTITY
+from saltus.memory.layout import J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply, solve
 from saltus.schemes.hp_tdg.numbers import GALERKIN, table_of
 from saltus.tables.tableau import END, FIRST
@@ -24,8 +24,8 @@ def renew(model, settings, t, q, v, a, frame, record):
     """Take the Jacobians at a state with its acceleration, unless they are known and constant."""
     phase = GALERKIN(frame.phase)
     layout, numbers = model.layout, phase.numbers
-    nv = layout[NV]
-    constant = (layout[FLAGS] & J_CONSTANT) != 0 and (layout[FLAGS] & M_CONSTANT) != 0
+    nv = layout.nv
+    constant = (layout.features & J_CONSTANT) != 0 and (layout.features & M_CONSTANT) != 0
     acting = anything_acts(model, frame.ends.index) == 1
     if numbers.j_known == 1.0 and constant and not acting:
         return 0
@@ -37,7 +37,7 @@ def renew(model, settings, t, q, v, a, frame, record):
     )  # fmt: skip
     numbers.j_known, numbers.factored_h = 1.0 if status == 0 else 0.0, 0.0
     J_q, J_v = phase.j_q, phase.j_v
-    if status == 0 and not acting and (layout[FLAGS] & M_CONSTANT) == 0 and (layout[FLAGS] & RATE_IDENTITY) != 0:
+    if status == 0 and not acting and (layout.features & M_CONSTANT) == 0 and (layout.features & RATE_IDENTITY) != 0:
         mass_turns(model, t, q, a, room, frame.mass, phase.scratch, J_q)
     stiffness, damping = 0.0, 0.0
     for i in range(nv):
@@ -54,7 +54,7 @@ def renew(model, settings, t, q, v, a, frame, record):
 def mass_turns(model, t, q, a, room, M, change, J_q):
     """Subtract M^-1 (dM/dq_j) a from the columns of J_q: what the same force does less where M is larger."""
     layout = model.layout
-    nv, lu, column = layout[NV], room.lu, room.f
+    nv, lu, column = layout.nv, room.lu, room.f
     for j in range(nv):
         kept, step = q[j], MASS_STEP * larger(1.0, abs(q[j]))
         for i in range(nv):

@@ -14,8 +14,10 @@ from saltus.flight.frame import FLIGHT_SETTINGS
 from saltus.flight.scan import SAMPLES
 from saltus.lasting.hold import POWERS
 from saltus.lasting.interval import JACOBIANS, STAGES_ROOM
-from saltus.memory.layout import NC, NV, sizes_of
+from saltus.memory.layout import sizes_of
 from saltus.schemes.hp_tdg.choice import FIT_SIZE
+from saltus.tables import stored
+from saltus.tables.stored import RAISED
 from saltus.tables.tableau import packed, tableau
 
 # the settings of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
@@ -23,7 +25,6 @@ from saltus.tables.tableau import packed, tableau
 # degree, for D- and D+
 STANDING, TOP, BEGIN_WITH, FIXED, DEGREES_AT, KAPPA_AT, STIFF_KAPPA_AT, HEAD = range(8)
 MINUS, PLUS, SAMPLED, LEGENDRE, LIFT, PER_DEGREE = range(6)
-RAISED = 2  # positions are of a degree higher by two than accelerations: so are the nodes of what is handed on
 # Numbers that are kept from step to step.
 #   next_degree               degree to take
 #   contraction               of the iteration
@@ -70,6 +71,12 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
 
     The lift: values, integrals and double integrals at the raised nodes of a polynomial given at its own.
     """
+    store = stored.stored()
+    if nodes == "lobatto" and top <= stored.TOP and store.degrees and stored.SAMPLES == SAMPLES:
+        below = [list(store.degrees[degree]) for degree in range(1, top + 1)]
+        above = [store.degrees[top + k] for k in range(1, RAISED + 1)]
+        below += [[one.minus, np.zeros(0), one.samples] for one in above]
+        return below, store.kappa[: top + 1], store.stiff_kappa[: top + 1]
     made, kappa, stiff_kappa = [], np.ones(top + 1), np.ones(top + 1)
     for degree in range(1, top + RAISED + 1):
         minus = tableau(degree, "-", nodes)
@@ -91,10 +98,10 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
 
 def galerkin_room(layout, top: int) -> RoomPlan:
     """Return the plan of what the phase works with."""
-    nv, n = int(layout[NV]), top + 1
+    nv, n = int(layout.nv), top + 1
     own = {
         "n": n, "largest": n, "fit": FIT_SIZE, "unknowns": min(n * nv, LARGEST_SYSTEM),
-        "width": POWERS + int(layout[NC]), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
+        "width": POWERS + int(layout.nc), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
     }  # fmt: skip
     return GALERKIN.plan({**sizes_of(layout), **own})
 

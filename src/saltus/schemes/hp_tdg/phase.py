@@ -26,7 +26,7 @@ from saltus.flight.frame import (
 )
 from saltus.lasting.hold import POWERS
 from saltus.lasting.index_set import SLIP, TURNING
-from saltus.memory.layout import CONTACT_ROW, FLAGS, J_CONSTANT, NC, NJ, NQ, NR, NV, RATE_IDENTITY, TRUSTED, W_CONSTANT
+from saltus.memory.layout import J_CONSTANT, RATE_IDENTITY, TRUSTED, W_CONSTANT
 from saltus.schemes.hp_tdg.choice import (
     AIM,
     FIT_KNOWN,
@@ -62,7 +62,6 @@ from saltus.schemes.hp_tdg.stages import solve_stages
 from saltus.status import Status
 from saltus.tables.tableau import END, FIRST, VECTORS, WEIGHT
 
-STALLED = int(Status.NEWTON_STALLED)
 STRAIGHT = 8  # beside the place in the index set: a slip that goes straight on
 UNKNOWN_CONTRACTION = 0.3  # of a first sweep, before anything was seen
 CONTRACTS = 0.2  # what plain iteration should leave of an error
@@ -129,7 +128,7 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
 def forget(model, settings, t, frame):
     """Forget what the last interval has taught where it says nothing of this one: another index set, a jump."""
     settings = FLIGHT_SETTINGS(settings)
-    phase, memory, nc = GALERKIN(frame.phase), frame.memory, model.layout[NC]
+    phase, memory, nc = GALERKIN(frame.phase), frame.memory, model.layout.nc
     numbers, known = phase.numbers, phase.known_index
     same = numbers.next_degree > 0.0
     for k in range(nc):
@@ -143,7 +142,7 @@ def forget(model, settings, t, frame):
     jumped = jumped and numbers.series_t != t
     if not same or jumped:
         numbers.series_n, numbers.contraction = 0.0, UNKNOWN_CONTRACTION
-    if not same or (jumped and (model.layout[FLAGS] & J_CONSTANT) == 0):
+    if not same or (jumped and (model.layout.features & J_CONSTANT) == 0):
         numbers.j_known = 0.0
     if numbers.next_degree == 0.0:
         begin_with = settings[whole(settings.phase_at) + BEGIN_WITH]
@@ -173,7 +172,7 @@ def choose(model, settings, t, h, frame, record):
         least = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
         degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
     status = predict(model, settings, degree, t, h, frame, record)
-    if status == 0 and model.layout[NC] > 0 and not fixed and numbers.skip == 0.0:
+    if status == 0 and model.layout.nc > 0 and not fixed and numbers.skip == 0.0:
         place = foresee(model, settings, degree, t, h, frame)
         if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
             h *= place
@@ -227,15 +226,15 @@ def look(model, settings, degree, t, h, frame, record):
     expand(model, settings, low, t, h, frame)
     numbers.series_rough = 1.0
     levels_of(model, settings, low, h, frame)
-    for i in range((low + 1) * model.layout[NV]):
+    for i in range((low + 1) * model.layout.nv):
         if not abs(phase.series[i]) < 1e300:
-            return STALLED  # beyond a contact forces need not exist
+            return Status.NEWTON_STALLED  # beyond a contact forces need not exist
     quicken(fit, phase.levels, low, h)
     # what was seen may be too fast for the interval
     longest = larger(longest_step(fit, kappa_of(settings, 0), AIM, degree), SHORTEST_CUT * h)
     if longest < CUT * h:
         marks.limit = smaller(longest, marks.limit)
-    if model.layout[NC] > 0:
+    if model.layout.nc > 0:
         place = foresee(model, settings, low, t, h, frame)
         if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
             # a little longer: to cut an interval that contains the impact is cheaper than to prolong one
@@ -251,7 +250,7 @@ def judge(model, settings, task, degree, t, h, frame, record):
     expand(model, settings, degree, t, h, frame)
     levels_of(model, settings, degree, h, frame)
     other_levels(model, settings, degree, h, frame)
-    if (model.layout[FLAGS] & W_CONSTANT) == 0:
+    if (model.layout.features & W_CONSTANT) == 0:
         slip_levels(model, settings, degree, share, frame)
     header.error, header.degree = estimate(model, settings, degree, frame), degree
     if settings[whole(settings.phase_at) + FIXED] == 1.0:
@@ -266,19 +265,19 @@ def other_levels(model, settings, degree, h, frame):
     """Let what q_dot = B(q) v lacks, and impulses of lasting forces, which the motion need not show, count as well."""
     settings = FLIGHT_SETTINGS(settings)
     phase, layout, n = GALERKIN(frame.phase), model.layout, degree + 1
-    nq, nr, levels, stages, share = layout[NQ], layout[NR], phase.levels, phase.stage, frame.marks.sharper
+    nq, nr, levels, stages, share = layout.nq, layout.nr, phase.levels, phase.stage, frame.marks.sharper
     q_0, R, push = frame.ends.q_0, stages.R, promised(layout, settings, PUSH_SCALE)
     transform, position = (
         head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n), promised(layout, settings, POSITION_SCALE)
     )  # fmt: skip
     for k in range(n):
-        for i in range(nq if (layout[FLAGS] & RATE_IDENTITY) == 0 else 0):
+        for i in range(nq if (layout.features & RATE_IDENTITY) == 0 else 0):
             total = 0.0
             for j in range(n):
                 total += transform[k * n + j] * stages.Q_dot[j * nq + i]
             scale = share * (settings.atol * position[i] + settings.rtol * abs(q_0[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
-        for i in range(nr - layout[NJ]):
+        for i in range(nr - layout.nj):
             total = 0.0
             for j in range(n):
                 total += transform[k * n + j] * R[j * nr + i]
@@ -292,7 +291,7 @@ def estimate(model, settings, degree, frame):
     """Return the error of an interval, in units of the tolerance, by its jump and by the decay of its coefficients."""
     settings = FLIGHT_SETTINGS(settings)
     phase, layout, n = GALERKIN(frame.phase), model.layout, degree + 1
-    nv, V, levels, v_0, v, error = layout[NV], phase.stage.V, phase.levels, frame.ends.v_0, frame.ends.v, 0.0
+    nv, V, levels, v_0, v, error = layout.nv, phase.stage.V, phase.levels, frame.ends.v_0, frame.ends.v, 0.0
     stiff, share, speed = whole(phase.numbers.stiff), frame.marks.sharper, promised(layout, settings, SPEED_SCALE)
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
@@ -321,18 +320,18 @@ def estimate(model, settings, degree, frame):
 def choose_next(model, settings, degree, h, frame, header):
     """Fit how the coefficients of an interval fall, and choose degree and length of the next one by it."""
     settings = FLIGHT_SETTINGS(settings)
-    phase, layout, nv = GALERKIN(frame.phase), model.layout, model.layout[NV]
+    phase, layout, nv = GALERKIN(frame.phase), model.layout, model.layout.nv
     numbers, fit, stiff = phase.numbers, phase.fit, whole(phase.numbers.stiff)
     kappa, top = kappa_of(settings, stiff), whole(settings[whole(settings.phase_at) + TOP])
     if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers.next_degree):
         fit_decay(phase.levels, degree, fit, h)
-        if fit[FIT_KNOWN] == 2.0 and (layout[FLAGS] & TRUSTED) == 0:
+        if fit[FIT_KNOWN] == 2.0 and (layout.features & TRUSTED) == 0:
             expect_anything(fit)
         calibrate(fit, kappa, h, degree, header.error, 1)
     else:  # too few coefficients for a fit, but enough to see that the last one promised too much
         calibrate(fit, kappa, h, degree, header.error, 0)
     # a Jacobian comes with most intervals; D+ has two stages more to solve
-    extra = 0.0 if (layout[FLAGS] & J_CONSTANT) != 0 else 1.0 * nv
+    extra = 0.0 if (layout.features & J_CONSTANT) != 0 else 1.0 * nv
     best = best_degree(fit, kappa, degree, top, numbers.sweeps_mean, extra + 2.0 * stiff * numbers.sweeps_mean)
     numbers.next_degree = best
     length = longest_step(fit, kappa, AIM, best)
@@ -360,15 +359,15 @@ def slip_levels(model, settings, degree, share, frame):
     settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
     layout, n = model.layout, degree + 1
-    nr = layout[NR]
+    nr = layout.nr
     levels, stages, index = phase.levels, phase.stage, frame.ends.index
     U = stages.U
     transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
     tolerance = slip_tolerance(layout, settings, share)
-    for c in range(layout[NC]):
+    for c in range(layout.nc):
         if index[c] != SLIP:
             continue
-        for i in range(layout[layout[CONTACT_ROW] + c] + 1, layout[layout[CONTACT_ROW] + c + 1]):
+        for i in range(layout[layout.contact_row + c] + 1, layout[layout.contact_row + c + 1]):
             size = 0.0
             for j in range(n):
                 size = larger(size, abs(U[j * nr + i]))
@@ -413,7 +412,7 @@ def fill(model, settings, h, frame):
     """Write nodes, forces and sums of the interval that was solved last, and what acts at its end."""
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nv, nc, nr = layout[NV], layout[NC], layout[NR]
+    nv, nc, nr = layout.nv, layout.nc, layout.nr
     numbers, marks = phase.numbers, frame.marks
     degree = whole(numbers.degree_now)
     n, width, stiff = degree + 1, POWERS + nc, whole(numbers.stiff)

@@ -18,6 +18,7 @@ from saltus.control.grid import Grid
 from saltus.control.proposed import Proposed
 from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction
+from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan, checked_scale, chosen_solver, flight_plan
 from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
 from saltus.tables.tableau import NODES, tableau
@@ -123,7 +124,7 @@ class HpTDG:
         """Return the control that goes with the scheme."""
         return Proposed() if self.traits.adaptive else Grid()
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         from saltus.flight.promise import Promise
         from saltus.schemes.hp_tdg.flight import galerkin_flight

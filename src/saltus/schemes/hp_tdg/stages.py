@@ -8,7 +8,7 @@ from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, SPEED_SC
 from saltus.lasting.hold import POWERS, accelerate, anything_acts
 from saltus.lasting.interval import assemble, move, propagate
 from saltus.memory.full_matrix import factor_dense, solve_dense
-from saltus.memory.layout import F_FREE, F_LINEAR, FLAGS, J_CONSTANT, M_CONSTANT, NC, NQ, NR, NV, RATE_IDENTITY
+from saltus.memory.layout import F_FREE, F_LINEAR, J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply
 from saltus.memory.vectors import copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
@@ -17,7 +17,6 @@ from saltus.schemes.hp_tdg.secant import carry, learn
 from saltus.status import Status
 from saltus.tables.tableau import END, FIRST, NODE, POSITION, STAGES, VECTORS, WEIGHT
 
-STALLED = int(Status.NEWTON_STALLED)
 MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
 SOLVED_FORCES = 1.0  # last correction, in units of the tolerance, that the forces of held contacts may lack
 LACKED = 0.2  # the same between the accelerations of these forces and those of the interval: impulses add up
@@ -29,8 +28,8 @@ def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
     """Write the stage positions of stage velocities; where q_dot = B(q) v they are found by iteration."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, position = layout[NQ], promised(layout, settings, POSITION_SCALE)
-    if (layout[FLAGS] & RATE_IDENTITY) != 0:
+    nq, position = layout.nq, promised(layout, settings, POSITION_SCALE)
+    if (layout.features & RATE_IDENTITY) != 0:
         return move(model, tab, h, q_0, Q, V, Q_dot, n)
     for _ in range(MOST_PLACINGS):
         for i in range(n * nq):
@@ -44,10 +43,10 @@ def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
             allowed = PLACED * share * (settings.atol * position[i % nq] + settings.rtol * size) + 1e-16 * size
             placed, total = placed and moved <= allowed, total + moved
         if not total < 1e300:
-            return STALLED
+            return Status.NEWTON_STALLED
         if placed:
             return 0
-    return STALLED
+    return Status.NEWTON_STALLED
 
 
 @unit(I(MODEL, A, I, F, F, F, FRAME.kind, RECORD))
@@ -59,14 +58,14 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
     layout, stages, ends, acting, numbers = model.layout, phase.stage, frame.ends, frame.memory.acting, phase.numbers
-    nq, nv, nr, n, solving = layout[NQ], layout[NV], layout[NR], degree + 1, phase.solving
+    nq, nv, nr, n, solving = layout.nq, layout.nv, layout.nr, degree + 1, phase.solving
     tab = table_of(settings, degree, whole(numbers.stiff))
     kind_of_equations(model, tab, frame)
     for k in range(n):
         copy(ends.q_0, row_of(stages.Q, k, nq))
         copy(acting.r, row_of(stages.R, k, nr))
     copy(acting.u, head(stages.U, nr))
-    copy(acting.powers, head(stages.powers, POWERS + layout[NC]))
+    copy(acting.powers, head(stages.powers, POWERS + layout.nc))
     status = 0
     if solving.end > solving.first and solving.newton == 1:
         status = first_matrix(model, settings, degree, t, h, rough, frame, record)
@@ -86,16 +85,16 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     for i in range(nv):
         ends.v[i] = ends.v_0[i] + h * summed(b, stages.a, i, nv)
         if not abs(ends.v[i]) < 1e300:
-            return STALLED
+            return Status.NEWTON_STALLED
     return 0
 
 
 @unit(I(MODEL, A, FRAME.kind))
 def kind_of_equations(model, tab, frame):
     """Write to phase.solving which stages are unknown and how they are found."""
-    solving, flags = GALERKIN(frame.phase).solving, model.layout[FLAGS]
+    solving, flags = GALERKIN(frame.phase).solving, model.layout.features
     solving.first, solving.end = whole(tab[FIRST]), whole(tab[END])
-    m, acting = (solving.end - solving.first) * model.layout[NV], anything_acts(model, frame.ends.index) == 1
+    m, acting = (solving.end - solving.first) * model.layout.nv, anything_acts(model, frame.ends.index) == 1
     free = (flags & F_FREE) != 0 and not acting
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0 and not acting
     linear = linear and ((flags & F_FREE) != 0 or ((flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
@@ -112,7 +111,7 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
     """Factor the matrix of the first sweep, from Jacobians in the middle of the predicted motion or of a first look."""
     phase = GALERKIN(frame.phase)
     solving, numbers, stages, ends = phase.solving, phase.numbers, phase.stage, frame.ends
-    nq, nv, n = model.layout[NQ], model.layout[NV], degree + 1
+    nq, nv, n = model.layout.nq, model.layout.nv, degree + 1
     tab = table_of(settings, degree, whole(numbers.stiff))
     m, pivots = (solving.end - solving.first) * nv, head(phase.pivots, (solving.end - solving.first) * nv)
     # a Jacobian costs nv evaluations, a sweep one per stage: it pays soon
@@ -126,7 +125,7 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
         solving.learnt = 1
         carry_learnt(model, settings, tab, h, frame)
         assemble(tab, h, solving.first, solving.end, nv, phase.stage_j_q, phase.stage_j_v, nv * nv, phase.matrix)
-        return STALLED if factor_dense(head(phase.matrix, m * m), m, pivots) != 0 else 0
+        return Status.NEWTON_STALLED if factor_dense(head(phase.matrix, m * m), m, pivots) != 0 else 0
     if stale or numbers.j_known == 0.0:
         middle, c = n // 2, head(tail(tab, VECTORS + NODE * n), n)
         propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
@@ -138,7 +137,7 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
         if status != 0:
             return status
     if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
-        return STALLED
+        return Status.NEWTON_STALLED
     for i in range(nv * nv * solving.end if solving.learns == 1 else 0):
         phase.stage_j_q[i], phase.stage_j_v[i] = phase.j_q[i % (nv * nv)], phase.j_v[i % (nv * nv)]
     return 0
@@ -147,7 +146,7 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
 @unit(I(MODEL, A, A, F, FRAME.kind))
 def carry_learnt(model, settings, tab, h, frame):
     """Take the Jacobians over that a first look has learnt, from its nodes to those of the interval."""
-    phase, nv = GALERKIN(frame.phase), model.layout[NV]
+    phase, nv = GALERKIN(frame.phase), model.layout.nv
     numbers, J_q, J_v, end, n = phase.numbers, phase.stage_j_q, phase.stage_j_v, phase.solving.end, whole(tab[STAGES])
     c, low = head(tail(tab, VECTORS + NODE * n), n), whole(numbers.looked_degree)
     low_tab, half, stretch = table_of(settings, low, 0), J_q.shape[0] // 2, h / numbers.looked_h
@@ -180,7 +179,7 @@ def iterate(model, settings, degree, t, h, rough, frame, record):
             rate = moved / moved_before
             contraction = rate if sweep == 2 else contraction
             if rate > 0.9 and sweep > 2:
-                return STALLED
+                return Status.NEWTON_STALLED
         # the rate of the interval before is trusted for the first sweep, with room; what Newton's method leaves of an
         # error grows with the error, so that a larger correction than the one of then leaves a larger share
         wider = larger(1.0, moved / larger(numbers.contracted, 1e-300)) if solving.newton == 1 else 1.0
@@ -195,7 +194,7 @@ def iterate(model, settings, degree, t, h, rough, frame, record):
             guess = moved
         moved_before = moved
     if not converged:
-        return STALLED
+        return Status.NEWTON_STALLED
     if numbers.series_t != t:  # from outside of the interval
         numbers.guess = guess
     if sweep > 1:  # that of the first Jacobian
@@ -214,7 +213,7 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
     settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
     layout, solving, stages, change, ends = model.layout, phase.solving, phase.stage, phase.change, frame.ends
-    nv, n, first, end, V, a = layout[NV], degree + 1, solving.first, solving.end, stages.V, stages.a
+    nv, n, first, end, V, a = layout.nv, degree + 1, solving.first, solving.end, stages.V, stages.a
     tab, G = table_of(settings, degree, whole(phase.numbers.stiff)), phase.matrix
     J_q, J_v = phase.stage_j_q, phase.stage_j_v
     share, speed, m = frame.marks.sharper, promised(layout, settings, SPEED_SCALE), (end - first) * nv
@@ -235,7 +234,7 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
             assemble(tab, h, first, end, nv, J_q, J_v, nv * nv, G)
             phase.numbers.factored_h = 0.0
             if factor_dense(head(G, m * m), m, pivots) != 0:
-                return STALLED
+                return Status.NEWTON_STALLED
     for i in range(first * nv, end * nv):
         change[i] -= a[i]
         seen[i] = change[i]
@@ -250,16 +249,16 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
             lacks = larger(lacks, h * abs(seen[k * nv + i] - change[k * nv + i]) / (share * scale))
             moved = larger(moved, h * abs(change[k * nv + i]) / (share * scale))
     phase.sweep.moved, phase.sweep.lacks = moved, lacks
-    return 0 if total < 1e300 else STALLED  # `larger` passes over what is not a number
+    return 0 if total < 1e300 else Status.NEWTON_STALLED  # `larger` passes over what is not a number
 
 
 @unit(I(MODEL, F, I, A, FRAME.kind, RECORD))
 def stage_motion(model, t, stage, a, frame, record):
     """Write what acts on a stage, with its acceleration to a."""
-    layout, stages, width = model.layout, GALERKIN(frame.phase).stage, POWERS + model.layout[NC]
-    nr = layout[NR]
+    layout, stages, width = model.layout, GALERKIN(frame.phase).stage, POWERS + model.layout.nc
+    nr = layout.nr
     return accelerate(
-        model, t, row_of(stages.Q, stage, layout[NQ]), row_of(stages.V, stage, layout[NV]), frame.ends.index,
+        model, t, row_of(stages.Q, stage, layout.nq), row_of(stages.V, stage, layout.nv), frame.ends.index,
         frame.memory.acting.direction, a, row_of(stages.R, stage, nr), row_of(stages.U, stage, nr),
         row_of(stages.powers, stage, width), frame.interval.lasting, record,
     )  # fmt: skip
@@ -269,7 +268,7 @@ def stage_motion(model, t, stage, a, frame, record):
 def last_stages(model, settings, degree, t, h, frame, record):
     """Write the stages of the solution, and what acts on those that nothing waits for."""
     phase = GALERKIN(frame.phase)
-    stages, ends, nv, n = phase.stage, frame.ends, model.layout[NV], degree + 1
+    stages, ends, nv, n = phase.stage, frame.ends, model.layout.nv, degree + 1
     tab = table_of(settings, degree, whole(phase.numbers.stiff))
     c = head(tail(tab, VECTORS + NODE * n), n)
     propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
@@ -285,7 +284,7 @@ def last_stages(model, settings, degree, t, h, frame, record):
 @unit(I(MODEL, I, F, F, FRAME.kind))
 def keep_learnt(model, degree, h, rough, frame):
     """Keep the Jacobians that the sweeps have learnt: those of a first look for its interval, else for the next one."""
-    phase, nv = GALERKIN(frame.phase), model.layout[NV]
+    phase, nv = GALERKIN(frame.phase), model.layout.nv
     numbers, J_q, J_v, end = phase.numbers, phase.stage_j_q, phase.stage_j_v, phase.solving.end
     learnt = phase.solving.learns == 1 and numbers.sweeps_now > 1.0
     if rough > 0.0:
@@ -325,14 +324,14 @@ def settle_powers(model, settings, degree, t, h, frame):
     """
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nq, nv, nc, n = layout[NQ], layout[NV], layout[NC], degree + 1
+    nq, nv, nc, n = layout.nq, layout.nv, layout.nc, degree + 1
     width, tab = POWERS + nc, table_of(settings, degree, 0)
     c, S = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + 3 * n + POSITION * n * n), n * n)
     stages, v_0 = phase.stage, frame.ends.v_0
     f, M = frame.force, frame.mass
     a = stages.a
     powers = stages.powers
-    constant = (layout[FLAGS] & M_CONSTANT) != 0
+    constant = (layout.features & M_CONSTANT) != 0
     for k in range(n):
         if k == 0 or not constant:
             model.mass(t + c[k] * h, row_of(stages.Q, k, nq), model.par, M)

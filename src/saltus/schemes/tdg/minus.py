@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 from inspect import cleandoc
 
-import numpy as np
-
+from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan
 from saltus.schemes.tdg.settings import GalerkinSettings
 
@@ -24,7 +23,7 @@ class TDGMinus(GalerkinSettings):
 
     family = "-"
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         from saltus.schemes.tdg.plan import galerkin_plan  # here, because most programs name schemes they never run
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from saltus.lasting.interval import solve_interval
 from saltus.lasting.settle import settle
-from saltus.memory.layout import NC
+from saltus.memory.layout import Layout
 from saltus.reaction.dense_block import block_size
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.schemes.tdg.settings import GalerkinSettings
 from saltus.schemes.tdg.step import EVENTS, MEMORY, MOST_PIECES, WORK, galerkin
 
 
-def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
+def galerkin_plan(scheme: GalerkinSettings, layout: Layout) -> SchemePlan:
     """Return the plan of a time-discontinuous Galerkin scheme."""
     contact_solver = chosen_solver(scheme.solver, layout)
     settings, sizes = scheme.sizes(layout, contact_solver)
     # whatever activates contacts: an interval whose equations stall is made of shorter pieces too
-    pieces = MOST_PIECES if scheme.split and layout[NC] else 1
+    pieces = MOST_PIECES if scheme.split and layout.nc else 1
     return SchemePlan(
         scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
         step=galerkin,
@@ -29,5 +27,5 @@ def galerkin_plan(scheme: GalerkinSettings, layout: np.ndarray) -> SchemePlan:
         memory=MEMORY.plan(sizes),
         work=WORK.plan(sizes),
         dense=block_size(layout, pieces, sizes["largest"]),
-        events=(EVENTS * int(layout[NC]) + 1) * pieces,
+        events=(EVENTS * int(layout.nc) + 1) * pieces,
     )

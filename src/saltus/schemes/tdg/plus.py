@@ -8,9 +8,8 @@ from __future__ import annotations
 import dataclasses
 from inspect import cleandoc
 
-import numpy as np
-
 from saltus.errors import SettingError
+from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan
 from saltus.schemes.tdg.settings import GalerkinSettings
 
@@ -31,7 +30,7 @@ class TDGPlus(GalerkinSettings):
         if self.stiff not in (True, False):
             raise SettingError(f"stiff of TDGPlus is {self.stiff!r}: it must be True or False")
 
-    def plan(self, layout: np.ndarray) -> SchemePlan:
+    def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""
         from saltus.schemes.tdg.plan import galerkin_plan  # here, because most programs name schemes they never run
 

@@ -14,7 +14,7 @@ from saltus.flight.dense import interpolate, interpolate_stages, reaction
 from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST
 from saltus.lasting.interval import LARGEST_NEWTON, STAGE_SETTINGS, interval_sizes
 from saltus.laws import friction_rows
-from saltus.memory.layout import F_FREE, FLAGS, NV
+from saltus.memory.layout import F_FREE, Layout
 from saltus.schemes.plan import check_numbers
 from saltus.schemes.traits import Traits
 from saltus.tables.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
@@ -151,13 +151,13 @@ class GalerkinSettings:
             for degree in degrees
         ]
 
-    def sizes(self, layout: np.ndarray, contact_solver) -> tuple[np.ndarray, dict[str, int]]:
+    def sizes(self, layout: Layout, contact_solver) -> tuple[np.ndarray, dict[str, int]]:
         """Return the numbers of the kernel and the sizes of its workspace."""
         made = self.tableaux()
         n = max(one.stages for one in made)
         # friction in space turns with the slip: an implicit force even where all others are given
         spatial = friction_rows(layout) > 1
-        newton = (spatial or not int(layout[FLAGS]) & F_FREE) and n * int(layout[NV]) <= LARGEST_NEWTON
+        newton = (spatial or not int(layout.features) & F_FREE) and n * int(layout.nv) <= LARGEST_NEWTON
         numbers_ = STAGE_SETTINGS.filled(
             closed=self.closed_tolerance, rest=self.rest_tolerance, by_stage=self.activation == "stage",
             project=self.projection, law=LAWS[self.impact], tolerance=self.newton_tolerance, most=self.max_iterations,

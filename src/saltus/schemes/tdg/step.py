@@ -12,14 +12,14 @@ from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.lasting.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set
 from saltus.lasting.end_of_step import begin, close_books, enter_impulse, index_events, put_back, set_changed
-from saltus.lasting.hold import JAMMED, LOAD, POWERS
+from saltus.lasting.hold import LOAD, POWERS
 from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, STAGES_ROOM
 from saltus.lasting.settle import BREAKING, RELEASING, act_on_start, changed_events
 from saltus.lasting.transition import BROKE, RELEASED, STOPPED, break_direction, stops, transition, watched
 from saltus.lasting.workspace import ACTING, ENDS
-from saltus.memory.layout import CONTACT_ROW, FLAGS, M_CONSTANT, NC, NJ, NQ, NR, NV
+from saltus.memory.layout import M_CONSTANT
 from saltus.memory.record import PAINLEVE
 from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
 from saltus.reaction.books import open_books
@@ -30,7 +30,6 @@ from saltus.status import Status
 from saltus.tables.polynomial import NONE, lagrange_weights
 from saltus.tables.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTORS, WEIGHT
 
-DEGREES_SPENT, STALLED = int(Status.DEGREES_SPENT), int(Status.NEWTON_STALLED)
 REPEAT = -1  # instead of a status: the piece is to be solved once more, with what has been learnt
 DEGREES_AT = STAGE_SETTINGS.size  # number of degrees, then where the table of each begins in the settings
 MOST_PIECES = 16  # pieces of one interval; what happens after the last split waits for the border
@@ -70,7 +69,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
     listed = whole(settings[DEGREES_AT])
     interval = whole(memory.intervals) if listed > 1 else 0
     if interval >= listed:
-        return DEGREES_SPENT
+        return Status.DEGREES_SPENT
     tab = tail(settings, whole(settings[DEGREES_AT + 1 + interval]))
     degree = whole(tab[DEGREE])
     piece.following = degree
@@ -78,7 +77,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         piece.following = settings[whole(settings[DEGREES_AT + 2 + interval]) + DEGREE]
     copy(state.q, ends.q_0)
     copy(state.v, ends.v_0)
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         ends.index[k] = whole(own.index[k])
     open_books(model, h, degree, record)
     clear(record.impulse)
@@ -108,7 +107,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
             return status
     copy(ends.q_0, state_new.q)
     copy(ends.v_0, state_new.v)
-    for k in range(model.layout[NC]):
+    for k in range(model.layout.nc):
         own.index[k] = ends.index[k]
     memory.intervals += 1.0
     return close_books(
@@ -120,7 +119,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
 def solve_piece(model, reaction, settings, tab, t, h, own, work, record):
     """Solve the stages of a piece; where a contact jams or a slip turns too quickly it is to be solved once more."""
     settings = STAGE_SETTINGS(settings)
-    nc, ends, acting, piece, interval = model.layout[NC], work.ends, own.acting, work.piece, work.interval
+    nc, ends, acting, piece, interval = model.layout.nc, work.ends, own.acting, work.piece, work.interval
     begun = t + piece.done
     piece.length = (h - piece.done) * piece.share
     clear(interval.push)
@@ -130,14 +129,14 @@ def solve_piece(model, reaction, settings, tab, t, h, own, work, record):
     status = reaction.staged.interval(
         model, reaction.reaction, settings, tab, begun, piece.length, ends, acting, work.stages, interval, record
     )
-    if status == JAMMED and piece.jams < nc:
+    if status == Status.JAMMED and piece.jams < nc:
         piece.jams += 1.0
         jam = interval.lasting.held.jam
         ends.index[jam] = IMPULSIVE
         new_event(begun, jam, PAINLEVE, 0, 0, acting.u, acting.u, ends.P, record)
         own.numbers.ahead = 0.0
         return solve_again(model, begun, own, work, record)
-    stalled = status == STALLED and nc > 0 and piece.straight == 0.0
+    stalled = status == Status.NEWTON_STALLED and nc > 0 and piece.straight == 0.0
     if stalled and settings.split == 1.0 and piece.count < MOST_PIECES - 1:
         piece.share *= 0.5
         if piece.share <= FINEST_SHARE:
@@ -160,11 +159,11 @@ def solve_again(model, t, own, work, record):
 @unit(I(MODEL, A, I, MEMORY.kind, STAGES_ROOM.kind))
 def guess_stages(model, tab, ahead, own, stages):
     """Write what is known of stage 0 and guesses of the accelerations: constant, or the last interval continued."""
-    nv, nr, n, acting = model.layout[NV], model.layout[NR], whole(tab[STAGES]), own.acting
+    nv, nr, n, acting = model.layout.nv, model.layout.nr, whole(tab[STAGES]), own.acting
     E, a = head(tail(tab, VECTORS + 3 * n + PREDICTOR * n * n), n * n), stages.a
     copy(acting.r, head(stages.R, nr))
     copy(acting.u, head(stages.U, nr))
-    copy(acting.powers, head(stages.powers, POWERS + model.layout[NC]))
+    copy(acting.powers, head(stages.powers, POWERS + model.layout.nc))
     for k in range(n):
         for i in range(nv):
             a[k * nv + i] = acting.a[i]
@@ -179,7 +178,7 @@ def split_piece(model, reaction, settings, tab, t, h, own, work, record):
     """End a piece at the first transition of a held contact, if there is one."""
     settings = STAGE_SETTINGS(settings)
     layout, ends, piece, stages, found = model.layout, work.ends, work.piece, work.stages, work.found
-    nc, nv, n, width = layout[NC], layout[NV], whole(tab[STAGES]), POWERS + layout[NC]
+    nc, nv, n, width = layout.nc, layout.nv, whole(tab[STAGES]), POWERS + layout.nc
     c, weights, direction = head(tail(tab, VECTORS + NODE * n), n), head(work.weights, n), own.acting.direction
     clear_marks(ends.stopped)
     clear_marks(ends.candidate)
@@ -200,8 +199,8 @@ def split_piece(model, reaction, settings, tab, t, h, own, work, record):
         return solve_again(model, t + piece.done, own, work, record)
     if not (s < NONE and size * s > AT_ONCE * h and size * (1.0 - s) > AT_ONCE * h):
         return 0
-    row = layout[layout[CONTACT_ROW] + changing]
-    turns = kind == STOPPED and layout[layout[CONTACT_ROW] + changing + 1] - row == 3
+    row = layout[layout.contact_row + changing]
+    turns = kind == STOPPED and layout[layout.contact_row + changing + 1] - row == 3
     if turns and stops(layout, c, s, settings.rest, 0.9, changing, stages.U, weights) == 0:
         # no stop: the piece ends here, the next one goes on in the new direction
         piece.share *= 0.9 * s
@@ -249,7 +248,7 @@ def locate(model, reaction, settings, tab, t, h, s, own, work, record):
             break
         piece.length += shift
     if kind == BROKE:
-        break_direction(layout, changing, row_of(R, n - 1, layout[NR]), direction)
+        break_direction(layout, changing, row_of(R, n - 1, layout.nr), direction)
     return 0
 
 
@@ -259,9 +258,9 @@ def end_slip(model, tab, t, contact, direction, work):
     layout, room, n = model.layout, work.interval.lasting, whole(tab[STAGES])
     W, w, v = room.W, room.b, work.ends.v
     end_velocity(model, tab, work)
-    model.kinematics(t, row_of(work.stages.Q, n - 1, layout[NQ]), model.par, W, w)
-    row, slip = layout[layout[CONTACT_ROW] + contact], 0.0
-    for i in range(row + 1, layout[layout[CONTACT_ROW] + contact + 1]):
+    model.kinematics(t, row_of(work.stages.Q, n - 1, layout.nq), model.par, W, w)
+    row, slip = layout[layout.contact_row + contact], 0.0
+    for i in range(row + 1, layout[layout.contact_row + contact + 1]):
         slip += (row_dot(layout, W, i, v) + w[i]) * direction[2 * contact + i - row - 1]
     return slip
 
@@ -269,7 +268,7 @@ def end_slip(model, tab, t, contact, direction, work):
 @unit(I(MODEL, A, WORK.kind))
 def end_velocity(model, tab, work):
     """Write the velocity at the end of a piece, before impulses."""
-    nv, n, ends, a = model.layout[NV], whole(tab[STAGES]), work.ends, work.stages.a
+    nv, n, ends, a = model.layout.nv, whole(tab[STAGES]), work.ends, work.stages.a
     b = head(tail(tab, VECTORS + WEIGHT * n), n)
     for i in range(nv):
         ends.v[i] = ends.v_0[i]
@@ -281,7 +280,7 @@ def end_velocity(model, tab, work):
 @unit(I(MODEL, A, WORK.kind))
 def reach_end(model, tab, work):
     """Write position and velocity at the end of a piece, before impulses."""
-    nq, n = model.layout[NQ], whole(tab[STAGES])
+    nq, n = model.layout.nq, whole(tab[STAGES])
     copy(row_of(work.stages.Q, n - 1, nq), work.ends.q)
     model.retract(work.ends.q, model.par)
     return end_velocity(model, tab, work)
@@ -293,7 +292,7 @@ def end_piece(model, reaction, settings, tab, t, h, own, work, record):
     settings = STAGE_SETTINGS(settings)
     layout, ends, piece, acting, stages = model.layout, work.ends, work.piece, own.acting, work.stages
     degree, n, room, header = whole(tab[DEGREE]), whole(tab[STAGES]), work.interval.lasting, record.header
-    nv, nr, begun = layout[NV], layout[NR], t + piece.done
+    nv, nr, begun = layout.nv, layout.nr, t + piece.done
     last = piece.done + piece.length >= h * (1.0 - 1e-12)
     t_end = t + h if last else begun + piece.length
     reach_end(model, tab, work)
@@ -336,7 +335,7 @@ def end_piece(model, reaction, settings, tab, t, h, own, work, record):
             index_events(model, t_end, 1, -1, ends, acting, record)
     copy(ends.q, ends.q_0)
     copy(ends.v, ends.v_0)
-    clear(head(tail(acting.direction, 2 * layout[NC]), layout[NC]))
+    clear(head(tail(acting.direction, 2 * layout.nc), layout.nc))
     piece.done, piece.count, piece.share, piece.straight = piece.done + piece.length, piece.count + 1.0, 1.0, 0.0
     return 0
 
@@ -345,7 +344,7 @@ def end_piece(model, reaction, settings, tab, t, h, own, work, record):
 def enter_stages(model, tab, t, work, record):
     """Enter error, impulses and works of the stages of a piece into the books."""
     layout, stages, header, size = model.layout, work.stages, record.header, work.piece.length
-    nv, nc, nr, n, width = layout[NV], layout[NC], layout[NR], whole(tab[STAGES]), POWERS + layout[NC]
+    nv, nc, nr, n, width = layout.nv, layout.nc, layout.nr, whole(tab[STAGES]), POWERS + layout.nc
     b, P_share = head(tail(tab, VECTORS + WEIGHT * n), n), head(tail(tab, VECTORS + SHARE * n), n)
     R, powers, v, push = stages.R, stages.powers, work.ends.v, work.interval.push
     if tab[DEGREE] > 0.0:
@@ -361,7 +360,7 @@ def enter_stages(model, tab, t, work, record):
             record.impulse[i] += size * b[k] * R[k * nr + i]
             if R[k * nr + i] != 0.0:
                 header.reacted = 1.0
-    if (layout[FLAGS] & M_CONSTANT) == 0:
+    if (layout.features & M_CONSTANT) == 0:
         header.drive_work += inertia_work(model, tab, t, size, stages.Q, stages.V, stages.Q_dot, work.shifted, work.M)
     return 0
 
@@ -374,12 +373,12 @@ def put_piece_back(model, settings, t, degree, struck, work, record):
     held, u_plus = ends.held, ends.u_plus
     if settings.project == 0.0 or degree == 0 or held_set(model, ends) == 0:
         return 0
-    for k in range(layout[NC]):
+    for k in range(layout.nc):
         if ends.candidate[k] == RELEASING:
             held[k] = 0
         if struck == 1 and held[k] != 0:  # an impact elsewhere may have lifted it, or made it slip
-            row, slips = layout[layout[CONTACT_ROW] + k], False
-            for i in range(row + 1, layout[layout[CONTACT_ROW] + k + 1]):
+            row, slips = layout[layout.contact_row + k], False
+            for i in range(row + 1, layout[layout.contact_row + k + 1]):
                 slips = slips or abs(u_plus[i]) > settings.rest
             held[k] = NORMAL if slips else WHOLE
             if u_plus[row] > settings.rest and ends.resting[k] == 0:
@@ -397,7 +396,7 @@ def strike_piece(model, reaction, settings, tab, t_end, t, h, own, work, record)
     In D+ the stages feel the impulse: then stages and impulse are solved in turn, with the closed contacts fixed.
     """
     settings = STAGE_SETTINGS(settings)
-    nv, n, degree, law = model.layout[NV], whole(tab[STAGES]), whole(tab[DEGREE]), whole(settings.law)
+    nv, n, degree, law = model.layout.nv, whole(tab[STAGES]), whole(tab[DEGREE]), whole(settings.law)
     ends, interval, a, P_share = work.ends, work.interval, work.stages.a, head(tail(tab, VECTORS + SHARE * n), n)
     if is_struck(model, settings, t_end, degree, ends, interval) == 0:
         return 0
@@ -420,13 +419,13 @@ def strike_piece(model, reaction, settings, tab, t_end, t, h, own, work, record)
         if not feels or change <= 1e-13 * scale or attempt > MOST_PASSES:
             model.gap(t_end, ends.q, model.par, ends.g)
             return 1
-        status = STALLED
+        status = Status.NEWTON_STALLED
         if attempt < MOST_PASSES:
             status = reaction.staged.interval(
                 model, reaction.reaction, settings, tab, t, work.piece.length, ends, own.acting, work.stages, interval,
                 record,
             )  # fmt: skip
-        if status == STALLED:
+        if status == Status.NEWTON_STALLED:
             # friction that turns with the jump of the stages may have no answer: then they move without the impulse
             feels = False
             clear(push)
@@ -439,7 +438,7 @@ def strike_piece(model, reaction, settings, tab, t_end, t, h, own, work, record)
         if status != 0:
             return -status
         reach_end(model, tab, work)
-    return -STALLED
+    return -Status.NEWTON_STALLED
 
 
 @unit(I(MODEL, A, F, I, ENDS.kind, INTERVALS.kind))
@@ -448,8 +447,8 @@ def is_struck(model, settings, t, degree, ends, interval):
     settings = STAGE_SETTINGS(settings)
     layout, W, w, index, closed = model.layout, interval.lasting.W, ends.u_minus, ends.index, ends.closed
     by_stage = settings.by_stage == 1.0
-    doubtful = degree == 0 and layout[NJ] > 0
-    for c in range(layout[NC]):
+    doubtful = degree == 0 and layout.nj > 0
+    for c in range(layout.nc):
         holding = (index[c] == SLIP or index[c] == STICK) and not by_stage
         closed[c] = 1 if ends.g[c] <= settings.closed or holding else 0
         doubtful = doubtful or (closed[c] == 1 and not holding)
@@ -457,8 +456,8 @@ def is_struck(model, settings, t, degree, ends, interval):
         return 1 if doubtful else 0
     struck = False
     model.kinematics(t, ends.q, model.par, W, w)
-    for c in range(layout[NC]):
-        row = layout[layout[CONTACT_ROW] + c]
+    for c in range(layout.nc):
+        row = layout[layout.contact_row + c]
         if closed[c] == 1 and (by_stage or (index[c] != SLIP and index[c] != STICK)):
             floor = 0.0 if by_stage or index[c] == IMPULSIVE else -settings.rest
             struck = struck or row_dot(layout, W, row, ends.v) + w[row] < floor
@@ -470,7 +469,7 @@ def speeds_before(model, t, degree, ends, W):
     """Write the row velocities at the beginning of a piece, by the rows at its end: one W for before and after."""
     layout, u_start = model.layout, ends.u_start
     model.kinematics(t, ends.q, model.par, W, u_start)
-    for i in range(layout[NR]):
+    for i in range(layout.nr):
         u_start[i] += row_dot(layout, W, i, ends.v_0)
         if degree > 0 and u_start[i] > 0.0:
             u_start[i] = 0.0  # it still rose when the interval began: nothing to restitute

@@ -35,17 +35,25 @@ def draw(made: Tabled) -> Figure:
             forces = np.array([rule(b) for b in loads])
             left.plot(LIFTS, forces[:, 0], color=COLOURS[k], linewidth=3.0 - k, label=name)
         left.axhline(0.0, color="#bbbbbb", linewidth=0.8)
-        left.set_xlabel("lift over weight")
-        left.set_ylabel("force of end 1 [N]")
+        weights, lowest = LIFT / (MASS * GRAVITY), np.linalg.solve(D, -loads[-1])[0]
+        left.axvline(weights, color="#bbbbbb", linewidth=0.8, linestyle="--")
+        grey = {"color": "#777777", "fontsize": 7.5}
+        left.annotate("drawn right", (weights, lowest), (4.0, 0.0), textcoords="offset points", **grey)
+        left.set_xlabel("lift over weight [-]")
+        left.set_ylabel("force on end 1 at the start [N]")
+        left.set_title("three rules for a rod on two ends, lifted beside its middle", fontsize=9.0)
         left.legend(frameon=False, fontsize=7.5)
         run = solve(lifted_rod(), scheme=EventDriven(), tol=1e-9)
         times = np.linspace(0.0, T_END, 201)
         q = run(times).q
         load = W @ np.linalg.solve(M, [LIFT - MASS * GRAVITY, LIFT * PLACE])
         start = 0.5 * (D @ made.results["naive"] + load)
-        right.plot(times, 1e3 * start[0] * times**2, color=COLOURS[1], label="end 1, negative ones dropped")
-        right.plot(times, 1e3 * (q[:, 0] - HALF * np.sin(q[:, 1])), color=COLOURS[2], label="end 1, event-driven")
+        right.plot(times, 1e3 * start[0] * times**2, color=COLOURS[1], label="negative ones dropped")
+        right.plot(times, 1e3 * (q[:, 0] - HALF * np.sin(q[:, 1])), color=COLOURS[2], label="contact law, event-driven")
         right.set_xlabel("t [s]")
-        right.set_ylabel("gap [mm]")
+        right.set_ylabel("gap of end 1 [mm]")
+        right.set_title(
+            f"lift of {LIFT / (MASS * GRAVITY):g} weights: below 0 the end sinks into the floor", fontsize=9.0
+        )
         right.legend(frameon=False, fontsize=7.5)
     return figure

@@ -14,6 +14,7 @@ from saltus.errors import SettingError
 from saltus.problem import Exact, Problem
 from saltus.study.convergence import convergence
 from saltus.study.curve import QUANTITIES
+from saltus.study.records import markdown_table
 from saltus.study.table import Convergence
 
 EXACT = math.inf  # order of a quantity without error, measured or expected
@@ -149,6 +150,21 @@ class Reproduction:
         return float(self.experiments[experiment].expected(scheme, quantity))
 
     __repr__ = __str__
+
+    def markdown(self) -> str:
+        """Return the measured orders as documents hold them: a column per scheme, or for those that read the same."""
+        columns: dict[str, list[str]] = {}
+        for label in next(iter(self.tables.values())).schemes:
+            columns[label] = [_order(self.fit(name, label, x)[0]) for name in self.tables for x in QUANTITIES]
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for label, column in columns.items():
+            alike.setdefault(tuple(column), []).append(label)
+        cells = [["experiment", "quantity", *(", ".join(labels) for labels in alike.values())]]
+        for k, (name, quantity) in enumerate((name, x) for name in self.tables for x in QUANTITIES):
+            orders = [column[k] for column in alike]
+            if set(orders) != {"exact"}:
+                cells.append([f"{name} ({self.experiments[name].title})", quantity, *orders])
+        return markdown_table(cells)
 
     def plot(self, *, path: str | os.PathLike | None = None):
         """Draw the errors over h as the source does; returns the matplotlib figure. path writes .png, .pdf or .svg."""

@@ -21,7 +21,7 @@ from saltus.errors import SettingError
 from saltus.problem import Exact
 from saltus.run.progress import StudyProgress
 from saltus.schemes import AnyOrder, MoreauJean, Splitting
-from saltus.study.records import aligned, csv_text, data_frame
+from saltus.study.records import aligned, csv_text, data_frame, markdown_table
 from saltus.study.work_precision import work_precision
 from saltus.study.work_table import FIELDS, WorkPrecision
 
@@ -184,6 +184,21 @@ class Lecture:
             "-" if math.isnan(finest.evaluations) else f"{int(finest.evaluations):,}",
             *("failed" if finest.failed else f"{finest.error(x, 'L1'):.1e}" for x in QUANTITIES),
         ]
+
+    def markdown(self) -> str:
+        """Return the slopes of the error in q as documents hold them, over tol or h and over the work."""
+        names = list(dict.fromkeys(problem for _, problem in self.tables))
+        cells = [["family", "run", *names, *(f"{name}, work" for name in names)]]
+        for family, chosen in self.families.items():
+            there = [name for name in names if (family, name) in self.tables]
+            for k, label in enumerate(chosen.runs):
+                slopes = [
+                    _number(self.slope(family, name, label, "q", against=against)) if name in there else ""
+                    for against in ("setting", "evaluations")
+                    for name in names
+                ]
+                cells.append([family if k == 0 else "", label, *slopes])
+        return markdown_table(cells)
 
     def _about(self) -> list[str]:
         return [

@@ -20,7 +20,12 @@ from saltus.study.picture import MARKS
 from .lecture_orders import PROBLEMS, SCHEMES
 from .tabled import Tabled
 
-TITLES = {"L1": "L1", "L2": "L2", "Linf": "largest", "hausdorff": "filled-in graphs"}
+TITLES = {
+    "L1": "v in L1 [m]",
+    "L2": "v in L2 [m/s$^{1/2}$]",
+    "Linf": "v, largest error [m/s]",
+    "hausdorff": "v, distance of filled-in graphs [s]",
+}
 COARSE = {"ball": 0.07, "oscillator": 0.31}  # steps [s] of the graphs: jumps at wrong times can be seen
 
 
@@ -36,14 +41,14 @@ def draw(made: Tabled) -> Figure:
         )  # fmt: skip
         for row, (name, make) in zip(places, PROBLEMS.items(), strict=True):
             for axes, norm in zip(row, ALL_NORMS, strict=False):
-                _errors(axes, made.results[name], norm)
-            row[0].set_ylabel(f"{name}: error of v")
+                _errors(axes, made.results[name, norm], norm)
+            row[0].set_ylabel(f"{name}: mean error")
             _graphs(row[-1], make(), COARSE[name])
         for axes in places[-1, :4]:
             axes.set_xlabel("h [s]")
         for axes, norm in zip(places[0], ALL_NORMS, strict=False):
             axes.set_title(TITLES[norm], fontsize=9.0)
-        places[0, -1].set_title("filled-in graphs of v, coarse steps", fontsize=9.0)
+        places[0, -1].set_title("filled-in graphs of v, steps coarse enough to be seen", fontsize=9.0)
         handles = [
             Line2D([], [], color=COLOURS[k], marker=MARKS[k], markersize=4.0, linewidth=1.0, label=label)
             for k, label in enumerate(SCHEMES)
@@ -61,9 +66,10 @@ def _errors(axes: Axes, table, norm: str) -> None:
     top = max(table.mean(label, "v", norm).max() for label in SCHEMES)
     slope = {"L1": 1.0, "L2": 0.5, "Linf": 0.0, "hausdorff": 1.0}[norm]
     axes.loglog(h, 2.0 * top * (h / h[0]) ** slope, color="#999999", linewidth=0.9, linestyle="--")
+    # above and left of the line, where nothing is drawn
     axes.annotate(
-        f"slope {slope:g}", (h[-1], 2.0 * top * (h[-1] / h[0]) ** slope), (2.0, 4.0), textcoords="offset points",
-        color="#777777", fontsize=7.5,
+        f"slope {slope:g}", (h[1], 2.0 * top * (h[1] / h[0]) ** slope), (-3.0, 3.0), textcoords="offset points",
+        color="#777777", fontsize=7.5, ha="right", va="bottom",
     )  # fmt: skip
     axes.xaxis.set_minor_formatter(NullFormatter())
     if norm == "Linf":  # flat lines need room to be seen as such
@@ -85,4 +91,6 @@ def _graphs(axes: Axes, problem: Problem, h: float) -> None:
     )
     axes.set_xlabel("t [s]")
     axes.set_ylabel("v [m/s]")
-    axes.legend(frameon=False, fontsize=7.5, loc="best")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high + 0.3 * (high - low))  # room for the legend above the curves
+    axes.legend(frameon=False, fontsize=7.5, loc="upper right", ncols=2)

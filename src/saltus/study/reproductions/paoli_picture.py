@@ -39,12 +39,13 @@ def _ball(axes: Axes) -> None:
     run = solve(problem, scheme=PaoliVelocity(between="constant"), h=COARSE)
     times = np.linspace(0.0, run.t[-1], 801)
     exact = problem.exact.q(times)[:, 0]  # pyright: ignore[reportOptionalMemberAccess]  # the problem has one
-    axes.plot(times, exact, color="#bbbbbb", linewidth=3.0, label="q, exact")
-    axes.plot(times, run(times).q[:, 0], color=COLOURS[0], linewidth=1.0, label=f"q, h = {COARSE:.2f} s")
-    axes.plot(times, run(times).v[:, 0], color=COLOURS[1], linewidth=1.0, label="v, constant in a step")
+    axes.plot(times, exact, color="#bbbbbb", linewidth=3.0, label="q, exact [m]")
+    axes.plot(times, run(times).q[:, 0], color=COLOURS[0], linewidth=1.0, label=f"q, h = {COARSE:.2f} s [m]")
+    axes.plot(times, run(times).v[:, 0], color=COLOURS[1], linewidth=1.0, label="v, constant in a step [m/s]")
     axes.set_xlabel("t [s]")
-    axes.set_title("his ball, e = 0.5", fontsize=9.0)
-    axes.legend(frameon=False, fontsize=7.5)
+    axes.set_ylabel("q [m], v [m/s]")
+    axes.set_title("his ball, e = 0.5: the impact is met a step late", fontsize=9.0)
+    axes.legend(frameon=False, fontsize=7.5, loc="upper right")
 
 
 def _corner(axes: Axes, angle: str) -> None:
@@ -55,9 +56,16 @@ def _corner(axes: Axes, angle: str) -> None:
     axes.plot([0.0, 1.1 * along[0]], [0.0, 1.1 * along[1]], color="#444444", linewidth=2.0)
     for k, shift in enumerate(SHIFTS):
         run = solve(corner(angle, 0.5, FAR * shift), scheme=PaoliVelocity(), h=STEPS[1])
-        label = f"moved by {1e3 * FAR * shift:+g} mm"
+        label = f"start moved by {1e3 * FAR * shift:+g} mm" if shift else "straight into the corner"
         axes.plot(run.q[:, 0], run.q[:, 1], color=COLOURS[k], linewidth=1.2, label=label)
+        axes.plot(*run.q[0], color=COLOURS[k], marker="o", markersize=4.0, linestyle="")
+        axes.plot(*run.q[-1], color=COLOURS[k], marker="s", markersize=4.0, linestyle="", markerfacecolor="white")
+    axes.plot([], [], color="#777777", marker="o", markersize=4.0, linestyle="", label="start")
+    axes.plot([], [], color="#777777", marker="s", markersize=4.0, linestyle="", markerfacecolor="white", label="end")
     axes.set_aspect("equal")
-    axes.set_title(f"corner with a kinetic angle of {ANGLES[angle]:g}°, e = 0.5", fontsize=9.0)
+    axes.set_xlabel("x [m]")
+    axes.set_ylabel("y [m]")
+    kept = "kept: ends are neighbours" if angle == "right" else "violated: they are not"
+    axes.set_title(f"kinetic angle of {ANGLES[angle]:g}°, e = 0.5, (H'5) {kept}", fontsize=9.0)
     axes.set_ylim(-0.05, 1.12)
     axes.legend(frameon=False, fontsize=7.5, loc="upper right" if angle == "right" else "upper left")

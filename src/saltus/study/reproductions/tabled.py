@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from saltus.study.records import aligned
+from saltus.study.records import aligned, markdown_table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,11 +37,7 @@ class Tabled:
 
     def markdown(self) -> str:
         """Return the tables as documents hold them."""
-        parts = []
-        for heading, (heads, *rows) in self.tables.items():
-            lines = ["| " + " | ".join(row) + " |" for row in (heads, ["---"] * len(heads), *rows)]
-            parts.append("\n".join([heading + ":", "", *lines]))
-        return "\n\n".join(parts)
+        return "\n\n".join(f"{heading}:\n\n{markdown_table(cells)}" for heading, cells in self.tables.items())
 
     def rows(self) -> list[dict[str, str]]:
         """Return one record per row of all tables."""

@@ -1,0 +1,1 @@
+"""What is asked of a finished run, one question per file; `Solution` has a thin method for each."""
