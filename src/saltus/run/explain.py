@@ -99,8 +99,6 @@ def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
     W, w, q_dot = np.zeros(nw), np.zeros(nr), np.zeros(len(state.q))
     gaps = [np.zeros(nc + nj) for _ in range(2)]
     units.rate(state.q, state.v, units.par, q_dot)
-    pointers = layout[layout.W_ptr : layout.W_ptr + nr + 1]
-    columns = layout[layout.W_col : layout.W_col + int(pointers[-1])]
     for place in PLACES:  # W may go wrong right behind the start
         for side, gap in zip((-0.5, 0.5), gaps, strict=True):
             ahead = (place + side * LITTLE) * h
@@ -108,8 +106,7 @@ def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
         units.kinematics(t + place * h, state.q + place * h * q_dot, units.par, W, w)
         for j, name in enumerate([*system.contact_names, *system.joint_names]):
             row = int(layout[layout.contact_row + j]) if j < nc else nr - nj + j - nc
-            mine = slice(int(pointers[row]), int(pointers[row + 1]))
-            parts = W[mine] * state.v[columns[mine]]
+            parts = _dense(model, layout.W_ptr, layout.W_col, W, row, len(state.v)) * state.v
             by_rows, rate = float(parts.sum() + w[row]), float(gaps[1][j] - gaps[0][j]) / (LITTLE * h)
             if abs(by_rows - rate) > WRONG * (float(np.abs(parts).sum()) + abs(w[row])):
                 return (
