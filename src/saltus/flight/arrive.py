@@ -12,7 +12,16 @@ from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
 from saltus.flight.arrange import arrange
 from saltus.flight.follow import FOLLOW, follow
-from saltus.flight.frame import FLIGHT_END, FLIGHT_SETTINGS, FRAME, SCALE, left_of_slip, promised
+from saltus.flight.frame import (
+    FLIGHT_END,
+    FLIGHT_SETTINGS,
+    FRAME,
+    SCALE,
+    left_of_slip,
+    promised,
+    see_slips,
+    visible_slip,
+)
 from saltus.flight.graze import graze
 from saltus.flight.loss import look_ahead
 from saltus.flight.modes import unhold, update_modes
@@ -21,7 +30,7 @@ from saltus.flight.together import cross_together
 from saltus.lasting.border import BY
 from saltus.lasting.end_of_step import close_books, enter_forces, enter_impulse, index_events, strike
 from saltus.lasting.hold import rest_speed
-from saltus.lasting.index_set import INDEX
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.lasting.settle import CHANGE, ambiguous_event
@@ -73,7 +82,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if status != 0:
             return status
         t_end = t + marks.length
-    status = let_change(model, staged, settings, t, t_end, h, frame, record)
+    status = let_change(model, staged, settings, t, t_end, h, struck, frame, record)
     if status != 0:
         return status
     if kind == FLIGHT_END.crosses:
@@ -108,15 +117,16 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if update_modes(model, settings, t_end, h, ends.q, ends.v, frame.a_last, frame, 0) > 0:
             frame.kept[0] = 0.0  # the law is asked again where the next flight begins
 
-    return hand_over(model, t, t_end, struck, frame, record)
+    return hand_over(model, settings, t, t_end, struck, frame, record)
 
 
-@unit(I(MODEL, F, F, I, FRAME.kind, RECORD))
-def hand_over(model, t, t_end, struck, frame, record):
+@unit(I(MODEL, A, F, F, I, FRAME.kind, RECORD))
+def hand_over(model, settings, t, t_end, struck, frame, record):
     """Write the events of the index set, keep what the next flight begins with, and close the books."""
     layout, ends, marks, memory = model.layout, frame.ends, frame.marks, frame.memory
     acting, stopped = memory.acting, whole(marks.which) if whole(marks.event_kind) == TRANSITION.stopped else -1
     ambiguous_event(model, t_end, ends.before, ends.index, frame.interval.lasting, acting.r, record)
+    see_slips(model, settings, struck, frame)
     clear(head(tail(acting.direction, 2 * layout.nc), layout.nc))
     if index_events(model, t_end, struck, stopped, ends, acting, record) == 1:
         frame.interval.kept.renew = 1.0  # the matrix of implicit stages belongs to another index set
@@ -245,8 +255,8 @@ def strike_at_end(model, staged, settings, t, h, frame, record):
     return 0
 
 
-@unit(I(MODEL, STAGED, A, F, F, F, FRAME.kind, RECORD))
-def let_change(model, staged, settings, t, t_end, h, frame, record):
+@unit(I(MODEL, STAGED, A, F, F, F, I, FRAME.kind, RECORD))
+def let_change(model, staged, settings, t, t_end, h, struck, frame, record):
     """Tell the decision what the transition that ends a flight means for its contact."""
     layout, ends, marks, let_go = model.layout, frame.ends, frame.marks, frame.memory.let_go
     kind, which, last = whole(marks.event_kind), whole(marks.which), whole(marks.nodes) - 1
@@ -261,8 +271,32 @@ def let_change(model, staged, settings, t, t_end, h, frame, record):
     if kind == TRANSITION.broke:
         ends.candidate[which] = CHANGE.breaking
         break_direction(layout, which, row_of(frame.node_forces, last, layout.nr), frame.memory.acting.direction)
+    mark_unseen(model, settings, t_end, struck, frame)
     if kind == TRANSITION.lost:
         return look_ahead(model, staged, settings, t_end, frame, record)
+    return 0
+
+
+@unit(I(MODEL, A, F, I, FRAME.kind))
+def mark_unseen(model, settings, t, struck, frame):
+    """Mark slips that have been too slow since they began for their velocity to tell a direction; see WAY.unseen."""
+    layout, ends, direction = model.layout, frame.ends, frame.memory.acting.direction
+    nc, W, w, known = layout.nc, frame.interval.lasting.W, ends.u_minus, False
+    for c in range(nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+        direction[2 * nc + c] = WAY.turning  # forces behind the end are those of the velocity there
+        if ends.index[c] != INDEX.slip or end - row != 3:
+            continue
+        if struck == 1 or frame.marks.window > 0.0 or frame.memory.seen[c] == 1.0:
+            continue
+        if not known:
+            model.kinematics(t, ends.q, model.par, W, w)
+            known = True
+        square = 0.0
+        for i in range(row + 1, end):
+            square += (row_dot(layout, W, i, ends.v) + w[i]) ** 2
+        if square <= visible_slip(layout, settings) ** 2:
+            direction[2 * nc + c] = WAY.unseen
     return 0
 
 
@@ -282,9 +316,9 @@ def user_events(model, t, frame, record):
         if not crosses or fired[k] == 0.0:
             continue
         if k >= ne - layout.ns:
-            new_event(t, nc + k, EVENT.switch, 0, 0, ends.P, ends.P, ends.P, record)
+            new_event(t, nc + k, EVENT.user.switch, 0, 0, ends.P, ends.P, ends.P, record)
             continue
-        new_event(t, nc + k, EVENT.user, 0, 0, ends.P, ends.P, ends.P, record)
+        new_event(t, nc + k, EVENT.user.user, 0, 0, ends.P, ends.P, ends.P, record)
         if layout[table + 3 * k + 1] == 1:
             record.header.terminal = 1.0
         if layout[table + 3 * k + 2] == 1:
@@ -313,7 +347,7 @@ def stop_together(model, settings, t, frame):
     model.kinematics(t, frame.ends.q, model.par, W, w)
     allowed = left_of_slip(layout, settings)
     for c in range(nc):
-        if frame.ends.index[c] != INDEX.slip or direction[2 * nc + c] == 0.0:
+        if frame.ends.index[c] != INDEX.slip or direction[2 * nc + c] != WAY.braking:
             continue
         first, last = 0.0, 0.0
         for i in range(layout[layout.contact_row + c] + 1, layout[layout.contact_row + c + 1]):

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
-from saltus.flight.frame import FLIGHT_END, FLIGHT_MARKS, FLIGHT_SETTINGS, FRAME, slip_tolerance
+from saltus.flight.frame import FLIGHT_END, FLIGHT_MARKS, FLIGHT_SETTINGS, FRAME, left_of_slip, slip_tolerance
 from saltus.flight.loss import first_loss
 from saltus.flight.prove import first_hidden
 from saltus.flight.scan import SCAN, first_closing, first_return, first_switch
 from saltus.lasting.hold import REPORTED
-from saltus.lasting.index_set import INDEX
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.transition import TRANSITION, stops, transition
 from saltus.lasting.workspace import LASTING
@@ -143,7 +143,10 @@ def approach_stop(model, settings, h, frame):
         whole(marks.which),
         marks.place,
     )
-    stopping = stops(layout, c, s, settings.rest, 0.05, which, U, frame.weights)
+    rest = settings.rest
+    if frame.memory.acting.direction[2 * layout.nc + which] == WAY.braking:
+        rest = larger(rest, left_of_slip(layout, settings))  # it was led to its end: what is left aside counts as none
+    stopping = stops(layout, c, s, rest, 0.05, which, U, frame.weights)
     marks.stopping = stopping
     row = layout[layout.contact_row + which]
     if stopping == 1 and layout[layout.contact_row + which + 1] - row == 3:

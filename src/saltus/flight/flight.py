@@ -29,7 +29,7 @@ from saltus.flight.frame import (
     promise_size,
     span_of,
 )
-from saltus.flight.inspect import INSPECT, inspect
+from saltus.flight.inspect import INSPECT, inspect, wrong_rows
 from saltus.flight.ledger import ledger_error
 from saltus.flight.modes import MODES, free_modes, hold_modes
 from saltus.flight.passed import leaves_branch
@@ -138,7 +138,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
 
     in      state
     out     state_new, record with its dense block, events, what was found inside; error > 1 where nothing is accepted
-    kept    what MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
+    kept    what FLIGHT_MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
@@ -268,6 +268,8 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
         if status != 0:
             return status
     status = inspect(model, settings, t, marks.length, frame, record)
+    if status == Status.GAP_MISSED and wrong_rows(model, t, marks.length, frame) == 1:
+        return status
     if status != 0 and marks.length > INSPECT.curable * (abs(t) + span_of(settings)):
         header.next_h = FLIGHT_TUNED.look_closer * marks.length
         return refuse(header)
@@ -456,7 +458,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
 def closing_late(model, t, precise, frame):
     """Return when the contact that strikes closes, counted from the end of the flight [s].
 
-    FLYING.never where it does not approach, or is closed to within the time `precise`.
+    FLIGHT_TUNED.never where it does not approach, or is closed to within the time `precise`.
     """
     layout, ends, which, W = model.layout, frame.ends, whole(frame.marks.which), frame.interval.lasting.W
     row, g, w = layout[layout.contact_row + which], ends.g, ends.u_minus

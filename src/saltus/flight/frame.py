@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from saltus.compile.seam import head, smaller, tail, unit, whole
-from saltus.compile.types import LAYOUT, A, F, I
+from saltus.compile.types import LAYOUT, MODEL, A, F, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
 from saltus.flight.scan import scan_work
 from saltus.flight.zeno import BOUNCING
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.workspace import ACTING, ENDS
 from saltus.memory.layout import sizes_of
@@ -86,11 +87,12 @@ FLIGHT_END = _FlightEnd()
 # error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
 # contact does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that
-# must not be held at once; most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and
-# their largest; modes: of the switching functions (modes.py)
+# must not be held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; most_speed:
+# largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of the
+# switching functions (modes.py)
 FLIGHT_MEMORY = Workspace(
     "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", acting=ACTING,
-    fired="ne", let_go="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
+    fired="ne", let_go="nc", seen="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 # states at the nodes of the polynomials of a flight
@@ -108,8 +110,9 @@ FRAME = Workspace(
     sum_powers="width", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
     stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", slips="nr",
-    belts="nr", leads="nr", way_before="2 * nc", inspected="inspected", proof="proof", phase=room("phase"),
-    interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
+    belts="nr", leads="nr", way_before="2 * nc", kept_way="3 * nc", inspected="inspected", proof="proof",
+    phase=room("phase"), interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"),
+    trial=integers("nc"), found=integers("4"),
 )  # fmt: skip
 
 
@@ -179,6 +182,35 @@ def slip_tolerance(layout, settings, share):
 def left_of_slip(layout, settings):
     """Return what may be left of a slip where it stops [m/s]: a tenth of what slips may be wrong by."""
     return slip_tolerance(layout, settings, 0.1)
+
+
+@unit(F(LAYOUT, A), small=True)
+def visible_slip(layout, settings):
+    """Return the slip [m/s] up to which its direction is not known by its velocity: what slips may be wrong by."""
+    return slip_tolerance(layout, settings, 1.0)
+
+
+@unit(I(MODEL, A, I, FRAME.kind))
+def see_slips(model, settings, jumped, frame):
+    """Remember which slips began from rest and have been slower than the tolerance since; see WAY.unseen.
+
+    jumped: 1 where velocities have changed at once, so that every slip has the direction of its velocity. Forces of
+    those that the decision took as WAY.unseen do not turn with it: they go on so, however fast the decision made them.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, ends, seen, u = model.layout, frame.ends, frame.memory.seen, frame.memory.acting.u
+    for k in range(layout.nc):
+        if frame.memory.acting.direction[2 * layout.nc + k] == WAY.unseen and ends.index[k] == INDEX.slip:
+            seen[k] = 0.0
+            continue
+        square, slowest = 0.0, visible_slip(layout, settings)
+        for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
+            square += u[i] * u[i]
+        if jumped == 1 or ends.before[k] != INDEX.slip or ends.index[k] != INDEX.slip:
+            seen[k], slowest = 0.0, settings.rest
+        if ends.index[k] == INDEX.slip and square > slowest * slowest:
+            seen[k] = 1.0
+    return 0
 
 
 @unit(F(A), small=True)

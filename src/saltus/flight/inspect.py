@@ -15,10 +15,13 @@ from typing import NamedTuple
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised, span_of
+from saltus.lasting.hold import row_size
 from saltus.lasting.index_set import INDEX
-from saltus.lasting.interval import closed_gap
+from saltus.lasting.interval import INTERVAL_TUNED, closed_gap
 from saltus.memory.layout import F_STEADY, F_WILD, G_STRAIGHT, M_CONSTANT
+from saltus.memory.vectors import largest
 from saltus.reaction.look import FOUND, look_at
+from saltus.reaction.react import row_dot
 from saltus.status import Status
 from saltus.tables.polynomial import combine, lagrange_weights
 from saltus.tables.tableau import STAGE_VECTOR, TAB
@@ -39,6 +42,8 @@ class _Inspect(NamedTuple):
     # of what the equations of motion may miss: the speed at which what is held parts or penetrates
     rate_part: float = 0.2
     digits: float = 1e-12  # of the coordinates: digits that a gap always may miss
+    a_little: float = 1e-4  # of a flight: time over which the rate of a gap is taken
+    wrong: float = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
     curable: float = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
 
 
@@ -83,8 +88,8 @@ def inspect(model, settings, t, h, frame, record):
     room = tail(work, at)
     v_0, v_end, fastest = frame.ends.v_0, frame.ends.v, frame.memory.most_speed
     for i in range(nv):
-        largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
-        scale[i] = promised(layout, settings, SCALE.velocity)[i] * settings.atol / settings.rtol + largest
+        most = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
+        scale[i] = promised(layout, settings, SCALE.velocity)[i] * settings.atol / settings.rtol + most
     bends, parts = held and not straight, 0.0
     first = frame.memory.numbers.flights  # so that each flight is looked at in other places
     for k in range(whole(larger(gaps, forces))):
@@ -115,6 +120,37 @@ def inspect(model, settings, t, h, frame, record):
         return Status.GAP_MISSED
     if not h * record.inside[FOUND.excess] <= allowed_push(layout, settings, frame):
         return Status.LAW_MISSED
+    return 0
+
+
+@unit(I(MODEL, F, F, FRAME.kind))
+def wrong_rows(model, t, h, frame):
+    """Return 1 where what is held moves otherwise than its rows say at the end of a flight: no shorter one cures it.
+
+    The rows of a contact may be given (W): where they are not the gradient of its gap, flights leave it by as much as
+    they are long, and would be made shorter without end.
+    """
+    layout, ends = model.layout, frame.ends
+    nq, nc, nr, W, w = layout.nq, layout.nc, layout.nr, frame.interval.lasting.W, frame.ends.u_minus
+    size, before, earlier, q = nc + layout.nj, head(frame.scan, nc + layout.nj), frame.q_shifted, ends.q
+    ahead = INSPECT.a_little * h
+    model.rate(q, ends.v, model.par, earlier)
+    for i in range(nq):
+        earlier[i] = q[i] - ahead * earlier[i]
+    model.gap(t + h - ahead, earlier, model.par, before)
+    model.gap(t + h, q, model.par, ends.g)
+    model.kinematics(t + h, q, model.par, W, w)
+    for j in range(size):
+        row = nr - size + j
+        if j < nc:
+            row = layout[layout.contact_row + j]
+            if ends.index[j] != INDEX.slip and ends.index[j] != INDEX.stick:
+                continue
+        rate = row_dot(layout, W, row, ends.v) + w[row]
+        parts = row_size(layout, W, row, ends.v) + abs(w[row])
+        rounding = INTERVAL_TUNED.gap_rounding * (1.0 + largest(q)) / ahead
+        if abs((ends.g[j] - before[j]) / ahead - rate) > INSPECT.wrong * parts + rounding:
+            return 1
     return 0
 
 
@@ -168,7 +204,7 @@ def allowed_push(layout, settings, frame):
     """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
     settings = FLIGHT_SETTINGS(settings)
     scale, most = promised(layout, settings, SCALE.push), frame.memory.most_pushed
-    least, largest = 1e300, 0.0
+    least, most_pushed = 1e300, 0.0
     for i in range(layout.nr):
-        least, largest = smaller(least, scale[i]), larger(largest, most[i])
-    return settings.misses * (settings.atol * least + settings.rtol * largest)
+        least, most_pushed = smaller(least, scale[i]), larger(most_pushed, most[i])
+    return settings.misses * (settings.atol * least + settings.rtol * most_pushed)

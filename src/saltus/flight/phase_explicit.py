@@ -16,7 +16,7 @@ from saltus.flight.packed_methods import packed_method
 from saltus.flight.scan import SCAN
 from saltus.flight.smooth_step import PACKED_TABLE, SMOOTH_STEP, STEP_ROOM, dense_nodes, stages_of_step, step_error
 from saltus.lasting.hold import REPORTED
-from saltus.lasting.index_set import INDEX
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import STAGES_ROOM
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
@@ -127,7 +127,7 @@ def turning_rate(model, t, ends, acting, room):
     total, known = 0.0, False
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if index[c] != INDEX.slip or end - row != 3 or direction[2 * nc + c] == 1.0:
+        if index[c] != INDEX.slip or end - row != 3 or direction[2 * nc + c] != WAY.turning:
             continue
         if not known:
             if factored_masses(model, t, q, room) != 0:

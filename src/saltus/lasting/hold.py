@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
-from saltus.lasting.index_set import INDEX
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.split import SPLIT_TUNED, admit
 from saltus.lasting.workspace import LASTING
@@ -460,7 +460,7 @@ def slip_direction(layout, contact, floor, u, direction, slip):
 
     In the plane the sign is frozen, so that the velocity passes smoothly through zero and its root can be found. In
     space the slip turns with the velocity as long as that has a part in the frozen direction, unless a third number
-    of the contact (behind the directions of all) says that it goes straight on.
+    of the contact (behind the directions of all, see WAY of lasting/index_set.py) says that it goes straight on.
     """
     row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     if end - row < 3:
@@ -468,7 +468,7 @@ def slip_direction(layout, contact, floor, u, direction, slip):
             slip[i] = direction[2 * contact]
         return 0
     u_1, u_2, s_1, s_2 = u[row + 1], u[row + 2], direction[2 * contact], direction[2 * contact + 1]
-    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout.nc + contact] == 0.0:
+    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout.nc + contact] == WAY.turning:
         length = sqrt(u_1 * u_1 + u_2 * u_2)
         s_1, s_2 = u_1 / length, u_2 / length
     slip[row + 1], slip[row + 2] = s_1, s_2

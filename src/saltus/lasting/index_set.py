@@ -58,6 +58,18 @@ class _Decision(NamedTuple):
 DECISION = _Decision()
 
 
+class _Way(NamedTuple):
+    """What a slip in space does, the third number of its direction."""
+
+    turning: float = 0.0  # it turns with its velocity
+    straight: float = 1.0  # it goes straight on from rest
+    braking: float = -1.0  # it goes straight on to its end
+    unseen: float = 2.0  # it has been too slow since it began for its velocity to tell a direction
+
+
+WAY = _Way()
+
+
 @unit(I(MODEL, REACTION, F, A, A, J, F, J, ACTING.kind, A, LASTING.kind, RECORD))
 def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, work, record):
     """Write the index set of the candidates, their slip directions, the accelerations and the forces.
@@ -103,6 +115,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
 def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
     """Write which contacts the law is solved for and with which rows; work.target: row accelerations without forces.
 
+    Slips go on in the direction of their velocity, unless that is not known (ROLE.must_slip, WAY.unseen).
     attempt: 1 where the solver found nothing: then forces of frictional contacts are left to the impulses
     """
     layout, lu, W, X, column, w, zeta = model.layout, work.lu, work.W, work.X, work.column, work.w, work.zeta
@@ -127,9 +140,10 @@ def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
             slip = row_dot(layout, W, i, v) + w[i]
             speed += slip * slip
         speed = sqrt(speed)
+        known = candidate[c] == ROLE.must_slip or direction[2 * layout.nc + c] == WAY.unseen
         if candidate[c] == ROLE.must_slip or speed > rolling:
             for i in range(row + 1, end):
-                if candidate[c] != ROLE.must_slip:
+                if not known:
                     direction[2 * c + i - row - 1] = (row_dot(layout, W, i, v) + w[i]) / speed
                 target[i] = direction[2 * c + i - row - 1]
             active[c] = SLIDING

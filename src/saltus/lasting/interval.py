@@ -13,7 +13,7 @@ from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.lasting.hold import REPORTED, accelerate, accelerate_given, solve_rows
-from saltus.lasting.index_set import INDEX, ROLE, decide
+from saltus.lasting.index_set import INDEX, ROLE, WAY, decide
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
@@ -456,7 +456,7 @@ def turn_friction(model, index, direction, W, r, u, v, f):
     layout = model.layout
     for c in range(layout.nc):
         row = layout[layout.contact_row + c]
-        straight = direction[2 * layout.nc + c] == 1.0
+        straight = direction[2 * layout.nc + c] != WAY.turning
         if index[c] != INDEX.slip or layout[layout.contact_row + c + 1] - row != 3 or straight:
             continue
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])

@@ -9,7 +9,7 @@ from saltus.compile.seam import larger, row_of, unit
 from saltus.compile.types import LAYOUT, MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
 from saltus.lasting.hold import REPORTED, accelerate, rest_speed
-from saltus.lasting.index_set import INDEX, ROLE, decide
+from saltus.lasting.index_set import INDEX, ROLE, WAY, decide
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, stage_set
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.record import EVENT
@@ -260,10 +260,10 @@ def slow_ones_grow(model, rest, ends, acting, room):
 
 @unit(I(LAYOUT, J, A, A))
 def turn_on(layout, index, u, direction):
-    """Let slips in space go on in the direction that they have now."""
+    """Let slips in space go on in the direction that they have now, unless they are too slow to have one."""
     for c in range(layout.nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if index[c] == INDEX.slip and end - row == 3:
+        if index[c] == INDEX.slip and end - row == 3 and direction[2 * layout.nc + c] != WAY.unseen:
             speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
@@ -285,7 +285,7 @@ def hold_all(model, rest, candidate, u, index, direction):
         speed = sqrt(speed)
         rough = end - row > 1 and model.mu[c] > 0.0
         index[c] = INDEX.stick if rough and speed <= rest else INDEX.slip
-        if speed > rest:
+        if speed > rest and direction[2 * layout.nc + c] != WAY.unseen:
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
     return 0
@@ -298,8 +298,8 @@ def take(model, t, rest, lost, ends, acting, room, record):
     lost: 1 where forces that are not unique were lost, so that slips begin without any acceleration to speak of;
     ends.candidate: ROLE.on_cone where the law is undecided between both, see `decide`. Contacts that jam become
     INDEX.impulsive.
-    acting.u: row velocities; slips in space that are not faster than `rest` have the direction that was decided, not
-    their own.
+    acting.u: row velocities; slips in space that are not faster than `rest`, or WAY.unseen so far, have the direction
+    that was decided, not their own.
     """
     layout, status, begun = model.layout, 0, 0
     index, candidate, direction, u = ends.index, ends.candidate, acting.direction, acting.u
@@ -307,7 +307,8 @@ def take(model, t, rest, lost, ends, acting, room, record):
         row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        direction[2 * layout.nc + c] = 1.0 if square <= rest * rest else 0.0
+        slow = square <= rest * rest or direction[2 * layout.nc + c] == WAY.unseen
+        direction[2 * layout.nc + c] = WAY.straight if slow else WAY.turning
     for _ in range(2 * layout.nc + 1):
         status = act_on_end(model, t, ends, acting, room, record)
         if status == Status.JAMMED:
@@ -335,5 +336,9 @@ def take(model, t, rest, lost, ends, acting, room, record):
         if not changed:
             break
     for c in range(layout.nc):
-        direction[2 * layout.nc + c] = 0.0
+        row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+        unseen = direction[2 * layout.nc + c] == WAY.straight and square > rest * rest
+        direction[2 * layout.nc + c] = WAY.unseen if unseen else WAY.turning
     return status

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
-from saltus.lasting.index_set import INDEX
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.tables.polynomial import NONE, lagrange_weights
 
 
@@ -142,7 +142,7 @@ def transition(model, c, index, direction, R, U, speed, load, shared, found, wei
                     continue
                 kind = TRANSITION.stopped if index[contact] == INDEX.slip else TRANSITION.broke
             floor = -TRANSITIONS.rounding * (speed if kind == TRANSITION.stopped else force)
-            if kind == TRANSITION.stopped and direction[2 * nc + contact] == 1.0:
+            if kind == TRANSITION.stopped and direction[2 * nc + contact] == WAY.straight:
                 # a slip from rest that goes straight on may lead back a little at first, where the force turns faster
                 # than it grows: only where it ends tells whether it has begun
                 lagrange_weights(c, smaller(best, 1.0), weights)

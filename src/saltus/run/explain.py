@@ -30,6 +30,9 @@ class _Explain(NamedTuple):
     refused: float = 10.0  # how much longer than the last step those were that were refused before it
     # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
     held: float = 1e-9
+    little: float = 1e-4  # of a step: time over which the rate of a gap is taken
+    places: tuple[float, ...] = (1e-4, 0.01, 0.1, 0.5, 1.0)  # of a step, at which it is compared with that of the rows
+    wrong: float = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
     most_rows: int = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
 
 
@@ -92,6 +95,32 @@ def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, 
         return f"; contacts: {', '.join(contacts)}"
     if status in (Status.JOINTS_CONTRADICT, Status.DRIFT_STALLED):
         return f"; joints: {', '.join(joints)}"
+    if status is Status.GAP_MISSED:
+        return _wrong_rows(model, t, h, state)
+    return ""
+
+
+def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
+    """Return a sentence about contacts and joints whose rows are not the gradient of their gap, where there is one."""
+    layout, units, system = model.layout, model.interpreted(), model.system
+    nc, nj, nr, nw = int(layout.nc), int(layout.nj), int(layout.nr), int(layout.nw)
+    W, w, q_dot = np.zeros(nw), np.zeros(nr), np.zeros(len(state.q))
+    gaps = [np.zeros(nc + nj) for _ in range(2)]
+    units.rate(state.q, state.v, units.par, q_dot)
+    for place in EXPLAIN.places:  # W may go wrong right behind the start
+        for side, gap in zip((-0.5, 0.5), gaps, strict=True):
+            ahead = (place + side * EXPLAIN.little) * h
+            units.gap(t + ahead, state.q + ahead * q_dot, units.par, gap)
+        units.kinematics(t + place * h, state.q + place * h * q_dot, units.par, W, w)
+        for j, name in enumerate([*system.contact_names, *system.joint_names]):
+            row = int(layout[layout.contact_row + j]) if j < nc else nr - nj + j - nc
+            parts = _dense(model, layout.W_ptr, layout.W_col, W, row, len(state.v)) * state.v
+            by_rows, rate = float(parts.sum() + w[row]), float(gaps[1][j] - gaps[0][j]) / (EXPLAIN.little * h)
+            if abs(by_rows - rate) > EXPLAIN.wrong * (float(np.abs(parts).sum()) + abs(w[row])):
+                return (
+                    f". The gap of {name!r} changes by {rate:.4g} m/s behind it, by its W by {by_rows:.4g} m/s: W is "
+                    "not the gradient of the gap; correct it or leave it out"
+                )
     return ""
 
 

@@ -15,7 +15,7 @@ from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, TASK, promised, slip_tolerance
 from saltus.lasting.hold import REPORTED
-from saltus.lasting.index_set import INDEX
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.memory.layout import J_CONSTANT, RATE_IDENTITY, TRUSTED, W_CONSTANT
 from saltus.schemes.hp_tdg.choice import (
     CHOICE,
@@ -135,7 +135,7 @@ def forget(model, settings, t, frame):
     same = numbers.next_degree > 0.0
     for k in range(nc):
         # friction that goes straight on has another Jacobian than one that turns
-        place = frame.ends.index[k] + (PHASE.straight if memory.acting.direction[2 * nc + k] == 1.0 else 0)
+        place = frame.ends.index[k] + (PHASE.straight if memory.acting.direction[2 * nc + k] != WAY.turning else 0)
         same = same and known[k] == place
         known[k] = place
     # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything

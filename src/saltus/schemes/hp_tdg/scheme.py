@@ -44,7 +44,7 @@ class HpTDG:
     max_degree
         Highest degree that is chosen.
     closed_tolerance
-        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 2e-15 at least, times the
+        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 1e-14 at least, times the
         scale of q.
     rest_tolerance
         Speed [m/s] below which an approach is no impact and a slip none; None takes what changes velocities,
@@ -141,7 +141,7 @@ class HpTDG:
             zeno=self.zeno_speed, projection_tolerance=self.projection_tolerance,
         )  # fmt: skip
         promise = Promise(
-            self.tol, self.closed_tolerance, self.rest_tolerance, (1e-6, 2e-15), lasting=True, scale=self.scale
+            self.tol, self.closed_tolerance, self.rest_tolerance, (1e-6, 1e-14), lasting=True, scale=self.scale
         )
         return flight_plan(self, layout, contact_solver, made, promise)
 
