@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from saltus.build.compare import Comparison
-from saltus.build.frictions import has_units
+from saltus.build.frictions import has_units, kind_of
 from saltus.build.kinds import BodyKind, ForceKind, Kind, RowKind, SlotKind
 from saltus.build.model import ARITHMETIC, UNITS, Builder, CompiledModel, _Row
 from saltus.build.user_function import UserFunction, at
@@ -510,10 +510,8 @@ class FamilyBuilder(Builder):
 
     def family_law(self, family: ContactFamily, slips: int) -> int:
         """Return the law of all contacts of a family."""
-        from saltus.build.frictions import kind_of
-
-        first = next(c for name, c in zip(self.given.contact_names, self.given.contacts, strict=True)
-                     if name == (family.names or ())[0])  # fmt: skip
+        named: Any = family.names
+        first = self.given.contacts[self.given.contact_names.index(named[0])]
         return kind_of(first, slips, 0, f"contact family {family.name!r}")
 
     def place_rows(self, groups: list[Group], n: int, first_row: int, first_gap: int) -> list[list[list[int]]]:
