@@ -316,9 +316,9 @@ def user_events(model, t, frame, record):
         if not crosses or fired[k] == 0.0:
             continue
         if k >= ne - layout.ns:
-            new_event(t, nc + k, EVENT.user.switch, 0, 0, ends.P, ends.P, ends.P, record)
+            new_event(t, nc + k, EVENT.switch, 0, 0, ends.P, ends.P, ends.P, record)
             continue
-        new_event(t, nc + k, EVENT.user.user, 0, 0, ends.P, ends.P, ends.P, record)
+        new_event(t, nc + k, EVENT.user, 0, 0, ends.P, ends.P, ends.P, record)
         if layout[table + 3 * k + 1] == 1:
             record.header.terminal = 1.0
         if layout[table + 3 * k + 2] == 1:
