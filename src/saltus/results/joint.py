@@ -135,7 +135,8 @@ class JointResult:
 
     def _generalized(self, t: np.ndarray, q: np.ndarray, side: Side) -> np.ndarray:
         """Return the generalised forces of the rows and contacts of the joint at times (times, nv)."""
-        solution, model = self._solution, self._solution._model
+        solution = self._solution
+        model: Any = solution._model
         r = np.zeros((len(t), solution._all_rows))
         first = len(solution.rows)
         mine = [j for j, (name, _) in enumerate(solution.rows) if name in self._record.contacts]
@@ -147,7 +148,7 @@ class JointResult:
                 r[:, first + begin : first + end] = joined[:, begin:end]
         if solution._units is not None:
             r /= solution._units  # kernels work in the units of laws
-        layout: Any = model.layout
+        layout = model.layout
         made, W, w = np.zeros((len(t), solution.v.shape[1])), np.empty(int(layout.nw)), np.empty(int(layout.nr))
         with failures_raised(called=model.calls_python):
             ready(generalized_forces)(model.units, t.copy(), q.flatten(), r.flatten(), W, w, made.reshape(-1))

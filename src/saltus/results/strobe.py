@@ -70,6 +70,7 @@ class _Picture:
         self.colours = {body.number: body.colour or COLOURS[k % len(COLOURS)] for k, body in enumerate(moving)}
         self.arms = {body.number: self._arms(body) for body in moving}
         self.far: list[np.ndarray] = []
+        self.flats: list[tuple[np.ndarray, str, float, str | None]] = []  # planes of bodies: of them a piece is drawn
 
     def _arms(self, body: SceneBody) -> list[Any]:
         """Return what stands for a body without outline: where its joints and forces act."""
@@ -119,6 +120,10 @@ class _Picture:
                 *line.T, color=colour, linewidth=2.2, alpha=alpha, label=label, zorder=3, solid_capstyle="round"
             )
             self.seen.append(places)
+        elif len(body.outlines) > 1:  # parts of one body belong together
+            for outline in body.outlines:
+                ends = np.array([pose[0, :2], np.mean([places_of(pose, at)[0] for at in outline.points], axis=0)])
+                self.axes.plot(*ends.T, color=colour, linewidth=1.2, alpha=0.7 * alpha, zorder=2)
         elif not body.outlines:
             self.axes.plot(*pose[0, :2], "s", color=colour, alpha=alpha, label=label, zorder=3)
             self.seen.append(pose[:, :2])
@@ -128,11 +133,17 @@ class _Picture:
     ) -> None:
         points = np.array([places_of(pose, at)[0] for at in outline.points])
         if outline.kind == "line":
-            self.far.append(points)
+            if body.number == GROUND:
+                self.far.append(points)
+            else:
+                named = body.name if last and all(one.kind == "line" for one in body.outlines) else None
+                self.flats.append((points, colour, alpha, named))
+                self.seen.append(points.mean(axis=0)[None])
             return
         if outline.kind != "polygon":
             points = _rounded(points, outline.radius)
-        label = body.name if last and body.number != GROUND and outline is body.outlines[0] else None
+        first = next(one for one in body.outlines if one.kind != "line")
+        label = body.name if last and body.number != GROUND and outline is first else None
         if outline.kind == "capsule" and outline.radius == 0.0:
             self.axes.plot(*points.T, color=colour, linewidth=2.2, alpha=alpha, label=label, zorder=3)
         else:
@@ -160,6 +171,10 @@ class _Picture:
         low, high = low - room, high + room
         for start, end in self.far:
             self._ground_line(start, end)
+        for points, colour, alpha, label in self.flats:
+            way = (points[1] - points[0]) / np.hypot(*(points[1] - points[0]))
+            piece = points.mean(axis=0) + room * np.array([-1.0, 1.0])[:, None] * way
+            self.axes.plot(*piece.T, color=colour, linewidth=2.2, alpha=alpha, label=label, zorder=3)
         self.axes.set_aspect("equal")
         self.axes.set_xlim(low[0], high[0])
         self.axes.set_ylim(low[1], high[1])
