@@ -99,7 +99,18 @@ def apart(p, u, q, w):
     return least(from_place, len(p))
 
 
-def brute_gap(first, second, inside, poses_a, poses_b, centres) -> np.ndarray:
+def quickly_apart(p, u, q, w):
+    """Return the distances of segments that do not cross: that of an end to the other segment."""
+
+    def to_segment(x, a, b):
+        length = np.maximum(np.sum((b - a) ** 2, axis=1), 1e-300)
+        foot = np.clip(np.sum((x - a) * (b - a), axis=1) / length, 0.0, 1.0)
+        return np.hypot(*(x - a - foot[:, None] * (b - a)).T)
+
+    return np.min([to_segment(p, q, w), to_segment(u, q, w), to_segment(q, p, u), to_segment(w, p, u)], axis=0)
+
+
+def brute_gap(first, second, inside, poses_a, poses_b, centres, apart=apart) -> np.ndarray:
     """Return distances of two shapes in poses (n, 3) each, positive where they are apart."""
     (p, u, radius), (q, w, other) = segments(first), segments(second)
     p, u = (moved(points, poses_a, centres[0]) for points in (p, u))
@@ -170,7 +181,7 @@ def random_poses(pair, rng, count: int) -> np.ndarray:
             high = rng.uniform(0.3, 1.5, len(poses))
             poses[:, 0] = poses[:, 3] + high * np.cos(up) + rng.uniform(-1.0, 1.0, len(poses)) * np.sin(up)
             poses[:, 1] = poses[:, 4] + high * np.sin(up) - rng.uniform(-1.0, 1.0, len(poses)) * np.cos(up)
-        gap = brute_gap(first, second, pair[2], poses[:, :3], poses[:, 3:], centres)
+        gap = brute_gap(first, second, pair[2], poses[:, :3], poses[:, 3:], centres, quickly_apart)
         made = np.concatenate([made, poses[(gap > 1e-3) & (pair[2] | ~overlap(first, second, poses, centres))]])
     return made[:count]
 
@@ -180,7 +191,7 @@ def overlap(first, second, poses, centres) -> np.ndarray:
     inside = np.zeros(len(poses), dtype=bool)
     for one, other, a, b in ((first, second, 0, 1), (second, first, 1, 0)):
         p, u, _ = segments(one)
-        points = moved(np.concatenate([p, 0.5 * (p + u)]), poses[:, 3 * a : 3 * a + 3], centres[a])
+        points = moved(np.concatenate([p, u, 0.5 * (p + u)]), poses[:, 3 * a : 3 * a + 3], centres[a])
         if isinstance(other, me.Polygon):
             q, w, _ = segments(other)
             q, w = (moved(x, poses[:, 3 * b : 3 * b + 3], centres[b]) for x in (q, w))
@@ -220,7 +231,7 @@ def scanned(pair, start, v, centres, span: float, places: int = 4000) -> float:
 
     def gap(t):
         poses = start + np.atleast_1d(t)[:, None] * v
-        made = brute_gap(first, second, pair[2], poses[:, :3], poses[:, 3:], centres)
+        made = brute_gap(first, second, pair[2], poses[:, :3], poses[:, 3:], centres, quickly_apart)
         return made if pair[2] else np.where(overlap(first, second, poses, centres), -1.0, made)
 
     t = np.linspace(0.0, span, places)

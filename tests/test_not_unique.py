@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 import saltus as sl
 from saltus.build.model import compile_model
 from saltus.compile.seam import interpreted
-from saltus.lasting.index_set import SLIP, STICK
-from saltus.lasting.split import BARRIER, admit
+from saltus.lasting.index_set import INDEX
+from saltus.lasting.split import SPLIT_TUNED, admit
 from saltus.lasting.workspace import SPLITTING
 from saltus.memory.layout import sizes_of
 
@@ -45,7 +45,7 @@ def shares(n: int, rows: int, mu: float, wrench: np.ndarray, directions: np.ndar
     layout = model.layout
     x = np.linalg.pinv(directions) @ wrench
     N = null_space(directions).T
-    index, involved = np.full(n, STICK if rows > 1 else SLIP), np.zeros(n, dtype=np.int64)
+    index, involved = np.full(n, INDEX.stick if rows > 1 else INDEX.slip), np.zeros(n, dtype=np.int64)
     size = n * rows
     margin = interpreted(admit)(
         model, index, size, len(N), N.ravel().copy(), np.ones(size), x, 0.0, involved,
@@ -88,7 +88,7 @@ def test_a_split_is_found_exactly_where_linear_programming_finds_one(seed):
 def test_the_split_is_the_shortest_one_where_that_is_far_from_its_bounds():
     directions = np.array([[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0]])
     x, margin, involved = shares(3, 1, 0.0, np.array([3.0, 0.2]), directions)
-    assert x == pytest.approx([0.9, 1.0, 1.1], abs=3.0 * BARRIER)
+    assert x == pytest.approx([0.9, 1.0, 1.1], abs=3.0 * SPLIT_TUNED.barrier)
     assert margin == pytest.approx(x.min()) and list(involved) == [1, 1, 1]
 
 
@@ -118,7 +118,7 @@ def test_the_split_is_the_lowest_one_however_near_to_their_cones_forces_begin(se
     x, N = np.linalg.pinv(directions) @ directions @ forces, null_space(directions).T
     weight, model = 1.0 / (x @ x), rough_laws(n, mu)
     margin = interpreted(admit)(
-        model, np.where(rows == 3, STICK, SLIP), size, len(N), N.ravel().copy(), np.ones(size), x, 0.0,
+        model, np.where(rows == 3, INDEX.stick, INDEX.slip), size, len(N), N.ravel().copy(), np.ones(size), x, 0.0,
         np.zeros(n, dtype=np.int64), SPLITTING.plan(sizes_of(model.layout)).allocate().record,
     )  # fmt: skip
     assert margin > 0.0
@@ -127,7 +127,7 @@ def test_the_split_is_the_lowest_one_however_near_to_their_cones_forces_begin(se
         own, along = x[at : at + count], N[:, at : at + count]
         shape = np.r_[1.0, -np.ones(count - 1) / mu**2]
         inside = own @ (shape * own)
-        gradient -= BARRIER * (2.0 if count == 3 else 1.0) * along @ (shape * own) / inside
+        gradient -= SPLIT_TUNED.barrier * (2.0 if count == 3 else 1.0) * along @ (shape * own) / inside
     assert np.abs(gradient).max() <= 1e-6 * weight * np.abs(x).max()
 
 

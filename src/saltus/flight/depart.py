@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, left_of_slip, slip_tolerance, span_of
-from saltus.flight.modes import FREE, update_modes
+from saltus.flight.modes import MODES, update_modes
 from saltus.lasting.begin import begin_slips, may_begin, start_of
 from saltus.lasting.end_of_step import begin_events
 from saltus.lasting.hold import accelerate, rest_speed
-from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.settle import act_on_start, ambiguous_event, lawful
 from saltus.memory.vectors import clear, clear_marks, copy, copy_marks
 from saltus.reaction.react import row_dot
 
-SOONEST = 1e-13  # of time and span: how near the end of a slip may be at the least to be flown to
-LEFT_AT_REST = 100.0  # times what may be left of one slip: of all of them where nothing goes on slipping
-PAST_STOP = 1.5  # times the time until a slip stops: so far it is followed, so that its end is found
-SHARE_OF_STOP = 1e-3  # of what a slip in space may go straight: what its end may cost that is not followed
-MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
-MOST_SHORTENED = 12  # halvings of the same until the force turns little enough meanwhile
+
+class _Depart(NamedTuple):
+    """Tuned numbers of this file."""
+
+    soonest: float = 1e-13  # of time and span: how near the end of a slip may be at the least to be flown to
+    left_at_rest: float = 100.0  # times what may be left of one slip: of all of them where nothing goes on slipping
+    past_stop: float = 1.5  # times the time until a slip stops: so far it is followed, so that its end is found
+    share_of_stop: float = 1e-3  # of what a slip in space may go straight: what its end may cost that is not followed
+    most_halvings: int = 60  # of the time in which slips from rest go straight on
+    most_shortened: int = 12  # halvings of the same until the force turns little enough meanwhile
+
+
+DEPART = _Depart()
 
 
 @unit(PART)
@@ -52,8 +60,8 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
                 marks.crossing = k
     near, holding, jammed, slack = False, layout.nj > 0, False, closed_gap(settings, ends.q_0)
     for k in range(layout.nc):
-        holds = ends.index[k] == SLIP or ends.index[k] == STICK
-        holding, jammed = holding or holds, jammed or ends.index[k] == IMPULSIVE
+        holds = ends.index[k] == INDEX.slip or ends.index[k] == INDEX.stick
+        holding, jammed = holding or holds, jammed or ends.index[k] == INDEX.impulsive
         near = near or (not holds and ends.g[k] <= slack)
     marks.limit = h
     if near or settings.anticipates == 1.0:
@@ -81,9 +89,9 @@ def begin_flight(model, staged, settings, t, h, frame, record):
         clear(acting.a)
         clear(memory.fired)
         for k in range(layout.nc):
-            ends.index[k], memory.let_go[k] = OPEN, -1e300
+            ends.index[k], memory.let_go[k] = INDEX.open, -1e300
     for k in range(layout.ns):
-        memory.modes[k] = FREE  # on a surface the motion decides anew
+        memory.modes[k] = MODES.free  # on a surface the motion decides anew
     if update_modes(model, settings, t, h, ends.q_0, ends.v_0, acting.a, frame, 0) > 0:
         model.gap(t, ends.q_0, model.par, ends.g)
     status = staged.settle(model, reaction, settings, t, 1, 0, ends, acting, interval, record)
@@ -119,7 +127,7 @@ def closing_at_once(model, settings, t, slack, frame):
         model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
-        if ends.index[k] == SLIP or ends.index[k] == STICK:
+        if ends.index[k] == INDEX.slip or ends.index[k] == INDEX.stick:
             continue
         speed = row_dot(layout, W, row, ends.v_0) + w[row]
         if g[k] <= slack:
@@ -166,16 +174,16 @@ def ending_slip(model, settings, t, h, frame, record):
     if status != 0 or lawful(model, tried, probe.r, probe.powers, room) == 0:
         return h
     for c in range(nc):
-        if tried[c] == STICK and index[c] == SLIP:
+        if tried[c] == INDEX.stick and index[c] == INDEX.slip:
             row = layout[layout.contact_row + c]
             speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
             direction[2 * nc + c] = 1.0
             if speed > settings.rest:
                 direction[2 * c], direction[2 * c + 1] = u[row + 1] / speed, u[row + 2] / speed
-    if shortest == 1e300 or shortest <= SOONEST * (abs(t) + span_of(settings)):
+    if shortest == 1e300 or shortest <= DEPART.soonest * (abs(t) + span_of(settings)):
         frame.marks.ending = first
         return h
-    return smaller(h, PAST_STOP * shortest)
+    return smaller(h, DEPART.past_stop * shortest)
 
 
 @unit(F(MODEL, A, F, FRAME.kind))
@@ -188,23 +196,25 @@ def slips_near_end(model, settings, t, frame):
     layout, ends, room = model.layout, frame.ends, frame.interval.lasting
     W, zeta, index, tried = room.W, room.zeta, ends.index, frame.trial
     nc, u, a = layout.nc, frame.memory.acting.u, frame.memory.acting.a
-    allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight)
+    allowed = DEPART.share_of_stop * smaller(
+        slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight
+    )
     first, known, shortest, fastest, slowing_all = -1, False, 1e300, 0.0, 0.0
     for c in range(nc):
         for i in range(layout[layout.contact_row + c] + 1, layout[layout.contact_row + c + 1]):
-            fastest = larger(fastest, abs(u[i]) if index[c] == SLIP else 0.0)
+            fastest = larger(fastest, abs(u[i]) if index[c] == INDEX.slip else 0.0)
     # where all slips stop what is cut of them ends with them
-    whole_body = fastest <= LEFT_AT_REST * left_of_slip(layout, settings)
-    left = (LEFT_AT_REST if whole_body else 1.0) * left_of_slip(layout, settings)
+    whole_body = fastest <= DEPART.left_at_rest * left_of_slip(layout, settings)
+    left = (DEPART.left_at_rest if whole_body else 1.0) * left_of_slip(layout, settings)
     for c in range(nc):
         row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
         tried[c] = index[c]
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        if index[c] != SLIP or end - row != 3:
+        if index[c] != INDEX.slip or end - row != 3:
             continue
         if not sqrt(square) > settings.rest:
-            tried[c] = STICK if whole_body else SLIP  # it counts where others stop
+            tried[c] = INDEX.stick if whole_body else INDEX.slip  # it counts where others stop
             continue
         if not known:
             model.kinematics(t, ends.q_0, model.par, W, room.w)
@@ -217,7 +227,7 @@ def slips_near_end(model, settings, t, frame):
         slow = square <= left * left
         # it lasts |u| / (slowing / |u|) and goes half of |u| times that
         if slow or (slowing > 0.0 and square * sqrt(square) <= allowed * slowing):
-            tried[c] = STICK
+            tried[c] = INDEX.stick
             slowing_all += slowing
             first = c if first < 0 else first
             if not slow:
@@ -241,7 +251,7 @@ def straight_on(model, settings, t, h, frame, record):
     direction, index = frame.memory.acting.direction, frame.ends.index
     straight = 0
     for c in range(nc):
-        straight += 1 if index[c] == SLIP and direction[2 * nc + c] == 1.0 else 0
+        straight += 1 if index[c] == INDEX.slip and direction[2 * nc + c] == 1.0 else 0
     if straight == 0:
         return h
     v_0, a_0 = frame.ends.v_0, frame.memory.acting.a
@@ -251,7 +261,7 @@ def straight_on(model, settings, t, h, frame, record):
     slow = sqrt(settings.rest)
     room = frame.interval.lasting
     W = room.W
-    for _ in range(MOST_HALVINGS):
+    for _ in range(DEPART.most_halvings):
         shift_start(model, h, frame)
         status = accelerate(model, t + h, q, v, index, direction, a, probe.r, u, probe.powers, room, record)
         fastest = 0.0 if status == 0 else 1e300
@@ -260,7 +270,7 @@ def straight_on(model, settings, t, h, frame, record):
         model.kinematics(t + h, q, model.par, W, u)
         for c in range(nc):
             row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-            if index[c] == SLIP and direction[2 * nc + c] == 1.0:
+            if index[c] == INDEX.slip and direction[2 * nc + c] == 1.0:
                 speed = 0.0
                 for i in range(row + 1, end):
                     speed += (row_dot(layout, W, i, v) + u[i]) ** 2
@@ -270,7 +280,7 @@ def straight_on(model, settings, t, h, frame, record):
         h *= 0.5
     if not windows:
         share = 1.0
-        for _ in range(MOST_SHORTENED):
+        for _ in range(DEPART.most_shortened):
             if straight_direction(model, t, share * h, frame, record) == 1:
                 return share * h
             share *= 0.5
@@ -368,7 +378,7 @@ def slip_begins(model, settings, t, frame):
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         direction[2 * nc + c] = 0.0
-        if index[c] != SLIP or end - row != 3:
+        if index[c] != INDEX.slip or end - row != 3:
             continue
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
         if speed > rest and (window == 0.0 or speed <= slow):

@@ -17,26 +17,39 @@ The start is the motion without friction and nothing depends on the order of the
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.lasting.hold import UNHELD, accelerate, solve_rows
-from saltus.lasting.index_set import MUST_SLIP, SLIP, STICK
+from saltus.lasting.hold import REPORTED, accelerate, solve_rows
+from saltus.lasting.index_set import INDEX, ROLE
 from saltus.lasting.workspace import ACTING, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.profile import solve
 from saltus.reaction.react import row_add, row_dot
 
-NOTHING_BEGINS = 1e-12  # of the accelerations before reactions: less than that moves nothing
-PLANE = 2  # numbers of a direction
-FINEST = 1e-12  # of the accelerations without friction: last e
-FINER = 0.1  # from one e to the next
-SETTLED = 0.3  # change of a direction after which e becomes smaller
-FOUND_DIRECTIONS = 1e-9  # change of directions at the last e that ends the search
-FITTING, FITTING_AT_LAST = 1e-13, 1e-5  # change of directions that ends the polishing; that it may end with
-MOST_SEARCHED, MOST_AT_FINEST, MOST_POLISHED = 80, 6, 12  # iterations
-INSIDE = 0.99  # of the way of friction to the border of its cone
-TURNS_AROUND = 1.0 - 1e-3  # |d|: what is below at the last e sticks
+
+class _BeginTuned(NamedTuple):
+    """Tuned numbers of this file."""
+
+    nothing_begins: float = 1e-12  # of the accelerations before reactions: less than that moves nothing
+    plane: int = 2  # numbers of a direction
+    finest: float = 1e-12  # of the accelerations without friction: last e
+    finer: float = 0.1  # from one e to the next
+    settled: float = 0.3  # change of a direction after which e becomes smaller
+    found_directions: float = 1e-9  # change of directions at the last e that ends the search
+    # change of directions that ends the polishing; that it may end with
+    fitting: float = 1e-13
+    fitting_at_last: float = 1e-5
+    # iterations
+    most_searched: int = 80
+    most_at_finest: int = 6
+    most_polished: int = 12
+    inside: float = 0.99  # of the way of friction to the border of its cone
+    turns_around: float = 1.0 - 1e-3  # |d|: what is below at the last e sticks
+
+
+BEGIN_TUNED = _BeginTuned()
 
 
 @unit(I(MODEL, J, A, J, I), small=True)
@@ -47,8 +60,8 @@ def may_begin(model, index, direction, candidate, contact):
     """
     layout = model.layout
     rows = layout[layout.contact_row + contact + 1] - layout[layout.contact_row + contact]
-    held = index[contact] == SLIP or index[contact] == STICK
-    begins = held and rows > 1 and direction[2 * layout.nc + contact] == 1.0 and candidate[contact] != MUST_SLIP
+    held = index[contact] == INDEX.slip or index[contact] == INDEX.stick
+    begins = held and rows > 1 and direction[2 * layout.nc + contact] == 1.0 and candidate[contact] != ROLE.must_slip
     return 1 if begins and model.mu[contact] > 0.0 else 0
 
 
@@ -58,7 +71,11 @@ def begin_together(model, index, direction, candidate):
     layout, count = model.layout, 0
     for c in range(layout.nc):
         rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c]
-        if rows > PLANE and index[c] == SLIP and may_begin(model, index, direction, candidate, c) == 1:
+        if (
+            rows > BEGIN_TUNED.plane
+            and index[c] == INDEX.slip
+            and may_begin(model, index, direction, candidate, c) == 1
+        ):
             count += 1
     return 1 if count > 1 else 0
 
@@ -142,7 +159,7 @@ def newton_column(model, j, index, direction, candidate, fine, r, y, work):
     for i in range(nv):
         change[i] = 0.0
     for c in range(layout.nc):
-        if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
+        if index[c] != INDEX.slip or may_begin(model, index, direction, candidate, c) == 0:
             continue
         rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
         eta = start_of(model, c, fine, y, s, work)
@@ -168,7 +185,7 @@ def turn_directions(model, index, direction, candidate, fine, y, work):
     share, most = 1.0, 0.0
     for task in range(2):
         for c in range(layout.nc):
-            if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
+            if index[c] != INDEX.slip or may_begin(model, index, direction, candidate, c) == 0:
                 continue
             row = layout[layout.contact_row + c]
             rows = layout[layout.contact_row + c + 1] - row - 1
@@ -189,7 +206,7 @@ def turn_directions(model, index, direction, candidate, fine, y, work):
             most = larger(most, sqrt(square))
             if here + 2.0 * mixed + square > 1.0:
                 room = larger(1.0 - here, 0.0)
-                share = smaller(share, INSIDE * room / (mixed + sqrt(mixed * mixed + square * room)))
+                share = smaller(share, BEGIN_TUNED.inside * room / (mixed + sqrt(mixed * mixed + square * room)))
     return most
 
 
@@ -224,15 +241,15 @@ def begin_slips(model, t, q, v, turning, index, candidate, acting, work, record)
     )  # fmt: skip
     for c in range(nc):
         kept_index[c] = index[c]
-        for i in range(PLANE):
-            kept[PLANE * c + i] = direction[2 * c + i]
+        for i in range(BEGIN_TUNED.plane):
+            kept[BEGIN_TUNED.plane * c + i] = direction[2 * c + i]
     found = search(model, t, q, v, turning, index, candidate, acting, work, record)
     if found == 1:
         return 1
     for c in range(nc):
         index[c] = kept_index[c]
-        for i in range(PLANE):
-            direction[2 * c + i] = kept[PLANE * c + i]
+        for i in range(BEGIN_TUNED.plane):
+            direction[2 * c + i] = kept[BEGIN_TUNED.plane * c + i]
     return 0
 
 
@@ -244,9 +261,9 @@ def search(model, t, q, v, turning, index, candidate, acting, work, record):
     direction, a, r, u, powers = acting.direction, acting.a, acting.r, acting.u, acting.powers
     for c in range(nc):
         if may_begin(model, index, direction, candidate, c) == 1:
-            index[c], direction[2 * c], direction[2 * c + 1] = SLIP, 0.0, 0.0
+            index[c], direction[2 * c], direction[2 * c + 1] = INDEX.slip, 0.0, 0.0
     fine, finest, last = 0.0, 0.0, 0
-    for k in range(MOST_SEARCHED):
+    for k in range(BEGIN_TUNED.most_searched):
         if accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record) != 0:
             return 0
         if k == 0:
@@ -255,25 +272,25 @@ def search(model, t, q, v, turning, index, candidate, acting, work, record):
             for c in range(nc):
                 if may_begin(model, index, direction, candidate, c) == 1:
                     fine = larger(fine, start_of(model, c, 0.0, y, s, work))
-            if not fine > NOTHING_BEGINS * powers[UNHELD]:
+            if not fine > BEGIN_TUNED.nothing_begins * powers[REPORTED.unheld]:
                 return 0
-            finest = FINEST * fine
+            finest = BEGIN_TUNED.finest * fine
         turned = improve(model, index, direction, candidate, fine, a, r, y, work)
         if turned < 0.0 or not turned < 1e300:
             return 0
         if fine <= finest:
             last += 1
-            if turned <= FOUND_DIRECTIONS or last == MOST_AT_FINEST:
+            if turned <= BEGIN_TUNED.found_directions or last == BEGIN_TUNED.most_at_finest:
                 break
-        if turned <= SETTLED:
-            fine = larger(FINER * fine, finest)
+        if turned <= BEGIN_TUNED.settled:
+            fine = larger(BEGIN_TUNED.finer * fine, finest)
     # what turns around a contact leaves it in its place
     for c in range(nc):
         if may_begin(model, index, direction, candidate, c) == 0:
             continue
         length = sqrt(direction[2 * c] ** 2 + direction[2 * c + 1] ** 2)
-        if length < TURNS_AROUND and turning == 1:
-            index[c] = STICK
+        if length < BEGIN_TUNED.turns_around and turning == 1:
+            index[c] = INDEX.stick
         for i in range(2):
             direction[2 * c + i] /= larger(length, 1e-300)
     return polish(model, t, q, v, index, candidate, acting, work, record)
@@ -288,20 +305,20 @@ def polish(model, t, q, v, index, candidate, acting, work, record):
     layout = model.layout
     s, y, before = work.begin.s, work.begin.y, 1e300
     direction, a, r, u, powers = acting.direction, acting.a, acting.r, acting.u, acting.powers
-    for k in range(MOST_POLISHED + 1):
+    for k in range(BEGIN_TUNED.most_polished + 1):
         if accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record) != 0:
             return 0
         # the last step of a search that has ended, or can no longer come nearer
-        if k == MOST_POLISHED or before <= FITTING:
+        if k == BEGIN_TUNED.most_polished or before <= BEGIN_TUNED.fitting:
             break
         turned = improve(model, index, direction, candidate, 0.0, a, r, y, work)
         if not 0.0 <= turned < 1e300:
             return 0
         for c in range(layout.nc):
-            if index[c] == SLIP and may_begin(model, index, direction, candidate, c) == 1:
+            if index[c] == INDEX.slip and may_begin(model, index, direction, candidate, c) == 1:
                 length = start_of(model, c, 0.0, y, s, work)
                 rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
                 for i in range(rows):
                     direction[2 * c + i] = s[i] / larger(length, 1e-300)
         before = turned
-    return 1 if before <= FITTING_AT_LAST else 0
+    return 1 if before <= BEGIN_TUNED.fitting_at_last else 0

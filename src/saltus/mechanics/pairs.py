@@ -137,9 +137,10 @@ def circle_face(t: Any, q: Any, p: Any) -> Any:
 
 def circle_face_slip(t: Any, q: Any, v: Any, p: Any) -> Any:
     along, up, behind, _ = _over(q, p)
-    side = np.where(along < 0.0, along, np.where(behind > 0.0, behind, 0.0))
-    length = np.where(side * side > 0.0, np.sqrt(side * side + up * up), 1.0)
-    tx, ty = side / length, np.where(side * side > 0.0, up / length, 1.0)  # of the normal along the face, and over it
+    start, end = np.sqrt(along * along + up * up), np.sqrt(behind * behind + up * up)
+    # of the normal: along the face, and over it
+    tx = np.where(along < 0.0, along / start, np.where(behind > 0.0, behind / end, 0.0))
+    ty = np.where(along < 0.0, up / start, np.where(behind > 0.0, up / end, 1.0))
     nx, ny = turned(q[1], p[5] * tx + p[6] * ty, p[6] * tx - p[5] * ty)
     return _slide(q, v, p, nx, ny)
 

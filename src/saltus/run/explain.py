@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,17 @@ from saltus.status import Status
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
-REFUSED = 10.0  # how much longer than the last step those were that were refused before it
-HELD = 1e-9  # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
-MOST_ROWS = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
+
+class _Explain(NamedTuple):
+    """Tuned numbers of this file."""
+
+    refused: float = 10.0  # how much longer than the last step those were that were refused before it
+    # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
+    held: float = 1e-9
+    most_rows: int = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
+
+
+EXPLAIN = _Explain()
 
 
 def explain(
@@ -36,7 +44,7 @@ def explain(
     if status is Status.SLIDING_MODE:
         found = slides(model, t, h, state)
         return f"{found.sentence if found else status.sentence} {where[0].upper()}{where[1:]}", None
-    longest = REFUSED * h if status is Status.STEP_TOO_SMALL else h
+    longest = EXPLAIN.refused * h if status is Status.STEP_TOO_SMALL else h
     cause = None if error is not None else _call_functions(model, t, longest, state)
     if cause is None and (error is not None or status is Status.NONFINITE):
         cause = _error_of(model, plan, t, h, state) or error
@@ -94,7 +102,7 @@ def _diagnosed(model: CompiledModel, plan: SchemePlan, status: Status, t: float,
     problem = recorded_problem(model, plan, t, h, state)
     if status is Status.JOINTS_CONTRADICT and (problem is None or np.any(problem.kinds != BILATERAL)):
         problem = _joints_at(model, t, h, state)  # held on acceleration level, where no contact solver is asked
-    if problem is None or problem.n > MOST_ROWS:
+    if problem is None or problem.n > EXPLAIN.most_rows:
         return ""
     found = diagnose(problem)
     return "" if found.verdict == "solvable" else found.message
@@ -117,7 +125,7 @@ def slides(
         q, g = np.frombuffer(place).copy(), np.zeros(nc + nj)
         W, _, M = _kinematics(model, t, q)
         units.gap(t, q, units.par, g)
-        closed = np.flatnonzero(g[:nc] <= HELD * (1.0 + np.abs(q).max()))
+        closed = np.flatnonzero(g[:nc] <= EXPLAIN.held * (1.0 + np.abs(q).max()))
         held = [*(int(layout[layout.contact_row + c]) for c in closed), *range(nr - nj, nr)]
         made = np.linalg.solve(M, np.eye(len(M)))
         if not held:
