@@ -32,11 +32,11 @@ def look(pair, poses: int, collisions: int, rng) -> str:
     pick = np.arange(poses), nearest
     slopes = (sp.compiled(w, q + STEP * v, v)[0] - sp.compiled(w, q - STEP * v, v)[0])[pick] / (2.0 * STEP)
     wrong = np.abs(slopes - u[np.arange(poses), 2 * nearest])
-    seen = missed = 0
+    seen, missed, system = 0, 0, w.system()
     late = 0.0
     for _ in range(collisions):
         start, speed = sp.flight(pair, rng)
-        by_scan, by_run = sp.scanned(pair, start, speed, centres, SPAN, PLACES), sp.struck(w, start, speed, SPAN)
+        by_scan, by_run = sp.scanned(pair, start, speed, centres, SPAN, PLACES), sp.struck(system, start, speed, SPAN)
         if np.isfinite(by_scan) != np.isfinite(by_run) or abs(by_scan - by_run) > CLOSE:
             missed += 1
             print("missed", sp.pair_id(pair), by_scan, by_run, start.tolist(), speed.tolist(), flush=True)

@@ -245,9 +245,8 @@ def scanned(pair, start, v, centres, span: float, places: int = 4000) -> float:
     return high
 
 
-def struck(w, start, v, span: float, scheme=None, tol: float = 1e-9) -> float:
+def struck(system, start, v, span: float, scheme=None, tol: float = 1e-9) -> float:
     """Return the time of the first impact of a run, inf without one."""
-    system = w.system()
     sol = sl.solve(system, (0.0, span), start, v, scheme=scheme or sl.EventDriven(), tol=tol)
     impacts = sol.events.of("impact")["t"]
     return float(impacts[0]) if len(impacts) else np.inf
