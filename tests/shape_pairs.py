@@ -245,9 +245,14 @@ def scanned(pair, start, v, centres, span: float, places: int = 4000) -> float:
     return high
 
 
-def struck(w, start, v, span: float, scheme=None, tol: float = 1e-9) -> float:
-    """Return the time of the first impact of a run, inf without one."""
-    system = w.system()
-    sol = sl.solve(system, (0.0, span), start, v, scheme=scheme or sl.EventDriven(), tol=tol)
+def struck(system, start, v, span: float, scheme=None, tol: float = 1e-9, failed: list | None = None) -> float:
+    """Return the time of the first impact of a run, inf without one; runs that fail behind it are counted."""
+    try:
+        sol = sl.solve(system, (0.0, span), start, v, scheme=scheme or sl.EventDriven(), tol=tol)
+    except sl.RunError as error:
+        if failed is None:
+            raise
+        failed.append(str(error))
+        sol = error.solution
     impacts = sol.events.of("impact")["t"]
     return float(impacts[0]) if len(impacts) else np.inf

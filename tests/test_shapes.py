@@ -110,10 +110,10 @@ def test_a_run_meets_the_collision_that_a_fine_scan_sees(pair):
     rng = np.random.default_rng(2)
     w, centres = sp.two_bodies(pair, e=0.5, mu=0.3)
     start, v = sp.flight(pair, rng)
-    seen = sp.scanned(pair, start, v, centres, 1.5, 400)
+    seen, system = sp.scanned(pair, start, v, centres, 1.5, 400), w.system()
     assert np.isfinite(seen)
     for scheme in (sl.EventDriven(), sl.HpTDG()):
-        assert sp.struck(w, start, v, 1.5, scheme) == pytest.approx(seen, abs=1e-9)
+        assert sp.struck(system, start, v, 1.5, scheme) == pytest.approx(seen, abs=1e-9)
 
 
 def test_impacts_between_free_bodies_keep_momentum_and_lose_what_restitution_says():
@@ -353,3 +353,27 @@ def test_gears_that_are_none_are_refused(wrong, words):
     a, b = (w.body(mass=0.2, inertia=1e-4, name=name) for name in "ab")
     with pytest.raises(sl.ModelError, match=words):
         w.gear(a, b, **({"teeth": (20, 40), "module": 0.002, "backlash": 1e-4, "name": "mesh"} | wrong))
+
+
+# ---- problems
+
+
+def test_the_valve_train_has_twelve_freedoms_and_fourteen_contacts():
+    problem = sl.problems.valve_train_bodies()
+    rows = sum(size for joint in problem.system.scene.joints for _, size in joint.rows)
+    assert problem.q0.size - rows == 12 and len(problem.system.contacts) == 14
+    sol = sl.solve(sl.problems.valve_train_bodies(t_end=0.01), scheme=sl.EventDriven(), tol=1e-5)
+    assert sol.body("valve").position[:, 1].min() - 0.016 == pytest.approx(
+        -5.15e-3, abs=2e-5
+    )  # lift 5 mm, less lash and play
+
+
+def test_a_loose_gear_rattles_on_both_flanks_alike_by_two_schemes():
+    runs = [
+        sl.solve(sl.problems.gear_rattle(t_end=0.1), scheme=scheme, tol=tol)
+        for scheme, tol in ((sl.EventDriven(), 1e-8), (sl.HpTDG(), 1e-6))
+    ]
+    times = [sol.events.of("impact")["t"] for sol in runs]
+    assert len(times[0]) == len(times[1]) > 8
+    np.testing.assert_allclose(times[0], times[1], rtol=0.0, atol=1e-5)
+    assert runs[0].gap_at(runs[0].t).min() > -1e-9

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from saltus.event import Event
     from saltus.io.stored import StoredSystem
     from saltus.problem import Exact, Problem
+    from saltus.results.body import BodyResult
     from saltus.results.contact import ContactResult
+    from saltus.results.joint import JointResult
     from saltus.results.sample import Samples
     from saltus.results.spectrum import Spectrum
     from saltus.verification import Verification
@@ -905,6 +907,32 @@ class Solution:
         from saltus.results.contact import contact
 
         return contact(self, x)
+
+    # ---- mechanisms (saltus.mechanics)
+
+    def body(self, x: str | int) -> BodyResult:
+        """Return what a body of a mechanism did, by name or number: pose, velocity, points, energies."""
+        from saltus.results.body import BodyResult
+
+        return BodyResult(self, x)
+
+    def joint(self, x: str) -> JointResult:
+        """Return what a joint of a mechanism did: force and torque in its frame, eccentricity, share of time.
+
+        An ideal joint and one with clearance answer alike.
+        """
+        from saltus.results.joint import JointResult
+
+        return JointResult(self, x)
+
+    def strobe(self, times: Any = None, *, axes: Any = None, path: str | os.PathLike | None = None) -> Any:
+        """Draw a mechanism at some times into one picture, later ones stronger; returns the matplotlib figure.
+
+        times [s]: five over the run by default. axes: where to draw. path writes .png, .pdf or .svg.
+        """
+        from saltus.results.strobe import strobe
+
+        return strobe(self, times, axes=axes, path=path)
 
     # ---- contact problems
 

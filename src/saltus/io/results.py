@@ -15,6 +15,8 @@ from saltus.certificate import FOUND
 from saltus.errors import FileFormatError, FunctionError, SettingError
 from saltus.io import words
 from saltus.io.format import Content, Variable, read, write
+from saltus.io.scene import described as described_scene
+from saltus.io.scene import scene_of
 from saltus.io.settings import describe, listed, rebuild
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.io.words import taken
@@ -190,6 +192,7 @@ def _about(solution: Solution) -> dict[str, Any]:
             "q_dot": not system.rate_is_velocity,
             "coordinates": None if system.coordinates is None else list(system.coordinates),
             "units": None if system.units is None else list(system.units),
+            "scene": described_scene(system.scene),
         },
         "scheme": {
             "name": scheme.name,
@@ -380,6 +383,9 @@ def _solution(content: Content) -> Solution:
         _coordinates(described, "coordinates", arrays["q"].shape[1]),
         _coordinates(described, "units", arrays["q"].shape[1]),
     )
+    scene = taken(described, "scene", words.maybe(words.obj), None)  # older files have none
+    scene = scene_of(scene, arrays["q"].shape[1], system.contact_names, system.joint_names)
+    system = dataclasses.replace(system, scene=scene)
     rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
     if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:
         raise ValueError("'rows' are not those of the contacts, in their order")

@@ -82,6 +82,15 @@ class Anchor:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class ShapeOf:
+    """One shape of a body: its number among them and itself."""
+
+    body: Body
+    number: int
+    shape: Any
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Line:
     """A line on the ground through `origin` [m] with a unit `direction`, and the points where what runs on it ends."""
 
@@ -135,6 +144,12 @@ class Body:
             raise ModelError(f"body {self.name!r} has two points {name!r}: names must differ")
         made = self.at(x, y, angle)
         return self._named(name, made.x, made.y, made.angle)
+
+    def shape(self, number: int) -> ShapeOf:
+        """Return one of its shapes, from 0 on, as a contact takes it."""
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self.shapes):
+            raise ModelError(f"body {self.name!r} has no shape {number!r}: it has {len(self.shapes)}, from 0 on")
+        return ShapeOf(self, number, self.shapes[number])
 
     def _named(self, name: str, x: float, y: float, angle: float = 0.0) -> Anchor:
         self.anchors[name] = Anchor(self, x, y, angle, name)

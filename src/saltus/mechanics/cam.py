@@ -58,7 +58,8 @@ class Cam:
         if not callable(self.lift):
             object.__setattr__(self, "lift", _spline(self.lift))
         try:
-            values = np.array([float(self.lift(angle)) for angle in np.linspace(0.0, 2.0 * math.pi, 9)])
+            law: Any = self.lift
+            values = np.array([float(law(angle)) for angle in np.linspace(0.0, 2.0 * math.pi, 9)])
         except Exception as error:
             raise ModelError(
                 f"lift of a cam fails: {type(error).__name__}: {error}; it takes one angle [rad]"

@@ -115,12 +115,12 @@ def mesh_phase(a: Point, b: Point, radii: tuple[float, float]) -> Any:
     return phase
 
 
-def wheel(centre: Point, teeth: int, module: float) -> Outline:
-    """Return the outline of a wheel: its teeth drawn as flat-topped trapezoids."""
+def wheel(centre: Point, teeth: int, module: float, first: float) -> Outline:
+    """Return the outline of a wheel: its teeth drawn as trapezoids, the first one in a direction [rad]."""
     r, corners = module * teeth / 2.0, []
     for k in range(teeth):
         for share, high in ((-0.27, -1.2), (-0.13, 1.0), (0.13, 1.0), (0.27, -1.2)):
-            angle = 2.0 * math.pi * (k + share) / teeth
+            angle = first + 2.0 * math.pi * (k + share) / teeth
             corners.append(
                 (centre[0] + (r + high * module) * math.cos(angle), centre[1] + (r + high * module) * math.sin(angle))
             )

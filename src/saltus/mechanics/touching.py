@@ -8,7 +8,7 @@ from typing import Any
 
 from saltus.errors import ModelError
 from saltus.mechanics import gear as gears
-from saltus.mechanics.body import Anchor, Body, number_of
+from saltus.mechanics.body import Anchor, Body, ShapeOf, number_of
 from saltus.mechanics.cam import Cam
 from saltus.mechanics.loading import Loading
 from saltus.mechanics.pairs import Row, pair_rows
@@ -29,8 +29,8 @@ class Touching(Loading):
 
     def contact(
         self,
-        a: Body | Anchor,
-        b: Body | Anchor | Shape,
+        a: Body | ShapeOf | Anchor,
+        b: Body | ShapeOf | Anchor | Shape,
         *,
         e: Any = None,
         mu: Any = None,
@@ -44,8 +44,8 @@ class Touching(Loading):
         Parameters
         ----------
         a, b
-            Bodies with all their shapes, points (a sharp tip), or for b a shape that is fixed to the ground, such as
-            Plane().
+            Bodies with all their shapes, one of them (body.shape(0)), points (a sharp tip), or for b a shape that is
+            fixed to the ground, such as Plane().
         e, mu, e_t
             Restitution, friction, tangential restitution; those of the materials where they are left out.
         inside
@@ -129,8 +129,9 @@ class Touching(Loading):
                 )
             )  # fmt: skip
         self._names.update(names)
-        for anchor, z in zip((one, other), teeth, strict=True):
-            anchor.body.drawn.append(gears.wheel(anchor.local, z, module))
+        # drawn as they mesh at the angles 0 with b to the right of a: a tooth against a gap
+        for anchor, z, first in zip((one, other), teeth, (0.0, math.pi + math.pi / teeth[1]), strict=True):
+            anchor.body.drawn.append(gears.wheel(anchor.local, z, module, first))
         outlines = tuple(len(anchor.body.shapes) + len(anchor.body.drawn) - 1 for anchor in (one, other))
         self.record_pair(name, "gear", one.body, other.body, names, (outlines[0], outlines[1]))
         return names
@@ -141,6 +142,8 @@ class Touching(Loading):
         """Return the body and shapes of what may touch."""
         if isinstance(what, Anchor):
             return Side(self._own(what, who).body, ((-1, what),))
+        if isinstance(what, ShapeOf):
+            return Side(self._own(what.body.anchors["centre"], who).body, ((what.number, what.shape),))
         if isinstance(what, Body):
             self._own(what.anchors["centre"], who)
             if not what.shapes:
@@ -175,4 +178,6 @@ def _outline(shape: Any, body: Body) -> Outline:
 def _called(what: Any) -> str:
     if isinstance(what, Anchor):
         return what.body.name if what.name in (None, "centre") else f"{what.body.name}.{what.name}"
+    if isinstance(what, ShapeOf):
+        return what.body.name
     return what.name if isinstance(what, Body) else type(what).__name__.lower()

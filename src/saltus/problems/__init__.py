@@ -20,6 +20,7 @@ from .forced_impact_oscillator import forced_impact_oscillator
 from .four_bar import four_bar
 from .four_bar_bodies import four_bar_bodies
 from .free_flight import free_flight
+from .gear_rattle import gear_rattle
 from .impact_oscillator import impact_oscillator
 from .impacting_bar import impacting_bar
 from .incline_3d import incline_3d
@@ -40,6 +41,7 @@ from .spinning_top import spinning_top
 from .tumbling_box import tumbling_box
 from .two_walls import two_walls
 from .valve_train import valve_train
+from .valve_train_bodies import valve_train_bodies
 from .vibrating_table import vibrating_table
 from .woodpecker import woodpecker
 from .zeno_ball import zeno_ball
@@ -64,6 +66,7 @@ __all__ = [
     "four_bar",
     "four_bar_bodies",
     "free_flight",
+    "gear_rattle",
     "impact_oscillator",
     "impacting_bar",
     "incline_3d",
@@ -84,6 +87,7 @@ __all__ = [
     "tumbling_box",
     "two_walls",
     "valve_train",
+    "valve_train_bodies",
     "vibrating_table",
     "woodpecker",
     "zeno_ball",
