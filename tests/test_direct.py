@@ -91,14 +91,14 @@ def meaning_of(text: str) -> dict:
 
 
 @functools.cache
-def meant_at(address: int):
-    """Return the loop of a family at an address as IEEE 754 means it."""
-    text, name = loops._texts[address]
-    return meaning_of(text)[name]
+def meaning_of_loops(text: str) -> dict:
+    return meaning_of(text)
 
 
 def call_meant(address: float, *arguments) -> int:
-    return meant_at(int(address))(*arguments)
+    """Call the loop of a family at an address as IEEE 754 means it."""
+    text, name = loops._texts[int(address)]
+    return meaning_of_loops(text)[name](*arguments)
 
 
 def plain_functions(text: str) -> dict:
