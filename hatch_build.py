@@ -58,7 +58,7 @@ class KernelHook(BuildHookInterface):
         except (OSError, subprocess.SubprocessError) as error:
             self.app.display_warning(f"saltus: a wheel without kernels, they could not be built: {error}")
             return
-        for name in ("manifest.json", *(f"{level}.a" for level in levels)):
+        for name in ("manifest.json", *(f"{level}{part}.a" for level in levels for part in ("", "-texts"))):
             build_data["force_include"][str(folder / name)] = f"saltus/kernels/{name}"
         build_data["tag"] = f"py3-none-{tag}"
         build_data["pure_python"] = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import functools
 import gc
 import math
 import random
@@ -17,7 +18,7 @@ import saltus as sl
 from counts import counted
 from saltus import problems
 from saltus.build.model import UNITS, compile_model
-from saltus.compile import direct, lower, seam, types
+from saltus.compile import direct, loops, lower, seam, types
 from saltus.compile.emit import HELPERS, IMPORTS, emit
 from saltus.compile.expression import CONDITIONS, UNARY
 from saltus.compile.graph import Graph
@@ -84,15 +85,27 @@ def meaning_of(text: str) -> dict:
     """Return the functions of a text as IEEE 754 and the C library mean them."""
     tree = ast.parse(text)
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom)]
-    names = dict(MEANING)
+    names = dict(MEANING, call_at=call_meant)
     exec(compile(ast.fix_missing_locations(_Unraising().visit(tree)), "<meaning>", "exec"), names)  # noqa: S102
     return names
+
+
+@functools.cache
+def meaning_of_loops(text: str) -> dict:
+    return meaning_of(text)
+
+
+def call_meant(address: float, *arguments) -> int:
+    """Call the loop of a family at an address as IEEE 754 means it."""
+    text, name = loops._texts[int(address)]
+    return meaning_of_loops(text)[name](*arguments)
 
 
 def plain_functions(text: str) -> dict:
     """Return the functions of a text as Python itself runs them."""
     body = re.sub(r"^from saltus.*\n", "", text, flags=re.MULTILINE)
     names = {key: MEANING[key] for key in ("unit", "vec", "F", "I", "A", *lower.UNIT_KINDS)}
+    names["call_at"] = loops.call_at
     exec(body, names)  # noqa: S102
     return names
 

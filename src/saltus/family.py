@@ -294,6 +294,7 @@ def _entry(value: Any, what: str) -> Any:
 
 def _rows_of(family: Any, who: str) -> None:
     """Check and keep bodies, p and names of a family whose rows name bodies."""
+    bodies: np.ndarray
     try:
         bodies = np.array(family.bodies)
     except ValueError:
@@ -408,7 +409,7 @@ class Bodies:
 
 def row_values(p: np.ndarray) -> Callable[[], Any]:
     """Return a function that gives the numbers of a row: those of the run, and tracers in a trace."""
-    named = tuple((k, x) for k, x in enumerate(p) if isinstance(x, Parameter))
+    named: tuple[Any, ...] = tuple((k, x) for k, x in enumerate(p) if isinstance(x, Parameter))
     plain = [0.0 if isinstance(x, Parameter) else float(x) for x in p]
     if not named:
         numbers_alone = np.array(plain, dtype=float)

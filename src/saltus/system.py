@@ -230,7 +230,10 @@ class System:
         for kind, field in ((BodyFamily, "bodies"), (ForceFamily, "forces")):
             object.__setattr__(self, field, _listed(getattr(self, field), field, (kind,)))
         self._check_bodies()
-        rows = (Contact, ContactFamily, "contacts", _contact_rows), (Joint, JointFamily, "joints", _joint_rows)
+        rows: tuple[Any, ...] = (
+            (Contact, ContactFamily, "contacts", _contact_rows),
+            (Joint, JointFamily, "joints", _joint_rows),
+        )
         for kind, family, field, written in rows:
             given = getattr(self, field)
             parts = _listed(given.parts if isinstance(given, Rows) else given, field, (kind, family))

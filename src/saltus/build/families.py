@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from saltus.build.compare import Comparison
-from saltus.build.frictions import has_units
+from saltus.build.frictions import has_units, kind_of
 from saltus.build.kinds import BodyKind, ForceKind, Kind, RowKind, SlotKind
 from saltus.build.model import ARITHMETIC, UNITS, Builder, CompiledModel, _Row
 from saltus.build.user_function import UserFunction, at
@@ -25,8 +25,10 @@ from saltus.compile.loops import GROUP, WALKED, WALKS, register
 from saltus.compile.modules import module_from, module_name
 from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
 from saltus.compile.nature import Kind as Nature
+from saltus.compile.nature import nature_of
 from saltus.compile.par_layout import ParLayout, Slot
 from saltus.compile.switches import Table
+from saltus.compile.tape import Tape
 from saltus.compile.trace import Untraceable, depends_on, emit
 from saltus.compile.types import Model
 from saltus.errors import FunctionError, ModelError
@@ -48,8 +50,10 @@ from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, Parameters, run_values
 from saltus.reaction.impacts import impact_law
 from saltus.reaction.joint_graph import joint_pattern
+from saltus.system import System, arity
 
 SAMPLED = 3  # rows of a group that are held against the user's function
+MOST_SLOPES = 10_000  # of all gaps by all coordinates for which a tape is made
 MOST_FORCES = 20  # on one body that are added up for that
 LOWEST = 1e-14  # relative: eigenvalues of a mass below are not positive
 
@@ -220,7 +224,7 @@ class FamilyBuilder(Builder):
 
     def row_groups(self, family: JointFamily | ContactFamily) -> list[Group]:
         """Trace gaps, slips or constraints of a family."""
-        made = []
+        made: list[Group] = []
         joint = isinstance(family, JointFamily)
         for rows, slots in self.groups_of(family):
             self.check_twice(family, rows, "joint" if joint else "contact")
@@ -296,7 +300,8 @@ class FamilyBuilder(Builder):
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if every else -1
         if any(group.kind.switching.holding is not None for group in self.groups) and self.switching.holding is None:
             self.switching.holding = self.trace.table([np.inf])
-        self.tape, self.tape_numbers = None, 0  # no proofs: what may do anything between two looks is sampled
+        self.tape = self.family_tape()
+        self.tape_numbers = 0 if self.tape is None else self.trace.table([*self.tape.numbers, 0.0])
         layout = self.family_layout(profile, rows + joint_rows, contact_rows, len(joint_rows), flags, every)
         body = self.family_body(force, jacobian, profile, K, C, gaps + joint_gaps, rows + joint_rows, events, waving)
         text, par, par_layout = self.module_text(body)
@@ -402,7 +407,7 @@ class FamilyBuilder(Builder):
         flags |= lay.RATE_IDENTITY if self.rate is None else 0
         flags |= lay.HAS_RETRACT if any(family.retract is not None for family in self.bodies.families) else 0
         moving = [self.t, *self.q]
-        listed = [row for row in rows if row.w is not None]
+        listed: list[Any] = [row for row in rows if row.w is not None]
         still = all(kind.rows_constant for kind in of_rows)
         if still and not any(depends_on(x, moving) for row in listed for x in (*(row.entries or ()), row.w)):
             flags |= lay.W_CONSTANT
@@ -438,6 +443,28 @@ class FamilyBuilder(Builder):
             moving = [group for group, one in zip(self.groups, found, strict=True) if one is not group.kind.trace.zero]
             self.waving = bool(moving) or waves is not self.trace.zero
         return self.waving
+
+    def family_tape(self) -> Tape | None:
+        """Return the gaps of all contacts for interval arithmetic, written out; None where they would be too many.
+
+        A tape holds the slope of every gap by every coordinate. Without one, what may do anything between two looks is
+        sampled.
+        """
+        names, contacts = self.given.contact_names, self.given.contacts
+        of_rows = [group.kind for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
+        listed = [self.plain[name] for name in (f"gap of contact {one!r}" for one in names) if name in self.plain]
+        wild = any(kind.nature(kind.gaps) == Nature.WILD for kind in of_rows) or (
+            bool(listed)
+            and nature_of([x for one in listed for x in one.flat], self.t, list(self.q), list(self.v), held=True).kind
+            == Nature.WILD
+        )
+        if not wild or len(contacts) * (1 + self.nq) > MOST_SLOPES:
+            return None
+        for name, contact in zip(names, contacts, strict=True):
+            key = f"gap of contact {name!r}"
+            if key not in self.plain:
+                self.plain[key] = self.trace.as_array(self.trace.call(contact.gap, self.t, self.q), ())
+        return self.gap_tape()
 
     # ---- rows of contacts and joints
 
@@ -483,10 +510,8 @@ class FamilyBuilder(Builder):
 
     def family_law(self, family: ContactFamily, slips: int) -> int:
         """Return the law of all contacts of a family."""
-        from saltus.build.frictions import kind_of
-
-        first = next(c for name, c in zip(self.given.contact_names, self.given.contacts, strict=True)
-                     if name == (family.names or ())[0])  # fmt: skip
+        named: Any = family.names
+        first = self.given.contacts[self.given.contact_names.index(named[0])]
         return kind_of(first, slips, 0, f"contact family {family.name!r}")
 
     def place_rows(self, groups: list[Group], n: int, first_row: int, first_gap: int) -> list[list[list[int]]]:
@@ -565,7 +590,8 @@ class FamilyBuilder(Builder):
             "nq": self.nq, "nv": nv, "nc": len(contact_rows), "nj": nj, "nr": nr, "features": flags,
             "profile_size": profile.size, "nw": len(w_col), "nx": len(x_pos),
             "ne": len(self.events) + len(every), "ns": len(every), "noise": self.noise,
-            "tape_size": 0, "tape_work": 0, "tape_numbers": 0,
+            "tape_size": 0 if self.tape is None else self.tape.code.size,
+            "tape_work": 0 if self.tape is None else self.tape.work, "tape_numbers": self.tape_numbers,
             "holding": -1 if self.switching.holding is None else self.switching.holding,
             "impact_law": self.impact_law,
         }  # fmt: skip
@@ -575,7 +601,7 @@ class FamilyBuilder(Builder):
             "W_ptr": w_ptr, "W_col": w_col, "X_ptr": x_ptr, "X_col": profile.perm[x_pos], "X_pos": x_pos,
             "event_table": [x for e in self.events for x in (e.direction, e.terminal, e.reset is not None)]
             + [-1, 0, 0] * len(every),
-            "tape": [], "switch_table": self.switch_table.ravel(),
+            "tape": [] if self.tape is None else self.tape.code.reshape(-1), "switch_table": self.switch_table.ravel(),
         }  # fmt: skip
         if nj:
             touched = [tuple(set(met[w_ptr[r] : w_ptr[r + 1]].tolist())) for r in range(nr - nj, nr)]
@@ -743,11 +769,12 @@ class FamilyBuilder(Builder):
 
     def check_masses(self, group: Group, M: np.ndarray, f: np.ndarray) -> None:
         """Raise where the mass of a body is not positive definite, or its force no number."""
-        kind, nv = group.kind, group.family.nv
+        family: Any = group.family
+        kind, nv = group.kind, family.nv
         blocks = np.zeros((len(group), nv, nv))
         for k, (i, j) in enumerate(list(kind.mass)):
             blocks[:, i, j] = M[group.values[:, kind.entries_at + k].astype(np.int64)]
-        names = group.family.names
+        names = family.names
         if not np.all(np.isfinite(blocks)):
             k = int(np.argmax(~np.isfinite(blocks).all(axis=(1, 2))))
             raise FunctionError(f"mass of body {names[k]!r} is {blocks[k].tolist()} at the start: it must be finite")
@@ -772,6 +799,38 @@ class FamilyBuilder(Builder):
         if not np.all(np.isfinite(forces)):
             k = int(np.argmax(~np.isfinite(forces).all(axis=1)))
             raise FunctionError(f"the force on body {names[k]!r} is {forces[k].tolist()} at the start")
+
+
+# ---- all rows by name, for messages
+
+
+def row_functions(system: System, rows: Sequence[tuple[str, str]], sizes: Sequence[int], values) -> dict[str, Any]:
+    """Return the functions of all rows of families by name; rows: contact and axis of each row of the contacts."""
+    made: dict[str, UserFunction] = {}
+
+    def put(name: str, function: Callable, arity: int, shape: tuple[int, ...]) -> None:
+        made[name] = UserFunction(name, function, arity, shape, False, values)
+
+    slips = {name: -1 for name, _ in rows}
+    for name, _ in rows:
+        slips[name] += 1
+    for name, contact in zip(system.contact_names, system.contacts, strict=True):
+        put(f"gap of contact {name!r}", contact.gap, arity(contact.gap, name), ())
+        if contact.slip is not None:
+            put(f"slip of contact {name!r}", contact.slip, 3, (slips[name],))
+    for name, joint, size in zip(system.joint_names, system.joints, sizes, strict=True):
+        put(f"constraint of joint {name!r}", joint.constraint, arity(joint.constraint, name), (size,))
+    bodies = system.all_bodies
+    for family in system.forces:
+        for k, name in enumerate(family.names or ()):
+            slots, numbers = Slots(bodies, family.bodies[k]), row_values(family.p[k])
+            width = sum(len(part) for part in slots.rest)
+            put(f"force of force {name!r}", _joined_force(family.force, slots, numbers), 3, (width,))
+    return made
+
+
+def _joined_force(force: Callable, slots: Slots, values: Callable) -> Callable:
+    return lambda t, q, v: np.concatenate([np.ravel(part) for part in force(t, slots.q(q), slots.v(v), values())])
 
 
 # ---- rows
@@ -879,3 +938,31 @@ def _members(label: np.ndarray) -> dict[int, np.ndarray]:
     order = np.argsort(label, kind="stable")
     bounds = np.flatnonzero(np.diff(label[order])) + 1
     return {int(label[part[0]]): part for part in np.split(order, bounds)} if len(label) else {}
+
+
+class _Found(Exception):
+    """All texts of a model are known."""
+
+
+class _Texts(FamilyBuilder):
+    """The same builder, which stops before anything is compiled."""
+
+    texts: set[str]
+
+    def compiled_kinds(self) -> dict[int, Any]:
+        self.texts = {group.kind.text for group in self.groups}
+        return {id(group.kind): group.kind.text for group in self.groups}
+
+    def units(self, text: str, body: dict[str, str]) -> list[Any]:
+        self.texts.add(text)
+        raise _Found
+
+
+def texts_of(system, q: np.ndarray, v: np.ndarray) -> set[str]:
+    """Return all texts that a model of families compiles: those of its kinds, and the one that walks through them."""
+    builder = _Texts(system, 0.0, q, v, (), {})
+    try:
+        builder.build()
+    except _Found:
+        return builder.texts
+    raise ModelError("a system without families has no texts of its own")

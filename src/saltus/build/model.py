@@ -280,8 +280,13 @@ class CompiledModel:
     def interpreted(self) -> Model:
         """Return the same model as plain Python that calls the user's own functions before the generated ones."""
         plain = {name: seam.interpreted(getattr(self.units, name)) for name in UNITS}
+        functions = self.functions
+        if self.codes:  # of families only some rows are known by name
+            from saltus.build.families import row_functions
+
+            functions = functions | row_functions(self.system, self.rows, self.joint_sizes, self.values or None)
         for name, unit in plain.items():
-            checked = {key: f for key, f in self.functions.items() if key.split(" ")[0] in CALLED_BY[name]}
+            checked = {key: f for key, f in functions.items() if key.split(" ")[0] in CALLED_BY[name]}
             if checked:
                 plain[name] = _checking(
                     unit, SIGNATURES[name].split(", "), checked, int(self.layout.nv), self.event_names

@@ -2,6 +2,7 @@
 
     manifest.json     hashes of sources, symbols, size and SHA-256 of every library
     x86-64-v3.a       objects, one per module; `nm` and `objdump` read it
+    x86-64-v3-texts.a objects of generated texts, one per text (texts.py)
 
 Nothing is believed that does not have the size and the hash that the manifest names.
 """
@@ -73,6 +74,12 @@ class Manifest:
 
     def objects(self, folder: pathlib.Path, level: str, content_of: Reader = pathlib.Path.read_bytes) -> list[bytes]:
         """Return the objects of a library; raises Damaged where it is not the one that was built."""
+        return list(self.members(folder, level, content_of).values())
+
+    def members(
+        self, folder: pathlib.Path, level: str, content_of: Reader = pathlib.Path.read_bytes
+    ) -> dict[str, bytes]:
+        """Return the same by their names."""
         path = folder / f"{level}.a"
         try:
             content = content_of(path)
@@ -97,13 +104,17 @@ def pack(members: dict[str, bytes]) -> bytes:
     return _MAGIC + b"//".ljust(48) + str(len(names)).ljust(10).encode() + b"`\n" + names + b"".join(content)
 
 
-def unpack(content: bytes) -> list[bytes]:
-    """Return the objects of a static library."""
-    found, at = [], len(_MAGIC)
+def unpack(content: bytes) -> dict[str, bytes]:
+    """Return the objects of a static library by name."""
+    found, at, names = {}, len(_MAGIC), b""
     while at < len(content):
         name, size = content[at : at + 16].strip(), int(content[at + 48 : at + 58])
-        if name != b"//":
-            found.append(content[at + 60 : at + 60 + size])
+        part = content[at + 60 : at + 60 + size]
+        if name == b"//":
+            names = part
+        else:
+            first = int(name[1:])
+            found[names[first : names.index(b"/\n", first)].decode()] = part
         at += 60 + size + size % 2
     return found
 

@@ -24,11 +24,15 @@ from collections.abc import Callable, Iterator
 from saltus.compile import cache, digest, sources
 from saltus.compile.archive import Damaged, Manifest, pack, replace
 from saltus.compile.levels import BY_NAME
+from saltus.compile.library import TEXTS
+from saltus.compile.native import NO_UNITS
+from saltus.compile.texts import object_of, prefix_of
 from saltus.compile.unit import Unit
 
 # seconds of one core, measured over all units of the package on a free machine
 STARTING, TRANSLATING, COMPILING = 3.0, 0.16, 0.06
 FOLDER = sources.PACKAGE / "kernels"
+KINDS = "saltus.mechanics.kinds"  # where built-in kinds are listed; by name: it lies above this module
 NO_ROOM = 3  # how the program ends where files cannot be written
 Report = Callable[[str, int, int], None]
 
@@ -52,6 +56,13 @@ def package_units() -> list[Unit]:
         values = (v for v in vars(module).values() if isinstance(v, Unit) and v.__module__ == name)
         found += [unit for unit in dict.fromkeys(values) if not unit.allocates]
     return found
+
+
+def package_texts() -> tuple[list[str], list[str]]:
+    """Return the texts that built-in kinds of mechanics are compiled from, and the files that they depend on."""
+    kinds = importlib.import_module(KINDS)
+    files = digest.sources_of({KINDS, "saltus.build.families", "saltus.compile.lower"})
+    return sorted({NO_UNITS, *kinds.texts()}), files
 
 
 def build(folder: pathlib.Path, levels: list[str], jobs: int | None = None, report: Report | None = None) -> Manifest:
@@ -110,7 +121,9 @@ def is_current(folder: pathlib.Path, levels: list[str]) -> bool:
     try:
         manifest = Manifest.read(folder)
         return sources.source_hashes(manifest.sources) == manifest.sources and all(
-            level in manifest.libraries and manifest.objects(folder, level) for level in levels
+            level in manifest.libraries and manifest.members(folder, level) is not None
+            for name in levels
+            for level in (name, f"{name}{TEXTS}")
         )
     except Damaged:
         return False
@@ -125,7 +138,8 @@ class _Build:
         units = package_units()
         # now, not at the end: what is edited meanwhile is not what was built
         files = digest.sources_of({unit.__module__ for unit in units})
-        hashes = sources.source_hashes([*files, *digest.TRANSLATORS])
+        texts, text_files = package_texts()
+        hashes = sources.source_hashes(sorted({*files, *digest.TRANSLATORS, *text_files}))
         keys = {unit: digest.unit_digest(unit) for unit in units}
         self._front(units, keys)
         modules: dict[str, list[Unit]] = {}
@@ -136,6 +150,9 @@ class _Build:
             content = pack(self._back(level, modules, keys))
             replace(self.folder / f"{level}.a", content)
             libraries[level] = {"size": len(content), "sha256": sources.hash_of(content)}
+            content = pack(self._texts(level, texts))
+            replace(self.folder / f"{level}{TEXTS}.a", content)
+            libraries[f"{level}{TEXTS}"] = {"size": len(content), "sha256": sources.hash_of(content)}
         symbols = [unit.symbol(k) for unit in units for k in range(len(unit.unit_signatures))]
         made = Manifest(hashes, sorted(symbols), libraries)
         made.write(self.folder)
@@ -166,6 +183,19 @@ class _Build:
         for at, made in self._spread(_back, [tasks[k] for k in order], f"compiling for {level}"):
             self.parts.write(files[names[order[at]]], made)
         return {module: self.parts.read(file) for module, file in files.items()}
+
+    def _texts(self, level: str, texts: list[str]) -> dict[str, bytes]:
+        """Return the objects of generated texts, by what their symbols begin with."""
+        translator = sources.hash_of((sources.PACKAGE / "compile" / "lower.py").read_bytes())
+        files = {}
+        for text in texts:
+            said = "\n".join([level, digest.compiler_digest(), translator, text])
+            files[text] = f"{sources.hash_of(said.encode())}.o"
+        todo = [text for text in texts if not self.parts.has(files[text])]
+        tasks = [(text, BY_NAME[level].cpu) for text in todo]
+        for at, made in self._spread(_text, tasks, f"compiling kinds for {level}"):
+            self.parts.write(files[todo[at]], made)
+        return {prefix_of(text): self.parts.read(files[text]) for text in texts}
 
     def _spread(self, task: Callable, arguments: list, what: str) -> Iterator[tuple[int, bytes]]:
         """Run a task for many arguments in several processes and yield results as they come."""
@@ -294,6 +324,10 @@ def _back(task: tuple) -> bytes:
     own = [content for _, content, foreign in code if not foreign]
     inlined = [(symbol, content) for symbol, content, foreign in code if foreign]
     return back.object_code(own, inlined, small, back.machine(cpu))
+
+
+def _text(task: tuple[str, str]) -> bytes:
+    return object_of(*task)
 
 
 @contextlib.contextmanager

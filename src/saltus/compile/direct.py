@@ -13,14 +13,15 @@ from collections.abc import Mapping
 
 from saltus.compile.lower import lower
 from saltus.compile.machine import Code, assemble, library_address
+from saltus.compile.texts import BuiltText, built
 
 KEPT = 32  # texts whose code stays although nobody uses it
-_known: weakref.WeakValueDictionary[tuple, Code] = weakref.WeakValueDictionary()
-_recent: collections.OrderedDict[tuple, Code] = collections.OrderedDict()
+_known: weakref.WeakValueDictionary[tuple, Code | BuiltText] = weakref.WeakValueDictionary()
+_recent: collections.OrderedDict[tuple, Code | BuiltText] = collections.OrderedDict()
 _making = threading.RLock()
 
 
-def compile_text(text: str, outside: Mapping[str, int] | None = None) -> Code:
+def compile_text(text: str, outside: Mapping[str, int] | None = None) -> Code | BuiltText:
     """Compile a generated module and return the addresses of its units by name, valid while the result lives.
 
     Parameters
@@ -43,7 +44,10 @@ def compile_text(text: str, outside: Mapping[str, int] | None = None) -> Code:
     return made
 
 
-def _compiled(text: str, given: Mapping[str, int]) -> Code:
+def _compiled(text: str, given: Mapping[str, int]) -> Code | BuiltText:
+    made = None if given else built(text)
+    if made is not None:
+        return made
     lowered = lower(text)
     missing = sorted(set(lowered.outside) - set(given))
     if missing:

@@ -15,6 +15,8 @@ from saltus.compile import cache, sources
 from saltus.compile.archive import Damaged, Manifest
 from saltus.compile.levels import BY_NAME, fitting
 
+TEXTS = "-texts"  # behind the name of a level: the library of generated texts
+
 
 class KernelsNotBuilt(RuntimeError):
     """Kernels could not be compiled, with what the compiler said."""
@@ -68,7 +70,20 @@ def levels() -> list[str]:
 
 def find() -> list[bytes] | None:
     """Return the objects of the best library that belongs to these sources and is undamaged."""
-    wanted = levels()
+    found = _members("")
+    return None if found is None else list(found.values())
+
+
+@functools.cache
+def texts() -> dict[str, bytes]:
+    """Return the objects of the texts that were compiled with the package, by what their symbols begin with."""
+    if kernels() is None:  # which builds both libraries where they are missing or old
+        return {}
+    return _members(TEXTS) or {}
+
+
+def _members(part: str) -> dict[str, bytes] | None:
+    wanted = [f"{level}{part}" for level in levels()]
     places = (sources.PACKAGE / "kernels", pathlib.Path.read_bytes), (cache.known_entry(_key()), cache.content_of)
     for folder, content_of in places:
         try:
@@ -79,7 +94,7 @@ def find() -> list[bytes] | None:
                 continue  # made from other sources
             for level in wanted:
                 if level in manifest.libraries:
-                    return manifest.objects(folder, level, content_of)
+                    return manifest.members(folder, level, content_of)
         except Damaged as damaged:
             cache.warn("saltus: %s; it is not used", damaged)
         except cache.Refused as refused:

@@ -44,20 +44,29 @@ def assemble(text: str, symbols: Mapping[str, str], known: Mapping[str, int]) ->
         Addresses of symbols that the module does not define.
     """
     with _compiling:
-        target = _target()
-        machine = _machine(target)
-        module = llvm.parse_assembly(text)
-        module.triple, module.data_layout = target.triple, str(machine.target_data)
-        options = llvm.create_pipeline_tuning_options(speed_level=SPEED_LEVEL)
-        options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-        builder = llvm.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        machine = _machine(_target())
+        module = _optimised(text, machine)
         engine = llvm.create_mcjit_compiler(module, machine)
         for function in module.functions:
             if function.is_declaration and function.name in known:  # what nobody needed is gone
                 engine.add_global_mapping(function, known[function.name])
         engine.finalize_object()
         return Code(engine, symbols)
+
+
+def object_code(text: str, machine: llvm.TargetMachine) -> bytes:
+    """Return IR as a relocatable object for a processor, made as `assemble` makes code for the one at hand."""
+    return machine.emit_object(_optimised(text, machine))
+
+
+def _optimised(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(speed_level=SPEED_LEVEL)
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
 
 
 @functools.cache

@@ -18,6 +18,7 @@ from saltus.compile.lower import UNIT_KINDS
 from saltus.compile.machine import Code
 from saltus.compile.modules import module_from
 from saltus.compile.seam import interpreted
+from saltus.compile.texts import BuiltText
 
 _FLOAT, _BYTE = np.dtype(np.float64), ctypes.c_char
 WORDS = {"F": (ctypes.c_double,), "I": (ctypes.c_int64,), "A": (ctypes.c_void_p, ctypes.c_int64)}
@@ -40,7 +41,7 @@ def address_of(array: np.ndarray) -> int:
 class NativeUnit:
     """One unit of a generated module."""
 
-    def __init__(self, code: Code, text: str, name: str):
+    def __init__(self, code: Code | BuiltText, text: str, name: str):
         self.code, self.text, self.name = code, text, name  # the code lives as long as its units
         self.address = code[name]
 
