@@ -9,8 +9,13 @@ What is counted, and how:
 - lines: all lines of a file, blank ones and comments included; beside them those that hold code or docstrings;
 - constants: upper-case names that a module assigns at its top level (`A, B = range(2)` are two); a name has several
   meanings if modules give it different values. Numbers are compared by value, everything else by its source text, so
-  that two meanings with one value go unseen: they are among the names that are assigned again;
-- functions: `def` at any depth, from its first line (decorators excluded) to its last; `self` is no parameter;
+  that two meanings with one value go unseen: they are among the names that are assigned again. A record
+  (`SCAN = _Scan()`) is one constant, its fields have names of their own. Both counts are printed: of all names, and
+  without those of FORMS, which every file of a kind assigns for itself and which mean the same in each of them: the
+  workspace, memory and settings of this kernel; the form that a law or a reproduction fills in;
+- functions: `def` at any depth, from its first line (decorators excluded) to its last; `self` is no parameter. Those
+  that users call, with a docstring that lists their parameters, are counted apart as well: they are long by what they
+  explain;
 - memory by hand: calls of vec, ivec, mat, part, remembered and own outside of compile/;
 - size functions: named *_size, *_sizes, *_work or *_iwork;
 - units: functions decorated with @unit; entry kernels are those that are reached through an interface, that is of
@@ -35,6 +40,13 @@ CORE = ("schemes", "flight", "lasting", "tables")
 MOST_LINES, MOST_PARAMETERS = 60, 12
 VIEWS = ("vec", "ivec", "mat", "part", "remembered", "own")
 SIZES = ("_size", "_sizes", "_work", "_iwork")
+FORMS = {  # name -> what it is in each of its files
+    "WORK": "workspace of a kernel", "MEMORY": "what its state keeps", "SETTINGS": "its settings by name",
+    "KIND": "law: its number", "NAME": "law: its name", "ROWS": "law: how many rows", "AXES": "law: their names",
+    "KERNEL": "law: whose kernels", "FRICTIONS": "law: rows of each friction", "NUMBERS": "law: friction numbers",
+    "WORDS": "law of impacts: how messages call it", "TITLE": "reproduction: its headline",
+    "ROOM": "the kind of rooms, and the same as a type of numba",
+}  # fmt: skip
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -178,6 +190,12 @@ def parameters(function: Function, method: bool) -> int:
     return len(named) - own + len(given.kwonlyargs) + stars
 
 
+def is_public(module: Module, function: Function) -> bool:
+    """Return whether users call it: what it takes is their interface, and its docstring explains every parameter."""
+    explained = "Parameters\n" in (ast.get_docstring(function) or "") or module.path.startswith("problems/")
+    return explained and not function.name.startswith("_") and unit_type(function) is None
+
+
 def unit_type(function: Function) -> ast.expr | None:
     """Return the first argument of @unit(...), None for functions that are no units."""
     for one in function.decorator_list:
@@ -239,21 +257,28 @@ def of_constants(found: list[Module]) -> Iterator[Count]:
     yield Count("constants of modules", len(made), crowded)
     yield Count("    their names", len(by_name), [])
     yield Count("    names with several meanings", len(several), several)
+    clashes = [line for line in several if line.split(":")[0] not in FORMS]
+    yield Count("        without the forms that every file of a kind fills in", len(clashes), clashes)
+    yield Count("    constants without these forms", sum(constant.name not in FORMS for constant in made), [])
     yield Count("    names assigned again, same value", len(again), again)
 
 
 def of_functions(found: list[Module]) -> Iterator[Count]:
     long, wide, silent, mute, units, total = [], [], [], [], 0, 0
+    public_long, public_wide = 0, 0
     for module in found:
         for function, method in functions(module):
             total += 1
             place = f"{module.path}:{function.lineno} {function.name}"
             length = (function.end_lineno or function.lineno) - function.lineno + 1
             given = parameters(function, method)
+            public = is_public(module, function)
             if length > MOST_LINES:
-                long.append((length, place))
+                long.append((length, place + (", public" if public else "")))
+                public_long += public
             if given > MOST_PARAMETERS:
-                wide.append((given, place))
+                wide.append((given, place + (", public" if public else "")))
+                public_wide += public
             kind = unit_type(function)
             if kind is None:
                 continue
@@ -263,7 +288,9 @@ def of_functions(found: list[Module]) -> Iterator[Count]:
     listed = [[f"{size:4d} {place}" for size, place in sorted(some, reverse=True)] for some in (long, wide)]
     yield Count("functions", total, [])
     yield Count(f"    longer than {MOST_LINES} lines", len(long), listed[0])
+    yield Count("        without public signatures and their docstrings", len(long) - public_long, [])
     yield Count(f"    with more than {MOST_PARAMETERS} parameters", len(wide), listed[1])
+    yield Count("        without public signatures", len(wide) - public_wide, [])
     yield Count("units", units, [])
     yield Count("    entry kernels without docstring", len(silent), silent)
     yield Count("    other units without docstring", len(mute), mute)

@@ -13,11 +13,11 @@ GUIDE, PIN = 1e-3, 2e-4  # play to each side [m]
 
 
 def mechanism() -> me.Planar:
-    """The mechanism of Flores, Leine and Glocker (2010), its slider pin worn too."""
+    """The mechanism of Flores, Leine and Glocker (2010) with homogeneous parts, its slider pin worn too."""
     w = me.Planar(gravity=9.81)
-    crank = w.bar(0.153, mass=0.038, inertia=7.4e-5, name="crank")
-    rod = w.bar(0.306, mass=0.038, inertia=5.9e-4, name="rod")
-    block = w.body(me.Box(0.1, 0.05), mass=0.076, inertia=2.7e-6, name="block")
+    crank = w.bar(0.153, mass=0.038, name="crank")
+    rod = w.bar(0.306, mass=0.038, name="rod")
+    block = w.body(me.Box(0.1, 0.05), mass=0.076, name="block")
     w.revolute(w.ground, crank.start)
     w.revolute(crank.end, rod.start)
     w.revolute(rod.end, block.centre, clearance=PIN, radius=5e-3, e=0.4, mu=0.1, name="pin")

@@ -397,18 +397,19 @@ def checkpoints(folder: pathlib.Path, flips: int, seed: int) -> dict[str, bytes 
         "+1": lambda x: x + 1, "-1": lambda x: x - 1, "1e9": lambda x: 10**9, "-1e9": lambda x: -(10**9),
     }  # fmt: skip
     made: dict[str, bytes | pathlib.Path] = {}
-    for place in range(march.TALLY):
+    for place in range(march.TALLY.size):
         for name, turn in values.items():
             made[f"counter {place} {name}"] = changed(fixed, at("march/tally", place, turn))
             # as a run may have left it; very many rejected steps are more than max_steps allows
-            hidden = (place == march.REJECTED and name != "-1e9") or (place, name) == (march.SHORT, "+1")
+            counter = march.TALLY.names[place]
+            hidden = (counter == "rejected" and name != "-1e9") or (counter, name) == ("short", "+1")
             made[f"{'may load: ' * hidden}free counter {place} {name}"] = changed(free, at("march/tally", place, turn))
-    for place in range(march.CLOCK):
+    for place in range(march.CLOCK.size):
         for name, turn in {"later": lambda x: x + 0.5, "1e300": lambda x: 1e300, "nan": lambda x: np.nan}.items():
             made[f"clock {place} {name}"] = changed(fixed, at("march/clock", place, turn))
-            hidden = place == march.H and name != "nan"  # a step of any length is cut at the end
+            hidden = march.CLOCK.names[place] == "h" and name != "nan"  # a step of any length is cut at the end
             made[f"{'may load: ' * hidden}free clock {place} {name}"] = changed(free, at("march/clock", place, turn))
-    remembered = frame.MEMORY.fields["numbers"].names  # at the front of the memory
+    remembered = frame.FLIGHT_MEMORY.fields["numbers"].names  # at the front of the memory
     for place in range(len(remembered) + 1):
         for name, value in {"-1": -1.0, "0.5": 0.5, "1e18": 1e18, "nan": np.nan}.items():
             any_size = (remembered.index("longest"), remembered.index("spent"))

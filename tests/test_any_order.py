@@ -9,7 +9,7 @@ import saltus as sl
 from saltus import problems, study
 from saltus.control import Adaptive, Grid
 from saltus.errors import SettingError
-from saltus.flight.packed_methods import METHODS
+from saltus.flight.packed_methods import ALL_METHODS
 from saltus.run import run as running
 from saltus.tables.runge_kutta import table
 
@@ -52,7 +52,7 @@ def orders(problem: sl.Problem, scheme: sl.AnyOrder, grids: tuple[int, ...]) -> 
 # ---- impacts
 
 
-@pytest.mark.parametrize("base", METHODS)
+@pytest.mark.parametrize("base", ALL_METHODS)
 def test_positions_through_impacts_have_the_order_of_the_base(base):
     order = table(base).order
     assert sl.AnyOrder(base).order == order
@@ -68,7 +68,7 @@ def test_forecast_closings_have_the_same_order(base):
 
 
 @pytest.mark.parametrize("anticipation", [False, True])
-@pytest.mark.parametrize("base", METHODS)
+@pytest.mark.parametrize("base", ALL_METHODS)
 def test_a_ball_passes_infinitely_many_impacts_with_small_error(base, anticipation):
     wanted = {2: 1e-4, 3: 1e-6, 4: 3e-8, 5: 1e-9, 8: 1e-13}[table(base).order]
     q, v = errors(problems.zeno_ball(), sl.AnyOrder(base, anticipation=anticipation), 193)

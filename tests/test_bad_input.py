@@ -284,6 +284,14 @@ SETTINGS = {
     "scheme a class": (lambda: run(scheme=sl.MoreauJean), r"scheme is .*MoreauJean\(\) with brackets"),
     "scheme words": (lambda: run(scheme="moreau"), r"scheme is 'moreau'.*such as MoreauJean\(\)"),
     "h missing": (lambda: run(h=None), r"h is missing: Moreau-Jean needs a step size"),
+    "trait of its own": (
+        lambda: run(scheme=type("Mine", (), {"plan": None, "adaptive": True})()),
+        r"adaptive of Mine is not read: give it traits = Traits\(adaptive=True\)",
+    ),
+    "traits of another kind": (
+        lambda: run(scheme=type("Mine", (), {"plan": None, "traits": {"adaptive": True}})()),
+        r"traits of Mine is .*it must be Traits\(...\)",
+    ),
     "h zero": (lambda: run(h=0.0), r"h is 0\.0.*positive"),
     "h negative": (lambda: run(h=-0.1), r"h is -0\.1.*positive"),
     "h nan": (lambda: run(h=np.nan), r"h is nan.*positive"),

@@ -72,10 +72,10 @@ def test_a_dense_block_has_the_size_that_is_planned_for_it_and_reads_back_as_it_
         )
     interpreted(dense_block.close_block)(model, 4.0, pieces, n, at, r_1, record)
     assert record.header.dense_used == size
-    np.testing.assert_array_equal(record.dense[: dense_block.HEADER], [pieces, n, 2, 2, 3, 0.0, 4.0])
-    np.testing.assert_array_equal(record.dense[dense_block.HEADER : dense_block.HEADER + 3], r_0)
+    np.testing.assert_array_equal(record.dense[: dense_block.DENSE_HEADER], [pieces, n, 2, 2, 3, 0.0, 4.0])
+    np.testing.assert_array_equal(record.dense[dense_block.DENSE_HEADER : dense_block.DENSE_HEADER + 3], r_0)
     np.testing.assert_array_equal(record.dense[size - 3 :], r_1)
-    body = record.dense[dense_block.HEADER + 3 : size - 3].reshape(pieces, -1)
+    body = record.dense[dense_block.DENSE_HEADER + 3 : size - 3].reshape(pieces, -1)
     for k, piece in enumerate(written):
         expected = [0.5 * k, 0.5 * k + 0.5, *piece.q, *piece.v, *piece.a, *piece.r]
         np.testing.assert_array_equal(body[k], expected)

@@ -8,7 +8,7 @@ from numpy.polynomial import Polynomial
 
 import saltus as sl
 from counts import counted
-from saltus.flight.dense import HEADER
+from saltus.flight.dense import DENSE_HEADER
 from saltus.tables.tableau import node_places
 
 ROUNDING = 2e-13  # of polynomials of degree 12 that are summed in powers of time
@@ -51,11 +51,11 @@ def inside(sol: sl.Solution, nodes: str, t: float, side: str) -> dict[str, np.nd
     """
     end = int(np.searchsorted(sol.t, t, side="left"))
     block, h = block_of(sol, end), sol.t[end] - sol.t[end - 1]
-    pieces, stages, nq, nv, nr, own_rate = block[: HEADER - 1].astype(int)
+    pieces, stages, nq, nv, nr, own_rate = block[: DENSE_HEADER - 1].astype(int)
     assert not own_rate
     c, s = node_places(stages - 1, nodes), (t - sol.t[end - 1]) / h
     width = 2 + nq + nv + stages * (nv + nr)
-    body = block[HEADER + nr : HEADER + nr + pieces * width].reshape(pieces, width)
+    body = block[DENSE_HEADER + nr : DENSE_HEADER + nr + pieces * width].reshape(pieces, width)
     if np.min(np.abs(np.concatenate([body[:, 0], body[:, 1]]) - s)) * h < 1e-9:
         return None
     which = int(np.sum(s > body[:-1, 1]))

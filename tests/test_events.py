@@ -14,7 +14,7 @@ from saltus.compile.types import COUNTERS
 from saltus.contact.direct import Direct
 from saltus.flight import scan, zeno
 from saltus.lasting import index_set
-from saltus.lasting.index_set import OPEN, SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import interval_sizes
 from saltus.lasting.workspace import ACTING, LASTING
 from saltus.schemes.plan import reaction_plan
@@ -24,7 +24,7 @@ from saltus.tables.tableau import lagrange, node_places
 
 N = 8
 C = node_places(N - 1, "lobatto")
-SAMPLE_WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SAMPLES + 1)).ravel()
+SAMPLE_WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SCAN.samples + 1)).ravel()
 
 
 class Counting:
@@ -69,7 +69,7 @@ def model():
     return compile_model(HEIGHT, 0.0, np.ones(1), np.zeros(1), CROSSINGS).interpreted()
 
 
-def closing(model, motion: np.polynomial.Polynomial, slack: float = 0.0, index: int = OPEN) -> float:
+def closing(model, motion: np.polynomial.Polynomial, slack: float = 0.0, index: int = INDEX.open) -> float:
     """Return the place at which a step of 1 s closes the gap."""
     found, work = np.zeros(4, dtype=np.int64), np.zeros(scan.scan_work(model.layout, N))
     return interpreted(scan.first_closing)(
@@ -96,12 +96,12 @@ def test_the_first_closing_is_the_first_root(model, roots):
 
 def test_a_dip_between_two_samples_is_found(model):
     # below zero for 2e-7 of the step, far from any sample; rounding of 1e-16 over the slope of 2e-7 moves the root
-    middle = (5.0 + 0.37) / scan.SAMPLES
+    middle = (5.0 + 0.37) / scan.SCAN.samples
     assert abs(closing(model, polynomial_with([middle - 1e-7, middle + 1e-7])) - (middle - 1e-7)) <= 5e-10
 
 
 def test_a_gap_that_only_comes_near_is_no_closing(model):
-    middle = (5.0 + 0.37) / scan.SAMPLES
+    middle = (5.0 + 0.37) / scan.SCAN.samples
     motion = polynomial_with([middle, middle]) + 1e-13
     assert closing(model, motion) == NONE
     assert closing(model, polynomial_with([-0.1, -0.2])) == NONE
@@ -116,11 +116,11 @@ def test_a_gap_that_begins_at_zero_and_opens_is_followed_to_its_next_closing(mod
 
 def test_held_contacts_are_not_watched(model):
     motion = polynomial_with([0.3, 2.0])
-    assert closing(model, motion, index=SLIP) == closing(model, motion, index=STICK) == NONE
+    assert closing(model, motion, index=INDEX.slip) == closing(model, motion, index=INDEX.stick) == NONE
 
 
 def test_a_depth_within_the_slack_is_not_yet_a_closing(model):
-    middle = (5.0 + 0.37) / scan.SAMPLES
+    middle = (5.0 + 0.37) / scan.SCAN.samples
     motion = polynomial_with([middle, middle]) - 1e-12
     assert closing(model, motion, slack=1e-11) == NONE
     assert closing(model, motion, slack=1e-13) < 1.0
@@ -194,12 +194,17 @@ def test_the_index_set_of_coupled_contacts_solves_the_complementarity_problem(se
     expected = lcp_by_enumeration(normals @ normals.T, normals @ force)
     np.testing.assert_allclose(r, expected, rtol=0.0, atol=1e-11)
     np.testing.assert_allclose(a, force + normals.T @ expected, rtol=0.0, atol=1e-11)
-    np.testing.assert_array_equal(index == SLIP, expected > 0.0)  # without friction what is held slips
+    np.testing.assert_array_equal(index == INDEX.slip, expected > 0.0)  # without friction what is held slips
 
 
 @pytest.mark.parametrize(
     ("pull", "speed", "state", "friction"),
-    [(2.0, 0.0, STICK, -2.0), (4.0, 0.0, SLIP, -3.0), (-4.0, 0.0, SLIP, 3.0), (2.0, 1.0, SLIP, -3.0)],
+    [
+        (2.0, 0.0, INDEX.stick, -2.0),
+        (4.0, 0.0, INDEX.slip, -3.0),
+        (-4.0, 0.0, INDEX.slip, 3.0),
+        (2.0, 1.0, INDEX.slip, -3.0),
+    ],
 )
 def test_friction_sticks_inside_of_its_cone_and_opposes_the_slip(pull, speed, state, friction):
     table = sl.Contact(lambda q: q[1], mu=0.3, slip=lambda t, q, v: v[0], name="table")
@@ -211,9 +216,9 @@ def test_friction_sticks_inside_of_its_cone_and_opposes_the_slip(pull, speed, st
 
 def test_a_pull_opens_a_closed_contact_and_who_is_no_candidate_stays_open():
     floor = [sl.Contact(lambda q: q[0], name="floor")]
-    assert decided(sl.System(1.0, 1.0, contacts=floor), [0.0], [0.0])[0][0] == OPEN
+    assert decided(sl.System(1.0, 1.0, contacts=floor), [0.0], [0.0])[0][0] == INDEX.open
     index, a, r = decided(sl.System(1.0, -1.0, contacts=floor), [0.0], [0.0], candidates=[0])
-    assert index[0] == OPEN and a[0] == -1.0 and r[0] == 0.0
+    assert index[0] == INDEX.open and a[0] == -1.0 and r[0] == 0.0
 
 
 # ---- accumulations
@@ -234,7 +239,7 @@ def accumulated(e: float, a: float, slope: float, speed: float, eps: float = 1e-
     bouncing.a[:], bouncing.slope[:], bouncing.rate_0[:], bouncing.jerk_0[:] = a, slope, a, slope
     bouncing.limits.eps, bouncing.limits.end_speed, bouncing.limits.longest = eps, 1e-15, 10.0
     status = interpreted(zeno.accumulate)(
-        compiled.interpreted(), reaction, np.array([OPEN]), np.zeros(1), bouncing, room, Counting()
+        compiled.interpreted(), reaction, np.array([INDEX.open]), np.zeros(1), bouncing, room, Counting()
     )  # fmt: skip
     return status, bouncing.v, bouncing.moved, bouncing.P, bouncing.summary
 
@@ -242,7 +247,7 @@ def accumulated(e: float, a: float, slope: float, speed: float, eps: float = 1e-
 @pytest.mark.parametrize("e", [0.2, 0.5, 0.9])
 def test_an_accumulation_is_the_sum_of_the_geometric_series(e):
     status, v, moved, P, summary = accumulated(e, -2.0, 0.0, 1e-4)
-    assert status == zeno.CLOSED
+    assert status == zeno.BOUNCE.closed
     # flights of 2 s/g with s falling by e; what is left of the series when s has fallen to 1e-15
     duration, left = 1e-4 / (1.0 - e), 1e-15 / (1.0 - e)
     assert abs(summary.duration - duration) <= left
@@ -253,8 +258,8 @@ def test_an_accumulation_is_the_sum_of_the_geometric_series(e):
 
 
 def test_bounces_that_keep_their_height_are_no_accumulation():
-    assert accumulated(0.5, 1.0, 0.0, 1e-4)[0] == zeno.NOT_CLOSED  # pulled off
-    assert accumulated(0.999, -1e-9, 0.0, 1e-4)[0] == zeno.NOT_CLOSED  # too slow for the time that is left
+    assert accumulated(0.5, 1.0, 0.0, 1e-4)[0] == zeno.BOUNCE.not_closed  # pulled off
+    assert accumulated(0.999, -1e-9, 0.0, 1e-4)[0] == zeno.BOUNCE.not_closed  # too slow for the time that is left
 
 
 def test_a_growing_force_shortens_the_accumulation_to_first_order():

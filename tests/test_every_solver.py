@@ -16,7 +16,7 @@ from saltus.contact import (
     Portfolio,
     SemismoothNewton,
 )
-from saltus.laws import LAWS, NAMES, ROWS
+from saltus.laws import LAW_NAMES, LAWS, ROWS_OF
 from saltus.status import Status
 
 SOLVERS = [
@@ -64,11 +64,11 @@ CASES = [
 def drawn(kinds, seed=3):
     """Return M, W, f, mu of a problem with one solution: more degrees of freedom than rows, little friction."""
     rng = np.random.default_rng(seed)
-    n = sum(ROWS[kind] for kind in kinds)
+    n = sum(ROWS_OF[kind] for kind in kinds)
     root = rng.standard_normal((2 * n, 2 * n))
     M = root @ root.T / (2 * n) + np.eye(2 * n)
     W = rng.standard_normal((2 * n, n))
-    first = np.cumsum([0, *(ROWS[kind] for kind in kinds)])[:-1]
+    first = np.cumsum([0, *(ROWS_OF[kind] for kind in kinds)])[:-1]
     v_free = rng.standard_normal(2 * n)
     W[:, first] *= -np.sign(W[:, first].T @ v_free)  # all contacts are hit
     return M, W, M @ v_free, rng.uniform(0.1, 0.3, len(kinds))
@@ -98,7 +98,7 @@ def same(a, b):
 
 def rows_of(kinds, order):
     """Return the rows of the blocks in a new order."""
-    first = np.cumsum([0, *(ROWS[kind] for kind in kinds)])
+    first = np.cumsum([0, *(ROWS_OF[kind] for kind in kinds)])
     return np.concatenate([np.arange(first[k], first[k + 1]) for k in order])
 
 
@@ -128,12 +128,12 @@ def test_the_axes_of_the_tangential_plane_do_not_matter(solver, kinds):
     M, W, f, mu = data = drawn(kinds)
     turn, first = np.eye(W.shape[1]), 0
     for k, kind in enumerate(kinds):
-        if NAMES[kind] == "coulomb_planar":
+        if LAW_NAMES[kind] == "coulomb_planar":
             turn[first + 1, first + 1] = -1.0
-        elif NAMES[kind] == "coulomb_spatial":
+        elif LAW_NAMES[kind] == "coulomb_spatial":
             c, s = np.cos(1.0 + k), np.sin(1.0 + k)
             turn[first + 1 : first + 3, first + 1 : first + 3] = [[c, -s], [s, c]]
-        first += ROWS[kind]
+        first += ROWS_OF[kind]
     once, turned = solved(solver, built(data, kinds)), solved(solver, built((M, W @ turn, f, mu), kinds))
     assert same(turn @ turned.P, once.P)
     assert same(turn @ turned.u, once.u)

@@ -238,7 +238,7 @@ def test_interpreted_loops_give_the_bits_of_compiled_ones():
         done = subprocess.run(  # noqa: S603, our own text
             [sys.executable, "-c", PLAIN.format(tests=tests)],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             env=environment,
             timeout=300,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -412,3 +413,19 @@ def test_contact_problems_of_a_run_are_in_the_units_of_the_user():
         assert name in repr(problem)
         assert problem.D() == pytest.approx(D, abs=1e-12)
         assert NSGS().solve(problem).P == pytest.approx(sol.impulse[4], abs=1e-12)
+
+
+def test_a_file_keeps_both_numbers_of_an_ellipse_and_that_of_rolling(tmp_path):
+    rough = functools.partial(sl.Contact, lambda q: q[2], e=0.5)
+    contacts = [
+        rough(name="plain", mu=0.3, slip=lambda t, q, v: [v[0], v[1]]),
+        rough(name="ellipse", mu=(0.2, 0.4), slip=lambda t, q, v: [v[0], v[1]]),
+    ]
+    system = sl.System(M=np.ones(3), f=np.array([0.0, 0.0, -9.81]), contacts=contacts)
+    sol = sl.solve(system, (0.0, 0.1), [0.0, 0.0, 1.0], [1.0, 0.5, 0.0], scheme=sl.MoreauJean(), h=0.01)
+    sol.save(tmp_path / "first.h5")
+    once = sl.load(tmp_path / "first.h5")
+    once.save(tmp_path / "second.h5")
+    for loaded in (once, sl.load(tmp_path / "second.h5")):
+        assert [contact.mu for contact in loaded.system.contacts] == [0.3, (0.2, 0.4)]
+        assert [contact.mu_r for contact in loaded.system.contacts] == [None, None]

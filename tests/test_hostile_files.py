@@ -17,7 +17,7 @@ import saltus as sl
 from counts import counted
 from saltus.contact import read_fclib
 from saltus.io.format import parsed
-from saltus.io.settings import FAMILIES, rebuild
+from saltus.io.settings import SETTING_FAMILIES, rebuild
 
 JUDGE = pathlib.Path(__file__).with_name("hostile.py")
 FLIPS = counted({"results": 60, "checkpoints": 50, "fclib": 40}, {"results": 24, "checkpoints": 20, "fclib": 16})
@@ -45,13 +45,13 @@ def test_prepared_files_are_refused_and_changed_bytes_are_refused_or_harmless(fa
 
 
 def test_every_class_that_a_file_can_name_is_a_frozen_dataclass():
-    for module, names in FAMILIES.values():
+    for module, names in SETTING_FAMILIES.values():
         for name in names:
             assert getattr(module, name).__dataclass_params__.frozen
 
 
 @pytest.mark.parametrize("name", ["write_fclib", "read_fclib", "diagnose", "ContactProblem", "__doc__", "os", ""])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SETTING_FAMILIES)
 def test_no_function_can_be_named_by_a_file(name, family):
     with pytest.raises(sl.SettingError, match="not part of saltus"):
         rebuild({"class": name, "settings": {}}, family)

@@ -409,7 +409,7 @@ def test_an_expansion_that_sweeps_would_solve_slowly_is_solved_at_once(seed):
         assert np.all(np.linalg.norm(friction, axis=1) <= mu * normal * (1.0 + 1e-12))
         lost = -(friction * slip).sum(axis=1)
         assert np.abs(lost - mu * normal * np.linalg.norm(slip, axis=1)).max() <= 1e-11 * size**2
-    assert ends[0][1] <= expansion.FIRST_SWEEPS < ends[1][1]
+    assert ends[0][1] <= expansion.EXPANSION.first_sweeps < ends[1][1]
     assert np.abs(ends[0][0] - ends[1][0]).max() <= 1e-9 * np.abs(b).max()
 
 

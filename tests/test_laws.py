@@ -22,7 +22,7 @@ from saltus.laws import (
     LOCAL_ROOM,
     MOST_ROWS,
     ROLLING_SPATIAL,
-    ROWS,
+    ROWS_OF,
     UNILATERAL,
     frictional_cone,
     frictional_local,
@@ -51,7 +51,7 @@ def project(kind, mu, P):
 
 def solve(kind, mu, D, b):
     """Return P of the block problem, from D of its own size."""
-    n, width = ROWS[kind], max(3, ROWS[kind])
+    n, width = ROWS_OF[kind], max(3, ROWS_OF[kind])
     flat, free, P = np.zeros((width, width)), np.zeros(width), np.full(LOCAL_ROOM, np.nan)
     flat[:n, :n], free[:n] = D, b
     status = exposed(frictional_local)(kind, mu, flat.ravel(), free, P)
@@ -100,7 +100,7 @@ def test_each_law_fills_in_the_form(law):
 @given(mu=coefficients, P=vectors, other=vectors)
 @no_deadline
 def test_projection_is_idempotent_nonexpansive_and_nearest(kind, mu, P, other):
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     P, other = P[:n], other[:n]
     projected, of_other = project(kind, mu, P), project(kind, mu, other)
     size = 1.0 + np.abs(P).max() + np.abs(other).max()
@@ -114,7 +114,7 @@ def test_projection_is_idempotent_nonexpansive_and_nearest(kind, mu, P, other):
 @given(mu=coefficients, P=vectors)
 @no_deadline
 def test_projection_lands_in_the_friction_cone(kind, mu, P):
-    projected = project(kind, mu, P[: ROWS[kind]])
+    projected = project(kind, mu, P[: ROWS_OF[kind]])
     assert projected[0] >= 0.0
     for mine in frictions(kind):
         assert np.linalg.norm(projected[mine]) <= mu * projected[0] * (1.0 + ROUNDING) + SMALLEST
@@ -124,7 +124,7 @@ def test_projection_lands_in_the_friction_cone(kind, mu, P):
 @given(mu=coefficients, root=matrices, b=vectors)
 @no_deadline
 def test_local_solution_obeys_the_law_for_positive_definite_D(kind, mu, root, b):
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     D = root[:n, :n] @ root[:n, :n].T + 0.1 * np.eye(n)
     status, P = solve(kind, mu, D, b[:n])
     assert status == Status.OK
@@ -135,7 +135,7 @@ def test_local_solution_obeys_the_law_for_positive_definite_D(kind, mu, root, b)
 @pytest.mark.parametrize("rank", [1, 2])
 def test_local_solution_obeys_the_law_for_singular_D(kind, rank):
     rng = np.random.default_rng(7)
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     for _ in range(300):
         root = rng.standard_normal((n, rank))
         D = root @ root.T
@@ -149,7 +149,7 @@ def test_local_solution_obeys_the_law_for_singular_D(kind, rank):
 @pytest.mark.parametrize("kind", FRICTIONAL)
 def test_local_solution_obeys_the_law_for_unsymmetric_D(kind):
     rng = np.random.default_rng(11)
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     for _ in range(300):
         root = rng.standard_normal((n, n))
         D = root @ root.T + 0.2 * np.eye(n)
@@ -163,7 +163,7 @@ def test_local_solution_obeys_the_law_for_unsymmetric_D(kind):
 @pytest.mark.parametrize("kind", FRICTIONAL)
 @pytest.mark.parametrize("size", [1e-150, 1e-12, 1e12, 1e150])
 def test_local_solution_scales_with_b(kind, size):
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     D = np.array([[2.0, 0.3, -0.2], [0.3, 1.5, 0.1], [-0.2, 0.1, 1.0]])[:n, :n]
     for b in (np.array([-1.0, 0.3, 0.2])[:n], np.array([-1.0, 3.0, -2.0])[:n]):
         reference = solve(kind, 0.4, D, b)[1]
@@ -173,7 +173,7 @@ def test_local_solution_scales_with_b(kind, size):
 @pytest.mark.parametrize("kind", FRICTIONAL)
 def test_a_direction_that_cannot_move_slips_with_its_own_velocity(kind):
     # the tangential rows have no mass to push: u_T = b_T whatever P is, as on a belt under a guided block
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     D, b = np.zeros((n, n)), np.array([-1.0, 0.3, 0.4])[:n]
     D[0, 0] = 2.0
     status, P = solve(kind, 0.5, D, b)
@@ -185,7 +185,7 @@ def test_a_direction_that_cannot_move_slips_with_its_own_velocity(kind):
 
 @pytest.mark.parametrize("kind", FRICTIONAL)
 def test_without_friction_the_coulomb_law_is_the_unilateral_law(kind):
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     D = np.array([[2.0, 0.3, -0.2], [0.3, 1.5, 0.1], [-0.2, 0.1, 1.0]])[:n, :n]
     status, P = solve(kind, 0.0, D, np.array([-1.0, 3.0, -2.0])[:n])
     assert status == Status.OK
@@ -204,7 +204,7 @@ def test_spatial_law_along_one_direction_is_the_planar_law():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_without_mass_that_must_stop_is_unsolvable(kind):
-    n = ROWS[kind]
+    n = ROWS_OF[kind]
     status, _ = solve(kind, 0.5, np.zeros((n, n)), -np.ones(n))
     assert status == Status.CONTACT_UNSOLVABLE
 
@@ -242,7 +242,7 @@ def mechanism_block(rng, n, rank, noise):
 def test_a_contact_on_a_mechanism_is_solved_as_well_as_its_block_is_known(kind, rank, noise):
     rng = np.random.default_rng(31)
     for _ in range(300):
-        D, b = mechanism_block(rng, ROWS[kind], rank, noise)
+        D, b = mechanism_block(rng, ROWS_OF[kind], rank, noise)
         mu = rng.choice([0.05, 0.1, 0.3, 0.8, 1.5])
         if not (D[0, 0] > 0.0 > b[0]):
             continue

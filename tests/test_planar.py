@@ -563,3 +563,29 @@ def test_the_woodpecker_has_a_limit_cycle_of_four_digits():
         cycles.append((np.diff(pecks)[-1], np.diff(heights)[-1]))
     np.testing.assert_allclose(cycles[0], cycles[1], rtol=1e-5)
     np.testing.assert_allclose(cycles[0], (0.14597, -0.01944), rtol=1e-3)
+
+
+def test_a_run_of_a_mechanism_goes_on_from_its_checkpoint(tmp_path):
+    p = sl.Parameters(speed=5.0)
+    w = me.Planar(gravity=9.81)
+    crank, arm = w.bar(0.2, mass=1.0), w.bar(0.1, mass=0.1)
+    w.revolute(w.ground, crank.start)
+    w.revolute(crank.end, arm.start)
+    w.drive(crank, speed=p.speed)
+    w.start(crank, angle=0.0)
+    w.start(arm, angle=0.0)
+    path = tmp_path / "run.h5"
+    whole = sl.solve(w, (0.0, 0.1), tol=1e-8, parameters={"speed": 8.0}, checkpoint=path)
+    again = sl.resume(path, w)
+    np.testing.assert_array_equal(again.q[-1], whole.q[-1])
+
+
+def test_points_of_a_shape_are_where_they_were_drawn():
+    w = me.Planar(gravity=0.0)
+    corner = w.body(me.Polygon([(0.0, 0.0), (0.3, 0.0), (0.0, 0.3)]), mass=1.0, at=(1.0, 2.0), angle=0.5, name="corner")
+    q = w.assemble().q
+    c, s = math.cos(0.5), math.sin(0.5)
+    np.testing.assert_allclose(q[:2], (1.0 + 0.1 * (c - s), 2.0 + 0.1 * (s + c)), atol=1e-12)  # centre of mass
+    tip = corner.at(0.3, 0.0)
+    np.testing.assert_allclose((q[0] + c * tip.x - s * tip.y, q[1] + s * tip.x + c * tip.y), (1 + 0.3 * c, 2 + 0.3 * s))
+    assert corner.inertia == pytest.approx(1.0 * 0.3**2 / 9.0, rel=1e-12)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import saltus as sl
 from saltus.errors import MissingExtraError, SettingError
-from saltus.plot import MOST_POINTS, plot_solution
+from saltus.plot import PLOT, plot_solution
 
 POSITIONS, VELOCITIES, GAPS, IMPULSES = range(4)
 
@@ -107,7 +107,7 @@ def test_peaks_survive_the_thinning_of_a_long_run():
     q = curves(figure.axes[POSITIONS])["$q$"].get_ydata()
     v = curves(figure.axes[VELOCITIES])["$v$"].get_ydata()
     assert len(long.t) > 100_000
-    assert len(q) <= MOST_POINTS + 2 and len(v) <= MOST_POINTS + 100
+    assert len(q) <= PLOT.most_points + 2 and len(v) <= PLOT.most_points + 100
     assert (q.min(), q.max()) == (long.q.min(), long.q.max())
     assert (np.nanmin(v), np.nanmax(v)) == (long.v_minus.min(), long.v.max())
     assert curves(figure.axes[GAPS])["wall"].get_ydata().min() == pytest.approx(long.q.min() + 0.5, abs=1e-12)

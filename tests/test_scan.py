@@ -13,13 +13,13 @@ from saltus.build.model import compile_model
 from saltus.compile.seam import interpreted
 from saltus.flight import scan
 from saltus.flight.scan import first_closing, first_switch
-from saltus.lasting.index_set import OPEN, SLIP
+from saltus.lasting.index_set import INDEX
 from saltus.tables.polynomial import NONE
 from saltus.tables.tableau import lagrange, node_places
 
 N = 13
 C = node_places(N - 1, "lobatto")
-WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SAMPLES + 1)).ravel()
+WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SCAN.samples + 1)).ravel()
 H = 1.7  # [s]
 SLACK = 1e-12  # [m]
 
@@ -65,7 +65,7 @@ class Motion:
         return Q.ravel(), V.ravel()
 
 
-def scanned(model, motion, index=(OPEN, OPEN), slack=SLACK):
+def scanned(model, motion, index=(INDEX.open, INDEX.open), slack=SLACK):
     found, work = np.zeros(4, dtype=np.int64), np.zeros(scan.scan_work(model.layout, N))
     place = first_closing(model, C, WEIGHTS, 0.3, H, *motion.nodes(), np.array(index), slack, found, work)
     return place, int(found[0])
@@ -123,12 +123,12 @@ def test_held_contacts_do_not_matter_for_the_others(model):
         g = lambda s: high_wall(motion.q(s))  # noqa: B023, E731
         if g(0.0) <= 0.0:
             continue
-        place, which = scanned(model, motion, index=(SLIP, OPEN))
+        place, which = scanned(model, motion, index=(INDEX.slip, INDEX.open))
         assert place <= first_below(g, SLACK)
         if place < NONE:
             assert which == 1
             assert_falls_through_zero(g, place)
-        assert scanned(model, motion, index=(SLIP, SLIP))[0] == NONE
+        assert scanned(model, motion, index=(INDEX.slip, INDEX.slip))[0] == NONE
 
 
 def test_a_fast_gap_that_begins_at_zero_is_followed_to_its_next_closing(model):
@@ -149,7 +149,7 @@ def test_a_fast_gap_that_begins_at_zero_is_followed_to_its_next_closing(model):
             if values[1] <= 0.0:
                 continue
             low = np.flatnonzero(values < -1e-11)
-            place, _ = scanned(model, motion, index=(OPEN, SLIP), slack=1e-11)
+            place, _ = scanned(model, motion, index=(INDEX.open, INDEX.slip), slack=1e-11)
             if len(low):
                 exact = brentq(g, steps[low[0] - 1], steps[low[0]], xtol=1e-16)
                 assert abs(place - exact) <= 1e-12
@@ -203,12 +203,12 @@ def test_every_zero_of_a_fast_event_function_is_found_one_after_the_other(model)
 
 def test_waves_that_fall_together_with_the_samples_are_seen(model):
     # every sample sees the same height and no rate
-    for waves in (scan.SAMPLES, 2 * scan.SAMPLES, 5 * scan.SAMPLES):
+    for waves in (scan.SCAN.samples, 2 * scan.SCAN.samples, 5 * scan.SCAN.samples):
         motion = Motion(np.random.default_rng(1), 10.0, 0.0)
         motion.x = np.polynomial.Polynomial([0.0, 1.0])
         motion.y = np.polynomial.Polynomial([0.1])
         motion.constants = [2.0 * math.pi * waves / 0.6, 0.0, -0.5]
-        place, _ = scanned(model, motion, index=(SLIP, OPEN))
+        place, _ = scanned(model, motion, index=(INDEX.slip, INDEX.open))
         assert abs(place - math.acos(-0.4) / (2.0 * math.pi * waves)) <= 1e-12
 
 
@@ -227,6 +227,8 @@ def test_a_smooth_scan_takes_few_evaluations():
         motion = np.polynomial.Polynomial([0.0, launch, -0.25 * launch])
         Q, V = motion(C), motion.deriv()(C)
         calls.clear()
-        place = interpreted(first_closing)(counting, C, WEIGHTS, 0.0, 1.0, Q, V, np.array([OPEN]), SLACK, found, work)
+        place = interpreted(first_closing)(
+            counting, C, WEIGHTS, 0.0, 1.0, Q, V, np.array([INDEX.open]), SLACK, found, work
+        )
         assert place == NONE
-        assert len(calls) <= scan.SAMPLES + 3
+        assert len(calls) <= scan.SCAN.samples + 3

@@ -397,7 +397,7 @@ def test_the_scheme_is_called_once_per_size_of_its_blocks():
 def test_many_times_are_handed_over_in_parts_that_need_little_memory(monkeypatch):
     sol, times = landing(), np.linspace(0.0, 2.0, 3001)
     whole = sol(times).q, sol.force_at(times), sol.impulse_at(times)
-    monkeypatch.setattr("saltus.solution.ROOM", 1000)
+    monkeypatch.setattr("saltus.solution.BYTES_AT_ONCE", 1000)
     Described.calls.clear()
     parts = sol(times).q, sol.force_at(times), sol.impulse_at(times)
     assert max(Described.calls) <= 100
@@ -491,9 +491,9 @@ def test_a_saved_scheme_with_forces_answers_as_before(tmp_path, monkeypatch):
     foreign.save(tmp_path / "again.h5")
     assert (tmp_path / "again.h5").read_bytes() == (tmp_path / "run.h5").read_bytes()
 
-    module, names = settings.FAMILIES["scheme"]
+    module, names = settings.SETTING_FAMILIES["scheme"]
     monkeypatch.setattr(sl.schemes, "Described", Described, raising=False)
-    monkeypatch.setitem(settings.FAMILIES, "scheme", (module, (*names, "Described")))
+    monkeypatch.setitem(settings.SETTING_FAMILIES, "scheme", (module, (*names, "Described")))
     loaded, loaded_thin = sl.load(tmp_path / "run.h5"), sl.load(tmp_path / "thin.h5")
     for side in ("+", "-"):
         for name in ("impulse_at", "force_at", "joint_force_at"):

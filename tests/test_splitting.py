@@ -11,29 +11,35 @@ import saltus as sl
 from saltus import problems, study
 from saltus.control import Adaptive, Fixed
 from saltus.errors import SettingError
-from saltus.flight.packed_methods import EXPLICIT, IMPLICIT, METHODS, packed_implicit, packed_method
-from saltus.flight.smooth_step import ERROR_ORDER, HEAD, NODES, RADAU_GAMMA, STAGES, STEP_STAGES, packed_pair
+from saltus.flight.packed_methods import ALL_METHODS, EXPLICIT_METHODS, IMPLICIT_METHODS, packed_implicit, packed_method
+from saltus.flight.smooth_step import PACKED_TABLE, SMOOTH_STEP, packed_pair
 from saltus.tables.runge_kutta import table
-from saltus.tables.tableau import END, FIRST, VECTORS, node_places, place
+from saltus.tables.tableau import TAB, node_places, place
 
 ROUND_OFF = 2e-14
-PLACES = node_places(NODES - 1, "lobatto")
+PLACES = node_places(SMOOTH_STEP.nodes - 1, "lobatto")
 
 
 def unpacked(name):
     """Return c, A, error weights, weights and slopes of the dense output."""
     packed = packed_method(name)
-    n = int(packed[STAGES])
-    sizes = [n, n * n, 2 * n, NODES * n, NODES * n]
-    assert len(packed) == HEAD + sum(sizes)
-    c, A, errors, weights, slopes = np.split(packed[HEAD:], np.cumsum(sizes)[:-1])
-    return c, A.reshape(n, n), errors.reshape(2, n), weights.reshape(NODES, n), slopes.reshape(NODES, n)
+    n = int(packed[PACKED_TABLE.stages])
+    sizes = [n, n * n, 2 * n, SMOOTH_STEP.nodes * n, SMOOTH_STEP.nodes * n]
+    assert len(packed) == PACKED_TABLE.head + sum(sizes)
+    c, A, errors, weights, slopes = np.split(packed[PACKED_TABLE.head :], np.cumsum(sizes)[:-1])
+    return (
+        c,
+        A.reshape(n, n),
+        errors.reshape(2, n),
+        weights.reshape(SMOOTH_STEP.nodes, n),
+        slopes.reshape(SMOOTH_STEP.nodes, n),
+    )
 
 
 # ---- methods as kernels see them
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALL_METHODS)
 def test_the_dense_output_of_a_packed_method_ends_in_its_weights(name):
     c, A, _, weights, slopes = unpacked(name)
     b = np.zeros(len(c))
@@ -45,17 +51,17 @@ def test_the_dense_output_of_a_packed_method_ends_in_its_weights(name):
     assert np.abs(A.sum(axis=1) - c).max() < ROUND_OFF
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALL_METHODS)
 def test_the_last_stage_of_a_step_is_its_result(name):
     c, A, *_ = unpacked(name)
-    last = int(packed_method(name)[STEP_STAGES]) - 1
+    last = int(packed_method(name)[PACKED_TABLE.step_stages]) - 1
     stages = table(name).stages
     assert c[last] == 1.0
     assert np.array_equal(A[last, :stages], table(name).b)
     assert np.all(A[last, stages:] == 0.0)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALL_METHODS)
 def test_the_dense_output_integrates_polynomials_of_its_order(name):
     c, _, _, weights, slopes = unpacked(name)
     for power in range(1, table(name).dense_order):
@@ -76,14 +82,14 @@ def test_methods_without_dense_output_take_the_cubic_of_hermite(name):
     assert np.abs(slopes[-1] - last).max() < ROUND_OFF
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", ALL_METHODS)
 def test_error_weights_are_those_of_the_embedded_method(name):
     _, _, errors, *_ = unpacked(name)
-    order = packed_method(name)[ERROR_ORDER]
+    order = packed_method(name)[PACKED_TABLE.error_order]
     if name == "radau5":
         # with the weight of the start a quadrature that vanishes up to order 3, and not beyond
         c = table(name).c
-        assert abs(errors[0].sum() + RADAU_GAMMA) < 10.0 * ROUND_OFF
+        assert abs(errors[0].sum() + SMOOTH_STEP.radau_gamma) < 10.0 * ROUND_OFF
         assert all(abs(errors[0] @ c**power) < 10.0 * ROUND_OFF for power in (1, 2))
         assert abs(errors[0] @ c**3) > 1e-3
         assert np.all(errors[1] == 0.0)
@@ -104,14 +110,14 @@ def test_methods_of_event_driven_are_packed_as_there(name):
     assert np.array_equal(packed_method(name), packed_pair(name))
 
 
-@pytest.mark.parametrize("name", IMPLICIT)
+@pytest.mark.parametrize("name", IMPLICIT_METHODS)
 def test_implicit_methods_are_packed_for_the_stage_equations(name):
     packed, known = packed_implicit(name), table(name)
     n = known.stages
     assert packed[1] == n
-    assert packed[END] == n
-    assert packed[FIRST] == (1 if name == "lobatto3a" else 0)
-    c, b, share = packed[VECTORS : VECTORS + 3 * n].reshape(3, n)
+    assert packed[TAB.end] == n
+    assert packed[TAB.first] == (1 if name == "lobatto3a" else 0)
+    c, b, share = packed[TAB.vectors : TAB.vectors + 3 * n].reshape(3, n)
     assert np.array_equal(c, known.c)
     assert np.array_equal(b, known.b)
     assert np.all(share == 0.0)
@@ -125,7 +131,7 @@ def test_an_unknown_method_is_named():
         packed_method("rk5")
     with pytest.raises(SettingError, match="'rk4' is no implicit method"):
         packed_implicit("rk4")
-    assert set(METHODS) == set(EXPLICIT) | set(IMPLICIT)
+    assert set(ALL_METHODS) == set(EXPLICIT_METHODS) | set(IMPLICIT_METHODS)
 
 
 # ---- orders
@@ -161,14 +167,14 @@ def test_impacts_are_passed_with_order_one_whatever_the_base(name, base, contact
     assert np.all(fitted[:2] < 1.25)
 
 
-@pytest.mark.parametrize("base", METHODS)
+@pytest.mark.parametrize("base", ALL_METHODS)
 def test_smooth_motion_has_the_order_of_the_base(base):
     sizes = (24, 32, 40, 56) if base == "dop853" else (96, 128, 176, 256)
     fitted = orders(sizes, errors(problems.double_pendulum(t_end=2.0), sl.Splitting(base), sizes))
     assert np.all(fitted > table(base).order - 0.25)
 
 
-@pytest.mark.parametrize("base", METHODS)
+@pytest.mark.parametrize("base", ALL_METHODS)
 def test_lasting_contact_with_friction_has_the_order_of_the_base(base):
     sizes = {"dop853": (4, 5, 6, 7), "radau5": (6, 8, 11, 14)}.get(base, (16, 24, 32, 48))
     problem = problems.circle_slide(mu=0.1)

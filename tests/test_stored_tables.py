@@ -8,7 +8,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from saltus.flight.scan import SAMPLES
+from saltus.flight.scan import SCAN
 from saltus.schemes.hp_tdg.numbers import degree_numbers
 from saltus.tables import stored
 from saltus.tables.tableau import node_places, packed, tableau
@@ -28,7 +28,7 @@ def anew():
 def test_the_file_fits_what_asks_for_it():
     store = stored.stored()
     assert set(store.degrees) == set(range(1, stored.TOP + stored.RAISED + 1))
-    assert stored.SAMPLES == SAMPLES
+    assert stored.SAMPLES == SCAN.samples
 
 
 def test_stored_tables_are_those_that_are_worked_out(anew):

@@ -266,15 +266,20 @@ def test_grids_of_a_level_have_irrational_ratios():
     assert np.all((made.h[0] > 0.08) & (made.h[0] < 0.125))
 
 
-def test_a_table_writes_text_csv_and_a_picture(table, tmp_path):
+def test_a_table_writes_text_and_csv(table, tmp_path):
     text = str(table)
     assert "order" in text
     assert len(text.splitlines()) == 3 + len(table.errors)
     lines = table.to_csv(tmp_path / "table.csv").splitlines()
     assert len(lines) == 1 + len(table.errors) * table.h.size
     assert (tmp_path / "table.csv").read_text(encoding="utf-8") == table.to_csv()
+
+
+def test_a_table_draws_a_panel_per_quantity_and_norm(tmp_path):
     pytest.importorskip("matplotlib")
-    figure = table.plot(path=tmp_path / "table.png")
+    problem = problems.zeno_ball()
+    made = study.convergence(problem, sl.MoreauJean(), h=0.016, levels=2, grids=2, norms=ALL_NORMS)
+    figure = made.plot(path=tmp_path / "table.png")
     assert len(figure.axes) == 3 * len(ALL_NORMS)
     assert (tmp_path / "table.png").stat().st_size > 10_000
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from saltus.errors import SettingError
-from saltus.tables.tableau import HIGHEST, node_places, tableau
+from saltus.tables.tableau import TABLEAU, node_places, tableau
 
 F = Fraction
 FAMILIES = ("-", "+")
 NODES = ("clenshaw-curtis", "lobatto")
-DEGREES = range(1, HIGHEST + 1)
+DEGREES = range(1, TABLEAU.highest + 1)
 ROUNDING = 4e-16
 
 

@@ -19,9 +19,7 @@ from saltus.control import Fixed
 from saltus.io import results
 from saltus.io.format import Content, read
 from saltus.memory import layout as lay
-from saltus.memory.record import (
-    EVENT,
-)
+from saltus.memory.record import EVENT
 from saltus.reaction.report import new_event
 from saltus.schemes.plan import SchemePlan, reaction_plan
 from saltus.schemes.traits import Traits
@@ -134,7 +132,7 @@ def fly(model, reaction, settings, t, h, state, state_new, record, room):
         record.v_minus[i] = state_new.v[i]
     if met >= 0:
         table = layout.event_table + 3 * met
-        new_event(t + used, layout.nc + met, EVENT, 0, 0, record.impulse, record.impulse, record.impulse, record)
+        new_event(t + used, layout.nc + met, EVENT.user, 0, 0, record.impulse, record.impulse, record.impulse, record)
         header.reacted = 1.0
         header.terminal = layout[table + 1]
         if layout[table + 2] == 1:

@@ -14,7 +14,7 @@ from saltus import problems
 from saltus.io import format as files
 from saltus.study import errors
 from saltus.verify.parting import undecided
-from saltus.verify.verify import FINER, SHARE, compared
+from saltus.verify.verify import FINER_RATIO, VERIFY, compared
 from test_ties import LANDING, dropped_box
 
 QUANTITIES = {"q": "q", "v": "v", "i": "impulse"}
@@ -126,7 +126,7 @@ def test_a_pulse_between_the_nodes_of_the_first_run_is_seen_by_the_second_one():
     assert sol.v[-1, 0] == 0.0
     verification = sol.verify(progress=False)
     assert verification.parting.why == "one run only"
-    assert verification.parting.t == pytest.approx(0.61, abs=0.1 / FINER)
+    assert verification.parting.t == pytest.approx(0.61, abs=0.1 / FINER_RATIO)
 
 
 def test_runs_that_a_terminal_event_ends_at_other_times_part_there():
@@ -161,7 +161,7 @@ def test_impulses_that_contacts_share_are_not_unique():
 
 def test_the_second_run_has_other_steps_and_a_hundredth_of_the_tolerance():
     sol = sl.solve(problems.zeno_ball(), tol=1e-6, progress=False)
-    assert f"tol = {1e-6 / SHARE:g}" in sol.verify(progress=False).by
+    assert f"tol = {1e-6 / VERIFY.share:g}" in sol.verify(progress=False).by
     coarse = sol.verify(max_step=1.0, progress=False)
     assert int(coarse.by.split(",")[1].split()[0]) < 200
 
@@ -283,7 +283,7 @@ def test_what_a_later_minor_version_adds_is_passed_over(tmp_path):
         about["kinds"][0] = "a kind of event that is to come"
         return variables, {**about, "scene": {"camera": [0.0, 1.0]}}
 
-    rewritten(path, minor=files.MINOR + 5, change=later)
+    rewritten(path, minor=files.LIMITS.minor + 5, change=later)
     loaded = sl.load(path)
     assert loaded.v.tobytes() == sol.v.tobytes()
     assert set(loaded.events["kind"]) == {"unknown", "zeno"}
@@ -295,7 +295,7 @@ def test_what_a_later_minor_version_adds_is_passed_over(tmp_path):
 
 def test_a_later_format_is_refused_with_the_version_that_reads_it(tmp_path, monkeypatch):
     path = tmp_path / "run.h5"
-    monkeypatch.setattr(files, "FORMAT", 7)
+    monkeypatch.setattr(files, "LIMITS", files.LIMITS._replace(format=7))
     monkeypatch.setattr(sl, "__version__", "9.2")
     sl.solve(problems.zeno_ball(), tol=1e-6, progress=False).save(path)
     monkeypatch.undo()

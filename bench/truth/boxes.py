@@ -18,7 +18,7 @@ import saltus as sl
 from saltus.problems._quaternion import cross, normalised, rate, rotate
 
 SPAN = 20.0  # seconds until everything rests
-LIMIT = 20.0  # seconds of wall time
+LIMIT = 20.0  # seconds of processor time
 COMPILING = 40.0  # more of them for the first run of a structure
 GRAVITY = 9.81
 STILL = 1e-6  # of the largest speed: what counts as rest

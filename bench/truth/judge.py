@@ -13,6 +13,7 @@ import itertools
 import json
 import multiprocessing
 import multiprocessing.connection
+import os
 import re
 import sys
 import time
@@ -191,7 +192,7 @@ def message_of(error: BaseException) -> str:
 def judged(case: Case, seed: int, scheme: str, tol: float) -> Verdict:
     """Run a case and judge it."""
     made = Verdict(case.name, case.structure, seed, scheme, tol)
-    begin = time.perf_counter()
+    begin = time.process_time()  # of this process: other work on the machine must not count
     settings = arguments(scheme, case, tol)
     try:
         sol = sl.solve(case.system, case.span, case.q0, case.v0, progress=False, **settings)
@@ -199,7 +200,7 @@ def judged(case: Case, seed: int, scheme: str, tol: float) -> Verdict:
         made.faults.append(message_of(error))
         return made
     finally:
-        made.seconds = time.perf_counter() - begin
+        made.seconds = time.process_time() - begin
     made.steps, made.events = sol.work["steps"], len(sol.events)
     if case.reference is not None:
         made.ratios = ratios(sol, case, tol)
@@ -248,6 +249,7 @@ class Job:
         return self.module, self.seed, self.options
 
 
+ASLEEP = 20.0  # times the limit: time of day after which a job is stopped, whatever it does
 AHEAD = 24  # jobs among which one of the same model is looked for
 
 
@@ -283,11 +285,23 @@ class _Worker:
         theirs.close()
         self.job: Job | None = None
         self.model: tuple | None = None  # of the last job: what is drawn once is not drawn again
-        self.since = 0.0
+        self.since = self.begun = 0.0
 
     def start(self, job: Job) -> None:
-        self.job, self.model, self.since = job, job.model, time.monotonic()
+        self.job, self.model, self.since, self.begun = job, job.model, self.spent(), time.monotonic()
         self.pipe.send(job)
+
+    def spent(self) -> float:
+        """Return the processor time of the process so far [s], or the time of day where the system does not say."""
+        try:
+            fields = FilePath(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return time.monotonic()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def is_late(self, limit: float) -> bool:
+        """Return whether the job has taken more than `limit` seconds of processor time; one that sleeps counts too."""
+        return self.spent() - self.since > limit or time.monotonic() - self.begun > ASLEEP * limit
 
     def stop(self) -> None:
         self.process.kill()
@@ -296,7 +310,7 @@ class _Worker:
 
 
 def run_jobs(jobs: Iterable[Job], limit: float, *, workers: int = WORKERS, say: bool = True) -> list[Verdict]:
-    """Run all jobs, stop those that take longer than `limit` seconds, and return their verdicts."""
+    """Run all jobs, stop those that take more than `limit` seconds of processor time, and return their verdicts."""
     waiting = deque(jobs)
     count, made, begin, said = len(waiting), [], time.monotonic(), 0.0
     pool = [_Worker() for _ in range(min(workers, max(count, 1)))]
@@ -320,7 +334,7 @@ def run_jobs(jobs: Iterable[Job], limit: float, *, workers: int = WORKERS, say: 
                 worker.job = None
             for number, worker in enumerate(pool):
                 job = worker.job
-                if job is not None and time.monotonic() - worker.since > limit:
+                if job is not None and worker.is_late(limit):
                     worker.stop()
                     name, structure = described(job)
                     fault = [f"did not end within {limit:g} s"]

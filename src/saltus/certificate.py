@@ -15,46 +15,53 @@ Steps that were not kept (save=, t_eval=) have what flights found out about them
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
 from saltus.compile.failure import failures_raised
 from saltus.compile.seam import handle, ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I
-from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_at, look_work
+from saltus.reaction.look import FOUND, look_at, look_work
 from saltus.schemes.traits import traits_of
 
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
     from saltus.solution import Solution
 
-__all__ = ["DEFECT", "EXCESS", "FOUND_COUNT", "LOAD", "VIOLATION", "look_inside"]
+__all__ = ["FOUND", "look_inside"]
 
-PLACES_OF_SPAN = 2000  # over the whole span: what lasts for a thousandth of it is met
-PLACES_PER_NODE = 3  # polynomials have one extremum between two nodes
-PLACES_OF_STEP = 4  # of schemes whose steps are curves of second order
-CLOSER = 5  # further places between the neighbours of the largest value
-GOLDEN = 0.6180339887498949  # multiples of it fit no grid
-CHUNK = 1 << 18  # places that are looked at together, so that memory stays flat
-SHORTEST = 16.0  # roundings of the clock
-DEGREE_ROOM = 3  # polynomials of flights have a degree higher by two, and one node more
+
+class _Certified(NamedTuple):
+    """Tuned numbers of this file."""
+
+    places_of_span: int = 2000  # over the whole span: what lasts for a thousandth of it is met
+    places_per_node: int = 3  # polynomials have one extremum between two nodes
+    places_of_step: int = 4  # of schemes whose steps are curves of second order
+    closer: int = 5  # further places between the neighbours of the largest value
+    golden: float = 0.6180339887498949  # multiples of it fit no grid
+    chunk: int = 1 << 18  # places that are looked at together, so that memory stays flat
+    shortest: float = 16.0  # roundings of the clock
+    degree_room: int = 3  # polynomials of flights have a degree higher by two, and one node more
+
+
+CERTIFIED = _Certified()
 
 
 def look_inside(solution: Solution) -> np.ndarray:
     """Return the largest defect, violation, excess and load inside of each step (n, 4); 0 where it was not kept."""
-    made = np.zeros((len(solution.t) - 1, FOUND_COUNT))
+    made = np.zeros((len(solution.t) - 1, FOUND.all))
     ends = np.flatnonzero(solution._whole(np.arange(len(solution.t))))
     # the clock knows no times between the ends of steps that are as short as its rounding
-    short = solution.t[ends] - solution.t[ends - 1] <= SHORTEST * np.spacing(np.abs(solution.t[ends]))
+    short = solution.t[ends] - solution.t[ends - 1] <= CERTIFIED.shortest * np.spacing(np.abs(solution.t[ends]))
     ends = ends[~short]
     if len(ends) == 0:
         return made
     counts = _counts(solution, ends)
     for count in sorted(set(counts.tolist())):  # np.unique would import numpy.ma, a tenth of a first result
         alike = ends[counts == count]
-        for first in range(0, len(alike), max(CHUNK // count, 1)):
-            part = alike[first : first + max(CHUNK // count, 1)]
+        for first in range(0, len(alike), max(CERTIFIED.chunk // count, 1)):
+            part = alike[first : first + max(CERTIFIED.chunk // count, 1)]
             made[part - 1] = _worst(solution, part, count)
     return made
 
@@ -62,29 +69,29 @@ def look_inside(solution: Solution) -> np.ndarray:
 def _counts(solution: Solution, ends: np.ndarray) -> np.ndarray:
     """Return at how many places each step is looked at."""
     share = (solution.t[ends] - solution.t[ends - 1]) / (solution.t[-1] - solution.t[0])
-    least = np.full(len(ends), PLACES_OF_STEP)
+    least = np.full(len(ends), CERTIFIED.places_of_step)
     if hasattr(solution.scheme, "reaction"):
-        least = PLACES_PER_NODE * (solution.step_degree[ends - 1].astype(int) + DEGREE_ROOM)
+        least = CERTIFIED.places_per_node * (solution.step_degree[ends - 1].astype(int) + CERTIFIED.degree_room)
     # powers of two beyond the least, so that few shapes are left
-    wanted = np.maximum(np.ceil(PLACES_OF_SPAN * share), least)
+    wanted = np.maximum(np.ceil(CERTIFIED.places_of_span * share), least)
     return (least * 2 ** np.ceil(np.log2(wanted / least))).astype(int)
 
 
 def _worst(solution: Solution, ends: np.ndarray, count: int) -> np.ndarray:
     """Return the largest values inside of steps, each looked at in `count` places and around the largest of them."""
-    offset = (GOLDEN * ends) % 1.0
+    offset = (CERTIFIED.golden * ends) % 1.0
     # denser towards the ends, where polynomials stray most
     s = 0.5 - 0.5 * np.cos(np.pi * (np.arange(count) + offset[:, None]) / count)
     found = _found(solution, ends, s)
     worst = found.max(axis=1)
     borders = np.concatenate([np.zeros((len(ends), 1)), s, np.ones((len(ends), 1))], axis=1)
-    for k in (DEFECT, VIOLATION, EXCESS):
+    for k in (FOUND.defect, FOUND.violation, FOUND.excess):
         seen = np.flatnonzero(worst[:, k] > 0.0)
         if len(seen) == 0:
             continue
         at = found[seen, :, k].argmax(axis=1)
         low, high = borders[seen, at][:, None], borders[seen, at + 2][:, None]
-        closer = low + (high - low) * (np.arange(CLOSER) + 0.5) / CLOSER
+        closer = low + (high - low) * (np.arange(CERTIFIED.closer) + 0.5) / CERTIFIED.closer
         worst[seen] = np.maximum(worst[seen], _found(solution, ends[seen], closer).max(axis=1))
     return worst
 
@@ -93,13 +100,13 @@ def _found(solution: Solution, ends: np.ndarray, s: np.ndarray) -> np.ndarray:
     """Return what is found at places s (steps, places) of the steps that end at these nodes."""
     start = solution.t[ends - 1][:, None]
     t = start + s * (solution.t[ends][:, None] - start)
-    return certificate_at(solution, t.ravel(), np.repeat(ends, s.shape[1])).reshape(*s.shape, FOUND_COUNT)
+    return certificate_at(solution, t.ravel(), np.repeat(ends, s.shape[1])).reshape(*s.shape, FOUND.all)
 
 
 def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return defect, violation, excess and load at times inside of the steps that end at given nodes (times, 4)."""
     q, v, r, a, duration = solution._inside_of(t, ends)
-    made = np.zeros((len(t), FOUND_COUNT))
+    made = np.zeros((len(t), FOUND.all))
     model = cast("CompiledModel", solution._model)  # a loaded solution has kept what was found here
     scale = solution._velocity_scale + np.abs(solution.v).max(axis=0)
     closes = int(traits_of(solution.scheme).locates_events)
@@ -114,7 +121,7 @@ def certificate_at(solution: Solution, t: np.ndarray, ends: np.ndarray) -> np.nd
         # forces are what impacts leave of the reaction of a step, rounding of them included
         h = solution.t[ends] - solution.t[ends - 1]
         carried = np.abs(solution.impulse[ends - 1]).max(axis=1, initial=0.0) / h
-        np.maximum(made[:, LOAD], carried, out=made[:, LOAD])
+        np.maximum(made[:, FOUND.load], carried, out=made[:, FOUND.load])
     return made
 
 
@@ -126,7 +133,7 @@ def found_inside(model, t, q, v, a, r, duration, closes, scale, work, out):
     for k in range(t.shape[0]):
         status = look_at(
             held, t[k], row_of(q, k, nq), row_of(v, k, nv), row_of(a, k, nv), row_of(r, k, nr), duration[k],
-            closes, scale, work, row_of(out, k, FOUND_COUNT),
+            closes, scale, work, row_of(out, k, FOUND.all),
         )  # fmt: skip
         if status != 0:
             return status

@@ -10,7 +10,7 @@ import io
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,10 +35,19 @@ if TYPE_CHECKING:
 
 # the colour-blind safe palette of Okabe and Ito, without its yellow, which is too faint for lines
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444", "#8C6D31")
-MOST_POINTS = 4000  # drawn per curve: about two per pixel column of a wide figure
-MOST_JUMPS = 1000  # drawn per curve as lines of their own: the largest ones
-MOST_ENTRIES = 10  # of a legend
-FEW_POINTS = 400  # up to here single points can be told apart
+
+
+class _Plot(NamedTuple):
+    """Tuned numbers of this file."""
+
+    most_points: int = 4000  # drawn per curve: about two per pixel column of a wide figure
+    most_jumps: int = 1000  # drawn per curve as lines of their own: the largest ones
+    most_entries: int = 10  # of a legend
+    few_points: int = 400  # up to here single points can be told apart
+
+
+PLOT = _Plot()
+
 ROW_STYLES = {"N": "-", "T": (0, (4, 1.2)), "T1": (0, (4, 1.2)), "T2": (0, (1, 1))}
 
 
@@ -177,7 +186,7 @@ def _draw_sizes(axes: Axes, solution: Solution) -> None:
         again = rejected > 0
         axes.plot(solution.t[:-1][again], h[again], "x", color="C3", label=f"{rejected.sum():,} rejected before")
     hits = solution.events["t"][solution.events["kind"] == "impact"]
-    if 0 < len(hits) <= MOST_POINTS // 8:
+    if 0 < len(hits) <= PLOT.most_points // 8:
         axes.vlines(hits, 0.0, 0.04, transform=axes.get_xaxis_transform(), color="0.5", lw=0.8, label="impacts")
     axes.set_yscale("log")
     axes.set_ylabel("step size h [s]")
@@ -201,9 +210,9 @@ def _draw_degrees(axes: Axes, solution: Solution) -> None:
 def _between_nodes(solution: Solution) -> Solution:
     """Return a run of few long steps with the dense output between them; straight lines would not show the motion."""
     steps = len(solution.t) - 1
-    if steps < 1 or not solution.can_refine or steps >= MOST_POINTS // 8:
+    if steps < 1 or not solution.can_refine or steps >= PLOT.most_points // 8:
         return solution
-    parts = max(2, min(64, MOST_POINTS // (2 * steps)))
+    parts = max(2, min(64, PLOT.most_points // (2 * steps)))
     between = solution.t[:-1, None] + np.arange(1, parts) / parts * np.diff(solution.t)[:, None]
     times = np.concatenate([solution.t, between.ravel()])
     return solution.at_times(np.unique(times[times <= solution.t[-1]]))
@@ -297,8 +306,8 @@ def _draw_velocities(axes: Axes, solution: Solution, columns: dict[int, str | No
 
 def _draw_gaps(axes: Axes, solution: Solution, columns: dict[int, str | None]) -> None:
     # gaps follow the positions, so the extreme positions and the impacts say where to evaluate them
-    touched = np.searchsorted(solution.t, solution.events["t"][:MOST_JUMPS]).clip(max=len(solution.t) - 1)
-    most = max(MOST_POINTS // solution.q.shape[1], 100)
+    touched = np.searchsorted(solution.t, solution.events["t"][: PLOT.most_jumps]).clip(max=len(solution.t) - 1)
+    most = max(PLOT.most_points // solution.q.shape[1], 100)
     pick = np.unique(np.concatenate([*(_thin(column, most) for column in solution.q.T), touched]))
     gaps = dataclasses.replace(solution, t=solution.t[pick], q=solution.q[pick], v=solution.v[pick]).gaps()
     axes.axhline(0.0, color="#888888", linewidth=0.7, zorder=1)
@@ -320,7 +329,7 @@ def _draw_impulses(axes: Axes, solution: Solution, columns: dict[int, str | None
         times = _exact_times(solution, solution.exact)
         _exact_lines(axes, times, solution.exact.impulse(times))
     kinds = [kind for kind in ROW_STYLES if any(row == kind for _, row in solution.rows)]
-    if len(solution.rows) > MOST_ENTRIES:
+    if len(solution.rows) > PLOT.most_entries:
         # the gaps name the contacts; here only the kinds of line need words
         words = {"N": "normal", "T": "tangential", "T1": "tangential 1", "T2": "tangential 2"}
         lines = [Line2D([], [], color="#444444", linestyle=ROW_STYLES[k], label=words[k]) for k in kinds]
@@ -334,7 +343,7 @@ def _draw_impulses(axes: Axes, solution: Solution, columns: dict[int, str | None
 
 def _line(axes: Axes, solution: Solution, t, y, colour, label: str, style="-") -> None:
     """Draw a curve; few points whose steps in between were not kept stay points."""
-    if len(solution.t) < FEW_POINTS and not solution.every_step:
+    if len(solution.t) < PLOT.few_points and not solution.every_step:
         axes.plot(t, y, color=colour, linestyle="none", marker=".", markersize=5.0, label=label)
     else:
         axes.plot(t, y, color=colour, linewidth=1.3, linestyle=style, label=label)
@@ -344,7 +353,7 @@ def _exact_times(solution: Solution, exact: Exact) -> np.ndarray:
     """Return times for the exact solution, each jump met from both sides."""
     jumps = np.asarray(exact.jumps, dtype=float)
     jumps = jumps[(jumps > solution.t[0]) & (jumps <= solution.t[-1])]
-    grid = np.linspace(solution.t[0], solution.t[-1], MOST_POINTS // 2)
+    grid = np.linspace(solution.t[0], solution.t[-1], PLOT.most_points // 2)
     return np.unique(np.concatenate([grid, np.nextafter(jumps, -np.inf), jumps, np.nextafter(jumps, np.inf)]))
 
 
@@ -363,8 +372,8 @@ def _finish(axes: Axes, ylabel: str, *, single: bool = False, entries: list[Line
     axes.ticklabel_format(axis="y", scilimits=(-3, 5), useMathText=True)
     if entries is None:
         entries = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    if len(entries) > MOST_ENTRIES:
-        entries = [entries[i] for i in np.linspace(0, len(entries) - 1, MOST_ENTRIES).astype(int)]
+    if len(entries) > PLOT.most_entries:
+        entries = [entries[i] for i in np.linspace(0, len(entries) - 1, PLOT.most_entries).astype(int)]
     if len(entries) > 1 or single:
         axes.legend(
             handles=entries, loc="upper left", bbox_to_anchor=(1.005, 1.02), frameon=False, fontsize=8.0,
@@ -398,7 +407,7 @@ def _palette(count: int) -> list:
 # ---- thinning
 
 
-def _thin(y: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
+def _thin(y: np.ndarray, most: int = PLOT.most_points) -> np.ndarray:
     """Return increasing indices that keep the least and the largest value of every stretch of a curve."""
     n = len(y)
     if n <= most:
@@ -416,7 +425,7 @@ def _thin(y: np.ndarray, most: int = MOST_POINTS) -> np.ndarray:
 def _largest_jumps(jump: np.ndarray) -> np.ndarray:
     """Return the nodes of the largest jumps, increasing."""
     nodes = np.flatnonzero(jump)
-    return np.sort(nodes[np.argsort(-np.abs(jump[nodes]))[:MOST_JUMPS]])
+    return np.sort(nodes[np.argsort(-np.abs(jump[nodes]))[: PLOT.most_jumps]])
 
 
 def _broken(t: np.ndarray, left: np.ndarray, right: np.ndarray, jumps: np.ndarray):

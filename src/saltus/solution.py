@@ -12,29 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from saltus.certificate import DEFECT, EXCESS, FOUND_COUNT, LOAD, VIOLATION, look_inside
+from saltus.certificate import FOUND, look_inside
 from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I, Nodes
 from saltus.errors import FunctionError, SettingError
 from saltus.laws import LAWS
 from saltus.memory.profile import quadratic
-from saltus.memory.record import (
-    EVENT_AFTER,
-    EVENT_BEFORE,
-    EVENT_COUNT,
-    EVENT_ENERGY,
-    EVENT_IMPULSE,
-    EXTRA_INSIDE,
-    GAIN,
-    IMPACT,
-    KIND_NAMES,
-    NOT_UNIQUE,
-    PAINLEVE,
-    SMALLEST,
-    SWITCH,
-    TIE,
-)
+from saltus.memory.record import COLUMN, EVENT, KIND_NAMES, RECORDED
 from saltus.results.events import event_table
 from saltus.results.instants import EnergyAt, energy_at, gap_at, gaps_of
 from saltus.schemes.traits import Accelerated, Forced, Windowed, traits_of
@@ -58,8 +43,8 @@ if TYPE_CHECKING:
 
 
 ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
-KINDS = np.array(KIND_NAMES)
-ROOM = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
+EVENT_KINDS = np.array(KIND_NAMES)
+BYTES_AT_ONCE = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
 Side = Literal["+", "-"]
 
 
@@ -69,7 +54,14 @@ def event_type(names: tuple[str, ...]) -> np.dtype:
     longest = max((len(name) for name in names), default=1)
     vectors = [(name, float, 3) for name in ("u_minus", "u_plus", "impulse")]
     return np.dtype(
-        [("t", float), ("contact", f"U{longest}"), ("kind", KINDS.dtype), *vectors, ("count", int), ("energy", float)]
+        [
+            ("t", float),
+            ("contact", f"U{longest}"),
+            ("kind", EVENT_KINDS.dtype),
+            *vectors,
+            ("count", int),
+            ("energy", float),
+        ]
     )
 
 
@@ -311,7 +303,7 @@ class Solution:
         missed over a step of length h, each component relative to its largest value in the run (plus its scale where
         `scale` is given, in place of 1).
         """
-        return _frozen(np.maximum(self.contact_residual, self._inside[:, DEFECT]))
+        return _frozen(np.maximum(self.contact_residual, self._inside[:, FOUND.defect]))
 
     @functools.cached_property
     def contact_residual(self) -> np.ndarray:
@@ -328,7 +320,7 @@ class Solution:
         Schemes that locate events hold a closed contact closed: there the distance of a contact that carries a force
         counts as well.
         """
-        return _frozen(np.maximum(self.end_violation, self._inside[:, VIOLATION]))
+        return _frozen(np.maximum(self.end_violation, self._inside[:, FOUND.violation]))
 
     @property
     def end_violation(self) -> np.ndarray:
@@ -343,13 +335,13 @@ class Solution:
         the largest force that a contact of the run carries, or feels of the other forces. 0 where all forces are
         admissible. Forces are those of `force_at`, before any is put onto its cone.
         """
-        load = np.max(self._inside[:, LOAD], initial=0.0)
-        return _frozen(self._inside[:, EXCESS] / load if load > 0.0 else np.zeros(len(self.t) - 1))
+        load = np.max(self._inside[:, FOUND.load], initial=0.0)
+        return _frozen(self._inside[:, FOUND.excess] / load if load > 0.0 else np.zeros(len(self.t) - 1))
 
     @functools.cached_property
     def _inside(self) -> np.ndarray:
         """What the steps hide between their ends (n, 4), see saltus/certificate.py."""
-        made = np.zeros((len(self.t) - 1, FOUND_COUNT)) if self._certificate is None else self._certificate[1:].copy()
+        made = np.zeros((len(self.t) - 1, FOUND.all)) if self._certificate is None else self._certificate[1:].copy()
         if not isinstance(self._model, NodeValues):
             try:
                 np.maximum(made, look_inside(self), out=made)
@@ -556,7 +548,7 @@ class Solution:
         """The time whose right limit is that of the start: behind impacts that strike where the run begins."""
         if self._extra is None:
             return float(self.t[0])
-        instant = SMALLEST * (abs(self.t[0]) + abs(self.t[-1] - self.t[0]))
+        instant = RECORDED.smallest * (abs(self.t[0]) + abs(self.t[-1] - self.t[0]))
         return float(self.t[np.searchsorted(self.t, self.t[0] + instant, side="right") - 1])
 
     def _whole(self, end: np.ndarray) -> np.ndarray:
@@ -581,7 +573,7 @@ class Solution:
             widths = sorted(set(size.tolist()))
         for width in widths:
             same = np.flatnonzero(size == width)
-            most = max(ROOM // (width + self.q.shape[1] + self.v.shape[1] + self._all_rows), 1)
+            most = max(BYTES_AT_ONCE // (width + self.q.shape[1] + self.v.shape[1] + self._all_rows), 1)
             for first in range(0, len(same), most):
                 part = same[first : first + most]
                 i, start = chosen[part], self.t[end[part] - 1]
@@ -725,7 +717,7 @@ class Solution:
         reactions[1:, 1], reactions[1:, 2 + left.v.shape[1] :] = worst[0], grown
         ledger, extra = np.zeros((n, 2)), np.zeros((n, 5))
         ledger[1:, 0], ledger[1:, 1], extra[1:, 0] = worst[1], np.diff(work), worst[2]
-        certificate = np.zeros((n, FOUND_COUNT))
+        certificate = np.zeros((n, FOUND.all))
         certificate[1:] = np.transpose(worst[3:])
         made = dataclasses.replace(
             self,
@@ -1019,18 +1011,18 @@ def build_solution(
     """Make a Solution from the tables of a march."""
     system = model.system
     names = model.names
-    crossings = events[events[:, 2] == SWITCH]
+    crossings = events[events[:, 2] == EVENT.switch]
     switches = np.zeros(len(crossings), dtype=_switch_type(model.name_array.dtype))
     if len(crossings):
         switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
-        events = events[events[:, 2] != SWITCH]
+        events = events[events[:, 2] != EVENT.switch]
     units, reactions = model.row_units(), nodes.reactions
     if units is not None:
         events, reactions = _in_units(model, units, events, reactions)
     table = np.zeros(len(events), dtype=event_type(names))
     if len(events):  # filling an empty table takes as long as a short run
         message = _fill_events(table, events, model.name_array, message)
-        message += _uncontrolled(scheme, int(np.count_nonzero(events[:, 2] == IMPACT)))
+        message += _uncontrolled(scheme, int(np.count_nonzero(events[:, 2] == EVENT.impact)))
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -1046,8 +1038,8 @@ def build_solution(
         name=problem.name,
         _model=model,
         _ledger=nodes.ledger,
-        _extra=nodes.extra[:, :EXTRA_INSIDE] if nodes.extra.shape[1] else None,
-        _certificate=nodes.extra[:, EXTRA_INSIDE:] if nodes.extra.shape[1] else None,
+        _extra=nodes.extra[:, : RECORDED.extra_inside] if nodes.extra.shape[1] else None,
+        _certificate=nodes.extra[:, RECORDED.extra_inside :] if nodes.extra.shape[1] else None,
         _reactions=reactions,
         _dense=dense,
         _before=np.zeros(len(model.rows)),
@@ -1069,7 +1061,7 @@ def _in_units(
     for c, kind in enumerate(model.kinds):
         mine, rows = events[:, 1] == c, LAWS[kind].ROWS
         own = units[first : first + rows]
-        for place, factor in ((EVENT_BEFORE, 1.0 / own), (EVENT_AFTER, 1.0 / own), (EVENT_IMPULSE, own)):
+        for place, factor in ((COLUMN.before, 1.0 / own), (COLUMN.after, 1.0 / own), (COLUMN.impulse, own)):
             events[mine, place : place + rows] *= factor
         first += rows
     return events, reactions
@@ -1085,23 +1077,23 @@ def _fill_events(table: np.ndarray, events: np.ndarray, names: np.ndarray, messa
     """Fill the table of events from the rows of a march; return the message with what the events tell."""
     table["t"] = events[:, 0]
     table["contact"] = names[events[:, 1].astype(int)]
-    table["kind"] = KINDS[events[:, 2].astype(int)]
-    for name, place in (("u_minus", EVENT_BEFORE), ("u_plus", EVENT_AFTER), ("impulse", EVENT_IMPULSE)):
+    table["kind"] = EVENT_KINDS[events[:, 2].astype(int)]
+    for name, place in (("u_minus", COLUMN.before), ("u_plus", COLUMN.after), ("impulse", COLUMN.impulse)):
         table[name] = events[:, place : place + 3]
-    table["count"], table["energy"] = events[:, EVENT_COUNT], events[:, EVENT_ENERGY]
-    gains = events[:, 2] == GAIN
+    table["count"], table["energy"] = events[:, COLUMN.impacts], events[:, COLUMN.energy]
+    gains = events[:, 2] == EVENT.gain
     if gains.any():
         message = f"{message} {_gains(table[gains])}"
-    ties = events[:, 2] == TIE
+    ties = events[:, 2] == EVENT.tie
     if ties.any():
         message = f"{message} {_ties(table[ties])}"
-    jams = table[events[:, 2] == PAINLEVE]
+    jams = table[events[:, 2] == EVENT.painleve]
     if len(jams):
         message = (
             f"{message} At t = {jams['t'][0]:.9g} s no finite force keeps {str(jams['contact'][0])!r} closed while it "
             "slides (Painleve): an impulse acts on it instead."
         )
-    open_ones = table[events[:, 2] == NOT_UNIQUE]
+    open_ones = table[events[:, 2] == EVENT.not_unique]
     if len(open_ones):
         message = (
             f"{message} The motion is not unique from t = {open_ones['t'][0]:.9g} s on, where contact "

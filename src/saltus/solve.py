@@ -7,7 +7,7 @@ import functools
 import numbers
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -23,9 +23,9 @@ from saltus.parameters import as_changes
 from saltus.problem import Problem, vector
 from saltus.run import march as marching
 from saltus.run.progress import Progress
-from saltus.run.run import MOST_ROWS, ON_GRID, Limits, Run, Settings, segments_of
+from saltus.run.run import RUN, Limits, Run, Settings, segments_of
 from saltus.schemes import default_scheme
-from saltus.schemes.traits import Controlled, Scaled, Tolerant, traits_of
+from saltus.schemes.traits import Controlled, Scaled, Tolerant, Traits, traits_of
 from saltus.solution import Asked, Solution
 from saltus.status import Status
 from saltus.system import System
@@ -33,12 +33,19 @@ from saltus.system import System
 if TYPE_CHECKING:
     from saltus.mechanics.planar import Planar
 
-MOST_STEPS = 10_000_000  # of a run that chooses its steps, where no limit is given
-MEMORY_SHARE = 0.5  # of the machine's memory, for the results of a run
-UNKNOWN_MEMORY = 4.0 * 2**30  # bytes, where the system does not say how many it has
-FINEST = 1e-14  # smallest step relative to the times it leads through
-RESUMED_ROWS = 1 << 16  # reserved at once: how many a run will need is not believed of a file
-START_TOLERANCE = 1e-8  # penetration and joint error that a start may have [m, m/s]
+
+class _SolvingRules(NamedTuple):
+    """Tuned numbers of this file."""
+
+    most_steps: int = 10_000_000  # of a run that chooses its steps, where no limit is given
+    memory_share: float = 0.5  # of the machine's memory, for the results of a run
+    unknown_memory: float = 4.0 * 2**30  # bytes, where the system does not say how many it has
+    finest: float = 1e-14  # smallest step relative to the times it leads through
+    resumed_rows: int = 1 << 16  # reserved at once: how many a run will need is not believed of a file
+    start_tolerance: float = 1e-8  # penetration and joint error that a start may have [m, m/s]
+
+
+SOLVING_RULES = _SolvingRules()
 
 
 def solve(
@@ -59,7 +66,7 @@ def solve(
     breaks: Sequence[float] = (),
     t_eval: Sequence[float] | None = None,
     save: Literal["steps", "events"] | int | Sequence[float] = "steps",
-    start_tolerance: float = START_TOLERANCE,
+    start_tolerance: float = SOLVING_RULES.start_tolerance,
     progress: bool | None = None,
     checkpoint: str | os.PathLike | None = None,
     checkpoint_every: float = 60.0,
@@ -267,8 +274,9 @@ def resume(
     allowed = given["start_tolerance"]  # the start was checked when the run began
     located = _locatable(events, settings.scheme, problem.system)
     run = _prepare(
-        problem, located, settings, file, START_TOLERANCE if allowed is None else allowed, limits, check=False,
-        rows=RESUMED_ROWS, parameters=known["values"] if parameters is None else parameters,
+        problem, located, settings, file, SOLVING_RULES.start_tolerance if allowed is None else allowed, limits,
+        check=False,
+        rows=SOLVING_RULES.resumed_rows, parameters=known["values"] if parameters is None else parameters,
     )  # fmt: skip
     check_same(path, file.problem, known)
     run.restore(path, stored.arrays)
@@ -291,7 +299,7 @@ def _stored_setting(path, given: dict[str, Any], name: str, value) -> Any:
 
 def _prepare(
     problem: Problem, events: tuple[Event, ...], settings: Settings, file: Checkpoint | None,
-    start_tolerance: float, limits: Limits, check: bool = True, rows: int = MOST_ROWS, parameters: Any = None,
+    start_tolerance: float, limits: Limits, check: bool = True, rows: int = RUN.most_rows, parameters: Any = None,
 ) -> Run:  # fmt: skip
     """Compile a problem and make its buffers, and check the start."""
     from saltus.build.model import compile_model  # here, because tracing is needed only now
@@ -328,11 +336,11 @@ def _limits(max_steps, max_memory, settings: Settings) -> Limits:
     """Return what a run may spend, with the values of those that are not given."""
     if max_steps is None:
         chosen = traits_of(settings.scheme).adaptive or steps_of(settings.control) != "counted"
-        max_steps = MOST_STEPS if chosen else None
+        max_steps = SOLVING_RULES.most_steps if chosen else None
     elif isinstance(max_steps, bool) or not isinstance(max_steps, numbers.Integral) or max_steps < 1:
         raise SettingError(f"max_steps is {max_steps!r}: it must be a whole number of steps, at least 1")
     if max_memory is None:
-        max_memory = MEMORY_SHARE * _machine_memory()
+        max_memory = SOLVING_RULES.memory_share * _machine_memory()
     elif isinstance(max_memory, bool) or not isinstance(max_memory, numbers.Real) or not float(max_memory) > 0.0:
         raise SettingError(f"max_memory is {max_memory!r}: it must be a positive number of bytes, like 2e9")
     return Limits(None if max_steps is None else int(max_steps), float(max_memory))
@@ -344,7 +352,7 @@ def _machine_memory() -> float:
     try:
         return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, OSError, ValueError):
-        return UNKNOWN_MEMORY
+        return SOLVING_RULES.unknown_memory
 
 
 def _with_tolerance(scheme, rtol, atol, tol):
@@ -409,6 +417,12 @@ def _check_scheme(scheme) -> None:
         raise SettingError(f"scheme is the class {scheme.__name__}: give {scheme.__name__}() with brackets")
     if not hasattr(scheme, "plan"):
         raise SettingError(f"scheme is {scheme!r}: it must be a scheme such as MoreauJean()")
+    who, traits = type(scheme).__name__, getattr(scheme, "traits", None)
+    if traits is not None and not isinstance(traits, Traits):
+        raise SettingError(f"traits of {who} is {traits!r:.60}: it must be Traits(...) of saltus.schemes.traits")
+    for field in dataclasses.fields(Traits):
+        if field.default is False and getattr(scheme, field.name, None) is True and traits is None:
+            raise SettingError(f"{field.name} of {who} is not read: give it traits = Traits({field.name}=True)")
 
 
 def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
@@ -426,9 +440,9 @@ def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
         valid = False
     if not valid:
         raise SettingError(f"h is {h!r}: a step size must be a positive number of seconds")
-    if h > span * (1.0 + ON_GRID):
+    if h > span * (1.0 + RUN.on_grid):
         raise SettingError(f"h is {h}, larger than the span of {span} s: take a smaller h")
-    if h < FINEST * max(abs(t) for t in problem.t_span):
+    if h < SOLVING_RULES.finest * max(abs(t) for t in problem.t_span):
         raise SettingError(
             f"h is {h}: steps that small cannot be told apart at t = {problem.t_span[1]}; take a larger h"
         )
@@ -446,7 +460,7 @@ def _check_fixed_step(scheme, h: float, span: float, control, breaks) -> None:
         raise SettingError(f"{who} cannot change its step: leave control out or use Fixed(), not {control!r}")
     ratio = span / h
     steps = max(1, round(ratio))
-    if abs(ratio - steps) > ON_GRID * steps:
+    if abs(ratio - steps) > RUN.on_grid * steps:
         raise SettingError(
             f"h = {h} does not divide the span of {span} s, and {who} cannot change its step: "
             f"take h = {span / steps:.12g}"
@@ -463,7 +477,7 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
     if isinstance(save, str):
         if save not in ("steps", "events"):
             raise SettingError(f"save is {save!r}: it must be 'steps', 'events', a number or a list of times")
-        return (1 if save == "steps" else marching.KEEP_EVENTS), end
+        return (1 if save == "steps" else marching.MARCH.keep_events), end
     if isinstance(save, int | np.integer) and not isinstance(save, bool):
         if save < 1:
             raise SettingError(f"save is {save}: keeping every k-th step needs k >= 1")
@@ -478,7 +492,7 @@ def _keeping(save, t_eval, t_span) -> tuple[int, np.ndarray]:
         )
     if times[0] < t_span[0] or times[-1] > t_span[1]:
         raise SettingError(f"t_eval runs from {times[0]} to {times[-1]}, outside of t_span {t_span}")
-    return marching.KEEP_TIMES, times
+    return marching.MARCH.keep_times, times
 
 
 def _breaks(breaks, t_span) -> list[float]:

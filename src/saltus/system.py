@@ -23,7 +23,7 @@ LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
 RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
 Quantity = float | Sequence | np.ndarray | Callable
 IMPACTS = ("newton", "poisson")  # laws of impacts
-ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
+GAP_ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -398,7 +398,7 @@ def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)"
         raise ModelError(f"{who} takes *args: write its arguments out, {wanted}")
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(p.kind in positional and p.default is p.empty for p in parameters)
-    if count not in ARGUMENTS:
+    if count not in GAP_ARGUMENTS:
         raise ModelError(f"{who} takes {count} arguments: it must take {wanted}")
     return count
 

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-QUANTITIES = ("q", "v", "i")
+VERIFIED_QUANTITIES = ("q", "v", "i")
 Why = Literal["tie", "graze", "not unique", "sensitive", "one run only", "accumulated", "ends"]
 REASONS = {
     "tie": "contacts strike closer together than a run can resolve, and the outcome depends on their order",
@@ -129,8 +129,8 @@ class Verification:
         verdict = "kept" if self.kept else "not kept"
         lines = [
             f"Second run: {self.by}.",
-            f"Mean errors of q, v, i: {', '.join(f'{self.errors[name]:.3g}' for name in QUANTITIES)}; "
-            f"{', '.join(f'{self.ratios[name]:.2g}' for name in QUANTITIES)} of {self._measure}"
+            f"Mean errors of q, v, i: {', '.join(f'{self.errors[name]:.3g}' for name in VERIFIED_QUANTITIES)}; "
+            f"{', '.join(f'{self.ratios[name]:.2g}' for name in VERIFIED_QUANTITIES)} of {self._measure}"
             + (f" (tol = {self.tolerance:g}): {verdict}." if self.promised else "."),
         ]
         if self.until >= self.end:

@@ -26,18 +26,30 @@ from saltus.errors import FunctionError
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
-SAME = 1e-8  # relative to the largest values of a function: what rounding may do in another order of operations
-SHIFT = 1e-10  # relative: a state so close that only rounding and jumps tell it from the first one
-CONDITION = 100.0  # how many times the effect of such a shift two values may differ
-SMALL = 1e-12  # relative to the largest value of all: an entry that only rounding makes
-SYMMETRIC = 1e-10  # relative asymmetry of M up to which it is rounding
+
+class _Compare(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # relative to the largest values of a function: what rounding may do in another order of operations
+    same: float = 1e-8
+    shift: float = 1e-10  # relative: a state so close that only rounding and jumps tell it from the first one
+    condition: float = 100.0  # how many times the effect of such a shift two values may differ
+    small: float = 1e-12  # relative to the largest value of all: an entry that only rounding makes
+    symmetric: float = 1e-10  # relative asymmetry of M up to which it is rounding
+    most_states: int = 12  # of a run that are looked at
+    more_states: int = 100  # of every run where a function was compiled from its source, which is not Python everywhere
+    # that are remembered; functions inside of functions that tell them apart
+    most_structures: int = 10_000
+    most_nested: int = 4
+
+
+COMPARE = _Compare()
+
 DISTANCES = (1e-3, 0.1, 1.0)  # of the states beside the start, relative to its size or 1
-SIZES = {  # of what units write
+UNIT_SIZES = {  # of what units write
     "mass": ("profile_size",), "force": ("nv",), "gap": ("nc", "nj"), "kinematics": ("nw", "nr"), "rate": ("nq",),
     "switch": ("ne",),
 }  # fmt: skip
-MOST_STATES = 12  # of a run that are looked at
-MORE_STATES = 100  # of every run where a function was compiled from its source, which is not Python everywhere
 
 
 class State(NamedTuple):
@@ -83,7 +95,7 @@ class Comparison:
         source = hashlib.sha256(text.encode()).digest()
         key = source, *((name, _made_of(function.function)) for name, function in functions.items())
         with _looking:
-            if len(_known) >= MOST_STRUCTURES:
+            if len(_known) >= COMPARE.most_structures:
                 _known.clear()
             return cls(K, C, _known.setdefault(key, set()), bodies or {})
 
@@ -105,7 +117,7 @@ class Comparison:
         """Do the same at some states of a finished run."""
         if self.looked_along(model):
             return
-        most = MORE_STATES if model.opaque_names else MOST_STATES
+        most = COMPARE.more_states if model.opaque_names else COMPARE.most_states
         # np.unique would import numpy.ma, a tenth of a first result
         places = sorted(set(np.linspace(0, len(t) - 1, most).round().astype(int).tolist()))
         self._compare(model, [State(float(t[k]), q[k].copy(), v[k].copy()) for k in places], True)
@@ -137,7 +149,9 @@ class Comparison:
 
     def _check(self, model, name: str, part: _Part, state: State, unit, value, values) -> None:
         """Raise FunctionError where a unit and a value of its function differ; values: those at all states."""
-        allowed = SAME * _sizes([self._expected(name, one, state) for one in values if isinstance(one, np.ndarray)])
+        allowed = COMPARE.same * _sizes(
+            [self._expected(name, one, state) for one in values if isinstance(one, np.ndarray)]
+        )
         if not _far(unit, self._expected(name, value, state), allowed) or not self._certain(
             model, name, part, state, allowed
         ):
@@ -167,19 +181,21 @@ class Comparison:
         """Whether a difference is also there at states close by: at a jump, rounding decides on which side one is."""
         function, found = model.functions[name], 0
         here = self._expected(name, function(*state), state)
-        near = [_moved(state, distance, k) for k, distance in enumerate((SHIFT, -SHIFT, SHIFT, -SHIFT))]
+        near = [
+            _moved(state, distance, k)
+            for k, distance in enumerate((COMPARE.shift, -COMPARE.shift, COMPARE.shift, -COMPARE.shift))
+        ]
         for other in near:
             own, written = _value(function, other), _written(model, part.which, other)
             if isinstance(own, np.ndarray) and written is not None:
                 own = self._expected(name, own, other)
-                sensitive = CONDITION * np.abs(np.ravel(own) - np.ravel(here))
+                sensitive = COMPARE.condition * np.abs(np.ravel(own) - np.ravel(here))
                 found += _far(part.cut(written, other), own, allowed + sensitive)
         return found > len(near) // 2
 
 
 _known: dict[tuple, set[str]] = {}  # what was looked at, by source of the units and code of the functions
 _looking = threading.Lock()
-MOST_STRUCTURES, MOST_NESTED = 10_000, 4  # that are remembered; functions inside of functions that tell them apart
 
 
 def _made_of(function: Callable, depth: int = 0) -> object:
@@ -189,7 +205,7 @@ def _made_of(function: Callable, depth: int = 0) -> object:
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     if not isinstance(code, types.CodeType):  # an object may have an answer to every question
         return type(function)
-    if depth == MOST_NESTED or not cells:
+    if depth == COMPARE.most_nested or not cells:
         return code
     inside = [cell.cell_contents for cell in cells if cell != types.CellType()]
     return code, *(_made_of(one, depth + 1) for one in inside if callable(one))
@@ -261,7 +277,7 @@ def _check_symmetric(function: UserFunction, states: list[State], values: list[n
         if not isinstance(value, np.ndarray) or value.size == 1:
             continue
         far = np.abs(value - value.T)
-        if np.max(far) > SYMMETRIC * np.max(np.abs(value)):
+        if np.max(far) > COMPARE.symmetric * np.max(np.abs(value)):
             i, j = (int(k) for k in np.unravel_index(np.argmax(far), far.shape))
             raise FunctionError(
                 f"M is not symmetric: M[{i}, {j}] = {value[i, j]} but M[{j}, {i}] = {value[j, i]} {at(*state)}; "
@@ -276,7 +292,7 @@ def _written(model: CompiledModel, which: str, state: State) -> np.ndarray | Non
     """What a unit writes, None where it fails: kinematics W and then w, retract and reset the new q and then v."""
     name, _, number = which.partition(" ")
     t, q, v, par = state.t, state.q.copy(), state.v.copy(), model.units.par
-    out = np.full(sum(int(getattr(model.layout, size)) for size in SIZES.get(name, ())), np.nan)
+    out = np.full(sum(int(getattr(model.layout, size)) for size in UNIT_SIZES.get(name, ())), np.nan)
     nw = int(model.layout.nw)
     arguments = {
         "mass": (t, q, par, out), "force": (t, q, v, par, out), "gap": (t, q, par, out), "rate": (q, v, par, out),
@@ -287,7 +303,7 @@ def _written(model: CompiledModel, which: str, state: State) -> np.ndarray | Non
         runnable(getattr(model.units, name))(*arguments[name])
     except Exception:  # whatever a compiled function raises: the run would raise it too
         return None
-    return out if name in SIZES else np.concatenate([q, v])
+    return out if name in UNIT_SIZES else np.concatenate([q, v])
 
 
 def _counts(error: FunctionError) -> bool:
@@ -374,7 +390,7 @@ def _slip_cut(model: CompiledModel, first: int, end: int) -> Callable:
 def _sizes(values: list[np.ndarray]) -> np.ndarray:
     """The largest size of each entry, and at least a share of the largest one of all."""
     sizes = np.max([np.abs(np.ravel(value)) for value in values], axis=0)
-    return np.maximum(sizes, SMALL * np.max(sizes))
+    return np.maximum(sizes, COMPARE.small * np.max(sizes))
 
 
 def _far(one: np.ndarray, other: np.ndarray, allowed: np.ndarray) -> bool:

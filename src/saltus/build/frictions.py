@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from saltus.errors import ModelError
-from saltus.laws import LAWS, NAMES, ROLLING_SPATIAL, law_of_contact, units_of
+from saltus.laws import LAW_NAMES, LAWS, ROLLING_SPATIAL, law_of_contact, units_of
 from saltus.parameters import Values
 from saltus.system import Contact, run_number
 
@@ -24,7 +24,7 @@ def kind_of(contact: Contact, slips: int, rolls: int, who: str) -> int:
     if found is None:
         raise ModelError(
             f"{who} has {slips} rows of slip, {rolls} of rolling and {numbers} numbers mu, which is no law: a pair mu "
-            f"needs a slip of two rows, rolling a slip of one row; the laws are {', '.join(NAMES[1:])}"
+            f"needs a slip of two rows, rolling a slip of one row; the laws are {', '.join(LAW_NAMES[1:])}"
         )
     return found
 

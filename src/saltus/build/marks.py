@@ -38,7 +38,8 @@ CONSTANT = (np.ufunc, types.GetSetDescriptorType, types.MemberDescriptorType, np
             types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType,
             range, slice, types.EllipsisType, types.NotImplementedType)  # fmt: skip
 # modules, functions and classes of these are what they are; anything else may be somebody's own and may be changed
-LIBRARIES = frozenset({"numpy", "scipy", "numba", "llvmlite", "pandas", "xarray", "matplotlib", "sympy", "h5py", "rich",
+MARKED_LIBRARIES = frozenset({"numpy", "scipy", "numba", "llvmlite", "pandas", "xarray", "matplotlib", "sympy",
+"h5py", "rich",
                        "saltus", "pytest", "_pytest", "pluggy"}) | sys.stdlib_module_names - {"__main__"}  # fmt: skip
 # what is not in this process, or in no variable of a function: files, the environment, names that are made of text
 OUTSIDE = frozenset({"os", "sys", "io", "pathlib", "importlib", "builtins", "inspect", "gc", "json", "csv", "pickle",
@@ -48,7 +49,7 @@ READERS = frozenset({"loadtxt", "genfromtxt", "fromfile", "memmap", "fromregex",
                      "__dict__", "__globals__", "__import__", "import_module"})  # fmt: skip
 BUILTIN_READERS = frozenset({"open", "input", "eval", "exec", "globals", "vars", "__import__"})
 # attributes by names that stand in texts: objects and classes are looked at as a whole, but of modules only names
-BY_NAME = frozenset({"getattr", "__getattribute__", "attrgetter", "methodcaller"})
+READ_BY_NAME = frozenset({"getattr", "__getattribute__", "attrgetter", "methodcaller"})
 # attributes of a class that say nothing about what it does
 SILENT = frozenset({"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
                     "__firstlineno__", "__static_attributes__", "__match_args__", "__abstractmethods__", "_abc_impl",
@@ -119,7 +120,7 @@ class _Look:
             return value if not isinstance(value, (range, slice)) else (type(value), repr(value))
         if isinstance(value, types.ModuleType):
             return self._module(value, names, depth)
-        if isinstance(value, METHODS):
+        if isinstance(value, BUILT_IN_METHODS):
             return self._method(value, names, depth)
         known = self._met.get(id(value))
         if known is not None:
@@ -196,7 +197,7 @@ class _Look:
         names, used = names_in(code), use_of(code)
         if not READERS.isdisjoint(names) or any(name not in known for name in used.builtin_readers):
             raise Unmarked
-        if not BY_NAME.isdisjoint(names):
+        if not READ_BY_NAME.isdisjoint(names):
             if not READERS.isdisjoint(used.texts):
                 raise Unmarked
             self._read_by_name()
@@ -350,10 +351,10 @@ def _wrapped(value: Any) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _is_library(module: str | None) -> bool:
-    return (module or "builtins").partition(".")[0] in LIBRARIES
+    return (module or "builtins").partition(".")[0] in MARKED_LIBRARIES
 
 
-METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+BUILT_IN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 
 
 OF_PYTHON = (types.BuiltinFunctionType, type)

@@ -15,7 +15,7 @@ import numpy as np
 from saltus.build.marks import PLAIN_VALUES, names_in
 from saltus.errors import FunctionError
 from saltus.parameters import Parameter, Parameters, Values, given
-from saltus.system import ARGUMENTS, arity
+from saltus.system import GAP_ARGUMENTS, arity
 
 NEVER_CHANGING = (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)  # nothing of them is a parameter
 
@@ -51,7 +51,7 @@ class UserFunction:
     def probe(cls, function, name, t, q, v, shapes, *, least=1, most=3, rate=False, values=None) -> UserFunction:
         """Call the function once; its result must have one of `shapes` (None: any vector) and be finite."""
         allowed = tuple(range(least, most + 1))
-        listed = [f"({', '.join(ARGUMENTS[k])})" for k in allowed]
+        listed = [f"({', '.join(GAP_ARGUMENTS[k])})" for k in allowed]
         wanted = "(q, v)" if rate else " or ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
         if not callable(function):
             raise FunctionError(f"{name} must be a function of {wanted}, not {function!r}")

@@ -7,10 +7,22 @@ from __future__ import annotations
 
 import sys
 import traceback
+from typing import NamedTuple
 
 from saltus.errors import FileFormatError, MissingExtraError, ModelError, RunError, SettingError
 
-DONE, FAILED, MISTYPED, INTERRUPTED = 0, 1, 2, 130
+
+class _Exit(NamedTuple):
+    """Exit codes; 130 is what shells expect after Ctrl-C."""
+
+    done: int = 0
+    failed: int = 1
+    mistyped: int = 2
+    interrupted: int = 130
+
+
+EXIT = _Exit()
+
 HELP = """Integrate mechanical systems with impacts, contact and friction.
 
 $ saltus list problems                            what can be run
@@ -29,10 +41,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _dispatch(tokens)
     except KeyboardInterrupt:
         print("saltus: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return EXIT.interrupted
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; Python would complain about it at its end
-        return FAILED
+        return EXIT.failed
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -41,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         if not mistyped and not isinstance(error, RunError | OSError):
             text = f"unexpected {type(error).__name__}: {text} (--debug says where)"
         print(f"saltus: {text}", file=sys.stderr)
-        return MISTYPED if mistyped else FAILED
+        return EXIT.mistyped if mistyped else EXIT.failed
 
 
 def _dispatch(tokens: list[str]) -> int:
@@ -54,7 +66,7 @@ def _dispatch(tokens: list[str]) -> int:
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as error:
         raise SettingError(explain(error, tokens)) from error
-    return DONE if code is None else int(code)
+    return EXIT.done if code is None else int(code)
 
 
 def _dashed(token: str) -> str:

@@ -9,8 +9,8 @@ from cyclopts.exceptions import MissingArgumentError, UnusedCliTokensError
 
 from saltus.cli import EPILOGUE, HELP
 from saltus.cli.catalogue import list_command
-from saltus.cli.contact import COMMANDS as CONTACT_COMMANDS
-from saltus.cli.contact import HELP as CONTACT_HELP
+from saltus.cli.contact import CONTACT_COMMANDS as CONTACT_COMMANDS
+from saltus.cli.contact import CONTACT_HELP as CONTACT_HELP
 from saltus.cli.contact import USAGE as CONTACT_USAGE
 from saltus.cli.contact import contact_commands
 from saltus.cli.convergence import convergence_command
@@ -24,7 +24,7 @@ from saltus.cli.version import version_command
 from saltus.cli.warm import compile_command
 from saltus.cli.work_precision import work_precision_command
 
-COMMANDS = (
+COMMAND_NAMES = (
     "run", "convergence", "work-precision", "reproduce", "diagnose", "contact", "list", "compile", "resume", "version",
 )  # fmt: skip
 
@@ -32,7 +32,7 @@ COMMANDS = (
 def application(tokens: list[str]) -> App:
     """Return the application; problem and schemes among the tokens decide about the options of some commands."""
     app = App(name="saltus", help=HELP, help_format="plaintext", help_epilogue=EPILOGUE, version_flags=[])
-    mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in COMMANDS}
+    mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in COMMAND_NAMES}
     commands = {
         "run": (run_command(mine["run"]), "PROBLEM --h NUMBER [OPTIONS]"),
         "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
@@ -44,7 +44,7 @@ def application(tokens: list[str]) -> App:
         "resume": (resume_command, "FILE [OPTIONS]"),
         "version": (version_command, ""),
     }
-    for k, name in enumerate(COMMANDS):
+    for k, name in enumerate(COMMAND_NAMES):
         if name == "contact":
             app.command(_contact(mine[name], k))
             continue
@@ -65,7 +65,7 @@ def _contact(tokens: list[str], place: int) -> App:
 
 def explain(error: CycloptsError, tokens: list[str]) -> str:
     """Return one line about what was typed wrongly, with the nearest thing that would be right."""
-    where = tokens[0] if tokens and tokens[0] in COMMANDS else "saltus"
+    where = tokens[0] if tokens and tokens[0] in COMMAND_NAMES else "saltus"
     if where == "contact" and len(tokens) > 1 and tokens[1] in CONTACT_COMMANDS:
         where = f"contact {tokens[1]}"
     if isinstance(error, UnknownOptionError):
@@ -74,7 +74,7 @@ def explain(error: CycloptsError, tokens: list[str]) -> str:
         near = suggestion(typed, known) or _elsewhere(typed)
         return f"{where} has no option {typed} here{near} (saltus {where} --help lists them)"
     if isinstance(error, UnknownCommandError):
-        typed, known = (tokens[1], CONTACT_COMMANDS) if where == "contact" else (tokens[0], COMMANDS)
+        typed, known = (tokens[1], CONTACT_COMMANDS) if where == "contact" else (tokens[0], COMMAND_NAMES)
         return f"no command is called {typed!r}{suggestion(typed, known)} (commands: {', '.join(known)})"
     if isinstance(error, UnusedCliTokensError):
         return f"{where} does not know what to do with {' '.join(error.unused_tokens or [])!r}: options begin with --"

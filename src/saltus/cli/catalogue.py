@@ -19,16 +19,16 @@ from saltus.cli.names import (
 )
 from saltus.errors import SettingError
 
-KINDS = ("problems", "schemes", "solvers", "controls", "reproductions")
+CATALOGUE_KINDS = ("problems", "schemes", "solvers", "controls", "reproductions")
 
 
 def list_command(
-    what: Annotated[str | None, Parameter(name="WHAT", help=f"One of {', '.join(KINDS)}.")] = None, /
+    what: Annotated[str | None, Parameter(name="WHAT", help=f"One of {', '.join(CATALOGUE_KINDS)}.")] = None, /
 ) -> int:
     """List the problems, schemes, contact solvers, controls and reproductions that there are, one line each."""
-    if what is not None and what not in KINDS:
-        raise SettingError(f"there is no list of {what!r}: leave it out or take one of {', '.join(KINDS)}")
-    kinds = KINDS if what is None else (what,)
+    if what is not None and what not in CATALOGUE_KINDS:
+        raise SettingError(f"there is no list of {what!r}: leave it out or take one of {', '.join(CATALOGUE_KINDS)}")
+    kinds = CATALOGUE_KINDS if what is None else (what,)
     for k, kind in enumerate(kinds):
         if len(kinds) > 1:
             print(("\n" if k else "") + f"{kind}:")

@@ -16,7 +16,7 @@ from saltus.cli import settings
 from saltus.cli.names import find_problem, pick, solver_classes
 from saltus.cli.options import Family, Option, command, family, option_value, options_of
 from saltus.cli.report import DONE
-from saltus.cli.values import FILE, NAME, NUMBER, WHOLE_NUMBER
+from saltus.cli.values import FILE, REAL, WHOLE_NUMBER, WORD_READER
 from saltus.compile.seam import ready
 from saltus.contact import ContactProblem, ContactResult
 from saltus.contact.problem import GlobalForm, check_support
@@ -25,15 +25,15 @@ from saltus.errors import RunError, SettingError
 from saltus.io.fclib import read_fclib, read_impulses, write_fclib
 from saltus.io.format import version
 from saltus.io.results import load, source_of
-from saltus.laws import BILATERAL, NAMES, UNILATERAL
+from saltus.laws import BILATERAL, LAW_NAMES, UNILATERAL
 from saltus.problem import Problem
 from saltus.run.met_problems import MetProblem, check_met, chosen, met_problems
 from saltus.solution import Solution
 from saltus.status import Status
 
-COMMANDS = ("solve", "dump")
+CONTACT_COMMANDS = ("solve", "dump")
 USAGE = {"solve": "FILE [OPTIONS]", "dump": "RUN --step N [OPTIONS]"}
-HELP = """Solve contact problems of FCLib files, and store those that a run met.
+CONTACT_HELP = """Solve contact problems of FCLib files, and store those that a run met.
 
 $ saltus contact solve Capsules-i125-1213.hdf5
 $ saltus contact dump run.h5 --step 500
@@ -41,7 +41,7 @@ $ saltus contact dump run.h5 --step 500
 DEFAULT_SOLVER, TOL = "portfolio", 1e-8
 MOST_NAMES = 8  # of contacts that are named in one line
 
-SOLVE = """Solve the contact problem of an FCLib file and say how well.
+SOLVE_DOC = """Solve the contact problem of an FCLib file and say how well.
 
 $ saltus contact solve Capsules-i125-1213.hdf5
 $ saltus contact solve BoxesStack-48.hdf5 --solver nsgs --solver-max-sweeps 1000 --tol 1e-6
@@ -61,7 +61,7 @@ The step is made again from its stored start. Without --step and --time it is th
 
 def contact_commands(tokens: list[str]) -> dict[str, Callable]:
     """Return the commands below `saltus contact`, given the words that follow it."""
-    mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in COMMANDS}
+    mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in CONTACT_COMMANDS}
     return {"solve": _solve_command(mine["solve"]), "dump": _dump_command()}
 
 
@@ -73,8 +73,8 @@ def _solve_command(tokens: list[str]) -> Callable:
     known = solver_classes()
     name = pick(option_value(tokens, "--solver") or DEFAULT_SOLVER, known, "solver")
     own = family("contact", "Options", [
-        Option("solver", NAME, f"Contact solver: {', '.join(known)}.", DEFAULT_SOLVER),
-        Option("tol", NUMBER, "Scaled residual that counts as solved.", f"{TOL:g}"),
+        Option("solver", WORD_READER, f"Contact solver: {', '.join(known)}.", DEFAULT_SOLVER),
+        Option("tol", REAL, "Scaled residual that counts as solved.", f"{TOL:g}"),
         Option("save", FILE, "Write the problem with its solution as an FCLib file."),
     ])  # fmt: skip
     options = [
@@ -88,7 +88,7 @@ def _solve_command(tokens: list[str]) -> Callable:
         _check_file(word, "FILE", "an FCLib file")
         return _solve(str(word), known[name], given["solver"], given["contact"])
 
-    return command(action, SOLVE, [own, solver], Parameter(name="FILE", help="A contact problem in FCLib's HDF5."))
+    return command(action, SOLVE_DOC, [own, solver], Parameter(name="FILE", help="A contact problem in FCLib's HDF5."))
 
 
 def _solve(path: str, kind: type, given: dict[str, Any], own: dict[str, Any]) -> int:
@@ -130,7 +130,7 @@ def _described(problem: ContactProblem) -> str:
     """Say the size, the form and the laws of a problem."""
     kinds, friction = problem.kinds, problem.kinds > UNILATERAL
     contacts = int((kinds != BILATERAL).sum())
-    counts = ", ".join(f"{int((kinds == kind).sum())} {NAMES[kind]}" for kind in np.unique(kinds))
+    counts = ", ".join(f"{int((kinds == kind).sum())} {LAW_NAMES[kind]}" for kind in np.unique(kinds))
     mu = problem.mu[friction]
     if mu.size:
         counts += f", mu {mu.min():g}" + (f" to {mu.max():g}" if mu.max() > mu.min() else "")
@@ -149,11 +149,11 @@ def _maker(result: ContactResult) -> str:
 def _dump_command() -> Callable:
     own = family("contact", "Options", [
         Option("step", WHOLE_NUMBER, "Number of the step, from 0; negative from the end."),
-        Option("time", NUMBER, "Time inside of the step, or its end [s]."),
+        Option("time", REAL, "Time inside of the step, or its end [s]."),
         Option("problem", WHOLE_NUMBER, "Which problem of the step, from 0; by default the last of the largest."),
         Option("out", FILE, "File to write.", "RUN-stepN.hdf5"),
-        Option("model", NAME, "Problem of a run that was saved from Python: its name or FILE.py:NAME."),
-        Option("h", NUMBER, "Size of a step that failed [s]; that of the step before by default."),
+        Option("model", WORD_READER, "Problem of a run that was saved from Python: its name or FILE.py:NAME."),
+        Option("h", REAL, "Size of a step that failed [s]; that of the step before by default."),
     ])  # fmt: skip
 
     def action(word: str | None, given: dict[str, dict[str, Any]]) -> int:

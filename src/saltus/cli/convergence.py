@@ -10,16 +10,16 @@ from saltus.cli import settings
 from saltus.cli.names import scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.run import PROBLEM
-from saltus.cli.values import FILE, NAME, NUMBER, WHOLE_NUMBER, Reader
+from saltus.cli.values import FILE, REAL, WHOLE_NUMBER, WORD_READER, Reader
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
 from saltus.solve import solve
 
-DEFAULT_SCHEME = "moreau-jean"  # one with a step size
+STUDIED_SCHEME = "moreau-jean"  # one with a step size
 QUANTITIES = ("q", "v", "impulse")
-NORMS = ("L1", "L2", "Linf", "hausdorff")
-DOC = """Measure how the errors of schemes shrink with the step size.
+NORM_CHOICES = ("L1", "L2", "Linf", "hausdorff")
+CONVERGENCE_DOC = """Measure how the errors of schemes shrink with the step size.
 
 $ saltus convergence zeno-ball --h-max 0.02
 $ saltus convergence zeno-ball --h-max 0.02 --scheme moreau-jean,paoli-velocity
@@ -44,13 +44,13 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     schemes = ", ".join(scheme_classes())
     return [
-        Option("scheme", NAME, f"One or more schemes with commas between them: {schemes}.", DEFAULT_SCHEME),
-        Option("h_max", NUMBER, "Largest step size [s]. Required."),
+        Option("scheme", WORD_READER, f"One or more schemes with commas between them: {schemes}.", STUDIED_SCHEME),
+        Option("h_max", REAL, "Largest step size [s]. Required."),
         Option("levels", WHOLE_NUMBER, "How often the step size is halved, plus one; 4 or more.", "5"),
         Option("grids", WHOLE_NUMBER, "Runs per level; 6 or more give orders one can trust.", "6"),
         Option("quantities", written_words(QUANTITIES), "Any of q, v, impulse.", "all"),
-        Option("norms", written_words(NORMS), f"Any of {', '.join(NORMS)}.", "L1"),
-        Option("reference_h", NUMBER, "Compare with a run of the first scheme at this step size [s] instead of the "
+        Option("norms", written_words(NORM_CHOICES), f"Any of {', '.join(NORM_CHOICES)}.", "L1"),
+        Option("reference_h", REAL, "Compare with a run of the first scheme at this step size [s] instead of the "
                "exact solution."),
         Option("plot", FILE, "Draw the errors over the step size into .png, .pdf or .svg."),
         Option("csv", FILE, "Write all errors, one line per run, quantity and norm."),
@@ -60,7 +60,7 @@ def own_options() -> list[Option]:
 def convergence_command(tokens: list[str]) -> Callable:
     """Return the command with the options of the problem and schemes that the tokens name."""
     source = settings.find_source(tokens)
-    names = (option_value(tokens, "--scheme") or DEFAULT_SCHEME).split(",")
+    names = (option_value(tokens, "--scheme") or STUDIED_SCHEME).split(",")
     own = family("study", "Options", own_options())
     schemes = settings.scheme_families(tokens, names, [own])
     problem = settings.problem_family(source, [own, *schemes])
@@ -72,7 +72,7 @@ def convergence_command(tokens: list[str]) -> Callable:
         methods = [settings.build_scheme(name, given["scheme"], given.get("solver", {})) for name in names]
         return convergence(made, methods, given["study"])
 
-    return command(action, DOC, [own, problem, *schemes], PROBLEM)
+    return command(action, CONVERGENCE_DOC, [own, problem, *schemes], PROBLEM)
 
 
 def convergence(problem: Problem, schemes: list, given: dict[str, Any]) -> int:

@@ -10,13 +10,13 @@ from cyclopts import Parameter
 from saltus.cli import settings
 from saltus.cli.options import Option, command, family
 from saltus.cli.report import DONE
-from saltus.cli.values import NUMBER, vector
+from saltus.cli.values import REAL, vector
 from saltus.errors import SettingError
 
 PROBLEM = Parameter(
     name="PROBLEM", help="A problem of the library (saltus list problems), or FILE.py:NAME for your own."
 )
-DOC = """Say whether the motion depends continuously on its data at a position.
+DIAGNOSE_DOC = """Say whether the motion depends continuously on its data at a position.
 
 $ saltus diagnose newtons-cradle
 $ saltus diagnose clattering-rod --at 0,0
@@ -30,8 +30,8 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     return [
         Option("at", vector(), "Position to look at, one number per coordinate; the start of the problem by default."),
-        Option("time", NUMBER, "Time [s] for contacts that move; the start of the problem by default."),
-        Option("closed_tolerance", NUMBER, "Gap [m] up to which a contact counts as closed.", "1e-8"),
+        Option("time", REAL, "Time [s] for contacts that move; the start of the problem by default."),
+        Option("closed_tolerance", REAL, "Gap [m] up to which a contact counts as closed.", "1e-8"),
     ]
 
 
@@ -49,4 +49,4 @@ def diagnose_command(tokens: list[str]) -> Callable:
         print(made.diagnose(own_given.get("at"), t=own_given.get("time"), closed_tolerance=tolerance))
         return DONE
 
-    return command(action, DOC, [own, problem], PROBLEM)
+    return command(action, DIAGNOSE_DOC, [own, problem], PROBLEM)

@@ -12,7 +12,7 @@ from cyclopts import Group, Parameter
 
 from saltus.cli.describe import parameter_texts
 from saltus.cli.names import pick, solver_classes
-from saltus.cli.values import SWITCH, Reader, reader_of, written
+from saltus.cli.values import YES_NO, Reader, reader_of, written
 from saltus.errors import SettingError
 
 # letters whose meaning a docstring may take for granted; the option's help may not
@@ -113,13 +113,13 @@ def command(action: Callable, doc: str, families: list[Family], word: Parameter)
     parameters = [kind("word", kind.POSITIONAL_ONLY, default=None, annotation=Annotated[str | None, word])]
     groups = {group.key: Group(group.title, sort_key=k) for k, group in enumerate(families)}
     for name, (group, option) in places.items():
-        hint = bool | None if option.reader is SWITCH else str | None
+        hint = bool | None if option.reader is YES_NO else str | None
         parameter = Parameter(
             name=option.flag,
             help=option.text + (" Required." if option.required else ""),
             group=groups[group.key],
             metavar=option.reader.shown or None,
-            allow_leading_hyphen=option.reader is not SWITCH,
+            allow_leading_hyphen=option.reader is not YES_NO,
             show_default=_shower(option.default),
         )
         parameters.append(kind(name, kind.KEYWORD_ONLY, default=None, annotation=Annotated[hint, parameter]))
@@ -133,7 +133,7 @@ def _shower(default: str | None):
 
 
 def _read(option: Option, text: Any) -> Any:
-    if option.reader is SWITCH:
+    if option.reader is YES_NO:
         return text
     try:
         return option.reader.read(text)

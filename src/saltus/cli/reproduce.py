@@ -15,14 +15,16 @@ from saltus.cli.convergence import written_words
 from saltus.cli.names import suggestion
 from saltus.cli.options import Option, command, family
 from saltus.cli.report import DONE, INTERRUPTED
-from saltus.cli.values import FILE, SWITCH, WHOLE, Reader
+from saltus.cli.values import FILE, WHOLE_TEXT, YES_NO, Reader
 from saltus.errors import SettingError
 
-FAMILIES = ("orders", "violation", "variable-order", "implicit", "half-explicit", "splitting")
+REPRODUCTION_FAMILIES = ("orders", "violation", "variable-order", "implicit", "half-explicit", "splitting")
 TAKES = {"figures-5-7": "half a minute", "lecture": "a minute", "lecture-orders": "half a minute"}
-NAME = Parameter(name="NAME", help="What to reproduce: figures-5-7, lecture, lecture-orders, paoli or delassus.")
-BEGIN, END = "<!-- saltus reproduce {name} -->", "<!-- end of {name} -->"  # around its tables in a document
-DOC = """Run published experiments anew and print measured orders beside the expected ones.
+REPRODUCTION_NAME = Parameter(
+    name="NAME", help="What to reproduce: figures-5-7, lecture, lecture-orders, paoli or delassus."
+)
+TABLE_BEGIN, TABLE_END = "<!-- saltus reproduce {name} -->", "<!-- end of {name} -->"  # around its tables in a document
+REPRODUCE_DOC = """Run published experiments anew and print measured orders beside the expected ones.
 
 $ saltus reproduce figures-5-7 --out figures.png
 $ saltus reproduce figures-5-7 --quick --degrees 1,2
@@ -44,7 +46,7 @@ delassus: why a contact must not be dropped because its bilateral force is negat
 
 def _degrees(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
-    if not all(WHOLE.fullmatch(part) for part in parts):
+    if not all(WHOLE_TEXT.fullmatch(part) for part in parts):
         raise ValueError("whole numbers with commas and no spaces between them, such as 1,2,3")
     return tuple(int(part) for part in parts)
 
@@ -55,16 +57,21 @@ def own_options() -> list[Option]:
         Option("out", FILE, "Draw the errors over the step size or the work into .png, .pdf or .svg."),
         Option("csv", FILE, "Write the table; of lecture all runs, one line per run and quantity."),
         Option("into", FILE, "Write the tables into a Markdown file, between its comments that name the reproduction."),
-        Option("quick", SWITCH, "Fewer and larger step sizes: seconds instead of a minute.", "false"),
+        Option("quick", YES_NO, "Fewer and larger step sizes: seconds instead of a minute.", "false"),
         Option("degrees", Reader("M,M,...", _degrees), "figures-5-7: degrees of D- and D+, 1 to 12.", "1,2,3,4,5,6"),
-        Option("families", written_words(FAMILIES), f"lecture: any of {', '.join(FAMILIES)}.", "all"),
+        Option(
+            "families",
+            written_words(REPRODUCTION_FAMILIES),
+            f"lecture: any of {', '.join(REPRODUCTION_FAMILIES)}.",
+            "all",
+        ),
     ]
 
 
 def reproduce_command() -> Callable:
     """Return the command."""
     own = family("reproduction", "Options", own_options())
-    return command(lambda word, given: reproduce(word, given["reproduction"]), DOC, [own], NAME)
+    return command(lambda word, given: reproduce(word, given["reproduction"]), REPRODUCE_DOC, [own], REPRODUCTION_NAME)
 
 
 def reproduce(word: str | None, given: dict[str, Any]) -> int:
@@ -115,7 +122,7 @@ def write_into(path: str, name: str, made: Any) -> None:
 
 def _between(path: str, name: str) -> tuple[str, str]:
     """Return what a document has before and behind the tables of a reproduction, its comments included."""
-    begin, end = BEGIN.format(name=name), END.format(name=name)
+    begin, end = TABLE_BEGIN.format(name=name), TABLE_END.format(name=name)
     try:
         text = pathlib.Path(path).read_text(encoding="utf-8")
     except OSError as error:

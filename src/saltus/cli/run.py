@@ -13,7 +13,7 @@ from saltus.cli.describe import first_line, prose
 from saltus.cli.names import Source, control_classes, scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.report import finish
-from saltus.cli.values import FILE, NAME, NUMBER, SWITCH, Reader, choice, vector
+from saltus.cli.values import FILE, REAL, WORD_READER, YES_NO, Reader, choice, vector
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
@@ -23,7 +23,7 @@ DEFAULT_SCHEME, WITH_STEP = "hp-tdg", "moreau-jean"  # the second one where a st
 PROBLEM = Parameter(
     name="PROBLEM", help="A problem of the library (saltus list problems), or FILE.py:NAME for your own."
 )
-DOC = """Integrate a problem over its time span and say what happened.
+RUN_DOC = """Integrate a problem over its time span and say what happened.
 
 $ saltus run zeno-ball
 $ saltus run zeno-ball --tol 1e-8 --e 0.8 --t-end 6 --plot ball.png
@@ -50,17 +50,21 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     schemes = ", ".join(scheme_classes())
     return [
-        Option("scheme", NAME, f"Time-stepping scheme: {schemes}.", f"{DEFAULT_SCHEME}, with --h {WITH_STEP}"),
-        Option("h", NUMBER, "Step size [s]; for schemes that choose their steps the first one to try. Else required."),
-        Option("tol", NUMBER, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
-        Option("control", NAME, f"What chooses the steps of a tolerance: {', '.join(control_classes())}."),
+        Option("scheme", WORD_READER, f"Time-stepping scheme: {schemes}.", f"{DEFAULT_SCHEME}, with --h {WITH_STEP}"),
+        Option(
+            "h",
+            REAL,
+            "Step size [s]; for schemes that choose their steps the first one to try. Else required.",
+        ),
+        Option("tol", REAL, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
+        Option("control", WORD_READER, f"What chooses the steps of a tolerance: {', '.join(control_classes())}."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
         Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
-        Option("verify", SWITCH, "Run once more, with smaller tolerance and other steps, and compare.", "false"),
+        Option("verify", YES_NO, "Run once more, with smaller tolerance and other steps, and compare.", "false"),
         Option("plot", FILE, "Draw positions, velocities, gaps and impulses into .png, .pdf or .svg."),
         Option("save", FILE, "Write the whole solution, to be read by saltus.load()."),
         Option("checkpoint", FILE, "Write the state of the run now and then, for saltus resume."),
-        Option("checkpoint_every", NUMBER, "Time between checkpoints [s of wall clock].", "60"),
+        Option("checkpoint_every", REAL, "Time between checkpoints [s of wall clock].", "60"),
         Option(
             "progress",
             choice({"auto": None, "always": True, "never": False}),
@@ -90,7 +94,7 @@ def run_command(tokens: list[str]) -> Callable:
         control = settings.build_control(given["run"].get("control"), given.get("control", {}))
         return run(made, method, note, given["run"], tolerances, control)
 
-    return command(action, document(DOC, source), [own, problem, *schemes, *controls], PROBLEM)
+    return command(action, document(RUN_DOC, source), [own, problem, *schemes, *controls], PROBLEM)
 
 
 def document(doc: str, source: Source | None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-WHOLE = re.compile(r"[+-]?\d+")
+WHOLE_TEXT = re.compile(r"[+-]?\d+")
 DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
@@ -29,25 +29,25 @@ def _number(text: str) -> float:
 
 
 def _whole(text: str) -> int:
-    if not WHOLE.fullmatch(text):
+    if not WHOLE_TEXT.fullmatch(text):
         raise ValueError("a whole number such as 10")
     return int(text)
 
 
 def _whole_or_number(text: str) -> float:
-    return int(text) if WHOLE.fullmatch(text) else _number(text)
+    return int(text) if WHOLE_TEXT.fullmatch(text) else _number(text)
 
 
-NUMBER = Reader("NUMBER", _number)
+REAL = Reader("NUMBER", _number)
 WHOLE_NUMBER = Reader("COUNT", _whole)
 EITHER_NUMBER = Reader("NUMBER", _whole_or_number)
 TEXT = Reader("TEXT", str)
 FILE = Reader("FILE", str)
-NAME = Reader("NAME", str)
-SWITCH = Reader("", bool)
+WORD_READER = Reader("NAME", str)
+YES_NO = Reader("", bool)
 
 
-def vector(count: int | None = None, entry: Reader = NUMBER) -> Reader:
+def vector(count: int | None = None, entry: Reader = REAL) -> Reader:
     """Read numbers with commas between them, exactly `count` where that is given."""
     shown = ",".join(["X"] * count) if count else "X,Y,..."
 
@@ -67,7 +67,7 @@ def _one_or_many(many: Reader | None) -> Reader | None:
     """Read a number, or several where there are commas."""
     if many is None or "," not in many.shown:
         return many
-    return Reader(f"X or {many.shown}", lambda text: (many if "," in text else NUMBER).read(text))
+    return Reader(f"X or {many.shown}", lambda text: (many if "," in text else REAL).read(text))
 
 
 def choice(words: dict[str, Any]) -> Reader:
@@ -89,7 +89,7 @@ def reader_of(hint: Any, default: Any) -> Reader | None:
     kinds = [kind for kind in _parts(hint) if kind is not type(None)]
     if len(kinds) == 1:
         hint = kinds[0]
-    plain = {float: NUMBER, int: WHOLE_NUMBER, bool: SWITCH, str: TEXT}
+    plain = {float: REAL, int: WHOLE_NUMBER, bool: YES_NO, str: TEXT}
     if isinstance(hint, type) and hint in plain:
         return plain[hint]
     if set(kinds) == {int, float}:
@@ -101,7 +101,7 @@ def reader_of(hint: Any, default: Any) -> Reader | None:
         return _one_or_many(reader_of(next(kind for kind in kinds if kind is not float), None))
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple and arguments and all(kind in (int, float) for kind in arguments):
-        return vector(len(arguments), WHOLE_NUMBER if set(arguments) == {int} else NUMBER)
+        return vector(len(arguments), WHOLE_NUMBER if set(arguments) == {int} else REAL)
     if origin in (tuple, list, Sequence, np.ndarray) or hint in (tuple, list, np.ndarray):
         return vector()
     return _reader_like(default) if hint in (None, Any) else None
@@ -110,7 +110,7 @@ def reader_of(hint: Any, default: Any) -> Reader | None:
 def _reader_like(default: Any) -> Reader | None:
     """Return the reader of a parameter without annotation."""
     if isinstance(default, bool):
-        return SWITCH
+        return YES_NO
     if default is None or isinstance(default, int | float):
         return EITHER_NUMBER  # m=1 means a mass more often than a count
     if isinstance(default, str):

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from typing import Any
 
 from saltus.cli import settings
-from saltus.cli.convergence import NORMS, QUANTITIES, written_words
+from saltus.cli.convergence import NORM_CHOICES, QUANTITIES, written_words
 from saltus.cli.names import scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.report import DONE, INTERRUPTED
 from saltus.cli.run import PROBLEM
-from saltus.cli.values import FILE, NAME, NUMBER, WHOLE_NUMBER, choice, vector
+from saltus.cli.values import FILE, REAL, WHOLE_NUMBER, WORD_READER, choice, vector
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
 from saltus.solve import solve
 
 DEFAULT_SCHEMES = "event-driven,moreau-jean"
-DOC = """Measure which precision schemes reach for which work.
+WORK_PRECISION_DOC = """Measure which precision schemes reach for which work.
 
 $ saltus work-precision zeno-ball --h-max 0.02
 $ saltus work-precision zeno-ball --scheme event-driven,moreau-jean --tols 1e-4,1e-6,1e-8 --h-max 0.01 --plot wp.png
@@ -32,15 +32,15 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     schemes = ", ".join(scheme_classes())
     return [
-        Option("scheme", NAME, f"One or more schemes with commas between them: {schemes}.", DEFAULT_SCHEMES),
+        Option("scheme", WORD_READER, f"One or more schemes with commas between them: {schemes}.", DEFAULT_SCHEMES),
         Option("tols", vector(), "Tolerances of schemes that choose their steps.", "1e-2,1e-3,1e-4,1e-5,1e-6"),
-        Option("h_max", NUMBER, "Largest step size [s]. Required for schemes with a fixed step."),
+        Option("h_max", REAL, "Largest step size [s]. Required for schemes with a fixed step."),
         Option("levels", WHOLE_NUMBER, "How often the step size is halved, plus one.", "5"),
         Option("quantities", written_words(QUANTITIES), "Any of q, v, impulse.", "all"),
-        Option("norms", written_words(NORMS), f"Any of {', '.join(NORMS)}.", "L1"),
+        Option("norms", written_words(NORM_CHOICES), f"Any of {', '.join(NORM_CHOICES)}.", "L1"),
         Option("where", choice({"dense": "dense", "grid": "grid"}), "Measure between the steps, too, or at their ends.",
                "dense"),
-        Option("reference_h", NUMBER, "Compare with a run of the first scheme with fixed steps at this step size [s]; "
+        Option("reference_h", REAL, "Compare with a run of the first scheme with fixed steps at this step size [s]; "
                "by default with the exact solution, or with event-driven at a hundredth of the smallest tolerance."),
         Option("repeat", WHOLE_NUMBER, "Runs of which the fastest gives the seconds.", "1"),
         Option("against", choice({word: word for word in ("evaluations", "seconds", "both")}), "Work in the picture.",
@@ -65,7 +65,7 @@ def work_precision_command(tokens: list[str]) -> Callable:
         runs = [_run(name, given["scheme"], given.get("solver", {})) for name in names]
         return work_precision(made, runs, given["study"])
 
-    return command(action, DOC, [own, problem, *schemes], PROBLEM)
+    return command(action, WORK_PRECISION_DOC, [own, problem, *schemes], PROBLEM)
 
 
 def _run(name: str, fields: dict[str, Any], solver: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,31 +27,50 @@ from saltus.errors import ModelError, SettingError
 from saltus.laws import BILATERAL, COULOMB_SPATIAL
 from saltus.status import Status
 
-FACTOR, SUBSTITUTE = -2, -1  # what the iteration asks for before it goes on; a status >= 0 ends it
-MEMORY = 15  # former steps that the acceleration combines
-CHECK = 10  # iterations between two looks at the residual
-PATIENCE = 100  # iterations in which the residual must fall to a tenth, else the penalty changes
-BOLD = 2.0  # growth of a step at which the acceleration starts anew, every third turn; else 1
-BLUR = 1e-8  # relative shift in the least squares of the acceleration: steps are nearly parallel
-USUAL = 0.03  # penalty, for a mean diagonal of 1
+
+class _Wanted(NamedTuple):
+    """What the iteration asks for before it goes on."""
+
+    # what the iteration asks for before it goes on; a status >= 0 ends it
+    factor: int = -2
+    substitute: int = -1
+
+
+WANTED = _Wanted()
+
+
+class _AdmmTuned(NamedTuple):
+    """Tuned numbers of this file."""
+
+    memory: int = 15  # former steps that the acceleration combines
+    check: int = 10  # iterations between two looks at the residual
+    patience: int = 100  # iterations in which the residual must fall to a tenth, else the penalty changes
+    bold: float = 2.0  # growth of a step at which the acceleration starts anew, every third turn; else 1
+    blur: float = 1e-8  # relative shift in the least squares of the acceleration: steps are nearly parallel
+    usual: float = 0.03  # penalty, for a mean diagonal of 1
+    dense: float = 0.2  # part of nonzeros above which a sparse D is factored as a dense one
+    huge: float = 1e8  # scaled size of impulses beyond which no solution is looked for
+
+
+ADMM_TUNED = _AdmmTuned()
+
 TURNS = (0.1, 1.0, 0.01, 10.0, 0.1, 1.0, 0.1, 100.0)  # penalties by turns, relative to the first
-DENSE = 0.2  # part of nonzeros above which a sparse D is factored as a dense one
-HUGE = 1e8  # scaled size of impulses beyond which no solution is looked for
 
 SETTINGS = Numbers("tol max_iterations penalty relaxation max_rows")
 # kept: former steps, -1 where the acceleration starts anew; newest: place of the next one; smallest: step since then;
 # best, mark: residual, of all iterations and at the last change of the penalty; since: iterations after it; turn:
 # changes of the penalty; b_size: length of the scaled b
-NUMBERS = Numbers("penalty count kept newest smallest best mark since turn b_size")
+ADMM_NUMBERS = Numbers("penalty count kept newest smallest best mark since turn b_size")
 # v_old, g_old: of the iteration before; dv, dg: former changes of both; H = dg dg^T, L: its factor, y: weights
 ACCELERATING = Workspace(
-    "Accelerating", v_old="few", g_old="few", y=f"{MEMORY}", H=f"{MEMORY * MEMORY}", L=f"{MEMORY * MEMORY}",
-    dv=f"{MEMORY} * few", dg=f"{MEMORY} * few",
+    "Accelerating", v_old="few", g_old="few", y=f"{ADMM_TUNED.memory}", H=f"{ADMM_TUNED.memory * ADMM_TUNED.memory}",
+    L=f"{ADMM_TUNED.memory * ADMM_TUNED.memory}",
+    dv=f"{ADMM_TUNED.memory} * few", dg=f"{ADMM_TUNED.memory} * few",
 )  # fmt: skip
 # few: rows, as long as they are not too many; x: solution of the linear equations, or their right side; scaling: of
 # the rows; v, z = proj(v), g: change of v; p: scratch; best: impulses
 ITERATION = Workspace(
-    "Alternating", numbers=NUMBERS, x="few", scaling="few", v="few", z="few", g="few", p="few", best="few",
+    "Alternating", numbers=ADMM_NUMBERS, x="few", scaling="few", v="few", z="few", g="few", p="few", best="few",
     judging=JUDGING, history=ACCELERATING,
 )  # fmt: skip
 WORK = Workspace("ADMM", iteration=ITERATION, D="few * few", LU="few * few", order=integers("few"))
@@ -59,7 +79,7 @@ WORK = Workspace("ADMM", iteration=ITERATION, D="few * few", LU="few * few", ord
 # ---- one iteration without its linear equations
 
 
-@unit(I(CONTACTS, NUMBERS.kind, A, A))
+@unit(I(CONTACTS, ADMM_NUMBERS.kind, A, A))
 def _scale(contacts, numbers, scaling, X_i):
     """Write the scaling of the rows, one number per block, and the size of the scaled b."""
     rows, n, mean, total = contacts.rows, contacts.b.shape[0], 0.0, 0.0
@@ -86,7 +106,7 @@ def _scale(contacts, numbers, scaling, X_i):
     return 0
 
 
-@unit(I(CONTACTS, CONE, NUMBERS.kind, A, A, A, A))
+@unit(I(CONTACTS, CONE, ADMM_NUMBERS.kind, A, A, A, A))
 def _prepare(contacts, cone, numbers, scaling, v, z, x):
     """Write z = proj(v) and the right side x of the linear equations."""
     rho = numbers.penalty
@@ -103,34 +123,34 @@ def _prepare(contacts, cone, numbers, scaling, v, z, x):
     return 0
 
 
-@unit(I(NUMBERS.kind, A, A, ACCELERATING.kind))
+@unit(I(ADMM_NUMBERS.kind, A, A, ACCELERATING.kind))
 def _accelerate(numbers, v, g, work):
     """Replace v by v + g, less the part of g that the kept steps explain; start anew where g has grown."""
     n, kept, newest, length = v.shape[0], whole(numbers.kept), whole(numbers.newest), 0.0
     v_old, g_old, y = work.v_old, work.g_old, work.y
-    H, L = mat(work.H, 0, MEMORY, MEMORY), mat(work.L, 0, MEMORY, MEMORY)
-    dv, dg = mat(work.dv, 0, MEMORY, n), mat(work.dg, 0, MEMORY, n)
+    H, L = mat(work.H, 0, ADMM_TUNED.memory, ADMM_TUNED.memory), mat(work.L, 0, ADMM_TUNED.memory, ADMM_TUNED.memory)
+    dv, dg = mat(work.dv, 0, ADMM_TUNED.memory, n), mat(work.dg, 0, ADMM_TUNED.memory, n)
     for i in range(n):
         length += g[i] * g[i]
     length = math.sqrt(length)
-    if length > numbers.smallest * (BOLD if numbers.turn % 3.0 == 2.0 else 1.0):
+    if length > numbers.smallest * (ADMM_TUNED.bold if numbers.turn % 3.0 == 2.0 else 1.0):
         kept, numbers.smallest = -1, math.inf
     if kept < 0:
         kept, newest = 0, 0
     else:
         for i in range(n):
             dv[newest, i], dg[newest, i] = v[i] - v_old[i], g[i] - g_old[i]
-        kept = kept + 1 if kept < MEMORY else MEMORY
+        kept = kept + 1 if kept < ADMM_TUNED.memory else ADMM_TUNED.memory
         for j in range(kept):
             total = 0.0
             for i in range(n):
                 total += dg[newest, i] * dg[j, i]
             H[newest, j], H[j, newest] = total, total
-        newest = (newest + 1) % MEMORY
+        newest = (newest + 1) % ADMM_TUNED.memory
     for i in range(n):
         v_old[i], g_old[i] = v[i], g[i]
         v[i] += g[i]
-    # least squares by L L^T = H, scaled to a diagonal of 1 + BLUR
+    # least squares by L L^T = H, scaled to a diagonal of 1 + ADMM_TUNED.blur
     for j in range(kept):
         size_j, total = math.sqrt(H[j, j]), 0.0
         for i in range(n):
@@ -138,10 +158,10 @@ def _accelerate(numbers, v, g, work):
         y[j] = total / size_j if size_j > 0.0 else 0.0
         for k in range(j + 1):
             size = size_j * math.sqrt(H[k, k])
-            total = 1.0 + BLUR if k == j else (H[j, k] / size if size > 0.0 else 0.0)
+            total = 1.0 + ADMM_TUNED.blur if k == j else (H[j, k] / size if size > 0.0 else 0.0)
             for m in range(k):
                 total -= L[j, m] * L[k, m]
-            L[j, k] = math.sqrt(larger(total, BLUR)) if k == j else total / L[k, k]
+            L[j, k] = math.sqrt(larger(total, ADMM_TUNED.blur)) if k == j else total / L[k, k]
         for k in range(j):
             y[j] -= L[j, k] * y[k]
         y[j] /= L[j, j]
@@ -157,7 +177,7 @@ def _accelerate(numbers, v, g, work):
     return 0
 
 
-@unit(I(CONTACTS, NUMBERS.kind, A, A, A, A))
+@unit(I(CONTACTS, ADMM_NUMBERS.kind, A, A, A, A))
 def _contradicts(contacts, numbers, scaling, g, ray, y):
     """Return 1 if the normal part of the step g proves that no P makes u_N >= 0 (bilateral rows: u = 0), else 0.
 
@@ -178,10 +198,10 @@ def _contradicts(contacts, numbers, scaling, g, ray, y):
         for m in range(rows[4 * i + 2], rows[4 * i + 3]):
             total += contacts.X[m] * y[contacts.X_col[m]]
         size = larger(size, abs(scaling[i] * total))
-    return 1 if drive > 0.0 and drive > HUGE * size else 0
+    return 1 if drive > 0.0 and drive > ADMM_TUNED.huge * size else 0
 
 
-@unit(I(CONTACTS, CONE, F, NUMBERS.kind, A, A, A, A))
+@unit(I(CONTACTS, CONE, F, ADMM_NUMBERS.kind, A, A, A, A))
 def _change_penalty(contacts, cone, start, numbers, v, z, x, p):
     """Take another penalty and the v that belongs to it; before the last step, v was projected to z, answered by x."""
     rho, primal, dual = numbers.penalty, 0.0, 0.0
@@ -212,7 +232,8 @@ def advance(contacts, cone, settings, P, u, info, work):
     contacts / law: cone / settings
     in/out  P: start -> impulses, the best of all; work: numbers.count = 0 at the start
     out     u: velocities; info: residual, iterations
-    return  FACTOR: equations with a new penalty; SUBSTITUTE: with the same one; else the status, at the end
+    return  WANTED.factor: equations with a new penalty; WANTED.substitute: with the same one; else the status, at the
+            end
     """
     n, numbers, x, scaling, v, z = P.shape[0], work.numbers, work.x, work.scaling, head(work.v, P.shape[0]), work.z
     g, p, best, judging = head(work.g, n), work.p, work.best, work.judging
@@ -234,23 +255,23 @@ def advance(contacts, cone, settings, P, u, info, work):
                 dual = u[i] + (contacts.mu[k] * math.sqrt(slip) if i == first else 0.0)
                 v[i] = (P[i] / scaling[i] - scaling[i] * dual / settings.penalty) / numbers.b_size
                 best[i] = P[i]
-                wild = wild or not abs(v[i]) < HUGE
+                wild = wild or not abs(v[i]) < ADMM_TUNED.huge
         for i in range(n if wild else 0):
             v[i] = 0.0  # rounding errors of such a start would hide b
         _prepare(contacts, cone, numbers, scaling, v, z, x)
-        return FACTOR
+        return WANTED.factor
     length, count = 0.0, whole(numbers.count)
     for i in range(n):
         g[i] = settings.relaxation * (x[i] - z[i])
         length += g[i] * g[i]
-    status, last = SUBSTITUTE, count >= whole(settings.max_iterations)
+    status, last = WANTED.substitute, count >= whole(settings.max_iterations)
     if not length < math.inf:
         # D is no Delassus matrix, or the penalty met one of its eigenvalues: from the best P with another penalty
-        status = Status.CONTACT_STALLED if last else FACTOR
+        status = Status.CONTACT_STALLED if last else WANTED.factor
         for i in range(n):
             v[i] = best[i] / (scaling[i] * numbers.b_size)
             g[i], x[i], z[i] = 0.0, v[i], v[i]
-    elif count % CHECK == 0 or last or math.sqrt(length) * (1.0 + numbers.penalty) <= settings.tol:
+    elif count % ADMM_TUNED.check == 0 or last or math.sqrt(length) * (1.0 + numbers.penalty) <= settings.tol:
         for i in range(n):
             P[i] = scaling[i] * numbers.b_size * z[i]
         info[0], info[1] = residual(contacts, cone, P, u, judging), float(count)
@@ -259,18 +280,22 @@ def advance(contacts, cone, settings, P, u, info, work):
         for i in range(n if info[0] < numbers.best else 0):
             best[i] = P[i]
         numbers.best = smaller(numbers.best, info[0])
-        status = Status.CONTACT_STALLED if last else SUBSTITUTE
+        status = Status.CONTACT_STALLED if last else WANTED.substitute
     numbers.count, numbers.since = count + 1.0, numbers.since + 1.0
-    if status == SUBSTITUTE and numbers.since >= PATIENCE:
+    if status == WANTED.substitute and numbers.since >= ADMM_TUNED.patience:
         if numbers.best > 0.1 * numbers.mark:
-            status = Status.CONTACT_UNSOLVABLE if _contradicts(contacts, numbers, scaling, g, p, judging.y) else FACTOR
+            status = (
+                Status.CONTACT_UNSOLVABLE
+                if _contradicts(contacts, numbers, scaling, g, p, judging.y)
+                else WANTED.factor
+            )
         numbers.mark, numbers.since = numbers.best, 0.0
     if status >= 0:
         for i in range(n):
             P[i] = best[i]
         info[0], info[1] = residual(contacts, cone, P, u, judging), float(count)
         return status
-    if status == FACTOR:
+    if status == WANTED.factor:
         for i in range(n):
             v[i] += g[i]
         _change_penalty(contacts, cone, settings.penalty, numbers, v, z, x, p)
@@ -360,7 +385,7 @@ def alternate_directions(contacts, local, cone, settings, P, u, info, room):
     if task < 0:
         _delassus(contacts, iteration.scaling, D, iteration.judging.X_i)
     while task < 0:
-        if task == FACTOR:
+        if task == WANTED.factor:
             _factor(D, iteration.numbers.penalty, LU, order)
         _substitute(LU, order, iteration.x)
         task = advance(contacts, cone, settings, P, u, info, iteration)
@@ -395,7 +420,7 @@ def _factored(problem: ContactProblem, scaling: np.ndarray, penalty: float):
         factors = splu(system, **options)
         return lambda c: factors.solve(np.concatenate([np.zeros(nv), c]))[nv:]
     D = problem.given.D
-    if issparse(D) and D.nnz < DENSE * n * n:
+    if issparse(D) and D.nnz < ADMM_TUNED.dense * n * n:
         factors = splu(csc_array(S @ csc_array(D) @ S + penalty * diags_array(np.ones(n))), **options)
         return factors.solve
     D = D.toarray() if issparse(D) else np.asarray(D, dtype=float)
@@ -444,7 +469,7 @@ class ADMM:
         return alternate_directions
 
     def settings(self) -> np.ndarray:
-        penalty = USUAL if self.penalty is None else self.penalty
+        penalty = ADMM_TUNED.usual if self.penalty is None else self.penalty
         return SETTINGS.filled(
             tol=self.tol, max_iterations=float(self.max_iterations), penalty=penalty, relaxation=self.relaxation,
             max_rows=float(self.max_rows),
@@ -473,7 +498,7 @@ class ADMM:
         work, step, cone, settings = room.record, ready(enter_advance), ready(problem.cone), SETTINGS(self.settings())
         task, answer = step(problem.kernel, cone, settings, P, u, info, room), None
         while task < 0:
-            if task == FACTOR or answer is None:
+            if task == WANTED.factor or answer is None:
                 try:
                     answer = _factored(problem, work.scaling, float(work.numbers.penalty))
                 except RuntimeError:  # singular to the last bit, for D that is no Delassus matrix

@@ -12,6 +12,7 @@ import math
 import os
 import threading
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,22 +20,40 @@ from saltus.compile.lanes import dot_bodies, foresee, fused, push_body
 from saltus.compile.seam import head, larger, ready, row_of, smaller, tail, unit, whole
 from saltus.compile.team import SHARED, STOP, meet
 from saltus.compile.types import CONE, LOCAL, TREAT, A, F, I, J
-from saltus.contact.packed import CHUNK, HEADER, Packed, packed
+from saltus.contact.packed import PACKING, Packed, packed
 from saltus.contact.problem import ContactProblem, ContactResult, check_support
 from saltus.errors import ModelError, SettingError
 from saltus.laws import COULOMB_SPATIAL
 from saltus.status import Status
 
-SWEEP, ADD, JUDGE = 0, 1, 2  # what a pass over the contacts does
-CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
-WINDOW = 500  # sweeps in which the residual should be halved, else another part of the momentum is tried
-PATIENCE = 1000  # sweeps without progress after which they are averaged
-GROWTH = 1.05  # squared movement of a sweep over the least since the last restart that makes another one
-MEMORY = 0.8  # part of the momentum that is left after a restart
-AHEAD = 4  # contacts between the one that is treated and the one whose velocities are fetched
-ALIGNED = 1e-5  # turn of the direction of slip after which the next one, its square, is left to the next sweep
-BREATH = 1_000_000  # contacts treated between two looks for an interrupt, about 50 ms
-SHARE = 1500  # contacts for which another thread pays
+
+class _Pass(NamedTuple):
+    """What a pass over the contacts does."""
+
+    sweep: int = 0
+    add: int = 1
+    judge: int = 2
+
+
+PASS = _Pass()
+
+
+class _Coloured(NamedTuple):
+    """Tuned numbers of this file."""
+
+    check: int = 50  # sweeps between two looks at the residual when the estimate does not call for one
+    window: int = 500  # sweeps in which the residual should be halved, else another part of the momentum is tried
+    patience: int = 1000  # sweeps without progress after which they are averaged
+    growth: float = 1.05  # squared movement of a sweep over the least since the last restart that makes another one
+    memory: float = 0.8  # part of the momentum that is left after a restart
+    ahead: int = 4  # contacts between the one that is treated and the one whose velocities are fetched
+    # turn of the direction of slip after which the next one, its square, is left to the next sweep
+    aligned: float = 1e-5
+    breath: int = 1_000_000  # contacts treated between two looks for an interrupt, about 50 ms
+    share: int = 1500  # contacts for which another thread pays
+
+
+COLOURED = _Coloured()
 
 
 @unit(I(LOCAL, A, I, F, A, I, F, F, F, A), small=True)
@@ -86,7 +105,7 @@ def step_spatial(local, stream, at, mu, P, i, u_N, u_1, u_2, buffer):
             sine = turn * cosine
             cosine = 2.0 * cosine - 1.0
             s_1, s_2 = cosine * s_1 - sine * s_2, cosine * s_2 + sine * s_1
-            if abs(turn) < ALIGNED:
+            if abs(turn) < COLOURED.aligned:
                 normal = stream[at] - mu * (stream[at + 1] * s_1 + stream[at + 2] * s_2)
                 P_N = -b_N / normal
                 P[i], P[i + 1], P[i + 2] = P_N, -mu * P_N * s_1, -mu * P_N * s_2
@@ -138,8 +157,9 @@ def treat_bodies(
 ):
     """Work on contacts begin .. end - 1 of one colour, each of which touches one or two rigid bodies.
 
-    mode    SWEEP: solve each, factor = relaxation, from P + ahead (P - P_old); ADD: P into its cone, y += X P;
-            JUDGE: natural map, factor = rho
+    mode    PASS.sweep: solve each, factor = relaxation, from P + ahead (P - P_old); PASS.add: P into its cone, y += X
+            P;
+            PASS.judge: natural map, factor = rho
     in      header: velocities of its bodies begin at a and b, the same where one is fixed; stream
     in/out  P, P_old: P of the sweep before, y
     out     sums: two numbers per chunk
@@ -147,18 +167,18 @@ def treat_bodies(
     failed, first, second, d_N, d_1, d_2 = 0, 0.0, 0.0, 0.0, 0.0, 0.0
     apart = 0 if columns[0] == 1 else 36
     for k in range(begin, end):
-        h, i = HEADER * k, 3 * k
+        h, i = PACKING.header * k, 3 * k
         at, a, b = header[h + 1], header[h + 2], header[h + 3]
         X = at - 36
         W = X - apart
-        if k + AHEAD < end:
-            foresee(y, header[h + HEADER * AHEAD + 2])
-            foresee(y, header[h + HEADER * AHEAD + 3])
-            soon = header[h + HEADER * AHEAD + 1]
+        if k + COLOURED.ahead < end:
+            foresee(y, header[h + PACKING.header * COLOURED.ahead + 2])
+            foresee(y, header[h + PACKING.header * COLOURED.ahead + 3])
+            soon = header[h + PACKING.header * COLOURED.ahead + 1]
             for j in range(-36, 22, 8):
                 foresee(stream, soon + j)
         kind, nr, mu = header[h] & 7, header[h] >> 3, stream[at + 21]
-        if mode == ADD:
+        if mode == PASS.add:
             cone(kind, mu, head(tail(P, i), 3))
             d_N, d_1, d_2 = P[i], P[i + 1], P[i + 2]
         else:
@@ -166,7 +186,7 @@ def treat_bodies(
             u_N += dot_bodies(stream, W, y, a, b)
             u_1 += dot_bodies(stream, W + 12, y, a, b)
             u_2 += dot_bodies(stream, W + 24, y, a, b)
-            if mode == JUDGE:
+            if mode == PASS.judge:
                 first += miss(cone, kind, nr, mu, factor, P, i, u_N, u_1, u_2, buffer)
             else:
                 for j in range(i, i + 3):
@@ -178,10 +198,10 @@ def treat_bodies(
                 d_N, d_1, d_2 = buffer[3], buffer[4], buffer[5]
                 first += d_N * d_N + d_1 * d_1 + d_2 * d_2
                 second += P[i] * P[i] + P[i + 1] * P[i + 1] + P[i + 2] * P[i + 2]
-        if mode != JUDGE and (d_N != 0.0 or d_1 != 0.0 or d_2 != 0.0):
+        if mode != PASS.judge and (d_N != 0.0 or d_1 != 0.0 or d_2 != 0.0):
             push_body(stream, X, d_N, d_1, d_2, y, a)
             push_body(stream, X + 6, d_N, d_1, d_2, y, b)
-        if (k - begin) & (CHUNK - 1) == CHUNK - 1 or k == end - 1:
+        if (k - begin) & (PACKING.chunk - 1) == PACKING.chunk - 1 or k == end - 1:
             sums[2 * chunk], sums[2 * chunk + 1] = first, second
             first, second = 0.0, 0.0
             chunk += 1
@@ -195,13 +215,13 @@ def treat_columns(
     """Do the same for contacts with any columns: listed, after their number, from place a for W and b for X."""
     failed, first, second, d_N, d_1, d_2 = 0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(begin, end):
-        h, i = HEADER * k, 3 * k
+        h, i = PACKING.header * k, 3 * k
         at, a, b = header[h + 1], header[h + 2], header[h + 3]
         wide, X_wide = columns[a - 1], columns[b - 1]
         X = at - 3 * X_wide
         W = X - 3 * wide
         kind, nr, mu = header[h] & 7, header[h] >> 3, stream[at + 21]
-        if mode == ADD:
+        if mode == PASS.add:
             cone(kind, mu, head(tail(P, i), 3))
             d_N, d_1, d_2 = P[i], P[i + 1], P[i + 2]
         else:
@@ -211,7 +231,7 @@ def treat_columns(
                 u_N = fused(stream[W + 3 * j], y_j, u_N)
                 u_1 = fused(stream[W + 3 * j + 1], y_j, u_1)
                 u_2 = fused(stream[W + 3 * j + 2], y_j, u_2)
-            if mode == JUDGE:
+            if mode == PASS.judge:
                 first += miss(cone, kind, nr, mu, factor, P, i, u_N, u_1, u_2, buffer)
             else:
                 for j in range(i, i + 3):
@@ -223,11 +243,11 @@ def treat_columns(
                 d_N, d_1, d_2 = buffer[3], buffer[4], buffer[5]
                 first += d_N * d_N + d_1 * d_1 + d_2 * d_2
                 second += P[i] * P[i] + P[i + 1] * P[i + 1] + P[i + 2] * P[i + 2]
-        if mode != JUDGE and (d_N != 0.0 or d_1 != 0.0 or d_2 != 0.0):
+        if mode != PASS.judge and (d_N != 0.0 or d_1 != 0.0 or d_2 != 0.0):
             for j in range(X_wide):
                 low = fused(d_2, stream[X + 3 * j + 2], y[columns[b + j]])
                 y[columns[b + j]] = fused(d_N, stream[X + 3 * j], fused(d_1, stream[X + 3 * j + 1], low))
-        if (k - begin) & (CHUNK - 1) == CHUNK - 1 or k == end - 1:
+        if (k - begin) & (PACKING.chunk - 1) == PACKING.chunk - 1 or k == end - 1:
             sums[2 * chunk], sums[2 * chunk + 1] = first, second
             first, second = 0.0, 0.0
             chunk += 1
@@ -251,9 +271,9 @@ def pass_over(
             low, high = high * member // members, high * (member + 1) // members
         elif member > 0:
             high = 0
-        stop = begin + CHUNK * high
+        stop = begin + PACKING.chunk * high
         stop = stop if stop < end else end
-        begin, chunk = begin + CHUNK * low, chunk + low
+        begin, chunk = begin + PACKING.chunk * low, chunk + low
         status = treat(
             mode, begin, stop, chunk, local, cone, header, columns, stream, factor, ahead, P, P_old, y, sums, buffer
         )
@@ -288,7 +308,8 @@ def relax(
         target, least, theta, relaxation, best, mark = tol, math.inf, 1.0, settings[2], math.inf, math.inf
         trust, recent = 1.0, math.inf
         status = pass_over(
-            treat, ADD, member, members, shared, colours, local, cone, header, columns, stream, rho, ahead, P, P_old, y,
+            treat, PASS.add, member, members, shared, colours, local, cone, header, columns, stream, rho, ahead, P,
+            P_old, y,
             sums, buffer,
         )  # fmt: skip
         if status == Status.INTERRUPTED:
@@ -297,7 +318,7 @@ def relax(
         count += 1
         part = row_of(sums, count % 2, 2 * chunks)  # the other half may still be read
         failed = pass_over(
-            treat, SWEEP, member, members, shared, colours, local, cone, header, columns, stream, relaxation,
+            treat, PASS.sweep, member, members, shared, colours, local, cone, header, columns, stream, relaxation,
             ahead, P, P_old, y, part, buffer,
         )  # fmt: skip
         if failed == Status.INTERRUPTED:
@@ -309,14 +330,14 @@ def relax(
         if not now < math.inf:
             return Status.NONFINITE
         moved, size = scale * math.sqrt(now), scale * math.sqrt(size)
-        still, due = moved <= rounding * size, count % CHECK == 0 or count == last
+        still, due = moved <= rounding * size, count % COLOURED.check == 0 or count == last
         if moved <= target or still or due:
             for i in range(y_begin, y_end):  # y anew; y_old is shifted alike, else the jump would be extrapolated
                 y_old[i] -= y[i]
                 y[i] = 0.0
             if meet(shared, members) != 0:
                 return Status.INTERRUPTED
-            for mode in (ADD, JUDGE):
+            for mode in (PASS.add, PASS.judge):
                 status = pass_over(
                     treat, mode, member, members, shared, colours, local, cone, header, columns, stream, rho,
                     ahead, P, P_old, y, part, buffer,
@@ -340,16 +361,18 @@ def relax(
             # where the residual should be reached, from its ratio to the movement
             target = moved * larger(smaller(tol / found, 0.95), 0.3)
             best = smaller(best, found)
-            if count % WINDOW == 0:  # stacks need all of the momentum, rough contacts less: 1, 0.8, 0.6, 0.4 in turn
+            if (
+                count % COLOURED.window == 0
+            ):  # stacks need all of the momentum, rough contacts less: 1, 0.8, 0.6, 0.4 in turn
                 if best > 0.5 * recent:
                     trust = trust - 0.2 if trust > 0.5 else 1.0
                 recent = best
-            if count % PATIENCE == 0:  # no progress, sweeps run in circles: average them
+            if count % COLOURED.patience == 0:  # no progress, sweeps run in circles: average them
                 relaxation = larger(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings[2]
                 mark = best
         ahead = 0.0
-        if now > GROWTH * least:
-            theta, least = larger(MEMORY * theta, 1.0), now
+        if now > COLOURED.growth * least:
+            theta, least = larger(COLOURED.memory * theta, 1.0), now
         else:
             new = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * theta * theta))
             ahead, theta, least = trust * settings[6] * (theta - 1.0) / new, new, smaller(least, now)
@@ -449,7 +472,7 @@ class ColouredNSGS:
     def _sweep(self, problem: ContactProblem, made: Packed, P: np.ndarray) -> tuple[Status, np.ndarray]:
         nb = problem.mu.size
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        members = max(1, min(self.threads or cores, nb // SHARE if self.threads is None else self.threads))
+        members = max(1, min(self.threads or cores, nb // COLOURED.share if self.threads is None else self.threads))
         settings = np.array(
             [
                 (1.0 - 1e-3) * self.tol,  # so that rounding errors of the certificate do not decide
@@ -471,7 +494,7 @@ class ColouredNSGS:
         def take_part(member: int) -> None:
             state, buffer, until = np.zeros(11), np.zeros(16), 0
             while statuses[member] == Status.CHUNK:
-                until += 1 + BREATH // nb
+                until += 1 + COLOURED.breath // nb
                 statuses[member] = kernel(
                     treat,
                     member,

@@ -16,7 +16,7 @@ import numpy as np
 from saltus.compile.seam import ready, unit
 from saltus.compile.types import I, J
 
-COLOURS = 62  # bits of a word that are used as colours
+MOST_COLOURS = 62  # bits of a word that are used as colours
 FEW = 16  # contacts; smaller colours are not worth a meeting of threads
 
 
@@ -41,7 +41,7 @@ def paint(reads_start, reads, writes_start, writes, order, colour, masks, counts
     out     colour; counts: contacts of each colour
     work    masks: colours that read (even) and write (odd) each velocity, zero
     """
-    for k in range(COLOURS + 1):
+    for k in range(MOST_COLOURS + 1):
         counts[k] = 0
     for place in range(order.shape[0]):
         k = order[place]
@@ -51,11 +51,11 @@ def paint(reads_start, reads, writes_start, writes, order, colour, masks, counts
         for i in range(writes_start[k], writes_start[k + 1]):
             taken |= masks[2 * writes[i]] | masks[2 * writes[i] + 1]
         chosen = 0
-        while chosen < COLOURS and (taken >> chosen) & 1 == 1:
+        while chosen < MOST_COLOURS and (taken >> chosen) & 1 == 1:
             chosen += 1
         colour[k] = chosen
         counts[chosen] += 1
-        if chosen < COLOURS:
+        if chosen < MOST_COLOURS:
             for i in range(reads_start[k], reads_start[k + 1]):
                 masks[2 * reads[i]] |= 1 << chosen
             for i in range(writes_start[k], writes_start[k + 1]):
@@ -135,11 +135,11 @@ def schedule(reads: tuple[np.ndarray, np.ndarray], writes: tuple[np.ndarray, np.
     first = np.full(n, nv, dtype=np.int64)
     first[filled] = np.minimum.reduceat(columns, starts[:-1][filled]) if columns.size else nv
     order = np.argsort(first, kind="stable")
-    colour, counts = np.zeros(n, dtype=np.int64), np.zeros(COLOURS + 1, dtype=np.int64)
+    colour, counts = np.zeros(n, dtype=np.int64), np.zeros(MOST_COLOURS + 1, dtype=np.int64)
     masks = np.zeros(2 * nv, dtype=np.int64)
     ready(paint)(starts, columns, *writes, order, colour, masks, counts)
-    together = np.flatnonzero(counts[:COLOURS] >= FEW)
-    rank = np.full(COLOURS + 1, together.size, dtype=np.int64)
+    together = np.flatnonzero(counts[:MOST_COLOURS] >= FEW)
+    rank = np.full(MOST_COLOURS + 1, together.size, dtype=np.int64)
     rank[together] = np.arange(together.size)
     rank = rank[colour]
     order = order[np.argsort(rank[order], kind="stable")]

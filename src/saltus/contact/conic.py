@@ -22,10 +22,17 @@ from saltus.errors import MissingExtraError, ModelError, SettingError
 from saltus.laws import BILATERAL, COULOMB_SPATIAL, UNILATERAL
 from saltus.status import Status
 
-ACCURACY = 1e-15  # asked from clarabel: it stops where it makes no progress, the residual judges
-WEAKEST = 1.0 / 64.0  # least part of a new s that is taken
-PATIENCE = 30  # programs in which the residual must be halved
-NAMED = 1e-6  # part of a certificate, relative to its largest, that names a contact
+
+class _Conic(NamedTuple):
+    """Tuned numbers of this file."""
+
+    accuracy: float = 1e-15  # asked from clarabel: it stops where it makes no progress, the residual judges
+    weakest: float = 1.0 / 64.0  # least part of a new s that is taken
+    patience: int = 30  # programs in which the residual must be halved
+    named: float = 1e-6  # part of a certificate, relative to its largest, that names a contact
+
+
+CONIC = _Conic()
 
 
 # ---- programs
@@ -101,7 +108,7 @@ def _minimise(program: _Program, H, linear, rows, limits, cones):
     clarabel = _clarabel()
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_threads = False, 1  # the same result on every machine
-    settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = ACCURACY
+    settings.tol_feas = settings.tol_gap_abs = settings.tol_gap_rel = CONIC.accuracy
     A = sparse.csc_matrix(sparse.vstack([rows, program.E, -program.G]))
     right = np.concatenate([limits, np.zeros(program.E.shape[0] + program.G.shape[0])])
     cones = [*cones, clarabel.ZeroConeT(program.E.shape[0]), *program.cones]
@@ -137,7 +144,7 @@ def feasible(problem: ContactProblem) -> Feasibility:
     outcome = _minimise(program, 0.0 * program.H, np.zeros(U.shape[1]), -U, program.b[rows], cones)
     if "PrimalInfeasible" in str(outcome.status):
         weight = np.abs(np.array(outcome.z)[: rows.size])
-        guilty = np.sort(blocks[weight > NAMED * weight.max()])
+        guilty = np.sort(blocks[weight > CONIC.named * weight.max()])
         return Feasibility(False, tuple(problem.names[k] for k in guilty))
     return Feasibility(True if str(outcome.status) in ("Solved", "AlmostSolved") else None)
 
@@ -211,10 +218,10 @@ class ConicFixedPoint:
             found = problem.residual(P)
             if found < least:
                 best, least = P, found
-            part = max(0.5 * part, WEAKEST) if found > before else min(1.25 * part, 1.0)
+            part = max(0.5 * part, CONIC.weakest) if found > before else min(1.25 * part, 1.0)
             before = found
             slip += part * (_slip(problem, program.scaling * problem.u(P) / program.size) - slip)
-            if count % PATIENCE == 0:
+            if count % CONIC.patience == 0:
                 if least > 0.5 * mark:
                     break
                 mark = least

@@ -2,7 +2,8 @@
 
 A proof is a combination of the conditions that reads 0 >= c with c > 0 (Farkas 1902). It is found by an elastic
 program, which allows all velocities the same violation s and makes s small, and checked afterwards: a combination that
-rounding leaves inexact counts only if no impulse up to HUGE times the size of the problem could repair it. Conditions
+rounding leaves inexact counts only if no impulse up to DIAGNOSED.huge times the size of the problem could repair it.
+Conditions
 in turn, each harder than the one before:
 
     bilateral rows alone, u = 0                                  contradictory joints
@@ -32,13 +33,20 @@ from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, UNILATERAL, 
 
 Verdict = Literal["solvable", "contradictory joints", "closing walls", "jammed", "unknown"]
 
-HUGE = 1e8  # impulses, relative to the size of the problem, up to which a proof must exclude solutions
-VIOLATION = 1e-7  # of the velocities: a smaller one may be the rounding errors of the program
-NAMED = 1e-6  # weight in a proof, relative to the largest, from which a row is part of it
-SIDES = 16  # flat sides of the outer friction cone in space
-MOST_PROGRAMS = 400  # linear programs before branching gives up
-MOST_FILTERED = 60  # blocks up to which a proof is reduced until none can be left out
-LEADING = 0.1  # part of the largest error of a block from which another one is named beside it
+
+class _Diagnosed(NamedTuple):
+    """Tuned numbers of this file."""
+
+    huge: float = 1e8  # impulses, relative to the size of the problem, up to which a proof must exclude solutions
+    violation: float = 1e-7  # of the velocities: a smaller one may be the rounding errors of the program
+    named: float = 1e-6  # weight in a proof, relative to the largest, from which a row is part of it
+    sides: int = 16  # flat sides of the outer friction cone in space
+    most_programs: int = 400  # linear programs before branching gives up
+    most_filtered: int = 60  # blocks up to which a proof is reduced until none can be left out
+    leading: float = 0.1  # part of the largest error of a block from which another one is named beside it
+
+
+DIAGNOSED = _Diagnosed()
 
 
 @dataclass(frozen=True)
@@ -232,9 +240,11 @@ def _violation(conditions: _Conditions) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def _proves(conditions: _Conditions, weights: np.ndarray) -> bool:
-    """Whether weights . (A P + c) >= 0 is false for every P up to HUGE."""
+    """Whether weights . (A P + c) >= 0 is false for every P up to DIAGNOSED.huge."""
     left = float(np.abs(weights @ conditions.A).sum())
-    return float(-weights @ conditions.c) > HUGE * left + VIOLATION * float(np.abs(weights).max(initial=0.0))
+    return float(-weights @ conditions.c) > DIAGNOSED.huge * left + DIAGNOSED.violation * float(
+        np.abs(weights).max(initial=0.0)
+    )
 
 
 def _infeasible(conditions: _Conditions) -> tuple[bool, np.ndarray, np.ndarray]:
@@ -242,7 +252,7 @@ def _infeasible(conditions: _Conditions) -> tuple[bool, np.ndarray, np.ndarray]:
     if not len(conditions.c):
         return False, np.zeros(0), np.zeros(conditions.A.shape[1])
     violation, weights, P = _violation(conditions)
-    return violation > VIOLATION and weights.size > 0, weights, P
+    return violation > DIAGNOSED.violation and weights.size > 0, weights, P
 
 
 def _stacked(parts: Sequence[_Conditions], n: int) -> _Conditions:
@@ -284,7 +294,7 @@ def _cone(scaled: _Scaled, block: int) -> _Conditions:
     if kind == COULOMB_PLANAR:
         sides += [(rows, np.array([mu, 1.0])), (rows, np.array([mu, -1.0]))]
     elif kind == COULOMB_SPATIAL:
-        angles = 2.0 * np.pi * np.arange(SIDES) / SIDES
+        angles = 2.0 * np.pi * np.arange(DIAGNOSED.sides) / DIAGNOSED.sides
         sides += [(rows, np.array([mu, math.cos(angle), math.sin(angle)])) for angle in angles]
     return _impulse(scaled, sides, False)
 
@@ -302,7 +312,7 @@ def _joints(scaled: _Scaled, blocks: Sequence[int]) -> np.ndarray | None:
     missing = basis[:, rank:]
     left = missing @ (missing.T @ scaled.b[rows])
     largest = float(np.abs(left).max(initial=0.0))
-    if largest <= VIOLATION:
+    if largest <= DIAGNOSED.violation:
         return None
     weights = np.zeros(scaled.b.size)
     weights[rows] = -left / largest
@@ -370,7 +380,7 @@ def _branch(scaled: _Scaled, blocks: Sequence[int]) -> tuple[bool | None, np.nda
         parts = [cases[k][which] for k, which in zip(todo, chosen, strict=False)]
         parts += [relaxed[k] for k in todo[len(chosen) :]]
         programs += 1
-        if programs > MOST_PROGRAMS:
+        if programs > DIAGNOSED.most_programs:
             return None, None
         excluded, _, P = _infeasible(_stacked([*fixed, *parts], n))
         if excluded:
@@ -390,7 +400,7 @@ def _filtered(excluded, blocks: Sequence[int], start: Sequence[int]) -> tuple[tu
     Impulses of blocks without conditions still move, so that what excludes a solution does so for the whole problem.
     """
     kept = tuple(start) if excluded(tuple(start)) else tuple(blocks)
-    if len(kept) > MOST_FILTERED:
+    if len(kept) > DIAGNOSED.most_filtered:
         return kept, False
     for k in kept:
         rest = tuple(other for other in kept if other != k)
@@ -401,7 +411,7 @@ def _filtered(excluded, blocks: Sequence[int], start: Sequence[int]) -> tuple[tu
 
 def _proven(problem: ContactProblem, scaled: _Scaled, verdict: Verdict, proof, weights: np.ndarray) -> Diagnosis:
     everything = tuple(range(len(problem.names)))
-    heavy = np.abs(weights) > NAMED * np.abs(weights).max()
+    heavy = np.abs(weights) > DIAGNOSED.named * np.abs(weights).max()
     start = tuple(k for k in everything if heavy[scaled.rows[k]].any())
     blocks, irreducible = _filtered(lambda some: proof(scaled, some) is not None, everything, start)
     weights = proof(scaled, blocks)
@@ -438,7 +448,7 @@ def _named(
 def _unknown(problem: ContactProblem, P: np.ndarray) -> Diagnosis:
     made = errors(problem, P) if problem.n else np.zeros(0)
     order = np.argsort(-made, kind="stable")
-    worst = [int(k) for k in order if made[k] > LEADING * made.max(initial=0.0)]
+    worst = [int(k) for k in order if made[k] > DIAGNOSED.leading * made.max(initial=0.0)]
     names = tuple(dict.fromkeys(problem.names[k] for k in worst))
     error = float(np.linalg.norm(made))
     message = (

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,12 +30,28 @@ from saltus.contact.semismooth_newton import BLOCK, ITERATING, eliminate, equati
 from saltus.errors import SettingError
 from saltus.status import Status
 
-FIRST_POLISH, LAST_SHIFT = 1e-2, 1e-12  # shifts of the scaled D between which solutions are looked for
-POLISHING, LAST_POLISHING = 1e-4, 5e-9  # shifts of the proximal steps, each from the curve
-ON_CURVE = 1e-7  # last correction that confirms a point of the curve; more where rounding errors are amplified
-STEP, SHORTEST, LONGEST = 0.5, 1e-7, 3.0  # lengths of steps along the curve: change of log(shift) and relative of P
-CURVES = 3  # that are followed, with another push each
-CORRECTIONS = 6  # iterations that bring a step back to the curve
+
+class _Homotopy(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # shifts of the scaled D between which solutions are looked for
+    first_polish: float = 1e-2
+    last_shift: float = 1e-12
+    # shifts of the proximal steps, each from the curve
+    polishing: float = 1e-4
+    last_polishing: float = 5e-9
+    # last correction that confirms a point of the curve; more where rounding errors are amplified
+    on_curve: float = 1e-7
+    # lengths of steps along the curve: change of log(shift) and relative of P
+    step: float = 0.5
+    shortest: float = 1e-7
+    longest: float = 3.0
+    curves: int = 3  # that are followed, with another push each
+    corrections: int = 6  # iterations that bring a step back to the curve
+
+
+HOMOTOPY = _Homotopy()
+
 
 SETTINGS = Numbers("tol max_steps max_rows rounding")
 # start, best: scaled impulses that `_polish` begins with, the best given ones
@@ -89,9 +106,9 @@ def _turn(contacts, n, z, old, t, unit_P, orientation, work):
 def _correct(contacts, n, z, t, unit_P, reach, work):
     """Bring z back to the curve, perpendicular to t; return the number of corrections, -1 without success."""
     moved, x = 0.0, work.x
-    for count in range(1, CORRECTIONS + 1):
+    for count in range(1, HOMOTOPY.corrections + 1):
         _bordered(contacts, n, z, t, unit_P, 0, work)
-        change, close = 0.0, larger(smaller(ON_CURVE, 0.01 * reach), _blur(n, z[n]))
+        change, close = 0.0, larger(smaller(HOMOTOPY.on_curve, 0.01 * reach), _blur(n, z[n]))
         for i in range(n + 1):
             z[i] -= x[i]
             change += x[i] * x[i] if i < n else x[i] * x[i] * unit_P * unit_P
@@ -145,8 +162,8 @@ def _polish(contacts, cone, tol, rounding, P_given, u, work):
     b, D = head(work.b, n), mat(work.D, 0, n, n)
     for i in range(n):
         start[i] = work.z[i]
-    shift = POLISHING
-    while shift >= LAST_POLISHING:
+    shift = HOMOTOPY.polishing
+    while shift >= HOMOTOPY.last_polishing:
         before = math.inf
         for i in range(n):
             P[i] = start[i]
@@ -181,7 +198,7 @@ def _step(contacts, n, h, orientation, work):
     along = math.sqrt(along / (unit_P * unit_P) + t[n] * t[n])
     for i in range(n + 1):
         z_0[i], old[i] = z[i], t[i] / along
-    shortest = larger(SHORTEST, 10.0 * _blur(n, z[n]))
+    shortest = larger(HOMOTOPY.shortest, 10.0 * _blur(n, z[n]))
     count, h = -1, larger(h, shortest)
     while count < 0 and h >= shortest:
         for i in range(n + 1):
@@ -198,7 +215,7 @@ def _step(contacts, n, h, orientation, work):
     h = larger(h, shortest)
     if count < 0:
         count = _over_corner(contacts, n, unit_P, 4.0 * shortest, orientation, work)
-    return -1.0 if count < 0 else smaller(h, LONGEST)
+    return -1.0 if count < 0 else smaller(h, HOMOTOPY.longest)
 
 
 @unit(SOLVE)
@@ -221,14 +238,14 @@ def follow(contacts, local, cone, settings, P, u, info, room):
         best[i] = P[i]
     for k in range(contacts.mu.shape[0]):
         friction = larger(friction, contacts.mu[k])
-    for _ in range(CURVES):
+    for _ in range(HOMOTOPY.curves):
         for i in range(n):
             z[i], old[i] = 0.0, 0.0
             draw = (1103515245 * draw + 12345) % 2147483648
             push[i] = 0.2 * (draw / 1073741824.0 - 1.0) / math.sqrt(n)
         z[n], old[n] = math.log(10.0 * n * (1.0 + friction)), -1.0
         iterate(contacts, b, D, push, math.exp(z[n]), 0.0, 1e-11, 100, head(z, n), work.polishing.iterating)
-        h, due = STEP, math.log(FIRST_POLISH)
+        h, due = HOMOTOPY.step, math.log(HOMOTOPY.first_polish)
         orientation = _turn(contacts, n, z, old, work.t, 1.0, 0, work)
         for _ in range(whole(settings.max_steps)):
             info[1] += 1.0
@@ -245,7 +262,7 @@ def follow(contacts, local, cone, settings, P, u, info, room):
                 if confirmed(contacts, P, found, tol, rounding, judging.X_i) == 0.0:
                     info[0] = residual(contacts, cone, P, u, judging)
                     return 0
-                if z[n] < math.log(LAST_SHIFT):
+                if z[n] < math.log(HOMOTOPY.last_shift):
                     break
     for i in range(n):
         P[i] = best[i]

@@ -20,7 +20,7 @@ from saltus.errors import SettingError
 from saltus.laws import LOCAL_ROOM, MOST_ROWS, ends
 from saltus.status import Status
 
-PATIENCE = 1000  # sweeps without progress after which they are averaged
+SWEEPS_OF_PATIENCE = 1000  # sweeps without progress after which they are averaged
 CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
 
 SETTINGS = Numbers("tol max_sweeps relaxation rounding")
@@ -144,7 +144,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
             if due and nb > 1:
                 extrapolate(contacts, cone, older, old, P)
                 info[0] = residual(contacts, cone, P, u, work.judging)
-            if count % PATIENCE == 0:
+            if count % SWEEPS_OF_PATIENCE == 0:
                 # no progress, sweeps run in circles: average them
                 relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings.relaxation
                 mark = best

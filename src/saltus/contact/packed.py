@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,30 +18,37 @@ from saltus.compile.types import CONTACTS_RECORD, A, Contacts, F, I, J
 from saltus.contact.colouring import Schedule, neighbourly, schedule
 from saltus.contact.problem import ContactProblem, ReducedForm
 
-SIDE = 6  # velocities of a rigid body
-LINE = 8  # floats of a cache line: bodies begin on lines of their own, so that threads do not share them
-CHUNK = 8  # contacts whose sums are added up before those of others
-HEADER = 4  # integers of a contact: kind + 8 rows, place of D in the stream, places of its velocities
-TAIL = 22  # floats of a contact behind its W and X: D (9), the inverse of D (9), b (3), mu
-REGULAR = 1e-9  # determinant of a block of D, relative to its diagonal, from which on its inverse is used
-SAME = 1e-15  # relative difference of X and W times inverse mass that counts as rounding error
+
+class _Packing(NamedTuple):
+    """Tuned numbers of this file."""
+
+    side: int = 6  # velocities of a rigid body
+    line: int = 8  # floats of a cache line: bodies begin on lines of their own, so that threads do not share them
+    chunk: int = 8  # contacts whose sums are added up before those of others
+    header: int = 4  # integers of a contact: kind + 8 rows, place of D in the stream, places of its velocities
+    tail: int = 22  # floats of a contact behind its W and X: D (9), the inverse of D (9), b (3), mu
+    regular: float = 1e-9  # determinant of a block of D, relative to its diagonal, from which on its inverse is used
+    same: float = 1e-15  # relative difference of X and W times inverse mass that counts as rounding error
+
+
+PACKING = _Packing()
 
 
 @unit(I(CONTACTS_RECORD, J), entry=True)
 def find_bodies(contacts, pairs):
-    """Find for each contact the one or two groups of SIDE velocities that it touches; 1 where there are more."""
+    """Find for each contact the one or two groups of PACKING.side velocities that it touches; 1: more."""
     blocks, rows, W_col, X_col = contacts.blocks, contacts.rows, contacts.W_col, contacts.X_col
     for k in range(contacts.mu.shape[0]):
         a, b = -1, -1
         for i in range(blocks[3 * k + 1], blocks[3 * k + 1] + blocks[3 * k + 2]):
             for m in range(rows[4 * i], rows[4 * i + 1]):
-                group = W_col[m] // SIDE
+                group = W_col[m] // PACKING.side
                 if group != a and group != b:
                     if b >= 0:
                         return 1
                     a, b = (group, b) if a < 0 else (a, group)
             for m in range(rows[4 * i + 2], rows[4 * i + 3]):
-                group = X_col[m] // SIDE
+                group = X_col[m] // PACKING.side
                 if group != a and group != b:
                     if b >= 0:
                         return 1
@@ -93,7 +101,7 @@ def find_masses(contacts, scale, row):
                 w, x = row[2 * j], row[2 * j + 1]
                 if w != 0.0 and scale[j] < 0.0:
                     scale[j] = x / w
-                if (w == 0.0) != (x == 0.0) or (w != 0.0 and not abs(x - w * scale[j]) <= SAME * abs(x)):
+                if (w == 0.0) != (x == 0.0) or (w != 0.0 and not abs(x - w * scale[j]) <= PACKING.same * abs(x)):
                     return 0
                 row[2 * j], row[2 * j + 1] = 0.0, 0.0
     for j in range(scale.shape[0]):
@@ -128,11 +136,11 @@ def pack(
     X_col, X, b = contacts.X_col, contacts.X, contacts.b
     place, listed, diagonal = 0, 0, 0.0
     for k in range(order.shape[0]):
-        c, h = order[k], HEADER * k
+        c, h = order[k], PACKING.header * k
         first, nr = blocks[3 * c + 1], blocks[3 * c + 2]
         begin, X_begin = reads_start[c], writes_start[c]
-        wide = 2 * SIDE if bodies == 1 else reads_start[c + 1] - begin
-        X_wide = 2 * SIDE if bodies == 1 else writes_start[c + 1] - X_begin
+        wide = 2 * PACKING.side if bodies == 1 else reads_start[c + 1] - begin
+        X_wide = 2 * PACKING.side if bodies == 1 else writes_start[c + 1] - X_begin
         # where an entry is: rows one after another for bodies, the rows of a column together else
         by_row, by_column = (wide, 1) if bodies == 1 else (1, 3)
         at_W = place
@@ -141,7 +149,7 @@ def pack(
         header[h], header[h + 1] = blocks[3 * c] + 8 * nr, at
         if bodies == 1:
             header[h + 2] = reads[begin]
-            header[h + 3] = reads[begin + SIDE] if reads_start[c + 1] - begin > SIDE else reads[begin]
+            header[h + 3] = reads[begin + PACKING.side] if reads_start[c + 1] - begin > PACKING.side else reads[begin]
         else:
             header[h + 2], header[h + 3] = listed + 1, listed + wide + 2
             columns[listed], columns[listed + wide + 1] = wide, X_wide
@@ -150,7 +158,7 @@ def pack(
             for m in range(X_wide):
                 columns[listed + wide + 2 + m] = writes[X_begin + m]
             listed += wide + X_wide + 2
-        place = at + TAIL
+        place = at + PACKING.tail
         for i in range(at_W, place):
             stream[i] = 0.0
         for m in range(X_begin, writes_start[c + 1]):
@@ -195,7 +203,14 @@ def invert(stream, at, mu):
     out[6], out[7], out[8] = D[3] * D[7] - D[4] * D[6], D[1] * D[6] - D[0] * D[7], D[0] * D[4] - D[1] * D[3]
     det = D[0] * out[0] + D[1] * out[3] + D[2] * out[6]
     jams = mu * mu * (D[1] * D[1] + D[2] * D[2]) >= D[0] * D[0]
-    good = D[0] > 0.0 and D[4] > 0.0 and D[8] > 0.0 and det > REGULAR * D[0] * D[4] * D[8] and out[0] > 0.0 and not jams
+    good = (
+        D[0] > 0.0
+        and D[4] > 0.0
+        and D[8] > 0.0
+        and det > PACKING.regular * D[0] * D[4] * D[8]
+        and out[0] > 0.0
+        and not jams
+    )
     for i in range(9):
         out[i] = out[i] / det if good else 0.0
     return 0
@@ -228,13 +243,13 @@ class Packed:
 
     def velocities(self) -> np.ndarray:
         """Return zeros for y, beginning on a cache line."""
-        room = np.zeros(self.nv + LINE)
-        skipped = -(room.ctypes.data // 8) % LINE
+        room = np.zeros(self.nv + PACKING.line)
+        skipped = -(room.ctypes.data // 8) % PACKING.line
         return room[skipped : skipped + self.nv]
 
     def places(self) -> np.ndarray:
         """Return where each row of the problem is among three rows per packed contact."""
-        order, nr = self.schedule.order, self.header[::HEADER] // 8
+        order, nr = self.schedule.order, self.header[:: PACKING.header] // 8
         inside = np.arange(3) < nr[:, None]
         rows = np.empty(inside.sum(), dtype=np.int64)
         sizes = np.zeros(order.size + 1, dtype=np.int64)
@@ -266,14 +281,17 @@ def packed(problem: ContactProblem) -> Packed:
     bodies = ready(find_bodies)(contacts, pairs) == 0
     scale, symmetric = np.ones(nv), False
     if bodies:
-        count = -(-nv // SIDE)
+        count = -(-nv // PACKING.side)
         pairs = np.sort(pairs.reshape(nb, 2), axis=1)[:, ::-1]
         kept = pairs >= 0
         start = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         rank = neighbourly((start, pairs[kept]), count)
-        nv = LINE * count
-        number = (LINE * rank[:, None] + np.arange(SIDE)).ravel()
-        reads = writes = (SIDE * start, (LINE * rank[pairs[kept]][:, None] + np.arange(SIDE)).ravel())
+        nv = PACKING.line * count
+        number = (PACKING.line * rank[:, None] + np.arange(PACKING.side)).ravel()
+        reads = writes = (
+            PACKING.side * start,
+            (PACKING.line * rank[pairs[kept]][:, None] + np.arange(PACKING.side)).ravel(),
+        )
         symmetric = ready(find_masses)(contacts, scale, np.zeros(2 * scale.size)) == 1
         scale = scale if symmetric else np.ones(scale.size)
     else:
@@ -284,8 +302,8 @@ def packed(problem: ContactProblem) -> Packed:
         reads = reads[0], number[reads[1][: reads[0][-1]]]
         writes = writes[0], number[writes[1][: writes[0][-1]]]
     plan = schedule(reads, writes, nv)
-    places = 3 * (2 * SIDE) * (1 if symmetric else 2) * nb if bodies else 3 * (reads[0][-1] + writes[0][-1])
-    header, stream = np.empty(HEADER * nb, dtype=np.int64), np.empty(places + TAIL * nb)
+    places = 3 * (2 * PACKING.side) * (1 if symmetric else 2) * nb if bodies else 3 * (reads[0][-1] + writes[0][-1])
+    header, stream = np.empty(PACKING.header * nb, dtype=np.int64), np.empty(places + PACKING.tail * nb)
     # for bodies, whether X is W in place; else the columns of each contact in W and in X, after their numbers
     columns = (
         np.array([int(symmetric)]) if bodies else np.empty(reads[1].size + writes[1].size + 2 * nb, dtype=np.int64)
@@ -296,7 +314,7 @@ def packed(problem: ContactProblem) -> Packed:
         columns, stream,
     )  # fmt: skip
     first = np.append(plan.starts, nb)
-    chunks = np.concatenate([[0], np.cumsum(-(-np.diff(first) // CHUNK))])
+    chunks = np.concatenate([[0], np.cumsum(-(-np.diff(first) // PACKING.chunk))])
     colours = np.stack([first, chunks], axis=1).ravel()
     rho = contacts.b.size / diagonal if diagonal > 0.0 else 1.0
     b_size = math.sqrt(np.sum(contacts.b**2))  # not by BLAS, whose threads change the last bit

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,7 +38,18 @@ from saltus.laws import COULOMB_SPATIAL, UNILATERAL
 from saltus.status import Status
 
 MEMBERS = ("NSGS", "SemismoothNewton", "Homotopy")
-SWEEPS, NEWTON, CURVE = 0, 1, 2
+
+
+class _Method(NamedTuple):
+    """Methods of the portfolio."""
+
+    sweeps: int = 0
+    newton: int = 1
+    curve: int = 2
+
+
+METHOD = _Method()
+
 
 # sweeps: of the first turn; max_sweeps: of all turns; the others are settings of the members
 SETTINGS = Numbers("tol rounding sweeps max_sweeps relaxation max_iterations max_rows paths max_steps")
@@ -54,7 +66,7 @@ def _member(turn):
     """Return the member that has this turn: each of them once, then sweeps and Newton's method from new starts."""
     if turn < 3:
         return turn
-    return SWEEPS if turn % 2 == 1 else NEWTON
+    return METHOD.sweeps if turn % 2 == 1 else METHOD.newton
 
 
 @unit(SOLVE)
@@ -80,11 +92,11 @@ def alternate(contacts, local, cone, settings, P, u, info, room):
     following.max_steps = settings.max_steps
     while left > 0.0 and (small or turn == 0):
         member, info[0] = _member(turn), math.inf
-        if member == SWEEPS:
+        if member == METHOD.sweeps:
             sweeping.max_sweeps = smaller(sweeping.max_sweeps, left)
             left -= sweeping.max_sweeps
             status = sweep(contacts, local, cone, sweeping, P, u, info, work.nsgs)
-        elif member == NEWTON:
+        elif member == METHOD.newton:
             status = newton(contacts, local, cone, iterating, P, u, info, work.newton)
             iterating.paths = 0.0  # the paths do not depend on the start: once is enough
         else:
@@ -94,10 +106,10 @@ def alternate(contacts, local, cone, settings, P, u, info, room):
             best[i] = P[i]
         least, turn = smaller(least, info[0]), turn + 1
         # proven: by a ray of the path, or by the exact solution of a single block
-        if status == 0 or (status == Status.CONTACT_UNSOLVABLE and (nb == 1 or member == NEWTON)):
+        if status == 0 or (status == Status.CONTACT_UNSOLVABLE and (nb == 1 or member == METHOD.newton)):
             info[1], work.found.member = steps, float(member)
             return status
-        if turn > 2 and member != SWEEPS:
+        if turn > 2 and member != METHOD.sweeps:
             # a new start near the best so far, and sweeps that take more time, averaged every other turn
             sweeping.max_sweeps *= 2.0
             sweeping.relaxation = settings.relaxation * (0.5 if turn % 4 == 3 else 1.0)

@@ -31,9 +31,9 @@ from saltus.errors import ModelError, SettingError
 from saltus.laws import (
     COULOMB_SPATIAL,
     KERNELS,
+    LAW_NAMES,
     LAWS,
-    NAMES,
-    ROWS,
+    ROWS_OF,
     UNILATERAL,
     frictional_cone,
     frictional_local,
@@ -221,7 +221,7 @@ class ContactProblem:
             for kind, x in zip(blocks[:, 0], contacts.mu, strict=True)
         ]
         for k, law in enumerate(laws or ()):
-            given[k] = law if ROWS[law[0]] == blocks[k, 2] else given[k]
+            given[k] = law if ROWS_OF[law[0]] == blocks[k, 2] else given[k]
         kinds, mu = [kind for kind, _ in given], np.array(contacts.mu)
         if any(len(numbers) > 1 for _, numbers in given):
             units = np.concatenate([units_of(*law) for law in given])
@@ -234,7 +234,7 @@ class ContactProblem:
         names = tuple(str(k) for k in range(len(kinds))) if names is None else tuple(str(name) for name in names)
         if len(names) != len(kinds):
             raise ModelError(f"there are {len(names)} names for {len(kinds)} blocks: give one per block")
-        sizes = np.array([ROWS[kind] for kind in kinds], dtype=np.int64)
+        sizes = np.array([ROWS_OF[kind] for kind in kinds], dtype=np.int64)
         first = np.cumsum(sizes) - sizes
         rows = np.stack([W_rows[0][:-1], W_rows[0][1:], X_rows[0][:-1], X_rows[0][1:]], axis=1)
         if np.any(units != 1.0):
@@ -259,7 +259,7 @@ class ContactProblem:
 
     def __repr__(self) -> str:
         kinds = self.kinds
-        counts = ", ".join(f"{int((kinds == k).sum())} {NAMES[k]}" for k in np.unique(kinds))
+        counts = ", ".join(f"{int((kinds == k).sum())} {LAW_NAMES[k]}" for k in np.unique(kinds))
         return f"ContactProblem({self.n} rows: {counts or 'empty'})"
 
     @property
@@ -367,16 +367,16 @@ def check_support(solver: Supporting, kinds: Iterable[int]) -> None:
     """Raise SettingError when the solver cannot treat one of the laws."""
     for k, kind in enumerate(kinds):
         if not solver.supports(int(kind)):
-            can = ", ".join(name for i, name in enumerate(NAMES) if solver.supports(i))
+            can = ", ".join(name for i, name in enumerate(LAW_NAMES) if solver.supports(i))
             raise SettingError(
-                f"{solver.name} solves {can} contacts, but contact {k} is {NAMES[int(kind)]}: take NSGS()"
+                f"{solver.name} solves {can} contacts, but contact {k} is {LAW_NAMES[int(kind)]}: take NSGS()"
             )
 
 
 def refuse_beyond_coulomb(problem: ContactProblem, who: str) -> None:
     """Raise SettingError where a law is not one of one friction with one number: `who` knows no others."""
     for k in np.flatnonzero(problem.kinds > COULOMB_SPATIAL):
-        raise SettingError(f"{who} knows no {NAMES[problem.kinds[k]]} law, which contact {problem.names[k]!r} has")
+        raise SettingError(f"{who} knows no {LAW_NAMES[problem.kinds[k]]} law, which contact {problem.names[k]!r} has")
 
 
 def run(
@@ -474,11 +474,13 @@ def _laws(n: int, mu, kinds, dim) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         kinds = [dim] * (n // dim)  # the kinds 1, 2, 3 have as many rows
     numbers = []
     for k, kind in enumerate(kinds):
-        number = NAMES.index(kind) if kind in NAMES else kind
+        number = LAW_NAMES.index(kind) if kind in LAW_NAMES else kind
         if number not in range(len(LAWS)):
-            raise ModelError(f"kinds[{k}] = {kind!r} is no law; the laws are {', '.join(NAMES)} (0 to {len(LAWS) - 1})")
+            raise ModelError(
+                f"kinds[{k}] = {kind!r} is no law; the laws are {', '.join(LAW_NAMES)} (0 to {len(LAWS) - 1})"
+            )
         numbers.append(int(number))
-    total = sum(ROWS[number] for number in numbers)
+    total = sum(ROWS_OF[number] for number in numbers)
     if total != n:
         raise ModelError(f"the {len(numbers)} blocks have {total} rows together, but b has {n} entries")
     numbers = np.array(numbers, dtype=np.int64)
@@ -512,7 +514,7 @@ def _friction_numbers(kinds: np.ndarray, mu) -> list[tuple[float, ...]]:
         wanted = LAWS[kind].NUMBERS or ("mu",)
         if len(numbers) != len(wanted):
             raise ModelError(
-                f"mu[{k}] = {numbers} has {len(numbers)} numbers, but {NAMES[kind]} wants {len(wanted)}: "
+                f"mu[{k}] = {numbers} has {len(numbers)} numbers, but {LAW_NAMES[kind]} wants {len(wanted)}: "
                 f"({', '.join(wanted)})"
             )
     return given

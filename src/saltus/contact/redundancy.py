@@ -11,7 +11,7 @@ where the rows of A are an orthonormal basis of those of X; impulses that X does
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,20 @@ from saltus.laws import BILATERAL, UNILATERAL
 # singular values, relative to the largest, that count as zero: slip is known to the residual only, so that copies of a
 # contact differ a little; the largest one that keeps the velocities is taken
 RANKS = (1e-10, 1e-11, 1e-12, 1e-13)
-ALIGNED = 1e-6  # angle up to which friction counts as opposite to the slip
-MOVED = 1e-7  # part of a direction, relative to the largest possible, that counts as a way out
-KEPT = 1e-12  # relative change of velocities that counts as none
-MAX_ROWS = 2000  # more rows are not taken apart: the time grows with their third power
-PATIENCE = 20  # iterations without progress: the dual has no maximum, or rounding has the word
+
+
+class _Redundant(NamedTuple):
+    """Tuned numbers of this file."""
+
+    aligned: float = 1e-6  # angle up to which friction counts as opposite to the slip
+    moved: float = 1e-7  # part of a direction, relative to the largest possible, that counts as a way out
+    kept: float = 1e-12  # relative change of velocities that counts as none
+    max_rows: int = 2000  # more rows are not taken apart: the time grows with their third power
+    patience: int = 20  # iterations without progress: the dual has no maximum, or rounding has the word
+
+
+REDUNDANT = _Redundant()
+
 NOT_UNIQUE = "The impulses are not unique, the velocities are"
 
 
@@ -63,12 +72,14 @@ def _choice(problem: ContactProblem, result: ContactResult, rank: float) -> _Cho
             p.append(P[0])
             m += 1
             continue
-        if u[0] > small and size <= ALIGNED * largest:
+        if u[0] > small and size <= REDUNDANT.aligned * largest:
             continue  # open
         ray, slips = np.eye(rows)[0], slip > small
         if slips:
             ray = np.concatenate([[1.0], -mu * u[1:] / slip])
-            slips = np.linalg.norm(P - size * ray) <= min(ALIGNED + small / slip, 1e-3) * size + 1e-9 * largest
+            slips = (
+                np.linalg.norm(P - size * ray) <= min(REDUNDANT.aligned + small / slip, 1e-3) * size + 1e-9 * largest
+            )
             if size > 1e-3 * largest:  # the direction found: that of a slow slip is known badly, X P must not change
                 ray = P / size
         if kind == UNILATERAL or mu == 0.0 or slips:
@@ -137,7 +148,7 @@ def _shortest(choice: _Choice) -> np.ndarray:
     p = _project(choice, x)
     gradient = A @ p - c
     best, least, idle = p, np.inf, 0
-    while idle < PATIENCE:
+    while idle < REDUNDANT.patience:
         length = np.linalg.norm(gradient)
         idle = 0 if length < 0.9 * least else idle + 1
         if length < least:
@@ -205,7 +216,7 @@ def _is_unique(choice: _Choice) -> bool | None:
         if found.status != 0:
             return None
         step = found.x
-        if np.abs(step).max() <= MOVED:
+        if np.abs(step).max() <= REDUNDANT.moved:
             continue
         for part in (1.0, 1e-2, 1e-4):
             q = p + part * (scale or 1.0) * step
@@ -214,8 +225,8 @@ def _is_unique(choice: _Choice) -> bool | None:
         unique = None  # a way out along the tangent of a cone, which is curved
     if unique is None:
         q = _shortest(choice)
-        known = np.linalg.norm(A @ (q - p)) <= KEPT * np.linalg.norm(p)
-        if known and np.linalg.norm(q - p) > MOVED * np.linalg.norm(p):
+        known = np.linalg.norm(A @ (q - p)) <= REDUNDANT.kept * np.linalg.norm(p)
+        if known and np.linalg.norm(q - p) > REDUNDANT.moved * np.linalg.norm(p):
             return False  # there is another one
     return unique
 
@@ -228,7 +239,7 @@ def uniqueness(problem: ContactProblem, result: ContactResult) -> bool | None:
     refuse_beyond_coulomb(problem, "uniqueness")
     if problem.n == 0:
         return True
-    if problem.n > MAX_ROWS:
+    if problem.n > REDUNDANT.max_rows:
         return None
     return _is_unique(_choice(problem, result, RANKS[0]))
 
@@ -249,8 +260,8 @@ def minimum_norm(problem: ContactProblem, result: ContactResult) -> ContactResul
     refuse_beyond_coulomb(problem, "minimum_norm")
     if not result.converged or problem.n == 0:
         return result
-    if problem.n > MAX_ROWS:
-        return replace(result, message=f"{result.message} More than {MAX_ROWS} rows: the impulses were kept.")
+    if problem.n > REDUNDANT.max_rows:
+        return replace(result, message=f"{result.message} More than {REDUNDANT.max_rows} rows: the impulses were kept.")
     unique = _is_unique(_choice(problem, result, RANKS[0]))
     if unique:
         return replace(result, unique=True)
@@ -260,9 +271,9 @@ def minimum_norm(problem: ContactProblem, result: ContactResult) -> ContactResul
         choice = _choice(problem, result, rank)
         P = choice.basis @ _shortest(choice)
         u, certificate = problem._judge(P)
-        same = np.abs(u - result.u).max() <= max(KEPT, result.residual) * scale
-        shorter = np.linalg.norm(P) <= (1.0 + KEPT) * np.linalg.norm(result.P)
-        if same and shorter and certificate <= max(2.0 * result.residual, KEPT):
+        same = np.abs(u - result.u).max() <= max(REDUNDANT.kept, result.residual) * scale
+        shorter = np.linalg.norm(P) <= (1.0 + REDUNDANT.kept) * np.linalg.norm(result.P)
+        if same and shorter and certificate <= max(2.0 * result.residual, REDUNDANT.kept):
             break
     else:
         kept = f"{result.message} {sentence}The impulses found were kept: shorter ones were not reached."

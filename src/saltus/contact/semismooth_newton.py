@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,11 +26,21 @@ from saltus.errors import SettingError
 from saltus.laws import BILATERAL, MOST_ROWS, ends
 from saltus.status import Status
 
-SINGULAR = 1e-10  # shift of the scaled D in the derivative: far above rounding errors
-SHIFTS, SHORTER = 0.1, 0.5  # factors between two shifts of the first and of further paths
-LAST_SHIFT = 1e-7  # where the path ends and the equations themselves take over
-ROUNDING = 1e-15  # relative error of the equations, measured against P, that iterations cannot mend
-HUGE = 1e8  # scaled size of impulses beyond which no solution is looked for
+
+class _Semismooth(NamedTuple):
+    """Tuned numbers of this file."""
+
+    singular: float = 1e-10  # shift of the scaled D in the derivative: far above rounding errors
+    # factors between two shifts of the first and of further paths
+    shifts: float = 0.1
+    shorter: float = 0.5
+    last_shift: float = 1e-7  # where the path ends and the equations themselves take over
+    rounding: float = 1e-15  # relative error of the equations, measured against P, that iterations cannot mend
+    huge: float = 1e8  # scaled size of impulses beyond which no solution is looked for
+
+
+SEMISMOOTH = _Semismooth()
+
 
 SETTINGS = Numbers("tol max_iterations max_rows rounding paths")
 # one block of the equations: x = P - rho u, p(x) and its derivative G, MOST_ROWS wide
@@ -200,7 +211,7 @@ def iterate(contacts, b, D, push, shift, damping, target, last, P, work):
         norm, size = equations(contacts, b, D, push, shift, damping, P, step, J, block), 0.0
         for i in range(n):
             size += P[i] * P[i]
-        if norm <= larger(target, ROUNDING * math.sqrt(size)) or not norm < math.inf:
+        if norm <= larger(target, SEMISMOOTH.rounding * math.sqrt(size)) or not norm < math.inf:
             return count
         weight = 0.85 * weight + 1.0
         average += (norm - average) / weight
@@ -247,7 +258,7 @@ def _contradicts(contacts, b, D, ray):
         for i in range(ray.shape[0]):
             total += D[i, j] * ray[i]
         size = larger(size, abs(total))
-    return 1 if drive > 0.0 and drive > HUGE * size else 0
+    return 1 if drive > 0.0 and drive > SEMISMOOTH.huge * size else 0
 
 
 @unit(SOLVE)
@@ -277,17 +288,17 @@ def newton(contacts, local, cone, settings, P, u, info, room):
             for i in range(n):
                 P_s[i] = 0.0
             shift = 1.0
-            while shift > LAST_SHIFT:
+            while shift > SEMISMOOTH.last_shift:
                 info[1] += iterate(contacts, b, D, none, shift, 0.0, 1e-9, last // 4, P_s, iterating)
-                shift *= SHORTER if attempt > 1 else SHIFTS
-                for i in range(n if shift > LAST_SHIFT else 0):
+                shift *= SEMISMOOTH.shorter if attempt > 1 else SEMISMOOTH.shifts
+                for i in range(n if shift > SEMISMOOTH.last_shift else 0):
                     ray[i] = P_s[i]
             for i in range(n):
                 ray[i] = P_s[i] - ray[i]
             if _contradicts(contacts, b, D, ray):
                 status = Status.CONTACT_UNSOLVABLE
                 break
-        info[1] += iterate(contacts, b, D, none, 0.0, SINGULAR, 0.1 * tol, last, P_s, iterating)
+        info[1] += iterate(contacts, b, D, none, 0.0, SEMISMOOTH.singular, 0.1 * tol, last, P_s, iterating)
         found = judged(contacts, cone, unit_of, P_s, P, u, judging)
         if found < info[0]:
             info[0] = found

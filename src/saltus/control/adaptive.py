@@ -8,9 +8,11 @@ import numpy as np
 
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import DECIDE
+from saltus.compile.workspace import Numbers
 from saltus.errors import SettingError
 
-SAFETY, PROPORTIONAL, SMALLEST, LARGEST, MOST, ORDER = range(6)
+SETTINGS = Numbers("safety proportional smallest largest h_max order")
+MEMORY = Numbers("last rejected")  # error of the last accepted step (0: none); 1 where the last attempt was rejected
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Adaptive:
     order: int | None = None
 
     name = "adaptive"
-    kernel_memory = 2
+    kernel_memory = MEMORY.size
 
     def __post_init__(self):
         if not 0.0 < self.safety < 1.0:
@@ -53,31 +55,35 @@ class Adaptive:
         return adapt
 
     def settings(self) -> np.ndarray:
-        return np.array([self.safety, 0.04, self.smallest, self.largest, self.h_max, float(self.order or 0)])
+        return SETTINGS.filled(
+            safety=self.safety, proportional=0.04, smallest=self.smallest, largest=self.largest, h_max=self.h_max,
+            order=float(self.order or 0),
+        )  # fmt: skip
 
 
 @unit(DECIDE)
 def adapt(settings, header, t, h, memory, decision):
-    """memory: error of the last accepted step (0: none), whether the last attempt was rejected."""
-    order = settings[ORDER] if settings[ORDER] > 0.0 else header.degree
+    """Accept a step whose error is at most 1 and propose the next h from this error and the last one (PI control)."""
+    settings, memory = SETTINGS(settings), MEMORY(memory)
+    order = settings.order if settings.order > 0.0 else header.degree
     error = header.error
     if not error <= 1.0:
-        shrink = settings[SAFETY] * error ** (-1.0 / order) if error < 1e100 else settings[SMALLEST]
-        decision[0] = h * larger(settings[SMALLEST], smaller(shrink, 0.9))
-        memory[1] = 1.0
+        shrink = settings.safety * error ** (-1.0 / order) if error < 1e100 else settings.smallest
+        decision[0] = h * larger(settings.smallest, smaller(shrink, 0.9))
+        memory.rejected = 1.0
         return 1
     if header.h_used < h:
         # an event cut the step: what it would have allowed stays unknown, the step was good
-        decision[0] = smaller(h, settings[MOST])
-        memory[1] = 0.0
+        decision[0] = smaller(h, settings.h_max)
+        memory.rejected = 0.0
         return 0
     error = larger(error, 1e-10)
-    growth = settings[SAFETY] * error ** (settings[PROPORTIONAL] * 0.75 - 1.0 / order)
-    if memory[0] > 0.0:
-        growth *= memory[0] ** settings[PROPORTIONAL]
-    growth = larger(settings[SMALLEST], smaller(growth, settings[LARGEST]))
-    if memory[1] == 1.0:
+    growth = settings.safety * error ** (settings.proportional * 0.75 - 1.0 / order)
+    if memory.last > 0.0:
+        growth *= memory.last**settings.proportional
+    growth = larger(settings.smallest, smaller(growth, settings.largest))
+    if memory.rejected == 1.0:
         growth = smaller(growth, 1.0)
-    memory[0], memory[1] = error, 0.0
-    decision[0] = smaller(h * growth, settings[MOST])
+    memory.last, memory.rejected = error, 0.0
+    decision[0] = smaller(h * growth, settings.h_max)
     return 0

@@ -10,27 +10,39 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from math import log
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from saltus.compile.seam import larger, smaller, unit, whole
-from saltus.compile.types import DECIDE, A, F
+from saltus.compile.types import DECIDE, F
+from saltus.compile.workspace import Numbers
 from saltus.errors import SettingError
 from saltus.schemes.traits import traits_of
 
-ORDER, HORIZON, VIOLATION, IMPACTS, SAFETY, SMALLEST, LARGEST, MOST, TOP, SMOOTHED = range(10)
-GUESS = -1.0  # as ORDER: guess it step by step
-EACH_STEP = 0.0  # as HORIZON: every step may err by the tolerance
+SETTINGS = Numbers("order horizon violation impacts safety smallest largest h_max top smoothed")
 
-# memory: error of the last accepted smooth step (0: none), whether the last attempt was rejected, the step that smooth
-# motion allowed before an impact came near, time left in which the impact must lie (0: none is near), the step that
-# the impact allows, time of the last impact, guessed order, step and difference that the guess is compared with,
-# and how many steps in a row came nearer to the impact without meeting it
-LAST, REJECTED, SMOOTH, LEFT, ALLOWED, STRUCK, BEGUN, GUESSED, H_SEEN, SEEN, CALM = range(11)
-IMPACT_SHARE = 0.1  # of the tolerance, for each impact: halving steps is cheap, and there are many impacts
-MOST_CALM = 3  # steps in a row after which the rest of the bracket is taken at once: there may be no impact in it
-FAINT = 1e-8  # differences below this share of the tolerance are rounding: they say nothing about the order
+
+class _Doubling(NamedTuple):
+    """Tuned numbers of this file."""
+
+    guess: float = -1.0  # as order: guess it step by step
+    each_step: float = 0.0  # as horizon: every step may err by the tolerance
+    impact_share: float = 0.1  # of the tolerance, for each impact: halving steps is cheap, and there are many impacts
+    # steps in a row after which the rest of the bracket is taken at once: there may be no impact in it
+    most_calm: int = 3
+    faint: float = 1e-8  # differences below this share of the tolerance are rounding: they say nothing about the order
+
+
+DOUBLING = _Doubling()
+
+
+# last: error of the last accepted smooth step (0: none); rejected: 1 where the last attempt was; smooth: step that
+# smooth motion allowed before an impact came near; left: time in which the impact must lie (0: none is near); allowed:
+# step that the impact allows; struck: time of the last impact; begun: 0 before the first step; guessed: order; h_seen,
+# seen: step and difference that the guess is compared with; calm: steps in a row that came nearer to the impact without
+# meeting it
+MEMORY = Numbers("last rejected smooth left allowed struck begun guessed h_seen seen calm")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +89,7 @@ class DoublingControl:
     """
 
     name = "doubling"
-    kernel_memory = 11
+    kernel_memory = MEMORY.size
     first_share = 1e-4  # small enough to see the motion, and soon six times as long
 
     def __post_init__(self):
@@ -134,22 +146,11 @@ class DoublingControl:
     def _settings(self, order: float, top: float) -> np.ndarray:
         if self.horizon in (None, "span"):
             raise SettingError(f"the horizon of {type(self).__name__} is not known yet: call over(span) first")
-        horizon = EACH_STEP if self.horizon == "step" else float(self.horizon)  # type: ignore[arg-type]  # a time now
-        return np.array(
-            [
-                order,
-                horizon,
-                self.violation,
-                self.impacts,
-                self.safety,
-                self.smallest,
-                self.largest,
-                self.h_max,
-                top,
-                self.smoothed,
-            ],
-            dtype=float,
-        )
+        horizon = DOUBLING.each_step if self.horizon == "step" else float(self.horizon)  # type: ignore[arg-type]  # a time now
+        return SETTINGS.filled(
+            order=order, horizon=horizon, violation=self.violation, impacts=self.impacts, safety=self.safety,
+            smallest=self.smallest, largest=self.largest, h_max=self.h_max, top=top, smoothed=self.smoothed,
+        )  # fmt: skip
 
 
 @unit(DECIDE)
@@ -160,91 +161,92 @@ def decide(settings, header, t, h, memory, decision):
     in/out  memory: of the steps before; header.error: what was judged, 1 is at the tolerance
     out     decision: next h; returns 0 to accept, 1 to reject. Equations (55), (73), (75) of the lecture
     """
+    settings, memory = SETTINGS(settings), MEMORY(memory)
     # ---- the difference, per horizon where the motion is smooth
     difference = header.error * (2.0 ** (header.degree - 1.0) - 1.0)
-    horizon, misplaced = settings[HORIZON], header.misplaced
-    if memory[BEGUN] == 0.0:
-        memory[BEGUN], memory[STRUCK], memory[GUESSED] = 1.0, t, 1.0
+    horizon, misplaced = settings.horizon, header.misplaced
+    if memory.begun == 0.0:
+        memory.begun, memory.struck, memory.guessed = 1.0, t, 1.0
     # a jump that is harmless even when judged like a smooth step is none: contacts without load have such of rounding
-    impulsive = misplaced * larger(1.0, horizon / h) > (1.0 if horizon > EACH_STEP else 0.0)
-    order = settings[ORDER]
-    if order == GUESS:
+    impulsive = misplaced * larger(1.0, horizon / h) > (1.0 if horizon > DOUBLING.each_step else 0.0)
+    order = settings.order
+    if order == DOUBLING.guess:
         changing = header.events_used > 0.0  # contacts that close, let go or begin to slip: forces jump
         order = 0.0 if impulsive else (1.0 if changing else guess(settings, h, difference, memory))
     error = 2.0 * difference if order == 0.0 else difference / (2.0**order - 1.0)  # (73), (55)
     exponent = order + 1.0
-    if horizon > EACH_STEP and not impulsive:
+    if horizon > DOUBLING.each_step and not impulsive:
         error *= horizon / h
         exponent -= 1.0
     # ---- what belongs to a contact: of order one, and cured by coming nearer to it
-    hunts, contact = settings[IMPACTS] == 1.0, 0.0
+    hunts, contact = settings.impacts == 1.0, 0.0
     if hunts:  # a step that ends inside of a body has missed its impact
-        contact = header.penetration / IMPACT_SHARE
-    elif settings[VIOLATION] == 1.0:
+        contact = header.penetration / DOUBLING.impact_share
+    elif settings.violation == 1.0:
         contact = header.penetration  # (75)
     if hunts and impulsive:
-        contact = larger(contact, larger(larger(misplaced, header.delayed) / IMPACT_SHARE, error))
+        contact = larger(contact, larger(larger(misplaced, header.delayed) / DOUBLING.impact_share, error))
     judged = larger(error, contact)
     header.error = judged
 
     # ---- rejected
     if not judged <= 1.0:
-        memory[REJECTED] = 1.0
+        memory.rejected = 1.0
         if hunts and contact > 1.0:
-            if memory[LEFT] <= 0.0:
-                memory[SMOOTH], memory[ALLOWED] = h, 0.0
-            memory[LEFT], memory[CALM] = h, 0.0
+            if memory.left <= 0.0:
+                memory.smooth, memory.allowed = h, 0.0
+            memory.left, memory.calm = h, 0.0
             if impulsive:
-                memory[ALLOWED] = settings[SAFETY] * h / contact
-            decision[0] = larger(0.5 * h, smaller(memory[ALLOWED], 0.9 * h))
+                memory.allowed = settings.safety * h / contact
+            decision[0] = larger(0.5 * h, smaller(memory.allowed, 0.9 * h))
             return 1
-        if contact > error and settings[SMOOTHED] == 1.0:
+        if contact > error and settings.smoothed == 1.0:
             exponent = 1.0
-        shrink = settings[SAFETY] * judged ** (-1.0 / exponent) if judged < 1e100 else settings[SMALLEST]
-        decision[0] = h * larger(settings[SMALLEST], smaller(shrink, 0.9))
+        shrink = settings.safety * judged ** (-1.0 / exponent) if judged < 1e100 else settings.smallest
+        decision[0] = h * larger(settings.smallest, smaller(shrink, 0.9))
         return 1
 
     # ---- accepted near or at an impact
     if hunts and impulsive:
-        since = t + h - memory[STRUCK]
-        memory[STRUCK], memory[LAST], memory[REJECTED] = t + h, 0.0, 0.0
+        since = t + h - memory.struck
+        memory.struck, memory.last, memory.rejected = t + h, 0.0, 0.0
         # bounces may follow each other faster and faster: do not look farther ahead than the last flight was long
-        allowed = memory[SMOOTH] if memory[SMOOTH] > 0.0 else h * settings[LARGEST]
-        memory[LEFT] = 0.0
-        decision[0] = smaller(larger(smaller(allowed, since), h), settings[MOST])
+        allowed = memory.smooth if memory.smooth > 0.0 else h * settings.largest
+        memory.left = 0.0
+        decision[0] = smaller(larger(smaller(allowed, since), h), settings.h_max)
         return 0
-    if settings[SMOOTHED] == 1.0:
+    if settings.smoothed == 1.0:
         judged = larger(judged, 1e-10)
-        growth = settings[SAFETY] * judged ** (-0.7 / exponent)
-        if memory[LAST] > 0.0:
-            growth *= memory[LAST] ** (0.4 / exponent)
+        growth = settings.safety * judged ** (-0.7 / exponent)
+        if memory.last > 0.0:
+            growth *= memory.last ** (0.4 / exponent)
     else:  # (59)
-        growth = settings[SAFETY] * judged ** (-1.0 / exponent) if judged > 0.0 else settings[LARGEST]
-    growth = larger(settings[SMALLEST], smaller(growth, settings[LARGEST]))
-    if memory[REJECTED] == 1.0 and settings[SMOOTHED] == 1.0:
+        growth = settings.safety * judged ** (-1.0 / exponent) if judged > 0.0 else settings.largest
+    growth = larger(settings.smallest, smaller(growth, settings.largest))
+    if memory.rejected == 1.0 and settings.smoothed == 1.0:
         growth = smaller(growth, 1.0)
-    memory[LAST], memory[REJECTED] = judged, 0.0
-    decision[0] = smaller(h * growth, settings[MOST])
-    if memory[LEFT] > 0.0:
-        memory[LEFT] -= h
-        memory[CALM] += 1.0
-        if memory[LEFT] > 0.01 * h:
-            share = 0.5 if memory[CALM] < MOST_CALM else 1.0
-            decision[0] = smaller(decision[0], larger(share * memory[LEFT], memory[ALLOWED]))
+    memory.last, memory.rejected = judged, 0.0
+    decision[0] = smaller(h * growth, settings.h_max)
+    if memory.left > 0.0:
+        memory.left -= h
+        memory.calm += 1.0
+        if memory.left > 0.01 * h:
+            share = 0.5 if memory.calm < DOUBLING.most_calm else 1.0
+            decision[0] = smaller(decision[0], larger(share * memory.left, memory.allowed))
         else:
-            memory[LEFT] = 0.0  # the impact did not come
+            memory.left = 0.0  # the impact did not come
     return 0
 
 
-@unit(F(A, F, F, A))
+@unit(F(SETTINGS.kind, F, F, MEMORY.kind))
 def guess(settings, h, difference, memory):
     """Return the order of smooth steps, as the differences of steps of different lengths tell it."""
-    if difference > FAINT:
-        if memory[H_SEEN] > 0.0:
-            ratio = log(h / memory[H_SEEN])
+    if difference > DOUBLING.faint:
+        if memory.h_seen > 0.0:
+            ratio = log(h / memory.h_seen)
             if abs(ratio) > 0.25:
-                seen = log(difference / memory[SEEN]) / ratio - 1.0
-                seen = larger(1.0, smaller(seen, settings[TOP]))
-                memory[GUESSED] += 0.5 * smaller(1.0, abs(ratio)) * (seen - memory[GUESSED])
-        memory[H_SEEN], memory[SEEN] = h, difference
-    return larger(1.0, whole(memory[GUESSED] + 0.5) * 1.0)
+                seen = log(difference / memory.seen) / ratio - 1.0
+                seen = larger(1.0, smaller(seen, settings.top))
+                memory.guessed += 0.5 * smaller(1.0, abs(ratio)) * (seen - memory.guessed)
+        memory.h_seen, memory.seen = h, difference
+    return larger(1.0, whole(memory.guessed + 0.5) * 1.0)

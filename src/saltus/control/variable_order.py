@@ -8,7 +8,7 @@ from inspect import cleandoc
 
 import numpy as np
 
-from saltus.control.doubling import GUESS, DoublingControl
+from saltus.control.doubling import DOUBLING, DoublingControl
 from saltus.errors import SettingError
 
 
@@ -35,7 +35,7 @@ class VariableOrder(DoublingControl):
             raise SettingError(f"highest of VariableOrder is {self.highest!r}: it must be a whole number from 1 on")
 
     def settings(self) -> np.ndarray:
-        return self._settings(GUESS, self.highest)
+        return self._settings(DOUBLING.guess, self.highest)
 
 
 # cleaned before they are joined: from Python 3.13 on the compiler takes away the indentation of docstrings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
-from saltus.flight.frame import FRAME, NOTHING
-from saltus.lasting.border import NORMAL, WHOLE
+from saltus.flight.frame import FLIGHT_END, FRAME
+from saltus.lasting.border import PROJECTED
 from saltus.lasting.end_of_step import put_back
-from saltus.lasting.hold import POWER, UNHELD, rest_speed
-from saltus.lasting.index_set import OPEN, SLIP, STICK
+from saltus.lasting.hold import REPORTED, rest_speed
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
-from saltus.lasting.settle import RELEASING
+from saltus.lasting.settle import CHANGE
 from saltus.memory.layout import F_FREE, M_CONSTANT
 from saltus.memory.profile import multiply
 from saltus.memory.vectors import clear, copy, largest
@@ -55,7 +55,7 @@ def hold_at_end(model, settings, t, struck, frame):
     for k in range(layout.nc):
         row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         held[k] = 0
-        if index[k] == SLIP or index[k] == STICK or resting[k] == 1:
+        if index[k] == INDEX.slip or index[k] == INDEX.stick or resting[k] == 1:
             # a slip slower than the tolerance is none: all of them end together, or they would end one by one forever;
             # one that became faster in a flight without an event has just begun
             slow, faster = True, 0.0
@@ -63,16 +63,16 @@ def hold_at_end(model, settings, t, struck, frame):
                 still, slip = rest_speed(settings.rest, layout, W, i, v), row_dot(layout, W, i, v) + w[i]
                 slow, faster = slow and abs(slip) <= still, faster + slip * slip - u_0[i] * u_0[i]
                 frame.slips[i], frame.belts[i] = slip, w[i]
-            slow = slow and (frame.marks.event_kind != NOTHING or not faster > 0.0)
-            held[k] = WHOLE if index[k] == STICK or ends.stopped[k] == 1 or slow else NORMAL
+            slow = slow and (frame.marks.event_kind != FLIGHT_END.nothing or not faster > 0.0)
+            held[k] = PROJECTED.whole if index[k] == INDEX.stick or ends.stopped[k] == 1 or slow else PROJECTED.normal
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False
                 for i in range(row + 1, end):
                     slides = slides or abs(u_plus[i]) > rest_speed(settings.rest, layout, W, i, v)
-                held[k] = NORMAL if slides else WHOLE
+                held[k] = PROJECTED.normal if slides else PROJECTED.whole
                 if u_plus[row] > rest_speed(settings.rest, layout, W, row, v) and resting[k] == 0:
                     held[k] = 0
-        if ends.candidate[k] == RELEASING:
+        if ends.candidate[k] == CHANGE.releasing:
             held[k] = 0
         anything = anything or held[k] != 0
     return 1 if anything else 0
@@ -83,7 +83,7 @@ def rub_away(model, frame, record):
     """Enter the energy that is cut of slips that stop: it would have been rubbed away."""
     layout, ends = model.layout, frame.ends
     for k in range(layout.nc):
-        if ends.index[k] == SLIP and ends.held[k] == WHOLE:
+        if ends.index[k] == INDEX.slip and ends.held[k] == PROJECTED.whole:
             for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
                 record.dissipation[k] -= 0.5 * ends.corrected[i] * frame.slips[i]
                 record.header.drive_work -= ends.corrected[i] * frame.belts[i]
@@ -107,7 +107,11 @@ def unchanged(model, settings, t, frame):
     for k in range(nc):
         row = layout[layout.contact_row + k]
         closed = g[k] <= slack or frame.ends.closed[k] == 1
-        if frame.ends.index[k] != OPEN or frame.ends.candidate[k] != 0 or (closed and not u_plus[row] > settings.rest):
+        if (
+            frame.ends.index[k] != INDEX.open
+            or frame.ends.candidate[k] != 0
+            or (closed and not u_plus[row] > settings.rest)
+        ):
             return 0
     acting, M, f = frame.memory.acting, frame.mass, frame.force
     copy(frame.a_last, acting.a)
@@ -117,6 +121,6 @@ def unchanged(model, settings, t, frame):
     clear(acting.r)
     clear(acting.powers)
     for i in range(layout.nv):
-        acting.powers[POWER] += f[i] * frame.ends.v[i]
-    acting.powers[UNHELD] = largest(acting.a)
+        acting.powers[REPORTED.power] += f[i] * frame.ends.v[i]
+    acting.powers[REPORTED.unheld] = largest(acting.a)
     return 1

@@ -6,46 +6,54 @@ the window ends with, positions by the mean velocity. Bounces that return within
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
 from saltus.flight.arrange import arrange
-from saltus.flight.follow import VISIBLE, follow
+from saltus.flight.follow import FOLLOW, follow
 from saltus.flight.frame import (
-    CROSSES,
+    FLIGHT_END,
     FLIGHT_SETTINGS,
     FRAME,
-    NOTHING,
-    POSITION_SCALE,
-    STRIKES,
+    SCALE,
     left_of_slip,
     promised,
+    see_slips,
+    visible_slip,
 )
 from saltus.flight.graze import graze
 from saltus.flight.loss import look_ahead
 from saltus.flight.modes import unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
 from saltus.flight.together import cross_together
-from saltus.lasting.border import BY_LEFT, BY_PREVIOUS
+from saltus.lasting.border import BY
 from saltus.lasting.end_of_step import close_books, enter_forces, enter_impulse, index_events, strike
 from saltus.lasting.hold import rest_speed
-from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
-from saltus.lasting.settle import BREAKING, LET_GO, RELEASING, ambiguous_event
-from saltus.lasting.transition import BROKE, LOST, RELEASED, STOPPED, break_direction
+from saltus.lasting.settle import CHANGE, ambiguous_event
+from saltus.lasting.transition import TRANSITION, break_direction
 from saltus.memory.layout import M_CONSTANT
 from saltus.memory.profile import multiply, solve_row
-from saltus.memory.record import EVENT, SWITCH
+from saltus.memory.record import EVENT
 from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
-from saltus.reaction.dense_block import HEADER, open_block, put_piece
+from saltus.reaction.dense_block import DENSE_HEADER, open_block, put_piece
 from saltus.reaction.react import row_add, row_dot
-from saltus.reaction.report import NORMALS, new_event
-from saltus.reaction.report import NOTHING as NO_ROWS
+from saltus.reaction.report import KNOWN_ROWS, new_event
 from saltus.status import Status
 
-DIGITS = 1e-12  # of the coordinates: digits of a gap that a drift may always have
-PIECES = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
-EVENTS = 8  # most events of a contact at one end of a step
+
+class _Arrive(NamedTuple):
+    """Tuned numbers of this file."""
+
+    digits: float = 1e-12  # of the coordinates: digits of a gap that a drift may always have
+    pieces: int = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
+    events: int = 8  # most events of a contact at one end of a step
+
+
+ARRIVE = _Arrive()
 
 
 @unit(PART)
@@ -67,30 +75,36 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     copy_marks(ends.index, ends.before)
     clear_marks(ends.closed)
     struck = 0
-    if kind == STRIKES:
+    if kind == FLIGHT_END.strikes:
         struck = is_struck(model, settings, t_end, frame)
     if struck == 1:
         status = strike_at_end(model, staged, settings, t, h, frame, record)
         if status != 0:
             return status
         t_end = t + marks.length
-    status = let_change(model, staged, settings, t, t_end, h, frame, record)
+    status = let_change(model, staged, settings, t, t_end, h, struck, frame, record)
     if status != 0:
         return status
-    if kind == CROSSES:
+    if kind == FLIGHT_END.crosses:
         cross_together(model, settings, t, marks.length, which, frame)
     user_events(model, t_end, frame, record)
     switch_modes(model, settings, t_end, h, frame)
 
     # ---- what stays closed is put in place, then the law decides what is held next
-    deciding = kind != NOTHING or marks.holding == 1.0 or marks.near == 1.0 or marks.switched == 1.0
+    deciding = kind != FLIGHT_END.nothing or marks.holding == 1.0 or marks.near == 1.0 or marks.switched == 1.0
     status = arrange(model, staged, settings, t_end, struck, 1 if deciding else 0, frame, record)
     if status != 0:
         return status
     header.residual = larger(header.residual, ends.info[0])
-    if kind == STRIKES:
+    if kind == FLIGHT_END.strikes:
         graze(model, settings, t_end, struck, frame, record)
-    if kind == NOTHING or kind == RELEASED or kind == BROKE or kind == STOPPED or kind == LOST:
+    if (
+        kind == FLIGHT_END.nothing
+        or kind == TRANSITION.released
+        or kind == TRANSITION.broke
+        or kind == TRANSITION.stopped
+        or kind == TRANSITION.lost
+    ):
         copy(ends.v, record.v_minus)
     marks.struck = struck
 
@@ -103,15 +117,16 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if update_modes(model, settings, t_end, h, ends.q, ends.v, frame.a_last, frame, 0) > 0:
             frame.kept[0] = 0.0  # the law is asked again where the next flight begins
 
-    return hand_over(model, t, t_end, struck, frame, record)
+    return hand_over(model, settings, t, t_end, struck, frame, record)
 
 
-@unit(I(MODEL, F, F, I, FRAME.kind, RECORD))
-def hand_over(model, t, t_end, struck, frame, record):
+@unit(I(MODEL, A, F, F, I, FRAME.kind, RECORD))
+def hand_over(model, settings, t, t_end, struck, frame, record):
     """Write the events of the index set, keep what the next flight begins with, and close the books."""
     layout, ends, marks, memory = model.layout, frame.ends, frame.marks, frame.memory
-    acting, stopped = memory.acting, whole(marks.which) if whole(marks.event_kind) == STOPPED else -1
+    acting, stopped = memory.acting, whole(marks.which) if whole(marks.event_kind) == TRANSITION.stopped else -1
     ambiguous_event(model, t_end, ends.before, ends.index, frame.interval.lasting, acting.r, record)
+    see_slips(model, settings, struck, frame)
     clear(head(tail(acting.direction, 2 * layout.nc), layout.nc))
     if index_events(model, t_end, struck, stopped, ends, acting, record) == 1:
         frame.interval.kept.renew = 1.0  # the matrix of implicit stages belongs to another index set
@@ -127,7 +142,7 @@ def hand_over(model, t, t_end, struck, frame, record):
 def switch_modes(model, settings, t, h, frame):
     """Take the branches of the functions behind the end of a flight; what a kink moves is no longer held."""
     settings = FLIGHT_SETTINGS(settings)
-    ends, marks, crossed = frame.ends, frame.marks, 1 if whole(frame.marks.event_kind) == CROSSES else 0
+    ends, marks, crossed = frame.ends, frame.marks, 1 if whole(frame.marks.event_kind) == FLIGHT_END.crosses else 0
     marks.switched = 0.0
     if update_modes(model, settings, t, h, ends.q, ends.v, frame.a_last, frame, crossed) > 0:
         marks.switched = frame.memory.numbers.changed = 1.0
@@ -153,11 +168,11 @@ def land(model, settings, t, frame, record):
             model, tab, t, size, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, frame.mass
         )
     model.gap(t + size, ends.q, model.par, ends.g)
-    length, scale = largest(ends.q), largest(promised(layout, settings, POSITION_SCALE))
+    length, scale = largest(ends.q), largest(promised(layout, settings, SCALE.position))
     # the lecture's case 2.1: what is held has left its place
-    allowed = settings.drift * (settings.atol * scale + settings.rtol * length) + DIGITS * length
+    allowed = settings.drift * (settings.atol * scale + settings.rtol * length) + ARRIVE.digits * length
     for j in range(nc + layout.nj):
-        holds = j >= nc or index[j if j < nc else 0] == SLIP or index[j if j < nc else 0] == STICK
+        holds = j >= nc or index[j if j < nc else 0] == INDEX.slip or index[j if j < nc else 0] == INDEX.stick
         if holds and abs(ends.g[j]) > allowed:
             return Status.DRIFT_TOO_LARGE
     at = open_block(model, frame.memory.acting.r, record.dense)
@@ -187,7 +202,7 @@ def is_struck(model, settings, t, frame):
     model.kinematics(t, ends.q, model.par, W, w)
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
-        holds = index[k] == SLIP or index[k] == STICK
+        holds = index[k] == INDEX.slip or index[k] == INDEX.stick
         speed = row_dot(layout, W, row, v) + w[row]
         # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
         # the contacts strike in turn, with velocities that die away, and not together
@@ -195,7 +210,7 @@ def is_struck(model, settings, t, frame):
         near = ends.g[k] + ahead * speed <= slack and speed <= still
         closed[k] = 1 if near or holds or k == which else 0
         if closed[k] == 1 and not holds:
-            floor = 0.0 if index[k] == IMPULSIVE else -still
+            floor = 0.0 if index[k] == INDEX.impulsive else -still
             if speed < floor:
                 struck = 1
         # a gap that is closed by rounding alone, while the bounce is high enough to be seen, is no contact; with
@@ -204,7 +219,7 @@ def is_struck(model, settings, t, frame):
             model.curvature(t, ends.q, v, model.par, room.zeta)
             last = row_of(frame.nodes.a, whole(frame.marks.nodes) - 1, nv)
             pressed = -row_dot(layout, W, row, last) - room.zeta[row]
-            parts = speed > still and speed * speed > VISIBLE * slack * abs(pressed)
+            parts = speed > still and speed * speed > FOLLOW.visible * slack * abs(pressed)
             # neither is what has just been let go and leaves ever faster, however slow it still is: to put it in
             # place would pull at it
             parts = parts or (speed > 0.0 and pressed < 0.0)
@@ -219,10 +234,10 @@ def strike_at_end(model, staged, settings, t, h, frame, record):
     ends, marks, room = frame.ends, frame.marks, frame.interval.lasting
     t_end, ahead, reaction = t + marks.length, frame.marks.window, staged.reaction
     copy(row_of(frame.nodes.a, whole(marks.nodes) - 1, model.layout.nv), ends.a)
-    law, span, known, ties = BY_LEFT, h, NO_ROWS, 0
+    law, span, known, ties = BY.left, h, KNOWN_ROWS.nothing, 0
     if ahead > 0.0:
         # Moreau's step over the window: the velocity with the forces of its beginning, then the law
-        law, span, known = BY_PREVIOUS, ahead, NORMALS
+        law, span, known = BY.previous, ahead, KNOWN_ROWS.normals
         begin_window(model, settings, t_end, ahead, frame, record)
         t_end = t + (marks.length + ahead)  # rounded as the end of the step is
     elif model.layout.nc > 1:
@@ -240,24 +255,48 @@ def strike_at_end(model, staged, settings, t, h, frame, record):
     return 0
 
 
-@unit(I(MODEL, STAGED, A, F, F, F, FRAME.kind, RECORD))
-def let_change(model, staged, settings, t, t_end, h, frame, record):
+@unit(I(MODEL, STAGED, A, F, F, F, I, FRAME.kind, RECORD))
+def let_change(model, staged, settings, t, t_end, h, struck, frame, record):
     """Tell the decision what the transition that ends a flight means for its contact."""
     layout, ends, marks, let_go = model.layout, frame.ends, frame.marks, frame.memory.let_go
     kind, which, last = whole(marks.event_kind), whole(marks.which), whole(marks.nodes) - 1
     for k in range(layout.nc):
         if t_end - let_go[k] <= 1e-12 * (abs(t) + h):
-            ends.candidate[k] = LET_GO
-    if kind == RELEASED:
-        ends.candidate[which], let_go[which] = RELEASING, t_end
-    if kind == STOPPED and marks.stopping == 1.0:
+            ends.candidate[k] = CHANGE.let_go
+    if kind == TRANSITION.released:
+        ends.candidate[which], let_go[which] = CHANGE.releasing, t_end
+    if kind == TRANSITION.stopped and marks.stopping == 1.0:
         ends.stopped[which] = 1
         stop_together(model, settings, t_end, frame)
-    if kind == BROKE:
-        ends.candidate[which] = BREAKING
+    if kind == TRANSITION.broke:
+        ends.candidate[which] = CHANGE.breaking
         break_direction(layout, which, row_of(frame.node_forces, last, layout.nr), frame.memory.acting.direction)
-    if kind == LOST:
+    mark_unseen(model, settings, t_end, struck, frame)
+    if kind == TRANSITION.lost:
         return look_ahead(model, staged, settings, t_end, frame, record)
+    return 0
+
+
+@unit(I(MODEL, A, F, I, FRAME.kind))
+def mark_unseen(model, settings, t, struck, frame):
+    """Mark slips that have been too slow since they began for their velocity to tell a direction; see WAY.unseen."""
+    layout, ends, direction = model.layout, frame.ends, frame.memory.acting.direction
+    nc, W, w, known = layout.nc, frame.interval.lasting.W, ends.u_minus, False
+    for c in range(nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+        direction[2 * nc + c] = WAY.turning  # forces behind the end are those of the velocity there
+        if ends.index[c] != INDEX.slip or end - row != 3:
+            continue
+        if struck == 1 or frame.marks.window > 0.0 or frame.memory.seen[c] == 1.0:
+            continue
+        if not known:
+            model.kinematics(t, ends.q, model.par, W, w)
+            known = True
+        square = 0.0
+        for i in range(row + 1, end):
+            square += (row_dot(layout, W, i, ends.v) + w[i]) ** 2
+        if square <= visible_slip(layout, settings) ** 2:
+            direction[2 * nc + c] = WAY.unseen
     return 0
 
 
@@ -265,16 +304,21 @@ def let_change(model, staged, settings, t, t_end, h, frame, record):
 def user_events(model, t, frame, record):
     """Write the events of the user and of switching functions that end a flight, and do their resets."""
     layout, ends, marks, fired = model.layout, frame.ends, frame.marks, frame.memory.fired
-    ne, nc, table, crosses = layout.ne, layout.nc, layout.event_table, whole(frame.marks.event_kind) == CROSSES
+    ne, nc, table, crosses = (
+        layout.ne,
+        layout.nc,
+        layout.event_table,
+        whole(frame.marks.event_kind) == FLIGHT_END.crosses,
+    )
     for k in range(ne):
         if not crosses and marks.still == 0.0:  # an impact at the same time takes nothing from them
             fired[k] = 0.0
         if not crosses or fired[k] == 0.0:
             continue
         if k >= ne - layout.ns:
-            new_event(t, nc + k, SWITCH, 0, 0, ends.P, ends.P, ends.P, record)
+            new_event(t, nc + k, EVENT.switch, 0, 0, ends.P, ends.P, ends.P, record)
             continue
-        new_event(t, nc + k, EVENT, 0, 0, ends.P, ends.P, ends.P, record)
+        new_event(t, nc + k, EVENT.user, 0, 0, ends.P, ends.P, ends.P, record)
         if layout[table + 3 * k + 1] == 1:
             record.header.terminal = 1.0
         if layout[table + 3 * k + 2] == 1:
@@ -286,7 +330,7 @@ def user_events(model, t, frame, record):
             model.gap(t, ends.q, model.par, ends.g)
             record.header.reacted = 1.0  # the velocity jumps: its left limit must be kept
             for c in range(nc):
-                ends.index[c] = OPEN
+                ends.index[c] = INDEX.open
     return 0
 
 
@@ -303,7 +347,7 @@ def stop_together(model, settings, t, frame):
     model.kinematics(t, frame.ends.q, model.par, W, w)
     allowed = left_of_slip(layout, settings)
     for c in range(nc):
-        if frame.ends.index[c] != SLIP or direction[2 * nc + c] == 0.0:
+        if frame.ends.index[c] != INDEX.slip or direction[2 * nc + c] != WAY.braking:
             continue
         first, last = 0.0, 0.0
         for i in range(layout[layout.contact_row + c] + 1, layout[layout.contact_row + c + 1]):
@@ -404,7 +448,7 @@ def end_window(model, settings, t_end, window, frame, record):
         copy(shifted, row_of(nodes.Q_dot, j, nq))
     first = marks.length
     size = first + window
-    record.dense[HEADER + nr + 1] = first / size
+    record.dense[DENSE_HEADER + nr + 1] = first / size
     marks.used = put_nodes(model, first / size, 1.0, whole(marks.used), q, v_start, frame, record)
     for i in range(nq):
         q[i] += window * shifted[i]

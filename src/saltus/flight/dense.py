@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from saltus.reaction.dense_block import HEADER
+from saltus.reaction.dense_block import DENSE_HEADER
 from saltus.tables.tableau import Tableau
 
 SHAPES = 1 << 16  # more than any step has stages, so that pieces and stages make one number
@@ -81,13 +81,13 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
     known = {one.stages: one for one in tableaux}
     # the other numbers of the header are the same in a whole run
     shapes, first_of, group = np.unique(SHAPES * block[:, 0] + block[:, 1], return_index=True, return_inverse=True)
-    bits = 4.0 * np.finfo(float).eps * (1.0 + np.abs(block[:, HEADER - 1 : HEADER]) / h)
+    bits = 4.0 * np.finfo(float).eps * (1.0 + np.abs(block[:, DENSE_HEADER - 1 : DENSE_HEADER]) / h)
     for k in range(len(shapes)):
-        pieces, stages, nq, nv, nr, own_rate = block[first_of[k], : HEADER - 1].astype(int)
+        pieces, stages, nq, nv, nr, own_rate = block[first_of[k], : DENSE_HEADER - 1].astype(int)
         rows = np.flatnonzero(group == k)
         widths = [2, nq, nv, stages * nv, stages * nr, stages * nq * own_rate]
         ends = np.cumsum(widths)
-        first, last = HEADER + nr, HEADER + nr + pieces * ends[-1]
+        first, last = DENSE_HEADER + nr, DENSE_HEADER + nr + pieces * ends[-1]
         body = block[rows, first:last].reshape(len(rows), pieces, ends[-1])
         places, q, v, a, r, q_dot = np.split(body, ends[:-1], axis=2)
         inner = places[:, :-1, 1]
@@ -97,7 +97,7 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
         shape = len(rows), pieces, stages
         yield _Steps(
             rows, known[stages], places, q, v, a.reshape(*shape, nv), r.reshape(*shape, nr),
-            q_dot.reshape(*shape, nq) if own_rate else None, block[rows, HEADER:first],
+            q_dot.reshape(*shape, nq) if own_rate else None, block[rows, DENSE_HEADER:first],
             block[rows, last:], which,
             ((s[rows] - begin) / (stop - begin))[:, 0], (stop - begin) * h[rows],
         )  # fmt: skip
@@ -170,13 +170,13 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
 
 def window_start(block: np.ndarray, t_end: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Return where the window of an impact begins that ends a step, the end of the step where there is none."""
-    last_of_first = block[np.arange(len(block)), HEADER + block[:, 4].astype(int) + 1]
+    last_of_first = block[np.arange(len(block)), DENSE_HEADER + block[:, 4].astype(int) + 1]
     return np.where(block[:, 0] == 2, t_end - h * (1.0 - last_of_first), t_end)
 
 
 def acceleration(tableaux: list[Tableau], s, h, block, side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return v_dot at places s, the number of the piece that each of them lies in, and its duration [s]."""
-    first = block[0, : HEADER - 1].astype(int)
+    first = block[0, : DENSE_HEADER - 1].astype(int)
     made, piece, duration = np.empty((len(s), first[3])), np.empty(len(s), dtype=int), np.empty(len(s))
     for steps in _steps(tableaux, s, h, block, side):
         (value,) = _weights(steps.made, steps.x, "value")

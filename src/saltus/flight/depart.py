@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, left_of_slip, slip_tolerance, span_of
-from saltus.flight.modes import FREE, update_modes
-from saltus.lasting.begin import begin_slips, may_begin, start_of
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, left_of_slip, see_slips, slip_tolerance, span_of
+from saltus.flight.modes import MODES, update_modes
+from saltus.lasting.begin import begin_slips, end_slips, goes, start_of
 from saltus.lasting.end_of_step import begin_events
 from saltus.lasting.hold import accelerate, rest_speed
-from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.settle import act_on_start, ambiguous_event, lawful
 from saltus.memory.vectors import clear, clear_marks, copy, copy_marks
 from saltus.reaction.react import row_dot
 
-SOONEST = 1e-13  # of time and span: how near the end of a slip may be at the least to be flown to
-LEFT_AT_REST = 100.0  # times what may be left of one slip: of all of them where nothing goes on slipping
-PAST_STOP = 1.5  # times the time until a slip stops: so far it is followed, so that its end is found
-SHARE_OF_STOP = 1e-3  # of what a slip in space may go straight: what its end may cost that is not followed
-MOST_HALVINGS = 60  # of the time in which slips from rest go straight on
-MOST_SHORTENED = 12  # halvings of the same until the force turns little enough meanwhile
+
+class _Depart(NamedTuple):
+    """Tuned numbers of this file."""
+
+    soonest: float = 1e-13  # of time and span: how near the end of a slip may be at the least to be flown to
+    left_at_rest: float = 100.0  # times what may be left of one slip: of all of them where nothing goes on slipping
+    past_stop: float = 1.5  # times the time until a slip stops: so far it is followed, so that its end is found
+    share_of_stop: float = 1e-3  # of what a slip in space may go straight: what its end may cost that is not followed
+    full_friction: float = (
+        0.5  # of what friction could be: from there on that of a contact which sticks says how a slip ends
+    )
+    most_halvings: int = 60  # of the time in which slips from rest go straight on
+    most_shortened: int = 12  # halvings of the same until the force turns little enough meanwhile
+
+
+DEPART = _Depart()
 
 
 @unit(PART)
@@ -52,8 +63,8 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
                 marks.crossing = k
     near, holding, jammed, slack = False, layout.nj > 0, False, closed_gap(settings, ends.q_0)
     for k in range(layout.nc):
-        holds = ends.index[k] == SLIP or ends.index[k] == STICK
-        holding, jammed = holding or holds, jammed or ends.index[k] == IMPULSIVE
+        holds = ends.index[k] == INDEX.slip or ends.index[k] == INDEX.stick
+        holding, jammed = holding or holds, jammed or ends.index[k] == INDEX.impulsive
         near = near or (not holds and ends.g[k] <= slack)
     marks.limit = h
     if near or settings.anticipates == 1.0:
@@ -81,9 +92,9 @@ def begin_flight(model, staged, settings, t, h, frame, record):
         clear(acting.a)
         clear(memory.fired)
         for k in range(layout.nc):
-            ends.index[k], memory.let_go[k] = OPEN, -1e300
+            ends.index[k], memory.let_go[k] = INDEX.open, -1e300
     for k in range(layout.ns):
-        memory.modes[k] = FREE  # on a surface the motion decides anew
+        memory.modes[k] = MODES.free  # on a surface the motion decides anew
     if update_modes(model, settings, t, h, ends.q_0, ends.v_0, acting.a, frame, 0) > 0:
         model.gap(t, ends.q_0, model.par, ends.g)
     status = staged.settle(model, reaction, settings, t, 1, 0, ends, acting, interval, record)
@@ -91,6 +102,7 @@ def begin_flight(model, staged, settings, t, h, frame, record):
         status = staged.settle(model, reaction, settings, t, 1, 0, ends, acting, interval, record)
     if status != 0:
         return status
+    see_slips(model, settings, 1 - known, frame)
     begin_events(model, t, known, ends, acting, record)
     ambiguous_event(model, t, ends.before, ends.index, interval.lasting, acting.r, record)
     if layout.ne > 0 and known == 1:
@@ -119,7 +131,7 @@ def closing_at_once(model, settings, t, slack, frame):
         model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
-        if ends.index[k] == SLIP or ends.index[k] == STICK:
+        if ends.index[k] == INDEX.slip or ends.index[k] == INDEX.stick:
             continue
         speed = row_dot(layout, W, row, ends.v_0) + w[row]
         if g[k] <= slack:
@@ -144,15 +156,15 @@ def ending_slip(model, settings, t, h, frame, record):
 
     Friction turns a slip the faster the slower it is, so that its end can be approached but not reached. What is left
     of it, its speed for the time that it takes to stop, and the way meanwhile, is compared with the promise. That is
-    all that the turn costs where it sticks behind its end; a slip that goes on the other way is followed to the last.
+    all that the turn costs where it sticks behind its end; a slip that goes on another way is followed until nobody
+    could see it, see `turning_back`.
     What else moves goes on meanwhile: to stop the slip at once would push a body that turns aside, for as long as it
     moves. An end too near for the clock, or for the promise, is one at once, ENDING. Steps that estimate no error have
     windows for this.
     """
     settings = FLIGHT_SETTINGS(settings)
-    layout, ends, probe, room = model.layout, frame.ends, frame.probe, frame.interval.lasting
-    nc, u, direction = layout.nc, frame.memory.acting.u, frame.memory.acting.direction
-    index, tried = ends.index, frame.trial
+    ends, probe, room = frame.ends, frame.probe, frame.interval.lasting
+    direction = frame.memory.acting.direction
     if frame.marks.window > 0.0:
         return h
     shortest = slips_near_end(model, settings, t, frame)
@@ -161,21 +173,135 @@ def ending_slip(model, settings, t, h, frame, record):
     if first < 0:
         return h
     status = accelerate(
-        model, t, ends.q_0, ends.v_0, tried, direction, probe.a, probe.r, probe.u, probe.powers, room, record
+        model, t, ends.q_0, ends.v_0, frame.trial, direction, probe.a, probe.r, probe.u, probe.powers, room, record
     )
-    if status != 0 or lawful(model, tried, probe.r, probe.powers, room) == 0:
+    if status != 0 or lawful(model, frame.trial, probe.r, probe.powers, room) == 0:
+        frame.marks.ending = turning_back(model, settings, frame) if status == 0 else -1
+        if frame.marks.ending >= 0.0:
+            brake(model, settings, frame)
         return h
-    for c in range(nc):
-        if tried[c] == STICK and index[c] == SLIP:
-            row = layout[layout.contact_row + c]
-            speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
-            direction[2 * nc + c] = 1.0
-            if speed > settings.rest:
-                direction[2 * c], direction[2 * c + 1] = u[row + 1] / speed, u[row + 2] / speed
-    if shortest == 1e300 or shortest <= SOONEST * (abs(t) + span_of(settings)):
+    copy(direction, frame.kept_way)
+    brake(model, settings, frame)
+    if shortest == 1e300 or shortest <= DEPART.soonest * (abs(t) + span_of(settings)):
         frame.marks.ending = first
         return h
-    return smaller(h, PAST_STOP * shortest)
+    if leads_to_end(model, settings, t, shortest, frame, record) == 0:
+        turn_to_end(model, settings, t, shortest, frame, record)
+        if leads_to_end(model, settings, t, shortest, frame, record) == 0:
+            copy(frame.kept_way, direction)  # friction turns it into the direction of its end before
+            act_at_start(model, t, frame, record)
+            return h
+    return smaller(h, DEPART.past_stop * shortest)
+
+
+@unit(I(MODEL, A, FRAME.kind))
+def turning_back(model, settings, frame):
+    """Write to frame.trial the slips that end at once because they could not stick; return the first one, or -1.
+
+    A slip that brakes and goes on another way passes near zero, where friction turns it in no time. What is left of it
+    when the promise no longer shows it is cut: then it begins anew.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, index, tried, room = model.layout, frame.ends.index, frame.trial, frame.interval.lasting
+    nc, W, zeta, first, left = layout.nc, room.W, room.zeta, -1, left_of_slip(layout, settings)
+    u, a, direction = frame.memory.acting.u, frame.memory.acting.a, frame.memory.acting.direction
+    for c in range(nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+        square, slowing, tried[c] = 0.0, 0.0, index[c]
+        if index[c] != INDEX.slip or end - row != 3 or direction[2 * nc + c] != WAY.turning:
+            continue
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+            slowing -= (row_dot(layout, W, i, a) + zeta[i]) * u[i]
+        if square > settings.rest * settings.rest and square <= left * left and slowing > 0.0:
+            tried[c] = INDEX.stick
+            first = c if first < 0 else first
+    return first
+
+
+@unit(I(MODEL, A, FRAME.kind))
+def brake(model, settings, frame):
+    """Let the slips that are tried to stick (`slips_near_end`) go straight on from here, in the direction they have.
+
+    out     way_before: the direction against which friction acts where they stick, 0 where it is far below its bound
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, index, tried, sticks = model.layout, frame.ends.index, frame.trial, frame.way_before
+    nc, u, direction, r = layout.nc, frame.memory.acting.u, frame.memory.acting.direction, frame.probe.r
+    for c in range(nc):
+        if tried[c] != INDEX.stick or index[c] != INDEX.slip:
+            continue
+        row = layout[layout.contact_row + c]
+        speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
+        if speed > settings.rest and direction[2 * nc + c] == WAY.turning:
+            direction[2 * c], direction[2 * c + 1] = u[row + 1] / speed, u[row + 2] / speed
+        direction[2 * nc + c] = WAY.braking
+        friction, sticks[2 * c], sticks[2 * c + 1] = sqrt(r[row + 1] ** 2 + r[row + 2] ** 2), 0.0, 0.0
+        if friction > DEPART.full_friction * model.mu[c] * r[row]:
+            sticks[2 * c], sticks[2 * c + 1] = -r[row + 1] / friction, -r[row + 2] / friction
+    return 0
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
+def leads_to_end(model, settings, t, time, frame, record):
+    """Return 1 where slips that are WAY.braking for a time have nothing left aside then that the promise could show.
+
+    Pushes aside are integrated by Simpson's rule.
+    """
+    layout, room, ends, probe = model.layout, frame.interval.lasting, frame.ends, frame.probe
+    nc, W, zeta, u, sums = layout.nc, room.W, room.zeta, frame.memory.acting.u, frame.leads
+    direction, allowed = frame.memory.acting.direction, left_of_slip(layout, settings)
+    for place in range(3):
+        weight = time * (2.0 / 3.0 if place == 1 else 1.0 / 6.0)
+        shift_start(model, 0.5 * place * time, frame)
+        status = accelerate(
+            model, t + 0.5 * place * time, frame.q_shifted, frame.v_try, ends.index, direction, probe.a, probe.r,
+            probe.u, probe.powers, room, record,
+        )  # fmt: skip
+        if status != 0:
+            return 0
+        for c in range(nc):
+            row, d_1, d_2 = layout[layout.contact_row + c], direction[2 * c], direction[2 * c + 1]
+            if direction[2 * nc + c] != WAY.braking or sqrt(u[row + 1] ** 2 + u[row + 2] ** 2) <= allowed:
+                continue
+            s_1 = row_dot(layout, W, row + 1, probe.a) + zeta[row + 1]
+            s_2 = row_dot(layout, W, row + 2, probe.a) + zeta[row + 2]
+            if place == 0:
+                sums[row] = u[row + 2] * d_1 - u[row + 1] * d_2
+            sums[row] += weight * (s_2 * d_1 - s_1 * d_2)
+            brakes, forward = -s_1 * d_1 - s_2 * d_2, u[row + 1] * d_1 + u[row + 2] * d_2
+            if not (brakes > 0.0 and forward > 0.0) or (place == 2 and abs(sums[row]) > allowed):
+                return 0
+    return 1
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
+def turn_to_end(model, settings, t, time, frame, record):
+    """Turn slips that are WAY.braking into the directions in which friction leads them to their end, halfway there.
+
+    Where friction is much larger than what it brakes with, it is nearly that of the contact which sticks
+    (frame.way_before): its direction is a better guess than that of the velocity. What is too slow to be seen stops
+    with the others, and has no direction.
+    """
+    layout, ends, room, probe, nobody = model.layout, frame.ends, frame.interval.lasting, frame.probe, frame.ahead
+    nc, u, direction, sticks = layout.nc, frame.memory.acting.u, frame.memory.acting.direction, frame.way_before
+    copy(direction, probe.direction)
+    for c in range(nc):
+        row = layout[layout.contact_row + c]
+        if direction[2 * nc + c] != WAY.braking:
+            continue
+        if sqrt(u[row + 1] ** 2 + u[row + 2] ** 2) <= left_of_slip(layout, settings):
+            probe.direction[2 * nc + c] = WAY.straight
+        elif sticks[2 * c] != 0.0 or sticks[2 * c + 1] != 0.0:
+            probe.direction[2 * c], probe.direction[2 * c + 1] = sticks[2 * c], sticks[2 * c + 1]
+    clear_marks(nobody)
+    shift_start(model, 0.5 * time, frame)
+    if end_slips(
+        model, t + 0.5 * time, frame.q_shifted, frame.v_try, ends.index, nobody, probe, room, record
+    ) == 1:  # fmt: skip
+        copy(head(probe.direction, 2 * nc), head(direction, 2 * nc))
+        act_at_start(model, t, frame, record)
+    return 0
 
 
 @unit(F(MODEL, A, F, FRAME.kind))
@@ -187,37 +313,48 @@ def slips_near_end(model, settings, t, frame):
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, room = model.layout, frame.ends, frame.interval.lasting
     W, zeta, index, tried = room.W, room.zeta, ends.index, frame.trial
-    nc, u, a = layout.nc, frame.memory.acting.u, frame.memory.acting.a
-    allowed = SHARE_OF_STOP * smaller(slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight)
-    first, known, shortest, fastest, slowing_all = -1, False, 1e300, 0.0, 0.0
+    nc, u, a, direction = layout.nc, frame.memory.acting.u, frame.memory.acting.a, frame.memory.acting.direction
+    allowed = DEPART.share_of_stop * smaller(
+        slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight
+    )
+    first, shortest, fastest, slowing_all, grows, anyone = -1, 1e300, 0.0, 0.0, False, False
     for c in range(nc):
-        for i in range(layout[layout.contact_row + c] + 1, layout[layout.contact_row + c + 1]):
-            fastest = larger(fastest, abs(u[i]) if index[c] == SLIP else 0.0)
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+        tried[c], anyone = index[c], anyone or (index[c] == INDEX.slip and end - row == 3)
+        for i in range(row + 1, end):
+            fastest = larger(fastest, abs(u[i]) if index[c] == INDEX.slip else 0.0)
+    frame.marks.ending = -1.0
+    if not anyone or fastest <= settings.rest:
+        return shortest
+    model.kinematics(t, ends.q_0, model.par, W, room.w)
+    model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
+    for c in range(nc):
+        row, end, growth = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
+        for i in range(row + 1, end):
+            growth += (row_dot(layout, W, i, a) + zeta[i]) * direction[2 * c + i - row - 1]
+        grows = grows or (index[c] == INDEX.slip and direction[2 * nc + c] == WAY.straight and growth > 0.0)
     # where all slips stop what is cut of them ends with them
-    whole_body = fastest <= LEFT_AT_REST * left_of_slip(layout, settings)
-    left = (LEFT_AT_REST if whole_body else 1.0) * left_of_slip(layout, settings)
+    whole_body = fastest <= DEPART.left_at_rest * left_of_slip(layout, settings) and not grows
+    left = (DEPART.left_at_rest if whole_body else 1.0) * left_of_slip(layout, settings)
     for c in range(nc):
         row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
-        tried[c] = index[c]
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        if index[c] != SLIP or end - row != 3:
+        if index[c] != INDEX.slip or end - row != 3:
             continue
         if not sqrt(square) > settings.rest:
-            tried[c] = STICK if whole_body else SLIP  # it counts where others stop
+            tried[c] = INDEX.stick if whole_body else INDEX.slip  # it counts where others stop
             continue
-        if not known:
-            model.kinematics(t, ends.q_0, model.par, W, room.w)
-            model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
-            known = True
-        slowing = 0.0
+        slowing, straight = 0.0, direction[2 * nc + c] == WAY.straight
         for i in range(row + 1, end):
-            slowing -= (row_dot(layout, W, i, a) + zeta[i]) * u[i]
+            # one that has just begun goes by its forces: its velocity knows no direction
+            way = sqrt(square) * direction[2 * c + i - row - 1] if straight else u[i]
+            slowing -= (row_dot(layout, W, i, a) + zeta[i]) * way
         # what the promise does not show has no direction, and may grow while others stop
-        slow = square <= left * left
+        slow = square <= left * left and (slowing > 0.0 or not straight)
         # it lasts |u| / (slowing / |u|) and goes half of |u| times that
         if slow or (slowing > 0.0 and square * sqrt(square) <= allowed * slowing):
-            tried[c] = STICK
+            tried[c] = INDEX.stick
             slowing_all += slowing
             first = c if first < 0 else first
             if not slow:
@@ -241,9 +378,10 @@ def straight_on(model, settings, t, h, frame, record):
     direction, index = frame.memory.acting.direction, frame.ends.index
     straight = 0
     for c in range(nc):
-        straight += 1 if index[c] == SLIP and direction[2 * nc + c] == 1.0 else 0
+        straight += 1 if index[c] == INDEX.slip and direction[2 * nc + c] == WAY.straight else 0
     if straight == 0:
         return h
+    act_at_start(model, t, frame, record)
     v_0, a_0 = frame.ends.v_0, frame.memory.acting.a
     q, v, probe = frame.q_shifted, frame.v_try, frame.probe
     a, u = probe.a, probe.u
@@ -251,7 +389,7 @@ def straight_on(model, settings, t, h, frame, record):
     slow = sqrt(settings.rest)
     room = frame.interval.lasting
     W = room.W
-    for _ in range(MOST_HALVINGS):
+    for _ in range(DEPART.most_halvings):
         shift_start(model, h, frame)
         status = accelerate(model, t + h, q, v, index, direction, a, probe.r, u, probe.powers, room, record)
         fastest = 0.0 if status == 0 else 1e300
@@ -260,7 +398,7 @@ def straight_on(model, settings, t, h, frame, record):
         model.kinematics(t + h, q, model.par, W, u)
         for c in range(nc):
             row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-            if index[c] == SLIP and direction[2 * nc + c] == 1.0:
+            if index[c] == INDEX.slip and direction[2 * nc + c] == WAY.straight:
                 speed = 0.0
                 for i in range(row + 1, end):
                     speed += (row_dot(layout, W, i, v) + u[i]) ** 2
@@ -270,7 +408,7 @@ def straight_on(model, settings, t, h, frame, record):
         h *= 0.5
     if not windows:
         share = 1.0
-        for _ in range(MOST_SHORTENED):
+        for _ in range(DEPART.most_shortened):
             if straight_direction(model, t, share * h, frame, record) == 1:
                 return share * h
             share *= 0.5
@@ -318,7 +456,7 @@ def straight_direction(model, t, h, frame, record):
         return 1
     for c in range(nc):
         row = layout[layout.contact_row + c]
-        if may_begin(model, index, direction, nobody, c) == 1:
+        if goes(model, index, direction, nobody, WAY.straight, c) == 1:
             sums[row], sums[row + 1], sums[row + 2] = start_of(model, c, 0.0, a, s, room), 0.0, 0.0
     shift_start(model, h, frame)
     status = accelerate(
@@ -330,12 +468,12 @@ def straight_direction(model, t, h, frame, record):
             fits = act_at_start(model, t, frame, record) == 0 and fits
         for c in range(nc):
             row = layout[layout.contact_row + c]
-            if fits and may_begin(model, index, direction, nobody, c) == 1:
+            if fits and goes(model, index, direction, nobody, WAY.straight, c) == 1:
                 start_of(model, c, 0.0, frame.memory.acting.a if end == 1 else a, s, room)
                 sums[row + 1], sums[row + 2] = sums[row + 1] + s[0], sums[row + 2] + s[1]
     for c in range(nc):
         row, s_1, s_2 = layout[layout.contact_row + c], direction[2 * c], direction[2 * c + 1]
-        if may_begin(model, index, direction, nobody, c) == 1:
+        if goes(model, index, direction, nobody, WAY.straight, c) == 1:
             # of an even motion 2 and 0 times what it is halfway
             forward, aside = sums[row + 1] * s_1 + sums[row + 2] * s_2, sums[row + 2] * s_1 - sums[row + 1] * s_2
             fits = fits and forward >= sums[row] and abs(aside) <= sums[row]
@@ -356,22 +494,25 @@ def act_at_start(model, t, frame, record):
 def slip_begins(model, settings, t, frame):
     """Return the step allowed while a slip in space begins or, with windows, comes to its end.
 
-    The friction of a slip from rest turns infinitely fast with rounding: until it is fast enough to turn it goes
-    straight on; as far as the way `straight` the direction in which it begins is good enough. It
-    turns as fast before it stops; steps that estimate no error would pass the stop, so they halve the way to it.
+    The friction of a slip from rest turns infinitely fast with rounding, and with errors of its velocity as long as it
+    is slower than the tolerance: until it is fast enough to turn it goes straight on, in a direction that its forces
+    tell. Where it could stick as well, an error would decide about it. As far as the way `straight` this direction is
+    good enough. It turns as fast before it stops; steps that estimate no error would pass the stop, so they halve the
+    way to it.
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, room, acting = model.layout, frame.ends, frame.interval.lasting, frame.memory.acting
     a, u, direction, index, window = acting.a, acting.u, acting.direction, ends.index, frame.marks.window
     rest, straight, slow = settings.rest, settings.straight, sqrt(settings.rest)
-    nc, W, zeta, longest = layout.nc, room.W, room.zeta, 1e300
+    nc, W, zeta, longest, seen = layout.nc, room.W, room.zeta, 1e300, frame.memory.seen
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        direction[2 * nc + c] = 0.0
-        if index[c] != SLIP or end - row != 3:
+        direction[2 * nc + c] = WAY.turning
+        if index[c] != INDEX.slip or end - row != 3:
             continue
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
-        if speed > rest and (window == 0.0 or speed <= slow):
+        unseen = window == 0.0 and seen[c] == 0.0
+        if speed > rest and not unseen and (window == 0.0 or speed <= slow):
             continue
         model.kinematics(t, ends.q_0, model.par, W, room.w)
         model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
@@ -379,8 +520,8 @@ def slip_begins(model, settings, t, frame):
         for i in range(row + 1, end):
             change = row_dot(layout, W, i, a) + zeta[i]
             fast, slowing = larger(fast, abs(change)), slowing - change * u[i]
-        if speed <= rest:
-            direction[2 * nc + c] = 1.0
+        if speed <= rest or unseen:
+            direction[2 * nc + c] = WAY.straight
             fast = larger(fast, 1e-300)
             longest = smaller(longest, slow / fast if window > 0.0 else sqrt(2.0 * straight / fast))
         elif slowing > 0.0:

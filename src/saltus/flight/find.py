@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
-from saltus.flight.frame import CROSSES, FLIGHT_SETTINGS, FRAME, MARKS, NOTHING, STRIKES, slip_tolerance
+from saltus.flight.frame import FLIGHT_END, FLIGHT_MARKS, FLIGHT_SETTINGS, FRAME, left_of_slip, slip_tolerance
 from saltus.flight.loss import first_loss
 from saltus.flight.prove import first_hidden
-from saltus.flight.scan import SAMPLES, first_closing, first_return, first_switch
-from saltus.lasting.hold import LOAD
-from saltus.lasting.index_set import IMPULSIVE, SLIP, STICK
+from saltus.flight.scan import SCAN, first_closing, first_return, first_switch
+from saltus.lasting.hold import REPORTED
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import closed_gap
-from saltus.lasting.transition import LOST, STOPPED, stops, transition
+from saltus.lasting.transition import TRANSITION, stops, transition
 from saltus.lasting.workspace import LASTING
 from saltus.memory.layout import W_CONSTANT
 from saltus.memory.vectors import largest
 from saltus.reaction.react import row_dot
 from saltus.tables.polynomial import NONE, combine, lagrange_weights
-from saltus.tables.tableau import NODE, VECTORS
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
-PLACES = 5  # off the nodes, at which slips are looked at
-GOLDEN = 0.6180339887498949  # multiples of it lie on no nodes
-SHORTEST = 1e-15  # of a flight: an event cannot lie at its very beginning
+
+class _Find(NamedTuple):
+    """Tuned numbers of this file."""
+
+    places: int = 5  # off the nodes, at which slips are looked at
+    golden: float = 0.6180339887498949  # multiples of it lie on no nodes
+    shortest: float = 1e-15  # of a flight: an event cannot lie at its very beginning
+
+
+FIND = _Find()
 
 
 @unit(PART)
@@ -34,30 +42,30 @@ def find(model, staged, settings, task, t, h, frame_room, record):
     layout, marks, index = model.layout, frame.marks, frame.ends.index
     nc, jammed = layout.nc, frame.marks.jammed_set == 1.0
     marks.unresolved, marks.stopping = 0.0, 0.0
-    marks.event_kind, marks.which, marks.place = NOTHING, -1.0, 1.0
+    marks.event_kind, marks.which, marks.place = FLIGHT_END.nothing, -1.0, 1.0
     if nc > 0 and not jammed:
         find_closing(model, settings, t, h, frame)
     if marks.holding == 1.0 and nc > 0:
         find_transition(model, settings, t, h, frame, record)
-    if marks.event_kind == NOTHING and marks.foreseen >= 0.0:
+    if marks.event_kind == FLIGHT_END.nothing and marks.foreseen >= 0.0:
         # a closing that was foreseen for the end may come a little later
         late = lateness(model, settings, t + h, whole(marks.foreseen), frame)
         if late >= 0.0 and late < 0.1 * h and h + late <= marks.allowed:
-            happens(STRIKES, whole(marks.foreseen), 1.0 + late / h, marks)
+            happens(FLIGHT_END.strikes, whole(marks.foreseen), 1.0 + late / h, marks)
     if layout.ne > 0:
         find_switch(model, settings, t, h, frame)
-    if jammed and marks.event_kind == NOTHING:
+    if jammed and marks.event_kind == FLIGHT_END.nothing:
         for k in range(nc):
-            if index[k] == IMPULSIVE:
-                marks.event_kind, marks.which = STRIKES, k
+            if index[k] == INDEX.impulsive:
+                marks.event_kind, marks.which = FLIGHT_END.strikes, k
     # whatever the time of day is: a flight that is made longer ends inside of what it strikes
-    marks.place = larger(marks.place, SHORTEST)
-    if marks.event_kind == STOPPED:
+    marks.place = larger(marks.place, FIND.shortest)
+    if marks.event_kind == TRANSITION.stopped:
         approach_stop(model, settings, h, frame)
     return 0
 
 
-@unit(I(I, I, F, MARKS.kind), small=True)
+@unit(I(I, I, F, FLIGHT_MARKS.kind), small=True)
 def happens(kind, which, place, marks):
     """Write that this is the first event so far."""
     marks.event_kind, marks.which, marks.place = kind, which, place
@@ -71,15 +79,15 @@ def find_closing(model, settings, t, h, frame):
         model.layout, frame.marks, frame.nodes, frame.ends.index, frame.found, whole(frame.marks.nodes)
     )  # fmt: skip
     Q, V = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv)
-    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
-    samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
+    c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SCAN.samples + 1) * n)
     slack = closed_gap(settings, head(nodes.Q, layout.nq)) + deepest_start(model, t, index, frame)
     place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, frame.scan)
     if place < NONE:
-        happens(STRIKES, found[0], place, marks)
+        happens(FLIGHT_END.strikes, found[0], place, marks)
     place = first_hidden(model, settings, t, h, marks.place, index, slack, found, frame)
     if place < marks.place:
-        happens(STRIKES, found[0], place, marks)
+        happens(FLIGHT_END.strikes, found[0], place, marks)
     return 0
 
 
@@ -89,12 +97,12 @@ def find_transition(model, settings, t, h, frame, record):
     layout, marks, nodes, found, room = model.layout, frame.marks, frame.nodes, frame.found, frame.interval.lasting
     n, acting, R, U, shared = whole(marks.nodes), frame.memory.acting, frame.node_forces, frame.node_slips, room.shared
     Q, V = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv)
-    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     slips(model, c, t, h, Q, V, U, room)
     if (layout.features & W_CONSTANT) == 0 and marks.window == 0.0:
         marks.unresolved = strayed(model, settings, c, t, h, frame)
     place = transition(
-        model, c, frame.ends.index, acting.direction, R, U, largest(V), acting.powers[LOAD], shared, found,
+        model, c, frame.ends.index, acting.direction, R, U, largest(V), acting.powers[REPORTED.load], shared, found,
         frame.weights,
     )  # fmt: skip
     if place < marks.place:
@@ -105,7 +113,7 @@ def find_transition(model, settings, t, h, frame, record):
     if anyone:
         place = first_loss(model, settings, c, t, h, marks.place, frame, record)
         if place < marks.place:
-            happens(LOST, found[0], place, marks)
+            happens(TRANSITION.lost, found[0], place, marks)
     return 0
 
 
@@ -114,14 +122,14 @@ def find_switch(model, settings, t, h, frame):
     """Find the first event of the user, or switching function, that crosses zero up to the first event so far."""
     layout, marks, nodes, n = model.layout, frame.marks, frame.nodes, whole(frame.marks.nodes)
     Q, V, fired = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv), frame.memory.fired
-    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
-    samples = head(tail(settings, whole(marks.samples_at)), (SAMPLES + 1) * n)
+    c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SCAN.samples + 1) * n)
     back = first_return(model, c, t, h, Q, V, fired, frame.scan)
     if back >= 0:
-        happens(CROSSES, back, 0.0, marks)
+        happens(FLIGHT_END.crosses, back, 0.0, marks)
     place = first_switch(model, c, samples, t, h, Q, V, fired, marks.place, frame.found, frame.scan)
     if place <= marks.place and back < 0:
-        happens(CROSSES, frame.found[0], place, marks)
+        happens(FLIGHT_END.crosses, frame.found[0], place, marks)
     return 0
 
 
@@ -130,8 +138,15 @@ def approach_stop(model, settings, h, frame):
     """Say whether a slip that stops does so; one in space is approached before that, where it turns ever faster."""
     settings = FLIGHT_SETTINGS(settings)
     layout, marks, U, n = model.layout, frame.marks, frame.node_slips, whole(frame.marks.nodes)
-    c, which, s = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n), whole(marks.which), marks.place
-    stopping = stops(layout, c, s, settings.rest, 0.05, which, U, frame.weights)
+    c, which, s = (
+        head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n),
+        whole(marks.which),
+        marks.place,
+    )
+    rest = settings.rest
+    if frame.memory.acting.direction[2 * layout.nc + which] == WAY.braking:
+        rest = larger(rest, left_of_slip(layout, settings))  # it was led to its end: what is left aside counts as none
+    stopping = stops(layout, c, s, rest, 0.05, which, U, frame.weights)
     marks.stopping = stopping
     row = layout[layout.contact_row + which]
     if stopping == 1 and layout[layout.contact_row + which + 1] - row == 3:
@@ -140,7 +155,7 @@ def approach_stop(model, settings, h, frame):
         if marks.window > 0.0:
             far = square > settings.rest
         if far:
-            marks.event_kind, marks.place = NOTHING, 0.75 * s
+            marks.event_kind, marks.place = FLIGHT_END.nothing, 0.75 * s
     return 0
 
 
@@ -153,7 +168,7 @@ def deepest_start(model, t, index, frame):
     g, depth = frame.ends.g, 0.0
     model.gap(t, frame.ends.q_0, model.par, g)
     for k in range(model.layout.nc):
-        if index[k] != SLIP and index[k] != STICK:
+        if index[k] != INDEX.slip and index[k] != INDEX.stick:
             depth = larger(depth, -g[k])
     return depth
 
@@ -198,14 +213,14 @@ def strayed(model, settings, c, t, h, frame):
     q, v, w, weights = frame.q_shifted, frame.v_try, frame.ends.u_plus, head(frame.weights, n)
     W = frame.interval.lasting.W
     allowed = slip_tolerance(layout, settings, frame.marks.sharper)
-    for place in range(PLACES):
-        s = (place + 1) * GOLDEN - whole((place + 1) * GOLDEN)
+    for place in range(FIND.places):
+        s = (place + 1) * FIND.golden - whole((place + 1) * FIND.golden)
         lagrange_weights(c, s, weights)
         combine(weights, head(nodes.Q, n * nq), q)
         combine(weights, head(nodes.V, n * nv), v)
         model.kinematics(t + s * h, q, model.par, W, w)
         for k in range(nc):
-            if frame.ends.index[k] != SLIP:
+            if frame.ends.index[k] != INDEX.slip:
                 continue
             for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
                 slip, size = -row_dot(layout, W, i, v) - w[i], 0.0

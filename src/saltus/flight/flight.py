@@ -8,40 +8,36 @@ polynomials), `arrive` (impact law, next index set, accumulations). They share a
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, LAYOUT, MODEL, PLAIN, RECORD, ROOM, STATE, A, F, I, step_type
 from saltus.compile.workspace import RoomPlan
-from saltus.flight.arrive import EVENTS, PIECES, arrive
+from saltus.flight.arrive import ARRIVE, arrive
 from saltus.flight.depart import depart
 from saltus.flight.find import deepest_start, find
 from saltus.flight.frame import (
-    AGAIN,
-    BEGIN,
-    CROSSES,
-    FILL,
+    FLIGHT_END,
+    FLIGHT_MEMORY,
     FLIGHT_SETTINGS,
     FRAME,
-    MEMORY,
-    NOTHING,
-    SPAN,
-    STRIKES,
-    TRY,
+    PROMISE,
+    TASK,
     frame_plan,
     promise_size,
     span_of,
 )
-from saltus.flight.inspect import CURABLE, inspect
+from saltus.flight.inspect import INSPECT, inspect, wrong_rows
 from saltus.flight.ledger import ledger_error
-from saltus.flight.modes import FREE, free_modes, hold_modes
+from saltus.flight.modes import MODES, free_modes, hold_modes
 from saltus.flight.passed import leaves_branch
 from saltus.flight.prove import prove_work
-from saltus.lasting.hold import POWERS
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.hold import REPORTED
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import closed_gap
-from saltus.lasting.transition import LOST, STOPPED
+from saltus.lasting.transition import TRANSITION
 from saltus.memory.layout import F_WILD, TRUSTED, WAVES, WILD, WILD_SWITCHES, Layout
 from saltus.memory.vectors import clear, clear_marks, copy
 from saltus.reaction.books import open_books
@@ -49,23 +45,37 @@ from saltus.reaction.dense_block import block_size
 from saltus.reaction.react import row_dot
 from saltus.status import Status
 from saltus.tables.polynomial import node_factors, spread
-from saltus.tables.tableau import NODE, STAGES, VECTORS
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
-LOOK_CLOSER = 0.4  # of a flight whose slips were not resolved: the next one to try
-REFUSED = 1e10  # an error estimate that no control accepts
-TAYLOR = 1e-4  # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
-MOST_EXPECTED = 2e5  # flights: a start with short ones, as at a jump of the force, says little about their number
-FIRST_FLIGHTS = 3.0  # after which their mean length says how many there will be, before it the one that is tried
-SHARPEST = 5e-11  # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
-QUIET = 1e-6  # of the tolerance: an error estimate below says nothing about the motion behind a jump
-PRECISE = 4e-16  # of the duration of a flight: rounding of the time at which it ends
-# flights of a span at least: where forces or switching functions may do anything between two places, where only gaps
-# and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and sines
-WILDEST_FLIGHTS, WILD_FLIGHTS, TAME_FLIGHTS = 128.0, 16.0, 2.0
-RADIANS = 8.0  # of the fastest phase in one flight, so that samples resolve it
-PROBE = 1e-6  # of a flight: time over which the rate of the function of an event is taken
-NEVER = 1e300  # a time [s]
-CORRECTIONS = 4  # of the time of an impact; Newton's method, each of them doubles the digits
+
+class _Flying(NamedTuple):
+    """Tuned numbers of this file."""
+
+    look_closer: float = 0.4  # of a flight whose slips were not resolved: the next one to try
+    refused: float = 1e10  # an error estimate that no control accepts
+    # of the relative tolerance: (shift of the end / length)^2 up to which it is moved by its acceleration
+    taylor: float = 1e-4
+    # flights: a start with short ones, as at a jump of the force, says little about their number
+    most_expected: float = 2e5
+    # after which their mean length says how many there will be, before it the one that is tried
+    first_flights: float = 3.0
+    # relative tolerance: below, the rounding of more and shorter flights costs more than it gains
+    sharpest: float = 5e-11
+    quiet: float = 1e-6  # of the tolerance: an error estimate below says nothing about the motion behind a jump
+    precise: float = 4e-16  # of the duration of a flight: rounding of the time at which it ends
+    # flights of a span at least: where forces or switching functions may do anything between two places, where only
+    # gaps and rows may (which inspect.py looks at in many places), and where all are polynomials of time, state and
+    # sines
+    wildest_flights: float = 128.0
+    wild_flights: float = 16.0
+    tame_flights: float = 2.0
+    radians: float = 8.0  # of the fastest phase in one flight, so that samples resolve it
+    probe: float = 1e-6  # of a flight: time over which the rate of the function of an event is taken
+    never: float = 1e300  # a time [s]
+    corrections: int = 4  # of the time of an impact; Newton's method, each of them doubles the digits
+
+
+FLIGHT_TUNED = _Flying()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,8 +118,8 @@ def make_flight(
         settings=np.concatenate([settings, unfilled, numbers(phase_at)]),
         memory=memory,
         work=work,
-        dense=block_size(layout, PIECES, most_nodes),
-        events=EVENTS * nc + ne + 1,
+        dense=block_size(layout, ARRIVE.pieces, most_nodes),
+        events=ARRIVE.events * nc + ne + 1,
         parts=(phase, depart, find, arrive),
     )
 
@@ -128,7 +138,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
 
     in      state
     out     state_new, record with its dense block, events, what was found inside; error > 1 where nothing is accepted
-    kept    what MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
+    kept    what FLIGHT_MEMORY lists, in the state; numbers and Jacobians of the phase, in the frame
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
@@ -152,12 +162,12 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     header.h_used = marks.length
     if marks.window > 0.0:  # the window of an impact does not reach beyond the step
         marks.window = larger(smaller(marks.window, longest - marks.length), 8e-16 * (abs(t) + marks.tried))
-    memory.numbers.changed = 1.0 if marks.event_kind != NOTHING else 0.0
+    memory.numbers.changed = 1.0 if marks.event_kind != FLIGHT_END.nothing else 0.0
     status = plain.arrive(model, plain.staged, settings, 0, t, longest, frame_room, record)
     if status != 0:
         return status
     memory.numbers.flights += 1.0
-    memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < QUIET else 0.0
+    memory.numbers.unknown = 1.0 if marks.switched == 1.0 and header.error < FLIGHT_TUNED.quiet else 0.0
     for k in range(model.layout.nc):
         memory.numbers.spent = larger(memory.numbers.spent + record.dissipation[k], 0.0)
     most_speed, pushed, most_pushed = memory.most_speed, memory.pushed, memory.most_pushed
@@ -195,7 +205,7 @@ def open_flight(model, settings, t, h, state, frame, record):
     if settings.misses > 0.0 and (layout.features & WAVES) != 0:
         scan = frame.scan
         model.surface(t, ends.q_0, ends.v_0, model.par, scan)
-        h = smaller(h, RADIANS / larger(scan[3 * layout.ns], 1e-300))
+        h = smaller(h, FLIGHT_TUNED.radians / larger(scan[3 * layout.ns], 1e-300))
     memory.numbers.longest = larger(h, memory.numbers.longest)
     marks.window = 0.0
     if settings.window_factor > 0.0:
@@ -205,7 +215,7 @@ def open_flight(model, settings, t, h, state, frame, record):
     marks.sharper = sharper(settings, t, h, memory)
     if memory.numbers.valid == 0.0:
         for k in range(layout.ns):
-            memory.modes[k] = FREE
+            memory.modes[k] = MODES.free
     return h
 
 
@@ -218,30 +228,30 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
     settings = FLIGHT_SETTINGS(settings)
     frame, header, staged = FRAME(frame_room), record.header, plain.staged
     marks = frame.marks
-    status = plain.phase(model, staged, settings, TRY, t, h, frame_room, record)
+    status = plain.phase(model, staged, settings, TASK.attempt, t, h, frame_room, record)
     if status == Status.JAMMED or status == Status.JOINTS_CONTRADICT or status == Status.NEWTON_STALLED:
         return refuse(header)
     if status != 0:
         return status
     h = smaller(h, marks.limit)  # a phase may foresee an event
     if not header.error <= 1.0:
-        header.error = smaller(header.error, REFUSED)
+        header.error = smaller(header.error, FLIGHT_TUNED.refused)
         return refuse(header) if not header.error > 1.0 else 0  # not a number
-    if plain.phase(model, staged, settings, FILL, t, h, frame_room, record) != 0:
+    if plain.phase(model, staged, settings, TASK.fill, t, h, frame_room, record) != 0:
         return refuse(header)
     header.error = larger(header.error, ledger_error(model, settings, t, h, header.degree, frame))
     if not header.error <= 1.0:
-        header.error = smaller(header.error, REFUSED)
+        header.error = smaller(header.error, FLIGHT_TUNED.refused)
         return 0
     plain.find(model, staged, settings, 0, t, h, frame_room, record)
-    if marks.unresolved == 1.0 and marks.event_kind == LOST and marks.place < 1.0:
+    if marks.unresolved == 1.0 and marks.event_kind == TRANSITION.lost and marks.place < 1.0:
         # behind a loss forces obey no law, and polynomials through them bend before it too, in every flight that
         # reaches beyond it, however short: the one that ends there tells whether its own forces are resolved
         h *= marks.place
         if look_again(model, plain, settings, t, h, frame_room, record) != 0:
             return refuse(header)
     if marks.unresolved == 1.0:
-        header.next_h = LOOK_CLOSER * h
+        header.next_h = FLIGHT_TUNED.look_closer * h
         return refuse(header)
     if marks.place > 1.0 + 1e-6:
         # what was foreseen comes later: the flight goes on until then, and something else may happen on the way
@@ -249,7 +259,7 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
         if look_again(model, plain, settings, t, h, frame_room, record) != 0:
             return refuse(header)
     marks.length, marks.tried = h, h
-    if marks.place != 1.0 or (marks.event_kind == STRIKES and marks.window > 0.0):
+    if marks.place != 1.0 or (marks.event_kind == FLIGHT_END.strikes and marks.window > 0.0):
         status = snap(model, plain, settings, t, h, h * marks.place, frame_room, record)
         if status == 0 and marks.window == 0.0 and overtaken(model, settings, t, marks.length, frame) == 1:
             status = snap_earlier(model, plain, settings, t, marks.length, frame_room, record)
@@ -258,8 +268,10 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
         if status != 0:
             return status
     status = inspect(model, settings, t, marks.length, frame, record)
-    if status != 0 and marks.length > CURABLE * (abs(t) + span_of(settings)):
-        header.next_h = LOOK_CLOSER * marks.length
+    if status == Status.GAP_MISSED and wrong_rows(model, t, marks.length, frame) == 1:
+        return status
+    if status != 0 and marks.length > INSPECT.curable * (abs(t) + span_of(settings)):
+        header.next_h = FLIGHT_TUNED.look_closer * marks.length
         return refuse(header)
     return status
 
@@ -267,16 +279,16 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
 @unit(I(HEADER.kind), small=True)
 def refuse(header):
     """Write an error estimate that no control accepts."""
-    header.error = REFUSED
+    header.error = FLIGHT_TUNED.refused
     return 0
 
 
 @unit(I(MODEL, PLAIN, A, F, F, ROOM, RECORD))
 def look_again(model, plain, settings, t, h, frame_room, record):
     """Make the flight once more with another length and look for its first event."""
-    status = plain.phase(model, plain.staged, settings, AGAIN, t, h, frame_room, record)
+    status = plain.phase(model, plain.staged, settings, TASK.again, t, h, frame_room, record)
     if status == 0:
-        status = plain.phase(model, plain.staged, settings, FILL, t, h, frame_room, record)
+        status = plain.phase(model, plain.staged, settings, TASK.fill, t, h, frame_room, record)
     if status == 0:
         plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
     return status
@@ -297,11 +309,11 @@ def overtaken(model, settings, t, size, frame):
         slack += deepest_start(model, t, index, frame)
         model.gap(t + size, q, model.par, g)
     for k in range(nc if marks.jammed_set == 0.0 else 0):
-        held = index[k] == SLIP or index[k] == STICK
-        if not held and g[k] < -slack and not (marks.event_kind == STRIKES and k == which):
+        held = index[k] == INDEX.slip or index[k] == INDEX.stick
+        if not held and g[k] < -slack and not (marks.event_kind == FLIGHT_END.strikes and k == which):
             return 1
     if ns > 0:
-        skipped = which - (ne - ns) if marks.event_kind == CROSSES else -1
+        skipped = which - (ne - ns) if marks.event_kind == FLIGHT_END.crosses else -1
         model.surface(t + size, q, frame.ends.v, model.par, frame.scan)
         return leaves_branch(layout, model.par, frame.memory.modes, skipped, frame.scan)
     return 0
@@ -314,7 +326,7 @@ def snap_earlier(model, plain, settings, t, h, frame_room, record):
     marks = frame.marks
     kind, which = marks.event_kind, marks.which
     plain.find(model, plain.staged, settings, 0, t, h, frame_room, record)
-    if marks.event_kind == NOTHING or not marks.place < 1.0:
+    if marks.event_kind == FLIGHT_END.nothing or not marks.place < 1.0:
         marks.event_kind, marks.which, marks.place = kind, which, 1.0
         return 0
     return snap(model, plain, settings, t, h, h * marks.place, frame_room, record)
@@ -324,13 +336,13 @@ def snap_earlier(model, plain, settings, t, h, frame_room, record):
 def resolution(layout):
     """Return the least number of flights of a span: what a function may hide between places must not be missed."""
     if (layout.features & (WILD_SWITCHES | F_WILD)) != 0:
-        return WILDEST_FLIGHTS
+        return FLIGHT_TUNED.wildest_flights
     if (layout.features & WILD) != 0:
-        return WILD_FLIGHTS
-    return 1.0 if (layout.features & TRUSTED) != 0 else TAME_FLIGHTS
+        return FLIGHT_TUNED.wild_flights
+    return 1.0 if (layout.features & TRUSTED) != 0 else FLIGHT_TUNED.tame_flights
 
 
-@unit(F(A, F, F, MEMORY.kind))
+@unit(F(A, F, F, FLIGHT_MEMORY.kind))
 def sharper(settings, t, h, memory):
     """Return the share of the tolerance that one of very many flights may have, 1 unless they are more than MANY.
 
@@ -339,14 +351,14 @@ def sharper(settings, t, h, memory):
     """
     settings = FLIGHT_SETTINGS(settings)
     at, known = whole(settings.promise_at), memory.numbers.flights
-    expected = settings[at + SPAN] / h
-    if known >= FIRST_FLIGHTS:
-        expected = known * settings[at + SPAN] / larger(t - settings[at + BEGIN], 1e-300)
-    expected = smaller(expected, MOST_EXPECTED)
+    expected = settings[at + PROMISE.span] / h
+    if known >= FLIGHT_TUNED.first_flights:
+        expected = known * settings[at + PROMISE.span] / larger(t - settings[at + PROMISE.begin], 1e-300)
+    expected = smaller(expected, FLIGHT_TUNED.most_expected)
     if not expected > settings.many:
         return 1.0
     share = (settings.many / expected) * (settings.many / expected)
-    return smaller(1.0, larger(share, SHARPEST / settings.rtol))
+    return smaller(1.0, larger(share, FLIGHT_TUNED.sharpest / settings.rtol))
 
 
 @unit(F(MODEL, A, F, F, FRAME.kind))
@@ -358,9 +370,9 @@ def stand(model, settings, t, h, frame):
     marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
     q_0, v_0, r_0 = frame.ends.q_0, frame.ends.v_0, frame.memory.acting.r
     sum_r, sum_p, r_last, a_0 = frame.sum_r, frame.sum_powers, frame.r_last, frame.memory.acting.a
-    width, at = POWERS + nc, whole(settings[whole(settings.phase_at)])
+    width, at = REPORTED.first_contact + nc, whole(settings[whole(settings.phase_at)])
     marks.table_at = at
-    n = whole(settings[at + STAGES])
+    n = whole(settings[at + TAB.stages])
     ending = marks.ending >= 0.0
     marks.nodes, marks.end_known, marks.stopping = n, 0.0, 1.0 if ending else 0.0
     Q, V, Q_dot, a = head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq), head(nodes.a, n * nv)
@@ -377,11 +389,11 @@ def stand(model, settings, t, h, frame):
         sum_p[i] = 0.0
     crossing = marks.crossing >= 0.0
     if crossing:
-        marks.event_kind, marks.which = CROSSES, marks.crossing
+        marks.event_kind, marks.which = FLIGHT_END.crosses, marks.crossing
     elif ending:
-        marks.event_kind, marks.which = STOPPED, marks.ending
+        marks.event_kind, marks.which = TRANSITION.stopped, marks.ending
     else:
-        marks.event_kind, marks.which = STRIKES, marks.pending
+        marks.event_kind, marks.which = FLIGHT_END.strikes, marks.pending
     return smaller(h, larger(4e-16 * abs(t), 1e-15 * h))
 
 
@@ -394,29 +406,29 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     staged, frame = plain.staged, FRAME(frame_room)
-    marks, strikes, window = frame.marks, frame.marks.event_kind == STRIKES, frame.marks.window
+    marks, strikes, window = frame.marks, frame.marks.event_kind == FLIGHT_END.strikes, frame.marks.window
     which = frame.marks.which
-    fires = marks.event_kind == CROSSES and window == 0.0
+    fires = marks.event_kind == FLIGHT_END.crosses and window == 0.0
     # the duration of the flight, not the time of day, says how well an impact can be located
-    precise = larger(0.05 * window, PRECISE * size)
-    near = TAYLOR * settings.rtol * marks.sharper * size * size
+    precise = larger(0.05 * window, FLIGHT_TUNED.precise * size)
+    near = FLIGHT_TUNED.taylor * settings.rtol * marks.sharper * size * size
     made = strikes and window == 0.0 and (size - h) * (size - h) <= near
     if made:
         size = h  # the flight that is there ends so near to the impact that its end can be moved
-    for attempt in range(CORRECTIONS):
+    for attempt in range(FLIGHT_TUNED.corrections):
         if not made:
-            status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
+            status = plain.phase(model, staged, settings, TASK.again, t, size, frame_room, record)
             if status != 0:
                 return status
-        if attempt == CORRECTIONS - 1 or not (strikes or fires):
+        if attempt == FLIGHT_TUNED.corrections - 1 or not (strikes or fires):
             break
         filled = made
         if fires:  # an event that ends short of its zero would happen once more, with its reset
-            status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+            status = plain.phase(model, staged, settings, TASK.fill, t, size, frame_room, record)
             if status != 0:
                 return status
-            late, filled = event_late(model, t + size, PROBE * size, whole(which), frame), True
-            late = late if abs(late) > precise else NEVER
+            late, filled = event_late(model, t + size, FLIGHT_TUNED.probe * size, whole(which), frame), True
+            late = late if abs(late) > precise else FLIGHT_TUNED.never
         else:
             late = closing_late(model, t + size, -1.0 if made else precise, frame)
         if not abs(late) < 0.1 * size:
@@ -424,7 +436,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
         if late * late <= near and window == 0.0:
             # the forces do not change in so short a time: the end is moved without making the flight again
             if not filled:
-                status = plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+                status = plain.phase(model, staged, settings, TASK.fill, t, size, frame_room, record)
                 if status != 0:
                     return status
             move_end(model, settings, late, frame)
@@ -435,18 +447,18 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
         made = False
     if strikes and window > 0.0:
         size = larger(size - 0.5 * window, 1e-3 * size)
-        status = plain.phase(model, staged, settings, AGAIN, t, size, frame_room, record)
+        status = plain.phase(model, staged, settings, TASK.again, t, size, frame_room, record)
         if status != 0:
             return status
     marks.length = size
-    return plain.phase(model, staged, settings, FILL, t, size, frame_room, record)
+    return plain.phase(model, staged, settings, TASK.fill, t, size, frame_room, record)
 
 
 @unit(F(MODEL, F, F, FRAME.kind))
 def closing_late(model, t, precise, frame):
     """Return when the contact that strikes closes, counted from the end of the flight [s].
 
-    NEVER where it does not approach, or is closed to within the time `precise`.
+    FLIGHT_TUNED.never where it does not approach, or is closed to within the time `precise`.
     """
     layout, ends, which, W = model.layout, frame.ends, whole(frame.marks.which), frame.interval.lasting.W
     row, g, w = layout[layout.contact_row + which], ends.g, ends.u_minus
@@ -454,7 +466,7 @@ def closing_late(model, t, precise, frame):
     model.kinematics(t, ends.q, model.par, W, w)
     fall = row_dot(layout, W, row, ends.v) + w[row]
     if not fall < 0.0 or abs(g[which]) <= precise * -fall:
-        return NEVER
+        return FLIGHT_TUNED.never
     return -g[which] / fall
 
 
@@ -486,7 +498,7 @@ def move_end(model, settings, time, frame):
     r, powers, sum_r, sum_powers = frame.r_last, frame.powers_last, frame.sum_r, frame.sum_powers
     for i in range(layout.nr):
         sum_r[i] += time * r[i]
-    for i in range(POWERS + layout.nc):
+    for i in range(REPORTED.first_contact + layout.nc):
         sum_powers[i] += time * powers[i]
     q, v, q_dot, mean, a = frame.ends.q, frame.ends.v, frame.q_shifted, frame.moved, frame.a_last
     for i in range(nv):
@@ -503,7 +515,7 @@ def stretch(model, settings, ratio, frame):
     """Write the nodes of the same polynomials for a flight that is longer by a ratio."""
     layout, marks = model.layout, frame.marks
     nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(marks.nodes)
-    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     work, nodes, R = frame.stretch, frame.nodes, frame.node_forces
     column = head(tail(work, n * n), n)
     node_factors(c, column)

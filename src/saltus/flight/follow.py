@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, smaller, unit, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
 from saltus.flight.arrange import arrange
-from saltus.flight.frame import (
-    FLIGHT_SETTINGS,
-    FRAME,
-    FROM_PROMISE,
-    PLACE_SCALE,
-    PUSH_SCALE,
-    SPEED_SCALE,
-    VELOCITY_SCALE,
-    promised,
-    span_of,
-)
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, FROM_PROMISE, SCALE, promised, span_of
 from saltus.flight.passed import passes_surface
-from saltus.flight.zeno import CLOSED as ENDED
-from saltus.flight.zeno import accumulate
+from saltus.flight.zeno import BOUNCE, accumulate
 from saltus.lasting.hold import accelerate, row_size
-from saltus.lasting.index_set import OPEN
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.workspace import LASTING
 from saltus.memory.layout import F_FREE
 from saltus.memory.profile import factor, multiply, quadratic, solve, solve_row
-from saltus.memory.record import ACCUMULATION, EVENT_COLUMNS, EVENT_COUNT
+from saltus.memory.record import COLUMN, EVENT
 from saltus.memory.vectors import add, clear, clear_marks, copy, copy_marks, largest
-from saltus.reaction.dense_block import HEADER, put_piece
+from saltus.reaction.dense_block import DENSE_HEADER, put_piece
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import new_event
 
-VISIBLE = 20.0  # bounces lower than ten times the gap that counts as closed
-FROZEN = 0.1  # of the tolerance: what the turning of frozen rows, and accelerations that are not linear, may cost
-LEFT_OUT = 0.2  # of the tolerance: velocities, positions and impulses that the bounces themselves have
-ENDED_SHARE = 1e-12  # of the speed of the bounces: they are over, nobody sees what is left
-NEAR = 100.0  # over the square of the speed: weight times gap of contacts in flight that take part
-NOISE = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
+
+class _Follow(NamedTuple):
+    """Tuned numbers of this file."""
+
+    visible: float = 20.0  # bounces lower than ten times the gap that counts as closed
+    # of the tolerance: what the turning of frozen rows, and accelerations that are not linear, may cost
+    frozen: float = 0.1
+    left_out: float = 0.2  # of the tolerance: velocities, positions and impulses that the bounces themselves have
+    ended_share: float = 1e-12  # of the speed of the bounces: they are over, nobody sees what is left
+    near: float = 100.0  # over the square of the speed: weight times gap of contacts in flight that take part
+    noise: float = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
+
+
+FOLLOW = _Follow()
 
 
 @unit(F(MODEL, A, I, F, FRAME.kind, LASTING.kind))
@@ -55,8 +53,8 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
     layout = model.layout
     nv, row, e = layout.nv, layout[layout.contact_row + contact], model.e[contact]
     lu, W, X = room.lu, room.W, room.X
-    column, velocity = room.column, promised(layout, settings, VELOCITY_SCALE)
-    place, most = promised(layout, settings, PLACE_SCALE), frame.memory.most_speed
+    column, velocity = room.column, promised(layout, settings, SCALE.velocity)
+    place, most = promised(layout, settings, SCALE.place), frame.memory.most_speed
     solve_row(layout, lu, W, row, X, column)
     for i in range(nv):
         column[i] = 0.0
@@ -69,9 +67,9 @@ def slow_bounce(model, settings, contact, pressed, frame, room):
         column[i] /= inverse
         fast = larger(fast, abs(column[i]) / (velocity[i] + most[i]))
         far = larger(far, abs(column[i]) / place[i])
-    allowed, span = LEFT_OUT * settings.atol * pressed, span_of(settings)
+    allowed, span = FOLLOW.left_out * settings.atol * pressed, span_of(settings)
     square = smaller(span * (1.0 - e) / fast, 2.0 / far)
-    push = promised(layout, settings, PUSH_SCALE)[row] + frame.memory.most_pushed[row]
+    push = promised(layout, settings, SCALE.push)[row] + frame.memory.most_pushed[row]
     square = smaller(square, push * inverse * span * (1.0 - e) * (1.0 - e) / (3.0 - e))
     return sqrt(allowed * square)
 
@@ -94,17 +92,17 @@ def bouncing(model, settings, t, frame, fastest):
     frozen(model, t, q, v, room)
     low, slack = 0.0, closed_gap(settings, q)
     for k in range(nc):
-        if closed[k] == 1 and index[k] == OPEN:
+        if closed[k] == 1 and index[k] == INDEX.open:
             row = layout[layout.contact_row + k]
             pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
-            low = larger(low, sqrt(VISIBLE * slack * larger(pressed, 0.0)))
+            low = larger(low, sqrt(FOLLOW.visible * slack * larger(pressed, 0.0)))
     fastest[0], fastest[1] = 0.0, low
     for i in range(nv):
         jumps[i] = 0.0
     for k in range(nc):
         row = layout[layout.contact_row + k]
         member[k] = 0
-        if index[k] != OPEN or not model.e[k] < 1.0:
+        if index[k] != INDEX.open or not model.e[k] < 1.0:
             continue
         pressed = -(row_dot(layout, W, row, a_0) + zeta[row])
         if closed[k] == 1:
@@ -115,7 +113,7 @@ def bouncing(model, settings, t, frame, fastest):
             # in flight: as fast as it will be when it lands
             bounce = row_dot(layout, W, row, v) + w[row]
             bounce = sqrt(bounce * bounce + 2.0 * larger(pressed * g[k], 0.0))
-            if not pressed > 0.0 or not pressed * g[k] < NEAR * fastest[0] * fastest[0]:
+            if not pressed > 0.0 or not pressed * g[k] < FOLLOW.near * fastest[0] * fastest[0]:
                 continue
         slow = larger(slow_bounce(model, settings, k, pressed, frame, room), low)
         if bounce < slow:
@@ -138,9 +136,9 @@ def negligible(model, settings, duration, frame):
         return 1
     layout = model.layout
     jumps, P = frame.bounces, frame.micro.P
-    velocity, push = promised(layout, settings, VELOCITY_SCALE), promised(layout, settings, PUSH_SCALE)
+    velocity, push = promised(layout, settings, SCALE.velocity), promised(layout, settings, SCALE.push)
     most_speed, most_pushed = frame.memory.most_speed, frame.memory.most_pushed
-    allowed, share = LEFT_OUT * settings.atol, 0.5 * duration / span_of(settings)
+    allowed, share = FOLLOW.left_out * settings.atol, 0.5 * duration / span_of(settings)
     for i in range(layout.nv):
         if share * jumps[i] > allowed * (velocity[i] + most_speed[i]):
             return 0
@@ -156,7 +154,7 @@ def end_at_once(model, staged, settings, t, frame, record):
 
     They are lower than gaps are known: left alone they would be kept up by rounding without end.
     """
-    nc, near = model.layout.nc, VISIBLE * closed_gap(settings, frame.ends.q)
+    nc, near = model.layout.nc, FOLLOW.visible * closed_gap(settings, frame.ends.q)
     resting, g = frame.ends.resting, frame.ends.g
     for k in range(nc):
         if frame.micro.member[k] == 1 and (frame.ends.closed[k] == 1 or g[k] <= near):
@@ -176,7 +174,7 @@ def follow(model, staged, settings, t, h, frame, record):
     begin_bounces(model, begin, fastest[0], h - marks.length, frame)
     for attempt in range(2):
         copy(ends.v, micro.v)
-        ended = accumulate(model, staged.reaction, ends.index, ends.g, micro, room, record) == ENDED
+        ended = accumulate(model, staged.reaction, ends.index, ends.g, micro, room, record) == BOUNCE.closed
         if not ended and not visible:
             return end_at_once(model, staged, settings, begin, frame, record)
         if not ended or (visible and negligible(model, settings, micro.summary.duration, frame) == 0):
@@ -190,13 +188,13 @@ def follow(model, staged, settings, t, h, frame, record):
     ahead, slack, t_end = frame.scan, closed_gap(settings, frame.q_shifted), begin + micro.summary.duration
     model.gap(t_end, frame.q_shifted, model.par, ahead)
     for k in range(layout.nc):
-        if micro.member[k] == 0 and ends.index[k] == OPEN and ahead[k] < -slack:
+        if micro.member[k] == 0 and ends.index[k] == INDEX.open and ahead[k] < -slack:
             return 0
     if passes_surface(model, settings, begin, frame) == 1:
         return 0 if visible else end_at_once(model, staged, settings, begin, frame, record)
     frozen(model, begin, ends.q, ends.v, room)
     if visible:
-        if turned(model, settings, t_end, frame) > FROZEN:
+        if turned(model, settings, t_end, frame) > FOLLOW.frozen:
             return 0
         status = bent(model, settings, begin, frame, record)
         if status < 0:
@@ -211,7 +209,7 @@ def follow(model, staged, settings, t, h, frame, record):
 def begin_bounces(model, t, fastest, longest, frame):
     """Write what bounces begin with: velocities and accelerations of the rows, speeds and time that bound them."""
     layout, ends, micro, room = model.layout, frame.ends, frame.micro, frame.interval.lasting
-    W, a_0, end_speed = room.W, frame.memory.acting.a, ENDED_SHARE * fastest
+    W, a_0, end_speed = room.W, frame.memory.acting.a, FOLLOW.ended_share * fastest
     frozen(model, t, ends.q, ends.v, room)
     copy(a_0, micro.a)
     clear(micro.slope)
@@ -221,7 +219,7 @@ def begin_bounces(model, t, fastest, longest, frame):
         micro.rate_0[i] = row_dot(layout, W, i, a_0) + room.zeta[i]
     for k in range(layout.nc):
         if micro.member[k] == 1:
-            end_speed = larger(end_speed, NOISE * row_size(layout, W, layout[layout.contact_row + k], ends.v))
+            end_speed = larger(end_speed, FOLLOW.noise * row_size(layout, W, layout[layout.contact_row + k], ends.v))
     micro.limits.eps, micro.limits.end_speed, micro.limits.longest = fastest, end_speed, longest
     return 0
 
@@ -279,7 +277,7 @@ def enter_bounces(model, t, members, frame, record):
             nodes.Q_dot[j * nq + i] = (shifted[i] - ends.q[i]) / duration
     size = first + duration
     header.h_used, marks.length = size, size
-    record.dense[HEADER + nr + 1] = (begin - t) / size
+    record.dense[DENSE_HEADER + nr + 1] = (begin - t) / size
     marks.used = put_piece(
         model, (begin - t) / size, 1.0, ends.q, ends.v, whole(marks.nodes), nodes.a, frame.node_forces, nodes.Q_dot,
         whole(marks.used), record.dense,
@@ -291,8 +289,8 @@ def enter_bounces(model, t, members, frame, record):
         row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         if micro.member[k] == 1:
             record.dissipation[k] += lost * P[row] / larger(pushed, 1e-300)
-            new_event(t + size, k, ACCUMULATION, row, end, ends.u_plus, ends.u_start, P, record)
-            place = (whole(header.events_used) - 1) * EVENT_COLUMNS + EVENT_COUNT
+            new_event(t + size, k, EVENT.accumulation, row, end, ends.u_plus, ends.u_start, P, record)
+            place = (whole(header.events_used) - 1) * COLUMN.all + COLUMN.impacts
             record.events[place] = micro.summary.count / members
     for i in range(nr):
         record.impulse[i] += P[i] + duration * r_0[i]
@@ -360,7 +358,7 @@ def turned(model, settings, t, frame):
             for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
                 push[layout[columns + k]] += 0.1 * (W_end[k] - W[k]) * P[row]
     solve(layout, lu, push, push, column)
-    worst, size, speed = 0.0, 0.0, promised(layout, settings, SPEED_SCALE)
+    worst, size, speed = 0.0, 0.0, promised(layout, settings, SCALE.speed)
     for i in range(nv):
         size = larger(size, abs(v[i]))
     for i in range(nv):
@@ -394,9 +392,9 @@ def bent(model, settings, begin, frame, record):
     )  # fmt: skip
     if status != 0:
         return -status
-    speed, size = promised(layout, settings, SPEED_SCALE), largest(ends.v)
+    speed, size = promised(layout, settings, SCALE.speed), largest(ends.v)
     for i in range(nv):
         off = 2.0 / 3.0 * duration * abs(probe.a[i] - micro.a[i] - 0.5 * duration * slope[i])
-        if off > FROZEN * (settings.atol * speed[i] + settings.rtol * size):
+        if off > FOLLOW.frozen * (settings.atol * speed[i] + settings.rtol * size):
             return 1
     return 0

@@ -5,13 +5,14 @@ The parts of a flight (flight/flight.py) share it: every part takes the vectors 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltus.compile.seam import head, smaller, tail, unit, whole
-from saltus.compile.types import LAYOUT, A, F, I
+from saltus.compile.types import LAYOUT, MODEL, A, F, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, any_of, integers, room
 from saltus.flight.scan import scan_work
 from saltus.flight.zeno import BOUNCING
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.workspace import ACTING, ENDS
 from saltus.memory.layout import sizes_of
@@ -30,34 +31,68 @@ FLIGHT_SETTINGS = Numbers(
 )
 FROM_PROMISE = -1.0
 
-# ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q, of q
-# as steps are judged (nq each), of v as intervals are judged, of v itself, of the coordinates that every velocity moves
-# (nv each), of impulses (nr);
-# behind them how far gaps reach into the coordinates (nq)
-BEGIN, SPAN, SCALES = range(3)
-POSITION_SCALE, SPEED_SCALE, VELOCITY_SCALE, PLACE_SCALE, PUSH_SCALE = range(5)
+
+class _Promise(NamedTuple):
+    """Where the numbers of a promise stand."""
+
+    # ---- the promise of a run (promise.py): begin and length of its span [s]; then vectors of scales, those of q, of
+    # q as steps are judged (nq each), of v as intervals are judged, of v itself, of the coordinates that every
+    # velocity moves (nv each), of impulses (nr); behind them how far gaps reach into the coordinates (nq)
+    begin: int = 0
+    span: int = 1
+    scales: int = 2
+
+
+PROMISE = _Promise()
+
+
+class _Scale(NamedTuple):
+    """Vectors of scales of a promise."""
+
+    position: int = 0
+    speed: int = 1
+    velocity: int = 2
+    place: int = 3
+    push: int = 4
+
+
+SCALE = _Scale()
+
 
 # ---- numbers that the parts hand to each other
 # nodes, table_at, samples_at: number of nodes of the polynomials, where their table and their samples stand in the
 # settings; event_kind, which, place: what ends the flight, of which contact or event, where in it (1 is its end);
 # length [s]; limit: longest flight that is allowed [s]; still: 1 where it ends as it begins; holding: 1 where contacts
 # or joints are held; ...
-MARKS = Numbers(
+FLIGHT_MARKS = Numbers(
     "nodes table_at samples_at event_kind which place length limit still holding near jammed_set stopping crossing "
     "pending end_known window used struck pieces_used foreseen late allowed ahead farthest_ahead sharper unresolved "
     "switched ending tried"
 )
-NOTHING, STRIKES, CROSSES = 0, 10, 11  # kinds of ends, beside those of lasting/transition.py
+
+
+class _FlightEnd(NamedTuple):
+    """Kinds of ends of a flight, beside those of lasting/transition.py."""
+
+    # kinds of ends, beside those of lasting/transition.py
+    nothing: int = 0
+    strikes: int = 10
+    crosses: int = 11
+
+
+FLIGHT_END = _FlightEnd()
+
 
 # ---- what a state remembers. unknown: 1 where forces have switched behind a flight in which nothing moved, so that its
 # error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]. index: what each
 # contact does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that
-# must not be held at once; most_speed: largest velocities so far; pushed, most_pushed: impulses of all rows so far, and
-# their largest; modes: of the switching functions (modes.py)
-MEMORY = Workspace(
+# must not be held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; most_speed:
+# largest velocities so far; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of the
+# switching functions (modes.py)
+FLIGHT_MEMORY = Workspace(
     "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent"), index="nc", acting=ACTING,
-    fired="ne", let_go="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
+    fired="ne", let_go="nc", seen="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 # states at the nodes of the polynomials of a flight
@@ -69,24 +104,35 @@ NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * n
 # below them [m/s]. interval: of the stages of implicit phases, with that of lasting contacts inside
 FRAME = Workspace(
     "Frame",
-    any_of(memory=MEMORY, memory_numbers="memory"),
-    kept="2", marks=MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv",
+    any_of(memory=FLIGHT_MEMORY, memory_numbers="memory"),
+    kept="2", marks=FLIGHT_MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv",
     moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
     sum_powers="width", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
     stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", slips="nr",
-    belts="nr", leads="nr", way_before="2 * nc", inspected="inspected", proof="proof", phase=room("phase"),
-    interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"), trial=integers("nc"), found=integers("4"),
+    belts="nr", leads="nr", way_before="2 * nc", kept_way="3 * nc", inspected="inspected", proof="proof",
+    phase=room("phase"), interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"),
+    trial=integers("nc"), found=integers("4"),
 )  # fmt: skip
 
-# ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the last one
-TRY, AGAIN, FILL = range(3)
+
+class _Task(NamedTuple):
+    """What a phase is asked for."""
+
+    # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the
+    # last one
+    attempt: int = 0
+    again: int = 1
+    fill: int = 2
+
+
+TASK = _Task()
 
 
 def promise_size(layout) -> int:
     """Return how many numbers the promise has in the settings of a flight."""
     nq, nv, nr = int(layout.nq), int(layout.nv), int(layout.nr)
-    return SCALES + 3 * nq + 3 * nv + nr
+    return PROMISE.scales + 3 * nq + 3 * nv + nr
 
 
 def frame_plan(
@@ -94,7 +140,7 @@ def frame_plan(
 ) -> tuple[RoomPlan, RoomPlan]:
     """Return the plans of the memory of a flight and of its frame; interval: sizes of `INTERVALS`."""
     sizes: dict[str, Any] = {**sizes_of(layout), **interval}
-    memory = MEMORY.plan(sizes)
+    memory = FLIGHT_MEMORY.plan(sizes)
     sizes |= {
         "memory": memory.floats, "nodes": most_nodes, "phase": phase, "proof": proof,
         "scan": scan_work(layout, most_nodes), "inspected": inspect_work(layout),
@@ -106,26 +152,26 @@ def frame_plan(
 def promised(layout, settings, name):
     """Return a vector of scales of the promise."""
     settings = FLIGHT_SETTINGS(settings)
-    nq, nv, nr, at = layout.nq, layout.nv, layout.nr, whole(settings.promise_at) + SCALES
-    if name == POSITION_SCALE:
+    nq, nv, nr, at = layout.nq, layout.nv, layout.nr, whole(settings.promise_at) + PROMISE.scales
+    if name == SCALE.position:
         return head(tail(settings, at), nq)
-    if name == PUSH_SCALE:
+    if name == SCALE.push:
         return head(tail(settings, at + 2 * nq + 3 * nv), nr)
-    return head(tail(settings, at + 2 * nq + (name - SPEED_SCALE) * nv), nv)
+    return head(tail(settings, at + 2 * nq + (name - SCALE.speed) * nv), nv)
 
 
 @unit(A(LAYOUT, A), small=True)
 def judged_by(layout, settings):
     """Return the scales by which a step is judged: those of q, then those of v."""
     settings = FLIGHT_SETTINGS(settings)
-    return head(tail(settings, whole(settings.promise_at) + SCALES + layout.nq), layout.nq + layout.nv)
+    return head(tail(settings, whole(settings.promise_at) + PROMISE.scales + layout.nq), layout.nq + layout.nv)
 
 
 @unit(F(LAYOUT, A, F), small=True)
 def slip_tolerance(layout, settings, share):
     """Return the absolute error that slips may have [m/s]: a share of the tolerance of the velocities."""
     settings = FLIGHT_SETTINGS(settings)
-    speed = promised(layout, settings, SPEED_SCALE)
+    speed = promised(layout, settings, SCALE.speed)
     least = speed[0]
     for i in range(layout.nv):
         least = smaller(least, speed[i])
@@ -138,8 +184,37 @@ def left_of_slip(layout, settings):
     return slip_tolerance(layout, settings, 0.1)
 
 
+@unit(F(LAYOUT, A), small=True)
+def visible_slip(layout, settings):
+    """Return the slip [m/s] up to which its direction is not known by its velocity: what slips may be wrong by."""
+    return slip_tolerance(layout, settings, 1.0)
+
+
+@unit(I(MODEL, A, I, FRAME.kind))
+def see_slips(model, settings, jumped, frame):
+    """Remember which slips began from rest and have been slower than the tolerance since; see WAY.unseen.
+
+    jumped: 1 where velocities have changed at once, so that every slip has the direction of its velocity. Forces of
+    those that the decision took as WAY.unseen do not turn with it: they go on so, however fast the decision made them.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, ends, seen, u = model.layout, frame.ends, frame.memory.seen, frame.memory.acting.u
+    for k in range(layout.nc):
+        if frame.memory.acting.direction[2 * layout.nc + k] == WAY.unseen and ends.index[k] == INDEX.slip:
+            seen[k] = 0.0
+            continue
+        square, slowest = 0.0, visible_slip(layout, settings)
+        for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
+            square += u[i] * u[i]
+        if jumped == 1 or ends.before[k] != INDEX.slip or ends.index[k] != INDEX.slip:
+            seen[k], slowest = 0.0, settings.rest
+        if ends.index[k] == INDEX.slip and square > slowest * slowest:
+            seen[k] = 1.0
+    return 0
+
+
 @unit(F(A), small=True)
 def span_of(settings):
     """Return the length of the whole span [s]."""
     settings = FLIGHT_SETTINGS(settings)
-    return settings[whole(settings.promise_at) + SPAN]
+    return settings[whole(settings.promise_at) + PROMISE.span]

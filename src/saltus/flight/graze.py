@@ -5,16 +5,8 @@ from __future__ import annotations
 from saltus.compile.seam import row_of, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.flight.frame import FRAME
-from saltus.lasting.index_set import OPEN
-from saltus.memory.record import (
-    EVENT_AFTER,
-    EVENT_COLUMNS,
-    EVENT_CONTACT,
-    EVENT_ENERGY,
-    EVENT_IMPULSE,
-    EVENT_KIND,
-    IMPACT,
-)
+from saltus.lasting.index_set import INDEX
+from saltus.memory.record import COLUMN, EVENT
 from saltus.reaction.react import row_dot
 from saltus.reaction.report import new_event
 
@@ -43,22 +35,22 @@ def graze(model, settings, t, struck, frame, record):
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if struck == 0 and corrected[row] > 0.0 and before[c] == OPEN and index[c] == OPEN:
+        if struck == 0 and corrected[row] > 0.0 and before[c] == INDEX.open and index[c] == INDEX.open:
             for i in range(row, end):
                 u_minus[i] = row_dot(layout, W, i, record.v_minus) + w[i]
                 u_plus[i] = row_dot(layout, W, i, v) + w[i]
                 record.dissipation[c] -= 0.5 * corrected[i] * (u_minus[i] + u_plus[i])
-            new_event(t, c, IMPACT, row, end, u_minus, u_plus, corrected, record)
+            new_event(t, c, EVENT.impact, row, end, u_minus, u_plus, corrected, record)
         if struck == 1 and -corrected[row] > UNDONE * P[row]:
             for k in range(whole(record.header.events_used)):
-                event = row_of(record.events, k, EVENT_COLUMNS)
-                if whole(event[EVENT_CONTACT]) != c or whole(event[EVENT_KIND]) != IMPACT:
+                event = row_of(record.events, k, COLUMN.all)
+                if whole(event[COLUMN.contact]) != c or whole(event[COLUMN.kind]) != EVENT.impact:
                     continue
                 for i in range(row, end):
                     after = row_dot(layout, W, i, v) + w[i]
                     work = 0.5 * corrected[i] * (u_plus[i] + after)
-                    event[EVENT_IMPULSE + i - row] += corrected[i]
-                    event[EVENT_AFTER + i - row] = after
-                    event[EVENT_ENERGY] += work
+                    event[COLUMN.impulse + i - row] += corrected[i]
+                    event[COLUMN.after + i - row] = after
+                    event[COLUMN.energy] += work
                     record.dissipation[c] -= work
     return 0

@@ -10,40 +10,44 @@ flight is made again, shorter.
 from __future__ import annotations
 
 from math import ceil
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I
-from saltus.flight.frame import (
-    FLIGHT_SETTINGS,
-    FRAME,
-    POSITION_SCALE,
-    PUSH_SCALE,
-    VELOCITY_SCALE,
-    promised,
-    span_of,
-)
-from saltus.lasting.index_set import SLIP, STICK
-from saltus.lasting.interval import closed_gap
-from saltus.memory.layout import (
-    F_STEADY,
-    F_WILD,
-    G_STRAIGHT,
-    M_CONSTANT,
-)
-from saltus.reaction.look import DEFECT, EXCESS, FOUND_COUNT, VIOLATION, look_at
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised, span_of
+from saltus.lasting.hold import row_size
+from saltus.lasting.index_set import INDEX
+from saltus.lasting.interval import INTERVAL_TUNED, closed_gap
+from saltus.memory.layout import F_STEADY, F_WILD, G_STRAIGHT, M_CONSTANT
+from saltus.memory.vectors import largest
+from saltus.reaction.look import FOUND, look_at
+from saltus.reaction.react import row_dot
 from saltus.status import Status
 from saltus.tables.polynomial import combine, lagrange_weights
-from saltus.tables.tableau import NODE, VECTORS
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
-GOLDEN = 0.6180339887498949  # multiples of it lie on no nodes
-MANY = 2000.0  # places over the whole span: what lasts for a thousandth of it is met
-LEAST_MANY = 3.0  # of them in every interval
-FEW = 8.0  # the same where every look costs an evaluation of a force that is not known to be wild; at least one
-GAP_PART = 0.05  # of what the equations of motion may miss: gaps are one integration smoother than velocities
-WILD_PART = 0.2  # of what the equations of motion may miss, where a look may meet the foot of something higher
-RATE_PART = 0.2  # of what the equations of motion may miss: the speed at which what is held parts or penetrates
-DIGITS = 1e-12  # of the coordinates: digits that a gap always may miss
-CURABLE = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
+
+class _Inspect(NamedTuple):
+    """Tuned numbers of this file."""
+
+    golden: float = 0.6180339887498949  # multiples of it lie on no nodes
+    many: float = 2000.0  # places over the whole span: what lasts for a thousandth of it is met
+    least_many: float = 3.0  # of them in every interval
+    # the same where every look costs an evaluation of a force that is not known to be wild; at least one
+    few: float = 8.0
+    # of what the equations of motion may miss: gaps are one integration smoother than velocities
+    gap_part: float = 0.05
+    # of what the equations of motion may miss, where a look may meet the foot of something higher
+    wild_part: float = 0.2
+    # of what the equations of motion may miss: the speed at which what is held parts or penetrates
+    rate_part: float = 0.2
+    digits: float = 1e-12  # of the coordinates: digits that a gap always may miss
+    a_little: float = 1e-4  # of a flight: time over which the rate of a gap is taken
+    wrong: float = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
+    curable: float = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
+
+
+INSPECT = _Inspect()
 
 
 @unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
@@ -53,7 +57,7 @@ def inspect(model, settings, t, h, frame, record):
     layout = model.layout
     nq, nv, nc, nj, nr, flags = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr, layout.features
     marks, nodes, R = frame.marks, frame.nodes, frame.node_forces
-    for i in range(FOUND_COUNT):
+    for i in range(FOUND.all):
         record.inside[i] = 0.0
     straight = (flags & G_STRAIGHT) != 0 or nc + nj == 0  # polynomials of gaps are the gaps themselves
     held, turns = nj > 0 or marks.holding == 1.0, False
@@ -64,14 +68,14 @@ def inspect(model, settings, t, h, frame, record):
     if settings.misses == 0.0 or marks.jammed_set == 1.0:
         return 0  # steps that follow no tolerance are judged afterwards; a jammed contact ends its flight at once
     share = h / span_of(settings)
-    many = larger(1.0 * ceil(MANY * share), LEAST_MANY)
-    gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(FEW * share), 1.0)
+    many = larger(1.0 * ceil(INSPECT.many * share), INSPECT.least_many)
+    gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(INSPECT.few * share), 1.0)
     if (flags & F_WILD) != 0:
         forces = many
     if plain:
         forces = 0.0
     n = whole(marks.nodes)
-    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     weights, work = head(frame.weights, n), frame.inspected
     q, v, a, r = (
         head(work, nq),
@@ -79,17 +83,17 @@ def inspect(model, settings, t, h, frame, record):
         head(tail(work, nq + nv), nv),
         head(tail(work, nq + 2 * nv), nr),
     )
-    scale, found = head(tail(work, nq + 2 * nv + nr), nv), head(tail(work, nq + 3 * nv + nr), FOUND_COUNT)
-    at = nq + 3 * nv + nr + FOUND_COUNT
+    scale, found = head(tail(work, nq + 2 * nv + nr), nv), head(tail(work, nq + 3 * nv + nr), FOUND.all)
+    at = nq + 3 * nv + nr + FOUND.all
     room = tail(work, at)
     v_0, v_end, fastest = frame.ends.v_0, frame.ends.v, frame.memory.most_speed
     for i in range(nv):
-        largest = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
-        scale[i] = promised(layout, settings, VELOCITY_SCALE)[i] * settings.atol / settings.rtol + largest
+        most = larger(fastest[i], larger(abs(v_0[i]), abs(v_end[i])))
+        scale[i] = promised(layout, settings, SCALE.velocity)[i] * settings.atol / settings.rtol + most
     bends, parts = held and not straight, 0.0
     first = frame.memory.numbers.flights  # so that each flight is looked at in other places
     for k in range(whole(larger(gaps, forces))):
-        s = GOLDEN * (first + k + 1.0)
+        s = INSPECT.golden * (first + k + 1.0)
         s -= whole(s)
         lagrange_weights(c, s, weights)
         combine(weights, head(nodes.Q, n * nq), q)
@@ -104,18 +108,49 @@ def inspect(model, settings, t, h, frame, record):
         status = look_at(model, t + s * h, q, v, a, r, h if k < forces else 0.0, 1, scale, room, found)
         if status != 0:
             return status
-        for i in range(FOUND_COUNT):
+        for i in range(FOUND.all):
             if not found[i] <= record.inside[i]:  # what is not a number must not pass
                 record.inside[i] = found[i]
-    misses = settings.misses * (WILD_PART if (flags & F_WILD) != 0 else 1.0)
-    if not record.inside[DEFECT] <= misses * settings.rtol:
+    misses = settings.misses * (INSPECT.wild_part if (flags & F_WILD) != 0 else 1.0)
+    if not record.inside[FOUND.defect] <= misses * settings.rtol:
         return Status.MOTION_MISSED
-    if not parts <= RATE_PART * settings.misses * settings.rtol:
+    if not parts <= INSPECT.rate_part * settings.misses * settings.rtol:
         return Status.GAP_MISSED
-    if not record.inside[VIOLATION] <= allowed_gap(model, settings, t, frame):
+    if not record.inside[FOUND.violation] <= allowed_gap(model, settings, t, frame):
         return Status.GAP_MISSED
-    if not h * record.inside[EXCESS] <= allowed_push(layout, settings, frame):
+    if not h * record.inside[FOUND.excess] <= allowed_push(layout, settings, frame):
         return Status.LAW_MISSED
+    return 0
+
+
+@unit(I(MODEL, F, F, FRAME.kind))
+def wrong_rows(model, t, h, frame):
+    """Return 1 where what is held moves otherwise than its rows say at the end of a flight: no shorter one cures it.
+
+    The rows of a contact may be given (W): where they are not the gradient of its gap, flights leave it by as much as
+    they are long, and would be made shorter without end.
+    """
+    layout, ends = model.layout, frame.ends
+    nq, nc, nr, W, w = layout.nq, layout.nc, layout.nr, frame.interval.lasting.W, frame.ends.u_minus
+    size, before, earlier, q = nc + layout.nj, head(frame.scan, nc + layout.nj), frame.q_shifted, ends.q
+    ahead = INSPECT.a_little * h
+    model.rate(q, ends.v, model.par, earlier)
+    for i in range(nq):
+        earlier[i] = q[i] - ahead * earlier[i]
+    model.gap(t + h - ahead, earlier, model.par, before)
+    model.gap(t + h, q, model.par, ends.g)
+    model.kinematics(t + h, q, model.par, W, w)
+    for j in range(size):
+        row = nr - size + j
+        if j < nc:
+            row = layout[layout.contact_row + j]
+            if ends.index[j] != INDEX.slip and ends.index[j] != INDEX.stick:
+                continue
+        rate = row_dot(layout, W, row, ends.v) + w[row]
+        parts = row_size(layout, W, row, ends.v) + abs(w[row])
+        rounding = INTERVAL_TUNED.gap_rounding * (1.0 + largest(q)) / ahead
+        if abs((ends.g[j] - before[j]) / ahead - rate) > INSPECT.wrong * parts + rounding:
+            return 1
     return 0
 
 
@@ -133,7 +168,7 @@ def parting(model, t, q, v, scale, frame):
         row = nr - layout.nj + j - nc
         if j < nc:
             row = layout[layout.contact_row + j]
-            if frame.ends.index[j] != SLIP and frame.ends.index[j] != STICK:
+            if frame.ends.index[j] != INDEX.slip and frame.ends.index[j] != INDEX.stick:
                 continue
         rate, size = w[row], 0.0
         for k in range(layout[layout.W_ptr + row], layout[layout.W_ptr + row + 1]):
@@ -155,21 +190,21 @@ def allowed_gap(model, settings, t, frame):
     length, scale, deepest = 0.0, 0.0, 0.0
     for i in range(nq):
         length = larger(length, abs(q[i]))
-        scale = larger(scale, promised(layout, settings, POSITION_SCALE)[i])
+        scale = larger(scale, promised(layout, settings, SCALE.position)[i])
     model.gap(t, q, model.par, g)
     for j in range(nc + nj):
         # a shorter flight does not undo what has gone wrong before it
         deepest = larger(deepest, -g[j] if j < nc else abs(g[j]))
-    allowed = GAP_PART * settings.misses * (settings.atol * scale + settings.rtol * length)
-    return deepest + closed_gap(settings, q) + DIGITS * length + allowed
+    allowed = INSPECT.gap_part * settings.misses * (settings.atol * scale + settings.rtol * length)
+    return deepest + closed_gap(settings, q) + INSPECT.digits * length + allowed
 
 
 @unit(F(LAYOUT, A, FRAME.kind))
 def allowed_push(layout, settings, frame):
     """Return the impulse [N s] that forces outside of their laws may have: a share of the promise of impulses."""
     settings = FLIGHT_SETTINGS(settings)
-    scale, most = promised(layout, settings, PUSH_SCALE), frame.memory.most_pushed
-    least, largest = 1e300, 0.0
+    scale, most = promised(layout, settings, SCALE.push), frame.memory.most_pushed
+    least, most_pushed = 1e300, 0.0
     for i in range(layout.nr):
-        least, largest = smaller(least, scale[i]), larger(largest, most[i])
-    return settings.misses * (settings.atol * least + settings.rtol * largest)
+        least, most_pushed = smaller(least, scale[i]), larger(most_pushed, most[i])
+    return settings.misses * (settings.atol * least + settings.rtol * most_pushed)

@@ -3,34 +3,46 @@
 Velocities are judged against the scale of the promise, however slow the motion is: the work of friction in a slip of
 millimetres per second would be known to few digits. Kinetic energy and work are integrated by formulas of their own, so
 that their difference tells how well both are known. It is judged against the energy that was moved so far; the first
-motion out of rest would be judged against next to nothing, so that SLOWEST is what counts as moved at least.
+motion out of rest would be judged against next to nothing, so that LEDGERS.slowest is what counts as moved at least.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import larger, tail, unit, whole
 from saltus.compile.types import MODEL, A, F, I, J
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, VELOCITY_SCALE, promised, span_of
-from saltus.lasting.hold import DRIVE, POWER, POWERS
-from saltus.lasting.index_set import SLIP
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised, span_of
+from saltus.lasting.hold import REPORTED
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.inertia import inertia_work
 from saltus.memory.layout import M_CONSTANT
 from saltus.memory.profile import multiply, quadratic
 
-SHARE = 0.1  # of the tolerance: what all flights of a run may disagree by together,
-SHARE_OF_ONE = 3e-4  # and what any of them may, which is above the accuracy of the stages of implicit methods
-# of the energy that was moved: disagreements that shorter flights do not cure; where M changes its work is known by
-# differences (lasting/inertia.py)
-ROUNDING, DIFFERENCES = 1e-14, 1e-11
-SLOWEST = 100.0  # times the tolerance of velocities: the energy of a motion that is so slow counts as moved always
-FASTER = 2.0  # orders by which work converges faster than the estimate of the error of the motion, at most
+
+class _Ledgers(NamedTuple):
+    """Tuned numbers of this file."""
+
+    share: float = 0.1  # of the tolerance: what all flights of a run may disagree by together,
+    # and what any of them may, which is above the accuracy of the stages of implicit methods
+    share_of_one: float = 3e-4
+    # of the energy that was moved: disagreements that shorter flights do not cure; where M changes its work is known by
+    # differences (lasting/inertia.py)
+    rounding: float = 1e-14
+    differences: float = 1e-11
+    # times the tolerance of velocities: the energy of a motion that is so slow counts as moved always
+    slowest: float = 100.0
+    faster: float = 2.0  # orders by which work converges faster than the estimate of the error of the motion, at most
+
+
+LEDGERS = _Ledgers()
 
 
 @unit(I(MODEL, J), small=True)
 def rubs(model, index):
     """Return 1 where a contact slips with friction."""
     for c in range(model.layout.nc):
-        if index[c] == SLIP and model.mu[c] > 0.0:
+        if index[c] == INDEX.slip and model.mu[c] > 0.0:
             return 1
     return 0
 
@@ -50,7 +62,7 @@ def ledger_error(model, settings, t, h, degree, frame):
     change, push = frame.moved, frame.force
     model.mass(t, frame.ends.q_0, model.par, M)
     for i in range(nv):
-        change[i] = SLOWEST * settings.atol * promised(layout, settings, VELOCITY_SCALE)[i]
+        change[i] = LEDGERS.slowest * settings.atol * promised(layout, settings, SCALE.velocity)[i]
     least = 0.5 * quadratic(layout, M, change)
     first = 0.5 * quadratic(layout, M, v_0)
     gained = -first
@@ -68,11 +80,13 @@ def ledger_error(model, settings, t, h, degree, frame):
         model.mass(t + h, frame.ends.q, model.par, M)
         last = 0.5 * quadratic(layout, M, v)
         gained += last - inertia_work(model, tab, t, h, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, M)
-    moved = larger(frame.memory.numbers.spent, least) + first + last + abs(sums[POWER]) + abs(sums[DRIVE])
-    gained -= sums[POWER] + sums[DRIVE]
+    moved = (
+        larger(frame.memory.numbers.spent, least) + first + last + abs(sums[REPORTED.power]) + abs(sums[REPORTED.drive])
+    )
+    gained -= sums[REPORTED.power] + sums[REPORTED.drive]
     for c in range(layout.nc):
-        gained += sums[POWERS + c]
-        moved += abs(sums[POWERS + c])
-    share = settings.rtol * settings.ledger * larger(SHARE * h / span_of(settings), SHARE_OF_ONE)
-    allowed = larger(share, ROUNDING if (flags & M_CONSTANT) != 0 else DIFFERENCES) * moved
-    return (abs(gained) / allowed) ** (degree / (degree + FASTER)) if allowed > 0.0 else 0.0
+        gained += sums[REPORTED.first_contact + c]
+        moved += abs(sums[REPORTED.first_contact + c])
+    share = settings.rtol * settings.ledger * larger(LEDGERS.share * h / span_of(settings), LEDGERS.share_of_one)
+    allowed = larger(share, LEDGERS.rounding if (flags & M_CONSTANT) != 0 else LEDGERS.differences) * moved
+    return (abs(gained) / allowed) ** (degree / (degree + LEDGERS.faster)) if allowed > 0.0 else 0.0

@@ -8,28 +8,38 @@ flight ends. There the law is solved a little later, when it is clear which cont
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, unit
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.flight.frame import FRAME, span_of
-from saltus.lasting.hold import LOAD, MARGIN, accelerate
-from saltus.lasting.index_set import CANDIDATE, SLIP, STICK, decide
+from saltus.lasting.hold import REPORTED, accelerate
+from saltus.lasting.index_set import INDEX, ROLE, decide
 from saltus.lasting.interval import STAGE_SETTINGS
-from saltus.lasting.settle import DECIDED
-from saltus.lasting.split import RELAXED
+from saltus.lasting.settle import CHANGE
+from saltus.lasting.split import SPLIT_TUNED
 from saltus.memory.vectors import copy
 from saltus.status import Status
 from saltus.tables.polynomial import NONE, combine, lagrange_weights
 
-CLEAR = 1e-2  # of the forces before reactions: polynomials of forces with more to spare need no closer look
-ADMITTED = 1e-9  # of the same: what polynomials may lack before they count as unresolved
-BEYOND = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
-MOST_AHEAD = 0.5  # of the way to the place where the loss was seen
-FAR = 1e-6  # of the span: so far ahead the law may always be asked, however short the flight is
-FARTHER = 10.0  # from one time at which the law is asked to the next, while it still holds what is lost
-REFINEMENTS = 60  # of its place
-GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place between two samples
-NARROW = 1e-14  # of the flight: width of the place at the end
+
+class _Loss(NamedTuple):
+    """Tuned numbers of this file."""
+
+    clear: float = 1e-2  # of the forces before reactions: polynomials of forces with more to spare need no closer look
+    admitted: float = 1e-9  # of the same: what polynomials may lack before they count as unresolved
+    beyond: float = 1e-6  # of the forces before reactions: how far beyond the last admitted ones the law is asked
+    most_ahead: float = 0.5  # of the way to the place where the loss was seen
+    far: float = 1e-6  # of the span: so far ahead the law may always be asked, however short the flight is
+    farther: float = 10.0  # from one time at which the law is asked to the next, while it still holds what is lost
+    refinements: int = 60  # of its place
+    # towards the lowest place between two samples
+    golden_sections: int = 30
+    golden: float = 0.6180339887498949
+    narrow: float = 1e-14  # of the flight: width of the place at the end
+
+
+LOSS = _Loss()
 
 
 @unit(F(MODEL, J, A, A, I))
@@ -48,7 +58,7 @@ def spare(model, index, R, weights, contact):
             force += weights[k] * R[k * nr + i]
         normal = force if i == row else normal
         square += force * force if i > row else 0.0
-    return normal - sqrt(square) / mu if index[contact] == STICK and mu > 0.0 else normal
+    return normal - sqrt(square) / mu if index[contact] == INDEX.stick and mu > 0.0 else normal
 
 
 @unit(F(MODEL, A, A, F, F, F, FRAME.kind, RECORD))
@@ -65,7 +75,7 @@ def margin_at(model, settings, c, t, h, s, frame, record):
         model, t + s * h, q, v, frame.ends.index, frame.memory.acting.direction, probe.a, probe.r, probe.u, powers,
         frame.interval.lasting, record,
     )  # fmt: skip
-    return powers[MARGIN] / larger(powers[LOAD], 1e-300) if status == 0 else -1.0
+    return powers[REPORTED.margin] / larger(powers[REPORTED.load], 1e-300) if status == 0 else -1.0
 
 
 @unit(F(MODEL, J, A, A, F, A, J, J))
@@ -95,8 +105,8 @@ def first_loss(model, settings, c, t, h, before, frame, record):
     marks, index = frame.marks, frame.ends.index
     shared, found = frame.ahead, frame.found
     now = frame.interval.lasting.shared
-    load = frame.memory.acting.powers[LOAD]
-    clear, unresolved = CLEAR * load, (ADMITTED + RELAXED) * load
+    load = frame.memory.acting.powers[REPORTED.load]
+    clear, unresolved = LOSS.clear * load, (LOSS.admitted + SPLIT_TUNED.relaxed) * load
     for k in range(nc):
         shared[k] = now[k]  # `margin_at` writes anew
     earlier, early_room, low, low_room = 0.0, 0.0, 0.0, 0.0
@@ -112,8 +122,8 @@ def first_loss(model, settings, c, t, h, before, frame, record):
         bend = larger(early_room, room) - low_room
         if sample > 1 and low_room < early_room and low_room <= room and low_room - bend <= clear:
             left, right = earlier, s
-            for _ in range(GOLDEN_SECTIONS):
-                first, second = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+            for _ in range(LOSS.golden_sections):
+                first, second = right - LOSS.golden * (right - left), left + LOSS.golden * (right - left)
                 ahead = least_spare(model, index, c, R, first, weights, shared, found)
                 if ahead < least_spare(model, index, c, R, second, weights, shared, found):
                     right = second
@@ -138,17 +148,17 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, record):
     below = margin_at(model, settings, c, t, h, low, frame, record)
     above = margin_at(model, settings, c, t, h, high, frame, record)
     if not below >= 0.0:  # it is lost where the flight begins
-        marks.ahead = MOST_AHEAD * larger(high - low, c[1] - c[0]) * h
-        marks.farthest_ahead = larger(marks.ahead, FAR * span_of(settings))
+        marks.ahead = LOSS.most_ahead * larger(high - low, c[1] - c[0]) * h
+        marks.farthest_ahead = larger(marks.ahead, LOSS.far * span_of(settings))
         return low
     seen, depth, side = high, -above, 0
-    for k in range(REFINEMENTS):
-        if high - low <= NARROW:
+    for k in range(LOSS.refinements):
+        if high - low <= LOSS.narrow:
             break
         s = 0.5 * (low + high)
         if k % 3 != 2 and below > above:
             s = high - above * (high - low) / (above - below)
-            s = larger(low + 0.1 * NARROW, smaller(high - 0.1 * NARROW, s))
+            s = larger(low + 0.1 * LOSS.narrow, smaller(high - 0.1 * LOSS.narrow, s))
         if not low < s < high:
             break
         margin = margin_at(model, settings, c, t, h, s, frame, record)
@@ -159,9 +169,9 @@ def place_of_loss(model, settings, c, t, h, low, high, frame, record):
         else:
             below = 0.5 * below if side == -1 else below
             high, above, side = s, margin, -1
-    way = larger(seen - high, NARROW)
-    marks.ahead = smaller(BEYOND / larger(depth, 1e-300), MOST_AHEAD) * way * h
-    marks.farthest_ahead = larger(MOST_AHEAD * way * h, FAR * span_of(settings))
+    way = larger(seen - high, LOSS.narrow)
+    marks.ahead = smaller(LOSS.beyond / larger(depth, 1e-300), LOSS.most_ahead) * way * h
+    marks.farthest_ahead = larger(LOSS.most_ahead * way * h, LOSS.far * span_of(settings))
     return high
 
 
@@ -182,7 +192,7 @@ def look_ahead(model, staged, settings, t, frame, record):
     while same:
         go_ahead(model, settings, time, frame)
         for k in range(nc):
-            held[k] = CANDIDATE if before[k] == SLIP or before[k] == STICK else 0
+            held[k] = ROLE.candidate if before[k] == INDEX.slip or before[k] == INDEX.stick else 0
         copy(frame.memory.acting.direction, probe.direction)
         status = decide(
             model, staged.reaction, t + time, q, v, held, settings.rest, index, probe, frame.ends.info,
@@ -192,13 +202,13 @@ def look_ahead(model, staged, settings, t, frame, record):
         same = status == 0 and time < marks.farthest_ahead
         for k in range(nc):
             same = same and index[k] == before[k]
-        time = smaller(FARTHER * time, marks.farthest_ahead)
+        time = smaller(LOSS.farther * time, marks.farthest_ahead)
     if status == Status.CONTACT_STALLED or status == Status.CONTACT_UNSOLVABLE:
         for k in range(nc):
             index[k] = before[k]
         return 0
     for k in range(nc):
-        candidate[k] = DECIDED if held[k] != 0 else candidate[k]
+        candidate[k] = CHANGE.decided if held[k] != 0 else candidate[k]
     return status
 
 

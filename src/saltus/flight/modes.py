@@ -1,25 +1,46 @@
 """Modes of the switching functions during a flight: which branch of every comparison, kink and table is held.
 
 A state remembers its modes; while a flight is made they stand in the parameters of the model, where its functions read
-them (compile/switches.py), and outside of it they are FREE. A switching function that crosses zero ends the flight, and
+them (compile/switches.py), and outside of it they are MODES.free. A switching function that crosses zero ends the
+flight, and
 its mode changes there; an impact or a reset may change others.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import head, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.lasting.hold import rest_speed
-from saltus.lasting.index_set import OPEN, SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.reaction.react import row_dot
 
-FREE = 1e301  # kept in place of infinity: everything above 1e300 is free
-SIGN, BELOW, ABOVE = 0, 1, 2  # kinds, as in compile/switches.py
-TIME_NOISE = 1e-15  # of a time
-LOOK = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
-ROUNDS = 6  # nested choices: an inner one is known when the outer ones are
+
+class _Modes(NamedTuple):
+    """Tuned numbers of this file."""
+
+    free: float = 1e301  # kept in place of infinity: everything above 1e300 is free
+    time_noise: float = 1e-15  # of a time
+    look: float = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
+    rounds: int = 6  # nested choices: an inner one is known when the outer ones are
+
+
+MODES = _Modes()
+
+
+class _Mode(NamedTuple):
+    """Kinds of switching functions, as in compile/switches.py."""
+
+    # kinds, as in compile/switches.py
+    sign: int = 0
+    below: int = 1
+    above: int = 2
+
+
+MODE = _Mode()
 
 
 @unit(I(MODEL, A, F, F, A, A))
@@ -35,7 +56,7 @@ def hold_modes(model, settings, t, h, q, modes):
     if layout.holding >= 0:
         par[layout.holding] = 0.0
     noise = head(tail(par, layout.noise), 1 + nq + nv)
-    noise[0] = TIME_NOISE * (abs(t) + h)
+    noise[0] = MODES.time_noise * (abs(t) + h)
     for i in range(nq):
         noise[1 + i] = closed_gap(settings, q)
     for i in range(nv):
@@ -48,9 +69,9 @@ def free_modes(model):
     """Leave all branches to the state again."""
     layout, par = model.layout, model.par
     for k in range(layout.ns):
-        par[layout[layout.switch_table + 2 * k]] = FREE
+        par[layout[layout.switch_table + 2 * k]] = MODES.free
     if layout.holding >= 0:
-        par[layout.holding] = FREE
+        par[layout.holding] = MODES.free
     return 0
 
 
@@ -71,22 +92,22 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
     for k in range(ns):
         new[k] = 0.0
     changed = 0
-    for _ in range(ROUNDS):
+    for _ in range(MODES.rounds):
         again = 0
         model.surface(t, q, v, par, now)
         model.surface(t + ahead, q_later, v_later, par, later)
         for k in range(ns):
             slot, kind = layout[table + 2 * k], layout[table + 2 * k + 1]
-            if fired[first + k] == 1.0 or kind == ABOVE:
+            if fired[first + k] == 1.0 or kind == MODE.above:
                 continue  # the upper end of a cell has the mode of its lower one
             mode, value, blur = modes[k], now[k], now[ns + k]
-            if not (value > 0.0 or value <= 0.0) or (kind != SIGN and par[slot + 1] == 1.0):
-                mode = FREE  # nothing depends on it, or the knots of a table are passed
+            if not (value > 0.0 or value <= 0.0) or (kind != MODE.sign and par[slot + 1] == 1.0):
+                mode = MODES.free  # nothing depends on it, or the knots of a table are passed
             elif blur < 0.0:  # it jumps with other modes and is exact: floor(t) % 2 lands on its knots
                 mode = now[2 * ns + k]
-                if kind == SIGN:
+                if kind == MODE.sign:
                     mode = 1.0 if value > 0.0 else (-1.0 if value < 0.0 else 0.0)
-            elif kind == SIGN:
+            elif kind == MODE.sign:
                 if abs(value) > blur:
                     mode = 1.0 if value > 0.0 else -1.0
                 elif mode > 1e300 or mode == 0.0:  # not known, or it may have left the surface
@@ -103,7 +124,7 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
             if mode != modes[k]:
                 again, changed = 1, changed + 1
             modes[k] = par[slot] = mode
-            if kind == BELOW:
+            if kind == MODE.below:
                 modes[k + 1] = mode
         if again == 0:
             break
@@ -120,11 +141,11 @@ def cross_modes(model, modes, fired):
         if fired[first + k] != 1.0 or modes[k] > 1e300:
             continue
         slot, kind, other = layout[table + 2 * k], layout[table + 2 * k + 1], k
-        if kind == SIGN and modes[k] == 0.0:
+        if kind == MODE.sign and modes[k] == 0.0:
             fired[first + k] = 0.0  # it has left the surface: its value says to which side
-        elif kind == BELOW:
+        elif kind == MODE.below:
             modes[k], other = modes[k] - 1.0, k + 1
-        elif kind == ABOVE:
+        elif kind == MODE.above:
             modes[k], other = modes[k] + 1.0, k - 1
         else:
             modes[k] = -modes[k]
@@ -136,7 +157,7 @@ def cross_modes(model, modes, fired):
         changed += 1
     for k in range(ns):  # where a cell begins its other end has just been crossed, too
         kind = layout[table + 2 * k + 1]
-        if kind == BELOW and fired[first + k] + fired[first + k + 1] > 0.0:
+        if kind == MODE.below and fired[first + k] + fired[first + k + 1] > 0.0:
             fired[first + k] = fired[first + k + 1] = 1.0
     return changed
 
@@ -152,7 +173,7 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
     if crossed == 1:
         changed = cross_modes(model, modes, fired)
     return changed + find_modes(
-        model, t, q, v, a, LOOK * h, modes, fired, frame.scan,
+        model, t, q, v, a, MODES.look * h, modes, fired, frame.scan,
         frame.q_shifted, frame.v_try,
     )  # fmt: skip
 
@@ -166,8 +187,8 @@ def unhold(model, settings, t, q, v, rest, index, frame):
     model.kinematics(t, q, model.par, W, w)
     for c in range(layout.nc):
         row = layout[layout.contact_row + c]
-        if (index[c] == SLIP or index[c] == STICK) and abs(row_dot(layout, W, row, v) + w[row]) > rest_speed(
-            rest, layout, W, row, v
-        ):
-            index[c] = OPEN
+        if (index[c] == INDEX.slip or index[c] == INDEX.stick) and abs(
+            row_dot(layout, W, row, v) + w[row]
+        ) > rest_speed(rest, layout, W, row, v):
+            index[c] = INDEX.open
     return 0

@@ -14,13 +14,13 @@ from fractions import Fraction
 import numpy as np
 
 from saltus.errors import SettingError
-from saltus.flight.smooth_step import NODES, packed_pair
+from saltus.flight.smooth_step import SMOOTH_STEP, packed_pair
 from saltus.tables.runge_kutta import RungeKutta, rational, table
 from saltus.tables.tableau import Tableau, lagrange, lagrange_integrals, node_places, packed
 
-EXPLICIT = ("heun", "kutta3", "rk4", "rkf45", "dopri5", "dop853")
-IMPLICIT = ("radau3", "radau5", "lobatto3a", "lobatto3c", "lobatto3c2")
-METHODS = (*EXPLICIT, *IMPLICIT)
+EXPLICIT_METHODS = ("heun", "kutta3", "rk4", "rkf45", "dopri5", "dop853")
+IMPLICIT_METHODS = ("radau3", "radau5", "lobatto3a", "lobatto3c", "lobatto3c2")
+ALL_METHODS = (*EXPLICIT_METHODS, *IMPLICIT_METHODS)
 OWN_FORM = ("dopri5", "dop853", "radau5")  # those that `packed_pair` knows
 
 
@@ -32,11 +32,11 @@ def packed_method(name: str) -> np.ndarray:
     per stage: node; matrix A; two error estimates; for every node of the polynomial the weights of the dense output
     and of its slope.
     """
-    if name not in METHODS:
-        raise SettingError(f"{name!r} is no Runge-Kutta method: it must be one of {', '.join(map(repr, METHODS))}")
+    if name not in ALL_METHODS:
+        raise SettingError(f"{name!r} is no Runge-Kutta method: it must be one of {', '.join(map(repr, ALL_METHODS))}")
     if name in OWN_FORM:
         return packed_pair(name)
-    return _implicit(table(name)) if name in IMPLICIT else _explicit(name)
+    return _implicit(table(name)) if name in IMPLICIT_METHODS else _explicit(name)
 
 
 def _explicit(name: str) -> np.ndarray:
@@ -52,8 +52,8 @@ def _explicit(name: str) -> np.ndarray:
     estimated = name == "rkf45"
     if estimated:
         errors[0, :stages] = exact.error[0]
-    weights, slopes = np.zeros((NODES, total)), np.zeros((NODES, total))
-    for j, place in enumerate(node_places(NODES - 1, "lobatto")):
+    weights, slopes = np.zeros((SMOOTH_STEP.nodes, total)), np.zeros((SMOOTH_STEP.nodes, total))
+    for j, place in enumerate(node_places(SMOOTH_STEP.nodes - 1, "lobatto")):
         s = Fraction(float(place))
         for k, row in enumerate(exact.dense):
             weights[j, k] = float(sum(x * s ** (i + 1) for i, x in enumerate(row)))
@@ -65,7 +65,7 @@ def _explicit(name: str) -> np.ndarray:
 
 def _implicit(method: RungeKutta) -> np.ndarray:
     """Return an implicit method; its dense output integrates the polynomial through the stages."""
-    total, places = len(method.c), node_places(NODES - 1, "lobatto")
+    total, places = len(method.c), node_places(SMOOTH_STEP.nodes - 1, "lobatto")
     weights, slopes = lagrange_integrals(method.c, places), lagrange(method.c, places)
     head = [total, total, method.order]
     return np.concatenate([head, method.c, method.A.ravel(), np.zeros(2 * total), weights.ravel(), slopes.ravel()])
@@ -74,8 +74,10 @@ def _implicit(method: RungeKutta) -> np.ndarray:
 @functools.cache
 def packed_implicit(name: str) -> np.ndarray:
     """Return an implicit method as `solve_interval` sees it; stages that are the state itself are no unknowns."""
-    if name not in IMPLICIT:
-        raise SettingError(f"{name!r} is no implicit method: it must be one of {', '.join(map(repr, IMPLICIT))}")
+    if name not in IMPLICIT_METHODS:
+        raise SettingError(
+            f"{name!r} is no implicit method: it must be one of {', '.join(map(repr, IMPLICIT_METHODS))}"
+        )
     method = table(name)
     stages = len(method.c)
     known = not np.any(method.A[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from saltus.compile.seam import head, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I
 from saltus.flight.frame import FRAME
-from saltus.flight.modes import SIGN
+from saltus.flight.modes import MODE
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 
 PLACES = 8  # of an accumulation at which surfaces are looked at, its end included: waves of time cross them twice
@@ -80,9 +80,9 @@ def leaves_branch(layout, par, modes, skipped, surfaces):
     for k in range(ns):
         slot, kind, mode = layout[table + 2 * k], layout[table + 2 * k + 1], modes[k]
         value, blur = surfaces[k], surfaces[ns + k]
-        if k == skipped or not abs(mode) < 1e300 or blur < 0.0 or (kind != SIGN and par[slot + 1] == 1.0):
+        if k == skipped or not abs(mode) < 1e300 or blur < 0.0 or (kind != MODE.sign and par[slot + 1] == 1.0):
             continue  # nothing depends on it, it jumps with others, or the knots of a table are passed
-        side = mode * value if kind == SIGN else value
+        side = mode * value if kind == MODE.sign else value
         if side < -blur:
             return 1
     return 0

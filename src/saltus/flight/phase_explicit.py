@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import functools
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.compile.workspace import Workspace, integers
-from saltus.flight.frame import FILL, FLIGHT_SETTINGS, FRAME, TRY, judged_by, span_of
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, TASK, judged_by, span_of
 from saltus.flight.packed_methods import packed_method
-from saltus.flight.scan import SAMPLES
-from saltus.flight.smooth_step import (
-    ERROR_ORDER,
-    NODES,
-    STAGES,
-    STEP_ROOM,
-    STEP_STAGES,
-    dense_nodes,
-    stages_of_step,
-    step_error,
-)
-from saltus.lasting.hold import POWERS
-from saltus.lasting.index_set import SLIP
+from saltus.flight.scan import SCAN
+from saltus.flight.smooth_step import PACKED_TABLE, SMOOTH_STEP, STEP_ROOM, dense_nodes, stages_of_step, step_error
+from saltus.lasting.hold import REPORTED
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import STAGES_ROOM
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
@@ -33,25 +25,45 @@ from saltus.memory.vectors import copy
 from saltus.reaction.react import row_add, row_dot
 from saltus.tables.tableau import packed, tableau
 
-# the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin, whether it
-# estimates its error
-TABLE, SAMPLED, METHOD, STAGED_AT, ESTIMATES, PHASE_HEAD = range(6)
-FIRST_SHARE = 0.01  # of the span: the step to begin with where nothing is known
-STABLE = 2.0  # (step size) (rate at which friction turns a slip): up to there explicit methods are stable
+
+class _PhasePlace(NamedTuple):
+    """Places of the settings of the phase."""
+
+    # the numbers of a phase: where its polynomial, its samples, its method and (implicit ones) its stages begin,
+    # whether it estimates its error
+    table: int = 0
+    sampled: int = 1
+    method: int = 2
+    staged_at: int = 3
+    estimates: int = 4
+    head: int = 5
+
+
+PHASE_PLACE = _PhasePlace()
+
+
+class _ExplicitPhase(NamedTuple):
+    """Tuned numbers of this file."""
+
+    first_share: float = 0.01  # of the span: the step to begin with where nothing is known
+    stable: float = 2.0  # (step size) (rate at which friction turns a slip): up to there explicit methods are stable
+
+
+EXPLICIT_PHASE = _ExplicitPhase()
 
 
 @functools.cache
 def polynomial() -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes of the dense output as kernels see them, and their weights at the samples of the scanners."""
-    made = tableau(NODES - 1, "-", "lobatto")
-    return packed(made), made.interpolation(np.arange(SAMPLES + 1) / SAMPLES).ravel()
+    made = tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")
+    return packed(made), made.interpolation(np.arange(SCAN.samples + 1) / SCAN.samples).ravel()
 
 
 def phase_numbers(method: str, begin: int, *, estimates: bool, staged: np.ndarray | None = None):
     """Return the numbers of a phase that begin at a place of the settings."""
     table, samples = polynomial()
     parts = [table, samples, packed_method(method), np.zeros(0) if staged is None else staged]
-    at = begin + PHASE_HEAD + np.cumsum([0, *(len(one) for one in parts)])
+    at = begin + PHASE_PLACE.head + np.cumsum([0, *(len(one) for one in parts)])
     return np.concatenate([at[:4].astype(float), [float(estimates)], *parts])
 
 
@@ -63,35 +75,36 @@ RUNGE_KUTTA = Workspace("RungeKuttaPhase", stages=STEP_ROOM, solved=STAGES_ROOM,
 def explicit_phase(model, staged, settings, task, t, h, frame_room, record):
     """Make a step of an explicit Runge-Kutta method; contacts and joints are held at every stage (eq. 79).
 
-    in      task: TRY with an error estimate, AGAIN without, FILL the nodes of the last one; frame: start, index set
-    out     frame: q, v of its ends; nodes, sums of forces and powers (FILL); header: error, degree
+    in      task: TASK.attempt with an error estimate, TASK.again without, TASK.fill the nodes of the last one; frame:
+            start, index set
+    out     frame: q, v of its ends; nodes, sums of forces and powers (TASK.fill); header: error, degree
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     layout = model.layout
     first = whole(settings.phase_at)
-    at = whole(settings[first + METHOD])
-    pair = head(tail(settings, at), whole(settings[first + STAGED_AT]) - at)
-    total, step = whole(pair[STAGES]), whole(pair[STEP_STAGES])
+    at = whole(settings[first + PHASE_PLACE.method])
+    pair = head(tail(settings, at), whole(settings[first + PHASE_PLACE.staged_at]) - at)
+    total, step = whole(pair[PACKED_TABLE.stages]), whole(pair[PACKED_TABLE.step_stages])
     stages, room = RUNGE_KUTTA(frame.phase).stages, frame.interval.lasting
     ends, acting = frame.ends, frame.memory.acting
-    if task == TRY and settings.misses > 0.0:  # steps that are given stay as they are
-        h = smaller(h, STABLE / larger(turning_rate(model, t, ends, acting, room), 1e-300))
+    if task == TASK.attempt and settings.misses > 0.0:  # steps that are given stay as they are
+        h = smaller(h, EXPLICIT_PHASE.stable / larger(turning_rate(model, t, ends, acting, room), 1e-300))
         if frame.memory.numbers.unknown == 1.0:
             # a step that was chosen at rest; estimates of a long one behind a jump may vanish by symmetry
-            h = smaller(h, FIRST_SHARE * span_of(settings))
+            h = smaller(h, EXPLICIT_PHASE.first_share * span_of(settings))
         frame.marks.limit = smaller(frame.marks.limit, h)
-    begin, end = (step, total) if task == FILL else (0, step)
+    begin, end = (step, total) if task == TASK.fill else (0, step)
     status = stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, record)
     if status != 0:
         return status
-    if task == FILL:
+    if task == TASK.fill:
         return fill_nodes(model, settings, pair, h, stages, frame)
     copy(stages.q, ends.q)
     copy(stages.v, ends.v)
-    if task == TRY:
-        record.header.degree, record.header.error = pair[ERROR_ORDER], 0.0
-        if settings[first + ESTIMATES] == 1.0:
+    if task == TASK.attempt:
+        record.header.degree, record.header.error = pair[PACKED_TABLE.error_order], 0.0
+        if settings[first + PHASE_PLACE.estimates] == 1.0:
             scales = judged_by(layout, settings)
             record.header.error = step_error(
                 model, pair, h, settings.rtol, settings.atol, scales, ends, stages, room
@@ -114,7 +127,7 @@ def turning_rate(model, t, ends, acting, room):
     total, known = 0.0, False
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if index[c] != SLIP or end - row != 3 or direction[2 * nc + c] == 1.0:
+        if index[c] != INDEX.slip or end - row != 3 or direction[2 * nc + c] != WAY.turning:
             continue
         if not known:
             if factored_masses(model, t, q, room) != 0:
@@ -140,12 +153,12 @@ def fill_nodes(model, settings, pair, h, stages, frame):
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nv, nr = layout.nv, layout.nr
-    width, first = POWERS + layout.nc, whole(settings.phase_at)
-    last = whole(pair[STEP_STAGES]) - 1
+    width, first = REPORTED.first_contact + layout.nc, whole(settings.phase_at)
+    last = whole(pair[PACKED_TABLE.step_stages]) - 1
     marks = frame.marks
     dense_nodes(model, pair, h, frame.ends, stages, frame.nodes, frame.node_forces, frame.sum_r, frame.sum_powers)
-    marks.nodes, marks.end_known = NODES, 1.0
-    marks.table_at, marks.samples_at = settings[first + TABLE], settings[first + SAMPLED]
+    marks.nodes, marks.end_known = SMOOTH_STEP.nodes, 1.0
+    marks.table_at, marks.samples_at = settings[first + PHASE_PLACE.table], settings[first + PHASE_PLACE.sampled]
     copy(row_of(stages.K_v, last, nv), frame.a_last)
     copy(row_of(stages.K_r, last, nr), frame.r_last)
     copy(row_of(stages.K_p, last, width), frame.powers_last)

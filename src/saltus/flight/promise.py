@@ -10,7 +10,7 @@ from these scales, the span and the motion.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,14 +22,24 @@ from saltus.memory import layout as lay
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
-REST_SHARE = 0.1  # of the promise: what an approach that counts as no impact may leave out
-STRAIGHT_SHARE = 0.1  # of the promise: how far a slip in space may go before its direction is asked for again
-# An error of the velocity moves the position for the rest of the run. Those at the ends of intervals are far below
-# their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v itself. The
-# longer the span, the more intervals: their errors add up like the root of their number where signs are random, so that
-# positions err with the power 3/2 of the span.
-KNOWN = 1e-10  # how well forces are known at a change of contacts, relative: splits and friction in space lose digits
-LASTING, ADDING_UP = 50.0, 1.5
+
+class _PromiseTuned(NamedTuple):
+    """Tuned numbers of this file."""
+
+    rest_share: float = 0.1  # of the promise: what an approach that counts as no impact may leave out
+    # of the promise: how far a slip in space may go before its direction is asked for again
+    straight_share: float = 0.1
+    # An error of the velocity moves the position for the rest of the run. Those at the ends of intervals are far
+    # below their estimates (they converge twice as fast), so that only long spans ask for more than the promise of v
+    # itself. The longer the span, the more intervals: their errors add up like the root of their number where signs
+    # are random, so that positions err with the power 3/2 of the span.
+    # how well forces are known at a change of contacts, relative: splits and friction in space lose digits
+    known: float = 1e-10
+    lasting: float = 50.0
+    adding_up: float = 1.5
+
+
+PROMISE_TUNED = _PromiseTuned()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,11 +90,15 @@ class Promise:
         # a force decides when a contact opens or slips, so that light bodies ask for more than the promise of impulses,
         # and long spans, over which the velocity that it gives moves positions; but not for more than forces of
         # several contacts are known to
-        slow = np.maximum(np.minimum(velocity, place / span), np.minimum(1.0, KNOWN / self.tol) * velocity)
+        slow = np.maximum(
+            np.minimum(velocity, place / span), np.minimum(1.0, PROMISE_TUNED.known / self.tol) * velocity
+        )
         push = np.minimum(push, start.pushes(slow if self.lasting else velocity))
         speed = velocity
         if self.lasting:
-            speed = velocity * np.minimum(1.0, (LASTING * place / (span * velocity)) ** ADDING_UP)
+            speed = velocity * np.minimum(
+                1.0, (PROMISE_TUNED.lasting * place / (span * velocity)) ** PROMISE_TUNED.adding_up
+            )
         # and heavy ones for more than the promise of velocities: an impact makes impulses of them, at a time that
         # follows from positions
         speed, near = np.minimum(speed, struck), np.minimum(place, struck * span)
@@ -101,9 +115,9 @@ class Promise:
             least = float(np.min(np.minimum(longest, near)))
             own.closed = max(share * self.tol * least, rounding * float(np.min(longest)))
         if self.rest is None:
-            own.rest = REST_SHARE * self.tol * start.slowest(np.minimum(velocity, place / span), push)
+            own.rest = PROMISE_TUNED.rest_share * self.tol * start.slowest(np.minimum(velocity, place / span), push)
         lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
-        own.straight = STRAIGHT_SHARE * self.tol * lasts
+        own.straight = PROMISE_TUNED.straight_share * self.tol * lasts
         return made
 
     def _fits(self, nq: int) -> bool:

@@ -7,28 +7,38 @@ left is too short to matter, and there the gap itself is looked at. So a needle 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.interval import enclose
 from saltus.compile.seam import head, larger, tail, unit, whole
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.flight.scan import closing_place, weigh
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.memory.vectors import largest
 from saltus.tables.polynomial import NONE, combine
-from saltus.tables.tableau import NODE, VECTORS
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
-FINEST = 2.0**-22  # of a flight: boxes below this length are not halved
-MOST_BOXES = 1500  # of a flight, where much is nearly closed
-LEVELS = 24  # of halves that wait for their turn
-DEEP = 1e3  # of the depth up to which a gap counts as closed: what has just opened is closed by its own rounding
-DIGITS = 1e-12  # of the coordinates: digits of a gap that say nothing
-FASTER = 1.5  # how much faster than at its nodes a polynomial may be
+
+class _Prove(NamedTuple):
+    """Tuned numbers of this file."""
+
+    finest: float = 2.0**-22  # of a flight: boxes below this length are not halved
+    most_boxes: int = 1500  # of a flight, where much is nearly closed
+    levels: int = 24  # of halves that wait for their turn
+    # of the depth up to which a gap counts as closed: what has just opened is closed by its own rounding
+    deep: float = 1e3
+    digits: float = 1e-12  # of the coordinates: digits of a gap that say nothing
+    faster: float = 1.5  # how much faster than at its nodes a polynomial may be
+
+
+PROVE = _Prove()
 
 
 def prove_work(layout) -> int:
     """Return the floats of a proof."""
     nq, nc, nj = int(layout.nq), int(layout.nc), int(layout.nj)
-    return int(layout.tape_work) + 3 * (1 + nq) + 2 * nc + nc + nj + LEVELS if int(layout.tape_work) else 0
+    return int(layout.tape_work) + 3 * (1 + nq) + 2 * nc + nc + nj + PROVE.levels if int(layout.tape_work) else 0
 
 
 @unit(F(MODEL, A, F, F, F, J, F, J, FRAME.kind))
@@ -40,22 +50,22 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         return NONE
     watched = False
     for k in range(nc):
-        watched = watched or not (index[k] == SLIP or index[k] == STICK)
+        watched = watched or not (index[k] == INDEX.slip or index[k] == INDEX.stick)
     if not watched:
         return NONE
     marks, nodes, scan, proof = frame.marks, frame.nodes, frame.scan, frame.proof
     n = whole(marks.nodes)
-    c = head(tail(settings, whole(marks.table_at) + VECTORS + NODE * n), n)
+    c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     Q, V, Q_dot, speed = (
         head(nodes.Q, n * nq), head(nodes.V, n * nv), head(nodes.Q_dot, n * nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
     )  # fmt: skip
     at, q = 3 * (1 + nq), head(tail(proof, 1), nq)
-    g, ends = head(tail(proof, at + 2 * nc), nc + nj), head(tail(proof, at + 3 * nc + nj), LEVELS)
+    g, ends = head(tail(proof, at + 2 * nc), nc + nj), head(tail(proof, at + 3 * nc + nj), PROVE.levels)
     for i in range(nq):
         speed[i] = 0.0
         for j in range(n):
-            speed[i] = larger(speed[i], FASTER * abs(Q_dot[j * nq + i]))
-    deep = larger(DEEP * slack, DIGITS * largest(head(Q, nq)))
+            speed[i] = larger(speed[i], PROVE.faster * abs(Q_dot[j * nq + i]))
+    deep = larger(PROVE.deep * slack, PROVE.digits * largest(head(Q, nq)))
     scan[0] = 0.0  # the factors of the nodes are not known yet
     s_0, top, boxes = 0.0, 0, 0
     ends[0] = limit
@@ -63,7 +73,7 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
         s_1 = ends[top]
         boxes += 1
         proven = stays_open(model, c, t, h, s_0, s_1, deep, index, frame) == 1
-        if not proven and s_1 - s_0 > FINEST and boxes < MOST_BOXES and top + 1 < LEVELS:
+        if not proven and s_1 - s_0 > PROVE.finest and boxes < PROVE.most_boxes and top + 1 < PROVE.levels:
             top += 1
             ends[top] = 0.5 * (s_0 + s_1)
             continue
@@ -72,7 +82,7 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
             combine(head(tail(scan, n), n), Q, q)
             model.gap(t + s_1 * h, q, model.par, g)
             for k in range(nc):
-                if index[k] != SLIP and index[k] != STICK and g[k] < -deep and s_1 < limit:
+                if index[k] != INDEX.slip and index[k] != INDEX.stick and g[k] < -deep and s_1 < limit:
                     found[0] = k
                     weigh(c, s_0, scan)
                     combine(head(tail(scan, n), n), Q, q)
@@ -89,7 +99,7 @@ def stays_open(model, c, t, h, s_0, s_1, deep, index, frame):
     layout, proof, scan, n = model.layout, frame.proof, frame.scan, c.shape[0]
     nq, nc, at = layout.nq, layout.nc, 3 * (1 + layout.nq)
     low, high, speed = head(proof, 1 + nq), head(tail(proof, 1 + nq), 1 + nq), head(tail(proof, 2 + 2 * nq), 1 + nq)
-    bounds, work = head(tail(proof, at), 2 * nc), tail(proof, at + 3 * nc + layout.nj + LEVELS)
+    bounds, work = head(tail(proof, at), 2 * nc), tail(proof, at + 3 * nc + layout.nj + PROVE.levels)
     code, numbers = head(tail(layout, layout.tape), layout.tape_size), tail(model.par, layout.tape_numbers)
     reach = 0.5 * (s_1 - s_0) * h
     weigh(c, 0.5 * (s_0 + s_1), scan)
@@ -100,6 +110,6 @@ def stays_open(model, c, t, h, s_0, s_1, deep, index, frame):
         low[1 + i], high[1 + i] = place - reach * speed[i], place + reach * speed[i]
     enclose(code, numbers, model.par, low, high, head(work, layout.tape_work), bounds)
     for k in range(nc):
-        if index[k] != SLIP and index[k] != STICK and not bounds[2 * k] > -deep:
+        if index[k] != INDEX.slip and index[k] != INDEX.stick and not bounds[2 * k] > -deep:
             return 0
     return 1

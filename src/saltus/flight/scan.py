@@ -8,37 +8,81 @@ halving. Event functions have no rates: differences of their samples serve inste
 A gap may be a fast function of a slow motion, too fast for the samples. Two signs show it: change and rates of a piece
 contradict each other, or a value off the samples is not on the cubic. The scan then asks every sample for its rate, and
 halves every piece in which the function could reach zero at twice the largest rate until cubics describe it, up to
-DEPTH times. What is still unresolved then is judged by the samples of the finest pieces.
+SCAN.depth times. What is still unresolved then is judged by the samples of the finest pieces.
 """
 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, interpreted, larger, row_of, smaller, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.memory.layout import W_CONSTANT
 from saltus.memory.vectors import copy
 from saltus.reaction.react import row_dot
 from saltus.tables.polynomial import NONE, combine, node_factors, spread
 
-SAMPLES = 16  # per step; its polynomials have degree 7 or so
-DEPTH = 12  # halvings of a piece between two samples
-NARROWEST = 0.75 / (SAMPLES * 2.0 ** (DEPTH - 1))  # pieces below this width are not split
-HALVINGS = 50  # towards the beginning of a flight
-NARROW = 5e-16  # width of a bracket at the end
-REFINEMENTS = 160  # of a bracket, Illinois with bisection: far more than it takes
-OFF = 0.3819660112501051  # where a piece between samples is probed and first split: no period fits both parts
-LITTLE = 1e-6 / SAMPLES  # distance for the rate of an event function, and behind an event that has just happened
-# shares of the change over a piece, by its rates: of the contradiction between change and rates, of the distance of a
-# further value and of a further rate from the cubic; what is larger is not resolved
-CONTRADICTION, DISTANCE, DEVIATION = 0.2, 0.02, 0.1
-NEAR = 8.0  # contradictions by which a gap may be wrong
-FASTER = 2.0  # the largest rate over the largest of the samples
-RATE, EVENT, EVENT_RATE = 1, 2, 3  # kinds of watched functions, beside the gap
-QUIET, LOUD, ROUGH = range(3)  # what a piece between two samples shows at once
-CLEAR, DIP, SPLIT = 0, 1, 2  # what a piece may hide: nothing, one lowest place below zero, more
+
+class _Scan(NamedTuple):
+    """Tuned numbers of this file."""
+
+    samples: int = 16  # per step; its polynomials have degree 7 or so
+    depth: int = 12  # halvings of a piece between two samples
+    narrowest: float = 0.75 / (samples * 2.0 ** (depth - 1))  # pieces below this width are not split
+    halvings: int = 50  # towards the beginning of a flight
+    narrow: float = 5e-16  # width of a bracket at the end
+    refinements: int = 160  # of a bracket, Illinois with bisection: far more than it takes
+    # where a piece between samples is probed and first split: no period fits both parts
+    off: float = 0.3819660112501051
+    # distance for the rate of an event function, and behind an event that has just happened
+    little: float = 1e-06 / samples
+    # shares of the change over a piece, by its rates: of the contradiction between change and rates, of the distance
+    # of a further value and of a further rate from the cubic; what is larger is not resolved
+    contradiction: float = 0.2
+    distance: float = 0.02
+    deviation: float = 0.1
+    near: float = 8.0  # contradictions by which a gap may be wrong
+    faster: float = 2.0  # the largest rate over the largest of the samples
+
+
+SCAN = _Scan()
+
+
+class _Watched(NamedTuple):
+    """Kinds of watched functions, beside the gap."""
+
+    rate: int = 1
+    event: int = 2
+    event_rate: int = 3
+
+
+WATCHED = _Watched()
+
+
+class _Shown(NamedTuple):
+    """What a piece between two samples shows at once."""
+
+    quiet: int = 0
+    loud: int = 1
+    rough: int = 2
+
+
+SHOWN = _Shown()
+
+
+class _Hidden(NamedTuple):
+    """What a piece may hide."""
+
+    # what a piece may hide: nothing, one lowest place below zero, more
+    clear: int = 0
+    dip: int = 1
+    split: int = 2
+
+
+HIDDEN = _Hidden()
+
 # five-point differences, for a rate at each of the five
 DIFFERENCES = (
     -25.0 / 12.0, 4.0, -3.0, 4.0 / 3.0, -0.25,
@@ -54,13 +98,13 @@ def scan_work(layout, n: int) -> int:
     nq, nv, nc, nj = int(layout.nq), int(layout.nv), int(layout.nc), int(layout.nj)
     nr, ne = int(layout.nr), int(layout.ne)
     # evaluation; then per watched function its largest rate, and value and rate at the left end, samples and stack
-    return 2 * n + nq + nv + nc + nj + int(layout.nw) + nr + 2 * ne + interpreted(stack_at)(max(nc, ne), DEPTH + 2)
+    return 2 * n + nq + nv + nc + nj + int(layout.nw) + nr + 2 * ne + interpreted(stack_at)(max(nc, ne), SCAN.depth + 2)
 
 
 @unit(I(I, I), small=True)
 def stack_at(m, top):
     """Return where an entry of the stack begins: place, whether its piece is resolved, m values, m rates."""
-    return m * (2 * SAMPLES + 5) + top * (2 + 2 * m)
+    return m * (2 * SCAN.samples + 5) + top * (2 + 2 * m)
 
 
 @unit(I(A, F, A))
@@ -77,16 +121,16 @@ def weigh(c, s, work):
 
 @unit(F(MODEL, A, F, F, F, A, A, I, I, A))
 def watched_at(model, c, t, h, s, Q, V, which, kind, work):
-    """Return a gap (kind 0), its rate [1/s] (RATE), an event function (EVENT) or its rate (EVENT_RATE) at a place s."""
+    """Return a watched function at a place s: a gap (kind 0), its rate [1/s], an event function or its rate."""
     layout = model.layout
     nq, nv, nc, nj, nr, n = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr, c.shape[0]
     weights, q, v = head(tail(work, n), n), head(tail(work, 2 * n), nq), head(tail(work, 2 * n + nq), nv)
     at = 2 * n + nq + nv
-    if kind == EVENT_RATE:
-        ahead = LITTLE if s < 0.5 else -LITTLE
+    if kind == WATCHED.event_rate:
+        ahead = SCAN.little if s < 0.5 else -SCAN.little
         value = watched_at_plain(model, c, t, h, s + ahead, Q, V, which, work)
         return (value - watched_at_plain(model, c, t, h, s, Q, V, which, work)) / (ahead * h)
-    if kind == EVENT:
+    if kind == WATCHED.event:
         return watched_at_plain(model, c, t, h, s, Q, V, which, work)
     weigh(c, s, work)
     combine(weights, Q, q)
@@ -153,7 +197,7 @@ def gaps_and_rates(model, weights, t, Q, V, known, entry, work):
 def events_and_rates(model, c, t, h, s, Q, V, entry, work):
     """Write all event functions and their rates at a place s."""
     ne, n = model.layout.ne, c.shape[0]
-    values, ahead = event_values(model, work, n), LITTLE if s < 0.5 else -LITTLE
+    values, ahead = event_values(model, work, n), SCAN.little if s < 0.5 else -SCAN.little
     weights = head(tail(work, n), n)
     weigh(c, s + ahead, work)
     switch_values(model, weights, t + (s + ahead) * h, Q, V, values, work)
@@ -176,14 +220,14 @@ def root(model, c, t, h, low, high, Q, V, which, kind, work):
     below = watched_at(model, c, t, h, low, Q, V, which, kind, work)
     above = watched_at(model, c, t, h, high, Q, V, which, kind, work)
     a, b, side = below, above, 0
-    for k in range(REFINEMENTS):
-        if high - low <= 2.0 * NARROW:
+    for k in range(SCAN.refinements):
+        if high - low <= 2.0 * SCAN.narrow:
             break
         middle = 0.5 * (low + high)
         if k % 4 != 3 and a != b:
             middle = high - b * (high - low) / (b - a)
             # a step beyond the root closes the bracket from its other side
-            middle = larger(low + NARROW, smaller(high - NARROW, middle))
+            middle = larger(low + SCAN.narrow, smaller(high - SCAN.narrow, middle))
         if not low < middle < high:
             break
         value = watched_at(model, c, t, h, middle, Q, V, which, kind, work)
@@ -203,13 +247,13 @@ def root(model, c, t, h, low, high, Q, V, which, kind, work):
 def contradicts(g_0, d_0, g_1, d_1, slack):
     """Return how much change and rates (times the length) of a piece contradict each other, 0.0 where they fit."""
     wrong = abs(g_1 - g_0 - 0.5 * (d_0 + d_1))
-    return wrong if wrong > CONTRADICTION * (abs(d_0) + abs(d_1)) and wrong > slack else 0.0
+    return wrong if wrong > SCAN.contradiction * (abs(d_0) + abs(d_1)) and wrong > slack else 0.0
 
 
 @unit(I(F, F, F, F, F), small=True)
 def is_rough(g_0, d_0, g_1, d_1, slack):
     """Return 1 where a piece contradicts itself and the function may be near zero in it."""
-    return 1 if NEAR * contradicts(g_0, d_0, g_1, d_1, slack) > larger(0.0, smaller(g_0, g_1)) else 0
+    return 1 if SCAN.near * contradicts(g_0, d_0, g_1, d_1, slack) > larger(0.0, smaller(g_0, g_1)) else 0
 
 
 @unit(I(F, F, F, F, F, F, F))
@@ -232,7 +276,9 @@ def strays(g_0, d_0, g_1, d_1, s, g, d, slack):
     value = cubic(g_0, d_0, g_1, d_1, s)
     slope = 6.0 * s * r * (g_1 - g_0) + r * (1.0 - 3.0 * s) * d_0 + s * (3.0 * s - 2.0) * d_1
     change = abs(d_0) + abs(d_1) + abs(d)
-    return 1 if abs(g - value) > DISTANCE * change + slack or abs(d - slope) > DEVIATION * change + slack else 0
+    return (
+        1 if abs(g - value) > SCAN.distance * change + slack or abs(d - slope) > SCAN.deviation * change + slack else 0
+    )
 
 
 @unit(I(F, F, F, F, F, F, F, F))
@@ -253,7 +299,7 @@ def is_loud(g_0, d_0, g_1, d_1, slack):
 
 @unit(I(F, F, F, F, F))
 def shape(g_0, d_0, g_1, d_1, slack):
-    """Return what the cubic of a piece may hide: CLEAR, DIP or SPLIT.
+    """Return what the cubic of a piece may hide: HIDDEN.clear, HIDDEN.dip or HIDDEN.split.
 
     d: rates times the length. The cubic lies above its control points, and has no more extrema than the coefficients
     of its rate change their sign.
@@ -261,13 +307,13 @@ def shape(g_0, d_0, g_1, d_1, slack):
     wrong = abs(g_1 - g_0 - 0.5 * (d_0 + d_1))
     lowest = smaller(g_0 + d_0 / 3.0, g_1 - d_1 / 3.0) - wrong
     if lowest >= -slack or (d_0 >= 0.0 and d_1 <= 0.0):
-        return CLEAR
+        return HIDDEN.clear
     if d_0 < 0.0 and d_1 > 0.0:
-        return DIP
+        return HIDDEN.dip
     turn = 3.0 * (g_1 - g_0) - d_0 - d_1
     if d_0 < 0.0 or d_1 < 0.0:
         turn = -turn
-    return CLEAR if turn >= -larger(0.5 * sqrt(abs(d_0 * d_1)), 0.01 * (abs(d_0) + abs(d_1))) else SPLIT
+    return HIDDEN.clear if turn >= -larger(0.5 * sqrt(abs(d_0 * d_1)), 0.01 * (abs(d_0) + abs(d_1))) else HIDDEN.split
 
 
 @unit(F(MODEL, A, F, F, F, F, F, A, A, I, F, A))
@@ -276,7 +322,7 @@ def closing_place(model, c, t, h, low, high, g_low, Q, V, which, slack, work):
     if low > 0.0 or g_low > slack:
         return root(model, c, t, h, low, high, Q, V, which, 0, work) if g_low > 0.0 else low
     low = high  # it begins at zero, up to rounding
-    for _ in range(HALVINGS):
+    for _ in range(SCAN.halvings):
         low *= 0.5
         if watched_at(model, c, t, h, low, Q, V, which, 0, work) > 0.0:
             return root(model, c, t, h, low, 2.0 * low, Q, V, which, 0, work)
@@ -287,26 +333,27 @@ def closing_place(model, c, t, h, low, high, g_low, Q, V, which, slack, work):
 def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     """Return the first place at which the gap of a contact that is not held falls through zero, or NONE.
 
-    samples: weights of the nodes at SAMPLES + 1 places from 0 to 1; slack: depth [m] up to which a gap is not yet an
+    samples: weights of the nodes at SCAN.samples + 1 places from 0 to 1; slack: depth [m] up to which a gap is not yet
+    an
     event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes again where the step begins.
-    A gap that is not resolved by SAMPLES * 2^DEPTH pieces may close unseen between them.
+    A gap that is not resolved by SCAN.samples * 2^SCAN.depth pieces may close unseen between them.
     """
     watched = 0
     for k in range(model.layout.nc):
-        watched += 0 if index[k] == SLIP or index[k] == STICK else 1
+        watched += 0 if index[k] == INDEX.slip or index[k] == INDEX.stick else 1
     if watched == 0:
         return NONE
     work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough = 0, 0
-    for piece in range(SAMPLES):
+    for piece in range(SCAN.samples):
         # one sample ahead: a piece around an extremum does not contradict itself, the next one does
         known = sample_gaps(model, samples, t, h, Q, V, known, piece + 2, work)
         if rough == 0:
             seen = judge_gaps(model, c, t, h, Q, V, piece, index, slack, work)
-            if seen == QUIET:
+            if seen == SHOWN.quiet:
                 continue
-            if seen == ROUGH:
-                rough, known = 1, sample_gaps(model, samples, t, h, Q, V, known, SAMPLES, work)
+            if seen == SHOWN.rough:
+                rough, known = 1, sample_gaps(model, samples, t, h, Q, V, known, SCAN.samples, work)
                 probed = piece == 0 and (model.layout.features & W_CONSTANT) == 0
                 bound_rates(model, c.shape[0], model.layout.nc, 1 if probed else 0, work)
         place = close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work)
@@ -338,11 +385,11 @@ def entry_of(own, m, top):
 @unit(I(MODEL, A, F, F, A, A, I, I, A))
 def sample_gaps(model, samples, t, h, Q, V, known, needed, work):
     """Write gaps and their rates at all samples up to the one that is needed; return how many are known."""
-    layout, n = model.layout, samples.shape[0] // (SAMPLES + 1)
+    layout, n = model.layout, samples.shape[0] // (SCAN.samples + 1)
     constant, own = 1 if (layout.features & W_CONSTANT) != 0 else 0, own_of(model, n, work)
-    while known <= SAMPLES and known <= needed:
+    while known <= SCAN.samples and known <= needed:
         gaps_and_rates(
-            model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, constant if known > 0 else 0,
+            model, row_of(samples, known, n), t + known / SCAN.samples * h, Q, V, constant if known > 0 else 0,
             sample_of(own, layout.nc, known), work,
         )  # fmt: skip
         known += 1
@@ -351,31 +398,31 @@ def sample_gaps(model, samples, t, h, Q, V, known, needed, work):
 
 @unit(I(MODEL, A, F, F, A, A, I, J, F, A))
 def judge_gaps(model, c, t, h, Q, V, piece, index, slack, work):
-    """Return what a piece between samples may hide: QUIET: nothing, LOUD: a closing, ROUGH: gaps too fast for it."""
+    """Return what a piece between samples shows: SHOWN.loud: perhaps a closing, SHOWN.rough: gaps too fast for it."""
     layout, n = model.layout, c.shape[0]
-    nc, own, step, loud, rough = layout.nc, own_of(model, n, work), h / SAMPLES, 0, 0
+    nc, own, step, loud, rough = layout.nc, own_of(model, n, work), h / SCAN.samples, 0, 0
     constant = (layout.features & W_CONSTANT) != 0
     before, after, probe = sample_of(own, nc, piece), sample_of(own, nc, piece + 1), tail(entry_of(own, nc, 0), 2)
     if piece == 0 and not constant:
-        weigh(c, OFF / SAMPLES, work)
-        gaps_and_rates(model, head(tail(work, n), n), t + OFF * step, Q, V, 0, probe, work)
+        weigh(c, SCAN.off / SCAN.samples, work)
+        gaps_and_rates(model, head(tail(work, n), n), t + SCAN.off * step, Q, V, 0, probe, work)
     for k in range(nc):
-        if index[k] == SLIP or index[k] == STICK:
+        if index[k] == INDEX.slip or index[k] == INDEX.stick:
             continue
         g_0, g_1, d_0, d_1 = before[k], after[k], before[nc + k] * step, after[nc + k] * step
         loud |= is_loud(g_0, d_0, g_1, d_1, slack)
         if piece == 0:
-            if not constant and smaller(g_0, g_1) < NEAR * (abs(g_0 - probe[k]) + abs(g_1 - probe[k])):
-                rough |= strays(g_0, d_0, g_1, d_1, OFF, probe[k], probe[nc + k] * step, slack)
+            if not constant and smaller(g_0, g_1) < SCAN.near * (abs(g_0 - probe[k]) + abs(g_1 - probe[k])):
+                rough |= strays(g_0, d_0, g_1, d_1, SCAN.off, probe[k], probe[nc + k] * step, slack)
             # powers of time, as gaps are that begin at zero, contradict their rates
             if g_0 > slack:
                 rough |= is_rough(g_0, d_0, g_1, d_1, slack)
-        if piece < SAMPLES - 1:
+        if piece < SCAN.samples - 1:
             further = sample_of(own, nc, piece + 2)
             rough |= is_rough(g_1, d_1, further[k], further[nc + k] * step, slack)
     if rough == 1:
-        return ROUGH
-    return LOUD if loud == 1 else QUIET
+        return SHOWN.rough
+    return SHOWN.loud if loud == 1 else SHOWN.quiet
 
 
 @unit(I(MODEL, I, I, I, A))
@@ -384,9 +431,9 @@ def bound_rates(model, n, m, probed, work):
     own = own_of(model, n, work)
     fastest, probe = head(own, m), tail(entry_of(own, m, 0), 2)
     for k in range(m):
-        fastest[k] = FASTER * abs(probe[m + k]) if probed == 1 else 0.0
-        for sample in range(SAMPLES + 1):
-            fastest[k] = larger(fastest[k], FASTER * abs(sample_of(own, m, sample)[m + k]))
+        fastest[k] = SCAN.faster * abs(probe[m + k]) if probed == 1 else 0.0
+        for sample in range(SCAN.samples + 1):
+            fastest[k] = larger(fastest[k], SCAN.faster * abs(sample_of(own, m, sample)[m + k]))
     return 0
 
 
@@ -397,7 +444,7 @@ def begin_piece(own, m, piece, began, replaced):
     copy(sample_of(own, m, piece), left)
     if replaced == 1:
         copy(began, head(left, m))
-    first[0], first[1] = (piece + 1) / SAMPLES, 0.0
+    first[0], first[1] = (piece + 1) / SCAN.samples, 0.0
     copy(after, head(tail(first, 2), 2 * m))
     return 0
 
@@ -407,20 +454,20 @@ def close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work):
     """Return the first place of a piece at which a gap closes, or NONE: it is halved until cubics describe the gaps."""
     nc, n = model.layout.nc, c.shape[0]
     own = own_of(model, n, work)
-    fastest, left, s_0, top = head(own, nc), head(tail(own, nc), 2 * nc), piece / SAMPLES, 0
+    fastest, left, s_0, top = head(own, nc), head(tail(own, nc), 2 * nc), piece / SCAN.samples, 0
     begin_piece(own, nc, piece, left, 0)
     while top >= 0:
         entry = entry_of(own, nc, top)
         s_1, right = entry[0], tail(entry, 2)
         step, divide = (s_1 - s_0) * h, 0
         for k in range(nc):
-            if index[k] == SLIP or index[k] == STICK:
+            if index[k] == INDEX.slip or index[k] == INDEX.stick:
                 continue
             if rough == 1 and entry[1] == 0.0:
                 divide |= may_vanish(left[k], left[nc + k], right[k], right[nc + k], step, fastest[k], slack)
-            elif shape(left[k], left[nc + k] * step, right[k], right[nc + k] * step, slack) == SPLIT:
+            elif shape(left[k], left[nc + k] * step, right[k], right[nc + k] * step, slack) == HIDDEN.split:
                 divide = 1
-        if divide == 1 and s_1 - s_0 > NARROWEST:
+        if divide == 1 and s_1 - s_0 > SCAN.narrowest:
             top += 1
             halve_gaps(model, c, t, h, Q, V, s_0, top, rough, index, slack, work)
             continue
@@ -440,16 +487,16 @@ def halve_gaps(model, c, t, h, Q, V, s_0, top, rough, index, slack, work):
     own = own_of(model, n, work)
     fastest, left, entry, new = own, head(tail(own, nc), 2 * nc), entry_of(own, nc, top - 1), entry_of(own, nc, top)
     s_1, right, middle = entry[0], tail(entry, 2), tail(new, 2)
-    step, share, settled = (s_1 - s_0) * h, OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5, 1.0
+    step, share, settled = (s_1 - s_0) * h, SCAN.off if s_1 - s_0 > 0.9 / SCAN.samples else 0.5, 1.0
     s = s_0 + share * (s_1 - s_0)
     weigh(c, s, work)
     constant = 1 if (layout.features & W_CONSTANT) != 0 else 0
     gaps_and_rates(model, head(tail(work, n), n), t + s * h, Q, V, constant, middle, work)
     if rough == 1:
         for k in range(nc):
-            if index[k] == SLIP or index[k] == STICK:
+            if index[k] == INDEX.slip or index[k] == INDEX.stick:
                 continue
-            fastest[k] = larger(fastest[k], FASTER * abs(middle[nc + k]))
+            fastest[k] = larger(fastest[k], SCAN.faster * abs(middle[nc + k]))
             near = may_vanish(left[k], left[nc + k], right[k], right[nc + k], step, fastest[k], slack)
             if near == 1 and unresolved(
                 left[k], left[nc + k] * step, right[k], right[nc + k] * step, share, middle[k], middle[nc + k] * step,
@@ -468,11 +515,11 @@ def closing_in(model, c, t, h, Q, V, s_0, index, slack, found, entry, work):
     left, s_1, right = head(tail(own_of(model, c.shape[0], work), nc), 2 * nc), entry[0], tail(entry, 2)
     step = (s_1 - s_0) * h
     for k in range(nc):
-        if index[k] == SLIP or index[k] == STICK:
+        if index[k] == INDEX.slip or index[k] == INDEX.stick:
             continue
         high, value = s_1, right[k]
-        if value >= -slack and DIP == shape(left[k], left[nc + k] * step, value, right[nc + k] * step, slack):
-            high = root(model, c, t, h, s_0, s_1, Q, V, k, RATE, work)
+        if value >= -slack and HIDDEN.dip == shape(left[k], left[nc + k] * step, value, right[nc + k] * step, slack):
+            high = root(model, c, t, h, s_0, s_1, Q, V, k, WATCHED.rate, work)
             value = watched_at(model, c, t, h, high, Q, V, k, 0, work)
         if value < -slack:
             place = closing_place(model, c, t, h, s_0, high, left[k], Q, V, k, slack, work)
@@ -501,7 +548,7 @@ def first_return(model, c, t, h, Q, V, fired, work):
     work[0] = 0.0  # the factors of the nodes are not known yet
     weigh(c, 0.0, work)
     switch_values(model, head(tail(work, n), n), t, Q, V, began, work)
-    s = LITTLE
+    s = SCAN.little
     while s < 1.0:
         weigh(c, s, work)
         switch_values(model, head(tail(work, n), n), t + s * h, Q, V, values, work)
@@ -522,11 +569,11 @@ def first_return(model, c, t, h, Q, V, fired, work):
 def difference(table, ne, sample, k):
     """Return the change per sample of an event function at a sample, by five of them."""
     first = sample - 2
-    if first >= 0 and first <= SAMPLES - 4:
+    if first >= 0 and first <= SCAN.samples - 4:
         at, block = first * 2 * ne + k, 2 * ne
         far, near = table[at] - table[at + 4 * block], table[at + 3 * block] - table[at + block]
         return far / 12.0 + near * (2.0 / 3.0)
-    first, total = 0 if first < 0 else SAMPLES - 4, 0.0
+    first, total = 0 if first < 0 else SCAN.samples - 4, 0.0
     for j in range(5):
         total += DIFFERENCES[5 * (sample - first) + j] * table[(first + j) * 2 * ne + k]
     return total
@@ -539,7 +586,7 @@ def crossing_place(model, c, t, h, low, high, f_low, f_high, Q, V, which, work):
     crosses = (f_low < 0.0 and f_high >= 0.0 and direction >= 0) or (f_low > 0.0 and f_high <= 0.0 and direction <= 0)
     if not crosses:
         return NONE
-    return high if f_high == 0.0 else root(model, c, t, h, low, high, Q, V, which, EVENT, work)
+    return high if f_high == 0.0 else root(model, c, t, h, low, high, Q, V, which, WATCHED.event, work)
 
 
 @unit(F(MODEL, A, A, F, F, A, A, A, F, J, A))
@@ -547,30 +594,30 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
     """Return the first place up to `limit` at which a user's event function crosses zero in its direction, or NONE.
 
     fired: 1 per event that happened where the step begins; its sign is read a little later. A function that is not
-    resolved by SAMPLES * 2^DEPTH pieces may cross zero twice unseen between them.
+    resolved by SCAN.samples * 2^SCAN.depth pieces may cross zero twice unseen between them.
     """
     ne, n = model.layout.ne, c.shape[0]
     own = own_of(model, n, work)
     work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough = 0, 0
-    for piece in range(SAMPLES):
-        if piece / SAMPLES >= limit:
+    for piece in range(SCAN.samples):
+        if piece / SCAN.samples >= limit:
             return NONE
-        while known <= SAMPLES and (known <= piece + 3 or known < 5) and rough == 0:
+        while known <= SCAN.samples and (known <= piece + 3 or known < 5) and rough == 0:
             values = head(sample_of(own, ne, known), ne)
-            switch_values(model, row_of(samples, known, n), t + known / SAMPLES * h, Q, V, values, work)
+            switch_values(model, row_of(samples, known, n), t + known / SCAN.samples * h, Q, V, values, work)
             known += 1
         if rough == 0:
             seen = judge_events(model, c, t, h, Q, V, piece, fired, work)
-            if seen == QUIET:
+            if seen == SHOWN.quiet:
                 continue
-            if seen == ROUGH:
+            if seen == SHOWN.rough:
                 rough = 1
-                for sample in range(SAMPLES + 1):
-                    events_and_rates(model, c, t, h, sample / SAMPLES, Q, V, sample_of(own, ne, sample), work)
+                for sample in range(SCAN.samples + 1):
+                    events_and_rates(model, c, t, h, sample / SCAN.samples, Q, V, sample_of(own, ne, sample), work)
                 for k in range(ne):
-                    for sample in range(SAMPLES + 1):
-                        own[k] = larger(own[k], FASTER * abs(sample_of(own, ne, sample)[ne + k]))
+                    for sample in range(SCAN.samples + 1):
+                        own[k] = larger(own[k], SCAN.faster * abs(sample_of(own, ne, sample)[ne + k]))
         place = cross_zero(model, c, t, h, Q, V, piece, rough, found, work)
         if place < NONE:
             return place if place <= limit else NONE
@@ -587,21 +634,21 @@ def began_of(model, n, work):
 
 @unit(I(MODEL, A, F, F, A, A, I, A, A))
 def judge_events(model, c, t, h, Q, V, piece, fired, work):
-    """Return what a piece between two samples may hide: QUIET, LOUD (a crossing), or ROUGH functions.
+    """Return what a piece between two samples may hide: SHOWN.quiet, SHOWN.loud (a crossing), or SHOWN.rough functions.
 
     out     rates at both ends of the piece by differences, a bound of the rates; began: values where the step begins
     """
-    ne, n, step, loud, rough = model.layout.ne, c.shape[0], h / SAMPLES, 0, 0
+    ne, n, step, loud, rough = model.layout.ne, c.shape[0], h / SCAN.samples, 0, 0
     own, values, began = own_of(model, n, work), event_values(model, work, n), began_of(model, n, work)
     before, after, probe = sample_of(own, ne, piece), sample_of(own, ne, piece + 1), tail(entry_of(own, ne, 0), 2)
-    table, fastest, ends = tail(own, 3 * ne), own, piece == 0 or piece == SAMPLES - 1
+    table, fastest, ends = tail(own, 3 * ne), own, piece == 0 or piece == SCAN.samples - 1
     if ends:  # polynomials are fastest there
-        s = piece / SAMPLES + OFF / SAMPLES
+        s = piece / SCAN.samples + SCAN.off / SCAN.samples
         weigh(c, s, work)
         switch_values(model, head(tail(work, n), n), t + s * h, Q, V, head(probe, ne), work)
     if piece == 0:
-        weigh(c, LITTLE, work)
-        switch_values(model, head(tail(work, n), n), t + LITTLE * h, Q, V, values, work)
+        weigh(c, SCAN.little, work)
+        switch_values(model, head(tail(work, n), n), t + SCAN.little * h, Q, V, values, work)
     for k in range(ne):
         d_0 = before[ne + k] * step if piece > 0 else difference(table, ne, 0, k)
         d_1 = difference(table, ne, piece + 1, k)
@@ -609,22 +656,22 @@ def judge_events(model, c, t, h, Q, V, piece, fired, work):
         f_0, f_1, rate, change = before[k], after[k], 0.0, abs(d_0) + abs(d_1)
         if piece == 0:
             began[k] = values[k] if fired[k] == 1.0 or f_0 == 0.0 else f_0
-            rate = (values[k] - f_0) / (LITTLE * SAMPLES)
-            if abs(rate - d_0) > DEVIATION * (change + abs(rate)):
+            rate = (values[k] - f_0) / (SCAN.little * SCAN.samples)
+            if abs(rate - d_0) > SCAN.deviation * (change + abs(rate)):
                 rough = 1
         if ends:
-            if abs(probe[k] - cubic(f_0, d_0, f_1, d_1, OFF)) > DISTANCE * change:
+            if abs(probe[k] - cubic(f_0, d_0, f_1, d_1, SCAN.off)) > SCAN.distance * change:
                 rough = 1
-            rate = larger(abs(rate), abs(probe[k] - f_0) / OFF)
-        fastest[k] = FASTER * abs(rate) / step
+            rate = larger(abs(rate), abs(probe[k] - f_0) / SCAN.off)
+        fastest[k] = SCAN.faster * abs(rate) / step
         sign = 1.0 if f_0 + f_1 > 0.0 else -1.0
         rough |= is_rough(sign * f_0, sign * d_0, sign * f_1, sign * d_1, 0.0)
         if (fired[k] == 1.0 and piece == 0) or not f_0 * f_1 > 0.0:
             loud = 1
         loud |= is_loud(sign * f_0, sign * d_0, sign * f_1, sign * d_1, 0.0)
     if rough == 1:
-        return ROUGH
-    return LOUD if loud == 1 else QUIET
+        return SHOWN.rough
+    return SHOWN.loud if loud == 1 else SHOWN.quiet
 
 
 @unit(F(MODEL, A, F, F, A, A, I, I, J, A))
@@ -632,21 +679,21 @@ def cross_zero(model, c, t, h, Q, V, piece, rough, found, work):
     """Return the first place of a piece at which an event function crosses zero, or NONE; see `close_gaps`."""
     ne, n = model.layout.ne, c.shape[0]
     own = own_of(model, n, work)
-    fastest, left, s_0, top = head(own, ne), head(tail(own, ne), 2 * ne), piece / SAMPLES, 0
+    fastest, left, s_0, top = head(own, ne), head(tail(own, ne), 2 * ne), piece / SCAN.samples, 0
     begin_piece(own, ne, piece, began_of(model, n, work), 1 if piece == 0 else 0)
     while top >= 0:
         entry = entry_of(own, ne, top)
         s_1, right = entry[0], tail(entry, 2)
         # rates of few places may be too slow for a bound: it serves for short pieces only
-        step, divide, wide = (s_1 - s_0) * h, 0, s_1 - s_0 > 0.3 / SAMPLES
+        step, divide, wide = (s_1 - s_0) * h, 0, s_1 - s_0 > 0.3 / SCAN.samples
         for k in range(ne):
             sign = 1.0 if left[k] > 0.0 else -1.0
             f_0, f_1, u_0, u_1 = sign * left[k], sign * right[k], sign * left[ne + k], sign * right[ne + k]
             if rough == 1 and entry[1] == 0.0:
                 divide |= 1 if wide else may_vanish(f_0, u_0, f_1, u_1, step, fastest[k], 0.0)
-            elif left[k] != 0.0 and SPLIT == shape(f_0, u_0 * step, f_1, u_1 * step, 0.0):
+            elif left[k] != 0.0 and HIDDEN.split == shape(f_0, u_0 * step, f_1, u_1 * step, 0.0):
                 divide = 1
-        if divide == 1 and s_1 - s_0 > NARROWEST:
+        if divide == 1 and s_1 - s_0 > SCAN.narrowest:
             top += 1
             halve_events(model, c, t, h, Q, V, s_0, top, rough, work)
             continue
@@ -665,13 +712,13 @@ def halve_events(model, c, t, h, Q, V, s_0, top, rough, work):
     ne, own = model.layout.ne, own_of(model, c.shape[0], work)
     fastest, left, entry, new = own, head(tail(own, ne), 2 * ne), entry_of(own, ne, top - 1), entry_of(own, ne, top)
     s_1, right, middle = entry[0], tail(entry, 2), tail(new, 2)
-    step, share, settled = (s_1 - s_0) * h, OFF if s_1 - s_0 > 0.9 / SAMPLES else 0.5, 1.0
-    s, wide = s_0 + share * (s_1 - s_0), s_1 - s_0 > 0.3 / SAMPLES
+    step, share, settled = (s_1 - s_0) * h, SCAN.off if s_1 - s_0 > 0.9 / SCAN.samples else 0.5, 1.0
+    s, wide = s_0 + share * (s_1 - s_0), s_1 - s_0 > 0.3 / SCAN.samples
     events_and_rates(model, c, t, h, s, Q, V, middle, work)
     if rough == 1:
         for k in range(ne):
             sign = 1.0 if left[k] > 0.0 else -1.0
-            fastest[k] = larger(fastest[k], FASTER * abs(middle[ne + k]))
+            fastest[k] = larger(fastest[k], SCAN.faster * abs(middle[ne + k]))
             near = may_vanish(
                 sign * left[k], sign * left[ne + k], sign * right[k], sign * right[ne + k], step, fastest[k], 0.0
             )
@@ -692,16 +739,16 @@ def crossing_in(model, c, t, h, Q, V, s_0, found, entry, work):
     left, first, s_1, right = head(tail(own, ne), 2 * ne), sample_of(own, ne, 0), entry[0], tail(entry, 2)
     step = (s_1 - s_0) * h
     for k in range(ne):
-        low = LITTLE if s_0 == 0.0 and left[k] != first[k] else s_0
+        low = SCAN.little if s_0 == 0.0 and left[k] != first[k] else s_0
         sign = 1.0 if left[k] > 0.0 else -1.0
         place = NONE
         if sign * right[k] <= 0.0:
             place = crossing_place(model, c, t, h, low, s_1, left[k], right[k], Q, V, k, work)
-        elif left[k] != 0.0 and DIP == shape(
+        elif left[k] != 0.0 and HIDDEN.dip == shape(
             sign * left[k], sign * left[ne + k] * step, sign * right[k], sign * right[ne + k] * step, 0.0
         ):
-            lowest = root(model, c, t, h, low, s_1, Q, V, k, EVENT_RATE, work)
-            value = watched_at(model, c, t, h, lowest, Q, V, k, EVENT, work)
+            lowest = root(model, c, t, h, low, s_1, Q, V, k, WATCHED.event_rate, work)
+            value = watched_at(model, c, t, h, lowest, Q, V, k, WATCHED.event, work)
             if sign * value < 0.0:
                 place = crossing_place(model, c, t, h, low, lowest, left[k], value, Q, V, k, work)
                 if place == NONE:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 from fractions import Fraction
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,8 @@ from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import LAYOUT, MODEL, RECORD, STAGED, A, F, I, J
 from saltus.compile.workspace import Workspace
 from saltus.flight.frame import NODES_ROOM
-from saltus.lasting.hold import POWERS, accelerate
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.hold import REPORTED, accelerate
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, STAGES_ROOM
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
@@ -26,15 +27,33 @@ from saltus.memory.layout import RATE_IDENTITY
 from saltus.memory.vectors import copy
 from saltus.reaction.react import row_add, row_dot
 from saltus.tables.runge_kutta import rational, table
-from saltus.tables.tableau import STAGES as TABLE_STAGES
-from saltus.tables.tableau import lagrange, lagrange_integrals, node_places
+from saltus.tables.tableau import TAB, lagrange, lagrange_integrals, node_places
 
-# Radau IIA, three stages: the real eigenvalue of its matrix, and the weights of the embedded formula of order 3
-RADAU_GAMMA = (6.0 + 81.0 ** (1.0 / 3.0) - 9.0 ** (1.0 / 3.0)) / 30.0
+
+class _SmoothStep(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # Radau IIA, three stages: the real eigenvalue of its matrix, and the weights of the embedded formula of order 3
+    radau_gamma: float = (6.0 + 81.0 ** (1.0 / 3.0) - 9.0 ** (1.0 / 3.0)) / 30.0
+    nodes: int = 8  # Lobatto points: polynomials of degree 7, that of the dense output
+
+
+SMOOTH_STEP = _SmoothStep()
+
 RADAU_1, RADAU_2, RADAU_3 = -(13.0 + 7.0 * sqrt(6.0)) / 3.0, (-13.0 + 7.0 * sqrt(6.0)) / 3.0, -1.0 / 3.0
-IMPLICIT = ("radau5",)
-NODES = 8  # Lobatto points: polynomials of degree 7, that of the dense output
-STAGES, STEP_STAGES, ERROR_ORDER, HEAD = range(4)
+LOCATED_IMPLICIT = ("radau5",)
+
+
+class _PackedTable(NamedTuple):
+    """Places at the head of a packed method."""
+
+    stages: int = 0
+    step_stages: int = 1
+    error_order: int = 2
+    head: int = 3
+
+
+PACKED_TABLE = _PackedTable()
 
 
 @functools.cache
@@ -44,7 +63,7 @@ def packed_pair(name: str) -> np.ndarray:
     Numbers: all stages, those of the step, order of the error estimate. Then per stage: node; matrix A; two error
     estimates; for every node of the polynomial the weights of the dense output and of its slope.
     """
-    if name in IMPLICIT:
+    if name in LOCATED_IMPLICIT:
         return _packed_collocation(table(name))
     exact, rounded = rational(name), table(name)
     total = len(exact.c) + len(exact.c_extra)
@@ -55,8 +74,8 @@ def packed_pair(name: str) -> np.ndarray:
     A[step:] = rounded.A_extra
     errors = np.zeros((2, total))
     errors[: len(rounded.error), :step] = rounded.error[:2]
-    weights, slopes = np.zeros((NODES, total)), np.zeros((NODES, total))
-    for j, place in enumerate(node_places(NODES - 1, "lobatto")):
+    weights, slopes = np.zeros((SMOOTH_STEP.nodes, total)), np.zeros((SMOOTH_STEP.nodes, total))
+    for j, place in enumerate(node_places(SMOOTH_STEP.nodes - 1, "lobatto")):
         s = Fraction(float(place))
         for k in range(total):
             row = exact.dense[k]
@@ -70,12 +89,14 @@ def _packed_collocation(method) -> np.ndarray:
     """Return Radau IIA in the same form.
 
     Its error estimate is that of `radau_error`; the weights here are those of the stages in it, for what is integrated
-    without a feedback on itself (RADAU_GAMMA is that of the start).
+    without a feedback on itself (SMOOTH_STEP.radau_gamma is that of the start).
     """
-    total, places = len(method.c), node_places(NODES - 1, "lobatto")
+    total, places = len(method.c), node_places(SMOOTH_STEP.nodes - 1, "lobatto")
     weights, slopes = lagrange_integrals(method.c, places), lagrange(method.c, places)
     numbers = [total, total, 4]
-    errors = np.concatenate([RADAU_GAMMA * np.array([RADAU_1, RADAU_2, RADAU_3]) @ method.A, np.zeros(total)])
+    errors = np.concatenate(
+        [SMOOTH_STEP.radau_gamma * np.array([RADAU_1, RADAU_2, RADAU_3]) @ method.A, np.zeros(total)]
+    )
     return np.concatenate([numbers, method.c, method.A.ravel(), errors, weights.ravel(), slopes.ravel()])
 
 
@@ -90,8 +111,8 @@ def stages_of_step(model, pair, t, h, ends, acting, begin, end, stages, room, re
     """Evaluate the stages begin ... end - 1 of a step from q_0, v_0 (stage 0 is the state itself)."""
     layout = model.layout
     nq, nv, nr = layout.nq, layout.nv, layout.nr
-    total, width = whole(pair[STAGES]), POWERS + layout.nc
-    c, A_matrix = head(tail(pair, HEAD), total), head(tail(pair, HEAD + total), total * total)
+    total, width = whole(pair[PACKED_TABLE.stages]), REPORTED.first_contact + layout.nc
+    c, A_matrix = head(tail(pair, PACKED_TABLE.head), total), head(tail(pair, PACKED_TABLE.head + total), total * total)
     K_q, K_v, K_r, K_p = stages.K_q, stages.K_v, stages.K_r, stages.K_p
     q, v, q_0, v_0 = stages.q, stages.v, ends.q_0, ends.v_0
     if begin == 0:
@@ -155,20 +176,20 @@ def impulse_error(model, pair, h, start, rtol, atol, scales, index, r_0, forces,
     in      start: weight of the forces r_0 at the beginning; scales: as for `step_error`, the smallest velocity counts;
             forces: those of the stages; room: what `accelerate` left
     """
-    layout, total, step = model.layout, whole(pair[STAGES]), whole(pair[STEP_STAGES])
+    layout, total, step = model.layout, whole(pair[PACKED_TABLE.stages]), whole(pair[PACKED_TABLE.step_stages])
     nc, nr = layout.nc, layout.nr
-    b = head(tail(pair, HEAD + total + (step - 1) * total), step)  # the last stage is the end of the step
-    errors = head(tail(pair, HEAD + total + total * total), 2 * total)
+    b = head(tail(pair, PACKED_TABLE.head + total + (step - 1) * total), step)  # the last stage is the end of the step
+    errors = head(tail(pair, PACKED_TABLE.head + total + total * total), 2 * total)
     high, low, count = 0.0, 0.0, 0
     smallest = scales[layout.nq] if scales.shape[0] > 0 else 1.0
     for i in range(layout.nq, scales.shape[0]):
         smallest = smaller(smallest, scales[i])
     for c in range(nc):
-        if index[c] != SLIP and index[c] != STICK:
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         # friction of a contact that slips follows from its normal force
-        for i in range(row, end if index[c] == STICK else row + 1):
+        for i in range(row, end if index[c] == INDEX.stick else row + 1):
             first, second, impulse = start * r_0[i], 0.0, 0.0
             for k in range(step):
                 first += errors[k] * forces[k * nr + i]
@@ -192,8 +213,8 @@ def step_error(model, pair, h, rtol, atol, scales, ends, stages, room):
     """
     layout = model.layout
     nq, nv = layout.nq, layout.nv
-    total = whole(pair[STAGES])
-    errors = head(tail(pair, HEAD + total + total * total), 2 * total)
+    total = whole(pair[PACKED_TABLE.stages])
+    errors = head(tail(pair, PACKED_TABLE.head + total + total * total), 2 * total)
     high, low = 0.0, 0.0
     for i in range(nq + nv):
         first, second = 0.0, 0.0
@@ -219,12 +240,15 @@ def dense_nodes(model, pair, h, ends, stages, nodes, r, sum_r, sum_p):
     """Write states, rates, accelerations and forces at the nodes of the polynomial, impulses and work of the step."""
     layout = model.layout
     nq, nv, nc, nr = layout.nq, layout.nv, layout.nc, layout.nr
-    total, width = whole(pair[STAGES]), POWERS + nc
-    at = HEAD + 3 * total + total * total
-    weights, slopes = head(tail(pair, at), NODES * total), head(tail(pair, at + NODES * total), NODES * total)
+    total, width = whole(pair[PACKED_TABLE.stages]), REPORTED.first_contact + nc
+    at = PACKED_TABLE.head + 3 * total + total * total
+    weights, slopes = (
+        head(tail(pair, at), SMOOTH_STEP.nodes * total),
+        head(tail(pair, at + SMOOTH_STEP.nodes * total), SMOOTH_STEP.nodes * total),
+    )
     K_q, K_v, K_r, K_p = stages.K_q, stages.K_v, stages.K_r, stages.K_p
     Q, V, Q_dot, a, q_0, v_0 = nodes.Q, nodes.V, nodes.Q_dot, nodes.a, ends.q_0, ends.v_0
-    for j in range(NODES):
+    for j in range(SMOOTH_STEP.nodes):
         for i in range(nq):
             value, slope = 0.0, 0.0
             for k in range(total):
@@ -246,7 +270,7 @@ def dense_nodes(model, pair, h, ends, stages, nodes, r, sum_r, sum_p):
     for i in range(width):
         value = 0.0
         for k in range(total):
-            value += weights[(NODES - 1) * total + k] * K_p[k * width + i]
+            value += weights[(SMOOTH_STEP.nodes - 1) * total + k] * K_p[k * width + i]
         sum_p[i] = h * value
     return 0
 
@@ -262,8 +286,8 @@ def implicit_step(model, staged, settings, tab, t, h, ends, acting, stages, own,
     own: room for the stages of `solve_interval`
     """
     layout = model.layout
-    nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(tab[TABLE_STAGES])
-    width = POWERS + layout.nc
+    nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(tab[TAB.stages])
+    width = REPORTED.first_contact + layout.nc
     for k in range(n):
         copy(acting.a, row_of(own.a, k, nv))
     # a first stage that is the state itself keeps its forces and powers
@@ -292,17 +316,17 @@ def radau_error(model, settings, pair, h, rtol, atol, scales, ends, acting, own,
     nq, nv = layout.nq, layout.nv
     J_q, J_v, G, e_v = interval.J_q, interval.J_v, interval.G, row_of(interval.new, 0, nv)
     Q, V, q_0, v_0, a_0 = own.Q, own.V, ends.q_0, ends.v_0, acting.a
-    gamma = RADAU_GAMMA * h
+    gamma = SMOOTH_STEP.radau_gamma * h
     implicit = settings.newton == 1.0 and nq == nv
     for i in range(nv):
         z = RADAU_1 * (V[i] - v_0[i]) + RADAU_2 * (V[nv + i] - v_0[i]) + RADAU_3 * (V[2 * nv + i] - v_0[i])
-        e_v[i] = RADAU_GAMMA * (h * a_0[i] + z)
+        e_v[i] = SMOOTH_STEP.radau_gamma * (h * a_0[i] + z)
     total = 0.0
     if implicit:
         for i in range(nv):
             for j in range(nv):
                 z = RADAU_1 * (Q[j] - q_0[j]) + RADAU_2 * (Q[nq + j] - q_0[j]) + RADAU_3 * (Q[2 * nq + j] - q_0[j])
-                e_v[i] += gamma * J_q[i * nv + j] * RADAU_GAMMA * (h * v_0[j] + z)
+                e_v[i] += gamma * J_q[i * nv + j] * SMOOTH_STEP.radau_gamma * (h * v_0[j] + z)
                 G[i * nv + j] = (1.0 if i == j else 0.0) - gamma * (J_v[i * nv + j] + gamma * J_q[i * nv + j])
         if factor_dense(G, nv, pivots) != 0:
             return 1e10
@@ -312,9 +336,11 @@ def radau_error(model, settings, pair, h, rtol, atol, scales, ends, acting, own,
     if implicit:
         for i in range(nq):
             z = RADAU_1 * (Q[i] - q_0[i]) + RADAU_2 * (Q[nq + i] - q_0[i]) + RADAU_3 * (Q[2 * nq + i] - q_0[i])
-            e_q = RADAU_GAMMA * (h * v_0[i] + z) + gamma * e_v[i]
+            e_q = SMOOTH_STEP.radau_gamma * (h * v_0[i] + z) + gamma * e_v[i]
             total += (e_q / (atol * scales[i] + rtol * larger(abs(q_0[i]), abs(Q[2 * nq + i])))) ** 2
     return larger(
         sqrt(total / (nq + nv)),
-        impulse_error(model, pair, h, RADAU_GAMMA, rtol, atol, scales, ends.index, acting.r, own.R, interval.lasting),
+        impulse_error(
+            model, pair, h, SMOOTH_STEP.radau_gamma, rtol, atol, scales, ends.index, acting.r, own.R, interval.lasting
+        ),
     )

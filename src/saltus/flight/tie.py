@@ -9,25 +9,45 @@ as the one that strikes: then both are corners of a face that lands flat.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, VELOCITY_SCALE, promised
-from saltus.lasting.border import BY_LEFT, border
-from saltus.lasting.index_set import OPEN, SLIP, STICK
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised
+from saltus.lasting.border import BY, border
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import STAGE_SETTINGS
-from saltus.memory.record import TIE
+from saltus.memory.record import EVENT
 from saltus.memory.vectors import copy, largest
 from saltus.reaction.react import row_dot
 from saltus.reaction.report import new_event
 
-RESOLVED = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
-FACE = 1e-3  # of the same: corners of a face that are parted by less land together
-FLAT = 1e-3  # of the speed of the contact that strikes: corners of a face that lands flat differ by less
-ROUNDED = 64 * 2.2e-16  # of the coordinates, and of the way that a contact makes in the time on the clock
-SAME = 1e-9  # of the jump of the velocity: outcomes that differ by less are the same but for rounding
-MOST_COMPARED = 8  # contacts that are tried as the first one; each takes several contact problems
-MOST_TURNS = 8  # impacts in turn until nothing approaches any more
-STRUCK, NEAR, TIED = 1, 2, 3  # of a contact: takes part in the impact, is open by less than the run resolves, tied
+
+class _Ties(NamedTuple):
+    """Tuned numbers of this file."""
+
+    resolved: float = 0.1  # of the tolerance of positions: gaps below are not known to be open or closed
+    face: float = 1e-3  # of the same: corners of a face that are parted by less land together
+    flat: float = 1e-3  # of the speed of the contact that strikes: corners of a face that lands flat differ by less
+    rounded: float = 64 * 2.2e-16  # of the coordinates, and of the way that a contact makes in the time on the clock
+    same: float = 1e-9  # of the jump of the velocity: outcomes that differ by less are the same but for rounding
+    most_compared: int = 8  # contacts that are tried as the first one; each takes several contact problems
+    most_turns: int = 8  # impacts in turn until nothing approaches any more
+
+
+TIES = _Ties()
+
+
+class _TieMark(NamedTuple):
+    """Of a contact that may take part in an impact."""
+
+    # of a contact: takes part in the impact, is open by less than the run resolves, tied
+    struck: int = 1
+    near: int = 2
+    tied: int = 3
+
+
+TIE_MARK = _TieMark()
 
 
 @unit(I(MODEL, REACTION, A, F, F, FRAME.kind, RECORD))
@@ -38,13 +58,13 @@ def find_ties(model, reaction, settings, t, h, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, mark = model.layout, frame.ends, frame.tied
-    nq, position = layout.nq, promised(layout, settings, POSITION_SCALE)
+    nq, position = layout.nq, promised(layout, settings, SCALE.position)
     least = position[0]
     for i in range(nq):
         least = smaller(least, position[i])
     length = largest(ends.q)
     resolution = settings.atol * least + settings.rtol * length
-    fastest = mark_members(model, settings, t, RESOLVED * resolution, frame)
+    fastest = mark_members(model, settings, t, TIES.resolved * resolution, frame)
     if fastest < 0.0:
         return 0
     ties = compare_orders(model, reaction, settings, t, h, frame, record)
@@ -52,8 +72,8 @@ def find_ties(model, reaction, settings, t, h, frame, record):
         return 0
     if ties == 1:  # whichever it is that must not come first, the others are those that it must not precede
         for k in range(layout.nc):
-            if mark[k] == STRUCK or mark[k] == NEAR:
-                mark[k] += TIED
+            if mark[k] == TIE_MARK.struck or mark[k] == TIE_MARK.near:
+                mark[k] += TIE_MARK.tied
                 ties += 1
     # ---- corners that the errors of the run have parted
     W, u = frame.interval.lasting.W, frame.tie.u_minus
@@ -61,9 +81,9 @@ def find_ties(model, reaction, settings, t, h, frame, record):
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
         u[row] += row_dot(layout, W, row, ends.v)
-        flat = abs(u[row] + fastest) <= FLAT * fastest and ends.g[k] <= FACE * resolution
-        rounded = ends.g[k] <= ROUNDED * (length + abs(u[row]) * (abs(t) + h))
-        if mark[k] == NEAR + TIED and (flat or rounded):
+        flat = abs(u[row] + fastest) <= TIES.flat * fastest and ends.g[k] <= TIES.face * resolution
+        rounded = ends.g[k] <= TIES.rounded * (length + abs(u[row]) * (abs(t) + h))
+        if mark[k] == TIE_MARK.near + TIE_MARK.tied and (flat or rounded):
             ends.closed[k] = 1
     return ties
 
@@ -79,12 +99,12 @@ def mark_members(model, settings, t, near, frame):
     nc, index, closed, members, fastest = layout.nc, ends.index, ends.closed, 0, 0.0
     for k in range(nc):
         mark[k] = 0
-        if index[k] == SLIP or index[k] == STICK:
+        if index[k] == INDEX.slip or index[k] == INDEX.stick:
             continue
-        if closed[k] == 0 and (index[k] != OPEN or ends.g[k] > near):
+        if closed[k] == 0 and (index[k] != INDEX.open or ends.g[k] > near):
             continue
         members += 1
-        mark[k] = STRUCK if closed[k] == 1 else NEAR
+        mark[k] = TIE_MARK.struck if closed[k] == 1 else TIE_MARK.near
     if members < 2:
         return -1.0
     model.kinematics(t, ends.q, model.par, W, u)
@@ -94,7 +114,7 @@ def mark_members(model, settings, t, near, frame):
         u[row] += row_dot(layout, W, row, ends.v)
         if mark[k] != 0 and not u[row] < -settings.rest:
             mark[k] = 0
-        if mark[k] == STRUCK:
+        if mark[k] == TIE_MARK.struck:
             fastest = larger(fastest, -u[row])
         members += 1 if mark[k] != 0 else 0
     return fastest if members > 1 else -1.0
@@ -102,10 +122,10 @@ def mark_members(model, settings, t, near, frame):
 
 @unit(I(MODEL, REACTION, A, F, F, FRAME.kind, RECORD))
 def compare_orders(model, reaction, settings, t, h, frame, record):
-    """Strike all marked contacts together, then each of them first; mark as TIED those that lead elsewhere."""
+    """Strike all marked contacts together, then each of them first; mark as TIE_MARK.tied those that lead elsewhere."""
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, mark = model.layout, frame.ends, frame.tied
-    nv, nc, velocity = layout.nv, layout.nc, promised(layout, settings, VELOCITY_SCALE)
+    nv, nc, velocity = layout.nv, layout.nc, promised(layout, settings, SCALE.velocity)
     closed, trial, together, after, v = ends.closed, frame.tie.closed, frame.tie_together, frame.tie.v_new, ends.v
     copy(ends.q, frame.tie.q)
     for k in range(nc):
@@ -118,19 +138,19 @@ def compare_orders(model, reaction, settings, t, h, frame, record):
         jump = larger(jump, abs(after[i] - v[i]))
     compared, ties = 0, 0
     for first in range(nc):
-        if mark[first] == 0 or compared == MOST_COMPARED:
+        if mark[first] == 0 or compared == TIES.most_compared:
             continue
         compared += 1
         for k in range(nc):
             trial[k] = 1 if k == first or (closed[k] == 1 and mark[k] == 0) else 0
         # an order that has no solution is another outcome, too
-        differs = strike_in_turn(model, reaction, settings, t, h, MOST_TURNS, frame, record) != 0
+        differs = strike_in_turn(model, reaction, settings, t, h, TIES.most_turns, frame, record) != 0
         for i in range(nv):
             scale = settings.atol * velocity[i] + settings.rtol * larger(abs(together[i]), abs(v[i]))
-            differs = differs or abs(after[i] - together[i]) > larger(scale, SAME * jump)
+            differs = differs or abs(after[i] - together[i]) > larger(scale, TIES.same * jump)
         if differs:
             ties += 1
-            mark[first] += TIED
+            mark[first] += TIE_MARK.tied
     return ties
 
 
@@ -146,7 +166,7 @@ def strike_in_turn(model, reaction, settings, t, h, turns, frame, record):
     copy(frame.ends.v, tie.v_new)
     for _ in range(turns):
         copy(tie.v_new, tie.v)
-        status = border(model, reaction, t, h, settings.rest, BY_LEFT, tie, frame.interval.lasting, record)
+        status = border(model, reaction, t, h, settings.rest, BY.left, tie, frame.interval.lasting, record)
         if status != 0:
             return status
         again = False
@@ -169,7 +189,7 @@ def tie_events(model, settings, t, frame, record):
     for i in range(layout.nr):
         nothing[i] = 0.0
     for k in range(nc):
-        if frame.tied[k] > TIED:
+        if frame.tied[k] > TIE_MARK.tied:
             row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
-            new_event(t, k, TIE, row, end, u_minus, nothing, nothing, record)
+            new_event(t, k, EVENT.tie, row, end, u_minus, nothing, nothing, record)
     return 0

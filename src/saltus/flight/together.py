@@ -7,7 +7,7 @@ from saltus.compile.types import MODEL, A, F, I
 from saltus.flight.frame import FRAME
 
 SAME_TIME = 1e-12  # of a flight: events that lie nearer to each other happen together
-ROUNDING = 4e-16  # of a time
+TOGETHER_ROUNDING = 4e-16  # of a time
 
 
 @unit(I(MODEL, A, F, F, I, FRAME.kind))
@@ -23,7 +23,7 @@ def cross_together(model, settings, t, size, which, frame):
     began, values = head(scan, ne), head(tail(scan, ne), ne)
     q, v, a = frame.ends.q, frame.ends.v, frame.a_last
     q_later, v_later = frame.q_shifted, frame.v_try
-    ahead = SAME_TIME * size + ROUNDING * abs(t + size)
+    ahead = SAME_TIME * size + TOGETHER_ROUNDING * abs(t + size)
     model.switch(t, frame.ends.q_0, frame.ends.v_0, par, began)
     model.rate(q, v, par, q_later)
     for i in range(nq):

@@ -9,21 +9,39 @@ of second order in the speed at which this begins.
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.workspace import LASTING
 from saltus.memory.vectors import add, clear, copy
 from saltus.reaction.impacts import restitute, returned, strike
-from saltus.reaction.react import IMPACT, row_dot
+from saltus.reaction.react import ASKED, row_dot
 
-MOST_IMPACTS = 20_000
-LOOK = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
-DROWNED = 1e-6  # of the same: bounces whose impacts may drown in rounding
-HELD = 1e-9  # of the speed that bounds the bounces: what is slower stays held
-NOT_CLOSED, CLOSED, GOES_ON = range(3)
+
+class _Zeno(NamedTuple):
+    """Tuned numbers of this file."""
+
+    most_impacts: int = 20_000
+    look: float = 200.0  # impacts in which the speeds must at least halve: e up to 0.996 for one contact
+    drowned: float = 1e-6  # of the same: bounces whose impacts may drown in rounding
+    held: float = 1e-9  # of the speed that bounds the bounces: what is slower stays held
+
+
+ZENO = _Zeno()
+
+
+class _Bounce(NamedTuple):
+    """How an accumulation of bounces ends."""
+
+    not_closed: int = 0
+    closed: int = 1
+    goes_on: int = 2
+
+
+BOUNCE = _Bounce()
 
 
 # in: member: 1 per contact that bounces; a, slope: acceleration and its rate; u_0, rate_0, jerk_0: row velocities,
@@ -41,7 +59,7 @@ BOUNCING = Workspace(
 
 @unit(I(MODEL, REACTION, J, A, BOUNCING.kind, LASTING.kind, RECORD))
 def accumulate(model, reaction, index, g, work, room, record):
-    """Follow the bounces of the member contacts to their end; return CLOSED or NOT_CLOSED.
+    """Follow the bounces of the member contacts to their end; return BOUNCE.closed or BOUNCE.not_closed.
 
     in      index: held contacts take part in every impact; g: gaps now; work: see BOUNCING
     room    lu, W, w, zeta that stand for the whole time, as `border` leaves them: of the state, better of the mean time
@@ -55,26 +73,26 @@ def accumulate(model, reaction, index, g, work, room, record):
             work.gap[c], work.u[c] = larger(g[c], 0.0), work.u_0[row]
             work.rate[c], work.jerk[c] = work.rate_0[row], work.jerk_0[row]
             if not work.rate[c] < 0.0:
-                return NOT_CLOSED
-    now.time, now.next_look, now.fastest, now.pushed, now.weighted = 0.0, LOOK, work.limits.eps, 0.0, 0.0
+                return BOUNCE.not_closed
+    now.time, now.next_look, now.fastest, now.pushed, now.weighted = 0.0, ZENO.look, work.limits.eps, 0.0, 0.0
     summary.count = 0.0
-    for _ in range(MOST_IMPACTS):
+    for _ in range(ZENO.most_impacts):
         lands = fly_on(model, work)
         if lands < 0 or now.time > work.limits.longest:
-            return NOT_CLOSED
+            return BOUNCE.not_closed
         ask_impact(model, lands, index, work, room)
         copy(work.v, work.v_before)
         status = reaction.react(
-            model, reaction.solver, room.lu, room.W, room.W, room.W, room.target, room.active, IMPACT, work.v,
+            model, reaction.solver, room.lu, room.W, room.W, room.W, room.target, room.active, ASKED.impact, work.v,
             work.P_now, work.info, room.react,
         )  # fmt: skip
         record.counters.sweeps += whole(work.info[1])
         ended = drowned(model, work) if status != 0 else bounce(model, work, room)
-        if ended == CLOSED:
+        if ended == BOUNCE.closed:
             summary.duration, summary.middle = now.time, now.weighted / larger(now.pushed, 1e-300)
-        if ended != GOES_ON:
+        if ended != BOUNCE.goes_on:
             return ended
-    return NOT_CLOSED
+    return BOUNCE.not_closed
 
 
 @unit(I(MODEL, BOUNCING.kind))
@@ -136,7 +154,7 @@ def ask_impact(model, lands, index, work, room):
         for i in range(row, end):
             target[i] = w[i]
             before[i] = row_dot(layout, W, i, v) + w[i]
-        if index[c] == SLIP or index[c] == STICK:
+        if index[c] == INDEX.slip or index[c] == INDEX.stick:
             active[c] = 1
             target[row], before[row] = -row_dot(layout, W, row, v), 0.0
             restitute(model, c, 0.0, 0, before, target)
@@ -156,14 +174,14 @@ def ask_impact(model, lands, index, work, room):
 
 @unit(I(MODEL, BOUNCING.kind))
 def drowned(model, work):
-    """Return CLOSED where impacts that cannot be solved for are so slow that they are over; else nothing is known."""
+    """Return BOUNCE.closed where impacts that cannot be solved for are so slow that they are over."""
     fastest = 0.0
     for c in range(model.layout.nc):
         fastest = larger(fastest, abs(work.u[c])) if work.member[c] == 1 else fastest
-    if fastest > DROWNED * work.limits.eps:
-        return NOT_CLOSED
+    if fastest > ZENO.drowned * work.limits.eps:
+        return BOUNCE.not_closed
     copy(work.v_before, work.v)
-    return CLOSED
+    return BOUNCE.closed
 
 
 @unit(I(MODEL, BOUNCING.kind, LASTING.kind))
@@ -179,8 +197,8 @@ def bounce(model, work, room):
         if work.member[c] == 1:
             now.pushed += P_now[row]
             now.weighted += P_now[row] * now.time
-        elif room.active[c] == 1 and row_dot(layout, W, row, jump) > HELD * eps:
-            return NOT_CLOSED  # what was held is lifted: it is no longer the same accumulation
+        elif room.active[c] == 1 and row_dot(layout, W, row, jump) > ZENO.held * eps:
+            return BOUNCE.not_closed  # what was held is lifted: it is no longer the same accumulation
     for c in range(layout.nc):
         if work.member[c] == 1:
             work.u[c] += row_dot(layout, W, layout[layout.contact_row + c], jump)
@@ -188,7 +206,7 @@ def bounce(model, work, room):
             over = over and abs(work.u[c]) <= end_speed and work.gap[c] <= end_speed * end_speed / -work.rate[c]
     count = work.summary.count
     if scale > 10.0 * eps or (count > now.next_look and not scale < 0.5 * now.fastest):
-        return NOT_CLOSED  # nothing dies away
+        return BOUNCE.not_closed  # nothing dies away
     if count > now.next_look:
-        now.next_look, now.fastest = count + LOOK, scale
-    return CLOSED if over else GOES_ON
+        now.next_look, now.fastest = count + ZENO.look, scale
+    return BOUNCE.closed if over else BOUNCE.goes_on

@@ -18,7 +18,7 @@ from saltus.io.format import Content, Variable, check_place, read, version, writ
 from saltus.io.settings import listed
 from saltus.io.words import taken
 from saltus.problem import Problem
-from saltus.run.march import KEEP_EVENTS, KEEP_TIMES
+from saltus.run.march import MARCH
 
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SHARE = 0.1  # most of the wall time that writing may take: large runs are written less often
 PROBE, TIMES = "model/probe", "march/times"
 MOST_KEPT = 2**53  # steps of which one is kept
-WORDS = {
+WORDS_OF_PARTS = {
     "model": "the functions of the system",
     "parameters": "the numbers of the system",
     "t_span": "t_span",
@@ -129,9 +129,9 @@ def _settings(content: Content) -> dict[str, Any]:
         raise ValueError("the times to keep are missing")
     if not begin <= times[0] or not times[-1] <= end or not np.all(np.diff(times) > 0.0):
         raise ValueError("the times to keep do not increase inside of t_span")
-    if made["keep"] < KEEP_EVENTS or made["keep"] == 0 or made["keep"] > MOST_KEPT:
+    if made["keep"] < MARCH.keep_events or made["keep"] == 0 or made["keep"] > MOST_KEPT:
         raise ValueError(f"what is kept is {made['keep']}, which means nothing")
-    if made["keep"] != KEEP_TIMES and (times.size != 1 or times[0] != end):
+    if made["keep"] != MARCH.keep_times and (times.size != 1 or times[0] != end):
         raise ValueError("times are listed of which none is kept")
     return made
 
@@ -173,11 +173,11 @@ def fingerprint(problem: Problem, model: CompiledModel) -> dict[str, Any]:
 def check_same(path: str | os.PathLike, found: dict[str, Any], stored: dict[str, Any]) -> None:
     """Raise SettingError when a checkpoint belongs to another problem."""
     stored = {"events": [], **stored}
-    other = [key for key in WORDS if found[key] != stored[key]]
+    other = [key for key in WORDS_OF_PARTS if found[key] != stored[key]]
     if other:
         # digests say nothing to a reader, numbers do
         values = {key: f" ({found[key]} here, {stored[key]} there)" for key in ("t_span", "q0", "v0", "events")}
-        told = [WORDS[key] + values.get(key, "") for key in other]
+        told = [WORDS_OF_PARTS[key] + values.get(key, "") for key in other]
         raise SettingError(
             f"{path} belongs to another problem, it differs in {', '.join(told)}: resume with what was given to solve"
         )

@@ -24,17 +24,28 @@ from saltus.contact import ContactProblem, ContactResult
 from saltus.contact.problem import GlobalForm, ReducedForm
 from saltus.errors import FileFormatError, ModelError, SaltusError
 from saltus.io.format import open_regular, regular_bytes, replace, room_for
-from saltus.io.hdf5 import SIGNATURE, WIDTH, Image
-from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, NAMES, ROWS, UNILATERAL
+from saltus.io.hdf5 import BOUNDS, SIGNATURE, Image
+from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, LAW_NAMES, ROWS_OF, UNILATERAL
 
 if TYPE_CHECKING:
     import h5py
     from numpy.typing import ArrayLike
 
-LOCAL, GLOBAL, OWN = "fclib_local", "fclib_global", "saltus"
-CSC, CSR = -1, -2  # values of nz; zero or more: that many triplets
-LONGEST_NUMBER = 9  # digits of the number of a guess
-MOST_SHOWN = 8  # names in a message
+LOCAL_GROUP, GLOBAL_GROUP, OWN_GROUP = "fclib_local", "fclib_global", "saltus"
+
+
+class _Fclib(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # values of nz; zero or more: that many triplets
+    csc: int = -1
+    csr: int = -2
+    longest_number: int = 9  # digits of the number of a guess
+    most_shown: int = 8  # names in a message
+
+
+FCLIB = _Fclib()
+
 REMEDY = "store the problem again with FCLib or saltus.contact.write_fclib"
 
 
@@ -64,7 +75,7 @@ def read_fclib(path: str | os.PathLike, *, max_bytes: float | None = None) -> Co
         dim = group.integer("spacedim")
         if dim not in (2, 3):
             raise group.wrong(f"spacedim is {dim}, but must be 2 or 3")
-        return (_read_global if form == GLOBAL else _read_local)(group, dim, file)
+        return (_read_global if form == GLOBAL_GROUP else _read_local)(group, dim, file)
 
 
 def read_impulses(
@@ -126,7 +137,7 @@ def write_fclib(
 
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
-        group = file.create_group(GLOBAL if isinstance(problem.given, GlobalForm) else LOCAL)
+        group = file.create_group(GLOBAL_GROUP if isinstance(problem.given, GlobalForm) else LOCAL_GROUP)
         group["spacedim"] = np.array([rows.dim], dtype=np.int32)
         if isinstance(problem.given, GlobalForm):
             _write_global(group, problem.given, rows)
@@ -166,7 +177,7 @@ class Rows:
         self.dim = (
             (COULOMB_SPATIAL if np.any(self.kinds == COULOMB_SPATIAL) else COULOMB_PLANAR) if dim is None else dim
         )
-        sizes = np.array(ROWS)[self.kinds]
+        sizes = np.array(ROWS_OF)[self.kinds]
         first = np.cumsum(sizes) - sizes
         self.laws = np.flatnonzero(self.kinds != BILATERAL)
         place = np.arange(self.dim)
@@ -211,12 +222,13 @@ def _storable(problem: ContactProblem) -> Rows:
     planar, spatial = (np.flatnonzero(kinds == kind) for kind in (COULOMB_PLANAR, COULOMB_SPATIAL))
     if planar.size and spatial.size:
         raise ModelError(
-            f"an FCLib file has one spacedim, but contact {names[planar[0]]!r} is {NAMES[COULOMB_PLANAR]} and contact "
-            f"{names[spatial[0]]!r} is {NAMES[COULOMB_SPATIAL]}: give both the same number of tangential rows"
+            f"an FCLib file has one spacedim, but contact {names[planar[0]]!r} is {LAW_NAMES[COULOMB_PLANAR]} and "
+            f"contact {names[spatial[0]]!r} is {LAW_NAMES[COULOMB_SPATIAL]}: give both the same number of tangential "
+            "rows"
         )
     for k in np.flatnonzero(~np.isin(kinds, (BILATERAL, UNILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL))):
         raise ModelError(
-            f"contact {names[k]!r} is {NAMES[kinds[k]]}, a law that an FCLib file cannot hold: leave it out"
+            f"contact {names[k]!r} is {LAW_NAMES[kinds[k]]}, a law that an FCLib file cannot hold: leave it out"
         )
     rows = Rows(kinds)
     if rows.laws.size == 0:
@@ -255,9 +267,9 @@ def _write_own(file: h5py.File, problem: ContactProblem, rows: Rows) -> None:
 
     names = problem.names
     if not rows.plain:
-        file[f"{OWN}/kinds"] = rows.kinds.astype(np.int32)
+        file[f"{OWN_GROUP}/kinds"] = rows.kinds.astype(np.int32)
     if names != tuple(str(k) for k in range(len(names))):
-        file.create_dataset(f"{OWN}/names", data=list(names), dtype=h5py.string_dtype())
+        file.create_dataset(f"{OWN_GROUP}/names", data=list(names), dtype=h5py.string_dtype())
 
 
 def _write_matrix(group: h5py.Group, matrix: Any) -> None:
@@ -269,7 +281,7 @@ def _write_matrix(group: h5py.Group, matrix: Any) -> None:
     if matrix.nnz >= 2**31:
         raise ModelError(f"a matrix has {matrix.nnz} entries, more than the {2**31 - 1} that an FCLib file can hold")
     if matrix.format in ("csc", "csr"):
-        p, i, nz = matrix.indptr, matrix.indices, CSC if matrix.format == "csc" else CSR
+        p, i, nz = matrix.indptr, matrix.indices, FCLIB.csc if matrix.format == "csc" else FCLIB.csr
     else:
         matrix = coo_array(matrix)
         p, i, nz = matrix.coords[1], matrix.coords[0], matrix.nnz
@@ -334,11 +346,11 @@ def _opened(path: str | os.PathLike, max_bytes: float | None) -> Iterator[_Group
 
 
 def _form(file: _Group) -> str:
-    found = [form for form in (LOCAL, GLOBAL) if file.has(form)]
+    found = [form for form in (LOCAL_GROUP, GLOBAL_GROUP) if file.has(form)]
     if len(found) != 1:
-        held = ", ".join(repr(name) for name in itertools.islice(file.group, MOST_SHOWN)) or "nothing"
+        held = ", ".join(repr(name) for name in itertools.islice(file.group, FCLIB.most_shown)) or "nothing"
         raise FileFormatError(
-            f"{file.path} must have one of the groups {LOCAL!r} and {GLOBAL!r}, but holds {held}: it is "
+            f"{file.path} must have one of the groups {LOCAL_GROUP!r} and {GLOBAL_GROUP!r}, but holds {held}: it is "
             "no contact problem of FCLib"
         )
     return found[0]
@@ -366,7 +378,7 @@ class _Group:
 
     def numbered(self) -> list[str]:
         """Return the names of the members that are numbers."""
-        return [name for name in self.group if name.isascii() and name.isdecimal() and len(name) < LONGEST_NUMBER]
+        return [name for name in self.group if name.isascii() and name.isdecimal() and len(name) < FCLIB.longest_number]
 
     def below(self, name: str) -> _Group:
         import h5py
@@ -402,11 +414,11 @@ class _Group:
         if not isinstance(found, h5py.Dataset):
             raise self.wrong(f"the dataset {name!r} is missing")
         self._check_storage(name, found)
-        if found.dtype.kind not in kind or found.dtype.itemsize > WIDTH:
+        if found.dtype.kind not in kind or found.dtype.itemsize > BOUNDS.width:
             raise self.wrong(f"{name!r} holds {found.dtype}, but must hold {'numbers' if 'f' in kind else 'integers'}")
         if found.size is None or found.size < least or (found.size and not found.id.get_storage_size()):
             raise self.wrong(f"{name!r} was never written, but must hold {max(least, found.size or 0)} numbers")
-        self.room.left -= WIDTH * found.size
+        self.room.left -= BOUNDS.width * found.size
         if self.room.left < 0:
             raise self.wrong(
                 f"{name!r} claims {found.size} numbers, more than such a file should hold (see max_bytes=)"
@@ -429,7 +441,7 @@ class _Group:
         known = {h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32}
         if filters - known:
             raise self.wrong(f"{name!r} is packed by filter {min(filters - known)}, which is not unpacked")
-        if made.get_layout() == h5py.h5d.CHUNKED and WIDTH * math.prod(made.get_chunk()) > self.room.left:
+        if made.get_layout() == h5py.h5d.CHUNKED and BOUNDS.width * math.prod(made.get_chunk()) > self.room.left:
             raise self.wrong(f"{name!r} comes in chunks of {made.get_chunk()}, larger than such a file should hold")
 
     def integer(self, name: str) -> int:
@@ -453,7 +465,7 @@ class _Group:
         if min(m, n) < 0 or rows not in (None, m) or columns not in (None, n):
             wanted = f"{'m' if rows is None else rows} x {'n' if columns is None else columns}"
             raise group.wrong(f"the matrix is {m} x {n}, but must be {wanted}")
-        if nz < CSR:
+        if nz < FCLIB.csr:
             raise group.wrong(f"nz is {nz}, but must be -1 (columns), -2 (rows) or the number of triplets")
         p, i = (group.numbers(key, "iu").astype(np.int64) for key in ("p", "i"))
         x = group.numbers("x", "iuf").astype(np.float64)
@@ -463,19 +475,21 @@ class _Group:
             group.check_indices("i", i, m)
             group.check_indices("p", p, n)
         else:
-            group.check_sizes((n if nz == CSC else m) + 1, p=p)
+            group.check_sizes((n if nz == FCLIB.csc else m) + 1, p=p)
             if p[0] != 0 or np.any(np.diff(p) < 0):
                 raise group.wrong("'p' must start with 0 and never decrease")
             group.check_sizes(int(p[-1]), i=i, x=x)
             i, x = i[: p[-1]], x[: p[-1]]
-            group.check_indices("i", i, m if nz == CSC else n)
+            group.check_indices("i", i, m if nz == FCLIB.csc else n)
         if not np.all(np.isfinite(x)):
             k = int(np.flatnonzero(~np.isfinite(x))[0])
             raise group.wrong(f"x[{k}] = {x[k]} is not a finite number")
         p, i = p.astype(np.int32), i.astype(np.int32)
         if nz >= 0:
             return coo_array((x, (i, p)), shape=(m, n))
-        made = (csc_array if nz == CSC else csr_array)((x, i, p[: (n if nz == CSC else m) + 1]), shape=(m, n))
+        made = (csc_array if nz == FCLIB.csc else csr_array)(
+            (x, i, p[: (n if nz == FCLIB.csc else m) + 1]), shape=(m, n)
+        )
         made.sum_duplicates()
         return made
 
@@ -545,8 +559,8 @@ def _laws(group: _Group, vectors: _Group, dim: int, n: int, p: int, file: _Group
         k = int(np.argmin(mu_contact))
         raise vectors.wrong(f"mu[{k}] = {mu_contact[k]} is negative")
     kinds, names = np.array([dim] * nc + [BILATERAL] * p, dtype=np.int64), None
-    if file.has(OWN):
-        own = file.below(OWN)
+    if file.has(OWN_GROUP):
+        own = file.below(OWN_GROUP)
         if own.has("kinds"):
             kinds = own.numbers("kinds", "iu").astype(np.int64)
             law = kinds[kinds != BILATERAL]
@@ -569,7 +583,7 @@ def _names(own: _Group) -> list[str]:
     """Return the names of contacts and constraints, which only `write_fclib` writes: no library is needed for them."""
     try:
         image = Image(regular_bytes(own.path, own.room.max_bytes))
-        return [name.decode("utf-8") for name in image.texts(f"{OWN}/names", own.room.left)]
+        return [name.decode("utf-8") for name in image.texts(f"{OWN_GROUP}/names", own.room.left)]
     except ValueError as error:
         raise own.wrong(f"'names' cannot be read ({error})") from error
 

@@ -4,7 +4,8 @@ A file is made in memory and written by plain writes: a full disk is then an err
 It is read by a reader of our own (hdf5.py), because files come from anywhere: nothing that a file says is believed
 before it is checked, and no other file is ever opened.
 
-Two numbers say how a file is laid out. Readers refuse another `FORMAT`. Within one, layouts only grow: a reader passes
+Two numbers say how a file is laid out. Readers refuse another `LIMITS.format`. Within one, layouts only grow: a reader
+passes
 over variables and words that it does not know, and has a default for every one that came after minor version 0.
 """
 
@@ -22,24 +23,36 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saltus.errors import DamagedFileError, FileError, FileFormatError, SettingError
 from saltus.io.hdf5 import SIGNATURE, Image, Unreadable
 
-FORMAT = 1  # counts layouts that older versions cannot read
-MINOR = (
-    2  # counts additions that older versions pass over: names they do not know, and defaults where names are missing
-)
+
+class _Limits(NamedTuple):
+    """Tuned numbers of this file."""
+
+    format: int = 1  # counts layouts that older versions cannot read
+    # counts additions that older versions pass over: names they do not know, and defaults where names are missing
+    minor: int = 2
+    largest_file: int = 4 << 30  # bytes of a file that is read without being told that it may be larger
+    # what is built from a file may take so many times its bytes, and so many bytes in any case
+    growth: int = 8
+    small: int = 64 << 20
+    packed: int = 1032  # bytes that a byte on disk can stand for, by deflate: a file that claims more is hollow
+    # of JSON: bytes, values, brackets inside of each other
+    longest_text: int = 16 << 20
+    most_values: int = 1_000_000
+    deepest: int = 60
+    longest_number: int = 30  # digits of a whole number: 64 bits need 20
+
+
+LIMITS = _Limits()
+
 MARK, BLANK = b"saltus-sha256:", b"0" * 64  # the checksum is that of the file with zeros in its own place
 ABOUT = "about/json"
-LARGEST_FILE = 4 << 30  # bytes of a file that is read without being told that it may be larger
-GROWTH, SMALL = 8, 64 << 20  # what is built from a file may take so many times its bytes, and so many bytes in any case
-PACKED = 1032  # bytes that a byte on disk can stand for, by deflate: a file that claims more is hollow
-LONGEST_TEXT, MOST_VALUES, DEEPEST = 16 << 20, 1_000_000, 60  # of JSON: bytes, values, brackets inside of each other
-LONGEST_NUMBER = 30  # digits of a whole number: 64 bits need 20
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."  # the words that netCDF-4 prescribes
 
 STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # of JSON
@@ -65,7 +78,7 @@ class Content:
     arrays: dict[str, np.ndarray]
     about: dict[str, Any]
     minor: int
-    room: int = SMALL
+    room: int = LIMITS.small
 
 
 def write(path: str | os.PathLike, kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) -> None:
@@ -91,7 +104,7 @@ def read(path: str | os.PathLike, kind: str, max_bytes: float | None = None) -> 
 
 def room_for(size: int, max_bytes: float | None) -> int:
     """Return how many bytes may be built from a file of a size."""
-    return max(GROWTH * size, SMALL) if max_bytes is None else int(max_bytes)
+    return max(LIMITS.growth * size, LIMITS.small) if max_bytes is None else int(max_bytes)
 
 
 def regular_bytes(path: str | os.PathLike, max_bytes: float | None) -> bytes:
@@ -105,7 +118,7 @@ def regular_bytes(path: str | os.PathLike, max_bytes: float | None) -> bytes:
 
 def open_regular(path: str | os.PathLike, max_bytes: float | None) -> io.FileIO:
     """Open a file that is one, and not larger than allowed."""
-    most = LARGEST_FILE if max_bytes is None else max_bytes
+    most = LIMITS.largest_file if max_bytes is None else max_bytes
     if isinstance(most, bool) or not isinstance(most, int | float) or not 0 < most < float("inf"):
         raise SettingError(f"max_bytes is {max_bytes!r}: it must be a positive number of bytes, like 8e9")
     try:
@@ -133,24 +146,24 @@ def _check_regular(path, found: os.stat_result, most: float) -> None:
     blocks = getattr(found, "st_blocks", None)
     if found.st_size > most:
         raise FileFormatError(f"{path} has {found.st_size} bytes, more than {most:.0f}: allow it by max_bytes=")
-    if blocks is not None and found.st_size > SMALL and found.st_size > PACKED * 512 * blocks:
+    if blocks is not None and found.st_size > LIMITS.small and found.st_size > LIMITS.packed * 512 * blocks:
         raise FileFormatError(f"{path} claims {found.st_size} bytes, but almost none of them are stored: it is hollow")
 
 
 def _content(path, kind: str, file: Image, max_bytes: float | None) -> Content:
     made = file.attribute("saltus_format")
-    if made != f"{kind} {FORMAT}":
+    if made != f"{kind} {LIMITS.format}":
         found, _, number = str(made).rpartition(" ")
         remedy = ""
-        if found == kind and number.isdecimal() and int(number) > FORMAT:
+        if found == kind and number.isdecimal() and int(number) > LIMITS.format:
             made_by = file.attribute("saltus_version")
             remedy = f": it was written by saltus {made_by}, read it with that version or a later one"
         raise FileFormatError(
-            f"{path} is a file of saltus with {made!r}, but {kind!r} (format {FORMAT}) is wanted{remedy}"
+            f"{path} is a file of saltus with {made!r}, but {kind!r} (format {LIMITS.format}) is wanted{remedy}"
         )
     try:
-        most = LONGEST_TEXT if max_bytes is None else int(max_bytes)
-        about = parsed(file.text(ABOUT, most), MOST_VALUES if max_bytes is None else most)
+        most = LIMITS.longest_text if max_bytes is None else int(max_bytes)
+        about = parsed(file.text(ABOUT, most), LIMITS.most_values if max_bytes is None else most)
     except ValueError as error:
         raise FileFormatError(f"{path} does not say what it holds: {error}") from error
     names = about.get("variables")
@@ -165,15 +178,15 @@ def _content(path, kind: str, file: Image, max_bytes: float | None) -> Content:
     return Content(arrays, about, minor if isinstance(minor, int) else 0, room_for(len(file.image), max_bytes))
 
 
-def parsed(text: bytes, most: int = MOST_VALUES) -> dict[str, Any]:
+def parsed(text: bytes, most: int = LIMITS.most_values) -> dict[str, Any]:
     """Return a JSON object; ValueError where it is none, or too large, too deep, or says something twice."""
     marks = np.frombuffer(STRINGS.sub(b"", text), dtype=np.uint8)
     opening, closing = (np.isin(marks, np.frombuffer(signs, dtype=np.uint8)) for signs in (b"[{", b"]}"))
     if max(int(opening.sum()) + int(np.sum(marks == ord(","))), int(closing.sum())) > most:
         raise ValueError(f"its text has more than {most} values")
     depth = np.cumsum(np.where(opening[opening | closing], 1, -1))
-    if np.max(depth, initial=0) > DEEPEST:
-        raise ValueError(f"its text has brackets more than {DEEPEST} deep")
+    if np.max(depth, initial=0) > LIMITS.deepest:
+        raise ValueError(f"its text has brackets more than {LIMITS.deepest} deep")
     made = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_int=_whole)
     if not isinstance(made, dict):
         raise ValueError("its text is no JSON object")
@@ -188,7 +201,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(digits: str) -> int:
-    if len(digits) > LONGEST_NUMBER:
+    if len(digits) > LIMITS.longest_number:
         raise ValueError(f"its text has a number of {len(digits)} digits")
     return int(digits)
 
@@ -226,8 +239,8 @@ def _image(kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) 
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as file:
         file.attrs["checksum"] = np.bytes_(MARK + BLANK)
-        file.attrs["saltus_format"], file.attrs["saltus_version"] = f"{kind} {FORMAT}", version()
-        file.attrs["saltus_format_minor"] = MINOR
+        file.attrs["saltus_format"], file.attrs["saltus_version"] = f"{kind} {LIMITS.format}", version()
+        file.attrs["saltus_format_minor"] = LIMITS.minor
         made = {name: file.create_dataset(name, data=variable.values) for name, variable in variables.items()}
         scales = {}
         for name, variable in variables.items():

@@ -12,27 +12,76 @@ from __future__ import annotations
 
 import dataclasses
 import struct
+from typing import NamedTuple
 
 import numpy as np
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
-NOWHERE = 2**64 - 1  # the address of what was never stored
-# messages of an object header
-DATASPACE, DATATYPE, EXTERNAL_FILES, LAYOUT, FILTERS = 0x01, 0x03, 0x07, 0x08, 0x0B
-ATTRIBUTE, CONTINUATION, SYMBOL_TABLE = 0x0C, 0x10, 0x11
-SHARED = 0x02  # flag of a message that lies elsewhere
-CONTIGUOUS = 1  # storage class
-FIXED_POINT, FLOATING_POINT, STRING, VARIABLE_LENGTH = 0, 1, 3, 9  # classes of data types
-SCALAR, SIMPLE = 0, 1  # classes of dataspaces
+
+
+class _Bounds(NamedTuple):
+    """Tuned numbers of this file."""
+
+    nowhere: int = 2**64 - 1  # the address of what was never stored
+    shared: int = 0x02  # flag of a message that lies elsewhere
+    contiguous: int = 1  # storage class
+    width: int = 8  # bytes of every number
+    most_rank: int = 3  # axes of a table
+    # of an object header
+    most_messages: int = 1024
+    most_blocks: int = 64
+    # of the tree of a group
+    most_nodes: int = 4096
+    most_levels: int = 8
+    most_names: int = 16384
+    most_texts: int = 1 << 16  # of a heap: its numbers have two bytes
+    longest_name: int = 255
+
+
+BOUNDS = _Bounds()
+
+
+class _Message(NamedTuple):
+    """Types of messages of an object header."""
+
+    # messages of an object header
+    dataspace: int = 0x01
+    datatype: int = 0x03
+    external_files: int = 0x07
+    layout: int = 0x08
+    filters: int = 0x0B
+    attribute: int = 0x0C
+    continuation: int = 0x10
+    symbol_table: int = 0x11
+
+
+MESSAGE = _Message()
+
+
+class _Class(NamedTuple):
+    """Classes of data types."""
+
+    fixed_point: int = 0
+    floating_point: int = 1
+    string: int = 3
+    variable_length: int = 9
+
+
+CLASS = _Class()
+
+
+class _Shape(NamedTuple):
+    """Classes of dataspaces."""
+
+    scalar: int = 0
+    simple: int = 1
+
+
+SHAPE = _Shape()
+
 # the properties of a number: first bit and number of bits; of an IEEE double also place and size of exponent and
 # mantissa, and the bias
 INTEGER_BITS, DOUBLE_BITS = struct.pack("<HH", 0, 64), struct.pack("<HHBBBBI", 0, 64, 52, 11, 0, 52, 1023)
-WIDTH = 8  # bytes of every number
-MOST_RANK = 3  # axes of a table
-MOST_MESSAGES, MOST_BLOCKS = 1024, 64  # of an object header
-MOST_NODES, MOST_LEVELS, MOST_NAMES = 4096, 8, 16384  # of the tree of a group
-MOST_TEXTS = 1 << 16  # of a heap: its numbers have two bytes
-LONGEST_NAME = 255
 
 
 class Unreadable(ValueError):
@@ -50,7 +99,7 @@ class Table:
     @property
     def size(self) -> int:
         """The bytes of the table."""
-        return WIDTH * _product(self.shape)
+        return BOUNDS.width * _product(self.shape)
 
 
 class Image:
@@ -83,7 +132,7 @@ class Image:
         dtype = _number(kind)
         if dtype is None:
             raise Unreadable(f"{name!r} does not hold numbers of eight bytes")
-        if WIDTH * _product(shape) != size or (size and at + size > len(self.image)):
+        if BOUNDS.width * _product(shape) != size or (size and at + size > len(self.image)):
             raise Unreadable(f"{name!r} claims {_product(shape)} numbers, more than lie in the file")
         return Table(dtype, shape, at if size else 0)
 
@@ -113,15 +162,15 @@ class Image:
     def attribute(self, name: str) -> str | int | None:
         """Return an attribute of the root, a text or a whole number; None where there is none of that name."""
         for kind, body in self._messages(self.root):
-            if kind == ATTRIBUTE:
+            if kind == MESSAGE.attribute:
                 found, datatype, shape, value = self._attribute(body)
                 if found != name:
                     continue
                 if shape == () and len(value) >= 16 and _is_text(datatype):
-                    return self._heap_text(value[:16], LONGEST_NAME).decode("utf-8", "replace")
+                    return self._heap_text(value[:16], BOUNDS.longest_name).decode("utf-8", "replace")
                 dtype = _number(datatype)
-                if shape == () and len(value) >= WIDTH and dtype is not None and dtype.kind == "i":
-                    return int(np.frombuffer(value[:WIDTH], dtype=dtype)[0])
+                if shape == () and len(value) >= BOUNDS.width and dtype is not None and dtype.kind == "i":
+                    return int(np.frombuffer(value[: BOUNDS.width], dtype=dtype)[0])
                 raise Unreadable(f"the attribute {name!r} is neither a text nor a whole number")
         return None
 
@@ -148,7 +197,7 @@ class Image:
         """Return the headers of the members of a group by name."""
         known = self._groups.get(at)
         if known is None:
-            tables = [body for kind, body in self._messages(at) if kind == SYMBOL_TABLE]
+            tables = [body for kind, body in self._messages(at) if kind == MESSAGE.symbol_table]
             if len(tables) != 1 or len(tables[0]) < 16:
                 raise Unreadable("what should be a group is none")
             tree, heap = struct.unpack_from("<QQ", tables[0])
@@ -159,20 +208,20 @@ class Image:
         if self._at(heap, 5) != b"HEAP\0":
             raise Unreadable("the names of a group are missing")
         size, names_at = self._whole(heap + 8), self._whole(heap + 24)
-        names, found, todo, seen = self._at(names_at, size), {}, [(tree, MOST_LEVELS)], 0
+        names, found, todo, seen = self._at(names_at, size), {}, [(tree, BOUNDS.most_levels)], 0
         while todo:
             at, above = todo.pop()
             seen += 1
             if self._at(at, 4) == b"SNOD":
                 for k in range(self._whole(at + 6, 2)):
                     name_at, header, cache = struct.unpack("<QQI", self._at(at + 8 + 40 * k, 20))
-                    end = names.find(b"\0", name_at, name_at + LONGEST_NAME + 1)
+                    end = names.find(b"\0", name_at, name_at + BOUNDS.longest_name + 1)
                     if end < 0:
                         raise Unreadable("a name of a group does not end")
                     name = names[name_at:end].decode("utf-8", "replace")
-                    if cache > 1 or header == NOWHERE:
+                    if cache > 1 or header == BOUNDS.nowhere:
                         raise Unreadable(f"{name!r} is a link, which saltus does not write")
-                    if name in found or len(found) >= MOST_NAMES:
+                    if name in found or len(found) >= BOUNDS.most_names:
                         raise Unreadable(f"{name!r} stands twice in its group, or the group has too many names")
                     found[name] = header
                 continue
@@ -181,7 +230,7 @@ class Image:
             level, count = self._whole(at + 5, 1), self._whole(at + 6, 2)
             if level >= above:
                 raise Unreadable("the tree of a group turns back on itself")
-            if seen + len(todo) + count > MOST_NODES:
+            if seen + len(todo) + count > BOUNDS.most_nodes:
                 raise Unreadable("the tree of a group does not end")
             todo += [(self._whole(at + 32 + 16 * k), level) for k in range(count)]
         return found
@@ -201,13 +250,15 @@ class Image:
                 kind, size, flags = struct.unpack_from("<HHB", block, place)
                 body = block[place + 8 : place + 8 + size]
                 place += 8 + size
-                if len(body) < size or len(made) >= MOST_MESSAGES:
+                if len(body) < size or len(made) >= BOUNDS.most_messages:
                     raise Unreadable("an object header is broken")
-                if kind == CONTINUATION and size >= 16:
-                    if done + len(blocks) >= MOST_BLOCKS:
+                if kind == MESSAGE.continuation and size >= 16:
+                    if done + len(blocks) >= BOUNDS.most_blocks:
                         raise Unreadable("an object header does not end")
                     blocks.append(struct.unpack_from("<QQ", body))
-                elif kind == CONTINUATION or (flags & SHARED and kind in (DATASPACE, DATATYPE, LAYOUT)):
+                elif kind == MESSAGE.continuation or (
+                    flags & BOUNDS.shared and kind in (MESSAGE.dataspace, MESSAGE.datatype, MESSAGE.layout)
+                ):
                     raise Unreadable("a part of an object header lies elsewhere, which saltus does not write")
                 else:
                     made.append((kind, body))
@@ -219,18 +270,18 @@ class Image:
             messages = self._messages(self._find(name))
         except KeyError:
             raise Unreadable(f"{name!r} is missing") from None
-        parts = {kind: body for kind, body in messages if kind in (DATASPACE, DATATYPE, LAYOUT)}
-        if EXTERNAL_FILES in dict(messages):
+        parts = {kind: body for kind, body in messages if kind in (MESSAGE.dataspace, MESSAGE.datatype, MESSAGE.layout)}
+        if MESSAGE.external_files in dict(messages):
             raise Unreadable(f"{name!r} is stored outside of the file")
-        if FILTERS in dict(messages):
+        if MESSAGE.filters in dict(messages):
             raise Unreadable(f"{name!r} is packed, which saltus does not do")
         if len(parts) < 3:
             raise Unreadable(f"{name!r} is no dataset")
-        layout = parts[LAYOUT]
-        if len(layout) < 18 or layout[0] != 3 or layout[1] != CONTIGUOUS:
+        layout = parts[MESSAGE.layout]
+        if len(layout) < 18 or layout[0] != 3 or layout[1] != BOUNDS.contiguous:
             raise Unreadable(f"{name!r} does not lie in one piece of the file")
         at, size = struct.unpack_from("<QQ", layout, 2)
-        return parts[DATATYPE], _shape(parts[DATASPACE]), at, size
+        return parts[MESSAGE.datatype], _shape(parts[MESSAGE.dataspace]), at, size
 
     def _attribute(self, body: bytes) -> tuple[str, bytes, tuple[int, ...], bytes]:
         """Return name, type, shape and value of an attribute."""
@@ -267,7 +318,7 @@ class Image:
         if self._at(at, 5) != b"GCOL\x01":
             raise Unreadable("a collection of texts is missing")
         known, end, place = {}, at + self._whole(at + 8), at + 16
-        for _ in range(MOST_TEXTS):
+        for _ in range(BOUNDS.most_texts):
             if place + 16 > end or self._whole(place, 2) == 0:
                 break
             size = self._whole(place + 8)
@@ -286,10 +337,10 @@ def _product(shape: tuple[int, ...]) -> int:
 
 def _shape(body: bytes) -> tuple[int, ...]:
     """Return the shape of a dataspace."""
-    if len(body) < 4 or body[0] not in (1, 2) or body[1] > MOST_RANK:
+    if len(body) < 4 or body[0] not in (1, 2) or body[1] > BOUNDS.most_rank:
         raise Unreadable("a shape is of a kind that saltus does not write")
     rank, at = body[1], 8 if body[0] == 1 else 4
-    if body[0] == 2 and body[3] != (SIMPLE if rank else SCALAR):
+    if body[0] == 2 and body[3] != (SHAPE.simple if rank else SHAPE.scalar):
         raise Unreadable("a shape is of a kind that saltus does not write")
     if len(body) < at + 8 * rank:
         raise Unreadable("a shape is broken")
@@ -298,15 +349,15 @@ def _shape(body: bytes) -> tuple[int, ...]:
 
 def _number(kind: bytes) -> np.dtype | None:
     """Return the type of whole numbers or doubles of eight bytes, None for everything else."""
-    if len(kind) < 12 or kind[0] >> 4 not in (1, 3) or struct.unpack_from("<I", kind, 4)[0] != WIDTH:
+    if len(kind) < 12 or kind[0] >> 4 not in (1, 3) or struct.unpack_from("<I", kind, 4)[0] != BOUNDS.width:
         return None
     order = ">" if kind[1] & 1 else "<"
-    if kind[0] & 15 == FIXED_POINT and kind[1] & ~1 == 8 and kind[8:12] == INTEGER_BITS:
+    if kind[0] & 15 == CLASS.fixed_point and kind[1] & ~1 == 8 and kind[8:12] == INTEGER_BITS:
         return np.dtype(f"{order}i8")
     double = kind[1] & ~1 == 0x20 and kind[2] == 63 and kind[8:20] == DOUBLE_BITS
-    return np.dtype(f"{order}f8") if kind[0] & 15 == FLOATING_POINT and double else None
+    return np.dtype(f"{order}f8") if kind[0] & 15 == CLASS.floating_point and double else None
 
 
 def _is_text(kind: bytes) -> bool:
     """Whether a type is that of texts of any length."""
-    return len(kind) >= 8 and kind[0] & 15 == VARIABLE_LENGTH and kind[1] & 15 == 1
+    return len(kind) >= 8 and kind[0] & 15 == CLASS.variable_length and kind[1] & 15 == 1

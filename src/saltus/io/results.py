@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.certificate import FOUND_COUNT
+from saltus.certificate import FOUND
 from saltus.errors import FileFormatError, FunctionError, SettingError
 from saltus.io import words
 from saltus.io.format import Content, Variable, read, write
@@ -24,7 +24,8 @@ from saltus.memory.record import KIND_NAMES
 from saltus.schemes.traits import Forced
 from saltus.solution import Asked, NodeValues, Solution, event_type, read_only
 from saltus.status import Status
-from saltus.verification import QUANTITIES, REASONS, Parting, Verification
+from saltus.system import run_number
+from saltus.verification import REASONS, VERIFIED_QUANTITIES, Parting, Verification
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
 FINITE_EVENTS = ("events/t", "events/energy", *(f"events/{name}" for name in EVENT_VECTORS))
@@ -44,7 +45,7 @@ class Column:
     whole: bool = False  # it holds whole numbers
 
 
-LAYOUT = {
+COLUMNS_OF_FILE = {
     "t": Column(("t",), "s"),
     "q": Column(("t", "coordinate")),
     "v": Column(("t", "velocity")),
@@ -165,7 +166,7 @@ def _variables(solution: Solution) -> dict[str, Variable]:
     except (FunctionError, SettingError):
         pass  # a gap that fails at some state must not cost the run; the loaded solution says that there are none
     return {
-        name: Variable(np.ascontiguousarray(values), LAYOUT[name].dims, LAYOUT[name].units)
+        name: Variable(np.ascontiguousarray(values), COLUMNS_OF_FILE[name].dims, COLUMNS_OF_FILE[name].units)
         for name, values in made.items()
     }
 
@@ -186,6 +187,7 @@ def _about(solution: Solution) -> dict[str, Any]:
                 [name, float(e), float(mu)]
                 for name, (e, mu, _) in zip(system.contact_names, system.laws(solution.parameters or None), strict=True)
             ],
+            "frictions": [_frictions(contact, solution.parameters or None) for contact in system.contacts],
             "joints": list(system.joint_names),
             "q_dot": not system.rate_is_velocity,
             "coordinates": None if system.coordinates is None else list(system.coordinates),
@@ -295,10 +297,10 @@ def check_tables(content: Content) -> None:
     rows = len(taken(about, "rows", words.many(words.anything)))
     contacts = len(taken(taken(about, "system", words.obj), "contacts", words.many(words.anything)))
     sizes = {
-        "row": rows, "contact": contacts, "axis": 3, "side": 2, "inside_column": FOUND_COUNT,
-        "quantity": len(QUANTITIES),
+        "row": rows, "contact": contacts, "axis": 3, "side": 2, "inside_column": FOUND.all,
+        "quantity": len(VERIFIED_QUANTITIES),
     }  # fmt: skip
-    for name, column in LAYOUT.items():
+    for name, column in COLUMNS_OF_FILE.items():
         array = arrays.get(name)
         if array is None:
             if not column.later:
@@ -349,6 +351,15 @@ def _are_places(values: np.ndarray, last: float) -> bool:
     return bool(np.all((values >= 0.0) & (values <= last) & (values == np.floor(values))))
 
 
+def _frictions(contact: Any, values: Any) -> list:
+    """Return the numbers of sliding friction of a contact, and that of rolling or None."""
+    if isinstance(contact, StoredContact):
+        return [list(contact.sliding), contact.mu_r]
+    sliding = contact.mu if isinstance(contact.mu, tuple) else (contact.mu,)
+    mu_r = None if contact.roll is None else float(run_number(contact.mu_r, values))
+    return [[float(run_number(one, values)) for one in sliding], mu_r]
+
+
 def _solution(content: Content) -> Solution:
     arrays, about = content.arrays, content.about
     described = taken(about, "system", words.obj)
@@ -357,9 +368,16 @@ def _solution(content: Content) -> Solution:
         arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"]
     )
     contacts = taken(described, "contacts", words.many(words.row(words.text, words.share, words.not_negative)))
+    numbers = words.many(words.row(words.many(words.not_negative), words.maybe(words.not_negative)))
+    frictions = taken(described, "frictions", numbers, [([mu], None) for _, _, mu in contacts])
+    if any(sliding[:1] != [mu] for (_, _, mu), (sliding, _) in zip(contacts, frictions, strict=True)):
+        raise ValueError("'frictions' are not those of the contacts")
     system = StoredSystem(
         taken(described, "name", words.maybe(words.text)),
-        tuple(StoredContact(*contact) for contact in contacts),
+        tuple(
+            StoredContact(name, e, mu if len(sliding) == 1 else tuple(sliding), mu_r)
+            for (name, e, mu), (sliding, mu_r) in zip(contacts, frictions, strict=True)
+        ),
         tuple(StoredJoint(name) for name in taken(described, "joints", words.many(words.text))),
         values.rate if taken(described, "q_dot", words.truth) else None,
         _coordinates(described, "coordinates", arrays["q"].shape[1]),
@@ -492,7 +510,7 @@ def _verification(given: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -
         if parting.why not in REASONS:
             raise ValueError(f"the runs part for a reason that is none, {parting.why!r:.100}")
     errors, ratios = (taken(given, name, words.table(words.number)) for name in ("errors", "ratios"))
-    if not set(QUANTITIES) <= errors.keys() & ratios.keys():
+    if not set(VERIFIED_QUANTITIES) <= errors.keys() & ratios.keys():
         raise ValueError("the verification lacks a quantity")
     return Verification(
         by=taken(given, "by", words.text),

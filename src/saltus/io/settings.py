@@ -16,7 +16,7 @@ import numpy as np
 from saltus import contact, control, schemes
 from saltus.errors import SettingError
 
-FAMILIES = {
+SETTING_FAMILIES = {
     "scheme": (
         schemes,
         (
@@ -63,7 +63,7 @@ def rebuild(description: Any, family: str) -> Any:
         When the class is not part of the family, or does not take these settings.
     """
     name = description.get("class", description.get("repr")) if isinstance(description, dict) else description
-    module, names = FAMILIES[family]
+    module, names = SETTING_FAMILIES[family]
     if not isinstance(name, str) or name not in names:
         raise SettingError(f"{str(name)[:100]} is not part of saltus: give the object itself")
     try:
@@ -89,7 +89,7 @@ def rebuild(description: Any, family: str) -> Any:
 def _setting(value: Any, key: str) -> Any:
     """Return the value of a setting; a scheme in a scheme, or a contact solver, is made again."""
     if isinstance(value, dict):
-        return rebuild(value, key if key in FAMILIES else "solver")
+        return rebuild(value, key if key in SETTING_FAMILIES else "solver")
     if isinstance(value, list):
         if len(value) > LONGEST_LIST:
             raise SettingError(f"{key} has {len(value)} values: give the object itself")

@@ -16,11 +16,17 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class StoredContact:
-    """Name, restitution and friction of a contact."""
+    """Name, restitution and friction of a contact; `mu` is a pair where friction is elliptic, `mu_r` of rolling."""
 
     name: str
     e: float
-    mu: float
+    mu: float | tuple[float, ...]
+    mu_r: float | None = None
+
+    @property
+    def sliding(self) -> tuple[float, ...]:
+        """The numbers of sliding friction."""
+        return self.mu if isinstance(self.mu, tuple) else (self.mu,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +50,9 @@ class StoredSystem:
 
     def laws(self, values: Any = None) -> np.ndarray:
         """Return (e, mu, e_t) of every contact, one row each, as they were in the run; files do not keep e_t."""
-        return np.array([(contact.e, contact.mu, np.nan) for contact in self.contacts]).reshape(len(self.contacts), 3)
+        return np.array([(contact.e, contact.sliding[0], np.nan) for contact in self.contacts]).reshape(
+            len(self.contacts), 3
+        )
 
     @property
     def rate_is_velocity(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 Value = TypeVar("Value")
-LARGEST = 2**63 - 1  # of a count
+LARGEST_WORD = 2**63 - 1  # of a count
 MOST_AXES = 8  # of an array of numbers
 REQUIRED: Any = object()
 
@@ -51,7 +51,7 @@ def count(value: Any) -> int:
 
 
 def whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST_WORD:
         raise ValueError(f"{value!r:.100} is no whole number")
     return value
 

@@ -17,39 +17,53 @@ The start is the motion without friction and nothing depends on the order of the
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.lasting.hold import UNHELD, accelerate, solve_rows
-from saltus.lasting.index_set import MUST_SLIP, SLIP, STICK
+from saltus.lasting.hold import REPORTED, accelerate, solve_rows
+from saltus.lasting.index_set import INDEX, ROLE, WAY
 from saltus.lasting.workspace import ACTING, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.profile import solve
 from saltus.reaction.react import row_add, row_dot
 
-NOTHING_BEGINS = 1e-12  # of the accelerations before reactions: less than that moves nothing
-PLANE = 2  # numbers of a direction
-FINEST = 1e-12  # of the accelerations without friction: last e
-FINER = 0.1  # from one e to the next
-SETTLED = 0.3  # change of a direction after which e becomes smaller
-FOUND_DIRECTIONS = 1e-9  # change of directions at the last e that ends the search
-FITTING, FITTING_AT_LAST = 1e-13, 1e-5  # change of directions that ends the polishing; that it may end with
-MOST_SEARCHED, MOST_AT_FINEST, MOST_POLISHED = 80, 6, 12  # iterations
-INSIDE = 0.99  # of the way of friction to the border of its cone
-TURNS_AROUND = 1.0 - 1e-3  # |d|: what is below at the last e sticks
+
+class _BeginTuned(NamedTuple):
+    """Tuned numbers of this file."""
+
+    nothing_begins: float = 1e-12  # of the accelerations before reactions: less than that moves nothing
+    plane: int = 2  # numbers of a direction
+    finest: float = 1e-12  # of the accelerations without friction: last e
+    finer: float = 0.1  # from one e to the next
+    settled: float = 0.3  # change of a direction after which e becomes smaller
+    found_directions: float = 1e-9  # change of directions at the last e that ends the search
+    # change of directions that ends the polishing; that it may end with
+    fitting: float = 1e-13
+    fitting_at_last: float = 1e-5
+    # iterations
+    most_searched: int = 80
+    most_at_finest: int = 6
+    most_polished: int = 12
+    inside: float = 0.99  # of the way of friction to the border of its cone
+    turns_around: float = 1.0 - 1e-3  # |d|: what is below at the last e sticks
 
 
-@unit(I(MODEL, J, A, J, I), small=True)
-def may_begin(model, index, direction, candidate, contact):
-    """Return 1 for a rough contact that is held and, by the third number of its direction, begins to slip if it does.
+BEGIN_TUNED = _BeginTuned()
 
-    See `slip_direction` of lasting/hold.py. What must slip has the direction of its force and keeps it.
+
+@unit(I(MODEL, J, A, J, F, I), small=True)
+def goes(model, index, direction, candidate, way, contact):
+    """Return 1 for a rough contact that is held and whose direction is to be found.
+
+    way: WAY.straight for those that begin to slip if they do; WAY.braking for those that slip to their end, by the
+    third number of their direction. What must slip has the direction of its force and keeps it.
     """
     layout = model.layout
     rows = layout[layout.contact_row + contact + 1] - layout[layout.contact_row + contact]
-    held = index[contact] == SLIP or index[contact] == STICK
-    begins = held and rows > 1 and direction[2 * layout.nc + contact] == 1.0 and candidate[contact] != MUST_SLIP
-    return 1 if begins and model.mu[contact] > 0.0 else 0
+    held = index[contact] == INDEX.slip or index[contact] == INDEX.stick
+    asked = held and rows > 1 and direction[2 * layout.nc + contact] == way and candidate[contact] != ROLE.must_slip
+    return 1 if asked and model.mu[contact] > 0.0 else 0
 
 
 @unit(I(MODEL, J, A, J))
@@ -58,7 +72,11 @@ def begin_together(model, index, direction, candidate):
     layout, count = model.layout, 0
     for c in range(layout.nc):
         rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c]
-        if rows > PLANE and index[c] == SLIP and may_begin(model, index, direction, candidate, c) == 1:
+        if (
+            rows > BEGIN_TUNED.plane
+            and index[c] == INDEX.slip
+            and goes(model, index, direction, candidate, WAY.straight, c) == 1
+        ):
             count += 1
     return 1 if count > 1 else 0
 
@@ -104,17 +122,18 @@ def respond(model, f, work):
     return 0
 
 
-@unit(F(MODEL, J, A, J, F, A, A, A, LASTING.kind))
-def improve(model, index, direction, candidate, fine, a, r, y, work):
+@unit(F(MODEL, J, A, J, F, F, A, A, A, LASTING.kind))
+def improve(model, index, direction, candidate, way, fine, a, r, y, work):
     """Improve accelerations y and directions by one step of Newton's method; return how far directions turned.
 
-    in      fine: e; a, r: accelerations and forces of the directions, as `accelerate` left them with work
+    in      way: see `goes`; fine: e; a, r: accelerations and forces of the directions, as `accelerate` left them with
+            work
     A negative value is returned where the step cannot be made.
     """
     nv, change, matrix, pivots = model.layout.nv, work.begin.change, work.begin.matrix, work.begin.pivots
     for j in range(nv + 1):
         # a column of the matrix, then the right-hand side
-        if newton_column(model, j, index, direction, candidate, fine, r, y, work) != 0:
+        if newton_column(model, j, index, direction, candidate, way, fine, r, y, work) != 0:
             return -1.0
         if j == nv:
             for i in range(nv):
@@ -125,14 +144,14 @@ def improve(model, index, direction, candidate, fine, a, r, y, work):
     if factor_dense(matrix, nv, pivots) != 0:
         return -1.0
     solve_dense(matrix, change, pivots)
-    most = turn_directions(model, index, direction, candidate, fine, y, work)
+    most = turn_directions(model, index, direction, candidate, way, fine, y, work)
     for i in range(nv):
         y[i] += change[i]
     return most
 
 
-@unit(I(MODEL, I, J, A, J, F, A, A, LASTING.kind))
-def newton_column(model, j, index, direction, candidate, fine, r, y, work):
+@unit(I(MODEL, I, J, A, J, F, F, A, A, LASTING.kind))
+def newton_column(model, j, index, direction, candidate, way, fine, r, y, work):
     """Write to work.begin.change what friction does when acceleration j grows by 1; with j = nv, the right-hand side.
 
     1 is returned where a slip has no direction at all.
@@ -142,7 +161,7 @@ def newton_column(model, j, index, direction, candidate, fine, r, y, work):
     for i in range(nv):
         change[i] = 0.0
     for c in range(layout.nc):
-        if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
+        if index[c] != INDEX.slip or goes(model, index, direction, candidate, way, c) == 0:
             continue
         rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
         eta = start_of(model, c, fine, y, s, work)
@@ -150,15 +169,15 @@ def newton_column(model, j, index, direction, candidate, fine, r, y, work):
             return 1
         if j == nv:
             for i in range(rows):
-                turned[i] = s[i] / eta - direction[2 * c + i]
+                turned[i] = way * s[i] / eta - direction[2 * c + i]
         else:
-            bend(model, c, j, eta, s, direction, turned, work)
+            bend(model, c, j, way, eta, s, direction, turned, work)
         rub(model, c, r, turned, work, change)
     return respond(model, change, work)
 
 
-@unit(F(MODEL, J, A, J, F, A, LASTING.kind))
-def turn_directions(model, index, direction, candidate, fine, y, work):
+@unit(F(MODEL, J, A, J, F, F, A, LASTING.kind))
+def turn_directions(model, index, direction, candidate, way, fine, y, work):
     """Turn the directions as the step work.begin.change asks for, as far as the cones of friction let it.
 
     Return by how much the direction that turns most would turn in a whole step.
@@ -168,7 +187,7 @@ def turn_directions(model, index, direction, candidate, fine, y, work):
     share, most = 1.0, 0.0
     for task in range(2):
         for c in range(layout.nc):
-            if index[c] != SLIP or may_begin(model, index, direction, candidate, c) == 0:
+            if index[c] != INDEX.slip or goes(model, index, direction, candidate, way, c) == 0:
                 continue
             row = layout[layout.contact_row + c]
             rows = layout[layout.contact_row + c + 1] - row - 1
@@ -180,7 +199,7 @@ def turn_directions(model, index, direction, candidate, fine, y, work):
             square, mixed, here = 0.0, 0.0, 0.0
             for i in range(rows):
                 d = direction[2 * c + i]
-                turned[i] = (turned[i] - d * along / eta) / eta + s[i] / eta - d
+                turned[i] = (way * turned[i] - d * along / eta) / eta + way * s[i] / eta - d
                 square, mixed, here = square + turned[i] * turned[i], mixed + d * turned[i], here + d * d
             if task == 1:
                 for i in range(rows):
@@ -189,12 +208,12 @@ def turn_directions(model, index, direction, candidate, fine, y, work):
             most = larger(most, sqrt(square))
             if here + 2.0 * mixed + square > 1.0:
                 room = larger(1.0 - here, 0.0)
-                share = smaller(share, INSIDE * room / (mixed + sqrt(mixed * mixed + square * room)))
+                share = smaller(share, BEGIN_TUNED.inside * room / (mixed + sqrt(mixed * mixed + square * room)))
     return most
 
 
-@unit(I(MODEL, I, I, F, A, A, A, LASTING.kind))
-def bend(model, contact, column, eta, s, direction, turned, work):
+@unit(I(MODEL, I, I, F, F, A, A, A, LASTING.kind))
+def bend(model, contact, column, way, eta, s, direction, turned, work):
     """Write by how much a direction turns when one acceleration grows by 1."""
     layout = model.layout
     row = layout[layout.contact_row + contact]
@@ -207,7 +226,7 @@ def bend(model, contact, column, eta, s, direction, turned, work):
                 turned[i] += W[k]
         along += s[i] * turned[i]
     for i in range(rows):
-        turned[i] = (turned[i] - direction[2 * contact + i] * along / eta) / eta
+        turned[i] = (way * turned[i] - direction[2 * contact + i] * along / eta) / eta
     return 0
 
 
@@ -216,7 +235,7 @@ def begin_slips(model, t, q, v, turning, index, candidate, acting, work, record)
     """Find which of the contacts that may begin to slip do so, and in which directions; 1 where that was possible.
 
     in      turning: whether a contact around which a body turns may stick
-    in/out  index, acting.direction: see `may_begin`; the others stay as they are
+    in/out  index, acting.direction: see `goes`; the others stay as they are
     out     acting: as of `accelerate`
     """
     nc, kept_index, kept, direction = (
@@ -224,15 +243,15 @@ def begin_slips(model, t, q, v, turning, index, candidate, acting, work, record)
     )  # fmt: skip
     for c in range(nc):
         kept_index[c] = index[c]
-        for i in range(PLANE):
-            kept[PLANE * c + i] = direction[2 * c + i]
+        for i in range(BEGIN_TUNED.plane):
+            kept[BEGIN_TUNED.plane * c + i] = direction[2 * c + i]
     found = search(model, t, q, v, turning, index, candidate, acting, work, record)
     if found == 1:
         return 1
     for c in range(nc):
         index[c] = kept_index[c]
-        for i in range(PLANE):
-            direction[2 * c + i] = kept[PLANE * c + i]
+        for i in range(BEGIN_TUNED.plane):
+            direction[2 * c + i] = kept[BEGIN_TUNED.plane * c + i]
     return 0
 
 
@@ -243,44 +262,64 @@ def search(model, t, q, v, turning, index, candidate, acting, work, record):
     nv, nc, s, y = layout.nv, layout.nc, work.begin.s, work.begin.y
     direction, a, r, u, powers = acting.direction, acting.a, acting.r, acting.u, acting.powers
     for c in range(nc):
-        if may_begin(model, index, direction, candidate, c) == 1:
-            index[c], direction[2 * c], direction[2 * c + 1] = SLIP, 0.0, 0.0
+        if goes(model, index, direction, candidate, WAY.straight, c) == 1:
+            index[c], direction[2 * c], direction[2 * c + 1] = INDEX.slip, 0.0, 0.0
     fine, finest, last = 0.0, 0.0, 0
-    for k in range(MOST_SEARCHED):
+    for k in range(BEGIN_TUNED.most_searched):
         if accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record) != 0:
             return 0
         if k == 0:
             for i in range(nv):
                 y[i] = a[i]
             for c in range(nc):
-                if may_begin(model, index, direction, candidate, c) == 1:
+                if goes(model, index, direction, candidate, WAY.straight, c) == 1:
                     fine = larger(fine, start_of(model, c, 0.0, y, s, work))
-            if not fine > NOTHING_BEGINS * powers[UNHELD]:
+            if not fine > BEGIN_TUNED.nothing_begins * powers[REPORTED.unheld]:
                 return 0
-            finest = FINEST * fine
-        turned = improve(model, index, direction, candidate, fine, a, r, y, work)
+            finest = BEGIN_TUNED.finest * fine
+        turned = improve(model, index, direction, candidate, WAY.straight, fine, a, r, y, work)
         if turned < 0.0 or not turned < 1e300:
             return 0
         if fine <= finest:
             last += 1
-            if turned <= FOUND_DIRECTIONS or last == MOST_AT_FINEST:
+            if turned <= BEGIN_TUNED.found_directions or last == BEGIN_TUNED.most_at_finest:
                 break
-        if turned <= SETTLED:
-            fine = larger(FINER * fine, finest)
+        if turned <= BEGIN_TUNED.settled:
+            fine = larger(BEGIN_TUNED.finer * fine, finest)
     # what turns around a contact leaves it in its place
     for c in range(nc):
-        if may_begin(model, index, direction, candidate, c) == 0:
+        if goes(model, index, direction, candidate, WAY.straight, c) == 0:
             continue
         length = sqrt(direction[2 * c] ** 2 + direction[2 * c + 1] ** 2)
-        if length < TURNS_AROUND and turning == 1:
-            index[c] = STICK
+        if length < BEGIN_TUNED.turns_around and turning == 1:
+            index[c] = INDEX.stick
         for i in range(2):
             direction[2 * c + i] /= larger(length, 1e-300)
-    return polish(model, t, q, v, index, candidate, acting, work, record)
+    return polish(model, t, q, v, WAY.straight, index, candidate, acting, work, record)
 
 
 @unit(I(MODEL, F, A, A, J, J, ACTING.kind, LASTING.kind, RECORD))
-def polish(model, t, q, v, index, candidate, acting, work, record):
+def end_slips(model, t, q, v, index, candidate, acting, work, record):
+    """Find the directions in which slips that are WAY.braking lead straight to their end; 1 where that was possible.
+
+    Friction turns a slip that ends into the direction in which it brakes it along itself, s = -|s| d, the faster the
+    slower it is. Where friction is much larger than what it brakes with, the least error of the direction would push
+    the slip aside before it ends.
+
+    in/out  acting.direction: with directions to begin with
+    """
+    y = work.begin.y
+    if accelerate(
+        model, t, q, v, index, acting.direction, acting.a, acting.r, acting.u, acting.powers, work, record
+    ) != 0:  # fmt: skip
+        return 0
+    for i in range(model.layout.nv):
+        y[i] = acting.a[i]
+    return polish(model, t, q, v, WAY.braking, index, candidate, acting, work, record)
+
+
+@unit(I(MODEL, F, A, A, F, J, J, ACTING.kind, LASTING.kind, RECORD))
+def polish(model, t, q, v, way, index, candidate, acting, work, record):
     """Make directions and accelerations of a known index set fit to the last digits; 1 where that was possible.
 
     Friction lies on its cones now: Newton's method moves the accelerations, and the directions follow them.
@@ -288,20 +327,20 @@ def polish(model, t, q, v, index, candidate, acting, work, record):
     layout = model.layout
     s, y, before = work.begin.s, work.begin.y, 1e300
     direction, a, r, u, powers = acting.direction, acting.a, acting.r, acting.u, acting.powers
-    for k in range(MOST_POLISHED + 1):
+    for k in range(BEGIN_TUNED.most_polished + 1):
         if accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record) != 0:
             return 0
         # the last step of a search that has ended, or can no longer come nearer
-        if k == MOST_POLISHED or before <= FITTING:
+        if k == BEGIN_TUNED.most_polished or before <= BEGIN_TUNED.fitting:
             break
-        turned = improve(model, index, direction, candidate, 0.0, a, r, y, work)
+        turned = improve(model, index, direction, candidate, way, 0.0, a, r, y, work)
         if not 0.0 <= turned < 1e300:
             return 0
         for c in range(layout.nc):
-            if index[c] == SLIP and may_begin(model, index, direction, candidate, c) == 1:
+            if index[c] == INDEX.slip and goes(model, index, direction, candidate, way, c) == 1:
                 length = start_of(model, c, 0.0, y, s, work)
                 rows = layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
                 for i in range(rows):
-                    direction[2 * c + i] = s[i] / larger(length, 1e-300)
+                    direction[2 * c + i] = way * s[i] / larger(length, 1e-300)
         before = turned
-    return 1 if before <= FITTING_AT_LAST else 0
+    return 1 if before <= BEGIN_TUNED.fitting_at_last else 0

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import larger, smaller, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, F, I
 from saltus.lasting.hold import factor_rows, rest_speed, solve_rows
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ENDS, LASTING
 from saltus.memory.profile import solve_row
 from saltus.memory.vectors import clear, copy, largest
 from saltus.reaction.impacts import restitute
-from saltus.reaction.react import IMPACT, row_add, row_dot
+from saltus.reaction.react import ASKED, row_add, row_dot
 from saltus.status import Status
 
-BY_REST, BY_PREVIOUS, BY_LEFT = range(3)  # impact laws: which velocity restitution looks at
-NORMAL, WHOLE = 1, 2  # how far a contact is held by `project`
+
+class _By(NamedTuple):
+    """Which velocity restitution looks at."""
+
+    # impact laws: which velocity restitution looks at
+    rest: int = 0
+    previous: int = 1
+    left: int = 2
+
+
+BY = _By()
+
+
+class _Projected(NamedTuple):
+    """How far a contact is held by `project`."""
+
+    normal: int = 1
+    whole: int = 2
+
+
+PROJECTED = _Projected()
+
 MOST_PROJECTIONS = 20  # they converge quadratically
 
 
@@ -37,7 +59,7 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
     if status != 0:
         return status
     model.kinematics(t, q, par, W, w)
-    if law == BY_REST:
+    if law == BY.rest:
         model.curvature(t, q, v, par, zeta)
     for i in range(nr):
         u_minus[i] = row_dot(layout, W, i, v) + w[i]
@@ -48,8 +70,8 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
         if ends.closed[c] == 0:
             continue
         # what separates already has nothing to restitute
-        speed = ends.u_start[row] if law == BY_PREVIOUS else smaller(u_minus[row], 0.0)
-        if law == BY_REST:
+        speed = ends.u_start[row] if law == BY.previous else smaller(u_minus[row], 0.0)
+        if law == BY.rest:
             pressed = row_dot(layout, W, row, ends.a) + zeta[row]
             if pressed < 0.0 and -2.0 * e * u_minus[row] <= -h * pressed:
                 speed = 0.0  # it would be back within the interval: it comes to rest
@@ -57,7 +79,7 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
         restitute(model, c, speed, 1 if speed < -still else 0, u_minus, target)
     copy(v, v_new)
     status = reaction.react(
-        model, reaction.solver, lu, W, W, W, target, ends.closed, IMPACT, v_new, P, ends.info, work.react
+        model, reaction.solver, lu, W, W, W, target, ends.closed, ASKED.impact, v_new, P, ends.info, work.react
     )
     record.counters.sweeps += whole(ends.info[1])
     for i in range(nr):
@@ -69,7 +91,7 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
 def project(model, tolerance, t, ends, work):
     """Move q onto the joints and held contacts by the shortest way in the metric of M, then v.
 
-    in/out  ends: q, v; held: NORMAL or WHOLE (with friction rows) per contact that is held
+    in/out  ends: q, v; held: PROJECTED.normal or PROJECTED.whole (with friction rows) per contact that is held
     out     ends: corrected: impulses of the velocity correction are added; g: gaps and constraints at the new q
     """
     layout, par = model.layout, model.par
@@ -129,7 +151,7 @@ def put_rows(model, velocities, ends, work):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if ends.held[c] == 0:
             continue
-        for i in range(row, end if velocities == 1 and ends.held[c] == WHOLE else row + 1):
+        for i in range(row, end if velocities == 1 and ends.held[c] == PROJECTED.whole else row + 1):
             rows[n] = i
             b[n] = -(row_dot(layout, W, i, ends.v) + w[i]) if velocities == 1 else -ends.g[c]
             n += 1
@@ -148,7 +170,7 @@ def held_set(model, ends):
     index, resting, held = ends.index, ends.resting, ends.held
     for c in range(nc):
         held[c] = 0
-        if index[c] == SLIP or index[c] == STICK or resting[c] == 1:
-            held[c] = WHOLE if index[c] == STICK or ends.stopped[c] == 1 else NORMAL
+        if index[c] == INDEX.slip or index[c] == INDEX.stick or resting[c] == 1:
+            held[c] = PROJECTED.whole if index[c] == INDEX.stick or ends.stopped[c] == 1 else PROJECTED.normal
             anything = True
     return 1 if anything else 0

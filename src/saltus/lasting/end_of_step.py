@@ -8,13 +8,13 @@ from __future__ import annotations
 from saltus.compile.seam import larger, unit
 from saltus.compile.types import MODEL, REACTION, RECORD, STAGED, A, F, I
 from saltus.lasting.border import border, project
-from saltus.lasting.hold import POWERS
-from saltus.lasting.index_set import IMPULSIVE, SLIP
+from saltus.lasting.hold import REPORTED
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.settle import changed_events
 from saltus.lasting.strike_events import strike_events
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
-from saltus.memory.record import REVERSAL
+from saltus.memory.record import EVENT
 from saltus.memory.vectors import add, clear, clear_marks, copy_marks
 from saltus.reaction.books import violation_of
 from saltus.reaction.dense_block import close_block
@@ -46,7 +46,7 @@ def begin_events(model, t, known, ends, acting, record):
     """Write what a jump of the force has changed; before a run nothing was held, and only a jam is an event."""
     index, before = ends.index, ends.before
     for k in range(model.layout.nc):
-        if before[k] != index[k] and (known == 1 or index[k] == IMPULSIVE):
+        if before[k] != index[k] and (known == 1 or index[k] == INDEX.impulsive):
             changed_events(model, t, k, before[k], index[k], 0, acting.u, acting.r, record)
     return 0
 
@@ -62,7 +62,7 @@ def enter_forces(model, sum_r, sum_powers, record):
     header.force_work += sum_powers[0]
     header.drive_work += sum_powers[1]
     for k in range(model.layout.nc):
-        record.dissipation[k] += sum_powers[POWERS + k]
+        record.dissipation[k] += sum_powers[REPORTED.first_contact + k]
     return 0
 
 
@@ -115,8 +115,8 @@ def index_events(model, t, struck, reversed_contact, ends, acting, record):
         if before[k] != index[k]:
             changed = 1
             changed_events(model, t, k, before[k], index[k], ends.resting[k] * struck, acting.u, acting.r, record)
-        elif k == reversed_contact and stopped[k] == 1 and index[k] == SLIP:
-            new_event(t, k, REVERSAL, 0, 0, acting.u, acting.u, acting.r, record)
+        elif k == reversed_contact and stopped[k] == 1 and index[k] == INDEX.slip:
+            new_event(t, k, EVENT.reversal, 0, 0, acting.u, acting.u, acting.r, record)
     return changed
 
 

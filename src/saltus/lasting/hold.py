@@ -9,31 +9,53 @@ Redundant rows are allowed: of all forces that hold them, lasting/split.py takes
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.masses import factored_masses
-from saltus.lasting.split import RELAXED, admit
+from saltus.lasting.split import SPLIT_TUNED, admit
 from saltus.lasting.workspace import LASTING
 from saltus.memory.profile import solve, solve_row
 from saltus.reaction.react import row_add, row_dot, slide
 from saltus.status import Status
 
-# what `accelerate` reports beside the motion: power of the forces and of moving constraints [W]; largest acceleration
-# and largest contact force [N] that the forces before reactions ask for, against which rounding is judged; margin [N]
-# by which forces that are not unique keep their laws, see lasting/split.py; then what each contact dissipates [W]
-POWER, DRIVE, UNHELD, LOAD, MARGIN, POWERS = range(6)
 
-NOISE = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
-ROUNDING = 1e-13  # of the parts of a row velocity: what is slower is rounding
-BALANCED = 1e-15  # of an acceleration without reactions: what they leave of it is rounding
-REDUNDANCE = 1e-10  # pivot relative to the largest at which rows count as redundant
-# of the accelerations that unit forces of all rows give: what a split may change in unique ones, the root of rounding
-MOVES = 1e-6
-TIED = 1e-6  # relative difference of pivots up to which they count as equal
-# of the accelerations that rows ask for: what redundant ones may disagree by at a state that satisfies all of them
-DISAGREEMENT = 1e-6
+class _Reported(NamedTuple):
+    """What `accelerate` reports beside the motion, by place."""
+
+    # what `accelerate` reports beside the motion: power of the forces and of moving constraints [W]; largest
+    # acceleration and largest contact force [N] that the forces before reactions ask for, against which rounding is
+    # judged; margin [N] by which forces that are not unique keep their laws, see lasting/split.py; then what each
+    # contact dissipates [W]
+    power: int = 0
+    drive: int = 1
+    unheld: int = 2
+    load: int = 3
+    margin: int = 4
+    first_contact: int = 5
+
+
+REPORTED = _Reported()
+
+
+class _Holding(NamedTuple):
+    """Tuned numbers of this file."""
+
+    noise: float = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
+    rounding: float = 1e-13  # of the parts of a row velocity: what is slower is rounding
+    balanced: float = 1e-15  # of an acceleration without reactions: what they leave of it is rounding
+    redundance: float = 1e-10  # pivot relative to the largest at which rows count as redundant
+    # of the accelerations that unit forces of all rows give: what a split may change in unique ones, the root of
+    # rounding
+    moves: float = 1e-6
+    tied: float = 1e-6  # relative difference of pivots up to which they count as equal
+    # of the accelerations that rows ask for: what redundant ones may disagree by at a state that satisfies all of them
+    disagreement: float = 1e-6
+
+
+HOLDING = _Holding()
 
 
 @unit(I(LAYOUT, A, A, J, I, A, A, A, J))
@@ -63,10 +85,10 @@ def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
                 # the diagonal is preferred unless it is clearly smaller: it keeps what is symmetric symmetric
                 size = abs(lu[i * n + j]) * (1.0 if i == j else 0.1)
                 # of equal ones the first: rounding must not choose which of two redundant rows is kept
-                if size > best * (1.0 + TIED):
+                if size > best * (1.0 + HOLDING.tied):
                     best, row, column_of = size, i, j
         first = best if k == 0 else first
-        if not best > REDUNDANCE * first:
+        if not best > HOLDING.redundance * first:
             return n - k
         if row != k:
             pivots[k], pivots[row] = pivots[row], pivots[k]
@@ -164,7 +186,7 @@ def accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record):
     """Write the acceleration a and the forces r of all rows under an index set.
 
     in      index: what every contact does; direction: see `slip_direction`
-    out     a, r; u: W^T v + w of the rows that act; powers: see POWERS
+    out     a, r; u: W^T v + w of the rows that act; powers: see REPORTED.first_contact
     work    (kept for the caller) lu and, where something acts, W, w, zeta, X and the factors of the held rows
     """
     layout, held, shared = model.layout, work.held, work.shared
@@ -186,7 +208,7 @@ def accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record):
     W, zeta, scale, rows = work.W, work.zeta, work.scale, work.rows
     for i in range(held.count if held.redundant > 0 else 0):
         left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-        held.disagree = 1 if left_over > DISAGREEMENT * asked else held.disagree
+        held.disagree = 1 if left_over > HOLDING.disagreement * asked else held.disagree
     return powers_of_forces(model, index, r, u, a, powers, work)
 
 
@@ -222,12 +244,18 @@ def accelerate_freely(model, t, q, v, a, powers, work, record):
     power = 0.0
     for i in range(nv):
         power += f[i] * v[i]
-    powers[POWER], powers[DRIVE], powers[UNHELD], powers[LOAD], powers[MARGIN] = power, 0.0, 0.0, 0.0, 0.0
+    (
+        powers[REPORTED.power],
+        powers[REPORTED.drive],
+        powers[REPORTED.unheld],
+        powers[REPORTED.load],
+        powers[REPORTED.margin],
+    ) = power, 0.0, 0.0, 0.0, 0.0
     solve(layout, work.lu, f, a, work.column)
     for i in range(nv):
-        powers[UNHELD] = larger(powers[UNHELD], abs(a[i]))
+        powers[REPORTED.unheld] = larger(powers[REPORTED.unheld], abs(a[i]))
     for c in range(layout.nc):
-        powers[POWERS + c] = 0.0
+        powers[REPORTED.first_contact + c] = 0.0
     return 0
 
 
@@ -237,7 +265,7 @@ def anything_acts(model, index):
     layout = model.layout
     acting = layout.nj > 0
     for c in range(layout.nc):
-        acting = acting or index[c] == SLIP or index[c] == STICK
+        acting = acting or index[c] == INDEX.slip or index[c] == INDEX.stick
     return 1 if acting else 0
 
 
@@ -255,16 +283,16 @@ def hold_rows(model, t, q, v, index, direction, r, u, work):
     n = 0
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if index[c] != SLIP and index[c] != STICK:
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
             for i in range(row, end):
                 r[i] = 0.0
             continue
         for i in range(row, end):
             u[i] = row_dot(layout, W, i, v) + w[i]
-        if index[c] == SLIP:
+        if index[c] == INDEX.slip:
             floor = 0.0
             for i in range(row + 1, end):
-                floor += NOISE * row_size(layout, W, i, v)
+                floor += HOLDING.noise * row_size(layout, W, i, v)
             slip_direction(layout, c, floor, u, direction, slip)
             slide(layout, lu, W, c, model.mu[c], slip, X, column)
             rows[n] = row
@@ -293,7 +321,7 @@ def hold_rows(model, t, q, v, index, direction, r, u, work):
 def find_forces(model, index, a, r, powers, work):
     """Write the forces r that hold the rows against the free acceleration a; return the largest scaled demand.
 
-    out     powers: LOAD, MARGIN; work.held: redundant, ambiguous; work.shared
+    out     powers: REPORTED.load, REPORTED.margin; work.held: redundant, ambiguous; work.shared
     """
     layout, held = model.layout, work.held
     nj, n = layout.nj, held.count
@@ -307,7 +335,7 @@ def find_forces(model, index, a, r, powers, work):
         b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
         x[i], wanted = 0.0, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]]))
         asked = larger(asked, wanted)
-    powers[LOAD] = load_of(layout, W, zeta, index, scale, a)
+    powers[REPORTED.load] = load_of(layout, W, zeta, index, scale, a)
     # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at held.disagree
     missing = held.redundant
     solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
@@ -315,9 +343,9 @@ def find_forces(model, index, a, r, powers, work):
         for m in range(missing):
             for k in range(n):
                 directions[m * n + pivots[n + k]] = left[n + m * n + k]
-        relaxed = RELAXED * powers[LOAD]
+        relaxed = SPLIT_TUNED.relaxed * powers[REPORTED.load]
         margin = admit(model, index, n, missing, directions, scale, x, relaxed, shared, work.split)
-        powers[MARGIN] = smaller(margin, powers[LOAD])
+        powers[REPORTED.margin] = smaller(margin, powers[REPORTED.load])
         held.ambiguous = moves(layout, X, rows, n, missing, directions, scale, column, work.f)
         if nj == 0 and margin >= 0.0 and opens(layout, index, shared, b, scale, asked) == 1:
             held.ambiguous = 1
@@ -342,19 +370,19 @@ def powers_of_forces(model, index, r, u, a, powers, work):
     layout, w, slip, f = model.layout, work.w, work.slip, work.f
     nj, nr = layout.nj, layout.nr
     for i in range(layout.nv):
-        if abs(a[i]) <= BALANCED * f[i]:
+        if abs(a[i]) <= HOLDING.balanced * f[i]:
             a[i] = 0.0  # over a long rest even rounding would move it
     for c in range(layout.nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if index[c] == SLIP:
+        if index[c] == INDEX.slip:
             for i in range(row + 1, end):
                 r[i] = -model.mu[c] * slip[i] * r[row]
-        if index[c] == SLIP or index[c] == STICK:
+        if index[c] == INDEX.slip or index[c] == INDEX.stick:
             for i in range(row, end):
-                powers[DRIVE] -= r[i] * w[i]
-                powers[POWERS + c] -= r[i] * u[i]
+                powers[REPORTED.drive] -= r[i] * w[i]
+                powers[REPORTED.first_contact + c] -= r[i] * u[i]
     for i in range(nr - nj, nr):
-        powers[DRIVE] -= r[i] * w[i]
+        powers[REPORTED.drive] -= r[i] * w[i]
     return 0
 
 
@@ -366,11 +394,11 @@ def load_of(layout, W, zeta, index, scale, a):
     """
     load, place = 0.0, 0
     for c in range(layout.nc):
-        if index[c] != SLIP and index[c] != STICK:
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         load = larger(load, (row_size(layout, W, row, a) + abs(zeta[row])) * scale[place] * scale[place])
-        place += end - row if index[c] == STICK else 1
+        place += end - row if index[c] == INDEX.stick else 1
     return load
 
 
@@ -379,14 +407,14 @@ def opens(layout, index, shared, b, scale, asked):
     """Return 1 where all contacts with forces that are not unique would open without them: a wedge that may jam."""
     place, anyone = 0, 0
     for c in range(layout.nc):
-        if index[c] != SLIP and index[c] != STICK:
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         if shared[c] == 1:
-            if not scale[place] * b[place] <= MOVES * asked:
+            if not scale[place] * b[place] <= HOLDING.moves * asked:
                 return 0
-            anyone = 1 if scale[place] * b[place] < -MOVES * asked else anyone
+            anyone = 1 if scale[place] * b[place] < -HOLDING.moves * asked else anyone
         place += 1
-        if index[c] == STICK:
+        if index[c] == INDEX.stick:
             place += layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] - 1
     return anyone
 
@@ -406,7 +434,7 @@ def moves(layout, X, rows, n, missing, directions, scale, change, size):
         for k in range(n):
             row_add(layout, X, rows[k], directions[m * n + k] * scale[k], change)
         for i in range(nv):
-            if abs(change[i]) > MOVES * size[i]:
+            if abs(change[i]) > HOLDING.moves * size[i]:
                 return 1
     return 0
 
@@ -423,7 +451,7 @@ def row_size(layout, W, row, v):
 @unit(F(F, LAYOUT, A, I, A))
 def rest_speed(asked, layout, W, row, v):
     """Return the speed of a row below which it is at rest: what was asked for, or rounding of the motion."""
-    return larger(asked, ROUNDING * row_size(layout, W, row, v))
+    return larger(asked, HOLDING.rounding * row_size(layout, W, row, v))
 
 
 @unit(I(LAYOUT, I, F, A, A, A))
@@ -432,7 +460,7 @@ def slip_direction(layout, contact, floor, u, direction, slip):
 
     In the plane the sign is frozen, so that the velocity passes smoothly through zero and its root can be found. In
     space the slip turns with the velocity as long as that has a part in the frozen direction, unless a third number
-    of the contact (behind the directions of all) says that it goes straight on.
+    of the contact (behind the directions of all, see WAY of lasting/index_set.py) says that it goes straight on.
     """
     row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     if end - row < 3:
@@ -440,7 +468,7 @@ def slip_direction(layout, contact, floor, u, direction, slip):
             slip[i] = direction[2 * contact]
         return 0
     u_1, u_2, s_1, s_2 = u[row + 1], u[row + 2], direction[2 * contact], direction[2 * contact + 1]
-    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout.nc + contact] == 0.0:
+    if u_1 * s_1 + u_2 * s_2 > floor and direction[2 * layout.nc + contact] == WAY.turning:
         length = sqrt(u_1 * u_1 + u_2 * u_2)
         s_1, s_2 = u_1 / length, u_2 / length
     slip[row + 1], slip[row + 2] = s_1, s_2

@@ -8,6 +8,7 @@ Coulomb's law acts on the tangential acceleration (Acary & Brogliato 2008, ch. 8
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
@@ -18,12 +19,55 @@ from saltus.memory.vectors import largest
 from saltus.reaction.react import SLIDING, row_add, row_dot, slide
 from saltus.status import Status
 
-OPEN, SLIP, STICK, IMPULSIVE = range(4)  # what a contact does until the next decision
-# how a contact takes part in a decision. CANDIDATE: the law decides; MUST_SLIP: it slips in its `direction`; UNTIED: it
-# is released unless its force is positive; ON_CONE: `decide` found it sticking with a force on the edge of its cone
-CANDIDATE, MUST_SLIP, UNTIED, ON_CONE = 1, 2, 3, 4
-AT_REST = 1e-9  # acceleration of a row relative to the largest, those before reactions included, that counts as none
-STICKING = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
+
+class _Index(NamedTuple):
+    """What a contact does until the next decision."""
+
+    open: int = 0
+    slip: int = 1
+    stick: int = 2
+    impulsive: int = 3
+
+
+INDEX = _Index()
+
+
+class _Role(NamedTuple):
+    """How a contact takes part in a decision."""
+
+    # how a contact takes part in a decision. candidate: the law decides; must_slip: it slips in its `direction`;
+    # untied: it is released unless its force is positive; on_cone: `decide` found it sticking with a force on the
+    # edge of its cone
+    candidate: int = 1
+    must_slip: int = 2
+    untied: int = 3
+    on_cone: int = 4
+
+
+ROLE = _Role()
+
+
+class _Decision(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # acceleration of a row relative to the largest, those before reactions included, that counts as none
+    at_rest: float = 1e-9
+    sticking: float = 1.0 - 1e-10  # |r_T| below this share of mu r_N sticks
+
+
+DECISION = _Decision()
+
+
+class _Way(NamedTuple):
+    """What a slip in space does, the third number of its direction."""
+
+    turning: float = 0.0  # it turns with its velocity
+    straight: float = 1.0  # it goes straight on from rest
+    braking: float = -1.0  # it goes straight on to its end
+    unseen: float = 2.0  # it has been too slow since it began for its velocity to tell a direction
+
+
+WAY = _Way()
 
 
 @unit(I(MODEL, REACTION, F, A, A, J, F, J, ACTING.kind, A, LASTING.kind, RECORD))
@@ -31,10 +75,13 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
     """Write the index set of the candidates, their slip directions, the accelerations and the forces.
 
     model / reaction
-    in      candidate: 0, CANDIDATE, MUST_SLIP or UNTIED per contact; rolling: slip speed that counts as none
-    in/out  candidate: ON_CONE is written; acting.direction: two numbers per contact, given for MUST_SLIP; .r: a guess
+    in      candidate: 0, ROLE.candidate, ROLE.must_slip or ROLE.untied per contact; rolling: slip speed that counts as
+            none
+    in/out  candidate: ROLE.on_cone is written; acting.direction: two numbers per contact, given for ROLE.must_slip;
+            .r: a guess
     out     index; acting: a, r; info: residual, sweeps
-    A contact for which no force does what the law asks for (Painleve) becomes IMPULSIVE: the law on velocity level
+    A contact for which no force does what the law asks for (Painleve) becomes INDEX.impulsive: the law on velocity
+    level
     will treat it.
     """
     layout, par, a = model.layout, model.par, acting.a
@@ -68,6 +115,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
 def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
     """Write which contacts the law is solved for and with which rows; work.target: row accelerations without forces.
 
+    Slips go on in the direction of their velocity, unless that is not known (ROLE.must_slip, WAY.unseen).
     attempt: 1 where the solver found nothing: then forces of frictional contacts are left to the impulses
     """
     layout, lu, W, X, column, w, zeta = model.layout, work.lu, work.W, work.X, work.column, work.w, work.zeta
@@ -78,23 +126,24 @@ def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         active[c] = 0
         if attempt == 0:
-            index[c] = OPEN
-        if candidate[c] == 0 or index[c] == IMPULSIVE:
+            index[c] = INDEX.open
+        if candidate[c] == 0 or index[c] == INDEX.impulsive:
             continue
         active[c] = 1
         if end - row == 1:
             continue
         if attempt == 1:
-            index[c], active[c] = IMPULSIVE, 0
+            index[c], active[c] = INDEX.impulsive, 0
             continue
         speed = 0.0
         for i in range(row + 1, end):
             slip = row_dot(layout, W, i, v) + w[i]
             speed += slip * slip
         speed = sqrt(speed)
-        if candidate[c] == MUST_SLIP or speed > rolling:
+        known = candidate[c] == ROLE.must_slip or direction[2 * layout.nc + c] == WAY.unseen
+        if candidate[c] == ROLE.must_slip or speed > rolling:
             for i in range(row + 1, end):
-                if candidate[c] != MUST_SLIP:
+                if not known:
                     direction[2 * c + i - row - 1] = (row_dot(layout, W, i, v) + w[i]) / speed
                 target[i] = direction[2 * c + i - row - 1]
             active[c] = SLIDING
@@ -105,7 +154,7 @@ def ask_law(model, attempt, v, candidate, rolling, index, acting, work):
             if not row_dot(layout, W, row, column) > 0.0:
                 # a push would press the contact together: released if it separates anyhow, else impulsive
                 gap_acceleration = zeta[row] + row_dot(layout, W, row, a)
-                index[c] = OPEN if gap_acceleration >= 0.0 else IMPULSIVE
+                index[c] = INDEX.open if gap_acceleration >= 0.0 else INDEX.impulsive
                 active[c] = 0
     return 0
 
@@ -120,9 +169,9 @@ def place_contact(model, c, unheld, candidate, index, acting, work):
     if not r[row] > 0.0:
         # no force and no acceleration apart: held until a derivative decides
         size = larger(larger(unheld, abs(zeta[row])), largest(a))
-        if candidate[c] == UNTIED or not row_dot(layout, W, row, a) + zeta[row] <= AT_REST * size:
+        if candidate[c] == ROLE.untied or not row_dot(layout, W, row, a) + zeta[row] <= DECISION.at_rest * size:
             return 0
-    index[c] = SLIP
+    index[c] = INDEX.slip
     if active[c] != 1 or end - row == 1:
         return 0
     # forces of redundant contacts may lie on the cone although nothing slips: the acceleration says so
@@ -135,15 +184,15 @@ def place_contact(model, c, unheld, candidate, index, acting, work):
         size = larger(size, abs(zeta[i]))
     size, friction, starts = larger(size, largest(a)), sqrt(friction), sqrt(starts)
     cone = model.mu[c] * r[row]
-    rests = slides <= AT_REST * size and model.mu[c] > 0.0
-    if friction < STICKING * cone or rests:
-        index[c] = STICK
-    if not friction < STICKING * cone:
-        candidate[c] = ON_CONE if rests else candidate[c]
+    rests = slides <= DECISION.at_rest * size and model.mu[c] > 0.0
+    if friction < DECISION.sticking * cone or rests:
+        index[c] = INDEX.stick
+    if not friction < DECISION.sticking * cone:
+        candidate[c] = ROLE.on_cone if rests else candidate[c]
         # a slip begins along its acceleration; friction says the same, but not where a contact carries nothing
         for i in range(row + 1, end):
             way = -r[i] / larger(friction, 1e-300)
-            if starts > AT_REST * size:
+            if starts > DECISION.at_rest * size:
                 way = (row_dot(layout, W, i, a) + zeta[i]) / starts
             acting.direction[2 * c + i - row - 1] = way
     return 0

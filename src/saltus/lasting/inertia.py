@@ -5,15 +5,18 @@ from __future__ import annotations
 from saltus.compile.seam import head, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, A, F
 from saltus.memory.profile import quadratic
-from saltus.tables.tableau import NODE, STAGES, VECTORS, WEIGHT
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 
 @unit(F(MODEL, A, F, F, A, A, A, A, A))
 def inertia_work(model, tab, t, h, Q, V, Q_dot, q, M):
     """Return the integral of 1/2 v^T (dM/dt) v: what a changing M adds to the kinetic energy; q, M: scratch."""
     layout = model.layout
-    nq, nv, n = layout.nq, layout.nv, whole(tab[STAGES])
-    c, b = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + WEIGHT * n), n)
+    nq, nv, n = layout.nq, layout.nv, whole(tab[TAB.stages])
+    c, b = (
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n),
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n),
+    )
     # differences of fourth order along the motion: 1e-12 of what they are, in truncation and in rounding
     total, step = 0.0, 1e-3 * h
     for k in range(n):

@@ -7,54 +7,53 @@ held rows leave free, serves many intervals; it is renewed when the contraction 
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.lasting.hold import POWERS, UNHELD, accelerate, accelerate_given, solve_rows
-from saltus.lasting.index_set import CANDIDATE, OPEN, SLIP, STICK, decide
+from saltus.lasting.hold import REPORTED, accelerate, accelerate_given, solve_rows
+from saltus.lasting.index_set import INDEX, ROLE, WAY, decide
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
-from saltus.memory.layout import (
-    F_FREE,
-    F_LINEAR,
-    J_CONSTANT,
-    M_CONSTANT,
-    RATE_IDENTITY,
-)
+from saltus.memory.layout import F_FREE, F_LINEAR, J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply, solve
 from saltus.memory.vectors import clear, copy, largest
 from saltus.reaction.impacts import reacting_sizes
 from saltus.reaction.react import row_add, row_dot
 from saltus.status import Status
-from saltus.tables.tableau import (
-    DEGREE,
-    END,
-    FIRST,
-    NODE,
-    POSITION,
-    PRODUCT,
-    SHARE,
-    STAGES,
-    UPDATE,
-    VECTORS,
-    VELOCITY,
-    WEIGHT,
-)
+from saltus.tables.tableau import STAGE_MATRIX, STAGE_VECTOR, TAB
 
-# Settings of every scheme of stages. closed: gap up to which a contact is closed [m]; rest: speed up to which it rests
-# [m/s]; by_stage: 1 where stages decide for themselves what is closed; project, projected: whether q and v are put back
-# at the end of an interval, and to which gap; law: which velocity restitution looks at (border.py); tolerance, most: of
-# the iteration for the stages, and its sweeps; split: 1 where intervals are cut at transitions; level: 1 for velocity
-# level; newton: 1 for Newton's method; reach_at: where the settings say how far gaps reach into the coordinates, 0 for
-# nowhere.
-LARGEST_NEWTON = 1024  # unknown stage accelerations up to which a full matrix pays; beyond, plain iteration
+
+class _IntervalTuned(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # Settings of every scheme of stages. closed: gap up to which a contact is closed [m]; rest: speed up to which it
+    # rests [m/s]; by_stage: 1 where stages decide for themselves what is closed; project, projected: whether q and v
+    # are put back at the end of an interval, and to which gap; law: which velocity restitution looks at (border.py);
+    # tolerance, most: of the iteration for the stages, and its sweeps; split: 1 where intervals are cut at
+    # transitions; level: 1 for velocity level; newton: 1 for Newton's method; reach_at: where the settings say how
+    # far gaps reach into the coordinates, 0 for nowhere.
+    largest_newton: int = 1024  # unknown stage accelerations up to which a full matrix pays; beyond, plain iteration
+    gap_rounding: float = 1e-15  # of the coordinates that a gap is made of: nobody knows it better
+    freeze: int = 4  # sweeps after which stages that decide for themselves keep their index sets
+
+
+INTERVAL_TUNED = _IntervalTuned()
+
 STAGE_SETTINGS = Numbers("closed rest by_stage project law tolerance most projected split level newton reach_at")
 
-GAP_ROUNDING = 1e-15  # of the coordinates that a gap is made of: nobody knows it better
-DECIDES, KEEPS, NO_FORCES = range(3)  # what a stage that decides for itself does about its contacts
-FREEZE = 4  # sweeps after which stages that decide for themselves keep their index sets
+
+class _Stage(NamedTuple):
+    """What a stage that decides for itself does about its contacts."""
+
+    decides: int = 0
+    keeps: int = 1
+    no_forces: int = 2
+
+
+STAGE = _Stage()
 
 
 # the stages of an interval: positions, velocities, rates of the positions, accelerations, forces, row velocities and
@@ -72,7 +71,8 @@ JACOBIANS = Workspace("Jacobians", f_q="size", f_v="size", r="nr", u="nr", power
 # (D+), gap_0: gaps at its start (stages that decide for themselves). Of these stages: gaps, directions, index sets,
 # candidates. sweeping: stages first ... end - 1 are unknown; given: 1 where their forces are unknowns as well; newton:
 # 1 for Newton's method; linear: 1 where one sweep is exact; frozen: what stages that decide for themselves do,
-# DECIDES, KEEPS what they decided so that an iteration can settle, or NO_FORCES at degree 0, where the impulse is all
+# STAGE.decides, STAGE.keeps what they decided so that an iteration can settle, or STAGE.no_forces at degree 0, where
+# the impulse is all
 # that contacts do. found: what `find_candidates` (lasting/settle.py) knows of a decision.
 INTERVALS = Workspace(
     "Interval", kept=Numbers("matrix_h renew moved scale"),
@@ -88,13 +88,16 @@ def interval_sizes(layout, contact_solver, largest: int = 0, newton: bool = Fals
     """Return the sizes of `INTERVALS` for up to `largest` stages; without any it holds lasting contacts only."""
     nv = int(layout.nv)
     own = {"largest": largest, "unknowns": largest * nv if newton else 0, "square": nv * nv if largest > 0 else 0}
-    return {**reacting_sizes(layout, contact_solver), **own, "width": POWERS + int(layout.nc)}
+    return {**reacting_sizes(layout, contact_solver), **own, "width": REPORTED.first_contact + int(layout.nc)}
 
 
 @unit(I(A, F, A, A, A, A, I, I))
 def propagate(tab, h, v_0, push, V, a, n, nv):
     """Write the stage velocities of stage accelerations."""
-    Av, P = head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n), head(tail(tab, VECTORS + SHARE * n), n)
+    Av, P = (
+        head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.velocity * n * n), n * n),
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.share * n), n),
+    )
     for stage in range(n):
         for i in range(nv):
             total = 0.0
@@ -109,7 +112,7 @@ def move(model, tab, h, q_0, Q, V, Q_dot, n):
     """Write stage positions Q and rates Q_dot from stage velocities V."""
     layout = model.layout
     nq, nv = layout.nq, layout.nv
-    Aq = head(tail(tab, VECTORS + 3 * n + POSITION * n * n), n * n)
+    Aq = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.position * n * n), n * n)
     for stage in range(n):
         if (layout.features & RATE_IDENTITY) != 0:
             for i in range(nq):
@@ -142,8 +145,8 @@ def stage_set(model, reaction, settings, t, q, v, stage, r, w, work, record):
         row = layout[layout.contact_row + c]
         closed = g[c] <= settings.closed and (stage == 0 or work.gap_0[c] <= settings.closed)
         # what closes within the interval gets no force at its end, only the impulse there
-        candidate[c] = CANDIDATE if closed and row_dot(layout, W, row, v) + w[row] <= settings.rest else 0
-        own_index[c] = OPEN
+        candidate[c] = ROLE.candidate if closed and row_dot(layout, W, row, v) + w[row] <= settings.rest else 0
+        own_index[c] = INDEX.open
         anyone = anyone or candidate[c] != 0
     if not anyone:
         return 0
@@ -160,13 +163,13 @@ def evaluate(model, reaction, settings, t, stage, a, ends, acting, stages, work,
     """Write the acceleration a and the forces of one stage, by the index set of the interval or by one of its own."""
     settings = STAGE_SETTINGS(settings)
     layout = model.layout
-    nc, room, width = layout.nc, work.lasting, POWERS + layout.nc
+    nc, room, width = layout.nc, work.lasting, REPORTED.first_contact + layout.nc
     q, v = row_of(stages.Q, stage, layout.nq), row_of(stages.V, stage, layout.nv)
     r = row_of(stages.R, stage, layout.nr)
     u, powers = row_of(stages.U, stage, layout.nr), row_of(stages.powers, stage, width)
     index, direction = ends.index, acting.direction
-    if settings.by_stage == 1.0 and nc > 0 and work.sweeping.frozen != NO_FORCES:
-        if work.sweeping.frozen == DECIDES:
+    if settings.by_stage == 1.0 and nc > 0 and work.sweeping.frozen != STAGE.no_forces:
+        if work.sweeping.frozen == STAGE.decides:
             status = stage_set(model, reaction, settings, t, q, v, stage, r, u, work, record)
             if status != 0:
                 return status
@@ -190,7 +193,7 @@ def solve_interval(model, reaction, settings, tab, t, h, ends_room, acting_room,
     ends, acting, stages = ENDS(ends_room), ACTING(acting_room), STAGES_ROOM(stages_room)
     work = INTERVALS(interval_room)
     layout, sweeping, kept = model.layout, work.sweeping, work.kept
-    nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(tab[STAGES])
+    nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(tab[TAB.stages])
     kind_of_equations(model, settings, tab, ends, work)
     given, renewed = sweeping.given, 0
     if sweeping.newton == 1 and (kept.matrix_h != h * (sweeping.end - sweeping.first) or kept.renew == 1.0):
@@ -221,17 +224,17 @@ def kind_of_equations(model, settings, tab, ends, work):
     """Write to work.sweeping which stages are unknown and how they are found."""
     settings = STAGE_SETTINGS(settings)
     layout, sweeping, index = model.layout, work.sweeping, ends.index
-    nc, flags, degree = layout.nc, layout.features, whole(tab[DEGREE])
+    nc, flags, degree = layout.nc, layout.features, whole(tab[TAB.degree])
     acting, turning = layout.nj > 0, False
     for k in range(nc):
         rows = layout[layout.contact_row + k + 1] - layout[layout.contact_row + k]
-        turning = turning or (index[k] == SLIP and rows == 3)
-        acting = acting or index[k] == SLIP or index[k] == STICK
-    sweeping.first, sweeping.end = whole(tab[FIRST]), whole(tab[END])
-    sweeping.frozen = DECIDES if degree > 0 else NO_FORCES
+        turning = turning or (index[k] == INDEX.slip and rows == 3)
+        acting = acting or index[k] == INDEX.slip or index[k] == INDEX.stick
+    sweeping.first, sweeping.end = whole(tab[TAB.first]), whole(tab[TAB.end])
+    sweeping.frozen = STAGE.decides if degree > 0 else STAGE.no_forces
     sweeping.given = 1 if settings.level == 1.0 and acting and degree > 0 else 0
     if sweeping.given == 1:
-        sweeping.first, sweeping.end = 0, whole(tab[STAGES])
+        sweeping.first, sweeping.end = 0, whole(tab[TAB.stages])
     newton = settings.newton == 1.0 and sweeping.end > sweeping.first and (turning or (flags & F_FREE) == 0)
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0
     # with forces of contacts or joints one more sweep gives them at the solution
@@ -246,7 +249,7 @@ def iterate(model, reaction, settings, tab, t, h, renewed, ends, acting, stages,
     """Iterate on the stage accelerations until they no longer change; renewed: 1 where their matrix is new."""
     settings = STAGE_SETTINGS(settings)
     layout, sweeping, kept, Q = model.layout, work.sweeping, work.kept, stages.Q
-    nq, flags, n, most = layout.nq, layout.features, whole(tab[STAGES]), whole(settings.most)
+    nq, flags, n, most = layout.nq, layout.features, whole(tab[TAB.stages]), whole(settings.most)
     last, moved_before = row_of(Q, n - 1, nq), 0.0
     for sweep in range(1, most + 1):
         record.counters.iterations += 1
@@ -256,8 +259,8 @@ def iterate(model, reaction, settings, tab, t, h, renewed, ends, acting, stages,
             for i in range(nq):
                 q_moved -= abs(last[i])
         move(model, tab, h, ends.q_0, Q, stages.V, stages.Q_dot, n)
-        if sweep > FREEZE and tab[DEGREE] > 0.0:
-            sweeping.frozen = KEEPS
+        if sweep > INTERVAL_TUNED.freeze and tab[TAB.degree] > 0.0:
+            sweeping.frozen = STAGE.keeps
         status = sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work, record)
         if status != 0:
             return status
@@ -296,9 +299,9 @@ def sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, wor
     out     kept: moved: largest change of a velocity; scale: largest velocity, against which it is judged
     """
     layout, new, a, V, powers = model.layout, work.new, stages.a, stages.V, stages.powers
-    nv, nr, n, width = layout.nv, layout.nr, whole(tab[STAGES]), POWERS + layout.nc
+    nv, nr, n, width = layout.nv, layout.nr, whole(tab[TAB.stages]), REPORTED.first_contact + layout.nc
     by_stage = STAGE_SETTINGS(settings).by_stage == 1.0
-    first, end, c = work.sweeping.first, work.sweeping.end, head(tail(tab, VECTORS + NODE * n), n)
+    first, end, c = work.sweeping.first, work.sweeping.end, head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
     scale, moved = 0.0, 0.0
     for k in range(first, end):
         status = evaluate(
@@ -306,7 +309,7 @@ def sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, wor
         )
         if status != 0:
             return status
-        scale = larger(scale, h * powers[k * width + UNHELD])
+        scale = larger(scale, h * powers[k * width + REPORTED.unheld])
         for i in range(nv):
             scale = larger(scale, larger(abs(V[k * nv + i]), h * abs(a[k * nv + i])))
             new[k * nv + i] -= a[k * nv + i]
@@ -329,8 +332,14 @@ def sweep_stages(model, reaction, settings, tab, t, h, ends, acting, stages, wor
 def last_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work, record):
     """Write the stages of the solution, and those that nothing waits for."""
     layout, sweeping, new = model.layout, work.sweeping, work.new
-    nv, nr, n, width = layout.nv, layout.nr, whole(tab[STAGES]), POWERS + layout.nc
-    c, V, a, R, powers = head(tail(tab, VECTORS + NODE * n), n), stages.V, stages.a, stages.R, stages.powers
+    nv, nr, n, width = layout.nv, layout.nr, whole(tab[TAB.stages]), REPORTED.first_contact + layout.nc
+    c, V, a, R, powers = (
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n),
+        stages.V,
+        stages.a,
+        stages.R,
+        stages.powers,
+    )
     propagate(tab, h, ends.v_0, work.push, V, a, n, nv)
     move(model, tab, h, ends.q_0, stages.Q, V, stages.Q_dot, n)
     if sweeping.linear == 1 and sweeping.end > sweeping.first:
@@ -343,9 +352,9 @@ def last_stages(model, reaction, settings, tab, t, h, ends, acting, stages, work
             powers[k * width] = 0.0
             for i in range(nv):
                 powers[k * width] += new[i] * V[k * nv + i]
-    sweeping.given, sweeping.frozen = 0, DECIDES
+    sweeping.given, sweeping.frozen = 0, STAGE.decides
     for k in range(sweeping.end, n):
-        if whole(tab[DEGREE]) == 0:
+        if whole(tab[TAB.degree]) == 0:
             copy(a, row_of(a, k, nv))
             copy(R, row_of(R, k, nr))
             clear(row_of(powers, k, width))
@@ -384,7 +393,7 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
     f_q, f_v, r, u = work.f_q, work.f_v, work.r, work.u
     acting = layout.nj > 0
     for c in range(nc):
-        acting = acting or index[c] == SLIP or index[c] == STICK
+        acting = acting or index[c] == INDEX.slip or index[c] == INDEX.stick
     lu, held = room.lu, room.held
     if acting:
         status = accelerate(model, t, q, v, index, direction, scratch, r, u, work.powers, room, record)
@@ -427,9 +436,9 @@ def assemble(tab, h, first, end, nv, J_q, J_v, stride, G):
 
     stride: from the Jacobians of one stage to those of the next, 0 when all have the same.
     """
-    n, m = whole(tab[STAGES]), (end - first) * nv
-    Av = head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n)
-    AA = head(tail(tab, VECTORS + 3 * n + PRODUCT * n * n), n * n)
+    n, m = whole(tab[TAB.stages]), (end - first) * nv
+    Av = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.velocity * n * n), n * n)
+    AA = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.product * n * n), n * n)
     for k in range(first, end):
         for other in range(first, end):
             for i in range(nv):
@@ -447,8 +456,8 @@ def turn_friction(model, index, direction, W, r, u, v, f):
     layout = model.layout
     for c in range(layout.nc):
         row = layout[layout.contact_row + c]
-        straight = direction[2 * layout.nc + c] == 1.0
-        if index[c] != SLIP or layout[layout.contact_row + c + 1] - row != 3 or straight:
+        straight = direction[2 * layout.nc + c] != WAY.turning
+        if index[c] != INDEX.slip or layout[layout.contact_row + c + 1] - row != 3 or straight:
             continue
         speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
         if not u[row + 1] * direction[2 * c] + u[row + 2] * direction[2 * c + 1] > 1e-300:
@@ -471,10 +480,10 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, room):
     W and X are those of the last stage, the factors of D those of the start: both enter the correction only.
     """
     layout = model.layout
-    nv, nr, n = layout.nv, layout.nr, whole(tab[STAGES])
-    b_n = head(tail(tab, VECTORS + WEIGHT * n), n)
-    update = head(tail(tab, VECTORS + 3 * n + UPDATE * n * n), n * n)
-    Av = head(tail(tab, VECTORS + 3 * n + VELOCITY * n * n), n * n)
+    nv, nr, n = layout.nv, layout.nr, whole(tab[TAB.stages])
+    b_n = head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n)
+    update = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.update * n * n), n * n)
+    Av = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.velocity * n * n), n * n)
     W, X, column, w, b, x, rows = room.W, room.X, room.column, room.w, room.b, room.x, room.rows
     held = room.held.count
     explicit_end = Av[n * n - 1] == 0.0  # D-: the last force moves only the end velocity
@@ -508,4 +517,4 @@ def closed_gap(settings, q):
     if at > 0:
         for i in range(q.shape[0]):
             length = larger(length, settings[at + i] * abs(q[i]))
-    return larger(settings.closed, GAP_ROUNDING * length)
+    return larger(settings.closed, INTERVAL_TUNED.gap_rounding * length)

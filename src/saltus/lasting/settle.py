@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import larger, row_of, unit
 from saltus.compile.types import LAYOUT, MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
-from saltus.lasting.hold import MARGIN, accelerate, rest_speed
-from saltus.lasting.index_set import CANDIDATE, IMPULSIVE, MUST_SLIP, ON_CONE, OPEN, SLIP, STICK, UNTIED, decide
+from saltus.lasting.hold import REPORTED, accelerate, rest_speed
+from saltus.lasting.index_set import INDEX, ROLE, WAY, decide
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, stage_set
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
-from saltus.memory.record import CLOSING, NOT_UNIQUE, PAINLEVE, RELEASE
-from saltus.memory.record import SLIP as SLIP_EVENT
-from saltus.memory.record import STICK as STICK_EVENT
+from saltus.memory.record import EVENT
 from saltus.reaction.react import row_dot
 from saltus.reaction.report import new_event
 from saltus.status import Status
 
-# a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in the
-# index set is decided already
-RELEASING, BREAKING, LET_GO, DECIDED = -1, -2, -3, -4
+
+class _Change(NamedTuple):
+    """What happens to a contact where a step ends."""
+
+    # a contact that this border lets go of, that begins to slip, that was let go of at this very time; whose place in
+    # the index set is decided already
+    releasing: int = -1
+    breaking: int = -2
+    let_go: int = -3
+    decided: int = -4
+
+
+CHANGE = _Change()
 
 
 @unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
@@ -28,15 +37,15 @@ def changed_events(model, t, contact, before, after, struck, u, r, record):
     """Write the events of one contact whose place in the index set changes."""
     layout = model.layout
     row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
-    was, holds = before == SLIP or before == STICK, after == SLIP or after == STICK
+    was, holds = before == INDEX.slip or before == INDEX.stick, after == INDEX.slip or after == INDEX.stick
     if was and not holds:
-        new_event(t, contact, RELEASE, row, row, u, u, r, record)
-    if after == IMPULSIVE:
-        new_event(t, contact, PAINLEVE, row, row, u, u, r, record)
+        new_event(t, contact, EVENT.release, row, row, u, u, r, record)
+    if after == INDEX.impulsive:
+        new_event(t, contact, EVENT.painleve, row, row, u, u, r, record)
     if holds and not was and struck == 0:
-        new_event(t, contact, CLOSING, row, row, u, u, r, record)
+        new_event(t, contact, EVENT.closing, row, row, u, u, r, record)
     if holds and end - row > 1:
-        new_event(t, contact, STICK_EVENT if after == STICK else SLIP_EVENT, row, row, u, u, r, record)
+        new_event(t, contact, EVENT.stick if after == INDEX.stick else EVENT.slip, row, row, u, u, r, record)
     return 0
 
 
@@ -52,7 +61,7 @@ def ambiguous_event(model, t, before, index, room, r, record):
         changed = changed or before[c] != index[c]
         which = c if shared[c] == 1 else which
     if changed and which >= 0 and room.held.ambiguous == 1:
-        new_event(t, which, NOT_UNIQUE, 0, 0, r, r, r, record)
+        new_event(t, which, EVENT.not_unique, 0, 0, r, r, r, record)
     return 0
 
 
@@ -79,7 +88,7 @@ def settle(model, reaction, settings, t, degree, struck, ends_room, acting_room,
         return take(model, t, found.slowest, 1, ends, acting, room, record)
     if found.anyone == 0.0:
         for c in range(layout.nc):
-            ends.index[c] = OPEN
+            ends.index[c] = INDEX.open
         status = act_on_end(model, t, ends, acting, room, record)
         return Status.JOINTS_CONTRADICT if status == 0 and room.held.disagree == 1 else status
     if found.same == 1.0:
@@ -158,41 +167,41 @@ def find_candidates(model, settings, t, degree, struck, ends, acting, interval):
     near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0.0
     slowest, slack = settings.rest, closed_gap(settings, q)
     for c in range(nc):
-        near = near or ((g[c] <= slack or index[c] == SLIP or index[c] == STICK) and degree > 0)
+        near = near or ((g[c] <= slack or index[c] == INDEX.slip or index[c] == INDEX.stick) and degree > 0)
     if near:
         model.kinematics(t, q, model.par, W, u)
         for i in range(layout.nr):
             u[i] += row_dot(layout, W, i, v)
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        holds = index[c] == SLIP or index[c] == STICK
+        holds = index[c] == INDEX.slip or index[c] == INDEX.stick
         transition_here = candidate[c]
         candidate[c] = 0
-        decided = decided or transition_here == DECIDED
+        decided = decided or transition_here == CHANGE.decided
         if not near:
-            index[c] = OPEN
+            index[c] = INDEX.open
             continue
         still = rest_speed(settings.rest, layout, W, row, v)
-        if transition_here == BREAKING:
-            candidate[c] = MUST_SLIP
-        elif transition_here != RELEASING and holds:
-            candidate[c] = CANDIDATE if u[row] <= still or struck == 0 else 0
-        elif transition_here != RELEASING and g[c] <= slack:
-            candidate[c] = CANDIDATE if abs(u[row]) <= still else 0
-            if candidate[c] != 0 and transition_here == LET_GO:
-                candidate[c] = UNTIED
+        if transition_here == CHANGE.breaking:
+            candidate[c] = ROLE.must_slip
+        elif transition_here != CHANGE.releasing and holds:
+            candidate[c] = ROLE.candidate if u[row] <= still or struck == 0 else 0
+        elif transition_here != CHANGE.releasing and g[c] <= slack:
+            candidate[c] = ROLE.candidate if abs(u[row]) <= still else 0
+            if candidate[c] != 0 and transition_here == CHANGE.let_go:
+                candidate[c] = ROLE.untied
         forward, speed, still, rounded = 0.0, 0.0, settings.rest, 0.0
         for i in range(row + 1, end):
             forward += u[i] * direction[2 * c + i - row - 1]
             speed += u[i] * u[i]
             still, rounded = rest_speed(still, layout, W, i, v), rest_speed(rounded, layout, W, i, v)
         slowest = larger(slowest, still)
-        if candidate[c] == CANDIDATE:
+        if candidate[c] == ROLE.candidate:
             closed_ones += 1
             unmoved += 1 if end - row > 1 and speed <= still * still else 0
-        rushed = rushed or candidate[c] == MUST_SLIP or candidate[c] == UNTIED
-        slows = index[c] == SLIP and end - row > 1 and forward <= still
-        same = same and (candidate[c] == CANDIDATE) == holds and candidate[c] != UNTIED
+        rushed = rushed or candidate[c] == ROLE.must_slip or candidate[c] == ROLE.untied
+        slows = index[c] == INDEX.slip and end - row > 1 and forward <= still
+        same = same and (candidate[c] == ROLE.candidate) == holds and candidate[c] != ROLE.untied
         slow += 1.0 if slows else 0.0
         same = same and not (slows and forward <= rounded)
         same = same and not (holds and (struck == 1 or ends.stopped[c] == 1 or transition_here != 0))
@@ -215,17 +224,17 @@ def lawful(model, index, r, powers, room):
         return 0
     for c in range(layout.nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if index[c] != SLIP and index[c] != STICK:
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         if shared[c] == 1:
-            if powers[MARGIN] < 0.0:
+            if powers[REPORTED.margin] < 0.0:
                 return 0
             continue
         friction = 0.0
         for i in range(row + 1, end):
             friction += r[i] * r[i]
         cone = model.mu[c] * r[row]
-        if not r[row] > 0.0 or (index[c] == STICK and friction > cone * cone):
+        if not r[row] > 0.0 or (index[c] == INDEX.stick and friction > cone * cone):
             return 0
     return 1
 
@@ -244,17 +253,17 @@ def slow_ones_grow(model, rest, ends, acting, room):
         for i in range(row + 1, end):
             forward += u[i] * acting.direction[2 * c + i - row - 1]
             grows += u[i] * (row_dot(layout, W, i, acting.a) + zeta[i])
-        if ends.index[c] == SLIP and end - row > 1 and forward <= rest and not grows > 0.0:
+        if ends.index[c] == INDEX.slip and end - row > 1 and forward <= rest and not grows > 0.0:
             return 0
     return 1
 
 
 @unit(I(LAYOUT, J, A, A))
 def turn_on(layout, index, u, direction):
-    """Let slips in space go on in the direction that they have now."""
+    """Let slips in space go on in the direction that they have now, unless they are too slow to have one."""
     for c in range(layout.nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if index[c] == SLIP and end - row == 3:
+        if index[c] == INDEX.slip and end - row == 3 and direction[2 * layout.nc + c] != WAY.unseen:
             speed = sqrt(u[row + 1] * u[row + 1] + u[row + 2] * u[row + 2])
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
@@ -267,7 +276,7 @@ def hold_all(model, rest, candidate, u, index, direction):
     layout = model.layout
     for c in range(layout.nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        index[c] = OPEN
+        index[c] = INDEX.open
         if candidate[c] == 0:
             continue
         speed = 0.0
@@ -275,8 +284,8 @@ def hold_all(model, rest, candidate, u, index, direction):
             speed += u[i] * u[i]
         speed = sqrt(speed)
         rough = end - row > 1 and model.mu[c] > 0.0
-        index[c] = STICK if rough and speed <= rest else SLIP
-        if speed > rest:
+        index[c] = INDEX.stick if rough and speed <= rest else INDEX.slip
+        if speed > rest and direction[2 * layout.nc + c] != WAY.unseen:
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
     return 0
@@ -287,9 +296,10 @@ def take(model, t, rest, lost, ends, acting, room, record):
     """Write what acts under a decided index set; what it calls sticking but cannot hold slips after all.
 
     lost: 1 where forces that are not unique were lost, so that slips begin without any acceleration to speak of;
-    ends.candidate: ON_CONE where the law is undecided between both, see `decide`. Contacts that jam become IMPULSIVE.
-    acting.u: row velocities; slips in space that are not faster than `rest` have the direction that was decided, not
-    their own.
+    ends.candidate: ROLE.on_cone where the law is undecided between both, see `decide`. Contacts that jam become
+    INDEX.impulsive.
+    acting.u: row velocities; slips in space that are not faster than `rest`, or WAY.unseen so far, have the direction
+    that was decided, not their own.
     """
     layout, status, begun = model.layout, 0, 0
     index, candidate, direction, u = ends.index, ends.candidate, acting.direction, acting.u
@@ -297,11 +307,12 @@ def take(model, t, rest, lost, ends, acting, room, record):
         row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
         for i in range(row + 1, end):
             square += u[i] * u[i]
-        direction[2 * layout.nc + c] = 1.0 if square <= rest * rest else 0.0
+        slow = square <= rest * rest or direction[2 * layout.nc + c] == WAY.unseen
+        direction[2 * layout.nc + c] = WAY.straight if slow else WAY.turning
     for _ in range(2 * layout.nc + 1):
         status = act_on_end(model, t, ends, acting, room, record)
         if status == Status.JAMMED:
-            index[room.held.jam] = IMPULSIVE
+            index[room.held.jam] = INDEX.impulsive
             continue
         if status != 0:
             break
@@ -320,10 +331,14 @@ def take(model, t, rest, lost, ends, acting, room, record):
             break
         changed = False
         for c in range(layout.nc):
-            if candidate[c] == ON_CONE and index[c] == STICK:
-                index[c], changed = SLIP, True
+            if candidate[c] == ROLE.on_cone and index[c] == INDEX.stick:
+                index[c], changed = INDEX.slip, True
         if not changed:
             break
     for c in range(layout.nc):
-        direction[2 * layout.nc + c] = 0.0
+        row, end, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
+        for i in range(row + 1, end):
+            square += u[i] * u[i]
+        unseen = direction[2 * layout.nc + c] == WAY.straight and square > rest * rest
+        direction[2 * layout.nc + c] = WAY.unseen if unseen else WAY.turning
     return status

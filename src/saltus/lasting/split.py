@@ -4,7 +4,7 @@ On redundant contacts (a table on four legs, a box that sticks on two corners) t
 free along some directions: r = x + N^T y. Nothing in rigid mechanics says which y is right; wrong is only one whose
 forces pull, or leave their friction cones. The split taken here is
 
-    minimise  1/2 |r|^2 / load^2  -  BARRIER sum log(slack)
+    minimise  1/2 |r|^2 / load^2  -  SPLIT_TUNED.barrier sum log(slack)
 
 over all y: the shortest forces, as equal stiff springs under all feet would give, kept off their bounds by a
 logarithmic barrier. It depends on the state alone, neither on the past nor on the order of the contacts, and it is
@@ -15,25 +15,38 @@ margin, by which all normal forces could be lowered, is negative: there, and onl
 from __future__ import annotations
 
 from math import log, sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import handle, head, larger, smaller, unit
 from saltus.compile.types import MODEL, SPLIT, A, F, I, J, Split
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.workspace import SPLITTING
 from saltus.memory.vectors import clear
 
-RELAXED = 2e-11  # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
-BARRIER = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
-INVOLVED = 1e-8  # component of a scaled unit direction: forces with less are unique
-SHORT = 1e-6  # of the squares of the forces, beside the first pull: forces with the largest margin may be endless
-STEEPER = 12.0  # factor by which the pull towards larger margins grows from one centre to the next
-SHARPEST = 1e-13  # of the load: how sharply the largest margin is found
-CENTRED = 1e-9  # square of Newton's decrement, over the barrier, at which one more step ends a search
-MOST_STEPS = 60  # of Newton's method towards one centre
-QUICK_STEPS = 15  # of the same, straight to the split: where they do not do, barriers are lowered one after the other
-WIDEST, LOWER = 1.0, 0.1  # first barrier then, and from one to the next: each centre is near the one before
-HALVINGS = 60  # of one of its steps
-ENOUGH = 1e-4  # of the decrease that Newton's decrement promises
+
+class _SplitTuned(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # of the forces before reactions: how far laws are relaxed, so that rounding does not break them
+    relaxed: float = 2e-11
+    barrier: float = 1e-3  # of the square of the load: what keeps shortest forces off their bounds
+    involved: float = 1e-8  # component of a scaled unit direction: forces with less are unique
+    # of the squares of the forces, beside the first pull: forces with the largest margin may be endless
+    short: float = 1e-6
+    steeper: float = 12.0  # factor by which the pull towards larger margins grows from one centre to the next
+    sharpest: float = 1e-13  # of the load: how sharply the largest margin is found
+    centred: float = 1e-9  # square of Newton's decrement, over the barrier, at which one more step ends a search
+    most_steps: int = 60  # of Newton's method towards one centre
+    # of the same, straight to the split: where they do not do, barriers are lowered one after the other
+    quick_steps: int = 15
+    # first barrier then, and from one to the next: each centre is near the one before
+    widest: float = 1.0
+    lower: float = 0.1
+    halvings: int = 60  # of one of its steps
+    enough: float = 1e-4  # of the decrease that Newton's decrement promises
+
+
+SPLIT_TUNED = _SplitTuned()
 
 
 @unit(F(SPLIT, I, A), small=True)
@@ -161,7 +174,7 @@ def centre(split, d, share, pull, barrier, until, most):
         if not decrement > 1e-28 * barrier:
             return 1
         here, size, moved = height(split, d, share, pull, barrier, x, split.y), 1.0, False
-        for _halving in range(HALVINGS):
+        for _halving in range(SPLIT_TUNED.halvings):
             for i in range(n):
                 trial[i] = x[i]
                 for j in range(d):
@@ -170,7 +183,11 @@ def centre(split, d, share, pull, barrier, until, most):
                 for j in range(d):
                     split.y[j] += size * split.step[j]
                 there = height(split, d, share, pull, barrier, trial, split.y)
-                if there <= here - ENOUGH * size * decrement or last or decrement <= CENTRED * barrier:
+                if (
+                    there <= here - SPLIT_TUNED.enough * size * decrement
+                    or last
+                    or decrement <= SPLIT_TUNED.centred * barrier
+                ):
                     moved = True
                     break
                 for j in range(d):
@@ -184,7 +201,7 @@ def centre(split, d, share, pull, barrier, until, most):
             return 2
         if last:
             return 1
-        last = decrement <= CENTRED * barrier
+        last = decrement <= SPLIT_TUNED.centred * barrier
     return 0
 
 
@@ -204,15 +221,15 @@ def largest_margin(split, d, load):
         split.x[i] += start * split.N[(d - 1) * n + i]
     pull = 1.0
     while True:
-        found = centre(split, d, SHORT, pull, 1.0, 1, MOST_STEPS)
+        found = centre(split, d, SPLIT_TUNED.short, pull, 1.0, 1, SPLIT_TUNED.most_steps)
         margin, squares = split.y[d - 1], 0.0
         for i in range(n):
             squares += split.weight[i] * split.x[i] * split.x[i]
-        room = (parameter + SHORT * squares) / pull
+        room = (parameter + SPLIT_TUNED.short * squares) / pull
         sure = margin + room < 0.0 and room < 1e-3 * abs(margin)
-        if found == 2 or sure or room < SHARPEST:
+        if found == 2 or sure or room < SPLIT_TUNED.sharpest:
             break
-        pull *= STEEPER
+        pull *= SPLIT_TUNED.steeper
     for i in range(n):
         split.x[i] -= split.y[d - 1] * split.N[(d - 1) * n + i]
     return larger(split.y[d - 1] * load, least_slack(split, split.x))
@@ -225,11 +242,11 @@ def shortest(split, d):
     From most starts Newton's method leads there in some steps. From others its first one ends beside a cone, and it
     would creep along that for more steps than anyone waits: then the way leads through the middle of what is admitted.
     """
-    found, barrier = centre(split, d, 1.0, 0.0, BARRIER, 0, QUICK_STEPS), WIDEST
-    while found == 0 and barrier > 0.5 * BARRIER:
-        reached = centre(split, d, 1.0, 0.0, barrier, 0, MOST_STEPS)
-        barrier *= LOWER
-        found = reached if barrier <= 0.5 * BARRIER else 0
+    found, barrier = centre(split, d, 1.0, 0.0, SPLIT_TUNED.barrier, 0, SPLIT_TUNED.quick_steps), SPLIT_TUNED.widest
+    while found == 0 and barrier > 0.5 * SPLIT_TUNED.barrier:
+        reached = centre(split, d, 1.0, 0.0, barrier, 0, SPLIT_TUNED.most_steps)
+        barrier *= SPLIT_TUNED.lower
+        found = reached if barrier <= 0.5 * SPLIT_TUNED.barrier else 0
     return found
 
 
@@ -242,13 +259,13 @@ def list_cones(model, index, n, missing, N, scale, x, involved, work):
     layout, cones, at, count, load, widest = model.layout, work.cones, 0, 0, 0.0, 0.0
     for c in range(layout.nc):
         involved[c] = 0
-        if index[c] != SLIP and index[c] != STICK:
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        rows = 1 if index[c] == SLIP else end - row
+        rows = 1 if index[c] == INDEX.slip else end - row
         for i in range(at, at + rows):
             for j in range(missing):
-                if abs(N[j * n + i]) > INVOLVED:
+                if abs(N[j * n + i]) > SPLIT_TUNED.involved:
                     involved[c] = 1
         if involved[c] == 1:
             cones[3 * count], cones[3 * count + 1], cones[3 * count + 2] = at, rows, c

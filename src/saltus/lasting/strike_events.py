@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from saltus.compile.seam import larger, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I
-from saltus.lasting.border import BY_REST
+from saltus.lasting.border import BY
 from saltus.lasting.interval import STAGE_SETTINGS
 from saltus.lasting.workspace import ENDS, LASTING
 from saltus.memory.profile import solve_row
-from saltus.memory.record import IMPACT
+from saltus.memory.record import EVENT
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import gain_event, new_event
 
@@ -28,7 +28,7 @@ def strike_events(model, settings, t, h, degree, known, r, ends, room, record):
     impacts, most = 0, 0.0
     for c in range(nc):
         most = larger(most, P[layout[layout.contact_row + c]])
-    hops = settings.law == BY_REST and settings.project == 1.0 and degree > 0
+    hops = settings.law == BY.rest and settings.project == 1.0 and degree > 0
     hops = hops and all_hop(model, settings.rest, h, r, ends, room) == 1
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
@@ -42,7 +42,7 @@ def strike_events(model, settings, t, h, degree, known, r, ends, room, record):
         # that the forces of one interval do not explain
         impact = degree > 0 or -u_start[row] > abs(u_minus[row] - u_start[row]) * (1.0 + 1e-9)
         if P[row] > 1e-12 * most and impact:
-            new_event(t, c, IMPACT, row, end, u_minus, u_plus, P, record)
+            new_event(t, c, EVENT.impact, row, end, u_minus, u_plus, P, record)
             impacts += 1
     if impacts > 0:
         gain_event(model, t, closed, 1, known, u_start, u_minus, u_plus, P, record)

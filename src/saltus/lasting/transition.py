@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.tables.polynomial import NONE, lagrange_weights
 
-# what ends an interval: a contact lets go, its slip comes to a stop, its stick breaks; or of forces that are not unique
-# none is left that the laws admit (flight/loss.py)
-RELEASED, STOPPED, BROKE, LOST = 1, 2, 3, 4
-ROUNDING = 1e-13  # of the largest forces and speeds: what is smaller has no sign
-BISECTIONS = 60
-GOLDEN_SECTIONS, GOLDEN = 30, 0.6180339887498949  # towards the lowest place between two samples
+
+class _Transition(NamedTuple):
+    """How a lasting contact changes."""
+
+    # what ends an interval: a contact lets go, its slip comes to a stop, its stick breaks; or of forces that are not
+    # unique none is left that the laws admit (flight/loss.py)
+    released: int = 1
+    stopped: int = 2
+    broke: int = 3
+    lost: int = 4
+
+
+TRANSITION = _Transition()
+
+
+class _Transitions(NamedTuple):
+    """Tuned numbers of this file."""
+
+    rounding: float = 1e-13  # of the largest forces and speeds: what is smaller has no sign
+    bisections: int = 60
+    # towards the lowest place between two samples
+    golden_sections: int = 30
+    golden: float = 0.6180339887498949
+
+
+TRANSITIONS = _Transitions()
 
 
 @unit(F(MODEL, I, I, A, A, A, A, I))
 def watched(model, contact, kind, weights, direction, R, U, n):
     """Return what must stay positive, from stage values combined with weights.
 
-    The normal force (RELEASED), the slip in its first direction (STOPPED), the room left in the cone (BROKE).
+    The normal force (TRANSITION.released), the slip in its first direction (TRANSITION.stopped), the room left in the
+    cone (TRANSITION.broke).
     """
     layout = model.layout
     nr = layout.nr
     row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
-    if kind == STOPPED:
+    if kind == TRANSITION.stopped:
         slip = 0.0
         for k in range(n):
             for i in range(row + 1, end):
@@ -35,7 +57,7 @@ def watched(model, contact, kind, weights, direction, R, U, n):
     normal, square = 0.0, 0.0
     for k in range(n):
         normal += weights[k] * R[k * nr + row]
-    if kind == RELEASED:
+    if kind == TRANSITION.released:
         return normal
     for i in range(row + 1, end):
         total = 0.0
@@ -66,8 +88,8 @@ def first_below(model, contact, kind, c, direction, R, U, floor, before, weights
         if high == NONE and low_value < early_value and low_value <= value and low_value - bend < floor:
             # golden sections towards the lowest place
             left, right = earlier, s
-            for _ in range(GOLDEN_SECTIONS):
-                first, second = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+            for _ in range(TRANSITIONS.golden_sections):
+                first, second = right - TRANSITIONS.golden * (right - left), left + TRANSITIONS.golden * (right - left)
                 lagrange_weights(c, first, weights)
                 value_first = watched(model, contact, kind, weights, direction, R, U, n)
                 lagrange_weights(c, second, weights)
@@ -80,7 +102,7 @@ def first_below(model, contact, kind, c, direction, R, U, floor, before, weights
             if watched(model, contact, kind, weights, direction, R, U, n) < floor:
                 begin, high = earlier, middle
         if high < NONE:
-            for _ in range(BISECTIONS):
+            for _ in range(TRANSITIONS.bisections):
                 middle = 0.5 * (begin + high)
                 lagrange_weights(c, middle, weights)
                 if watched(model, contact, kind, weights, direction, R, U, n) >= 0.0:
@@ -106,21 +128,21 @@ def transition(model, c, index, direction, R, U, speed, load, shared, found, wei
     best = NONE
     for contact in range(nc):
         row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
-        if index[contact] != SLIP and index[contact] != STICK:
+        if index[contact] != INDEX.slip and index[contact] != INDEX.stick:
             continue
         force = load
         for k in range(n):
             force = larger(force, abs(R[k * nr + row]))
         for choice in range(2):
-            kind = RELEASED
-            if shared[contact] == 1 and (choice == 0 or index[contact] == STICK):
+            kind = TRANSITION.released
+            if shared[contact] == 1 and (choice == 0 or index[contact] == INDEX.stick):
                 continue
             if choice == 1:
                 if end - row == 1:
                     continue
-                kind = STOPPED if index[contact] == SLIP else BROKE
-            floor = -ROUNDING * (speed if kind == STOPPED else force)
-            if kind == STOPPED and direction[2 * nc + contact] == 1.0:
+                kind = TRANSITION.stopped if index[contact] == INDEX.slip else TRANSITION.broke
+            floor = -TRANSITIONS.rounding * (speed if kind == TRANSITION.stopped else force)
+            if kind == TRANSITION.stopped and direction[2 * nc + contact] == WAY.straight:
                 # a slip from rest that goes straight on may lead back a little at first, where the force turns faster
                 # than it grows: only where it ends tells whether it has begun
                 lagrange_weights(c, smaller(best, 1.0), weights)

@@ -52,8 +52,8 @@ from saltus.memory.layout import Layout
 
 # by kind
 LAWS = (bilateral, unilateral, coulomb_planar, coulomb_spatial, coulomb_elliptic, coulomb_rolling, rolling_spatial)
-NAMES = tuple(law.NAME for law in LAWS)
-ROWS = tuple(law.ROWS for law in LAWS)
+LAW_NAMES = tuple(law.NAME for law in LAWS)
+ROWS_OF = tuple(law.ROWS for law in LAWS)
 KERNELS = tuple(law.KERNEL for law in LAWS)
 MOST_ROWS = 6  # of a block, for which kernels make room
 LOCAL_ROOM = MOST_ROWS + rolling_spatial.SCRATCH  # floats that the solution P of one block takes, rows first

@@ -6,6 +6,7 @@ Law (Signorini-Coulomb; De Saxce and Feng 1998): 0 <= u_N, P_N >= 0, u_N P_N = 0
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I
@@ -13,11 +14,21 @@ from saltus.status import Status
 
 KIND, ROWS, NAME = 2, 2, "coulomb_planar"
 KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T"), (1,), ("mu",)
-# what is left of the tangential row behind the normal one, over that row, up to which rounding may decide what the
-# block does; a mobility over both that counts as none; violation of the law, over b, that its solution may have
-SUSPECT, IMMOBILE, ACCEPTED = 1e-6, 1e-9, 1e-9
-CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
-TINY = 1e-300  # keeps a division by nothing finite
+
+
+class _Planar(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # what is left of the tangential row behind the normal one, over that row, up to which rounding may decide what the
+    # block does; a mobility over both that counts as none; violation of the law, over b, that its solution may have
+    suspect: float = 1e-6
+    immobile: float = 1e-9
+    accepted: float = 1e-9
+    clearly: float = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
+    tiny: float = 1e-300  # keeps a division by nothing finite
+
+
+PLANAR = _Planar()
 
 
 @unit(I(F, A))
@@ -92,14 +103,14 @@ def solve(mu, D, b, P):
     status = _branch(mu, D, b, P)
     if b[0] >= 0.0 or not D[0] > 0.0:
         return status
-    if D[4] > IMMOBILE * (D[0] + abs(D[4])) and D[4] - D[3] * D[1] / D[0] > SUSPECT * D[4]:
+    if D[4] > PLANAR.immobile * (D[0] + abs(D[4])) and D[4] - D[3] * D[1] / D[0] > PLANAR.suspect * D[4]:
         return status
     worst = violation(mu, D, b, P[0], P[1]) if status == 0 else math.inf
     for attempt in range(3):
         way = (0.0, -1.0, 1.0)[attempt]
         d_N, d_T = D[0] + way * mu * D[1], D[3] + way * mu * D[4]
-        P_N = -(d_N * b[0] + d_T * b[1]) / (d_N * d_N + d_T * d_T + TINY)
+        P_N = -(d_N * b[0] + d_T * b[1]) / (d_N * d_N + d_T * d_T + PLANAR.tiny)
         found = violation(mu, D, b, P_N, way * mu * P_N)
-        if P_N > 0.0 and found < CLEARLY * worst:
+        if P_N > 0.0 and found < PLANAR.clearly * worst:
             P[0], P[1], worst = P_N, way * mu * P_N, found
-    return 0 if worst <= ACCEPTED * math.sqrt(b[0] * b[0] + b[1] * b[1]) else status
+    return 0 if worst <= PLANAR.accepted * math.sqrt(b[0] * b[0] + b[1] * b[1]) else status

@@ -11,6 +11,7 @@ P_R mu / mu_r an impulse, their product the same power, and both bounds are mu P
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I
@@ -18,13 +19,34 @@ from saltus.status import Status
 
 KIND, ROWS, NAME = 5, 3, "coulomb_rolling"
 KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T", "R"), (1, 1), ("mu", "mu_r")
-SINGULAR = 1e-13  # determinant over the product of the diagonal up to which the rows of a state depend on each other
-EXACT = 1e-14  # violation of the law, over b, at which no other state is tried
-ACCEPTED = 1e-9  # violation, over b, that the best of all states may have
-CLEARLY = 0.5  # share of a violation that is clearly less: rounding alone prefers nothing
-TINY = 1e-300  # keeps a division by nothing finite
-# what one friction may do: rest, slip backwards or forwards, or rest without any force because another row holds it
-REST, BACKWARDS, FORWARDS, IDLE, WAYS = range(5)
+
+
+class _Rolling(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # determinant over the product of the diagonal up to which the rows of a state depend on each other
+    singular: float = 1e-13
+    exact: float = 1e-14  # violation of the law, over b, at which no other state is tried
+    accepted: float = 1e-9  # violation, over b, that the best of all states may have
+    clearly: float = 0.5  # share of a violation that is clearly less: rounding alone prefers nothing
+    tiny: float = 1e-300  # keeps a division by nothing finite
+
+
+ROLLING = _Rolling()
+
+
+class _Way(NamedTuple):
+    """Ways in which rows move."""
+
+    # what one friction may do: rest, slip backwards or forwards, or rest without any force because another row holds it
+    rest: int = 0
+    backwards: int = 1
+    forwards: int = 2
+    idle: int = 3
+    all: int = 4
+
+
+WAY = _Way()
 
 
 def units(mu: float, mu_r: float) -> tuple[float, ...]:
@@ -74,7 +96,7 @@ def violation(mu, D, b, P_N, P_T, P_R):
 @unit(F(I), inline="always")
 def _way(way):
     """Return the direction of a slip, 0 without one."""
-    return 1.0 if way == FORWARDS else (-1.0 if way == BACKWARDS else 0.0)
+    return 1.0 if way == WAY.forwards else (-1.0 if way == WAY.backwards else 0.0)
 
 
 @unit(I(F, F, F, A, A, A))
@@ -85,7 +107,7 @@ def _pressed(mu, way_T, way_R, D, b, P):
     """
     d_N, d_T = D[0] - mu * (way_T * D[1] + way_R * D[2]), D[3] - mu * (way_T * D[4] + way_R * D[5])
     d_R = D[6] - mu * (way_T * D[7] + way_R * D[8])
-    P[0] = -(d_N * b[0] + d_T * b[1] + d_R * b[2]) / (d_N * d_N + d_T * d_T + d_R * d_R + TINY)
+    P[0] = -(d_N * b[0] + d_T * b[1] + d_R * b[2]) / (d_N * d_N + d_T * d_T + d_R * d_R + ROLLING.tiny)
     P[1], P[2] = -mu * way_T * P[0], -mu * way_R * P[0]
     return 0
 
@@ -98,13 +120,13 @@ def _closed(mu, does_T, does_R, D, b, P):
     refinement. UNSOLVABLE where they depend on each other.
     """
     s_T, s_R = -mu * _way(does_T), -mu * _way(does_R)
-    T, R = 1.0 if does_T == REST else 0.0, 1.0 if does_R == REST else 0.0
+    T, R = 1.0 if does_T == WAY.rest else 0.0, 1.0 if does_R == WAY.rest else 0.0
     a_NN, a_NT, a_NR = D[0] + s_T * D[1] + s_R * D[2], T * D[1], R * D[2]
     a_TN, a_TT, a_TR = T * (D[3] + s_R * D[5]), T * D[4] + (1.0 - T), T * R * D[5]
     a_RN, a_RT, a_RR = R * (D[6] + s_T * D[7]), R * T * D[7], R * D[8] + (1.0 - R)
     m_N, m_T, m_R = a_TT * a_RR - a_TR * a_RT, a_TR * a_RN - a_TN * a_RR, a_TN * a_RT - a_TT * a_RN
     det = a_NN * m_N + a_NT * m_T + a_NR * m_R
-    if not abs(det) > SINGULAR * D[0] * a_TT * a_RR:
+    if not abs(det) > ROLLING.singular * D[0] * a_TT * a_RR:
         return Status.CONTACT_UNSOLVABLE
     P_N, y_T, y_R = 0.0, 0.0, 0.0
     for _ in range(2):
@@ -132,10 +154,10 @@ def solve(mu, D, b, P):
         return 0
     worst, P_N, P_T, P_R = math.inf, 0.0, 0.0, 0.0
     size = math.sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2])
-    for state in range(2 * WAYS * WAYS):
+    for state in range(2 * WAY.all * WAY.all):
         # all states by their own rows, then all of them by P_N alone
-        does_T, does_R, status = state % WAYS, state // WAYS % WAYS, 0
-        if state < WAYS * WAYS:
+        does_T, does_R, status = state % WAY.all, state // WAY.all % WAY.all, 0
+        if state < WAY.all * WAY.all:
             status = _closed(mu, does_T, does_R, D, b, P)
         else:
             _pressed(mu, _way(does_T), _way(does_R), D, b, P)
@@ -143,9 +165,9 @@ def solve(mu, D, b, P):
             continue
         P[1], P[2] = _clip(P[1], mu * P[0]), _clip(P[2], mu * P[0])
         found = violation(mu, D, b, P[0], P[1], P[2])
-        if found < CLEARLY * worst:
+        if found < ROLLING.clearly * worst:
             worst, P_N, P_T, P_R = found, P[0], P[1], P[2]
-        if found <= EXACT * size:
+        if found <= ROLLING.exact * size:
             break
     P[0], P[1], P[2] = P_N, P_T, P_R
-    return 0 if worst <= ACCEPTED * size else Status.CONTACT_UNSOLVABLE
+    return 0 if worst <= ROLLING.accepted * size else Status.CONTACT_UNSOLVABLE

@@ -7,6 +7,7 @@ Law (Signorini-Coulomb; De Saxce and Feng 1998): 0 <= u_N, P_N >= 0, u_N P_N = 0
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I
@@ -14,12 +15,22 @@ from saltus.status import Status
 
 KIND, ROWS, NAME = 3, 3, "coulomb_spatial"
 KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T1", "T2"), (2,), ("mu",)
-# determinant of the tangential rows behind the normal one, over that of independent rows, up to which rounding may
-# decide what the block does; a mobility over all of them that counts as none; violation of the law, over b, that a
-# solution of such a block may have
-SUSPECT, IMMOBILE, ACCEPTED = 1e-6, 1e-9, 1e-9
-CLEARLY = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
-TINY = 1e-300  # keeps a division by nothing finite
+
+
+class _Spatial(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # determinant of the tangential rows behind the normal one, over that of independent rows, up to which rounding may
+    # decide what the block does; a mobility over all of them that counts as none; violation of the law, over b, that a
+    # solution of such a block may have
+    suspect: float = 1e-6
+    immobile: float = 1e-9
+    accepted: float = 1e-9
+    clearly: float = 0.1  # share of a violation that is clearly less: rounding alone prefers nothing
+    tiny: float = 1e-300  # keeps a division by nothing finite
+
+
+SPATIAL = _Spatial()
 
 
 @unit(I(F, A))
@@ -162,8 +173,8 @@ def solve(mu, D, b, P):
         return status
     S_11, S_12 = D[4] - D[3] * D[1] / D[0], D[5] - D[3] * D[2] / D[0]
     S_21, S_22 = D[7] - D[6] * D[1] / D[0], D[8] - D[6] * D[2] / D[0]
-    few = IMMOBILE * (D[0] + abs(D[4]) + abs(D[8]))
-    if D[4] > few and D[8] > few and S_11 * S_22 - S_12 * S_21 > SUSPECT * D[4] * D[8]:
+    few = SPATIAL.immobile * (D[0] + abs(D[4]) + abs(D[8]))
+    if D[4] > few and D[8] > few and S_11 * S_22 - S_12 * S_21 > SPATIAL.suspect * D[4] * D[8]:
         return status
     worst = violation(mu, D, b, P[0], P[1], P[2]) if status == 0 else math.inf
     # one direction of motion: rest by friction along it, one way or the other, or by none; the best P_N for all rows
@@ -173,9 +184,9 @@ def solve(mu, D, b, P):
         s_1, s_2 = (way * mu * b[1] / slip, way * mu * b[2] / slip) if slip > 0.0 else (0.0, 0.0)
         d_N = D[0] + D[1] * s_1 + D[2] * s_2
         d_1, d_2 = D[3] + D[4] * s_1 + D[5] * s_2, D[6] + D[7] * s_1 + D[8] * s_2
-        P_N = -(d_N * b[0] + d_1 * b[1] + d_2 * b[2]) / (d_N * d_N + d_1 * d_1 + d_2 * d_2 + TINY)
+        P_N = -(d_N * b[0] + d_1 * b[1] + d_2 * b[2]) / (d_N * d_N + d_1 * d_1 + d_2 * d_2 + SPATIAL.tiny)
         found = violation(mu, D, b, P_N, s_1 * P_N, s_2 * P_N)
-        if P_N > 0.0 and found < CLEARLY * worst:
+        if P_N > 0.0 and found < SPATIAL.clearly * worst:
             P[0], P[1], P[2], worst = P_N, s_1 * P_N, s_2 * P_N, found
     # stick by the shortest friction, in the one direction that moves
     size = S_11 * S_11 + S_12 * S_12 + S_21 * S_21 + S_22 * S_22
@@ -185,6 +196,6 @@ def solve(mu, D, b, P):
         P_1, P_2 = -(S_11 * left_1 + S_21 * left_2) / size, -(S_12 * left_1 + S_22 * left_2) / size
         P_N -= (D[1] * P_1 + D[2] * P_2) / D[0]
         found = violation(mu, D, b, P_N, P_1, P_2)
-        if P_N > 0.0 and P_1 * P_1 + P_2 * P_2 <= mu * mu * P_N * P_N and found < CLEARLY * worst:
+        if P_N > 0.0 and P_1 * P_1 + P_2 * P_2 <= mu * mu * P_N * P_N and found < SPATIAL.clearly * worst:
             P[0], P[1], P[2], worst = P_N, P_1, P_2, found
-    return 0 if worst <= ACCEPTED * math.sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) else status
+    return 0 if worst <= SPATIAL.accepted * math.sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2]) else status

@@ -11,6 +11,7 @@ impulse to zero and shortens each friction to mu times it, as contact/semismooth
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, mat, tail, unit
 from saltus.compile.types import A, B, F, I
@@ -19,12 +20,28 @@ from saltus.status import Status
 KIND, ROWS, NAME = 6, 5, "rolling_spatial"
 KERNEL, AXES, FRICTIONS, NUMBERS = KIND, ("N", "T1", "T2", "R1", "R2"), (2, 2), ("mu", "mu_r")
 SCRATCH = 3 * ROWS + ROWS * ROWS  # floats behind the rows of P that `solve` works with
-SINGULAR = 1e-11  # of the mean diagonal of D: what keeps the derivative regular
-EXACT, ACCEPTED = 1e-14, 1e-10  # error of the equations, over P and b, that iterations aim for, and may end with
-NEWTON_STEPS, HALVINGS = 40, 12  # of Newton's method, and of one of its steps
-ENOUGH, FORMER = 1e-4, 0.85  # decrease that a step must bring, weight of former errors in their mean
-FIRST_SHIFT, LAST_SHIFT = 10.0, 1e-7  # of the mean diagonal of D: where a path of shifted problems begins and ends
-ATTEMPTS = 4  # from nothing, then along paths with ever shorter steps
+
+
+class _SpatialRolling(NamedTuple):
+    """Tuned numbers of this file."""
+
+    singular: float = 1e-11  # of the mean diagonal of D: what keeps the derivative regular
+    # error of the equations, over P and b, that iterations aim for, and may end with
+    exact: float = 1e-14
+    accepted: float = 1e-10
+    # of Newton's method, and of one of its steps
+    newton_steps: int = 40
+    halvings: int = 12
+    # decrease that a step must bring, weight of former errors in their mean
+    enough: float = 1e-4
+    former: float = 0.85
+    # of the mean diagonal of D: where a path of shifted problems begins and ends
+    first_shift: float = 10.0
+    last_shift: float = 1e-7
+    attempts: int = 4  # from nothing, then along paths with ever shorter steps
+
+
+SPATIAL_ROLLING = _SpatialRolling()
 
 
 def units(mu: float, mu_r: float) -> tuple[float, ...]:
@@ -77,7 +94,7 @@ def _error(mu, rho, shift, D, b, P, error, J):
                     G = bound * (one - error[r] * error[k] / larger(length * length, 1e-300)) / larger(length, 1e-300)
                 else:
                     G = 0.0
-                total += G * ((1.0 - SINGULAR - rho * shift if k == c else 0.0) - rho * D[ROWS * k + c])
+                total += G * ((1.0 - SPATIAL_ROLLING.singular - rho * shift if k == c else 0.0) - rho * D[ROWS * k + c])
             J[r, c] = (1.0 if r == c else 0.0) - total
     # error holds x up to here: the frictions need all of their rows
     for begin in range(1, ROWS, 2):
@@ -123,23 +140,23 @@ def _iterate(mu, rho, shift, D, b, P):
     step, error, trial = head(tail(P, ROWS), ROWS), head(tail(P, 2 * ROWS), ROWS), head(tail(P, 3 * ROWS), ROWS)
     J, none = mat(tail(P, 4 * ROWS), 0, ROWS, ROWS), mat(P, 0, 0, 0)
     average, weight, best = 0.0, 0.0, math.inf
-    for _ in range(NEWTON_STEPS):
+    for _ in range(SPATIAL_ROLLING.newton_steps):
         norm, size = _error(mu, rho, shift, D, b, P, step, J), 0.0
         for r in range(ROWS):
             size = larger(size, larger(rho * abs(b[r]), abs(P[r])))
         best = norm / size
-        if best <= EXACT or not best < math.inf:
+        if best <= SPATIAL_ROLLING.exact or not best < math.inf:
             break
-        weight = FORMER * weight + 1.0
+        weight = SPATIAL_ROLLING.former * weight + 1.0
         average += (norm - average) / weight
         _eliminate(J, step)
         part = 1.0
-        for halving in range(HALVINGS):
+        for halving in range(SPATIAL_ROLLING.halvings):
             for r in range(ROWS):
                 trial[r] = P[r] - part * step[r]
-            if _error(mu, rho, shift, D, b, trial, error, none) <= (1.0 - ENOUGH * part) * average:
+            if _error(mu, rho, shift, D, b, trial, error, none) <= (1.0 - SPATIAL_ROLLING.enough * part) * average:
                 break
-            part = 0.5 * part if halving < HALVINGS - 2 else 1.0
+            part = 0.5 * part if halving < SPATIAL_ROLLING.halvings - 2 else 1.0
         for r in range(ROWS):
             P[r] = trial[r]
     return best
@@ -161,15 +178,15 @@ def solve(mu, D, b, P):
     if not D[0] > 0.0:
         return Status.CONTACT_UNSOLVABLE
     mean, found = trace / ROWS, math.inf
-    for attempt in range(ATTEMPTS):
+    for attempt in range(SPATIAL_ROLLING.attempts):
         for r in range(ROWS):
             P[r] = 0.0
-        shift = FIRST_SHIFT * mean
-        while attempt > 0 and shift > LAST_SHIFT * mean:
+        shift = SPATIAL_ROLLING.first_shift * mean
+        while attempt > 0 and shift > SPATIAL_ROLLING.last_shift * mean:
             _iterate(mu, 1.0 / (mean + shift), shift, D, b, P)
             shift *= (0.1, 0.5, 0.9)[attempt - 1]
         found = _iterate(mu, 1.0 / mean, 0.0, D, b, P)
-        if found <= ACCEPTED:
+        if found <= SPATIAL_ROLLING.accepted:
             break
     project(mu, P)
-    return 0 if found <= ACCEPTED else Status.CONTACT_STALLED
+    return 0 if found <= SPATIAL_ROLLING.accepted else Status.CONTACT_STALLED

@@ -316,7 +316,7 @@ class Joining(Mechanism):
             p=(*a.local, *b.local, *axis, radius), e=law.e, mu=law.mu, e_t=law.e_t,
         )  # fmt: skip
         self.contact_rows.append(row)
-        self.record_pair(name, "point-plane", a.body, b.body, (name,))
+        self.record_pair(name, "point-plane", a.body, b.body, (name,), (-1, -1))
         return name
 
     # ---- shared by the joints

@@ -336,9 +336,9 @@ def modes(
     shapes = basis @ shapes
     shapes = shapes / shapes[np.argmax(np.abs(shapes), axis=0), np.arange(shapes.shape[1])] if shapes.size else shapes
     size = np.abs(rates)
-    damping = np.where(size > 0.0, -rates.real / np.where(size > 0.0, size, 1.0), 0.0)
+    damping = np.where(size > 0.0, -np.real(rates) / np.where(size > 0.0, size, 1.0), 0.0)
     names = tuple(problem.system.contact_names[c] for c in closed)
-    return Modes(rates, np.abs(rates.imag) / (2.0 * np.pi), damping, shapes, names)
+    return Modes(rates, np.abs(np.imag(rates)) / (2.0 * np.pi), damping, shapes, names)
 
 
 def _reactions(look: Look, q: np.ndarray, held: list[int]) -> np.ndarray:
@@ -359,9 +359,10 @@ def _eigen(M: np.ndarray, K: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.
     if np.max(np.abs(C)) <= 1e-12 * np.sqrt(np.max(np.abs(M)) * max(np.max(np.abs(K)), 1e-300)):
         squares, shapes = np.linalg.eig(np.linalg.solve(M, K))
         rates = 1j * np.sqrt(squares.astype(complex))
+        rates = np.where(np.real(rates) < 0.0, -rates, rates)  # of a pair that grows and falls, the one that grows
         order = np.argsort(np.abs(rates))
         return rates[order], shapes[:, order].astype(complex)
     first = np.block([[np.zeros((n, n)), np.eye(n)], [-np.linalg.solve(M, K), -np.linalg.solve(M, C)]])
     rates, shapes = np.linalg.eig(first)
-    chosen = [k for k in np.argsort(np.abs(rates)) if rates[k].imag >= 0.0]
+    chosen = [k for k in np.argsort(np.abs(rates)) if np.imag(rates[k]) >= 0.0]
     return rates[chosen], shapes[:n, chosen]

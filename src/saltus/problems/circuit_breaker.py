@@ -49,8 +49,8 @@ def circuit_breaker(
         stops = (up, None) if name == "latch" else None
         w.revolute(a, b, clearance=clearance, radius=radius, e=e, mu=friction, stops=stops, name=f"{name} pivot")
     w.spring(handle.end, upper.end, k=stiffness, length=free, c=0.1, name="main spring")
-    w.torsion_spring(ground, handle, k=2.0, angle=up, c=1e-4, name="detent")
-    w.torsion_spring(ground, latch, k=0.01, angle=radians(60.0), c=1e-6, name="latch spring")
+    w.torsion_spring(*pins["handle"], k=2.0, angle=up, c=1e-4, name="detent")
+    w.torsion_spring(*pins["latch"], k=0.01, angle=radians(60.0), c=1e-6, name="latch spring")
     w.stop(ground.at(1.5 * mm, 0.0), arm.at(14 * mm, -1.5 * mm), normal=(-1, 0), e=e, mu=mu, name="contact")
     w.stop(ground.at(-14 * mm, 27 * mm), arm.at(14 * mm, 1.5 * mm), normal="x", e=e, mu=mu, name="back stop")
     w.stop(latch.end, cradle.at(-5 * mm, -1.5 * mm), normal="x", mu=0.15, name="edge of the latch")

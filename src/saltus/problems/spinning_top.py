@@ -12,7 +12,7 @@ from saltus.system import System
 from ._quaternion import cross, normalised, rate
 from ._reference import SmoothReference
 
-REFERENCE_STEP = 0.1  # [rad] turned by the initial spin in one step of the reference
+TOP_REFERENCE_STEP = 0.1  # [rad] turned by the initial spin in one step of the reference
 
 
 def spinning_top(
@@ -48,7 +48,7 @@ def spinning_top(
     v0 = np.array([nutation, 0.0, spin])
     M = np.diag(inertia)
     scale = np.hypot(np.linalg.norm(v0), np.sqrt(moment / transverse))
-    reference = SmoothReference(lambda q: M, torque, q0, v0, t_end, REFERENCE_STEP / scale, q_dot=rate)
+    reference = SmoothReference(lambda q: M, torque, q0, v0, t_end, TOP_REFERENCE_STEP / scale, q_dot=rate)
     system = System(M=M, f=lambda t, q, v: torque(q, v), q_dot=rate, retract=normalised, name="spinning_top")
     exact = Exact(reference.q, reference.v)
     return Problem(system, (0.0, t_end), q0, v0, exact=exact, name="spinning_top")

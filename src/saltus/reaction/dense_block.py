@@ -7,7 +7,7 @@ from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.memory.layout import RATE_IDENTITY
 from saltus.memory.vectors import copy
 
-HEADER, PIECE_HEADER = 7, 2  # numbers before the forces of the start, and before the vectors of a piece
+DENSE_HEADER, PIECE_HEADER = 7, 2  # numbers before the forces of the start, and before the vectors of a piece
 
 
 def piece_size(layout, n: int) -> int:
@@ -19,14 +19,14 @@ def piece_size(layout, n: int) -> int:
 
 def block_size(layout, pieces: int, n: int) -> int:
     """Return the most floats of a block of so many pieces."""
-    return HEADER + 2 * int(layout.nr) + pieces * piece_size(layout, n)
+    return DENSE_HEADER + 2 * int(layout.nr) + pieces * piece_size(layout, n)
 
 
 @unit(I(MODEL, A, A), small=True)
 def open_block(model, r, dense):
     """Write the forces of the start; return where the first piece begins."""
-    copy(r, head(tail(dense, HEADER), model.layout.nr))
-    return HEADER + model.layout.nr
+    copy(r, head(tail(dense, DENSE_HEADER), model.layout.nr))
+    return DENSE_HEADER + model.layout.nr
 
 
 @unit(I(MODEL, F, F, A, A, I, A, A, A, I, A))

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from math import sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import handle, head, larger, mat, row_of, tail, unit
 from saltus.compile.types import CONTACTS, REACT, A, B, Contacts, F, I
 from saltus.compile.workspace import Workspace
-from saltus.contact.semismooth_newton import BLOCK, ROUNDING, SINGULAR, eliminate, scaled
+from saltus.contact.semismooth_newton import BLOCK, SEMISMOOTH, eliminate, scaled
 from saltus.reaction.impacts.poisson import project as project_expansion
 from saltus.reaction.impacts.poisson import solve as solve_expansion
-from saltus.reaction.react import IMPACT, REACTING, react, row_add
+from saltus.reaction.react import ASKED, REACTING, react, row_add
 from saltus.status import Status
 
-APPROACH = 1e-12  # of the velocities: what comes nearer more slowly is at rest
-SAME = 1e-13  # of the velocities: differences that are rounding
-EXPANDED, ACCEPTED = 1e-12, 1e-8  # residual that the sweeps aim for, and with which they may end
-MOST_SWEEPS, LOOK = 20_000, 10  # sweeps in all, and between two residuals
-PATIENCE = 200  # exact sweeps in which the residual must at least halve
-FIRST_SWEEPS = 40  # after which Newton's method takes over: a corner that rests makes sweeps slow
-NEWTON_STEPS, HALVINGS = 60, 12  # of Newton's method, and of one of its steps
-NEWTON_TARGET = 1e-14  # scaled error with which it ends
-ENOUGH, FORMER = 1e-4, 0.85  # decrease that a step must bring, weight of former errors in their mean
-MOST_ROWS = 300  # for which Newton's method is tried: its time grows with their third power
+
+class _Expansion(NamedTuple):
+    """Tuned numbers of this file."""
+
+    approach: float = 1e-12  # of the velocities: what comes nearer more slowly is at rest
+    same: float = 1e-13  # of the velocities: differences that are rounding
+    # residual that the sweeps aim for, and with which they may end
+    expanded: float = 1e-12
+    accepted: float = 1e-8
+    # sweeps in all, and between two residuals
+    most_sweeps: int = 20_000
+    look: int = 10
+    patience: int = 200  # exact sweeps in which the residual must at least halve
+    first_sweeps: int = 40  # after which Newton's method takes over: a corner that rests makes sweeps slow
+    # of Newton's method, and of one of its steps
+    newton_steps: int = 60
+    halvings: int = 12
+    newton_target: float = 1e-14  # scaled error with which it ends
+    # decrease that a step must bring, weight of former errors in their mean
+    enough: float = 1e-4
+    former: float = 0.85
+    most_rows: int = 300  # for which Newton's method is tried: its time grows with their third power
+
+
+EXPANSION = _Expansion()
+
 
 # few: rows, as long as they are not too many; unit_of, b, D: see `scaled`; P_s, P_new, low: scaled impulses and floors;
 # error, step, J: of Newton's method
@@ -51,7 +68,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     layout = model.layout
     nv, nc, nj, nr = layout.nv, layout.nc, layout.nj, layout.nr
     status = react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, room)
-    if status != 0 or task != IMPACT:
+    if status != 0 or task != ASKED.impact:
         return status
 
     # ---- the tables that `react` left
@@ -70,7 +87,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
             scale = larger(scale, larger(abs(target[r]), abs(target[nr + r])))
         frictional = frictional or end - row > 1
         n, nb = n + end - row, nb + 1
-    if approach <= APPROACH * scale:
+    if approach <= EXPANSION.approach * scale:
         return 0
 
     # ---- the compression of the impact alone
@@ -86,7 +103,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     )  # fmt: skip
     P_solved, u_solved = head(P_active, n), head(u, n)
     worst, sweeps = info[0], info[1]
-    if apart > SAME * scale:
+    if apart > EXPANSION.same * scale:
         for i in range(n):
             b[i], P_active[i] = target[nr + origin[i]], 0.0
         status = solver.solve(
@@ -135,7 +152,7 @@ def react_poisson(model, solver, lu, W, W_contact, W_joint, target, active, task
     for i in range(n):
         first += P_e[i] * u_c[i]
         second += 0.5 * P_e[i] * (u_e[i] - u_c[i])
-    if first + second > lost * (1.0 + APPROACH):
+    if first + second > lost * (1.0 + EXPANSION.approach):
         root = sqrt(first * first + 4.0 * second * lost)
         share = 2.0 * lost / (first + root) if first + root > 0.0 else 0.0
     for i in range(n):
@@ -167,7 +184,7 @@ def missed(contacts, b, D, floor, P, error, J, block):
     """Write P - p(P - rho u), where p raises normal impulses to their floors and clips friction; return its norm.
 
     The equations of contact/semismooth_newton.py for the set of the expansion, scaled as there.
-    out     error; J: the derivative with D + SINGULAR I, unless empty
+    out     error; J: the derivative with D + SEMISMOOTH.singular I, unless empty
     """
     n, norm, x, p, G = P.shape[0], 0.0, block.x, block.p, block.G
     for k in range(contacts.mu.shape[0]):
@@ -202,7 +219,7 @@ def missed(contacts, b, D, floor, P, error, J, block):
                     total += G[3 * r + c] * D[first + c, j]
                 J[first + r, j] = rho * total
             for c in range(nr if J.shape[0] > 0 else 0):
-                J[first + r, first + c] += (1.0 if r == c else 0.0) - (1.0 - rho * SINGULAR) * G[3 * r + c]
+                J[first + r, first + c] += (1.0 if r == c else 0.0) - (1.0 - rho * SEMISMOOTH.singular) * G[3 * r + c]
     return sqrt(norm)
 
 
@@ -225,23 +242,25 @@ def expand_at_once(contacts, floor, P, X_j, work):
         P_s[i] = P[i] / unit_of[i]
     begin = missed(contacts, b, D, low, P_s, error, none, block)
     average, weight, norm = 0.0, 0.0, begin
-    for _ in range(NEWTON_STEPS):
+    for _ in range(EXPANSION.newton_steps):
         norm, size = missed(contacts, b, D, low, P_s, step, J, block), 0.0
         for i in range(n):
             size += P_s[i] * P_s[i]
-        if norm <= larger(NEWTON_TARGET, ROUNDING * sqrt(size)) or not norm < 1e300:
+        if norm <= larger(EXPANSION.newton_target, SEMISMOOTH.rounding * sqrt(size)) or not norm < 1e300:
             break
-        weight = FORMER * weight + 1.0
+        weight = EXPANSION.former * weight + 1.0
         average += (norm - average) / weight
         eliminate(J, step)
         share = 1.0
-        for halving in range(HALVINGS):
+        for halving in range(EXPANSION.halvings):
             for i in range(n):
                 P_new[i] = P_s[i] - share * step[i]
             norm = missed(contacts, b, D, low, P_new, error, none, block)
-            if norm <= (1.0 - ENOUGH * share) * average:
+            if norm <= (1.0 - EXPANSION.enough * share) * average:
                 break
-            share = 0.5 * share if halving < HALVINGS - 2 else 1.0  # at last in full: it leads out of a corner
+            share = (
+                0.5 * share if halving < EXPANSION.halvings - 2 else 1.0
+            )  # at last in full: it leads out of a corner
         for i in range(n):
             P_s[i] = P_new[i]
     if not norm < begin:
@@ -287,10 +306,10 @@ def expand(contacts, floor, P, u, info, work):
         length += larger(abs(u[i]), abs(b[i])) ** 2  # of the velocities that the floors alone bring
     rho, length = n / diagonal, sqrt(length)
     failed, still, exact, halved, before = 0, False, True, 0, 1e300
-    for sweep in range(MOST_SWEEPS + 1):
-        if sweep == FIRST_SWEEPS:
+    for sweep in range(EXPANSION.most_sweeps + 1):
+        if sweep == EXPANSION.first_sweeps:
             expand_at_once(contacts, floor, head(P, n), X_i, work.at_once)
-        if sweep % LOOK == 0 or nb == 1 or still:
+        if sweep % EXPANSION.look == 0 or nb == 1 or still:
             raised(contacts, P, u, y)
             total = 0.0
             for k in range(nb):
@@ -304,11 +323,11 @@ def expand(contacts, floor, P, u, info, work):
                 for r in range(nr):
                     total += (P[first + r] - P_k[r]) ** 2
             info[0], info[1] = sqrt(total) / (rho * length) if length > 0.0 else sqrt(total), sweep
-            if info[0] <= EXPANDED or still or sweep == MOST_SWEEPS:
+            if info[0] <= EXPANSION.expanded or still or sweep == EXPANSION.most_sweeps:
                 break
             if info[0] <= 0.5 * before:
                 before, halved = info[0], sweep
-            exact = exact and sweep - halved <= PATIENCE
+            exact = exact and sweep - halved <= EXPANSION.patience
         change, size, failed = 0.0, 0.0, 0
         for k in range(nb):
             first, nr, slip = blocks[3 * k + 1], blocks[3 * k + 2], 0.0
@@ -344,4 +363,4 @@ def expand(contacts, floor, P, u, info, work):
         still = change <= 2e-16 * size
     if failed != 0:
         return failed
-    return 0 if info[0] <= ACCEPTED else Status.CONTACT_STALLED
+    return 0 if info[0] <= EXPANSION.accepted else Status.CONTACT_STALLED

@@ -8,15 +8,36 @@ everywhere (saltus/certificate.py).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import head, larger, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I
 from saltus.laws import hardest
 from saltus.memory.profile import factor, multiply, solve
 from saltus.reaction.react import row_dot
 
-# what is found at a place: see saltus/certificate.py
-DEFECT, VIOLATION, EXCESS, LOAD, FOUND_COUNT = range(5)
-ROUNDING = 1e-14  # a smaller defect is rounding of its evaluation, and counts as none
+
+class _Found(NamedTuple):
+    """What is found at a place, see saltus/certificate.py."""
+
+    # what is found at a place: see saltus/certificate.py
+    defect: int = 0
+    violation: int = 1
+    excess: int = 2
+    load: int = 3
+    all: int = 4
+
+
+FOUND = _Found()
+
+
+class _Looks(NamedTuple):
+    """Tuned numbers of this file."""
+
+    rounding: float = 1e-14  # a smaller defect is rounding of its evaluation, and counts as none
+
+
+LOOKS = _Looks()
 
 
 def look_work(layout) -> int:
@@ -28,7 +49,7 @@ def look_work(layout) -> int:
 def inspect_work(layout) -> int:
     """Return the floats that a flight needs to look inside (flight/inspect.py)."""
     nq, nv, nr = int(layout.nq), int(layout.nv), int(layout.nr)
-    return nq + 3 * nv + nr + FOUND_COUNT + look_work(layout)
+    return nq + 3 * nv + nr + FOUND.all + look_work(layout)
 
 
 @unit(I(MODEL, F, A, A, A, A, F, I, A, A, A))
@@ -46,7 +67,7 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
     at = size + nw + nr
     f, missing, rest = head(tail(work, at), nv), head(tail(work, at + nv), nv), head(tail(work, at + 2 * nv), nv)
     g = head(tail(work, at + 3 * nv), nc + nj)
-    for i in range(FOUND_COUNT):
+    for i in range(FOUND.all):
         found[i] = 0.0
     if duration > 0.0:
         model.mass(t, q, par, M)
@@ -64,7 +85,7 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
             row = layout[layout.contact_row + c]
             square = row_square(layout, W, row)
             if r[row] != 0.0 and square > 0.0:
-                found[LOAD] = larger(found[LOAD], abs(row_dot(layout, W, row, f)) / square)
+                found[FOUND.load] = larger(found[FOUND.load], abs(row_dot(layout, W, row, f)) / square)
     if duration > 0.0:
         status = factor(layout, M)
         if status != 0:
@@ -72,8 +93,8 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
         solve(layout, M, missing, missing, rest)
         for i in range(nv):
             missed = duration * abs(missing[i]) / scale[i]
-            if not missed <= larger(found[DEFECT], ROUNDING):  # what is not a number must not pass
-                found[DEFECT] = missed
+            if not missed <= larger(found[FOUND.defect], LOOKS.rounding):  # what is not a number must not pass
+                found[FOUND.defect] = missed
     if nc + nj > 0:
         model.gap(t, q, par, g)
     for j in range(nc + nj):
@@ -84,11 +105,11 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
                 depth = -g[j]
             friction = hardest(layout[layout.kind + j], row, end - row, r)
             outside = larger(-r[row], friction - model.mu[j] * r[row])
-            if not outside <= found[EXCESS]:
-                found[EXCESS] = outside
-            found[LOAD] = larger(found[LOAD], larger(abs(r[row]), friction))
-        if not depth <= found[VIOLATION]:
-            found[VIOLATION] = depth
+            if not outside <= found[FOUND.excess]:
+                found[FOUND.excess] = outside
+            found[FOUND.load] = larger(found[FOUND.load], larger(abs(r[row]), friction))
+        if not depth <= found[FOUND.violation]:
+            found[FOUND.violation] = depth
     return 0
 
 

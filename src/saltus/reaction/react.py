@@ -8,6 +8,8 @@ The same kernels correct positions: then v is a displacement and the target of a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import handle, head, larger, tail, unit, whole
 from saltus.compile.types import (
     DRIFT,
@@ -33,8 +35,19 @@ from saltus.memory.vectors import add, clear, clear_marks, largest
 from saltus.reaction.joint_graph import GRAPH, factor_graph, solve_graph
 from saltus.status import Status
 
-WHOLE, NORMAL_ONLY, IMPACT = range(3)  # what `react` solves: the laws, without friction (positions), an impact
-UNILATERAL = 1
+
+class _Asked(NamedTuple):
+    """What `react` solves."""
+
+    # what `react` solves: the laws, without friction (positions), an impact
+    whole: int = 0
+    normal_only: int = 1
+    impact: int = 2
+
+
+ASKED = _Asked()
+
+UNILATERAL_KIND = 1
 ALONG_GRAPH = -1  # instead of the rank of the joints
 SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
 
@@ -197,7 +210,8 @@ def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, 
     model / solver
     in      lu: factors, empty where the caller has written X himself; W: rows (forces); W_contact, W_joint: rows of the
             conditions; target: constant of each row, unit slip in the tangential places of SLIDING contacts; active: 1
-            (the whole law) or SLIDING per contact that takes part; task: WHOLE, NORMAL_ONLY or IMPACT, for which
+            (the whole law) or SLIDING per contact that takes part; task: ASKED.whole, ASKED.normal_only or
+            ASKED.impact, for which
             `restitute` has prepared the target, whose second half belongs to `react_poisson` (reaction/expansion.py)
     in/out  v: free velocity -> velocity; P: warm start -> impulses, rows of inactive contacts 0;
             target: constant -> free value of each active row, target included
@@ -260,8 +274,8 @@ def list_rows(model, lu, W, target, active, task, P, work):
             mu[nb] = model.mu[c]
             if active[c] == SLIDING:
                 slide(layout, lu, W, c, mu[nb], target, X, column)
-            if task == NORMAL_ONLY or active[c] == SLIDING:
-                blocks[3 * nb] = UNILATERAL
+            if task == ASKED.normal_only or active[c] == SLIDING:
+                blocks[3 * nb] = UNILATERAL_KIND
                 for r in range(row + 1, end):
                     P[r] = 0.0
                 end = row + 1
@@ -345,7 +359,9 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
         for j in range(nj):
             target[nr - nj + j] = g[nc + j]
         clear(move)
-        status = react(model, solver, lu, W, W, W, target, active, NORMAL_ONLY, move, P_move, work.info, react_room)
+        status = react(
+            model, solver, lu, W, W, W, target, active, ASKED.normal_only, move, P_move, work.info, react_room
+        )
         if status != 0:
             return status
         model.rate(q, move, model.par, work.q_dot)
@@ -379,7 +395,7 @@ def stop_joints(model, solver, t, q, v, P, work, react_room):
     clear_marks(work.active)
     for r in range(layout.nr - layout.nj, layout.nr):
         target[r] = work.w[r]
-    status = react(model, solver, lu, W, W, W, target, work.active, NORMAL_ONLY, v, P_move, work.info, react_room)
+    status = react(model, solver, lu, W, W, W, target, work.active, ASKED.normal_only, v, P_move, work.info, react_room)
     if status != 0:
         return status
     for r in range(layout.nr - layout.nj, layout.nr):

@@ -2,39 +2,51 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import row_of, smaller, unit, whole
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
 from saltus.laws import hardest
-from saltus.memory.layout import (
-    F_FREE,
-)
+from saltus.memory.layout import F_FREE
 from saltus.memory.profile import quadratic
-from saltus.memory.record import (
-    CLOSING,
-    EVENT_AFTER,
-    EVENT_BEFORE,
-    EVENT_COLUMNS,
-    EVENT_CONTACT,
-    EVENT_COUNT,
-    EVENT_ENERGY,
-    EVENT_IMPULSE,
-    EVENT_KIND,
-    EVENT_T,
-    GAIN,
-    IMPACT,
-    RELEASE,
-    SLIP,
-    STICK,
-)
+from saltus.memory.record import COLUMN, EVENT
 from saltus.reaction.impacts import returned
 from saltus.reaction.react import row_add, row_dot
 
-OPEN, STRUCK, CLOSED = 0.0, 1.0, 2.0  # status of a contact among its marks: never met, just hit, in lasting contact
-ROUNDING = 1e-12  # of the velocity that a contact stops: a slower approach is none
-HIT = 2  # mark of an active contact that an impact strikes
-GAINED = 1e-7  # of the work that an impact moves: gains below are the rounding of contact solvers
-NOTHING, NORMALS, ALL = range(3)  # of which rows `gain_event` knows two velocities before the impact
-STICKING = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
+
+class _ContactMark(NamedTuple):
+    """Status of a contact among its marks."""
+
+    # status of a contact among its marks: never met, just hit, in lasting contact
+    open: float = 0.0
+    struck: float = 1.0
+    closed: float = 2.0
+
+
+CONTACT_MARK = _ContactMark()
+
+
+class _Reports(NamedTuple):
+    """Tuned numbers of this file."""
+
+    rounding: float = 1e-12  # of the velocity that a contact stops: a slower approach is none
+    hit: int = 2  # mark of an active contact that an impact strikes
+    gained: float = 1e-7  # of the work that an impact moves: gains below are the rounding of contact solvers
+    sticking: float = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
+
+
+REPORTS = _Reports()
+
+
+class _KnownRows(NamedTuple):
+    """Of which rows `gain_event` knows two velocities before the impact."""
+
+    nothing: int = 0
+    normals: int = 1
+    all: int = 2
+
+
+KNOWN_ROWS = _KnownRows()
 
 
 @unit(I(MODEL, F, A, A, A, A, A, A, A, A, J, A, A, RECORD))
@@ -65,33 +77,33 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
             brought = after[row] - row_dot(layout, W, row, record.v_minus) if struck else 0.0
             approach = -(u_minus[row] + brought) - fall * (1.0 + 1e-9)
             # bodies that rest on each other fall alike: what is left of their approach is rounding
-            if approach > 0.0 and approach > ROUNDING * P[row] * answer(layout, W, X, row):
+            if approach > 0.0 and approach > REPORTS.rounding * P[row] * answer(layout, W, X, row):
                 for r in range(row, end):
                     row_add(layout, X, r, -P[r], record.v_minus)
-                active[c], found, struck = HIT, nc > 1, True
+                active[c], found, struck = REPORTS.hit, nc > 1, True
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         if active[c] == 0 or P[row] <= 0.0:
-            if marks[c] == CLOSED:
-                new_event(t, c, RELEASE, row, end, u_minus, u_minus, P, record)
-            marks[c], marks[nc + c] = OPEN, OPEN
+            if marks[c] == CONTACT_MARK.closed:
+                new_event(t, c, EVENT.release, row, end, u_minus, u_minus, P, record)
+            marks[c], marks[nc + c] = CONTACT_MARK.open, CONTACT_MARK.open
             continue
         for r in range(row, end):
             after[r] += w[r]
             lost = -0.5 * P[r] * (u_minus[r] + after[r])
             record.dissipation[c] += lost
             header.drive_work += lost
-        if active[c] == HIT:
-            new_event(t, c, IMPACT, row, end, u_minus, after, P, record)
-            marks[c] = STRUCK
+        if active[c] == REPORTS.hit:
+            new_event(t, c, EVENT.impact, row, end, u_minus, after, P, record)
+            marks[c] = CONTACT_MARK.struck
             continue
-        if marks[c] == OPEN:
-            new_event(t, c, CLOSING, row, end, u_minus, after, P, record)
-        marks[c] = CLOSED
+        if marks[c] == CONTACT_MARK.open:
+            new_event(t, c, EVENT.closing, row, end, u_minus, after, P, record)
+        marks[c] = CONTACT_MARK.closed
         if end - row > 1:
             friction = hardest(layout[layout.kind + c], row, end - row, P)
-            sticks = friction < STICKING * model.mu[c] * P[row]
-            kind = STICK if sticks else SLIP
+            sticks = friction < REPORTS.sticking * model.mu[c] * P[row]
+            kind = EVENT.stick if sticks else EVENT.slip
             if marks[nc + c] != kind:
                 new_event(t, c, kind, row, end, u_minus, after, P, record)
             marks[nc + c] = kind
@@ -100,7 +112,7 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
         for c in range(nc):
             row = layout[layout.contact_row + c]
             u_free[row] -= returned(model, c) * u_minus[row]
-        gain_event(model, t, active, HIT, ALL, u_free, u_minus, after, P, record)
+        gain_event(model, t, active, REPORTS.hit, KNOWN_ROWS.all, u_free, u_minus, after, P, record)
     return 0
 
 
@@ -110,7 +122,8 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
 
     Newton's law does so where friction turns a slip around. Velocities are those against moving walls and belts, whose
     work is no gain.
-    in      active: contacts marked with `mark` are struck; early: velocities before the step, of the NORMALS or of ALL
+    in      active: contacts marked with `mark` are struck; early: velocities before the step, of the
+            KNOWN_ROWS.normals or of KNOWN_ROWS.all
             rows: a time stepping does not know when in its step the impact happens, so that a gain is reported only if
             it is one with both possible velocities before the impact
     """
@@ -123,9 +136,9 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
         own = 0.0
         for r in range(row, end):
             before = u_minus[r]
-            if known == ALL:
+            if known == KNOWN_ROWS.all:
                 before = early[r]
-            elif known == NORMALS and r == row:
+            elif known == KNOWN_ROWS.normals and r == row:
                 before = smaller(before, early[r])
             own += 0.5 * P[r] * (u_minus[r] + u_plus[r])
             other += 0.5 * P[r] * (before + u_plus[r])
@@ -133,10 +146,10 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
         gained += own
         if own > most:
             most, which = own, c
-    if which >= 0 and smaller(gained, other) > GAINED * size:
+    if which >= 0 and smaller(gained, other) > REPORTS.gained * size:
         row, end = layout[layout.contact_row + which], layout[layout.contact_row + which + 1]
-        new_event(t, which, GAIN, row, end, u_minus, u_plus, P, record)
-        record.events[whole(record.header.events_used - 1.0) * EVENT_COLUMNS + EVENT_ENERGY] = gained
+        new_event(t, which, EVENT.gain, row, end, u_minus, u_plus, P, record)
+        record.events[whole(record.header.events_used - 1.0) * COLUMN.all + COLUMN.energy] = gained
     return 0
 
 
@@ -155,27 +168,27 @@ def answer(layout, W, X, row):
 def released(t, nc, marks, record):
     """Write the release of contacts that the forecast no longer holds closed."""
     for c in range(nc):
-        if marks[c] == CLOSED:
-            new_event(t, c, RELEASE, 0, 0, record.impulse, record.impulse, record.impulse, record)
-        marks[c], marks[nc + c] = OPEN, OPEN
+        if marks[c] == CONTACT_MARK.closed:
+            new_event(t, c, EVENT.release, 0, 0, record.impulse, record.impulse, record.impulse, record)
+        marks[c], marks[nc + c] = CONTACT_MARK.open, CONTACT_MARK.open
     return 0
 
 
 @unit(I(F, I, I, I, I, A, A, A, RECORD))
 def new_event(t, contact, kind, row, end, before, after, P, record):
     """Append one row to the events of a step."""
-    event = row_of(record.events, whole(record.header.events_used), EVENT_COLUMNS)
+    event = row_of(record.events, whole(record.header.events_used), COLUMN.all)
     record.header.events_used += 1.0
-    event[EVENT_T], event[EVENT_CONTACT], event[EVENT_KIND] = t, contact, kind
-    for column in range(EVENT_BEFORE, EVENT_COLUMNS):
+    event[COLUMN.t], event[COLUMN.contact], event[COLUMN.kind] = t, contact, kind
+    for column in range(COLUMN.before, COLUMN.all):
         event[column] = 0.0
-    event[EVENT_COUNT] = 1.0
+    event[COLUMN.impacts] = 1.0
     for r in range(row, end):
-        event[EVENT_BEFORE + r - row] = before[r]
-        event[EVENT_AFTER + r - row] = after[r]
-        event[EVENT_IMPULSE + r - row] = P[r]
-        if kind == IMPACT:
-            event[EVENT_ENERGY] += 0.5 * P[r] * (before[r] + after[r])
+        event[COLUMN.before + r - row] = before[r]
+        event[COLUMN.after + r - row] = after[r]
+        event[COLUMN.impulse + r - row] = P[r]
+        if kind == EVENT.impact:
+            event[COLUMN.energy] += 0.5 * P[r] * (before[r] + after[r])
     return 0
 
 

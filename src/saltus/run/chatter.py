@@ -11,19 +11,28 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-REACH = 16.0  # steps: how far a velocity that runs back and forth across a surface may be from it
-SIDEWAYS = 100.0  # the same for other components, over the first one: a surface may be steep
-LEAST_JUMP = 0.1  # share of an acceleration that must change within the reach for a jump to be looked for
-LEFT_OVER = 0.4  # share of that change that a jump keeps on the nearest numbers; a steep slope keeps nothing
-SAME_JUMP = 0.1  # relative difference up to which two jumps belong to one surface
-HALVINGS = 60  # of the reach, down to rounding
-BESIDE = 2.0**-20  # of the reach: where the two sides of a surface are looked at
-MOST_PROBED = 200  # velocities, because each of them takes some evaluations of the force
-LAST = 64  # steps whose velocities and events are described
-BACK_AND_FORTH = 0.1  # share of the steps in which a velocity turns around
+
+class _Chatter(NamedTuple):
+    """Tuned numbers of this file."""
+
+    reach: float = 16.0  # steps: how far a velocity that runs back and forth across a surface may be from it
+    sideways: float = 100.0  # the same for other components, over the first one: a surface may be steep
+    least_jump: float = 0.1  # share of an acceleration that must change within the reach for a jump to be looked for
+    left_over: float = 0.4  # share of that change that a jump keeps on the nearest numbers; a steep slope keeps nothing
+    same_jump: float = 0.1  # relative difference up to which two jumps belong to one surface
+    halvings: int = 60  # of the reach, down to rounding
+    beside: float = 2.0**-20  # of the reach: where the two sides of a surface are looked at
+    most_probed: int = 200  # velocities, because each of them takes some evaluations of the force
+    last: int = 64  # steps whose velocities and events are described
+    back_and_forth: float = 0.1  # share of the steps in which a velocity turns around
+
+
+CHATTER = _Chatter()
+
 
 Acceleration = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -80,17 +89,17 @@ def sliding_mode(
     velocities to look at, all of them by default.
     """
     a = np.abs(acceleration(t, q, v))
-    for i in range(min(len(v), MOST_PROBED)) if components is None else components:
+    for i in range(min(len(v), CHATTER.most_probed)) if components is None else components:
         # the acceleration may be small on this side and large on the other
-        reach = max(REACH * h * float(a.max()), 8.0 * np.spacing(abs(v[i])))
+        reach = max(CHATTER.reach * h * float(a.max()), 8.0 * np.spacing(abs(v[i])))
         for _ in range(2):
             sides = (acceleration(t, q, _moved(v, i, x)) for x in (-reach, reach))
-            reach = max(reach, REACH * h * max(float(np.abs(side[i])) for side in sides))
+            reach = max(reach, CHATTER.reach * h * max(float(np.abs(side[i])) for side in sides))
         found = _pushed_back(acceleration, q_dot, t, q, h, v, i, reach)
         if found is None:
             continue
         # a motion that stays there finds the same some steps before and behind; one that passes does not
-        around = ((t + x, q + x * q_dot(q, v)) for x in (-REACH * h, REACH * h))
+        around = ((t + x, q + x * q_dot(q, v)) for x in (-CHATTER.reach * h, CHATTER.reach * h))
         if all(_pushed_back(acceleration, q_dot, *place, h, v, i, 2.0 * reach) is not None for place in around):
             return found
     return None
@@ -107,7 +116,7 @@ def _pushed_back(
     if later is None:
         return None  # the surface moves away faster than the velocity could follow
     motion = (later.distance - found.distance) / h
-    n, aside = _normal(acceleration, t, q, v, i, found, reach), max(BESIDE * reach, 8.0 * np.spacing(abs(v[i])))
+    n, aside = _normal(acceleration, t, q, v, i, found, reach), max(CHATTER.beside * reach, 8.0 * np.spacing(abs(v[i])))
     below, above = (acceleration(t, q, _moved(v, i, found.distance + x)) for x in (-aside, aside))
     if not n @ above < motion < n @ below:
         return None
@@ -127,9 +136,9 @@ def _jump(acceleration: Acceleration, t: float, q: np.ndarray, v: np.ndarray, i:
     low, high = -reach, reach
     a_low, a_high = (acceleration(t, q, _moved(v, i, x)) for x in (low, high))
     first = a_high - a_low
-    if not np.any(np.abs(first) > LEAST_JUMP * np.maximum(np.abs(a_low), np.abs(a_high))):
+    if not np.any(np.abs(first) > CHATTER.least_jump * np.maximum(np.abs(a_low), np.abs(a_high))):
         return None
-    for _ in range(HALVINGS):
+    for _ in range(CHATTER.halvings):
         middle = 0.5 * (low + high)
         if not v[i] + low < v[i] + middle < v[i] + high:
             break  # the nearest numbers
@@ -139,7 +148,7 @@ def _jump(acceleration: Acceleration, t: float, q: np.ndarray, v: np.ndarray, i:
         else:
             low, a_low = middle, a_middle
     change = a_high - a_low
-    if not np.linalg.norm(change) >= LEFT_OVER * np.linalg.norm(first):
+    if not np.linalg.norm(change) >= CHATTER.left_over * np.linalg.norm(first):
         return None
     return _Jump(0.5 * (low + high), change)
 
@@ -151,14 +160,16 @@ def _normal(
     n, aside = np.zeros(len(v)), 0.25 * reach
     n[i] = 1.0
     beside = _moved(v, i, found.distance + aside)
-    for j in range(min(len(v), MOST_PROBED)):
+    for j in range(min(len(v), CHATTER.most_probed)):
         if j == i:
             continue
-        other = _jump(acceleration, t, q, beside, j, SIDEWAYS * reach)
+        other = _jump(acceleration, t, q, beside, j, CHATTER.sideways * reach)
         if other is None or other.distance == 0.0:
             continue
         slope = -aside / other.distance
-        if np.linalg.norm(np.sign(slope) * other.change - found.change) <= SAME_JUMP * np.linalg.norm(found.change):
+        if np.linalg.norm(np.sign(slope) * other.change - found.change) <= CHATTER.same_jump * np.linalg.norm(
+            found.change
+        ):
             n[j] = slope
     return n
 
@@ -168,7 +179,7 @@ def _normal(
 
 def restless(v: np.ndarray, most: int) -> list[int]:
     """Return the velocities that turned around in the last steps, those that did so most often first."""
-    change = np.diff(v[-LAST - 1 :], axis=0)
+    change = np.diff(v[-CHATTER.last - 1 :], axis=0)
     turns = np.sum(change[1:] * change[:-1] < 0.0, axis=0)
     return [int(i) for i in np.argsort(-turns, kind="stable")[:most] if turns[i] > 0]
 
@@ -181,13 +192,13 @@ def described(
     t and v are the kept times and velocities, events (t, contact or event, kind) in order of time, names those of the
     velocities.
     """
-    t, v = t[-LAST - 1 :], v[-LAST - 1 :]
+    t, v = t[-CHATTER.last - 1 :], v[-CHATTER.last - 1 :]
     if len(t) < 3:
         return ""
     said = [f"Its last {len(t) - 1} steps led from t = {t[0]:.9g} s over {t[-1] - t[0]:.3g} s"]
     change = np.diff(v, axis=0)
     turns = np.mean(change[1:] * change[:-1] < 0.0, axis=0)
-    restless = np.flatnonzero(turns >= BACK_AND_FORTH)
+    restless = np.flatnonzero(turns >= CHATTER.back_and_forth)
     if len(restless):
         said.append(f"back and forth went {', '.join(names[int(i)] if names else f'v[{i}]' for i in restless)}")
     kinds = collections.Counter((kind, name) for time, name, kind in events if time >= t[0])

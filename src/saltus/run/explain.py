@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,20 @@ from saltus.status import Status
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
-REFUSED = 10.0  # how much longer than the last step those were that were refused before it
-HELD = 1e-9  # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
-MOST_ROWS = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
+
+class _Explain(NamedTuple):
+    """Tuned numbers of this file."""
+
+    refused: float = 10.0  # how much longer than the last step those were that were refused before it
+    # gap over the largest coordinate up to which a contact counts as held where a sliding mode is looked for
+    held: float = 1e-9
+    little: float = 1e-4  # of a step: time over which the rate of a gap is taken
+    places: tuple[float, ...] = (1e-4, 0.01, 0.1, 0.5, 1.0)  # of a step, at which it is compared with that of the rows
+    wrong: float = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
+    most_rows: int = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
+
+
+EXPLAIN = _Explain()
 
 
 def explain(
@@ -36,7 +47,7 @@ def explain(
     if status is Status.SLIDING_MODE:
         found = slides(model, t, h, state)
         return f"{found.sentence if found else status.sentence} {where[0].upper()}{where[1:]}", None
-    longest = REFUSED * h if status is Status.STEP_TOO_SMALL else h
+    longest = EXPLAIN.refused * h if status is Status.STEP_TOO_SMALL else h
     cause = None if error is not None else _call_functions(model, t, longest, state)
     if cause is None and (error is not None or status is Status.NONFINITE):
         cause = _error_of(model, plan, t, h, state) or error
@@ -84,6 +95,32 @@ def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, 
         return f"; contacts: {', '.join(contacts)}"
     if status in (Status.JOINTS_CONTRADICT, Status.DRIFT_STALLED):
         return f"; joints: {', '.join(joints)}"
+    if status is Status.GAP_MISSED:
+        return _wrong_rows(model, t, h, state)
+    return ""
+
+
+def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
+    """Return a sentence about contacts and joints whose rows are not the gradient of their gap, where there is one."""
+    layout, units, system = model.layout, model.interpreted(), model.system
+    nc, nj, nr, nw = int(layout.nc), int(layout.nj), int(layout.nr), int(layout.nw)
+    W, w, q_dot = np.zeros(nw), np.zeros(nr), np.zeros(len(state.q))
+    gaps = [np.zeros(nc + nj) for _ in range(2)]
+    units.rate(state.q, state.v, units.par, q_dot)
+    for place in EXPLAIN.places:  # W may go wrong right behind the start
+        for side, gap in zip((-0.5, 0.5), gaps, strict=True):
+            ahead = (place + side * EXPLAIN.little) * h
+            units.gap(t + ahead, state.q + ahead * q_dot, units.par, gap)
+        units.kinematics(t + place * h, state.q + place * h * q_dot, units.par, W, w)
+        for j, name in enumerate([*system.contact_names, *system.joint_names]):
+            row = int(layout[layout.contact_row + j]) if j < nc else nr - nj + j - nc
+            parts = _dense(model, layout.W_ptr, layout.W_col, W, row, len(state.v)) * state.v
+            by_rows, rate = float(parts.sum() + w[row]), float(gaps[1][j] - gaps[0][j]) / (EXPLAIN.little * h)
+            if abs(by_rows - rate) > EXPLAIN.wrong * (float(np.abs(parts).sum()) + abs(w[row])):
+                return (
+                    f". The gap of {name!r} changes by {rate:.4g} m/s behind it, by its W by {by_rows:.4g} m/s: W is "
+                    "not the gradient of the gap; correct it or leave it out"
+                )
     return ""
 
 
@@ -94,7 +131,7 @@ def _diagnosed(model: CompiledModel, plan: SchemePlan, status: Status, t: float,
     problem = recorded_problem(model, plan, t, h, state)
     if status is Status.JOINTS_CONTRADICT and (problem is None or np.any(problem.kinds != BILATERAL)):
         problem = _joints_at(model, t, h, state)  # held on acceleration level, where no contact solver is asked
-    if problem is None or problem.n > MOST_ROWS:
+    if problem is None or problem.n > EXPLAIN.most_rows:
         return ""
     found = diagnose(problem)
     return "" if found.verdict == "solvable" else found.message
@@ -117,7 +154,7 @@ def slides(
         q, g = np.frombuffer(place).copy(), np.zeros(nc + nj)
         W, _, M = _kinematics(model, t, q)
         units.gap(t, q, units.par, g)
-        closed = np.flatnonzero(g[:nc] <= HELD * (1.0 + np.abs(q).max()))
+        closed = np.flatnonzero(g[:nc] <= EXPLAIN.held * (1.0 + np.abs(q).max()))
         held = [*(int(layout[layout.contact_row + c]) for c in closed), *range(nr - nj, nr)]
         made = np.linalg.solve(M, np.eye(len(M)))
         if not held:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import mmap
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,38 +32,50 @@ from saltus.compile.types import (
     A,
     F,
     I,
-    J,
     Nodes,
     scheme_handle,
 )
-from saltus.memory.record import EVENT_COLUMNS, EXTRA_INSIDE, SMALLEST
-from saltus.memory.vectors import copy
-from saltus.reaction.look import FOUND_COUNT
+from saltus.compile.workspace import Numbers, Workspace
+from saltus.memory.record import COLUMN, RECORDED
+from saltus.memory.vectors import clear, copy
+from saltus.reaction.look import FOUND
 from saltus.status import Status
 
-# clock: begin, end and step size of the segment, time now, exact times to report at its ends, time of the last node,
-# and what the time now lacks: the durations of steps are summed without rounding (Kahan, Neumaier), so that a hundred
-# thousand of them shift nothing
-BEGIN, END, H, NOW, NAME_BEGIN, NAME_END, LAST_TIME, NOW_LOW = range(8)
-CLOCK = 8
-# tally: integers that survive from one entry to the next
-STEP, STEPS, COUNT, EVENTS, DENSE, REACTIONS, KEEP, NEXT_TIME, SINCE, ACCEPTED, REJECTED, LAST, EXTRA = range(13)
-ENDED, SHORT = 13, 14  # 1 once a terminal event ended the run; how many steps without duration came last
-TALLY = 15
-KEEP_TIMES, KEEP_EVENTS = -1, -2  # KEEP > 0: every KEEP-th step
-# sums since the last kept node; then impulse and dissipation, then v_minus of the last step
-SUM_REACTED, SUM_VIOLATION, SUM_WORK, SUM_RESIDUAL, SUM_ERROR, SUM_DEGREE, SUM_INSIDE = range(7)
-SUM_IMPULSE = SUM_INSIDE + FOUND_COUNT
-LEDGER, EXTRAS = 2, 5 + FOUND_COUNT
-NEXT = 3e-16  # of a time: the smallest difference that leads to another one
-MOST_SHORT = 1000  # steps without duration, one after the other: events that never end
-FIRST_STEPS, FIRST_FLOATS = 256, 1 << 17  # steps, and floats of dense output, that have room before tables grow
+# begin, end, h: of the segment, h of the next step; now: time; name_begin, name_end: exact times to report at its ends;
+# last_time: of the last node; now_low: what the time now lacks: the durations of steps are summed without rounding
+# (Kahan, Neumaier), so that a hundred thousand of them shift nothing
+CLOCK = Numbers("begin end h now name_begin name_end last_time now_low")
+# Integers that survive from one entry to the next. step, steps: of the segment, made and in all (-1: not counted);
+# count, events, dense, reactions: rows and numbers in the tables; keep: every so many steps, or a rule of MARCH;
+# next_time: to keep; since: steps since the last node; accepted, rejected: attempts; last: 1 where the last step was
+# kept; extra: 1 where nodes have extra columns; ended: 1 once a terminal event ended the run; short: steps without
+# duration that came last
+TALLY = Numbers(
+    "step steps count events dense reactions keep next_time since accepted rejected last extra ended short",
+    integer=True,
+)
+# sums since the last kept node: numbers, what was found inside of steps, impulse and dissipation; v_minus: last step
+SUMS = Workspace(
+    "Sums", total=Numbers("reacted violation work residual error degree"), inside="inside", impulse="nr",
+    dissipation="nc", v_minus="nv",
+)  # fmt: skip
+
+
+class _March(NamedTuple):
+    """Tuned numbers of this file."""
+
+    keep_times: int = -1  # tally.keep: at given times
+    keep_events: int = -2  # tally.keep: at events
+    next: float = 3e-16  # of a time: the smallest difference that leads to another one
+    most_short: int = 1000  # steps without duration, one after the other: events that never end
+    first_steps: int = 256  # that have room before tables grow
+    first_floats: int = 1 << 17  # of dense output that have room before tables grow
+    ledger: int = 2  # columns of the ledger of a node: violation, work
+    extras: int = 5 + FOUND.all  # extra columns of a node
+
+
+MARCH = _March()
 POPULATED = (1 << 20, 1 << 30)  # bytes of a table whose pages are fetched at once
-
-
-def sums_size(nv: int, nr: int, nc: int) -> int:
-    """Return the floats that the march keeps between two nodes."""
-    return SUM_IMPULSE + nr + nc + nv
 
 
 def reaction_width(nv: int, nr: int, nc: int) -> int:
@@ -73,8 +86,8 @@ def reaction_width(nv: int, nr: int, nc: int) -> int:
 @functools.cache
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
-    states = STATE, STATE, RECORD
-    return I(MODEL, scheme_handle(depth), CONTROL, A, J, *states, NODES_RECORD, A, A, A, A, A, ROOM, I)
+    standing = CLOCK.kind, TALLY.kind, STATE, STATE, RECORD
+    return I(MODEL, scheme_handle(depth), CONTROL, *standing, NODES_RECORD, A, A, A, SUMS.kind, A, ROOM, I)
 
 
 @unit(*(march_signature(depth) for depth in range(4)), entry=True)
@@ -91,27 +104,27 @@ def march(
     work    state_new, record: of the step that is tried; decision: of the control; room: of the scheme
     """
     now, new, nodes = state, state_new, handle(nodes)
-    layout, header, counted = model.layout, record.header, tally[STEPS] >= 0
+    layout, header, counted = model.layout, record.header, tally.steps >= 0
     result = Status.CHUNK
     for _ in range(budget):
-        if counted and tally[STEP] >= tally[STEPS]:
+        if counted and tally.step >= tally.steps:
             result = Status.OK
             break
         if no_room(layout, tally, record, nodes, events, dense) == 1:
             result = Status.FULL
             break
         # ---- step; the time grid is counted, not summed
-        t, h = clock[NOW], clock[H]
+        t, h = clock.now, clock.h
         if counted:
-            t = clock[BEGIN] + tally[STEP] * h
-        floor, final = 0.0, tally[STEP] + 1 == tally[STEPS]
+            t = clock.begin + tally.step * h
+        floor, final = 0.0, tally.step + 1 == tally.steps
         if not counted:
-            floor = SMALLEST * (abs(t) + abs(clock[END] - clock[BEGIN]))
-            final = t + h * (1.0 + 1e-9) + floor >= clock[END]
+            floor = RECORDED.smallest * (abs(t) + abs(clock.end - clock.begin))
+            final = t + h * (1.0 + 1e-9) + floor >= clock.end
         if final:
-            h = clock[END] - t - (0.0 if counted else clock[NOW_LOW])
+            h = clock.end - t - (0.0 if counted else clock.now_low)
         header.error, header.terminal = 0.0, 0.0
-        for i in range(FOUND_COUNT):  # their number is known to the compiler
+        for i in range(FOUND.all):  # their number is known to the compiler
             record.inside[i] = 0.0
         status = scheme.step(model, scheme.inner, scheme.settings, t, h, now, new, record, room)
         finite = is_finite(header.violation, new)
@@ -120,51 +133,51 @@ def march(
             break
         # ---- control; a counted grid leaves nothing to decide
         if not counted and control.decide(control.settings, header, t, h, control.memory, decision) != 0:
-            tally[REJECTED] += 1
-            clock[H] = decision[0]
+            tally.rejected += 1
+            clock.h = decision[0]
             if not decision[0] > floor:
                 result = Status.STEP_TOO_SMALL
                 break
             continue
         reached = t + header.h_used
         # a free step that ended early is not the last one
-        final = final and (counted or clock[END] - reached <= floor)
+        final = final and (counted or clock.end - reached <= floor)
         t_new = tell_time(clock, tally, t, header.h_used, 1 if final else 0, 1 if header.h_used == h else 0)
         if not counted:
-            clock[H] = decision[0]
+            clock.h = decision[0]
 
         # ---- keep
         keep = is_kept(layout, clock, tally, t_new, whole(header.events_used), now, nodes, times, sums) == 1
         terminal = header.terminal == 1.0
         # what strikes where the run begins is the right limit of its start
         keep = keep or (not counted and t_new - nodes.t[0] <= floor)
-        keep = keep or terminal or (final and clock[NAME_END] == times[times.shape[0] - 1])
-        tally[SINCE] += 1
+        keep = keep or terminal or (final and clock.name_end == times[times.shape[0] - 1])
+        tally.since += 1
         add_up(layout, record, new, sums)
         if keep:
             keep_node(layout, tally, nodes, t_new, new, sums)
             used = whole(header.dense_used)
-            copy(record.dense, head(tail(dense, tally[DENSE]), used))
-            tally[DENSE] += used
-        tally[LAST] = 1 if keep else 0
-        clock[LAST_TIME] = t_new
+            copy(record.dense, head(tail(dense, tally.dense), used))
+            tally.dense += used
+        tally.last = 1 if keep else 0
+        clock.last_time = t_new
         put_events(tally, reached, t_new, record, events)
         now, new = new, now
-        tally[STEP] += 1
-        tally[ACCEPTED] += 1
+        tally.step += 1
+        tally.accepted += 1
         if terminal:
-            tally[ENDED] = 1
+            tally.ended = 1
             result = Status.TERMINATED
             break
         if final and not counted:
             result = Status.OK
             break
         if not counted:
-            tally[SHORT] = tally[SHORT] + 1 if header.h_used <= floor else 0
-            if tally[SHORT] > MOST_SHORT:
+            tally.short = tally.short + 1 if header.h_used <= floor else 0
+            if tally.short > MARCH.most_short:
                 result = Status.EVENTS_CROWDED
                 break
-    if counted and tally[STEP] == tally[STEPS] and result == Status.CHUNK:
+    if counted and tally.step == tally.steps and result == Status.CHUNK:
         result = Status.OK
     # the caller finds the state where it gave it, whichever of the two it is in
     copy(now.q, state.q)
@@ -173,13 +186,13 @@ def march(
     return result
 
 
-@unit(I(LAYOUT, J, RECORD, NODES, A, A), small=True)
+@unit(I(LAYOUT, TALLY.kind, RECORD, NODES, A, A), small=True)
 def no_room(layout, tally, record, nodes, events, dense):
     """Return 1 where a table has no room for one more step."""
     width = 2 + layout.nv + layout.nr + layout.nc
-    full = tally[COUNT] + 2 > nodes.t.shape[0] or (tally[REACTIONS] + 2) * width > nodes.reactions.shape[0]
-    full = full or tally[EVENTS] * EVENT_COLUMNS + record.events.shape[0] > events.shape[0]
-    return 1 if full or tally[DENSE] + record.dense.shape[0] > dense.shape[0] else 0
+    full = tally.count + 2 > nodes.t.shape[0] or (tally.reactions + 2) * width > nodes.reactions.shape[0]
+    full = full or tally.events * COLUMN.all + record.events.shape[0] > events.shape[0]
+    return 1 if full or tally.dense + record.dense.shape[0] > dense.shape[0] else 0
 
 
 @unit(I(F, STATE), small=True)
@@ -195,112 +208,114 @@ def is_finite(violation, state):
     return 1 if finite else 0
 
 
-@unit(F(A, J, F, F, I, I), small=True)
+@unit(F(CLOCK.kind, TALLY.kind, F, F, I, I), small=True)
 def tell_time(clock, tally, t, h_used, final, entire):
     """Move the clock to the end of a step and return the time that is shown there.
 
     in      final: 1 for the last step; entire: 1 where the step is as long as was asked for
     """
     reached = t + h_used
-    clock[NOW] = t_new = reached
-    if tally[STEPS] < 0:
+    clock.now = t_new = reached
+    if tally.steps < 0:
         advance = reached - t
-        lost = (t - (reached - advance)) + (h_used - advance) + clock[NOW_LOW]
+        lost = (t - (reached - advance)) + (h_used - advance) + clock.now_low
         t_new = reached + lost
         if t_new <= t and h_used > 0.0:
-            t_new = t + NEXT * abs(t)  # a step that is too short to be seen: times that are shown never repeat
-        clock[NOW], clock[NOW_LOW] = t_new, lost - (t_new - reached)
+            t_new = t + MARCH.next * abs(t)  # a step that is too short to be seen: times that are shown never repeat
+        clock.now, clock.now_low = t_new, lost - (t_new - reached)
     if final == 1:
-        clock[NOW], clock[NOW_LOW], t_new = clock[END], 0.0, clock[NAME_END]
-    elif entire == 1 and tally[STEPS] >= 0:
-        t_new = clock[NAME_BEGIN] + (tally[STEP] + 1) * clock[H]
+        clock.now, clock.now_low, t_new = clock.end, 0.0, clock.name_end
+    elif entire == 1 and tally.steps >= 0:
+        t_new = clock.name_begin + (tally.step + 1) * clock.h
     return t_new
 
 
-@unit(I(LAYOUT, A, J, F, I, STATE, NODES, A, A), small=True)
+@unit(I(LAYOUT, CLOCK.kind, TALLY.kind, F, I, STATE, NODES, A, SUMS.kind), small=True)
 def is_kept(layout, clock, tally, t_new, happened, now, nodes, times, sums):
     """Return 1 where the end of a step is to be kept; for its dense output its start is kept as well."""
-    keep = tally[SINCE] + 1 == tally[KEEP]
-    if tally[KEEP] == KEEP_EVENTS:
+    keep = tally.since + 1 == tally.keep
+    if tally.keep == MARCH.keep_events:
         keep = happened > 0
-    if tally[KEEP] == KEEP_TIMES and tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
+    if tally.keep == MARCH.keep_times and tally.next_time < times.shape[0] and times[tally.next_time] <= t_new:
         keep = True
-        while tally[NEXT_TIME] < times.shape[0] and times[tally[NEXT_TIME]] <= t_new:
-            tally[NEXT_TIME] += 1
-        if tally[LAST] == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
-            tally[SINCE] = 2  # the interval before it has no dense block
-            keep_node(layout, tally, nodes, clock[LAST_TIME], now, sums)
+        while tally.next_time < times.shape[0] and times[tally.next_time] <= t_new:
+            tally.next_time += 1
+        if tally.last == 0:  # the start of this interval was not kept: its end alone cannot be interpolated
+            tally.since = 2  # the interval before it has no dense block
+            keep_node(layout, tally, nodes, clock.last_time, now, sums)
     return 1 if keep else 0
 
 
-@unit(I(LAYOUT, RECORD, STATE, A), small=True)
+@unit(I(LAYOUT, RECORD, STATE, SUMS.kind), small=True)
 def add_up(layout, record, new, sums):
     """Add the books of a step to the sums since the last node."""
-    nv, nc, nr, header = layout.nv, layout.nc, layout.nr, record.header
-    minus = head(tail(sums, SUM_IMPULSE + nr + nc), nv)
-    sums[SUM_VIOLATION] = larger(sums[SUM_VIOLATION], header.violation)
-    sums[SUM_WORK] += header.force_work + header.drive_work
-    sums[SUM_ERROR], sums[SUM_DEGREE] = larger(sums[SUM_ERROR], header.error), header.degree
-    for i in range(FOUND_COUNT):
-        sums[SUM_INSIDE + i] = larger(sums[SUM_INSIDE + i], record.inside[i])
+    header, total = record.header, sums.total
+    total.violation = larger(total.violation, header.violation)
+    total.work += header.force_work + header.drive_work
+    total.error, total.degree = larger(total.error, header.error), header.degree
+    for i in range(FOUND.all):
+        sums.inside[i] = larger(sums.inside[i], record.inside[i])
     if header.reacted == 1.0:
-        sums[SUM_REACTED] = 1.0
-        sums[SUM_RESIDUAL] = larger(sums[SUM_RESIDUAL], header.residual)
-        for r in range(nr):
-            sums[SUM_IMPULSE + r] += record.impulse[r]
-        for c in range(nc):
-            sums[SUM_IMPULSE + nr + c] += record.dissipation[c]
-        copy(record.v_minus, minus)
-    elif sums[SUM_REACTED] == 1.0:
-        copy(new.v, minus)
+        total.reacted = 1.0
+        total.residual = larger(total.residual, header.residual)
+        for r in range(layout.nr):
+            sums.impulse[r] += record.impulse[r]
+        for c in range(layout.nc):
+            sums.dissipation[c] += record.dissipation[c]
+        copy(record.v_minus, sums.v_minus)
+    elif total.reacted == 1.0:
+        copy(new.v, sums.v_minus)
     return 0
 
 
-@unit(I(J, F, F, RECORD, A), small=True)
+@unit(I(TALLY.kind, F, F, RECORD, A), small=True)
 def put_events(tally, reached, t_new, record, events):
     """Append the events of a step; those at its end get the time that is shown there."""
-    happened, first = whole(record.header.events_used), tally[EVENTS] * EVENT_COLUMNS
-    for i in range(happened * EVENT_COLUMNS):
+    happened, first = whole(record.header.events_used), tally.events * COLUMN.all
+    for i in range(happened * COLUMN.all):
         events[first + i] = record.events[i]
     for j in range(happened):
-        if events[first + j * EVENT_COLUMNS] == reached:
-            events[first + j * EVENT_COLUMNS] = t_new
-    tally[EVENTS] += happened
+        if events[first + j * COLUMN.all] == reached:
+            events[first + j * COLUMN.all] = t_new
+    tally.events += happened
     return 0
 
 
-@unit(I(LAYOUT, J, NODES, F, STATE, A))
+@unit(I(LAYOUT, TALLY.kind, NODES, F, STATE, SUMS.kind))
 def keep_node(layout, tally, nodes, t, state, sums):
     """Append a node with what was summed since the last one, and start new sums."""
-    nq, nv, rest = layout.nq, layout.nv, layout.nr + layout.nc
-    k = tally[COUNT]
+    nq, nv, nr, nc, total = layout.nq, layout.nv, layout.nr, layout.nc, sums.total
+    k = tally.count
     nodes.t[k] = t
     for i in range(nq):
         nodes.q[k * nq + i] = state.q[i]
     for i in range(nv):
         nodes.v[k * nv + i] = state.v[i]
-    nodes.ledger[LEDGER * k], nodes.ledger[LEDGER * k + 1] = sums[SUM_VIOLATION], sums[SUM_WORK]
-    if tally[EXTRA] == 1:
-        extra = row_of(nodes.extra, k, EXTRAS)
-        extra[0], extra[1], extra[2] = sums[SUM_ERROR], sums[SUM_DEGREE], tally[DENSE]
-        extra[3], extra[4] = 1.0 if tally[SINCE] == 1 else 0.0, tally[REJECTED]
-        for i in range(FOUND_COUNT):
-            extra[EXTRA_INSIDE + i] = sums[SUM_INSIDE + i]
-    if sums[SUM_REACTED] == 1.0:
-        reaction = row_of(nodes.reactions, tally[REACTIONS], 2 + nv + rest)
-        reaction[0], reaction[1] = k, sums[SUM_RESIDUAL]
+    nodes.ledger[MARCH.ledger * k], nodes.ledger[MARCH.ledger * k + 1] = total.violation, total.work
+    if tally.extra == 1:
+        extra = row_of(nodes.extra, k, MARCH.extras)
+        extra[0], extra[1], extra[2] = total.error, total.degree, tally.dense
+        extra[3], extra[4] = 1.0 if tally.since == 1 else 0.0, tally.rejected
+        for i in range(FOUND.all):
+            extra[RECORDED.extra_inside + i] = sums.inside[i]
+    if total.reacted == 1.0:
+        reaction = row_of(nodes.reactions, tally.reactions, 2 + nv + nr + nc)
+        reaction[0], reaction[1] = k, total.residual
         for i in range(nv):
-            reaction[2 + i] = sums[SUM_IMPULSE + rest + i]
-        for i in range(rest):
-            reaction[2 + nv + i] = sums[SUM_IMPULSE + i]
-        tally[REACTIONS] += 1
-        for i in range(SUM_IMPULSE + rest):
-            sums[i] = 0.0
-    sums[SUM_VIOLATION], sums[SUM_WORK], sums[SUM_ERROR] = 0.0, 0.0, 0.0
-    for i in range(FOUND_COUNT):
-        sums[SUM_INSIDE + i] = 0.0
-    tally[COUNT] += 1
-    tally[SINCE] = 0
+            reaction[2 + i] = sums.v_minus[i]
+        for i in range(nr):
+            reaction[2 + nv + i] = sums.impulse[i]
+        for i in range(nc):
+            reaction[2 + nv + nr + i] = sums.dissipation[i]
+        tally.reactions += 1
+        total.reacted, total.residual, total.degree = 0.0, 0.0, 0.0
+        clear(sums.impulse)
+        clear(sums.dissipation)
+    total.violation, total.work, total.error = 0.0, 0.0, 0.0
+    for i in range(FOUND.all):
+        sums.inside[i] = 0.0
+    tally.count += 1
+    tally.since = 0
     return 0
 
 
@@ -310,46 +325,46 @@ class Tables:
     def __init__(self, sizes: tuple[int, int, int, int], rows: int, events: int, dense: int, *, extra: bool):
         nq, nv, nr, nc = sizes
         self.width = reaction_width(nv, nr, nc)
-        self.columns = (1, nq, nv, LEDGER, EXTRAS if extra else 0)
-        self.per_step = (events * EVENT_COLUMNS, dense)
+        self.columns = (1, nq, nv, MARCH.ledger, MARCH.extras if extra else 0)
+        self.per_step = (events * COLUMN.all, dense)
         parts = (_reserved(rows * size) for size in self.columns)
         self.nodes = Nodes(*parts, _reserved((64 + rows // 4) * self.width))
         # room for some hundred steps at once, because every return from the march costs as much as some of them
-        first = min(FIRST_STEPS, FIRST_FLOATS // max(1, dense))
-        self.events = np.empty(64 * EVENT_COLUMNS + self.per_step[0] * max(1, min(first, 16)))
+        first = min(MARCH.first_steps, MARCH.first_floats // max(1, dense))
+        self.events = np.empty(64 * COLUMN.all + self.per_step[0] * max(1, min(first, 16)))
         self.dense = np.empty(64 + dense * max(1, first))
 
-    def grow(self, tally: np.ndarray) -> None:
+    def grow(self, tally) -> None:
         """Double every table that has no room for one more step."""
         nodes = self.nodes
-        if tally[COUNT] + 2 > len(nodes.t):
+        if tally.count + 2 > len(nodes.t):
             rows = 2 * len(nodes.t)
             parts = (_grown(old, rows * size) for old, size in zip(nodes, self.columns, strict=False))
             nodes = Nodes(*parts, nodes.reactions)
-        if (tally[REACTIONS] + 2) * self.width > len(nodes.reactions):
+        if (tally.reactions + 2) * self.width > len(nodes.reactions):
             nodes = nodes._replace(reactions=_grown(nodes.reactions, 2 * len(nodes.reactions)))
         self.nodes = nodes
-        if tally[EVENTS] * EVENT_COLUMNS + self.per_step[0] > len(self.events):
+        if tally.events * COLUMN.all + self.per_step[0] > len(self.events):
             self.events = _grown(self.events, 2 * len(self.events))
-        if tally[DENSE] + self.per_step[1] > len(self.dense):
+        if tally.dense + self.per_step[1] > len(self.dense):
             self.dense = _grown(self.dense, 2 * len(self.dense))
 
-    def bytes_when_grown(self, tally: np.ndarray) -> int:
+    def bytes_when_grown(self, tally) -> int:
         """Return the memory that the tables take once there is room for one more step [bytes]."""
         nodes, total = self.nodes, 8 * sum(len(part) for part in (*self.nodes, self.events, self.dense))
-        if tally[COUNT] + 2 > len(nodes.t):
+        if tally.count + 2 > len(nodes.t):
             total += 8 * sum(len(part) for part in nodes[:-1])
-        if (tally[REACTIONS] + 2) * self.width > len(nodes.reactions):
+        if (tally.reactions + 2) * self.width > len(nodes.reactions):
             total += 8 * len(nodes.reactions)
-        if tally[EVENTS] * EVENT_COLUMNS + self.per_step[0] > len(self.events):
+        if tally.events * COLUMN.all + self.per_step[0] > len(self.events):
             total += 8 * len(self.events)
-        if tally[DENSE] + self.per_step[1] > len(self.dense):
+        if tally.dense + self.per_step[1] > len(self.dense):
             total += 8 * len(self.dense)
         return total
 
-    def kept(self, tally: np.ndarray) -> Nodes:
+    def kept(self, tally) -> Nodes:
         """Return the tables as two-dimensional arrays without copying."""
-        n, rows = int(tally[COUNT]), int(tally[REACTIONS])
+        n, rows = int(tally.count), int(tally.reactions)
         parts = (a[: n * size].reshape(n, size) for a, size in zip(self.nodes, self.columns, strict=False))
         return Nodes(*parts, self.nodes.reactions[: rows * self.width].reshape(rows, self.width))
 

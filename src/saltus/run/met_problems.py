@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SAME = 1e-5  # relative difference of the ends up to which a step counts as the stored one
 MOST_ATTEMPTS = 40  # of a scheme that refuses steps, to get from one stored time to the next
 STEPS_BEFORE = (0, 1, 2)  # how many steps before are made, to fill the memory of the scheme
-LONGER = (1.0, 1.0 + 1e-6, 1.5)  # a step that ended at an event was longer when it was tried
+LONGER_STEPS = (1.0, 1.0 + 1e-6, 1.5)  # a step that ended at an event was longer when it was tried
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def met_problems(
     for before in STEPS_BEFORE:
         if k < before or (before and not np.all(solution._whole(np.arange(k - before + 1, k + 1)))):
             continue
-        for longer in LONGER if not failed and h is None else (1.0,):
+        for longer in LONGER_STEPS if not failed and h is None else (1.0,):
             made = _MadeAgain(model, plan, solution)
             try:
                 difference = made.steps(k, before, longer, size, failed)

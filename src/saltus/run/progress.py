@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-PATIENCE = 1.0  # seconds before anything is shown
+SHOWN_AFTER = 1.0  # seconds before anything is shown
 
 
 class Bar:
@@ -28,7 +28,7 @@ class Bar:
 
     def move(self, share: float, text: str) -> None:
         """Move the bar to a share of its length and change its text."""
-        if not self._wanted or time.perf_counter() - self._began < PATIENCE:
+        if not self._wanted or time.perf_counter() - self._began < SHOWN_AFTER:
             return
         if self._bar is None or self._task is None:
             from rich.console import Console

@@ -7,7 +7,7 @@ import itertools
 import os
 import time
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,17 +29,9 @@ from saltus.event import EVENT_INTEGERS
 from saltus.io.checkpoint import PROBE, Checkpoint, probe
 from saltus.io.snapshot import check_snapshot
 from saltus.memory.layout import Layout
-from saltus.memory.record import (
-    EVENT,
-    EVENT_COLUMNS,
-    EVENT_CONTACT,
-    EVENT_KIND,
-    EVENT_T,
-    IMPACT,
-    KIND_NAMES,
-    SWITCH,
-)
+from saltus.memory.record import COLUMN, EVENT, KIND_NAMES
 from saltus.problem import Problem
+from saltus.reaction.look import FOUND
 from saltus.results.names import velocity_names
 from saltus.run import march as marching
 from saltus.run.chatter import described, restless
@@ -53,16 +45,31 @@ if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
     from saltus.schemes.plan import SchemePlan
 
-SHORTEST_CHUNK = 0.01  # with checkpoints in quick succession
-CHUNK_SECONDS = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
-FIRST_ROWS = 1024
-MOST_ROWS = 20_000_000  # reserved at once; more is reserved by doubling
-GROWTH = 4  # of the number of steps from one chunk to the next, so that a run is looked at early
-LOOK_AFTER = 200  # attempts before the first look at the pace of a run, twice as many before the next one, and so on
-SUSPICIOUS = 2000  # attempts that a run would still need at its present pace, for a sliding mode to be looked for
-MOST_SUSPECTS = 16  # velocities that are looked at, because each of them takes some evaluations of the force
-CERTAIN = 2  # looks in a row that find a sliding mode
-STUCK_AFTER, STUCK_SHARE = 100_000, 1e-9  # attempts within which a run must advance by this share of its span
+
+class _Run(NamedTuple):
+    """Tuned numbers of this file."""
+
+    shortest_chunk: float = 0.01  # with checkpoints in quick succession
+    chunk_seconds: float = 0.2  # how long the march may run before Python looks for Ctrl-C and shows progress
+    first_rows: int = 1024
+    most_rows: int = 20_000_000  # reserved at once; more is reserved by doubling
+    growth: int = 4  # of the number of steps from one chunk to the next, so that a run is looked at early
+    # attempts before the first look at the pace of a run, twice as many before the next one, and so on
+    look_after: int = 200
+    # attempts that a run would still need at its present pace, for a sliding mode to be looked for
+    suspicious: int = 2000
+    most_suspects: int = 16  # velocities that are looked at, because each of them takes some evaluations of the force
+    certain: int = 2  # looks in a row that find a sliding mode
+    # attempts within which a run must advance by this share of its span
+    stuck_after: int = 100_000
+    stuck_share: float = 1e-9
+    rounding: float = 1e-17  # mean error that the rounding of an impact leaves behind, for each impact that follows
+    on_grid: float = 1e-9  # relative distance up to which a span counts as a whole number of steps
+    most_plans: int = 256
+
+
+RUN = _Run()
+
 ERRORS = {
     Status.STEPS_SPENT: LimitError,
     Status.MEMORY_SPENT: LimitError,
@@ -72,8 +79,6 @@ ERRORS = {
 }
 TELLING = (*ERRORS, Status.STEP_TOO_SMALL)  # ends that the last steps explain
 SLIDING_SHARES = (1e-10, 1e-8, 1e-6)  # of the span: steps for which a sliding mode is looked for
-ROUNDING = 1e-17  # mean error that the rounding of an impact leaves behind, for each impact that follows
-ON_GRID = 1e-9  # relative distance up to which a span counts as a whole number of steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +122,7 @@ def segments_of(t_span, settings: Settings) -> list[Segment]:
         end = right if k == len(marks) - 2 else np.nextafter(right, -np.inf)
         ratio = (right - left) / h
         whole = round(ratio)
-        if whole >= 1 and abs(ratio - whole) <= ON_GRID * max(1.0, whole):
+        if whole >= 1 and abs(ratio - whole) <= RUN.on_grid * max(1.0, whole):
             steps, size = whole, (right - left) / whole
         else:
             steps, size = int(np.ceil(ratio)), float(h)
@@ -128,7 +133,6 @@ def segments_of(t_span, settings: Settings) -> list[Segment]:
 
 
 _PLANS: dict[tuple, SchemePlan] = {}  # plans that are ready, by scheme, layout and control
-MOST_PLANS = 256
 
 
 def ready_plan(scheme, layout: Layout, decide) -> SchemePlan:
@@ -143,7 +147,7 @@ def ready_plan(scheme, layout: Layout, decide) -> SchemePlan:
     plan = scheme.plan(layout)
     seam.ready_all([*plan.units(), (march, march_signature(plan.depth)), (decide, decide.unit_signatures[0])])
     if key is not None:
-        if len(_PLANS) >= MOST_PLANS:
+        if len(_PLANS) >= RUN.most_plans:
             _PLANS.clear()
         _PLANS[key] = plan
     return plan
@@ -153,35 +157,37 @@ class _Pace:
     """How fast a run advances, looked at between two entries of the march."""
 
     def __init__(self, run: Run):
-        self.run, self.found, self.wait = run, 0, LOOK_AFTER
+        self.run, self.found, self.wait = run, 0, RUN.look_after
         self.last = self.mark = self._now()
 
     def _now(self) -> tuple[int, int, float]:
         run = self.run
-        return run.attempts, int(run.tally[marching.ACCEPTED]), float(run.clock[marching.NOW])
+        return run.attempts, int(run.tally.accepted), float(run.clock.now)
 
     def look(self) -> Status:
         """Return how a run ends that will not reach its end; OK where it goes on. Counted grids always do."""
         run, now = self.run, self._now()
-        if run.tally[marching.STEPS] >= 0:
+        if run.tally.steps >= 0:
             return Status.OK
-        if now[0] - self.mark[0] >= STUCK_AFTER:
-            span = float(run.clock[marching.END] - run.clock[marching.BEGIN])
-            if now[2] - self.mark[2] < STUCK_SHARE * span:
+        if now[0] - self.mark[0] >= RUN.stuck_after:
+            span = float(run.clock.end - run.clock.begin)
+            if now[2] - self.mark[2] < RUN.stuck_share * span:
                 return Status.CHATTERING
             self.mark = now
         made, accepted, advance = (new - old for new, old in zip(now, self.last, strict=True))
         if made < self.wait:
             return Status.OK
         self.last = now
-        if made * (float(run.clock[marching.END]) - now[2]) > SUSPICIOUS * advance:
+        if made * (float(run.clock.end) - now[2]) > RUN.suspicious * advance:
             from saltus.run.explain import slides  # here, because most runs advance
 
-            h = advance / accepted if accepted and advance > 0.0 else float(run.clock[marching.H])
-            seen = restless(run.tables.kept(run.tally).v, MOST_SUSPECTS) or range(min(len(run.state.v), MOST_SUSPECTS))
+            h = advance / accepted if accepted and advance > 0.0 else float(run.clock.h)
+            seen = restless(run.tables.kept(run.tally).v, RUN.most_suspects) or range(
+                min(len(run.state.v), RUN.most_suspects)
+            )
             found = slides(run.model, now[2], h, run.state, seen) is not None
-            self.found, self.wait = (self.found + 1, LOOK_AFTER) if found else (0, 2 * self.wait)
-            if self.found == CERTAIN:
+            self.found, self.wait = (self.found + 1, RUN.look_after) if found else (0, 2 * self.wait)
+            if self.found == RUN.certain:
                 run.sliding_h = h
                 return Status.SLIDING_MODE
         else:
@@ -194,7 +200,7 @@ class Run:
 
     def __init__(
         self, problem: Problem, model: CompiledModel, settings: Settings, segments: list[Segment],
-        file: Checkpoint | None, limits: Limits, rows: int = MOST_ROWS,
+        file: Checkpoint | None, limits: Limits, rows: int = RUN.most_rows,
     ):  # fmt: skip
         """Make the buffers; rows: most rows of a table that are reserved at once."""
         control, keep = settings.control, settings.keep
@@ -220,15 +226,16 @@ class Run:
         if keep > 0:
             rows = min(sum(max(0, s.steps) for s in segments) // keep + 4, rows)
         else:
-            rows = FIRST_ROWS
+            rows = RUN.first_rows
         extra = keep != 1 or plan.dense > 0 or steps_of(control) != "counted"
         # a table that is reserved at once must not pass the limit either
         rows = min(rows, int(limits.memory // (8 * (nq + nv + 16 + reaction_width(nv, nr, nc)))))
-        self.tables = Tables((nq, nv, nr, nc), max(rows, FIRST_ROWS), plan.events, plan.dense, extra=extra)
-        self.clock, self.tally = np.zeros(marching.CLOCK), np.zeros(marching.TALLY, dtype=np.int64)
-        self.sums = np.zeros(marching.sums_size(nv, nr, nc))
+        self.tables = Tables((nq, nv, nr, nc), max(rows, RUN.first_rows), plan.events, plan.dense, extra=extra)
+        self.clock = marching.CLOCK(np.zeros(marching.CLOCK.size))
+        self.tally = marching.TALLY(np.zeros(marching.TALLY.size, dtype=np.int64))
+        self.sums = marching.SUMS.plan({"inside": FOUND.all, "nr": nr, "nc": nc, "nv": nv}).allocate()
         self.times = settings.times
-        self.tally[marching.KEEP], self.tally[marching.EXTRA] = keep, int(extra)
+        self.tally.keep, self.tally.extra = keep, int(extra)
         self.status, self.error = Status.OK, None
         self._keep_start()
 
@@ -240,16 +247,13 @@ class Run:
     def _keep_start(self) -> None:
         """The start is the first node, whatever is kept later; its left limit is v0 itself."""
         nodes = self.tables.nodes
-        nodes.t[0] = self.clock[marching.LAST_TIME] = self.problem.t_span[0]
+        nodes.t[0] = self.clock.last_time = self.problem.t_span[0]
         nodes.q[: len(self.problem.q0)], nodes.v[: len(self.problem.v0)] = self.problem.q0, self.problem.v0
-        nodes.ledger[: marching.LEDGER] = 0.0
-        nodes.extra[: marching.EXTRAS] = 0.0
-        self.tally[marching.COUNT] = self.tally[marching.LAST] = 1
-        while (
-            self.tally[marching.NEXT_TIME] < len(self.times)
-            and self.times[self.tally[marching.NEXT_TIME]] <= self.problem.t_span[0]
-        ):
-            self.tally[marching.NEXT_TIME] += 1
+        nodes.ledger[: marching.MARCH.ledger] = 0.0
+        nodes.extra[: marching.MARCH.extras] = 0.0
+        self.tally.count = self.tally.last = 1
+        while self.tally.next_time < len(self.times) and self.times[self.tally.next_time] <= self.problem.t_span[0]:
+            self.tally.next_time += 1
 
     def march(self, progress: Progress, *, fresh: bool = False) -> None:
         """March through the segments that are left; a failure leaves `status` and `error` behind.
@@ -296,19 +300,19 @@ class Run:
     def _enter(self, segment: Segment) -> None:
         times = segment.begin, segment.end, segment.h, segment.begin, segment.left, segment.right
         self.clock[: len(times)] = times
-        self.clock[marching.NOW_LOW] = 0.0
-        self.tally[marching.STEP], self.tally[marching.STEPS] = 0, segment.steps
+        self.clock.now_low = 0.0
+        self.tally.step, self.tally.steps = 0, segment.steps
         self.work.clear()  # nothing that a scheme kept for one segment is valid in the next
 
     def _march_segment(self, progress: Progress) -> Status:
-        if self.tally[marching.ENDED]:
+        if self.tally.ended:
             return Status.TERMINATED  # the checkpoint of a run that a terminal event ended
-        budget, chunk, pace = 256, CHUNK_SECONDS, _Pace(self)
+        budget, chunk, pace = 256, RUN.chunk_seconds, _Pace(self)
         if self.file is not None:
-            chunk = min(chunk, max(self.file.every, SHORTEST_CHUNK))
+            chunk = min(chunk, max(self.file.every, RUN.shortest_chunk))
         # an interruption may have come between the last step of a segment and the note that it is done
-        while self.clock[marching.LAST_TIME] != self.clock[marching.NAME_END]:
-            began, accepted = time.perf_counter(), self.tally[marching.ACCEPTED]
+        while self.clock.last_time != self.clock.name_end:
+            began, accepted = time.perf_counter(), self.tally.accepted
             if self.limits.steps is not None:
                 left = self.limits.steps - self.attempts
                 if left <= 0:
@@ -324,7 +328,7 @@ class Run:
                 status = Status(status)
             except BaseException:
                 # the march changes places of the two states with every step and had no chance to put them back
-                if (self.tally[marching.ACCEPTED] - accepted) % 2 == 1:
+                if (self.tally.accepted - accepted) % 2 == 1:
                     self.state_room.floats[:] = self.state_new_room.floats
                 if self.python:
                     self.work.clear()  # the step was left in its middle: what a scheme keeps may be half made
@@ -335,11 +339,11 @@ class Run:
                     return Status.MEMORY_SPENT
                 self.tables.grow(self.tally)
             elif status is Status.CHUNK:
-                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, GROWTH * budget))
+                budget = int(np.clip(budget * chunk / max(spent, 1e-6), 1, RUN.growth * budget))
                 ended = pace.look()
                 if ended is not Status.OK:
                     return ended
-                progress.show(float(self.clock[marching.NOW]))
+                progress.show(float(self.clock.now))
                 if self.file is not None and self.file.due:
                     self._write_checkpoint(self.file)
             else:
@@ -349,15 +353,15 @@ class Run:
     @property
     def attempts(self) -> int:
         """Steps that were made so far, rejected ones included."""
-        return int(self.tally[marching.ACCEPTED] + self.tally[marching.REJECTED])
+        return int(self.tally.accepted + self.tally.rejected)
 
     # ---- checkpoints
 
     def snapshot(self) -> dict[str, np.ndarray]:
         """Return everything that the run needs to go on, by name."""
         tables = {f"tables/{name}": part for name, part in self.tables.kept(self.tally)._asdict().items()}
-        tables["tables/events"] = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS]
-        tables["tables/dense"] = self.tables.dense[: self.tally[marching.DENSE]]
+        tables["tables/events"] = self.tables.events[: self.tally.events * COLUMN.all]
+        tables["tables/dense"] = self.tables.dense[: self.tally.dense]
         made = {**self._evolving(), **tables, "march/times": self.times, "march/stage": np.array(self.stage)}
         if self.python:
             made[PROBE] = self._probe()
@@ -376,7 +380,7 @@ class Run:
         if self.python and (PROBE not in arrays or self._probe().tobytes() != arrays[PROBE].tobytes()):
             raise SettingError(
                 f"{path} belongs to another problem: a function of the system has other values at "
-                f"t = {self.clock[marching.LAST_TIME]:g}; resume with what was given to solve"
+                f"t = {self.clock.last_time:g}; resume with what was given to solve"
             )
         room = -1
         while room != (room := sum(len(table) for table in self._tables().values())):
@@ -388,7 +392,7 @@ class Run:
     def _evolving(self) -> dict[str, np.ndarray]:
         state = {f"state/{name}": getattr(self.state, name) for name in ("q", "v", "memory")}
         return {
-            **state, "march/clock": self.clock, "march/tally": self.tally, "march/sums": self.sums,
+            **state, "march/clock": self.clock, "march/tally": self.tally, "march/sums": self.sums.floats,
             "march/counters": self.record_room.part("counters"), "march/control": self.decider.memory,
             "march/work": self.work.floats, "march/iwork": self.work.integers,
         }  # fmt: skip
@@ -397,14 +401,14 @@ class Run:
         return {**self.tables.nodes._asdict(), "events": self.tables.events, "dense": self.tables.dense}
 
     def _probe(self) -> np.ndarray:
-        return probe(self.model, float(self.clock[marching.LAST_TIME]), self.state.q, self.state.v)
+        return probe(self.model, float(self.clock.last_time), self.state.q, self.state.v)
 
     def _write_checkpoint(self, file: Checkpoint) -> None:
         """Write a checkpoint; a full disk must not end a run that can go on without."""
         try:
             file.write(self.snapshot())
         except FileError as error:
-            t = self.clock[marching.LAST_TIME]
+            t = self.clock.last_time
             warnings.warn(f"no checkpoint at t = {t:g}: {error}", CheckpointWarning, stacklevel=2)
 
     # ---- the end
@@ -452,14 +456,16 @@ class Run:
 
     def _switched(self) -> bool:
         """Return whether the last event was the end of a branch."""
-        last = self.tally[marching.EVENTS] - 1
-        return last >= 0 and self.tables.events[last * EVENT_COLUMNS + EVENT_KIND] == SWITCH
+        last = self.tally.events - 1
+        return last >= 0 and self.tables.events[last * COLUMN.all + COLUMN.kind] == EVENT.switch
 
     def _last_steps(self) -> str:
         """Return what the last steps did."""
         nodes, names = self.tables.kept(self.tally), self.model.name_array
-        rows = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
-        events = [(row[EVENT_T], str(names[int(row[EVENT_CONTACT])]), KIND_NAMES[int(row[EVENT_KIND])]) for row in rows]
+        rows = self.tables.events[: self.tally.events * COLUMN.all].reshape(-1, COLUMN.all)
+        events = [
+            (row[COLUMN.t], str(names[int(row[COLUMN.contact])]), KIND_NAMES[int(row[COLUMN.kind])]) for row in rows
+        ]
         speeds = velocity_names(self.model.system, nodes.q.shape[1], nodes.v.shape[1])
         return described(nodes.t[:, 0], nodes.v, events, speeds)
 
@@ -474,12 +480,12 @@ class Run:
         """Return how a terminal event ended the run, with its name; nothing when none did."""
         if self.status is not Status.TERMINATED:
             return ""
-        events = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
+        events = self.tables.events[: self.tally.events * COLUMN.all].reshape(-1, COLUMN.all)
         layout, names = self.model.layout, self.model.event_names
         for row in events[::-1]:
-            k = int(row[EVENT_CONTACT]) - int(layout.nc)
-            if row[EVENT_KIND] == EVENT and k >= 0 and layout[layout.event_table + EVENT_INTEGERS * k + 1]:
-                return f"{Status.TERMINATED.sentence[:-1]}: {names[k]!r} at t = {row[EVENT_T]:.9g} s."
+            k = int(row[COLUMN.contact]) - int(layout.nc)
+            if row[COLUMN.kind] == EVENT.user and k >= 0 and layout[layout.event_table + EVENT_INTEGERS * k + 1]:
+                return f"{Status.TERMINATED.sentence[:-1]}: {names[k]!r} at t = {row[COLUMN.t]:.9g} s."
         return ""
 
     def _grown_sentence(self) -> str:
@@ -488,15 +494,15 @@ class Run:
         Every impact rounds the energy. Where restitution forgets it, that is all; where nothing does, the times of all
         impacts that follow are wrong, and the error grows with the square of their number.
         """
-        tol, most = getattr(self.given, "promised", None), float(self.tally[marching.EVENTS])
-        if tol is None or ROUNDING * most * most <= tol:
+        tol, most = getattr(self.given, "promised", None), float(self.tally.events)
+        if tol is None or RUN.rounding * most * most <= tol:
             return ""
-        events = self.tables.events[: self.tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
-        struck = events[events[:, EVENT_KIND] == IMPACT, EVENT_CONTACT].astype(int)
+        events = self.tables.events[: self.tally.events * COLUMN.all].reshape(-1, COLUMN.all)
+        struck = events[events[:, COLUMN.kind] == EVENT.impact, COLUMN.contact].astype(int)
         error = 0.0
         for contact, count in zip(*np.unique(struck, return_counts=True), strict=True):
             forgets = 1.0 - float(self.model.units.e[contact])
-            error += ROUNDING * count * (count if forgets * count <= 1.0 else 1.0 / forgets)
+            error += RUN.rounding * count * (count if forgets * count <= 1.0 else 1.0 / forgets)
         if not error > tol:
             return ""
         return (
@@ -506,17 +512,17 @@ class Run:
 
     def _step_now(self) -> tuple[float, float]:
         """Return time and size of the step that was being made."""
-        t, h = float(self.clock[marching.NOW]), float(self.clock[marching.H])
-        if self.tally[marching.STEPS] >= 0:
-            t = float(self.clock[marching.BEGIN] + self.tally[marching.STEP] * h)
-        return t, min(h, float(self.clock[marching.END]) - t)
+        t, h = float(self.clock.now), float(self.clock.h)
+        if self.tally.steps >= 0:
+            t = float(self.clock.begin + self.tally.step * h)
+        return t, min(h, float(self.clock.end) - t)
 
     def _keep_end(self) -> None:
         """Keep the last finished step, with what was summed since the node before."""
         self.tables.grow(self.tally)
         keep = seam.interpreted(marching.keep_node)
-        keep(self.model.layout, self.tally, self.tables.nodes, self.clock[marching.LAST_TIME], self.state, self.sums)
-        self.tally[marching.LAST] = 1
+        keep(self.model.layout, self.tally, self.tables.nodes, self.clock.last_time, self.state, self.sums.record)
+        self.tally.last = 1
 
     def _solution(self, status: Status, message: str) -> Solution:
         tally, tables = self.tally, self.tables
@@ -524,19 +530,19 @@ class Run:
         counts = {
             "f": int(counters.force_calls),
             "jac": int(counters.jacobian_calls),
-            "steps": int(tally[marching.ACCEPTED]),
-            "rejected": int(tally[marching.REJECTED]),
+            "steps": int(tally.accepted),
+            "rejected": int(tally.rejected),
             "iterations": int(counters.iterations),
             "contact_sweeps": int(counters.sweeps),
         }
-        if status is not Status.OK and tally[marching.LAST] == 0:
+        if status is not Status.OK and tally.last == 0:
             self._keep_end()  # what the thinning left out at the end of a broken run
         nodes = tables.kept(tally)
-        events = tables.events[: tally[marching.EVENTS] * EVENT_COLUMNS].reshape(-1, EVENT_COLUMNS)
+        events = tables.events[: tally.events * COLUMN.all].reshape(-1, COLUMN.all)
         made = build_solution(
-            self.model, self.given, nodes, events, tables.dense[: tally[marching.DENSE]].copy(), counts, status,
+            self.model, self.given, nodes, events, tables.dense[: tally.dense].copy(), counts, status,
             message, self.problem, self.asked,
         )  # fmt: skip
-        if tally[marching.KEEP] == marching.KEEP_TIMES:
+        if tally.keep == marching.MARCH.keep_times:
             made = made.at_times(self.times)
         return made

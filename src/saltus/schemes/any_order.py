@@ -16,8 +16,8 @@ from saltus.control.adaptive import Adaptive
 from saltus.control.grid import Grid
 from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction, window_start
-from saltus.flight.packed_methods import METHODS, packed_method
-from saltus.flight.smooth_step import HEAD, NODES, STAGES
+from saltus.flight.packed_methods import ALL_METHODS, packed_method
+from saltus.flight.smooth_step import PACKED_TABLE, SMOOTH_STEP
 from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan, runge_kutta_plan
 from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
@@ -72,8 +72,8 @@ class AnyOrder:
     newton_tolerance: float = 1e-14
 
     def __post_init__(self):
-        if self.base not in METHODS:
-            one = ", ".join(map(repr, METHODS))
+        if self.base not in ALL_METHODS:
+            one = ", ".join(map(repr, ALL_METHODS))
             raise SettingError(f"base of AnyOrder is {self.base!r}: it must be one of {one}")
         for field in ("C", "projection_tolerance", "newton_tolerance"):
             value = getattr(self, field)
@@ -117,8 +117,8 @@ class AnyOrder:
     @property
     def _estimates(self) -> bool:
         pair = packed_method(self.base)
-        total = int(pair[STAGES])
-        begin = HEAD + total + total * total
+        total = int(pair[PACKED_TABLE.stages])
+        begin = PACKED_TABLE.head + total + total * total
         return self.base == "radau5" or bool(np.any(pair[begin : begin + total]))
 
     def with_tolerance(self, rtol, atol) -> AnyOrder:
@@ -147,7 +147,7 @@ class AnyOrder:
 
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps by the dense output of the base."""
-        return interpolate([tableau(NODES - 1, "-", "lobatto")], s, h, start, end, block, side)
+        return interpolate([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, start, end, block, side)
 
     def window_start(self, block, t_end, h):
         """Return where the intervals of impacts begin that steps end with, see Solution.windows."""
@@ -155,8 +155,8 @@ class AnyOrder:
 
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""
-        return reaction([tableau(NODES - 1, "-", "lobatto")], s, h, block, rows, side)
+        return reaction([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, block, rows, side)
 
     def acceleration(self, s, h, block, side):
         """Return v_dot inside of steps, the piece of the step that it belongs to, and the duration of the piece."""
-        return acceleration([tableau(NODES - 1, "-", "lobatto")], s, h, block, side)
+        return acceleration([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, block, side)

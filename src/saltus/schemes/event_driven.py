@@ -16,14 +16,14 @@ import numpy as np
 from saltus.control.adaptive import Adaptive
 from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction
-from saltus.flight.smooth_step import NODES
+from saltus.flight.smooth_step import SMOOTH_STEP
 from saltus.laws import friction_rows
 from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan, checked_scale, runge_kutta_plan
 from saltus.schemes.traits import FLYING
 from saltus.tables.tableau import tableau
 
-METHODS = ("dop853", "dopri5", "radau5")
+EVENT_METHODS = ("dop853", "dopri5", "radau5")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,8 +83,8 @@ class EventDriven:
                 raise SettingError(f"{field} of EventDriven is {value!r}: it must be a positive number")
         if self.rtol < 1e-15:
             raise SettingError(f"rtol of EventDriven is {self.rtol}: below rounding, take 1e-14 or more")
-        if self.method is not None and self.method not in METHODS:
-            one = ", ".join(map(repr, METHODS))
+        if self.method is not None and self.method not in EVENT_METHODS:
+            one = ", ".join(map(repr, EVENT_METHODS))
             raise SettingError(f"method of EventDriven is {self.method!r}: it must be one of {one}")
         for field in ("closed_tolerance", "rest_tolerance", "zeno_speed"):
             value = getattr(self, field)
@@ -126,12 +126,12 @@ class EventDriven:
 
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps by the dense output of the pair."""
-        return interpolate([tableau(NODES - 1, "-", "lobatto")], s, h, start, end, block, side)
+        return interpolate([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, start, end, block, side)
 
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""
-        return reaction([tableau(NODES - 1, "-", "lobatto")], s, h, block, rows, side)
+        return reaction([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, block, rows, side)
 
     def acceleration(self, s, h, block, side):
         """Return v_dot inside of steps, the piece of the step that it belongs to, and the duration of the piece."""
-        return acceleration([tableau(NODES - 1, "-", "lobatto")], s, h, block, side)
+        return acceleration([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, block, side)

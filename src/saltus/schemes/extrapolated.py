@@ -12,6 +12,7 @@ import numbers
 from collections.abc import Sequence
 from math import sqrt
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,30 +21,55 @@ from saltus.compile.types import MODEL, RECORD, RECORDS, STATE, STATES, A, F, I,
 from saltus.compile.workspace import Numbers, Workspace, rooms
 from saltus.errors import SettingError
 from saltus.laws import friction_rows
-from saltus.memory.layout import (
-    HAS_RETRACT,
-    RATE_IDENTITY,
-    W_CONSTANT,
-    Layout,
-    sizes_of,
-)
+from saltus.memory.layout import HAS_RETRACT, RATE_IDENTITY, W_CONSTANT, Layout, sizes_of
 from saltus.memory.profile import factor, solve_row
-from saltus.memory.record import CLOSING, EVENT_COLUMNS, EVENT_KIND, IMPACT, RELEASE, SLIP, STICK
+from saltus.memory.record import COLUMN, EVENT
 from saltus.memory.vectors import clear, copy
 from saltus.reaction.react import row_add, row_dot
 from saltus.schemes.plan import SchemeLike, SchemePlan, one_friction
 from saltus.schemes.traits import traits_of
 
-# places of the settings; STALE, STALE_END: of the memory, what is to be forgotten once q and v are combined
-COLUMNS, DENSE, EVENTS, STALE, STALE_END, EVEN_FREE, EVEN_CLOSED, SUBSTEPS = range(8)
-MOST_COLUMNS = 8  # weights of more columns amplify rounding
-OPEN, STICKING, SLIDING, BACKWARDS = 0.0, 1.0, 2.0, 3.0  # how a contact acts in a substep
-GRIP = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
-BURST = 4.0  # a substep with more than this times the mean impulse of the others is an impact
-ROUNDING = 1e-12  # what rounding leaves of gaps [m], and of the friction cone relative to |P_T|
-MOST_MOVES = 4  # Newton steps onto held constraints: they start within the error of a step
-SUBSTATES, CUBIC, CUBIC_ALONE = 0.0, 1.0, 2.0  # what a dense block holds
-BLOCK_HEADER = 2  # that number, then how many substeps or where the state inside of the step is
+# numbers before the substeps of the columns, which begin at SUBSTEPS_AT; weights stand behind them. stale, stale_end:
+# of the memory, what is to be forgotten once q and v are combined
+SEQUENCE = Numbers("columns dense events stale stale_end even_free even_closed")
+SUBSTEPS_AT = SEQUENCE.size
+
+
+class _Extrapolation(NamedTuple):
+    """Tuned numbers of this file."""
+
+    most_columns: int = 8  # weights of more columns amplify rounding
+    grip: float = 1.0 - 1e-10  # |P_T| below this share of mu P_N is sticking
+    burst: float = 4.0  # a substep with more than this times the mean impulse of the others is an impact
+    rounding: float = 1e-12  # what rounding leaves of gaps [m], and of the friction cone relative to |P_T|
+    most_moves: int = 4  # Newton steps onto held constraints: they start within the error of a step
+    block_header: int = 2  # that number, then how many substeps or where the state inside of the step is
+
+
+EXTRAPOLATION = _Extrapolation()
+
+
+class _Substep(NamedTuple):
+    """How a contact acts in a substep."""
+
+    open: float = 0.0
+    sticking: float = 1.0
+    sliding: float = 2.0
+    backwards: float = 3.0
+
+
+SUBSTEP = _Substep()
+
+
+class _DenseBlock(NamedTuple):
+    """What a dense block holds."""
+
+    substates: float = 0.0
+    cubic: float = 1.0
+    cubic_alone: float = 2.0
+
+
+DENSE_BLOCK = _DenseBlock()
 
 
 # left, along, answer, y: of conjugate gradients, see `shortest`
@@ -102,8 +128,10 @@ class Extrapolated:
             )
         if traits_of(self.scheme).fixed_step:
             raise SettingError(f"Extrapolated divides steps, but {kind} cannot change its step: wrap MoreauJean()")
-        if not _is_whole(self.order) or not 2 <= self.order <= MOST_COLUMNS - 2:
-            raise SettingError(f"order of Extrapolated is {self.order!r}: it must be 2 to {MOST_COLUMNS - 2}")
+        if not _is_whole(self.order) or not 2 <= self.order <= EXTRAPOLATION.most_columns - 2:
+            raise SettingError(
+                f"order of Extrapolated is {self.order!r}: it must be 2 to {EXTRAPOLATION.most_columns - 2}"
+            )
         if not _is_whole(self.impact_substeps) or self.impact_substeps < 2:
             raise SettingError(f"impact_substeps of Extrapolated is {self.impact_substeps!r}: it must be 2 or more")
         if self.symmetric not in (None, True, False):
@@ -113,10 +141,10 @@ class Extrapolated:
         given = tuple(self.sequence) if isinstance(self.sequence, Sequence | np.ndarray) else (self.sequence,)
         if not all(_is_whole(n) and n > 0 for n in given) or any(b <= a for a, b in itertools.pairwise(given)):
             raise SettingError(f"sequence of Extrapolated is {self.sequence!r}: it must be increasing, like (1, 2, 4)")
-        if not self.order <= len(given) <= MOST_COLUMNS:
+        if not self.order <= len(given) <= EXTRAPOLATION.most_columns:
             raise SettingError(
                 f"sequence of Extrapolated has {len(given)} columns: order {self.order} needs {self.order} to "
-                f"{MOST_COLUMNS}"
+                f"{EXTRAPOLATION.most_columns}"
             )
         object.__setattr__(self, "sequence", tuple(int(n) for n in given))
 
@@ -154,14 +182,18 @@ class Extrapolated:
             inner=inner,
             memory=inner.memory,
             work=WORK.plan({**sizes_of(layout), **inner.tables, **rooms_of}),
-            dense=BLOCK_HEADER + max(nv, (impact - 1) * (nq + 2 * nv) + impact * inner.dense),
+            dense=EXTRAPOLATION.block_header + max(nv, (impact - 1) * (nq + 2 * nv) + impact * inner.dense),
             events=max(n[-1], impact) * inner.events,
         )
 
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside steps: cubic where extrapolated, else by the inner scheme around the stored states."""
         q, v = np.empty(start.q.shape), np.empty(start.v.shape)
-        for kind, inside in ((SUBSTATES, self._substep), (CUBIC, _cubic), (CUBIC_ALONE, _cubic)):
+        for kind, inside in (
+            (DENSE_BLOCK.substates, self._substep),
+            (DENSE_BLOCK.cubic, _cubic),
+            (DENSE_BLOCK.cubic_alone, _cubic),
+        ):
             rows = np.flatnonzero(block[:, 0] == kind)
             if len(rows):
                 ends = _rows(start, rows), _rows(end, rows)
@@ -173,14 +205,16 @@ class Extrapolated:
         nq, nv = start.q.shape[1], start.v.shape[1]
         n, width, states = int(block[0, 1]), nq + 2 * nv, [start]
         for k in range(n - 1):
-            at = BLOCK_HEADER + k * width
+            at = EXTRAPOLATION.block_header + k * width
             q, v, v_minus = np.split(block[:, at : at + width], [nq, nq + nv], axis=1)
             states.append(SimpleNamespace(q=q, v=v, v_minus=v_minus, q_dot=end.rate(q, v), rate=end.rate))
         states.append(end)
         at = np.floor(s * n) if side == "+" else np.ceil(s * n) - 1.0
         at = np.clip(at, 0, n - 1).astype(int)[:, 0]
         first, last = _picked(states, at), _picked(states, at + 1)
-        dense = block[:, BLOCK_HEADER + (n - 1) * width :].reshape(len(block), n, -1)[np.arange(len(at)), at]
+        dense = block[:, EXTRAPOLATION.block_header + (n - 1) * width :].reshape(len(block), n, -1)[
+            np.arange(len(at)), at
+        ]
         return self.scheme.interpolate(s * n - at[:, None], h / n, first, last, dense, side)
 
 
@@ -199,9 +233,12 @@ def _cubic(s, h, start, end, block, side):
     rise, early, late = end.q - start.q, h * start.q_dot, h * end.q_dot
     bend, twist = 3.0 * rise - 2.0 * early - late, early + late - 2.0 * rise
     q = start.q + s * (early + s * (bend + s * twist))
-    if block[0, 0] == CUBIC_ALONE:
+    if block[0, 0] == DENSE_BLOCK.cubic_alone:
         return q, (early + s * (2.0 * bend + 3.0 * s * twist)) / h
-    place, v_inside = block[:, 1:2], block[:, BLOCK_HEADER : BLOCK_HEADER + start.v.shape[1]]
+    place, v_inside = (
+        block[:, 1:2],
+        block[:, EXTRAPOLATION.block_header : EXTRAPOLATION.block_header + start.v.shape[1]],
+    )
     line = start.v + s * (end.v - start.v)
     chord = start.v + place * (end.v - start.v)
     return q, line + s * (1.0 - s) / (place * (1.0 - place)) * (v_inside - chord)
@@ -230,7 +267,7 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
     out     state_new, record
     """
     layout, work, out = model.layout, WORK(room), record.header
-    columns, width = whole(settings[COLUMNS]), layout.nq + layout.nv + layout.nr + layout.nc + 2
+    columns, width = whole(SEQUENCE(settings).columns), layout.nq + layout.nv + layout.nr + layout.nc + 2
     # ---- columns; once they disagree only the column for impacts is needed
     now, results, best = work.now, work.results, work.best
     now.smooth, now.deepest, out.reacted, out.residual, violation = 1.0, 0.0, 0.0, 0.0, -1.0
@@ -257,9 +294,9 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
     if now.smooth == 1.0:
         take_smooth(model, settings, state_new, record, work)
     else:
-        n, stored = whole(settings[SUBSTEPS + columns]), layout.nq + 2 * layout.nv
-        record.dense[0], record.dense[1] = SUBSTATES, n
-        out.dense_used = BLOCK_HEADER + (n - 1) * stored + n * whole(settings[DENSE])
+        n, stored = whole(settings[SUBSTEPS_AT + columns]), layout.nq + 2 * layout.nv
+        record.dense[0], record.dense[1] = DENSE_BLOCK.substates, n
+        out.dense_used = EXTRAPOLATION.block_header + (n - 1) * stored + n * whole(SEQUENCE(settings).dense)
     at = layout.nq + layout.nv
     copy(work.substep.v_minus, record.v_minus)
     copy(tail(chosen, at), record.impulse)
@@ -273,16 +310,20 @@ def extrapolated(model, inner, settings, t, h, state, state_new, record, room):
 @unit(I(MODEL, scheme_handle(0), A, F, F, I, STATE, STATE, RECORD, WORK.kind))
 def make_column(model, inner, settings, t, h, j, state, state_new, record, work):
     """Make the substeps of a column, the last one for impacts; now.smooth becomes 0 where it disagrees with others."""
-    columns, dense, n = whole(settings[COLUMNS]), whole(settings[DENSE]), whole(settings[SUBSTEPS + j])
-    events_room, stored = whole(settings[EVENTS]) * EVENT_COLUMNS, model.layout.nq + 2 * model.layout.nv
+    columns, dense, n = (
+        whole(SEQUENCE(settings).columns),
+        whole(SEQUENCE(settings).dense),
+        whole(settings[SUBSTEPS_AT + j]),
+    )
+    events_room, stored = whole(SEQUENCE(settings).events) * COLUMN.all, model.layout.nq + 2 * model.layout.nv
     one, two, substep, block, impulsive, now = work.one, work.two, work.substep, record.dense, j == columns, work.now
     now.rows = 0.0
     for k in range(n):
         begin = state if k == 0 else (one if k % 2 == 1 else two)
         end = state_new if k == n - 1 else (one if k % 2 == 0 else two)
-        events, place = substep.events, BLOCK_HEADER + (n - 1) * stored + k * dense
+        events, place = substep.events, EXTRAPOLATION.block_header + (n - 1) * stored + k * dense
         if j >= columns - 1:
-            events = head(tail(record.events, whole(now.rows) * EVENT_COLUMNS), events_room)
+            events = head(tail(record.events, whole(now.rows) * COLUMN.all), events_room)
         inside = head(tail(block, place), dense) if impulsive else substep.dense
         part = handle(
             Record(
@@ -302,7 +343,7 @@ def make_column(model, inner, settings, t, h, j, state, state_new, record, work)
             now.smooth = 0.0
         add_substep(model, j, record, work)
         if impulsive and k < n - 1:
-            node = tail(block, BLOCK_HEADER + k * stored)
+            node = tail(block, EXTRAPOLATION.block_header + k * stored)
             copy(end.q, head(node, model.layout.nq))
             copy(end.v, head(tail(node, model.layout.nq), model.layout.nv))
             copy(substep.v_minus, head(tail(node, model.layout.nq + model.layout.nv), model.layout.nv))
@@ -335,24 +376,29 @@ def add_substep(model, j, record, work):
 def take_smooth(model, settings, state_new, record, work):
     """Take the combination of all columns as the step; its dense output is a cubic, or one with a place inside."""
     layout, block, best, out, now = model.layout, record.dense, work.best, record.header, work.now
-    nq, nv, n, events = layout.nq, layout.nv, whole(settings[SUBSTEPS + whole(settings[COLUMNS]) - 1]), record.events
+    nq, nv, n, events = (
+        layout.nq,
+        layout.nv,
+        whole(settings[SUBSTEPS_AT + whole(SEQUENCE(settings).columns) - 1]),
+        record.events,
+    )
     found, rows = whole(now.rows), 0
     for k in range(found):  # what a scheme takes for impacts on a curved wall is none
-        if events[k * EVENT_COLUMNS + EVENT_KIND] != IMPACT:
-            copy(row_of(events, k, EVENT_COLUMNS), row_of(events, rows, EVENT_COLUMNS))
+        if events[k * COLUMN.all + COLUMN.kind] != EVENT.impact:
+            copy(row_of(events, k, COLUMN.all), row_of(events, rows, COLUMN.all))
             rows += 1
     now.rows = rows
-    block[0], block[1] = CUBIC, (n // 2) / n
+    block[0], block[1] = DENSE_BLOCK.cubic, (n // 2) / n
     for i in range(nv):
-        block[BLOCK_HEADER + i] = work.v_inside[i] + block[1] * (best[nq + i] - state_new.v[i])
-    out.dense_used = BLOCK_HEADER + nv
+        block[EXTRAPOLATION.block_header + i] = work.v_inside[i] + block[1] * (best[nq + i] - state_new.v[i])
+    out.dense_used = EXTRAPOLATION.block_header + nv
     copy(best, state_new.q)
     copy(tail(best, nq), state_new.v)
     copy(tail(best, nq), work.substep.v_minus)
-    for i in range(whole(settings[STALE]), whole(settings[STALE_END])):
+    for i in range(whole(SEQUENCE(settings).stale), whole(SEQUENCE(settings).stale_end)):
         state_new.memory[i] = 0.0  # it belongs to the finest column
     if (layout.features & RATE_IDENTITY) != 0:
-        block[0], out.dense_used = CUBIC_ALONE, 1.0
+        block[0], out.dense_used = DENSE_BLOCK.cubic_alone, 1.0
     return 0
 
 
@@ -364,16 +410,16 @@ def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, wo
     """
     layout, par = model.layout, model.par
     nq, nv, nc, nj, nr = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr
-    columns, width = whole(settings[COLUMNS]), best.shape[0]
+    columns, width = whole(SEQUENCE(settings).columns), best.shape[0]
     finest = row_of(results, columns - 1, width)
-    others, even = settings[SUBSTEPS + columns - 1] - 1.0, settings[EVEN_FREE]
+    others, even = settings[SUBSTEPS_AT + columns - 1] - 1.0, SEQUENCE(settings).even_free
     for c in range(nc):
-        if acting[c] != OPEN:
-            even = settings[EVEN_CLOSED]
-            if others * peak[c] > BURST * (finest[nq + nv + layout[layout.contact_row + c]] - peak[c]):
+        if acting[c] != SUBSTEP.open:
+            even = SEQUENCE(settings).even_closed
+            if others * peak[c] > EXTRAPOLATION.burst * (finest[nq + nv + layout[layout.contact_row + c]] - peak[c]):
                 return -1.0
 
-    weights = head(tail(settings, SUBSTEPS + columns + 1 + (columns if even == 1.0 else 0)), columns)
+    weights = head(tail(settings, SUBSTEPS_AT + columns + 1 + (columns if even == 1.0 else 0)), columns)
     for i in range(width):
         best[i] = 0.0
         for j in range(columns):
@@ -387,7 +433,7 @@ def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, wo
     held, target, g = work.held, work.target, work.g
     model.gap(t, q_k, par, target)
     for i in range(m):
-        held[i] = 1.0 if i >= nc or acting[i] != OPEN else 0.0
+        held[i] = 1.0 if i >= nc or acting[i] != SUBSTEP.open else 0.0
     P = head(tail(best, nq + nv), nr)
     if hold(model, t + h, held, target, q, v, P, work.hold) != 0:
         return -1.0
@@ -397,7 +443,7 @@ def combine(model, settings, t, h, q_k, acting, peak, deepest, results, best, wo
     model.gap(t + h, q, par, g)
     for i in range(m):
         depth, before = (-g[i], -target[i]) if i < nc else (abs(g[i]), abs(target[i]))
-        if not depth <= (larger(before, 0.0) if held[i] == 1.0 else deepest) + ROUNDING:
+        if not depth <= (larger(before, 0.0) if held[i] == 1.0 else deepest) + EXTRAPOLATION.rounding:
             return -1.0
         violation = larger(violation, depth)
     return violation
@@ -409,20 +455,26 @@ def alike(model, part, acting, first):
     layout = model.layout
     header, P = part.header, part.impulse
     for k in range(whole(header.events_used)):
-        kind = part.events[k * EVENT_COLUMNS + EVENT_KIND]
-        if kind != IMPACT and kind != CLOSING and kind != RELEASE and kind != STICK and kind != SLIP:
+        kind = part.events[k * COLUMN.all + COLUMN.kind]
+        if (
+            kind != EVENT.impact
+            and kind != EVENT.closing
+            and kind != EVENT.release
+            and kind != EVENT.stick
+            and kind != EVENT.slip
+        ):
             return 0
     same = 1
     for c in range(layout.nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        mode = OPEN
+        mode = SUBSTEP.open
         if header.reacted == 1.0 and P[row] > 0.0:
             friction = 0.0
             for r in range(row + 1, end):
                 friction += P[r] * P[r]
-            mode = STICKING
-            if end > row + 1 and sqrt(friction) >= GRIP * model.mu[c] * P[row]:
-                mode = BACKWARDS if end == row + 2 and P[row + 1] < 0.0 else SLIDING
+            mode = SUBSTEP.sticking
+            if end > row + 1 and sqrt(friction) >= EXTRAPOLATION.grip * model.mu[c] * P[row]:
+                mode = SUBSTEP.backwards if end == row + 2 and P[row + 1] < 0.0 else SUBSTEP.sliding
         if first == 1:
             acting[c] = mode
         elif acting[c] != mode:
@@ -444,7 +496,7 @@ def admissible(model, P, P_finest):
             change += (P[r] - P_finest[r]) * (P[r] - P_finest[r])
         friction, most = sqrt(friction), model.mu[c] * P[row]
         if friction > most:
-            if friction - most > sqrt(change) + ROUNDING * friction:
+            if friction - most > sqrt(change) + EXTRAPOLATION.rounding * friction:
                 return 0
             for r in range(row + 1, end):
                 P[r] *= most / friction
@@ -463,14 +515,14 @@ def hold(model, t, held, target, q, v, P, work):
     m = nc + nj
     lu, W, w, X, short, push = work.lu, work.W, work.w, work.X, work.short, work.push
     move, q_dot = work.move, work.q_dot
-    for k in range(MOST_MOVES + 1):
+    for k in range(EXTRAPOLATION.most_moves + 1):
         model.gap(t, q, par, short)
         worst = 0.0
         for i in range(m):
             # gaps of rounding's size are closed: kept, they would add up from step to step
-            short[i] -= target[i] if abs(target[i]) > ROUNDING else 0.0
+            short[i] -= target[i] if abs(target[i]) > EXTRAPOLATION.rounding else 0.0
             worst = larger(worst, held[i] * abs(short[i]))
-        done = worst <= 1e-3 * ROUNDING or k == MOST_MOVES
+        done = worst <= 1e-3 * EXTRAPOLATION.rounding or k == EXTRAPOLATION.most_moves
         if k == 0 or not done:
             model.mass(t, q, par, lu)
             status = factor(layout, lu)

@@ -18,7 +18,7 @@ from saltus.memory.layout import M_CONSTANT, Layout
 from saltus.memory.profile import multiply, solve, solve_row
 from saltus.reaction.impacts import restitute
 from saltus.reaction.look import spread_row
-from saltus.reaction.react import REACTING, WHOLE, row_add, row_dot, write_row
+from saltus.reaction.react import ASKED, REACTING, row_add, row_dot, write_row
 from saltus.reaction.report import released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, parabola, stepping_plan
 from saltus.schemes.theta_newton import (
@@ -38,7 +38,9 @@ from saltus.schemes.theta_newton import (
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 
-LONGER = 10.0  # times the step before: such a step begins anew, because accelerations of very short ones are rounding
+LONGER_THAN = (
+    10.0  # times the step before: such a step begins anew, because accelerations of very short ones are rounding
+)
 SETTINGS = Numbers("rho_inf closed_tolerance newton_tolerance max_iterations")
 # known.h: size of the step before, to which a belongs, 0 where v_dot and a are not known; v_dot: what forces alone do;
 # a: v_dot, filtered; mean: acceleration over that step, a guess; marks: see `report`; impulses: warm start
@@ -106,7 +108,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
         state_new.memory[i] = state.memory[i]
 
     # ---- predict: accelerations at the start as they are for this h, velocities of the rows
-    ratio = h / memory.known.h if h <= LONGER * memory.known.h else 0.0
+    ratio = h / memory.known.h if h <= LONGER_THAN * memory.known.h else 0.0
     if ratio == 0.0:
         model.force(t, q_k, v_k, model.par, newton.f)
         record.counters.force_calls += 1
@@ -239,7 +241,8 @@ def contact(model, reaction, t, h, q, v_new, P, work):
     for c in range(layout.nc):
         restitute(model, c, work.u_minus[layout[layout.contact_row + c]], 0, work.u_minus, target)
     status = reaction.react(
-        model, reaction.solver, head(newton.S, 0), W, work.W_end, work.W_end, target, work.active, WHOLE, v_new, P,
+        model, reaction.solver, head(newton.S, 0), W, work.W_end, work.W_end, target, work.active, ASKED.whole,
+        v_new, P,
         newton.info, work.react,
     )  # fmt: skip
     for i in range(nv):

@@ -11,40 +11,55 @@ from __future__ import annotations
 
 import dataclasses
 from math import sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.flight.dense import interpolate, reaction
-from saltus.lasting.border import NORMAL
+from saltus.lasting.border import PROJECTED
 from saltus.lasting.end_of_step import close_books, put_back
 from saltus.lasting.workspace import ENDS, LASTING
-from saltus.memory.layout import (
-    M_CONSTANT,
-    RATE_IDENTITY,
-    W_CONSTANT,
-    Layout,
-)
+from saltus.memory.layout import M_CONSTANT, RATE_IDENTITY, W_CONSTANT, Layout
 from saltus.memory.profile import factor, quadratic, solve
-from saltus.memory.record import CLOSING, IMPACT, RELEASE, SLIP, STICK
+from saltus.memory.record import EVENT
 from saltus.memory.vectors import clear, copy
 from saltus.reaction.books import open_books
 from saltus.reaction.dense_block import block_size, open_block, put_piece
 from saltus.reaction.impacts import reacting_sizes, restitute
-from saltus.reaction.react import IMPACT as STRUCK
-from saltus.reaction.react import row_dot
-from saltus.reaction.report import NOTHING, STICKING, gain_event, new_event
+from saltus.reaction.react import ASKED, row_dot
+from saltus.reaction.report import KNOWN_ROWS, REPORTS, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan
 from saltus.status import Status
 from saltus.tables.tableau import tableau
 
-# closed: gap up to which a contact is closed [m]; rest: speed up to which it rests [m/s]; law: BY_REST or BY_LEFT;
+# closed: gap up to which a contact is closed [m]; rest: speed up to which it rests [m/s]; law: RESTITUTES.by_rest or
+# RESTITUTES.by_left;
 # tolerance, most: of the iteration for the forecast; project, projected: whether q and v are put back, to which gap
 SETTINGS = Numbers("closed rest law tolerance most project projected")
-BY_REST, BY_LEFT = 0.0, 1.0
-OPEN, HELD, SLIPS, STICKS = 0.0, 1.0, 2.0, 3.0  # marks of the contacts
+
+
+class _Restitutes(NamedTuple):
+    """Which velocity restitution looks at."""
+
+    by_rest: float = 0.0
+    by_left: float = 1.0
+
+
+RESTITUTES = _Restitutes()
+
+
+class _HalfMark(NamedTuple):
+    """Marks of the contacts."""
+
+    open: float = 0.0
+    held: float = 1.0
+    slips: float = 2.0
+    sticks: float = 3.0
+
+
+HALF_MARK = _HalfMark()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +117,7 @@ class HalfExplicitTDG:
             settings=SETTINGS.filled(
                 closed=self.closed_tolerance,
                 rest=self.rest_tolerance,
-                law=BY_REST if self.impact == "rest" else BY_LEFT,
+                law=RESTITUTES.by_rest if self.impact == "rest" else RESTITUTES.by_left,
                 tolerance=self.newton_tolerance,
                 most=self.max_iterations,
                 project=self.projection,
@@ -184,7 +199,7 @@ def forecast(model, reaction, settings, t, h, memory, work, record):
     now.reacting = 1 if layout.nj > 0 else 0
     for c in range(layout.nc):
         # what was held stays closed whatever the drift of its gap
-        work.closed[c] = 1 if ends.g[c] <= settings.closed or memory.marks[c] != OPEN else 0
+        work.closed[c] = 1 if ends.g[c] <= settings.closed or memory.marks[c] != HALF_MARK.open else 0
         now.reacting = 1 if work.closed[c] == 1 else now.reacting
     model.mass(t, q_0, par, work.M_0)
     status = factor(layout, work.M_0)
@@ -288,7 +303,7 @@ def end_step(model, reaction, settings, t, h, work, record):
     W, w, target = work.W_1, work.w_1, work.target
     targets(model, settings, t_end, h, work)
     status = reaction.react(
-        model, reaction.solver, work.M_1, W, W, W, target, ends.closed, STRUCK, ends.v_new, ends.P, ends.info,
+        model, reaction.solver, work.M_1, W, W, W, target, ends.closed, ASKED.impact, ends.v_new, ends.P, ends.info,
         work.room.react,
     )  # fmt: skip
     record.counters.sweeps += whole(ends.info[1])
@@ -314,7 +329,7 @@ def targets(model, settings, t, h, work):
         if ends.closed[c] == 0:
             continue
         pressed = -h * (row_dot(layout, W, row, a_1) + zeta[row])
-        hops = work.lasting[c] == 1 or (settings.law == BY_REST and -2.0 * e * u_minus[row] <= pressed)
+        hops = work.lasting[c] == 1 or (settings.law == RESTITUTES.by_rest and -2.0 * e * u_minus[row] <= pressed)
         strikes = not hops and u_minus[row] < -settings.rest
         restitute(model, c, 0.0 if hops else u_minus[row], 1 if strikes else 0, u_minus, target)
     return 0
@@ -335,10 +350,10 @@ def enter_impacts(model, settings, t, work, record):
         new = ends.closed[c] == 1 and work.lasting[c] == 0
         if new and P[row] > 0.0 and ends.u_minus[row] < -settings.rest:
             now.struck = 1
-            new_event(t, c, IMPACT, row, end, ends.u_minus, ends.u_plus, P, record)
+            new_event(t, c, EVENT.impact, row, end, ends.u_minus, ends.u_plus, P, record)
             hit[c] = 1
     if now.struck == 1:
-        gain_event(model, t, hit, 1, NOTHING, ends.u_minus, ends.u_minus, ends.u_plus, P, record)
+        gain_event(model, t, hit, 1, KNOWN_ROWS.nothing, ends.u_minus, ends.u_minus, ends.u_plus, P, record)
     copy(ends.v if now.struck == 1 else ends.v_new, record.v_minus)
     copy(ends.v_new, ends.v)
     return 0
@@ -388,23 +403,25 @@ def mark_contacts(model, settings, t, memory, work, record):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         pushes = (work.closed[c] == 1 and P_0[row] > 0.0) or (ends.closed[c] == 1 and P[row] > 0.0)
         rests = pushes and u_plus[row] <= settings.rest
-        mark = OPEN
+        mark = HALF_MARK.open
         if rests:
-            mark = HELD
+            mark = HALF_MARK.held
             if end - row > 1:
                 friction = 0.0
                 for i in range(row + 1, end):
                     friction += record.impulse[i] * record.impulse[i]
                 cone = model.mu[c] * record.impulse[row]
-                mark = STICKS if sqrt(friction) < STICKING * cone else SLIPS
-        if marks[c] != OPEN and mark == OPEN:
-            new_event(t, c, RELEASE, row, row, u_minus, u_plus, P, record)
-        if marks[c] == OPEN and mark != OPEN and work.now.struck == 0:
-            new_event(t, c, CLOSING, row, row, u_minus, u_plus, P, record)
-        if mark != marks[c] and (mark == STICKS or mark == SLIPS):
-            new_event(t, c, STICK if mark == STICKS else SLIP, row, row, u_minus, u_plus, P, record)
+                mark = HALF_MARK.sticks if sqrt(friction) < REPORTS.sticking * cone else HALF_MARK.slips
+        if marks[c] != HALF_MARK.open and mark == HALF_MARK.open:
+            new_event(t, c, EVENT.release, row, row, u_minus, u_plus, P, record)
+        if marks[c] == HALF_MARK.open and mark != HALF_MARK.open and work.now.struck == 0:
+            new_event(t, c, EVENT.closing, row, row, u_minus, u_plus, P, record)
+        if mark != marks[c] and (mark == HALF_MARK.sticks or mark == HALF_MARK.slips):
+            new_event(
+                t, c, EVENT.stick if mark == HALF_MARK.sticks else EVENT.slip, row, row, u_minus, u_plus, P, record
+            )
         marks[c] = mark
-        ends.held[c] = NORMAL if rests else 0
+        ends.held[c] = PROJECTED.normal if rests else 0
         anything = 1 if rests else anything
     return anything
 

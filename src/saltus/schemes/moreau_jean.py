@@ -15,17 +15,11 @@ from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
-from saltus.memory.layout import (
-    HAS_RETRACT,
-    M_CONSTANT,
-    RATE_IDENTITY,
-    W_CONSTANT,
-    Layout,
-)
+from saltus.memory.layout import HAS_RETRACT, M_CONSTANT, RATE_IDENTITY, W_CONSTANT, Layout
 from saltus.memory.profile import multiply, solve
-from saltus.memory.record import EVENTS_PER_CONTACT
+from saltus.memory.record import RECORDED
 from saltus.reaction.impacts import asks_who_is_struck, reacting_sizes, restitute, without_tangential
-from saltus.reaction.react import DRIFTING, IMPACT, PROJECTION, REACTING, row_dot
+from saltus.reaction.react import ASKED, DRIFTING, PROJECTION, REACTING, row_dot
 from saltus.reaction.report import answer, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
 from saltus.schemes.theta_newton import (
@@ -158,7 +152,7 @@ class MoreauJean:
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=0,
-            events=EVENTS_PER_CONTACT * int(layout.nc),
+            events=RECORDED.events_per_contact * int(layout.nc),
             forget="known",
         )
 
@@ -387,7 +381,7 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
         for r in range(nr - nj, nr):
             target[r] = work.w_end[r]
     return reaction.react(
-        model, reaction.solver, newton.S, W, W, W_end, target, active, IMPACT, v_new, P, newton.info, work.react
+        model, reaction.solver, newton.S, W, W, W_end, target, active, ASKED.impact, v_new, P, newton.info, work.react
     )  # fmt: skip
 
 

@@ -13,15 +13,8 @@ from saltus.compile.seam import unit, whole
 from saltus.compile.types import MODEL, PLAIN, A, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
-from saltus.memory.layout import (
-    F_FREE,
-    F_LINEAR,
-    HAS_RETRACT,
-    M_CONSTANT,
-    RATE_IDENTITY,
-    Layout,
-)
-from saltus.reaction.react import REACTING, WHOLE, row_dot
+from saltus.memory.layout import F_FREE, F_LINEAR, HAS_RETRACT, M_CONSTANT, RATE_IDENTITY, Layout
+from saltus.reaction.react import ASKED, REACTING, row_dot
 from saltus.reaction.report import inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, stepping_plan
 from saltus.schemes.theta_newton import (
@@ -202,5 +195,5 @@ def contact(model, reaction, v_new, P, work):
         row = layout[layout.contact_row + c]
         target[row] += model.e[c] * work.u_minus[row]
     return reaction.react(
-        model, reaction.solver, newton.S, W, W, W, target, work.active, WHOLE, v_new, P, newton.info, work.react
+        model, reaction.solver, newton.S, W, W, W, target, work.active, ASKED.whole, v_new, P, newton.info, work.react
     )  # fmt: skip

@@ -20,26 +20,18 @@ from saltus.contact.residual import residual
 from saltus.errors import SettingError
 from saltus.laws import LAWS, friction_rows, frictional_cone, frictional_local, frictionless_cone, frictionless_local
 from saltus.memory.layout import Layout, sizes_of
-from saltus.memory.record import EVENT_COLUMNS, EVENTS_PER_CONTACT
+from saltus.memory.record import COLUMN, RECORDED
 from saltus.reaction.impacts import law_of, newton, reacting_sizes
-from saltus.reaction.react import (
-    correct_drift,
-    eliminate_joints,
-    no_drift,
-    no_interval,
-    no_joints,
-    no_part,
-    no_settle,
-)
+from saltus.reaction.look import FOUND
+from saltus.reaction.react import correct_drift, eliminate_joints, no_drift, no_interval, no_joints, no_part, no_settle
 
 if TYPE_CHECKING:
     from saltus.flight.flight import Flight
     from saltus.flight.promise import Promise
 
-FOUND_COUNT = 4  # what flights find inside of them, see reaction/look.py
 NO_MEMORY = Workspace("NoMemory").plan({})
 MOST_RUNS = 16  # spans and starts whose settings a plan remembers
-PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
+FLIGHT_PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
 
 
 class SchemeLike(Protocol):
@@ -129,7 +121,7 @@ class SchemePlan:
     @property
     def tables(self) -> dict[str, int]:
         """Sizes of what a step reports in tables."""
-        return {"events": self.events * EVENT_COLUMNS, "dense": self.dense, "inside": FOUND_COUNT}
+        return {"events": self.events * COLUMN.all, "dense": self.dense, "inside": FOUND.all}
 
     @property
     def depth(self) -> int:
@@ -142,7 +134,7 @@ class SchemePlan:
             inner = self.inner.units()
         else:
             plain = self.inner
-            linked = (*plain.solver[:5], plain.react, plain.drift, *plain.staged[1:], *plain[PARTS:])
+            linked = (*plain.solver[:5], plain.react, plain.drift, *plain.staged[1:], *plain[FLIGHT_PARTS:])
             inner = [(unit, unit.unit_signatures[0]) for unit in dict.fromkeys(linked)]
         return [(self.step, step_type(self.depth).signature), *inner]
 
@@ -183,7 +175,9 @@ class SchemePlan:
             react, drift = seam.interpreted(self.inner.react), seam.interpreted(self.inner.drift)
             reaction = Reaction(plain, react, drift)
             staged = Staged(reaction, *(seam.interpreted(unit) for unit in self.inner.staged[1:]))
-            inner = Plain(plain, react, drift, reaction, staged, *(seam.interpreted(u) for u in self.inner[PARTS:]))
+            inner = Plain(
+                plain, react, drift, reaction, staged, *(seam.interpreted(u) for u in self.inner[FLIGHT_PARTS:])
+            )
         return Scheme(seam.interpreted(self.step), inner, self.settings)
 
 
@@ -289,7 +283,7 @@ def stepping_plan(
         memory=memory.plan(sizes),
         work=work.plan(sizes),
         dense=0,
-        events=EVENTS_PER_CONTACT * int(layout.nc),
+        events=RECORDED.events_per_contact * int(layout.nc),
         forget=forget,
     )
 

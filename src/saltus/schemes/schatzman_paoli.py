@@ -8,25 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
+from typing import NamedTuple
 
 from saltus.compile.seam import larger, unit, whole
 from saltus.compile.types import MODEL, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.laws import friction_rows
-from saltus.memory.layout import (
-    F_LINEAR,
-    HAS_RETRACT,
-    J_CONSTANT,
-    M_CONSTANT,
-    RATE_IDENTITY,
-    W_CONSTANT,
-    Layout,
-)
-from saltus.memory.record import EVENTS_PER_CONTACT
+from saltus.memory.layout import F_LINEAR, HAS_RETRACT, J_CONSTANT, M_CONSTANT, RATE_IDENTITY, W_CONSTANT, Layout
+from saltus.memory.record import RECORDED
 from saltus.reaction.impacts import reacting_sizes
-from saltus.reaction.react import REACTING, WHOLE, row_dot
-from saltus.reaction.report import CLOSED, STRUCK, inertia_gain, released, report
+from saltus.reaction.react import ASKED, REACTING, row_dot
+from saltus.reaction.report import CONTACT_MARK, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
@@ -41,9 +34,17 @@ from saltus.schemes.theta_newton import (
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 
-SAME_STEP = 1e-6  # relative change of h that the rounding of t explains
-ROUNDING = 4e-16  # what rounding q relative to its size leaves undecided
-SPREAD = 3.0  # mark of a contact in the second step of an impact, which is neither a hit nor lasting contact
+
+class _Schatzman(NamedTuple):
+    """Tuned numbers of this file."""
+
+    same_step: float = 1e-6  # relative change of h that the rounding of t explains
+    rounding: float = 4e-16  # what rounding q relative to its size leaves undecided
+    spread: float = 3.0  # mark of a contact in the second step of an impact, which is neither a hit nor lasting contact
+
+
+SCHATZMAN = _Schatzman()
+
 
 SETTINGS = Numbers("theta newton_tolerance max_iterations lagging_velocity")
 # last.h: size of the step before, 0 for none; q_last, x_k: its start and its (q - q_last)/h; marks: see `report`;
@@ -52,12 +53,12 @@ MEMORY = Workspace(
     "SchatzmanPaoliMemory", last=Numbers("h"), q_last="nq", x_k="nv", marks="2 * nc", impulses="nr", acceleration="nv"
 )
 # gaps and rows at one z
-ROWS = Workspace("RowsAtMean", z="nq", g="nc + nj", W="nw", w="nr")
+ROWS_AT_MEAN = Workspace("RowsAtMean", z="nq", g="nc + nj", W="nw", w="nr")
 # W, w, g: of every row at its z, constant ones kept from step to step; target: see `react`; u_minus: of W and x_k;
 # u_free, before, after: for `report`; x: guess; q_at: q at theta; active: 1 per contact, all of them
 WORK = Workspace(
     "SchatzmanPaoli", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_minus="nr", u_free="nr", before="nr",
-    after="nr", x="nv", q_at="nq", rows=ROWS, active=integers("nc"), react=REACTING,
+    after="nr", x="nv", q_at="nq", rows=ROWS_AT_MEAN, active=integers("nc"), react=REACTING,
 )  # fmt: skip
 
 
@@ -130,7 +131,7 @@ class SchatzmanPaoli:
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
             dense=0,
-            events=EVENTS_PER_CONTACT * nc,
+            events=RECORDED.events_per_contact * nc,
         )
 
     def interpolate(self, s, h, start, end, block, side):
@@ -165,7 +166,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
     if memory.last.h == 0.0:
         for i in range(nv):
             q_last[i], x_k[i] = q_k[i] - h * v_k[i], v_k[i]
-    elif abs(h - memory.last.h) > SAME_STEP * h:
+    elif abs(h - memory.last.h) > SCHATZMAN.same_step * h:
         return Status.STEP_CHANGED
 
     # ---- free motion and contact, repeated while the equations are nonlinear
@@ -201,7 +202,8 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         reacting = conditions(model, h, x_k, x_new, work) == 1 or nj > 0
         if reacting:
             status = reaction.react(
-                model, reaction.solver, newton.S, W, W, W, target, active, WHOLE, x_new, P, newton.info, work.react
+                model, reaction.solver, newton.S, W, W, W, target, active, ASKED.whole, x_new, P, newton.info,
+                work.react
             )  # fmt: skip
             if status != 0:
                 return status
@@ -209,7 +211,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         moved = take_over(x_new, x)
         allowed = settings.newton_tolerance * scale
         if reacting:  # gaps are divided by h: so is the rounding of q
-            allowed += ROUNDING * q_scale / h
+            allowed += SCHATZMAN.rounding * q_scale / h
         if single or left_to_move(moved, moved_before) <= allowed:
             break
         moved_before = moved
@@ -231,8 +233,8 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
             work.react.X, marks, record,
         )  # fmt: skip
         for c in range(nc):
-            if memory.marks[c] == STRUCK and marks[c] == CLOSED:
-                marks[c] = SPREAD
+            if memory.marks[c] == CONTACT_MARK.struck and marks[c] == CONTACT_MARK.closed:
+                marks[c] = SCHATZMAN.spread
     elif nc > 0:
         released(t + h, nc, marks, record)
     if (flags & M_CONSTANT) == 0:

@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import numbers
 from math import sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -26,27 +26,25 @@ from saltus.control.fixed import Fixed
 from saltus.errors import SettingError
 from saltus.flight.dense import acceleration, interpolate, reaction, window_start
 from saltus.flight.frame import NODES_ROOM
-from saltus.flight.packed_methods import IMPLICIT as IMPLICIT_METHODS
-from saltus.flight.packed_methods import METHODS, packed_implicit, packed_method
+from saltus.flight.packed_methods import ALL_METHODS, packed_implicit, packed_method
+from saltus.flight.packed_methods import IMPLICIT_METHODS as IMPLICIT_METHODS
 from saltus.flight.smooth_step import (
-    ERROR_ORDER,
-    NODES,
-    STAGES,
+    PACKED_TABLE,
+    SMOOTH_STEP,
     STEP_ROOM,
-    STEP_STAGES,
     dense_nodes,
     implicit_step,
     stages_of_step,
     step_error,
 )
-from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST, NORMAL, WHOLE, project
+from saltus.lasting.border import BY, PROJECTED, project
 from saltus.lasting.end_of_step import begin, close_books, enter_forces, strike
-from saltus.lasting.hold import POWERS, anything_acts
-from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.lasting.hold import REPORTED, anything_acts
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import (
+    INTERVAL_TUNED,
     INTERVALS,
-    LARGEST_NEWTON,
     STAGE_SETTINGS,
     STAGES_ROOM,
     interval_sizes,
@@ -57,28 +55,39 @@ from saltus.lasting.workspace import ACTING, ENDS
 from saltus.laws import friction_rows
 from saltus.memory.layout import F_FREE, M_CONSTANT, Layout
 from saltus.memory.profile import solve_row
-from saltus.memory.record import IMPACT, PAINLEVE, REVERSAL
+from saltus.memory.record import EVENT
 from saltus.memory.vectors import add, clear, clear_marks, copy, copy_marks, largest
 from saltus.reaction.books import open_books
 from saltus.reaction.dense_block import block_size, open_block, put_piece
 from saltus.reaction.react import row_add, row_dot
-from saltus.reaction.report import NORMALS, STICKING, gain_event, new_event
+from saltus.reaction.report import KNOWN_ROWS, REPORTS, gain_event, new_event
 from saltus.schemes.plan import SchemePlan, check_numbers, chosen_solver, reaction_plan, runge_kutta_plan
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 from saltus.tables.tableau import packed, tableau
 
 ESTIMATED = ("rkf45", "dopri5", "dop853")  # bases with an embedded error estimate
-SHARE = 0.1  # of the tolerance, for each step between located impacts: the errors of many steps add up
-UNIT = 1e-6  # what the estimates of constant steps are told in
-HALVES = 1.8  # to the power of the order: the error for which the control halves a step
+
+
+class _SplittingTuned(NamedTuple):
+    """Tuned numbers of this file."""
+
+    share: float = 0.1  # of the tolerance, for each step between located impacts: the errors of many steps add up
+    unit: float = 1e-6  # what the estimates of constant steps are told in
+    halves: float = 1.8  # to the power of the order: the error for which the control halves a step
+    events: int = 6  # most events of a contact in one step
+    valid: int = 0
+    remembered: int = 1
+    # of an approach: a contact that approached more slowly than this share when the step began did not
+    noise: float = 1e-9
+
+
+SPLITTING_TUNED = _SplittingTuned()
+
 # behind the settings that all schemes with stages share
 # forces: 1 where lasting contacts have forces; implicit: 1 where the base is; depth: 1 where penetration is an error;
 # node_at, tab_at, pair_at: where the nodes of the dense output, the table of implicit stages and the method stand
 SPLITTING_SETTINGS = Numbers(f"{' '.join(STAGE_SETTINGS.names)} rtol atol forces implicit depth node_at tab_at pair_at")
-EVENTS = 6  # most events of a contact in one step
-VALID, REMEMBERED = 0, 1
-NOISE = 1e-9  # of an approach: a contact that approached more slowly than this share when the step began did not
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,8 +145,8 @@ class Splitting:
     max_iterations: int = 50
 
     def __post_init__(self):
-        if self.base not in METHODS:
-            one = ", ".join(map(repr, METHODS))
+        if self.base not in ALL_METHODS:
+            one = ", ".join(map(repr, ALL_METHODS))
             raise SettingError(f"base of Splitting is {self.base!r}: it must be one of {one}")
         if self.impact not in ("rest", "left"):
             raise SettingError(f"impact of Splitting is {self.impact!r}: it must be 'rest' or 'left'")
@@ -203,7 +212,8 @@ class Splitting:
         if self.rtol is not None and self.atol is not None and self._in_time:
             return runge_kutta_plan(
                 self, layout, self.base, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
-                zeno=0.0, rtol=SHARE * self.rtol, atol=SHARE * self.atol, newton_tolerance=self.newton_tolerance,
+                zeno=0.0, rtol=SPLITTING_TUNED.share * self.rtol, atol=SPLITTING_TUNED.share * self.atol,
+                newton_tolerance=self.newton_tolerance,
                 solver=self.solver, projection_tolerance=self.projection_tolerance, window=(float(self.atol), 0.0),
             )  # fmt: skip
         contact_solver = chosen_solver(self.solver, layout)
@@ -212,25 +222,29 @@ class Splitting:
         tab = packed_implicit(self.base) if implicit else np.zeros(0)
         given = {
             "closed": self.closed_tolerance, "rest": self.rest_tolerance, "projected": self.projection_tolerance,
-            "project": self.projection, "law": BY_REST if self.impact == "rest" else BY_LEFT,
+            "project": self.projection, "law": BY.rest if self.impact == "rest" else BY.left,
         }  # fmt: skip
         nv, nc = int(layout.nv), int(layout.nc)
-        total = int(pair[STAGES])
+        total = int(pair[PACKED_TABLE.stages])
         sizes = interval_sizes(layout, contact_solver)
         if implicit:
             spatial = friction_rows(layout) > 1
-            newton = (spatial or not int(layout.features) & F_FREE) and total * nv <= LARGEST_NEWTON
+            newton = (spatial or not int(layout.features) & F_FREE) and total * nv <= INTERVAL_TUNED.largest_newton
             given |= {"tolerance": self.newton_tolerance, "most": self.max_iterations, "newton": newton}
             sizes = interval_sizes(layout, contact_solver, total, bool(newton))
         node_at = SPLITTING_SETTINGS.size
         tab_at = node_at + len(polynomial)
-        rtol, atol = (UNIT, UNIT) if self.rtol is None or self.atol is None else (self.rtol, self.atol)
+        rtol, atol = (
+            (SPLITTING_TUNED.unit, SPLITTING_TUNED.unit)
+            if self.rtol is None or self.atol is None
+            else (self.rtol, self.atol)
+        )
         given |= {
             "rtol": rtol, "atol": atol, "forces": self.contact_forces, "implicit": implicit,
             "depth": self.traits.adaptive, "node_at": node_at, "tab_at": tab_at, "pair_at": tab_at + len(tab),
         }  # fmt: skip
         settings = SPLITTING_SETTINGS.filled(**{name: given.get(name, 0.0) for name in SPLITTING_SETTINGS.names})
-        sizes |= {"total": total, "nodes": NODES}
+        sizes |= {"total": total, "nodes": SMOOTH_STEP.nodes}
         return SchemePlan(
             scheme=self,
             step=splitting,
@@ -245,13 +259,13 @@ class Splitting:
             ),
             memory=MEMORY.plan(sizes),
             work=WORK.plan(sizes),
-            dense=block_size(layout, 1, NODES),
-            events=EVENTS * nc + 1,
+            dense=block_size(layout, 1, SMOOTH_STEP.nodes),
+            events=SPLITTING_TUNED.events * nc + 1,
         )
 
     def interpolate(self, s, h, start, end, block, side):
         """Return q and v inside of steps by the dense output of the base."""
-        return interpolate([tableau(NODES - 1, "-", "lobatto")], s, h, start, end, block, side)
+        return interpolate([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, start, end, block, side)
 
     def window_start(self, block, t_end, h):
         """Return where the intervals of impacts begin that steps end with, see Solution.windows."""
@@ -259,17 +273,17 @@ class Splitting:
 
     def reaction(self, s, h, block, rows, side):
         """Return the contact forces and their integral inside of steps."""
-        return reaction([tableau(NODES - 1, "-", "lobatto")], s, h, block, rows, side)
+        return reaction([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, block, rows, side)
 
     def acceleration(self, s, h, block, side):
         """Return v_dot inside of steps, the piece of the step that it belongs to, and the duration of the piece."""
-        return acceleration([tableau(NODES - 1, "-", "lobatto")], s, h, block, side)
+        return acceleration([tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")], s, h, block, side)
 
 
 @functools.cache
 def packed_polynomial() -> np.ndarray:
     """Return the nodes of the dense output as kernels see them."""
-    return packed(tableau(NODES - 1, "-", "lobatto"))
+    return packed(tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto"))
 
 
 # What the state remembers: index set, what acts on the state.
@@ -313,7 +327,7 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
     for i in range(layout.nr):
         work.r_end[i] = acting.r[i] + work.spread[i] / h
     used = put_piece(
-        model, 0.0, 1.0, ends.q_0, ends.v_0, NODES, work.nodes.a, work.R, work.nodes.Q_dot,
+        model, 0.0, 1.0, ends.q_0, ends.v_0, SMOOTH_STEP.nodes, work.nodes.a, work.R, work.nodes.Q_dot,
         open_block(model, work.r_end, record.dense), record.dense,
     )  # fmt: skip
     if hold_at_end(model, settings, struck, ends) == 1 and settings.project == 1.0:
@@ -326,17 +340,17 @@ def splitting(model, reaction, settings, t, h, state, state_new, record, work_ro
             return status
         header.residual = larger(header.residual, ends.info[0] if forces else 0.0)
     else:
-        last = whole(tail(settings, whole(settings.pair_at))[STEP_STAGES]) - 1
+        last = whole(tail(settings, whole(settings.pair_at))[PACKED_TABLE.step_stages]) - 1
         copy(row_of(work.stages.K_v, last, layout.nv), acting.a)
         clear(acting.r)
-        copy(row_of(work.stages.K_p, last, POWERS + layout.nc), acting.powers)
-        clear_marks(ends.index)  # OPEN
+        copy(row_of(work.stages.K_p, last, REPORTED.first_contact + layout.nc), acting.powers)
+        clear_marks(ends.index)  # INDEX.open
     mark_contacts(model, settings, t_end, own, work, record)
     for i in range(layout.nr):
         work.r_end[i] = acting.r[i] + work.spread[i] / h
     copy(ends.q, state_new.q)
     copy(ends.v, state_new.v)
-    return close_books(model, t, 1, NODES, used, work.r_end, ends, record)
+    return close_books(model, t, 1, SMOOTH_STEP.nodes, used, work.r_end, ends, record)
 
 
 @unit(I(MODEL, STAGED, A, F, F, STATE, STATE, WORK.kind, RECORD))
@@ -345,13 +359,13 @@ def open_step(model, staged, settings, t, h, state, state_new, work, record):
     settings = SPLITTING_SETTINGS(settings)
     ends, own, begun, forces = work.ends, MEMORY(state_new.own), work.begun, settings.forces == 1.0
     copy(state.memory, state_new.memory)
-    open_books(model, h, tail(settings, whole(settings.pair_at))[ERROR_ORDER], record)
+    open_books(model, h, tail(settings, whole(settings.pair_at))[PACKED_TABLE.error_order], record)
     clear(record.impulse)
     copy(state.q, ends.q_0)
     copy(state.v, ends.v_0)
     for k in range(model.layout.nc):
         ends.before[k] = whole(own.index[k])
-        ends.index[k] = ends.before[k] if forces else OPEN
+        ends.index[k] = ends.before[k] if forces else INDEX.open
     clear_marks(ends.resting)
     clear_marks(ends.stopped)
     clear_marks(ends.candidate)
@@ -388,8 +402,8 @@ def move_smoothly(model, staged, settings, t, h, own, work, record):
         if status == Status.JAMMED and attempt < nc:
             # no finite force holds this contact (Painleve): it is left to the impulse at the end of the step
             jam = room.held.jam
-            ends.index[jam], ends.before[jam] = IMPULSIVE, IMPULSIVE
-            new_event(t, jam, PAINLEVE, 0, 0, ends.P, ends.P, ends.P, record)
+            ends.index[jam], ends.before[jam] = INDEX.impulsive, INDEX.impulsive
+            new_event(t, jam, EVENT.painleve, 0, 0, ends.P, ends.P, ends.P, record)
             kept.renew = 1.0
             status = act_on_start(model, t, ends, acting, room, record)
             if status != 0:
@@ -424,7 +438,12 @@ def stages_of_base(model, staged, settings, t, h, own, work, record):
     settings = SPLITTING_SETTINGS(settings)
     ends, acting, stages, interval = work.ends, own.acting, work.stages, work.interval
     pair, tab = tail(settings, whole(settings.pair_at)), tail(settings, whole(settings.tab_at))
-    total, step, room, implicit = whole(pair[STAGES]), whole(pair[STEP_STAGES]), interval.lasting, settings.implicit
+    total, step, room, implicit = (
+        whole(pair[PACKED_TABLE.stages]),
+        whole(pair[PACKED_TABLE.step_stages]),
+        interval.lasting,
+        settings.implicit,
+    )
     if implicit == 1.0:
         status = implicit_step(model, staged, settings, tab, t, h, ends, acting, stages, work.solved, interval, record)
     else:
@@ -446,13 +465,13 @@ def close_contacts(model, settings, t, work, record):
     ends, near, deep, header = work.ends, 0, 0.0, record.header
     model.gap(t, ends.q, model.par, ends.g)
     for k in range(model.layout.nc):
-        holds = ends.index[k] == SLIP or ends.index[k] == STICK
+        holds = ends.index[k] == INDEX.slip or ends.index[k] == INDEX.stick
         ends.closed[k] = 1 if holds or ends.g[k] <= settings.closed else 0
         near = 1 if ends.closed[k] == 1 and not holds else near
         deep = larger(deep, -ends.g[k])
     if settings.depth == 1.0:
         deep /= settings.atol + settings.rtol * largest(ends.q)
-        header.error = larger(header.error, deep if deep <= 1.0 else HALVES**header.degree)
+        header.error = larger(header.error, deep if deep <= 1.0 else SPLITTING_TUNED.halves**header.degree)
     return near
 
 
@@ -467,7 +486,7 @@ def is_struck(model, settings, t, acting, work):
         u_minus[i] += row_dot(layout, W, i, ends.v)
     for k in range(layout.nc):
         row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
-        if index[k] == SLIP and end - row > 1:
+        if index[k] == INDEX.slip and end - row > 1:
             forward, began = 0.0, 0.0
             for i in range(row + 1, end):
                 forward += u_minus[i] * direction[2 * k + i - row - 1]
@@ -475,8 +494,8 @@ def is_struck(model, settings, t, acting, work):
             # a slip that reversed has stopped in between: friction would not have pushed it back
             ends.stopped[k] = 1 if forward <= settings.rest else 0
             work.late[k] = abs(forward) / larger(larger(began, 0.0) + abs(forward), 1e-300)
-        if ends.closed[k] == 1 and index[k] != SLIP and index[k] != STICK:
-            floor = 0.0 if index[k] == IMPULSIVE or settings.forces == 0.0 else -settings.rest
+        if ends.closed[k] == 1 and index[k] != INDEX.slip and index[k] != INDEX.stick:
+            floor = 0.0 if index[k] == INDEX.impulsive or settings.forces == 0.0 else -settings.rest
             struck = 1 if u_minus[row] < floor else struck
     return struck
 
@@ -487,10 +506,10 @@ def strike_at_end(model, reaction, settings, t, h, work, record):
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, room = model.layout, work.ends, work.interval.lasting
     nv, nr = layout.nv, layout.nr
-    step = whole(tail(settings, whole(settings.pair_at))[STEP_STAGES])
+    step = whole(tail(settings, whole(settings.pair_at))[PACKED_TABLE.step_stages])
     copy(row_of(work.stages.K_v, step - 1, nv), ends.a)
     approaches(model, settings, t, h, work)
-    status = strike(model, reaction, settings, t + h, h, BY_PREVIOUS, ends, room, record)
+    status = strike(model, reaction, settings, t + h, h, BY.previous, ends, room, record)
     if status != 0:
         return status
     copy(work.speed, ends.u_start)
@@ -499,10 +518,10 @@ def strike_at_end(model, reaction, settings, t, h, work, record):
     copy(ends.v_new, ends.v)
     for i in range(nv):
         share = (record.v_minus[i] - work.v_1[i]) / h
-        for j in range(NODES):
+        for j in range(SMOOTH_STEP.nodes):
             work.nodes.a[j * nv + i] += share
     for i in range(nr):
-        for j in range(NODES):
+        for j in range(SMOOTH_STEP.nodes):
             work.R[j * nr + i] += work.spread[i] / h
     return 0
 
@@ -515,12 +534,12 @@ def approaches(model, settings, t, h, work):
     """
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, W, zeta, index = model.layout, work.ends, work.interval.lasting.W, work.zeta, work.ends.index
-    u_minus, approach, u_first, by_rest = ends.u_minus, ends.u_start, work.speed, settings.law == BY_REST
+    u_minus, approach, u_first, by_rest = ends.u_minus, ends.u_start, work.speed, settings.law == BY.rest
     model.curvature(t + h, ends.q, ends.v, model.par, zeta)
     for k in range(layout.nc):
         row, e = layout[layout.contact_row + k], model.e[k]
         approach[row] = 0.0
-        if ends.closed[k] == 1 and index[k] != SLIP and index[k] != STICK and u_minus[row] < 0.0:
+        if ends.closed[k] == 1 and index[k] != INDEX.slip and index[k] != INDEX.stick and u_minus[row] < 0.0:
             approach[row] = u_minus[row]
             pressed = -h * (row_dot(layout, W, row, ends.a) + zeta[row])
             if by_rest and pressed > 0.0 and -2.0 * e * u_minus[row] <= pressed:
@@ -529,7 +548,7 @@ def approaches(model, settings, t, h, work):
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
         u_first[row] += row_dot(layout, W, row, ends.v_0)
-        if by_rest and u_first[row] >= NOISE * u_minus[row] - settings.rest:
+        if by_rest and u_first[row] >= SPLITTING_TUNED.noise * u_minus[row] - settings.rest:
             approach[row] = 0.0  # it did not approach when the step began: what the forces of one step bring
     return 0
 
@@ -542,12 +561,12 @@ def hold_at_end(model, settings, struck, ends):
     for k in range(layout.nc):
         row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
         held[k] = 0
-        if index[k] == SLIP or index[k] == STICK or ends.resting[k] == 1:
+        if index[k] == INDEX.slip or index[k] == INDEX.stick or ends.resting[k] == 1:
             slides = False
             for i in range(row + 1, end):
                 slides = slides or abs(ends.u_plus[i] if struck == 1 else ends.u_minus[i]) > settings.rest
-            free = struck == 1 or (index[k] != STICK and ends.stopped[k] == 0)
-            held[k] = NORMAL if slides and free else WHOLE
+            free = struck == 1 or (index[k] != INDEX.stick and ends.stopped[k] == 0)
+            held[k] = PROJECTED.normal if slides and free else PROJECTED.whole
             if struck == 1 and ends.u_plus[row] > settings.rest and ends.resting[k] == 0:
                 held[k] = 0  # the impact lifts it
         anything = anything or held[k] != 0
@@ -584,7 +603,7 @@ def stop_slips(model, settings, t, stopping, work, record):
     """Move q and v onto the joints and held contacts, and stop the slips that reversed, as far as friction can.
 
     in      work: v_last: v as it comes; late: share of the step behind the stop; stopping: whether slips are stopped
-    in/out  ends: q, v; held: a slip that friction cannot stop becomes NORMAL
+    in/out  ends: q, v; held: a slip that friction cannot stop becomes PROJECTED.normal
     out     ends: corrected: impulses; g: gaps and constraints at the new q
     Behind the stop friction acts the other way: its impulse is that of the frozen direction plus 2 mu P_N late at most.
     """
@@ -600,13 +619,13 @@ def stop_slips(model, settings, t, stopping, work, record):
         again = False
         for k in range(nc):
             row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
-            if stopping == 0 or ends.stopped[k] == 0 or held[k] != WHOLE:
+            if stopping == 0 or ends.stopped[k] == 0 or held[k] != PROJECTED.whole:
                 continue
             needed, most = 0.0, 2.0 * work.late[k] * model.mu[k] * record.impulse[row]
             for i in range(row + 1, end):
                 needed += P[i] * P[i]
-            if sqrt(needed) > larger(most, 0.0) * (1.0 + NOISE):
-                held[k], again = NORMAL, True
+            if sqrt(needed) > larger(most, 0.0) * (1.0 + SPLITTING_TUNED.noise):
+                held[k], again = PROJECTED.normal, True
         if not again:
             return 0
         slow_slips(model, t, work, record)
@@ -624,7 +643,7 @@ def slow_slips(model, t, work, record):
     model.kinematics(t, ends.q, model.par, W, room.w)
     for k in range(layout.nc):
         row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
-        if ends.stopped[k] == 0 or ends.held[k] != NORMAL:
+        if ends.stopped[k] == 0 or ends.held[k] != PROJECTED.normal:
             continue
         mu, normal, speed = model.mu[k], larger(record.impulse[row], 0.0), 0.0
         most = 2.0 * work.late[k] * mu * normal
@@ -660,8 +679,8 @@ def mark_contacts(model, settings, t, own, work, record):
         if ends.before[k] != mark:
             work.interval.kept.renew = larger(work.interval.kept.renew, settings.forces)
             changed_events(model, t, k, ends.before[k], mark, work.hit[k], acting.u, acting.r, record)
-        elif ends.stopped[k] == 1 and mark == SLIP:
-            new_event(t, k, REVERSAL, 0, 0, acting.u, acting.u, acting.r, record)
+        elif ends.stopped[k] == 1 and mark == INDEX.slip:
+            new_event(t, k, EVENT.reversal, 0, 0, acting.u, acting.u, acting.r, record)
         own.index[k] = mark
     return 0
 
@@ -691,9 +710,9 @@ def struck_by(model, settings, t, h, work, record):
             spread[i] = 0.0 if hit[k] == 1 else P[i]
         ends.resting[k] = 1 if hops or (u_plus[row] <= settings.rest and P[row] > 0.0) else 0
         if hit[k] == 1:
-            new_event(t, k, IMPACT, row, end, u_minus, u_plus, P, record)
+            new_event(t, k, EVENT.impact, row, end, u_minus, u_plus, P, record)
     if anyone:
-        gain_event(model, t, hit, 1, NORMALS, ends.u_start, u_minus, u_plus, P, record)
+        gain_event(model, t, hit, 1, KNOWN_ROWS.normals, ends.u_start, u_minus, u_plus, P, record)
     for i in range(nr - nj, nr):
         header.drive_work += P[i] * (0.5 * (u_minus[i] + u_plus[i]) - w[i])
         if anyone:
@@ -712,8 +731,8 @@ def all_hop_back(model, settings, h, work):
     """
     settings = SPLITTING_SETTINGS(settings)
     layout, ends, room, hit = model.layout, work.ends, work.interval.lasting, work.hit
-    W, X, column, hops = room.W, room.X, room.column, settings.law == BY_REST and settings.project == 1.0
-    r = row_of(work.stages.K_r, whole(tail(settings, whole(settings.pair_at))[STEP_STAGES]) - 1, layout.nr)
+    W, X, column, hops = room.W, room.X, room.column, settings.law == BY.rest and settings.project == 1.0
+    r = row_of(work.stages.K_r, whole(tail(settings, whole(settings.pair_at))[PACKED_TABLE.step_stages]) - 1, layout.nr)
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
         if ends.closed[k] == 0:
@@ -723,7 +742,7 @@ def all_hop_back(model, settings, h, work):
         # what would press without its own force
         pressed = h * (r[row] * row_dot(layout, W, row, column) - row_dot(layout, W, row, ends.a) - work.zeta[row])
         hops = hops and (2.0 * ends.u_plus[row] <= pressed or ends.u_plus[row] <= settings.rest)
-        explained = ends.u_start[row] >= NOISE * ends.u_minus[row] - settings.rest
+        explained = ends.u_start[row] >= SPLITTING_TUNED.noise * ends.u_minus[row] - settings.rest
         if ends.P[row] > 0.0 and (settings.forces == 1.0 or not explained):
             hit[k] = 1
     return 1 if hops else 0
@@ -758,7 +777,7 @@ def find_struck(model, settings, work, v_minus):
             if ends.closed[k] == 0 or hit[k] == 1 or not P[row] > 1e-12 * most:
                 continue
             brought = ends.u_plus[row] - room.w[row] - row_dot(layout, W, row, v_minus)
-            if ends.u_start[row] + brought < NOISE * ends.u_minus[row] - settings.rest:
+            if ends.u_start[row] + brought < SPLITTING_TUNED.noise * ends.u_minus[row] - settings.rest:
                 hit[k], found = 1, True
                 for i in range(row, end):
                     row_add(layout, X, i, -P[i], v_minus)
@@ -771,9 +790,9 @@ def lasting_mark(model, contact, resting, P):
     layout = model.layout
     row, end = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1]
     if resting == 0:
-        return OPEN
+        return INDEX.open
     friction = 0.0
     for i in range(row + 1, end):
         friction += P[i] * P[i]
     cone = model.mu[contact] * P[row]
-    return STICK if end - row > 1 and sqrt(friction) < STICKING * cone else SLIP
+    return INDEX.stick if end - row > 1 and sqrt(friction) < REPORTS.sticking * cone else INDEX.slip

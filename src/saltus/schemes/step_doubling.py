@@ -15,12 +15,12 @@ from saltus.compile.types import LAYOUT, MODEL, RECORD, RECORDS, STATE, STATES, 
 from saltus.compile.workspace import Numbers, Workspace, room
 from saltus.errors import SettingError
 from saltus.memory.layout import RATE_IDENTITY, Layout, sizes_of
-from saltus.memory.record import CLOSING, EVENT_COLUMNS, EVENT_KIND, IMPACT
+from saltus.memory.record import COLUMN, EVENT
 from saltus.memory.vectors import copy
 from saltus.schemes.plan import SchemeLike, SchemePlan
 from saltus.schemes.traits import traits_of
 
-NORMS = ("max", "rms", "mean")
+ERROR_NORMS = ("max", "rms", "mean")
 # how far a step is off: weights of q, scratch, gaps at both ends, rows; off: of q and of v, see `impact_off`; hits:
 # what happened in both halves and in the whole step, see `struck`
 JUDGE = Workspace(
@@ -31,7 +31,9 @@ JUDGE = Workspace(
 WORK = Workspace(
     "StepDoubling", middle=STATES, first=RECORDS, judge=JUDGE, half_step=room("inner"), whole_step=room("inner")
 )
-DIVISOR, DEGREE_USED, DENSE, NORM, VELOCITY, WEIGHTS = range(6)  # settings; rtol and atol of q, then of v
+# numbers before rtol and atol of q, then of v, which begin at WEIGHTS_AT
+DOUBLED = Numbers("divisor degree_used dense norm velocity")
+WEIGHTS_AT = DOUBLED.size
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,9 +78,9 @@ class StepDoubling:
             )
         if self.order < 1:
             raise SettingError(f"order of StepDoubling is {self.order}: it must be at least 1")
-        if self.norm not in NORMS:
+        if self.norm not in ERROR_NORMS:
             raise SettingError(
-                f"norm of StepDoubling is {self.norm!r}: it must be one of {', '.join(map(repr, NORMS))}"
+                f"norm of StepDoubling is {self.norm!r}: it must be one of {', '.join(map(repr, ERROR_NORMS))}"
             )
         if not isinstance(self.velocities, bool):
             raise SettingError(f"velocities of StepDoubling is {self.velocities!r}: it must be True or False")
@@ -121,7 +123,7 @@ class StepDoubling:
         # events and dense output of the halves go straight into the record of the step
         rooms |= {"events": 0, "dense": 0}
         relative, absolute = self._weights("rtol", nq, nv), self._weights("atol", nq, nv)
-        own_settings = [2.0**self.order - 1.0, self.order + 1, inner.dense, NORMS.index(self.norm)]
+        own_settings = [2.0**self.order - 1.0, self.order + 1, inner.dense, ERROR_NORMS.index(self.norm)]
         own_settings.append(float(self.velocities))
         return SchemePlan(
             scheme=self,
@@ -160,7 +162,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, room):
     in      inner: the scheme that makes the steps; state
     out     state_new, record of the two halves together, with error, misplaced, delayed and penetration
     """
-    layout, work, dense = model.layout, WORK(room), whole(settings[DENSE])
+    layout, work, dense = model.layout, WORK(room), whole(DOUBLED(settings).dense)
     middle, half, hits, out = work.middle, work.first, work.judge.hits, record.header
     status = inner.step(model, inner.inner, inner.settings, t, h, state, state_new, record, work.whole_step)
     if status != 0:
@@ -179,7 +181,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, room):
     if status != 0:
         return status
     hits.first = struck(record.events, half.header.events_used)
-    events = tail(record.events, whole(half.header.events_used) * EVENT_COLUMNS)
+    events = tail(record.events, whole(half.header.events_used) * COLUMN.all)
     second = handle(
         Record(
             out, record.v_minus, record.impulse, record.dissipation, events, row_of(blocks_of_halves, 1, dense),
@@ -196,7 +198,7 @@ def step_doubling(model, inner, settings, t, h, state, state_new, record, room):
     error = difference_of_steps(model, settings, state, state_new, record, work.judge)
     out.penetration = deeper(model, t, h, state.q, state_new.q, work.judge) if layout.nc > 0 else 0.0
     put_state(layout, middle.q, middle.v, half.v_minus, record.dense)
-    out.h_used, out.error, out.degree = h, error / settings[DIVISOR], settings[DEGREE_USED]
+    out.h_used, out.error, out.degree = h, error / DOUBLED(settings).divisor, DOUBLED(settings).degree_used
     out.dense_used = blocks + 2 * dense
     return join_halves(half, record)
 
@@ -218,8 +220,8 @@ def misplaced_impacts(model, settings, h, state, state_new, record, work):
     nq, nv, weight, hits, off = layout.nq, layout.nv, judge.weight, judge.hits, judge.off
     q_whole, v_whole, v_minus_whole = head(block, nq), head(tail(block, nq), nv), head(tail(block, nq + nv), nv)
     for i in range(nq):
-        weight[i] = settings[WEIGHTS + nq + i]
-        weight[i] += settings[WEIGHTS + i] * larger(abs(state.q[i]), abs(state_new.q[i]))
+        weight[i] = settings[WEIGHTS_AT + nq + i]
+        weight[i] += settings[WEIGHTS_AT + i] * larger(abs(state.q[i]), abs(state_new.q[i]))
     off.q_off, off.v_off = 0.0, 0.0
     if hits.first > 0:
         impact_off(model, settings, hits.first, h, state.v, half.v_minus, middle.v, middle.q, judge)
@@ -240,16 +242,16 @@ def difference_of_steps(model, settings, state, state_new, record, judge):
     for i in range(nq):
         one = abs(block[i] - state_new.q[i]) / weight[i]
         largest, squares, absolute = larger(largest, one), squares + one * one, absolute + one
-    if settings[VELOCITY] == 1.0 and off.q_off == 0.0:
+    if DOUBLED(settings).velocity == 1.0 and off.q_off == 0.0:
         count += nv
-        at = WEIGHTS + 2 * nq
+        at = WEIGHTS_AT + 2 * nq
         for i in range(nv):
             one = settings[at + nv + i] + settings[at + i] * larger(abs(state.v[i]), abs(state_new.v[i]))
             one = abs(block[nq + i] - state_new.v[i]) / one
             largest, squares, absolute = larger(largest, one), squares + one * one, absolute + one
-    if settings[NORM] == 1.0:
+    if DOUBLED(settings).norm == 1.0:
         return sqrt(squares / count)
-    return absolute / count if settings[NORM] == 2.0 else largest
+    return absolute / count if DOUBLED(settings).norm == 2.0 else largest
 
 
 @unit(I(RECORD, RECORD))
@@ -274,10 +276,10 @@ def struck(events, used):
     """Return 2 when impacts are among the events of a step, 1 when contacts close without, else 0."""
     found = 0
     for k in range(whole(used)):
-        kind = events[k * EVENT_COLUMNS + EVENT_KIND]
-        if kind == IMPACT:
+        kind = events[k * COLUMN.all + COLUMN.kind]
+        if kind == EVENT.impact:
             found = 2
-        if kind == CLOSING and found == 0:
+        if kind == EVENT.closing and found == 0:
             found = 1
     return found
 
@@ -290,7 +292,7 @@ def impact_off(model, settings, hit, h, v_k, v_minus, v, q, judge):
     """
     nq, nv = model.layout.nq, model.layout.nv
     weight, q_dot, change, off = judge.weight, judge.q_dot, judge.change, judge.off
-    at = WEIGHTS + 2 * nq
+    at = WEIGHTS_AT + 2 * nq
     at_end = hit == 1
     for i in range(nv):
         at_end = at_end or v[i] != v_minus[i]

@@ -12,6 +12,7 @@ at which nothing is missed is the distance.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,11 +26,19 @@ from .curve import Curve, curve, reference_of
 from .hausdorff_space import hausdorff_in_space
 from .norms import partition
 
-STRETCHES = 64  # of a graph, each with its worst point and longest miss: fewer passes than with one
-ROW = 5  # numbers per stretch, see `miss`
-FEWEST_POINTS = 2000  # of a sampled curve: a coarse run is compared with the curve, not with its chords
-PRECISION = 1e-10  # relative, of the distance
-ROUNDING = 8.0 * np.finfo(float).eps  # relative to the largest time and value: what a pass cannot resolve
+
+class _Hausdorff(NamedTuple):
+    """Tuned numbers of this file."""
+
+    stretches: int = 64  # of a graph, each with its worst point and longest miss: fewer passes than with one
+    row: int = 5  # numbers per stretch, see `miss`
+    fewest_points: int = 2000  # of a sampled curve: a coarse run is compared with the curve, not with its chords
+    precision: float = 1e-10  # relative, of the distance
+
+
+HAUSDORFF = _Hausdorff()
+
+HAUSDORFF_ROUNDING = 8.0 * np.finfo(float).eps  # relative to the largest time and value: what a pass cannot resolve
 
 
 def hausdorff(
@@ -62,7 +71,7 @@ def hausdorff(
     columns = None if columns is None else list(columns)
     found, wanted = (curve(x, quantity, columns) for x in (solution, reference_of(solution, reference)))
     marks = partition(solution.t, found, wanted)
-    parts = max(2, -(-FEWEST_POINTS // len(marks))) if solution.every_step else 1
+    parts = max(2, -(-HAUSDORFF.fewest_points // len(marks))) if solution.every_step else 1
     marks = _subdivided(marks, parts)
     both = [_filled(side, marks) for side in (found, wanted)]
     times = np.repeat(marks, 2)
@@ -101,14 +110,14 @@ def hausdorff_polylines(t, x, s, y) -> float:
         if np.any(np.diff(times) < 0.0):
             k = int(np.argmax(np.diff(times) < 0.0))
             raise SettingError(f"the times of a polyline decrease after entry {k}: sort them")
-    step = ROUNDING * max(np.abs(part).max() for part in (t, x, s, y))
-    queue, worst = np.zeros(max(len(t), len(s)), dtype=np.int64), np.zeros(ROW * STRETCHES + 2)
+    step = HAUSDORFF_ROUNDING * max(np.abs(part).max() for part in (t, x, s, y))
+    queue, worst = np.zeros(max(len(t), len(s)), dtype=np.int64), np.zeros(HAUSDORFF.row * HAUSDORFF.stretches + 2)
     # without this much no window reaches the other span
     r = max(abs(t[0] - s[0]), abs(t[-1] - s[-1]))
     for a_t, a_x, b_t, b_x in ((t, x, s, y), (s, y, t, x)):
         for sign in (1.0, -1.0):
             above, below = sign * a_x, sign * b_x
-            while ready(miss)(a_t, above, b_t, below, r, worst, queue) > max(step, PRECISION * r):
+            while ready(miss)(a_t, above, b_t, below, r, worst, queue) > max(step, HAUSDORFF.precision * r):
                 r = max(ready(farthest)(worst, a_t, above, b_t, below), r + step)
     return float(r)
 
@@ -126,7 +135,7 @@ def miss(t, x, s, y, r, worst, queue):
         worst[k] = 0.0
     begin, end = 0, 0  # queue[begin:end]: points of the window that no later one tops
     enter, leave = 0, 0  # first point right of the window, first point not left of it
-    now, i, most, run = t[0], 0, 0.0, head(tail(worst, ROW * STRETCHES), 2)
+    now, i, most, run = t[0], 0, 0.0, head(tail(worst, HAUSDORFF.row * HAUSDORFF.stretches), 2)
     run[1] = -np.inf
     while True:
         while enter < m and s[enter] - r <= now:
@@ -144,7 +153,7 @@ def miss(t, x, s, y, r, worst, queue):
                 top = larger(top, between(s, y, leave, now - r))
             if x[i] - r > top:
                 most = larger(most, x[i] - top - r)
-                note(row_of(worst, i * STRETCHES // n, ROW), x[i] - top - r, t[i], x[i])
+                note(row_of(worst, i * HAUSDORFF.stretches // n, HAUSDORFF.row), x[i] - top - r, t[i], x[i])
             i += 1
         while leave < m and s[leave] + r <= now:
             if end > begin and queue[begin] == leave:
@@ -159,7 +168,7 @@ def miss(t, x, s, y, r, worst, queue):
             until = smaller(until, s[leave] + r)
         top = y[queue[begin]] if end > begin else -np.inf
         if until > now and larger(x[i - 1], x[i]) - r > top:
-            row = row_of(worst, i * STRETCHES // n, ROW)
+            row = row_of(worst, i * HAUSDORFF.stretches // n, HAUSDORFF.row)
             most = larger(most, piece(t, x, s, y, r, now, until, i, enter, leave, top, row, run))
         now = until
 
@@ -231,7 +240,7 @@ def crossing(begin, end):
 def farthest(worst, t, x, s, y):
     """Return the largest distance of the points that `miss` noted on (t, x) to the polyline (s, y)."""
     most = 0.0
-    for k in range(0, ROW * STRETCHES, ROW):
+    for k in range(0, HAUSDORFF.row * HAUSDORFF.stretches, HAUSDORFF.row):
         if worst[k] > 0.0:
             most = larger(most, point_distance(worst[k + 1], worst[k + 2], s, y))
         if worst[k + 3] > 0.0:

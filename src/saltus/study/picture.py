@@ -17,8 +17,8 @@ from saltus.plot import COLOURS, SolutionFigure
 if TYPE_CHECKING:
     from .table import Convergence
 
-NAMES = {"q": "position q", "v": "velocity v", "impulse": "impulse i"}
-MARKS = "osD^vPX*"
+QUANTITY_NAMES = {"q": "position q", "v": "velocity v", "impulse": "impulse i"}
+PLOT_MARKS = "osD^vPX*"
 LEAST_RANGE = 100.0  # of the errors in a panel
 NORM_NAMES = {"L1": "$L_1$", "L2": "$L_2$", "Linf": "$L_\\infty$", "hausdorff": "Hausdorff"}
 
@@ -45,14 +45,14 @@ def plot_convergence(table: Convergence, *, path: str | os.PathLike | None = Non
 def _panel(axes: Axes, table: Convergence, quantity: str, norm: str) -> None:
     h = table.h.mean(axis=1)
     for k, label in enumerate(table.schemes):
-        colour, mark = COLOURS[k % len(COLOURS)], MARKS[k % len(MARKS)]
+        colour, mark = COLOURS[k % len(COLOURS)], PLOT_MARKS[k % len(PLOT_MARKS)]
         mean, order = table.mean(label, quantity, norm), table.order(label, quantity, norm)
         axes.plot(table.h.ravel(), table.errors[label, quantity, norm].ravel(), ".", color=colour, ms=2.5, alpha=0.45)
         axes.plot(h, mean, mark, color=colour, ms=5.0, label=f"{label}: {order:.2f}")
         if np.isfinite(order):
             axes.plot(h, table.constant(label, quantity, norm) * h**order, color=colour, linewidth=1.0)
     log_panel(axes)
-    axes.set_title(f"{NAMES[quantity]}, {NORM_NAMES[norm]}", fontsize=9.0, loc="left")
+    axes.set_title(f"{QUANTITY_NAMES[quantity]}, {NORM_NAMES[norm]}", fontsize=9.0, loc="left")
     axes.legend(frameon=False, fontsize=7.5, handlelength=1.0, title="scheme: order", title_fontsize=7.5)
 
 

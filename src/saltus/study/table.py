@@ -12,7 +12,7 @@ from saltus.errors import SettingError
 
 from .records import aligned, csv_text, data_frame
 
-FIELDS = ("scheme", "quantity", "norm", "level", "grid", "h", "error")
+TABLE_FIELDS = ("scheme", "quantity", "norm", "level", "grid", "h", "error")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,11 +85,11 @@ class Convergence:
 
     def to_csv(self, path: str | os.PathLike | None = None) -> str:
         """Return all errors as CSV text, one line per run, quantity and norm; write it if a path is given."""
-        return csv_text(FIELDS, self.rows(), path)
+        return csv_text(TABLE_FIELDS, self.rows(), path)
 
     def to_pandas(self):
         """Return all errors as a pandas data frame, one row per run, quantity and norm."""
-        return data_frame(FIELDS, self.rows())
+        return data_frame(TABLE_FIELDS, self.rows())
 
     # ---- as a picture
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -20,13 +20,24 @@ from .picture import MARKS, NAMES, NORM_NAMES, log_panel
 if TYPE_CHECKING:
     from .work_table import WorkPrecision
 
-UNITS = {"q": "unit of q", "v": "unit of v", "impulse": "N s"}
+QUANTITY_UNITS = {"q": "unit of q", "v": "unit of v", "impulse": "N s"}
 PER_NORM = {"L1": " · s", "L2": " · √s", "Linf": "", "hausdorff": ""}
 WORK_NAMES = {"evaluations": "force evaluations f + nv · Jacobians [-]", "seconds": "computing time [s]"}
-TOP, BOTTOM, LEFT = 0.96, 0.04, 0.03  # of a panel: where marks without an error or without work stand
-LEGEND_CHARACTERS = 12  # per inch of width
-LEAST_WORK = 10.0  # ratio of the largest to the least work in a panel, so that timing noise does not fill it
-SHORT_RANGE = 100.0  # up to here ticks stand at 1, 2 and 5 of a decade
+
+
+class _Panel(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # of a panel: where marks without an error or without work stand
+    top: float = 0.96
+    bottom: float = 0.04
+    left: float = 0.03
+    legend_characters: int = 12  # per inch of width
+    least_work: float = 10.0  # ratio of the largest to the least work in a panel, so that timing noise does not fill it
+    short_range: float = 100.0  # up to here ticks stand at 1, 2 and 5 of a decade
+
+
+PANEL = _Panel()
 
 
 def plot_work(study: WorkPrecision, against: tuple[str, ...], *, path: str | os.PathLike | None = None) -> Figure:
@@ -36,7 +47,9 @@ def plot_work(study: WorkPrecision, against: tuple[str, ...], *, path: str | os.
     with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 9.0}):
         entries = _legend(study)
         width = max(1.0 + 3.2 * len(quantities), 5.0)
-        columns = max(1, int(width * LEGEND_CHARACTERS // (6 + max(len(str(entry.get_label())) for entry in entries))))
+        columns = max(
+            1, int(width * PANEL.legend_characters // (6 + max(len(str(entry.get_label())) for entry in entries)))
+        )
         height = 0.9 + 2.5 * len(rows) + 0.2 * -(-len(entries) // columns)
         figure = SolutionFigure(figsize=(width, height), layout="constrained")
         FigureCanvasAgg(figure)
@@ -80,13 +93,13 @@ def _panel(axes: Axes, study: WorkPrecision, quantity: str, norm: str, work: str
         seen = np.where(np.isfinite(error) & (error > 0.0), error, np.nan)
         curves += axes.plot(x[order], seen[order], **_style(k))
         colour = COLOURS[k % len(COLOURS)]
-        _at_edge(axes, x[~np.isfinite(error)], TOP, color=colour, marker="x", markersize=6.0)
-        _at_edge(axes, x[error == 0.0], BOTTOM, color=colour, marker="v", markersize=5.0, mfc="none")
+        _at_edge(axes, x[~np.isfinite(error)], PANEL.top, color=colour, marker="x", markersize=6.0)
+        _at_edge(axes, x[error == 0.0], PANEL.bottom, color=colour, marker="v", markersize=5.0, mfc="none")
     log_panel(axes)
     if all(np.isnan(line.get_ydata()).all() for line in curves):
         axes.yaxis.set_ticks([])  # the numbers of an axis without errors would mean nothing
         axes.yaxis.set_ticks([], minor=True)
-    unit = "s" if norm == "hausdorff" else UNITS[quantity] + PER_NORM[norm]
+    unit = "s" if norm == "hausdorff" else QUANTITY_UNITS[quantity] + PER_NORM[norm]
     axes.set_title(NAMES[quantity], fontsize=9.0, loc="left")
     axes.set_ylabel(f"{NORM_NAMES[norm]} error [{unit}]")
     axes.set_xlabel(WORK_NAMES[work])
@@ -96,10 +109,10 @@ def _panel(axes: Axes, study: WorkPrecision, quantity: str, norm: str, work: str
 def _ticks(axes: Axes) -> None:
     """Give the axis of work a sensible range and labels that do not overlap."""
     low, high = axes.get_xlim()
-    if high < LEAST_WORK * low:
+    if high < PANEL.least_work * low:
         middle = (low * high) ** 0.5
-        low, high = axes.set_xlim(middle / LEAST_WORK**0.5, middle * LEAST_WORK**0.5)
-    if high < SHORT_RANGE * low:
+        low, high = axes.set_xlim(middle / PANEL.least_work**0.5, middle * PANEL.least_work**0.5)
+    if high < PANEL.short_range * low:
         decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1.0)
         places = np.outer(decades, (1.0, 2.0, 5.0)).ravel()
         axes.xaxis.set_major_locator(FixedLocator(places[(low <= places) & (places <= high)].tolist()))
@@ -112,4 +125,4 @@ def _at_edge(axes: Axes, x: np.ndarray, height: float, **style) -> None:
     known = x[np.isfinite(x) & (x > 0.0)]
     axes.plot(known, np.full(len(known), height), linestyle="none", transform=axes.get_xaxis_transform(), **style)
     missing = len(x) - len(known)
-    axes.plot([LEFT] * missing, [height] * missing, linestyle="none", transform=axes.transAxes, **style)
+    axes.plot([PANEL.left] * missing, [height] * missing, linestyle="none", transform=axes.transAxes, **style)

@@ -27,10 +27,18 @@ from .measure import check_norms, measure
 from .work_table import WorkPoint, WorkPrecision
 
 TOLS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-FINER = 0.01  # tolerance of the reference run relative to the smallest one of the study
+REFERENCE_SHARE = 0.01  # tolerance of the reference run relative to the smallest one of the study
 FINEST = 1e-14  # tolerance that rounding allows
-OWN = ("system", "t_span", "q0", "v0", "progress", "checkpoint", "checkpoint_every")  # of the study, not of a run
-TOLERANCES = ("tol", "rtol", "atol")
+OWN_ARGUMENTS = (
+    "system",
+    "t_span",
+    "q0",
+    "v0",
+    "progress",
+    "checkpoint",
+    "checkpoint_every",
+)  # of the study, not of a run
+TOLERANCE_NAMES = ("tol", "rtol", "atol")
 
 
 class Sweep(NamedTuple):
@@ -239,9 +247,9 @@ def _label(arguments: dict[str, Any]) -> str:
 
 
 def _check_arguments(label: str, arguments: dict[str, Any]) -> None:
-    known = [name for name in inspect.signature(solve).parameters if name not in OWN]
+    known = [name for name in inspect.signature(solve).parameters if name not in OWN_ARGUMENTS]
     for name in arguments:
-        if name in OWN:
+        if name in OWN_ARGUMENTS:
             raise SettingError(f"{label} has {name!r}, which belongs to the study: every run solves the same problem")
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
@@ -253,7 +261,7 @@ def _sweep(label: str, arguments: dict[str, Any], problem: Problem, tols, h, lev
     """Return a run with the values of its tolerance or step size."""
     scheme, control = arguments.get("scheme"), arguments.get("control")
     free = traits_of(scheme).adaptive or (control is not None and steps_of(control) == "chosen")
-    if free or any(arguments.get(name) is not None for name in TOLERANCES):
+    if free or any(arguments.get(name) is not None for name in TOLERANCE_NAMES):
         if arguments.get("rtol") is not None and arguments.get("atol") is not None:
             raise SettingError(f"{label} has both rtol and atol, so that no tolerance changes anything: leave one out")
         rest = {name: value for name, value in arguments.items() if name != "tol"}
@@ -314,7 +322,7 @@ def _reference(problem: Problem, reference, finest: float) -> tuple[Solution | E
         return reference or problem.exact, "the exact solution"  # pyright: ignore[reportReturnType]
     if reference is not None:
         raise SettingError(f"reference is {reference!r}: it must be a Solution or an Exact")
-    tol = max(FINER * finest, FINEST)
+    tol = max(REFERENCE_SHARE * finest, FINEST)
     try:
         made = _whole_run(problem, {"scheme": EventDriven(), "tol": tol, "progress": False})
     except RunError as error:

@@ -13,7 +13,7 @@ from saltus.errors import SettingError
 
 from .records import aligned, csv_text, data_frame
 
-FIELDS = (
+WORK_FIELDS = (
     "run", "setting", "value", "quantity", "norm", "error", "evaluations", "f", "jac", "steps", "rejected", "seconds",
     "t_end", "message",
 )  # fmt: skip
@@ -212,11 +212,11 @@ class WorkPrecision:
 
     def to_csv(self, path: str | os.PathLike | None = None) -> str:
         """Return all runs as CSV text, one line per run, quantity and norm; write it if a path is given."""
-        return csv_text(FIELDS, self.rows(), path)
+        return csv_text(WORK_FIELDS, self.rows(), path)
 
     def to_pandas(self):
         """Return all runs as a pandas data frame, one row per run, quantity and norm."""
-        return data_frame(FIELDS, self.rows())
+        return data_frame(WORK_FIELDS, self.rows())
 
     # ---- as a picture
 

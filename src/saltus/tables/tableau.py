@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -21,11 +21,19 @@ from saltus.errors import SettingError
 from saltus.tables import stored
 
 Family = Literal["-", "+"]
-NODES = ("clenshaw-curtis", "lobatto")
+NODE_FAMILIES = ("clenshaw-curtis", "lobatto")
 WEIGHTINGS = ("reduced", "exact", "galerkin")
-HIGHEST = 12
-BITS = 110  # behind the point, of the integers that tables are checked with
-EXTRAPOLATED = 4  # highest degree that the predictor carries over into the next interval
+
+
+class _Tableau(NamedTuple):
+    """Tuned numbers of this file."""
+
+    highest: int = 12
+    bits: int = 110  # behind the point, of the integers that tables are checked with
+    extrapolated: int = 4  # highest degree that the predictor carries over into the next interval
+
+
+TABLEAU = _Tableau()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -65,7 +73,7 @@ class Tableau:
     @property
     def predictor(self) -> np.ndarray:
         """Accelerations at the nodes of the next interval minus that at its beginning, from those of this one."""
-        top = min(self.stages - 1, EXTRAPOLATED)
+        top = min(self.stages - 1, TABLEAU.extrapolated)
         coefficients = np.linalg.inv(legendre.legvander(2.0 * self.c - 1.0, self.stages - 1))[: top + 1]
         ahead = legendre.legvander(1.0 + 2.0 * self.c, top) - legendre.legvander(np.ones(self.stages), top)
         return ahead @ coefficients
@@ -161,10 +169,10 @@ def node_places(degree: int, nodes: str) -> np.ndarray:
     if nodes == "clenshaw-curtis":
         return np.sin(0.5 * np.pi * np.arange(degree + 1) / degree) ** 2
     if nodes != "lobatto":
-        raise SettingError(f"nodes is {nodes!r}: it must be one of {', '.join(map(repr, NODES))}")
+        raise SettingError(f"nodes is {nodes!r}: it must be one of {', '.join(map(repr, NODE_FAMILIES))}")
     known = stored.stored().degrees.get(degree)
     if known is not None:
-        return known.minus[VECTORS : VECTORS + degree + 1].copy()
+        return known.minus[TAB.vectors : TAB.vectors + degree + 1].copy()
     series = np.zeros(degree + 1)
     series[-1] = 1.0
     slope = legendre.legder(series)
@@ -219,24 +227,24 @@ def _exact_integrals(nodes: bytes, ends: bytes) -> np.ndarray:
     at_nodes, at_ends = _legendre_integers(nodes, n), _legendre_integers(ends, n)
     ahead, behind, odd = at_ends[2:], at_ends[:-2], 2 * np.arange(1, n, dtype=object)[:, None] + 1
     twice = np.concatenate([at_ends[:1] + at_ends[1:2], (ahead - behind) // odd])
-    left = twice.T // 2 - ((_integers(rough) @ at_nodes[:n].T) >> BITS)
+    left = twice.T // 2 - ((_integers(rough) @ at_nodes[:n].T) >> TABLEAU.bits)
     basis = legendre.legvander(2.0 * c - 1.0, n - 1)
-    return rough + np.linalg.solve(basis.T, left.astype(float).T / 2.0**BITS).T
+    return rough + np.linalg.solve(basis.T, left.astype(float).T / 2.0**TABLEAU.bits).T
 
 
 def _integers(values: np.ndarray) -> np.ndarray:
-    """Return numbers in units of 2^-BITS."""
-    shifted = (values * 2.0**BITS).ravel().tolist()  # exact: only the exponents change
+    """Return numbers in units of 2^-TABLEAU.bits."""
+    shifted = (values * 2.0**TABLEAU.bits).ravel().tolist()  # exact: only the exponents change
     return np.array([math.floor(value) for value in shifted], dtype=object).reshape(values.shape)
 
 
 @functools.lru_cache(maxsize=256)
 def _legendre_integers(places: bytes, top: int) -> np.ndarray:
-    """Return the Legendre polynomials of [0, 1] up to a degree at places (top + 1, places), in units of 2^-BITS."""
-    x = 2 * _integers(np.frombuffer(places)) - (1 << BITS)
-    made = [np.full(len(x), 1 << BITS, dtype=object), x]
+    """Return the Legendre polynomials of [0, 1] up to a degree at places (top + 1, places), times 2^TABLEAU.bits."""
+    x = 2 * _integers(np.frombuffer(places)) - (1 << TABLEAU.bits)
+    made = [np.full(len(x), 1 << TABLEAU.bits, dtype=object), x]
     for j in range(1, top):
-        made.append(((2 * j + 1) * ((x * made[j]) >> BITS) - j * made[j - 1]) // (j + 1))
+        made.append(((2 * j + 1) * ((x * made[j]) >> TABLEAU.bits) - j * made[j - 1]) // (j + 1))
     return np.array(made)
 
 
@@ -246,21 +254,54 @@ def _gauss(n: int) -> tuple[np.ndarray, np.ndarray]:
     return 0.5 * (1.0 + x), 0.5 * weights
 
 
-# ---- the same numbers as kernels see them: four numbers, three vectors of the stages, then square matrices
-DEGREE, STAGES, FIRST, END, VECTORS = range(5)
-NODE, WEIGHT, SHARE = range(3)
-POSITION, VELOCITY, PRODUCT, PREDICTOR, UPDATE = range(5)
+class _Tab(NamedTuple):
+    """Places of the numbers of a table, and where its vectors begin."""
+
+    # ---- the same numbers as kernels see them: four numbers, three vectors of the stages, then square matrices
+    degree: int = 0
+    stages: int = 1
+    first: int = 2
+    end: int = 3
+    vectors: int = 4
+
+
+TAB = _Tab()
+
+
+class _StageVector(NamedTuple):
+    """Vectors of a table, one number per stage."""
+
+    node: int = 0
+    weight: int = 1
+    share: int = 2
+
+
+STAGE_VECTOR = _StageVector()
+
+
+class _StageMatrix(NamedTuple):
+    """Square matrices of a table."""
+
+    position: int = 0
+    velocity: int = 1
+    product: int = 2
+    predictor: int = 3
+    update: int = 4
+
+
+STAGE_MATRIX = _StageMatrix()
 
 
 def place(stages: int, matrix: int) -> int:
     """Return where a matrix begins in a packed tableau."""
-    return VECTORS + 3 * stages + matrix * stages * stages
+    return TAB.vectors + 3 * stages + matrix * stages * stages
 
 
 def packed(made: Tableau) -> np.ndarray:
     """Return a tableau as one vector.
 
-    PRODUCT is Aq Av; UPDATE turns errors of the constraint velocities at the stages into corrections of the
+    STAGE_MATRIX.product is Aq Av; STAGE_MATRIX.update turns errors of the constraint velocities at the stages into
+    corrections of the
     stage forces.
     """
     if made.numbers is not None:
@@ -278,9 +319,9 @@ def packed(made: Tableau) -> np.ndarray:
 
 def _unpacked(numbers: np.ndarray, family: Family) -> Tableau:
     """Return the tableau that was packed."""
-    degree, n, first, end = (int(number) for number in numbers[:VECTORS])
-    c, b, P = (numbers[VECTORS + k * n :][:n] for k in (NODE, WEIGHT, SHARE))
-    Aq, Av = (numbers[place(n, k) :][: n * n].reshape(n, n) for k in (POSITION, VELOCITY))
+    degree, n, first, end = (int(number) for number in numbers[: TAB.vectors])
+    c, b, P = (numbers[TAB.vectors + k * n :][:n] for k in (STAGE_VECTOR.node, STAGE_VECTOR.weight, STAGE_VECTOR.share))
+    Aq, Av = (numbers[place(n, k) :][: n * n].reshape(n, n) for k in (STAGE_MATRIX.position, STAGE_MATRIX.velocity))
     return Tableau(degree, family, c, b, Aq, Av, P, (first, end), numbers)
 
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
 from saltus.solution import Solution
 
-POINTS, WEIGHTS = np.polynomial.legendre.leggauss(4)
-PARTS = 4  # of a piece, each with the points of Gauss: differences of high degree wind inside of a step
-MANY = 100_000  # pieces from which on they are taken whole: steps that many are short
-CHUNK = 1 << 20  # numbers that are compared at once, so that memory stays flat
+GAUSS_PLACES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(4)
+
+
+class _Difference(NamedTuple):
+    """Tuned numbers of this file."""
+
+    parts: int = 4  # of a piece, each with the points of Gauss: differences of high degree wind inside of a step
+    many: int = 100_000  # pieces from which on they are taken whole: steps that many are short
+    chunk: int = 1 << 20  # numbers that are compared at once, so that memory stays flat
+
+
+DIFFERENCE = _Difference()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,13 +75,13 @@ def difference(run: Solution, other: Solution, scales: Scales) -> Difference:
     begin, end = run.t[0], min(run.t[-1], other.t[-1])
     marks = np.unique(np.concatenate([run.t, other.t, run.events["t"], other.events["t"]]))
     marks = marks[(marks >= begin) & (marks <= end)]
-    pieces, parts = len(marks) - 1, PARTS if len(marks) <= MANY else 1
-    points = ((np.arange(parts)[:, None] + (POINTS + 1.0) / 2.0) / parts).ravel()
-    weights = np.tile(WEIGHTS / (2.0 * parts), parts)
+    pieces, parts = len(marks) - 1, DIFFERENCE.parts if len(marks) <= DIFFERENCE.many else 1
+    points = ((np.arange(parts)[:, None] + (GAUSS_PLACES + 1.0) / 2.0) / parts).ravel()
+    weights = np.tile(GAUSS_WEIGHTS / (2.0 * parts), parts)
     plain, scaled, size, typical = np.empty((4, pieces, 3))
     largest = np.zeros(3)
     width = run.q.shape[1] + run.v.shape[1] + len(run.rows)
-    most = max(CHUNK // (width * len(points)), 1)
+    most = max(DIFFERENCE.chunk // (width * len(points)), 1)
     for first in range(0, pieces, most):
         chosen = slice(first, min(first + most, pieces))
         start, h = marks[:-1][chosen], np.diff(marks)[chosen]

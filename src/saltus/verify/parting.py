@@ -8,6 +8,8 @@ motion that is not unique or an event of one run only; or slowly, because differ
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from saltus.compile.seam import interpreted
@@ -17,14 +19,24 @@ from saltus.verify.difference import Difference
 
 SAID = ("tie", "not unique", "gain")  # kinds of rows that say something about an event and are none themselves
 OPEN = ("tie", "not unique")  # those at which the laws leave the outcome open
-CALM = 64  # least number of windows, for runs with few events
-JUMP = 30.0  # growth of the difference over the largest of the windows before that is a parting at an event,
-RECENT = 8  # of so many of them, because small bounces, out of step, differ by all of their speed now and then
-GRAZE = 0.1  # of the fastest approach of the contact: slower ones are grazes
-FOLDS = 4.0  # growth by e^4 before the runs part decides: it is exponential where
-LATE = 0.5  # it took at most this share of the time since the start; a power of time would have to be the sixth
-FLOOR = 1e-16  # relative difference below which there is only rounding
-CANCELS = 0.1  # of what impulses could do one by one: differences that do less move nothing, the contacts share them
+
+
+class _Parting(NamedTuple):
+    """Tuned numbers of this file."""
+
+    calm: int = 64  # least number of windows, for runs with few events
+    jump: float = 30.0  # growth of the difference over the largest of the windows before that is a parting at an event,
+    recent: int = 8  # of so many of them, because small bounces, out of step, differ by all of their speed now and then
+    graze: float = 0.1  # of the fastest approach of the contact: slower ones are grazes
+    folds: float = 4.0  # growth by e^4 before the runs part decides: it is exponential where
+    # it took at most this share of the time since the start; a power of time would have to be the sixth
+    late: float = 0.5
+    floor: float = 1e-16  # relative difference below which there is only rounding
+    # of what impulses could do one by one: differences that do less move nothing, the contacts share them
+    cancels: float = 0.1
+
+
+PARTING = _Parting()
 
 
 def parting(run: Solution, other: Solution, apart: Difference, tol: float, until: float) -> Parting:
@@ -37,9 +49,9 @@ def parting(run: Solution, other: Solution, apart: Difference, tol: float, until
     if len(parted) == 0:
         return _impulses(run, other, apart, until)
     for k in parted[parted > 0]:
-        before = float(np.max(typical[max(k - RECENT, 0) : k], initial=FLOOR))
-        if lasting[k] > JUMP * before:
-            t = _onset(apart, float(borders[k]), float(borders[k + 1]), JUMP * before, events["t"])
+        before = float(np.max(typical[max(k - PARTING.recent, 0) : k], initial=PARTING.floor))
+        if lasting[k] > PARTING.jump * before:
+            t = _onset(apart, float(borders[k]), float(borders[k + 1]), PARTING.jump * before, events["t"])
             return _sudden(run, other, t, float(borders[k + 1]), _lag(apart, run, other, t))
     first = int(parted[0])
     t, rate = float(borders[first]), _rate(borders, lasting[: first + 1])
@@ -63,7 +75,7 @@ def _told(run: Solution, other: Solution) -> np.ndarray:
 def _windows(apart: Difference, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the borders between windows and the median of the relative difference of q and v inside of each."""
     marks = apart.marks
-    even = marks[np.searchsorted(marks, np.linspace(marks[0], marks[-1], CALM + 1)).clip(max=len(marks) - 1)]
+    even = marks[np.searchsorted(marks, np.linspace(marks[0], marks[-1], PARTING.calm + 1)).clip(max=len(marks) - 1)]
     borders = np.unique(np.concatenate([even, times[(times > marks[0]) & (times < marks[-1])], marks[[0, -1]]]))
     value = np.max(apart.typical[:, :2] / (1.0 + apart.size[:, :2]), axis=1)
     window = np.searchsorted(borders, marks[:-1], side="right") - 1
@@ -133,7 +145,7 @@ def _grazes(run: Solution, other: Solution, rows: np.ndarray) -> bool:
             for sol in (run, other)
         )
         fastest = max(fastest, float(np.max(np.abs(run.v))))
-        if abs(float(row["u_minus"][0])) <= GRAZE * fastest:
+        if abs(float(row["u_minus"][0])) <= PARTING.graze * fastest:
             return True
     return False
 
@@ -143,15 +155,15 @@ def _rate(borders: np.ndarray, lasting: np.ndarray) -> float | None:
 
     lasting: what the difference does not fall below any more, by window, up to the one in which the runs part.
     """
-    smaller = np.flatnonzero(lasting <= np.exp(-FOLDS) * lasting[-1])
+    smaller = np.flatnonzero(lasting <= np.exp(-PARTING.folds) * lasting[-1])
     if len(smaller) == 0:
         return None
     middle = 0.5 * (borders[1:] + borders[:-1])
     k, last = int(smaller[-1]), len(lasting) - 1
-    if lasting[k] < FLOOR:
+    if lasting[k] < PARTING.floor:
         return None
     took, passed = float(middle[last] - middle[k]), float(middle[last] - borders[0])
-    return float(np.log(lasting[last] / lasting[k])) / took if took <= LATE * passed else None
+    return float(np.log(lasting[last] / lasting[k])) / took if took <= PARTING.late * passed else None
 
 
 def _impulses(run: Solution, other: Solution, apart: Difference, until: float) -> Parting:
@@ -177,7 +189,7 @@ def _shared(run: Solution, other: Solution, t: float) -> bool:
         columns = layout[layout.W_col + begin : layout.W_col + end]
         pushed[columns] += W[begin:end] * impulse
         alone[columns] += np.abs(W[begin:end] * impulse)
-    return bool(np.linalg.norm(pushed) <= CANCELS * np.linalg.norm(alone))
+    return bool(np.linalg.norm(pushed) <= PARTING.cancels * np.linalg.norm(alone))
 
 
 def _name(events: np.ndarray, t: float) -> tuple[str, str]:

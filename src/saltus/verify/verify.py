@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,25 +18,36 @@ from saltus.errors import RunError, SettingError
 from saltus.event import Event
 from saltus.flight.promise import start_of
 from saltus.problem import Problem
-from saltus.schemes.hp_tdg.scheme import HIGHEST
+from saltus.schemes.hp_tdg.scheme import HIGHEST_DEGREE
 from saltus.schemes.traits import Tolerant, traits_of
 from saltus.solution import Asked, Solution
 from saltus.solve import solve
 from saltus.status import Status
 from saltus.system import System
-from saltus.verification import QUANTITIES, Parting, Verification
+from saltus.verification import VERIFIED_QUANTITIES, Parting, Verification
 from saltus.verify.difference import Scales, difference
 from saltus.verify.parting import parting, undecided
 
-SHARE = 100.0  # tolerance of the first run over that of the second one
-DOUBLED_SHARE = 10.0  # the same for doubled steps, whose number grows with the tolerance itself
-FINER = (3.0 + np.sqrt(5.0)) / 2.0  # steps of a fixed size over those of the second run: no grid point is met again
+
+class _Verify(NamedTuple):
+    """Tuned numbers of this file."""
+
+    share: float = 100.0  # tolerance of the first run over that of the second one
+    doubled_share: float = 10.0  # the same for doubled steps, whose number grows with the tolerance itself
+    # steps of the second run over a span at least; not whole, as the periods of a drive in a span are
+    short: float = 1009.3
+    threshold_share: float = 10.0  # thresholds that were given by hand, over those of the second run
+    least: float = 1e-14  # smallest tolerance that schemes take
+    no_promise: float = 1e-2  # mean difference over the size of the motion up to which runs without a tolerance agree
+    most_points: int = 2000  # of the curves that are kept
+
+
+VERIFY = _Verify()
+
+FINER_RATIO = (
+    3.0 + np.sqrt(5.0)
+) / 2.0  # steps of a fixed size over those of the second run: no grid point is met again
 OTHER = 2.0 / (1.0 + np.sqrt(5.0))  # of the first and of the longest step of the first run, for the second one
-SHORT = 1009.3  # steps of the second run over a span at least; not whole, as the periods of a drive in a span are
-THRESHOLD_SHARE = 10.0  # thresholds that were given by hand, over those of the second run
-LEAST = 1e-14  # smallest tolerance that schemes take
-NO_PROMISE = 1e-2  # mean difference over the size of the motion up to which runs without a tolerance agree
-MOST_POINTS = 2000  # of the curves that are kept
 
 
 def verify(
@@ -122,17 +133,19 @@ def _second(solution: Solution, asked: Asked, given: Any, max_step: float | None
     span = float(asked.t_span[1] - asked.t_span[0])
     if max_step is not None and not max_step > 0.0:
         raise SettingError(f"max_step is {max_step!r}: it must be a positive time [s]")
-    longest = min(span / SHORT if max_step is None else float(max_step), OTHER * float(np.max(np.diff(solution.t))))
+    longest = min(
+        span / VERIFY.short if max_step is None else float(max_step), OTHER * float(np.max(np.diff(solution.t)))
+    )
     if given is not None:
         tolerance = tolerance_of(scheme, control)
         if tolerance is None or not isinstance(given, Tolerant):
-            return {"scheme": given, "h": min(asked.h / FINER, longest)}
-        scheme = given.with_tolerance(*[max(tolerance / SHARE, LEAST)] * 2)
+            return {"scheme": given, "h": min(asked.h / FINER_RATIO, longest)}
+        scheme = given.with_tolerance(*[max(tolerance / VERIFY.share, VERIFY.least)] * 2)
         control = scheme.control() if traits_of(scheme).adaptive else None
     elif steps_of(control) != "chosen":
         return _finer_steps(scheme, control, asked.h, span)
     elif tolerance_of(scheme, control) is not None:
-        share = SHARE if traits_of(scheme).adaptive else DOUBLED_SHARE
+        share = VERIFY.share if traits_of(scheme).adaptive else VERIFY.doubled_share
         scheme = _with_thresholds(_with_share(scheme, share))
     if control is not None and isinstance(getattr(control, "h_max", None), float):
         control = dataclasses.replace(control, h_max=min(control.h_max, longest))
@@ -146,21 +159,21 @@ def _finer_steps(scheme, control, h: float, span: float) -> dict[str, Any]:
         scheme = dataclasses.replace(scheme, degree=tuple(int(p) for p in np.repeat(scheme.degree, 3)))
         return {"scheme": scheme, "h": h / 3.0, "control": control}
     if traits_of(scheme).fixed_step:
-        return {"scheme": scheme, "h": span / np.ceil(FINER * round(span / h)), "control": control}
-    return {"scheme": scheme, "h": h / FINER, "control": control}
+        return {"scheme": scheme, "h": span / np.ceil(FINER_RATIO * round(span / h)), "control": control}
+    return {"scheme": scheme, "h": h / FINER_RATIO, "control": control}
 
 
 def _with_share(scheme, share: float):
     """Return a scheme with a share of its tolerance, and with another highest degree where it chooses degrees."""
     if hasattr(scheme, "promised"):
-        degree = scheme.max_degree + 1 if scheme.max_degree < HIGHEST else scheme.max_degree - 1
+        degree = scheme.max_degree + 1 if scheme.max_degree < HIGHEST_DEGREE else scheme.max_degree - 1
         return dataclasses.replace(scheme, tol=_smaller(scheme.tol, share), max_degree=degree)
     return scheme.with_tolerance(_smaller(scheme.rtol, share), _smaller(scheme.atol, share))
 
 
 def _smaller(tolerance, share: float):
     """Return a share of a tolerance, or of one per coordinate, but none that schemes refuse."""
-    made = np.minimum(tolerance, np.maximum(np.divide(tolerance, share), LEAST))
+    made = np.minimum(tolerance, np.maximum(np.divide(tolerance, share), VERIFY.least))
     return float(made) if np.ndim(made) == 0 else tuple(made.tolist())
 
 
@@ -168,7 +181,7 @@ def _with_thresholds(scheme):
     """Return a scheme whose thresholds, if they were given by hand, are smaller: what they leave out must be seen."""
     fields = {field.name: field.default for field in dataclasses.fields(scheme)}
     given = {
-        name: getattr(scheme, name) / THRESHOLD_SHARE
+        name: getattr(scheme, name) / VERIFY.threshold_share
         for name in ("rest_tolerance", "zeno_speed")
         if fields.get(name, 0.0) is None and getattr(scheme, name) is not None
     }
@@ -193,7 +206,7 @@ def tolerance_of(scheme, control) -> float | None:
 def compared(run: Solution, other: Solution, note: str = "") -> Verification:
     """Return what a second run of the same problem says about the first one; note: what went wrong with it."""
     tolerance = tolerance_of(run.scheme, run._asked.control if run._asked else None)
-    tol = NO_PROMISE if tolerance is None else tolerance
+    tol = VERIFY.no_promise if tolerance is None else tolerance
     apart = difference(run, other, _scales(run.scheme, other))
     growth = apart.growth(tol)
     within = np.flatnonzero(np.all(growth <= 1.0, axis=1))
@@ -208,13 +221,13 @@ def compared(run: Solution, other: Solution, note: str = "") -> Verification:
         ratios = ratios + late / apart.span * apart.size[-1] / (tol * (1.0 + apart.size[-1]))
         if found is None and np.max(ratios) > 1.0:
             found = Parting(end, *_last_event(run, other, end), "ends")
-    chosen = np.unique(np.linspace(0, len(growth) - 1, MOST_POINTS).astype(int))
+    chosen = np.unique(np.linspace(0, len(growth) - 1, VERIFY.most_points).astype(int))
     return Verification(
         by=_described(run, other),
         tolerance=tol,
         promised=tolerance is not None,
-        errors=dict(zip(QUANTITIES, map(float, errors), strict=True)),
-        ratios=dict(zip(QUANTITIES, map(float, ratios), strict=True)),
+        errors=dict(zip(VERIFIED_QUANTITIES, map(float, errors), strict=True)),
+        ratios=dict(zip(VERIFIED_QUANTITIES, map(float, ratios), strict=True)),
         begin=float(apart.marks[0]),
         until=until,
         end=end,

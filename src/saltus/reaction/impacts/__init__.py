@@ -14,6 +14,7 @@ and has its branches in the three units below, by which schemes meet the laws.
 from __future__ import annotations
 
 from types import ModuleType
+from typing import NamedTuple
 
 from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, A, F, I
@@ -24,19 +25,30 @@ from saltus.reaction.impacts.newton import returned as returned_by_newton
 from saltus.reaction.impacts.poisson import strike as strike_by_poisson
 from saltus.reaction.impacts.tangential import strike as strike_tangentially
 
-IMPACTS = (newton, tangential, poisson)  # by number
-NEWTON, TANGENTIAL, POISSON = range(3)
+IMPACT_FILES = (newton, tangential, poisson)  # by number
+
+
+class _ImpactLaw(NamedTuple):
+    """Laws of impacts by number."""
+
+    newton: int = 0
+    tangential: int = 1
+    poisson: int = 2
+
+
+IMPACT_LAW = _ImpactLaw()
+
 NOTHING = Workspace("Nothing").plan({})
 
 
 def impact_law(impact: str, tangential: bool) -> int:
     """Return the number of a law of impacts; tangential: whether some contact has e_t."""
-    return POISSON if impact == "poisson" else TANGENTIAL if tangential else NEWTON
+    return IMPACT_LAW.poisson if impact == "poisson" else IMPACT_LAW.tangential if tangential else IMPACT_LAW.newton
 
 
 def law_of(layout: Layout) -> ModuleType:
     """Return the law of impacts of a system."""
-    return IMPACTS[int(layout.impact_law)]
+    return IMPACT_FILES[int(layout.impact_law)]
 
 
 def reacting_sizes(layout: Layout, contact_solver) -> dict:
@@ -50,7 +62,7 @@ def reacting_sizes(layout: Layout, contact_solver) -> dict:
 @unit(F(MODEL, I), small=True)
 def returned(model, contact):
     """Return what part of an approach is in the target of its contact."""
-    if model.layout.impact_law == POISSON:
+    if model.layout.impact_law == IMPACT_LAW.poisson:
         return 0.0
     return returned_by_newton(model, contact)
 
@@ -63,9 +75,9 @@ def strike(model, contact, speed, struck, u, target):
     in/out  target
     """
     law = model.layout.impact_law
-    if law == POISSON:
+    if law == IMPACT_LAW.poisson:
         return strike_by_poisson(model, contact, speed, u, target)
-    if law == TANGENTIAL and struck == 1:
+    if law == IMPACT_LAW.tangential and struck == 1:
         return strike_tangentially(model, contact, 1.0, u, target)
     return 0
 
@@ -79,7 +91,7 @@ def restitute(model, contact, speed, struck, u, target):
     in/out  target: constants of the rows plus what the law returns; with Poisson's law the velocities that the impact
             begins with stand behind them, nr further
     """
-    if model.layout.impact_law != POISSON:
+    if model.layout.impact_law != IMPACT_LAW.poisson:
         target[model.layout[model.layout.contact_row + contact]] += returned_by_newton(model, contact) * speed
     return strike(model, contact, speed, struck, u, target)
 
@@ -87,7 +99,7 @@ def restitute(model, contact, speed, struck, u, target):
 @unit(I(MODEL, I, I, A, A), small=True)
 def without_tangential(model, contact, struck, u, target):
     """Take tangential restitution off the target again: reports compare velocities without it."""
-    if model.layout.impact_law == TANGENTIAL and struck == 1:
+    if model.layout.impact_law == IMPACT_LAW.tangential and struck == 1:
         return strike_tangentially(model, contact, -1.0, u, target)
     return 0
 
@@ -95,4 +107,4 @@ def without_tangential(model, contact, struck, u, target):
 @unit(I(MODEL), small=True)
 def asks_who_is_struck(model):
     """Return whether the law treats contacts that are struck unlike those that last."""
-    return 1 if model.layout.impact_law == TANGENTIAL else 0
+    return 1 if model.layout.impact_law == IMPACT_LAW.tangential else 0

@@ -34,9 +34,9 @@ def reacting() -> Any:
 
 def room(sizes: dict[str, int]) -> Any:
     """Return the plan of what the expansion works with."""
-    from saltus.reaction.expansion import EXPANDING, MOST_ROWS
+    from saltus.reaction.expansion import EXPANDING, EXPANSION
 
-    return EXPANDING.plan({**sizes, "few": min(sizes["nr"], MOST_ROWS)})
+    return EXPANDING.plan({**sizes, "few": min(sizes["nr"], EXPANSION.most_rows)})
 
 
 @unit(I(MODEL, I, F, A, A), small=True)

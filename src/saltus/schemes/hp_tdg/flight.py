@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import log10
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,14 +11,25 @@ from saltus.flight.flight import Flight, make_flight
 from saltus.flight.frame import FROM_PROMISE
 from saltus.lasting.interval import interval_sizes
 from saltus.memory.layout import Layout
-from saltus.schemes.hp_tdg.numbers import RAISED, galerkin_numbers, galerkin_room
+from saltus.schemes.hp_tdg.numbers import galerkin_numbers, galerkin_room
 from saltus.schemes.hp_tdg.phase import galerkin_phase
+from saltus.tables.stored import RAISED
 
-SHARE = 0.5  # of the tolerance, for one interval: errors add up over a run
-MANY_FLIGHTS, HIGH = 500.0, 8  # flights that have the same share of the tolerance each; degrees that may have less
-ALLOWED_DRIFT = 1e3  # of what is held, over the tolerance
-MISSED = 20.0  # over the share of the tolerance: what the equations of motion may miss; good intervals miss 0.1
-MOST_SWEEPS = 30  # of an interval; one that needs more is made shorter
+
+class _HpFlight(NamedTuple):
+    """Tuned numbers of this file."""
+
+    share: float = 0.5  # of the tolerance, for one interval: errors add up over a run
+    # flights that have the same share of the tolerance each; degrees that may have less
+    many_flights: float = 500.0
+    high: int = 8
+    allowed_drift: float = 1e3  # of what is held, over the tolerance
+    # over the share of the tolerance: what the equations of motion may miss; good intervals miss 0.1
+    missed: float = 20.0
+    most_sweeps: int = 30  # of an interval; one that needs more is made shorter
+
+
+HP_FLIGHT = _HpFlight()
 
 
 def galerkin_flight(
@@ -27,15 +39,17 @@ def galerkin_flight(
     """Return a flight by intervals of one degree, or of degrees up to `top`; its promise fills in the thresholds."""
     highest = degree or top
     # more flights for a smaller share, a smaller share for more flights: only high degrees come to an end with that
-    many = MANY_FLIGHTS if highest >= HIGH and degree is None else np.inf
+    many = HP_FLIGHT.many_flights if highest >= HP_FLIGHT.high and degree is None else np.inf
     zeno = FROM_PROMISE if zeno is None else zeno
     # degrees grow with the digits that are asked for; after the first interval its polynomial decides
     first = degree or min(top, max(3, round(1.0 - 0.7 * log10(tol))))
     return make_flight(
         layout,
         {
-            "projected": projection_tolerance, "most": MOST_SWEEPS, "rtol": SHARE * tol, "atol": SHARE * tol,
-            "zeno": zeno, "drift": ALLOWED_DRIFT, "many": many, "misses": MISSED if degree is None else 0.0,
+            "projected": projection_tolerance, "most": HP_FLIGHT.most_sweeps, "rtol": HP_FLIGHT.share * tol,
+            "atol": HP_FLIGHT.share * tol,
+            "zeno": zeno, "drift": HP_FLIGHT.allowed_drift, "many": many,
+            "misses": HP_FLIGHT.missed if degree is None else 0.0,
         },
         lambda begin: galerkin_numbers(nodes, highest, first, degree is not None, begin),
         galerkin_phase, galerkin_room(layout, highest), most_nodes=highest + RAISED + 1,

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SPEED_SCALE, promised
-from saltus.flight.scan import SAMPLES, first_closing
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised
+from saltus.flight.scan import SCAN, first_closing
 from saltus.lasting.hold import anything_acts
-from saltus.lasting.index_set import SLIP, STICK
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import closed_gap, move, propagate
 from saltus.memory.full_matrix import solve_dense
 from saltus.memory.layout import F_FREE, RATE_IDENTITY
 from saltus.memory.vectors import copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
-from saltus.schemes.hp_tdg.numbers import (
-    GALERKIN,
-    LARGEST_SYSTEM,
-    LEGENDRE,
-    LIFT,
-    MINUS,
-    RAISED,
-    SAMPLED,
-    numbers_of,
-    table_of,
-)
+from saltus.schemes.hp_tdg.numbers import GALERKIN, OF_DEGREE, SYSTEMS, numbers_of, table_of
 from saltus.tables.polynomial import NONE
-from saltus.tables.tableau import END, FIRST, NODE, VECTORS
+from saltus.tables.stored import RAISED
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 PLACINGS = 2  # of positions whose rates depend on them, in a forecast
 FARTHEST = 4.0  # how far a polynomial is followed, in lengths of its interval
@@ -44,7 +35,7 @@ def predict(model, settings, degree, t, h, frame, record):
         return go_on(model, settings, degree, t, h, frame)
     if (layout.features & F_FREE) != 0 and anything_acts(model, frame.ends.index) == 0:
         return 0
-    if (layout.features & RATE_IDENTITY) == 0 or degree < 2 or n * nv > LARGEST_SYSTEM:
+    if (layout.features & RATE_IDENTITY) == 0 or degree < 2 or n * nv > SYSTEMS.largest_system:
         return 0
     return linearise(model, settings, degree, t, h, frame, record)
 
@@ -55,7 +46,7 @@ def go_on(model, settings, degree, t, h, frame):
     phase = GALERKIN(frame.phase)
     numbers, nv, n = phase.numbers, model.layout.nv, degree + 1
     tab, a, series = table_of(settings, degree, whole(numbers.stiff)), phase.stage.a, phase.series
-    c, begin, length = head(tail(tab, VECTORS + NODE * n), n), numbers.series_t, numbers.series_h
+    c, begin, length = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n), numbers.series_t, numbers.series_h
     terms = whole(numbers.series_n)
     if begin != t:  # what lies ahead of a polynomial is worth as many terms as still shrink there
         terms = worth(series, terms, nv, 2.0 * (t + h - begin) / length - 1.0)
@@ -85,7 +76,7 @@ def linearise(model, settings, degree, t, h, frame, record):
     status = renew(model, settings, t, q_0, v_0, a_0, frame, record)
     if status != 0:
         return status
-    first, end, Q, V = whole(tab[FIRST]), whole(tab[END]), stages.Q, stages.V
+    first, end, Q, V = whole(tab[TAB.first]), whole(tab[TAB.end]), stages.Q, stages.V
     change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
     m = (end - first) * nv
     pivots = head(phase.pivots, m)
@@ -144,12 +135,18 @@ def foresee(model, settings, degree, t, h, frame):
     layout = model.layout
     nq, nv, nc, m = layout.nq, layout.nv, layout.nc, degree + RAISED + 1
     numbers, nodes = phase.numbers, frame.nodes
-    c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
+    c = head(
+        tail(
+            settings,
+            numbers_of(settings, degree + RAISED, OF_DEGREE.minus) + TAB.vectors + STAGE_VECTOR.node * m,
+        ),
+        m,
+    )
     found = frame.found
-    samples = head(tail(settings, numbers_of(settings, degree + RAISED, SAMPLED)), (SAMPLES + 1) * m)
+    samples = head(tail(settings, numbers_of(settings, degree + RAISED, OF_DEGREE.sampled)), (SCAN.samples + 1) * m)
     open_ones = False
     for k in range(nc):
-        open_ones = open_ones or (frame.ends.index[k] != SLIP and frame.ends.index[k] != STICK)
+        open_ones = open_ones or (frame.ends.index[k] != INDEX.slip and frame.ends.index[k] != INDEX.stick)
     if not open_ones:
         return NONE
     if (layout.features & RATE_IDENTITY) == 0:
@@ -177,10 +174,16 @@ def refine(model, settings, degree, h, frame):
     phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, n, m = layout.nq, layout.nv, degree + 1, degree + RAISED + 1
-    at = numbers_of(settings, degree, LIFT)
+    at = numbers_of(settings, degree, OF_DEGREE.lift)
     E, S = head(tail(settings, at), m * n), head(tail(settings, at + m * n), m * n)
     D = head(tail(settings, at + 2 * m * n), m * n)
-    c = head(tail(settings, numbers_of(settings, degree + RAISED, MINUS) + VECTORS + NODE * m), m)
+    c = head(
+        tail(
+            settings,
+            numbers_of(settings, degree + RAISED, OF_DEGREE.minus) + TAB.vectors + STAGE_VECTOR.node * m,
+        ),
+        m,
+    )
     stages, nodes = phase.stage, frame.nodes
     a, rates = stages.a, stages.Q_dot
     q_0, v_0 = frame.ends.q_0, frame.ends.v_0
@@ -214,7 +217,7 @@ def expand(model, settings, degree, t, h, frame):
     phase = GALERKIN(frame.phase)
     nv, n = model.layout.nv, degree + 1
     numbers, stages, series = phase.numbers, phase.stage, phase.series
-    a, transform = stages.a, head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
+    a, transform = stages.a, head(tail(settings, numbers_of(settings, degree, OF_DEGREE.legendre)), n * n)
     for k in range(n):
         for i in range(nv):
             series[k * nv + i] = 0.0
@@ -231,7 +234,7 @@ def levels_of(model, settings, degree, h, frame):
     phase = GALERKIN(frame.phase)
     nv, n = model.layout.nv, degree + 1
     series, levels, V = phase.series, phase.levels, phase.stage.V
-    v_0, speed = frame.ends.v_0, promised(model.layout, settings, SPEED_SCALE)
+    v_0, speed = frame.ends.v_0, promised(model.layout, settings, SCALE.speed)
     share = frame.marks.sharper
     for k in range(n):
         levels[k] = 0.0

@@ -14,7 +14,7 @@ from saltus.memory.full_matrix import factor_dense
 from saltus.memory.layout import J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply, solve
 from saltus.schemes.hp_tdg.numbers import GALERKIN, table_of
-from saltus.tables.tableau import END, FIRST
+from saltus.tables.tableau import TAB
 
 MASS_STEP = 1e-6  # of central differences of the mass matrix
 
@@ -81,7 +81,7 @@ def factor_stages(settings, degree, nv, h, frame, pivots):
     if numbers.factored_h == h and numbers.factored_for == 2.0 * degree + stiff:
         return 0
     tab = table_of(settings, degree, stiff)
-    first, end = whole(tab[FIRST]), whole(tab[END])
+    first, end = whole(tab[TAB.first]), whole(tab[TAB.end])
     m = (end - first) * nv
     assemble(tab, h, first, end, nv, phase.j_q, phase.j_v, 0, G)
     status = factor_dense(head(G, m * m), m, pivots)

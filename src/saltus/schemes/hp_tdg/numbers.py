@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -11,20 +12,48 @@ from saltus.compile.seam import head, tail, unit, whole
 from saltus.compile.types import A, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.flight.frame import FLIGHT_SETTINGS
-from saltus.flight.scan import SAMPLES
-from saltus.lasting.hold import POWERS
+from saltus.flight.scan import SCAN
+from saltus.lasting.hold import REPORTED
 from saltus.lasting.interval import JACOBIANS, STAGES_ROOM
 from saltus.memory.layout import sizes_of
-from saltus.schemes.hp_tdg.choice import FIT_SIZE
+from saltus.schemes.hp_tdg.choice import FIT
 from saltus.tables import stored
 from saltus.tables.stored import RAISED
 from saltus.tables.tableau import packed, tableau
 
-# the settings of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree and
-# length are fixed; per degree where D-, D+, samples, Legendre transform and lift begin; then the logs of kappa of every
-# degree, for D- and D+
-STANDING, TOP, BEGIN_WITH, FIXED, DEGREES_AT, KAPPA_AT, STIFF_KAPPA_AT, HEAD = range(8)
-MINUS, PLUS, SAMPLED, LEGENDRE, LIFT, PER_DEGREE = range(6)
+
+class _Setting(NamedTuple):
+    """Places of the settings of the phase."""
+
+    # the settings of the phase: a table for flights that stand, highest degree, degree to begin with, whether degree
+    # and length are fixed; per degree where D-, D+, samples, Legendre transform and lift begin; then the logs of
+    # kappa of every degree, for D- and D+
+    standing: int = 0
+    top: int = 1
+    begin_with: int = 2
+    fixed: int = 3
+    degrees_at: int = 4
+    kappa_at: int = 5
+    stiff_kappa_at: int = 6
+    head: int = 7
+
+
+SETTING = _Setting()
+
+
+class _OfDegree(NamedTuple):
+    """Tables of one degree."""
+
+    minus: int = 0
+    plus: int = 1
+    sampled: int = 2
+    legendre: int = 3
+    lift: int = 4
+    all: int = 5
+
+
+OF_DEGREE = _OfDegree()
+
 # Numbers that are kept from step to step.
 #   next_degree               degree to take
 #   contraction               of the iteration
@@ -42,7 +71,7 @@ MINUS, PLUS, SAMPLED, LEGENDRE, LIFT, PER_DEGREE = range(6)
 #   factored_h, factored_for  length (0: none) and family of the interval whose matrix is factored
 #   guess                     error of the first guess of an interval, in units of the tolerance
 #   looked_h, looked_degree   length (or 0) and degree of a first look whose Jacobians wait to be used
-NUMBERS = Numbers(
+HP_NUMBERS = Numbers(
     "next_degree contraction contracted j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now "
     "rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
     "series_rough"
@@ -55,14 +84,23 @@ SOLVING = Numbers("first end acting free linear newton learns learnt", integer=T
 # stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them; sweep: what the last sweep changed,
 # and what its forces lack, in units of the tolerance
 GALERKIN = Workspace(
-    "GalerkinPhase", numbers=NUMBERS, solving=SOLVING, sweep=Numbers("moved lacks"), fit="fit",
+    "GalerkinPhase", numbers=HP_NUMBERS, solving=SOLVING, sweep=Numbers("moved lacks"), fit="fit",
     known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
     stage=STAGES_ROOM, change="n * nv", matrix="unknowns * unknowns", scratch="nv", jacobian_work=JACOBIANS, levels="n",
     stage_j_q="2 * n * learnt * learnt", stage_j_v="2 * n * learnt * learnt", before="3 * n * learnt",
     pivots=integers("n * nv"),
 )  # fmt: skip
-LARGEST_SYSTEM = 240  # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
-LEARNING_SYSTEM = 96  # unknowns up to which a new matrix per sweep costs less than the sweeps that it saves
+
+
+class _Systems(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # unknowns that Newton's method solves for together; beyond, plain iteration on shorter intervals
+    largest_system: int = 240
+    learning_system: int = 96  # unknowns up to which a new matrix per sweep costs less than the sweeps that it saves
+
+
+SYSTEMS = _Systems()
 
 
 @functools.cache
@@ -72,7 +110,7 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
     The lift: values, integrals and double integrals at the raised nodes of a polynomial given at its own.
     """
     store = stored.stored()
-    if nodes == "lobatto" and top <= stored.TOP and store.degrees and stored.SAMPLES == SAMPLES:
+    if nodes == "lobatto" and top <= stored.TOP and store.degrees and stored.SAMPLES == SCAN.samples:
         below = [list(store.degrees[degree]) for degree in range(1, top + 1)]
         above = [store.degrees[top + k] for k in range(1, RAISED + 1)]
         below += [[one.minus, np.zeros(0), one.samples] for one in above]
@@ -80,7 +118,7 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
     made, kappa, stiff_kappa = [], np.ones(top + 1), np.ones(top + 1)
     for degree in range(1, top + RAISED + 1):
         minus = tableau(degree, "-", nodes)
-        samples = minus.interpolation(np.arange(SAMPLES + 1) / SAMPLES)
+        samples = minus.interpolation(np.arange(SCAN.samples + 1) / SCAN.samples)
         made.append([packed(minus), np.zeros(0), samples.ravel()])
         if degree > top:
             continue
@@ -100,8 +138,8 @@ def galerkin_room(layout, top: int) -> RoomPlan:
     """Return the plan of what the phase works with."""
     nv, n = int(layout.nv), top + 1
     own = {
-        "n": n, "largest": n, "fit": FIT_SIZE, "unknowns": min(n * nv, LARGEST_SYSTEM),
-        "width": POWERS + int(layout.nc), "learnt": nv if nv <= LEARNING_SYSTEM else 0,
+        "n": n, "largest": n, "fit": FIT.size, "unknowns": min(n * nv, SYSTEMS.largest_system),
+        "width": REPORTED.first_contact + int(layout.nc), "learnt": nv if nv <= SYSTEMS.learning_system else 0,
     }  # fmt: skip
     return GALERKIN.plan({**sizes_of(layout), **own})
 
@@ -110,16 +148,16 @@ def galerkin_room(layout, top: int) -> RoomPlan:
 def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: int) -> np.ndarray:
     """Return the settings of the phase, which begin at a place of those of the flight."""
     made, kappa, stiff_kappa = degree_numbers(nodes, top)
-    degrees_at = begin + HEAD
-    kappa_at = degrees_at + PER_DEGREE * (top + RAISED + 1)
+    degrees_at = begin + SETTING.head
+    kappa_at = degrees_at + OF_DEGREE.all * (top + RAISED + 1)
     at = kappa_at + 2 * (top + 1)
-    places, parts = np.zeros((top + RAISED + 1, PER_DEGREE)), []
+    places, parts = np.zeros((top + RAISED + 1, OF_DEGREE.all)), []
     for degree, arrays in enumerate(made, start=1):
         for k, array in enumerate(arrays):
             places[degree, k] = at
             at += len(array)
             parts.append(array)
-    head = [places[1, MINUS], top, begin_with, fixed, degrees_at, kappa_at, kappa_at + top + 1]
+    head = [places[1, OF_DEGREE.minus], top, begin_with, fixed, degrees_at, kappa_at, kappa_at + top + 1]
     return np.concatenate([head, places.ravel(), kappa, stiff_kappa, *parts])
 
 
@@ -127,13 +165,15 @@ def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: 
 def numbers_of(settings, degree, kind):
     """Return where the numbers of a degree begin."""
     settings = FLIGHT_SETTINGS(settings)
-    return whole(settings[whole(settings[whole(settings.phase_at) + DEGREES_AT]) + PER_DEGREE * degree + kind])
+    return whole(
+        settings[whole(settings[whole(settings.phase_at) + SETTING.degrees_at]) + OF_DEGREE.all * degree + kind]
+    )
 
 
 @unit(A(A, I, I), small=True)
 def table_of(settings, degree, stiff):
     """Return the table of a degree."""
-    at = numbers_of(settings, degree, PLUS if stiff == 1 else MINUS)
+    at = numbers_of(settings, degree, OF_DEGREE.plus if stiff == 1 else OF_DEGREE.minus)
     return tail(settings, at)
 
 
@@ -143,6 +183,6 @@ def kappa_of(settings, stiff):
     settings = FLIGHT_SETTINGS(settings)
     at = whole(settings.phase_at)
     return head(
-        tail(settings, whole(settings[at + (STIFF_KAPPA_AT if stiff == 1 else KAPPA_AT)])),
-        whole(settings[at + TOP]) + 1,
+        tail(settings, whole(settings[at + (SETTING.stiff_kappa_at if stiff == 1 else SETTING.kappa_at)])),
+        whole(settings[at + SETTING.top]) + 1,
     )

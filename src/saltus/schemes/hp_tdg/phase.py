@@ -9,28 +9,17 @@ error is judged, degree and length of the next interval are chosen (hp_choice.py
 from __future__ import annotations
 
 from math import exp, sqrt
+from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
-from saltus.flight.frame import (
-    AGAIN,
-    FILL,
-    FLIGHT_SETTINGS,
-    FRAME,
-    POSITION_SCALE,
-    PUSH_SCALE,
-    SPEED_SCALE,
-    TRY,
-    promised,
-    slip_tolerance,
-)
-from saltus.lasting.hold import POWERS
-from saltus.lasting.index_set import SLIP
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, TASK, promised, slip_tolerance
+from saltus.lasting.hold import REPORTED
+from saltus.lasting.index_set import INDEX, WAY
 from saltus.memory.layout import J_CONSTANT, RATE_IDENTITY, TRUSTED, W_CONSTANT
 from saltus.schemes.hp_tdg.choice import (
-    AIM,
-    FIT_KNOWN,
-    LEAST,
+    CHOICE,
+    FIT,
     best_degree,
     calibrate,
     expect_anything,
@@ -43,53 +32,66 @@ from saltus.schemes.hp_tdg.choice import (
 )
 from saltus.schemes.hp_tdg.guess import expand, foresee, levels_of, predict, refine
 from saltus.schemes.hp_tdg.numbers import (
-    BEGIN_WITH,
-    FIXED,
     GALERKIN,
-    LARGEST_SYSTEM,
-    LEGENDRE,
-    LIFT,
-    MINUS,
-    NUMBERS,
-    RAISED,
-    SAMPLED,
-    TOP,
+    HP_NUMBERS,
+    OF_DEGREE,
+    SETTING,
+    SYSTEMS,
     kappa_of,
     numbers_of,
     table_of,
 )
 from saltus.schemes.hp_tdg.stages import solve_stages
 from saltus.status import Status
-from saltus.tables.tableau import END, FIRST, VECTORS, WEIGHT
+from saltus.tables.stored import RAISED
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
-STRAIGHT = 8  # beside the place in the index set: a slip that goes straight on
-UNKNOWN_CONTRACTION = 0.3  # of a first sweep, before anything was seen
-CONTRACTS = 0.2  # what plain iteration should leave of an error
-IMPULSES = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
-LOW, ADDS_UP = 4, 3.0
-SLOWEST_DECAY = 0.95
-CUT, SHORTEST_CUT = 0.95, 0.3  # an interval is cut after a first look to less, but not below
-BEYOND = 2e-3  # how far an interval reaches beyond an impact that a first look has seen
-LEAST_GAIN = 2.0  # log of what a first look must gain
-# D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is tried on
-# a longer one; it stays if that is faster, and goes when intervals are short for the rate
-FAST, SLOW, PATIENCE, LEAP, GAIN, PAUSE, PROBATION = 2.0, 1.0, 8, 8.0, 1.5, -100, 4
+
+class _Phase(NamedTuple):
+    """Tuned numbers of this file."""
+
+    straight: int = 8  # beside the place in the index set: a slip that goes straight on
+    unknown_contraction: float = 0.3  # of a first sweep, before anything was seen
+    contracts: float = 0.2  # what plain iteration should leave of an error
+    impulses: float = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
+    low: int = 4
+    adds_up: float = 3.0
+    slowest_decay: float = 0.95
+    # an interval is cut after a first look to less, but not below
+    cut: float = 0.95
+    shortest_cut: float = 0.3
+    beyond: float = 2e-3  # how far an interval reaches beyond an impact that a first look has seen
+    least_gain: float = 2.0  # log of what a first look must gain
+    # D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is
+    # tried on a longer one; it stays if that is faster, and goes when intervals are short for the rate
+    fast: float = 2.0
+    slow: float = 1.0
+    patience: int = 8
+    leap: float = 8.0
+    gain: float = 1.5
+    pause: int = -100
+    probation: int = 4
+
+
+PHASE = _Phase()
 
 
 @unit(PART)
 def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
     """Solve one interval of D- (D+ where forces are stiff) of a degree that is chosen for it: the heart of HpTDG.
 
-    in      task: TRY with forecast and choice of the degree, AGAIN for another length, FILL the nodes of the last one
-    out     frame: q, v of its ends; nodes, sums of forces and powers (FILL); header: error, degree, next_h; marks.limit
+    in      task: TASK.attempt with forecast and choice of the degree, TASK.again for another length, TASK.fill the
+            nodes of the last one
+    out     frame: q, v of its ends; nodes, sums of forces and powers (TASK.fill); header: error, degree, next_h;
+            marks.limit
     kept    phase: numbers, Jacobians, the polynomial of the last interval and how fast its coefficients fall
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     numbers, fit, first = GALERKIN(frame.phase).numbers, GALERKIN(frame.phase).fit, whole(settings.phase_at)
-    if task == FILL:
+    if task == TASK.fill:
         return fill(model, settings, h, frame)
-    if task == TRY:
+    if task == TASK.attempt:
         forget(model, settings, t, frame)
         status = choose(model, settings, t, h, frame, record)
         if status != 0:
@@ -98,7 +100,7 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
         degree, h = whole(numbers.degree_now), numbers.h_now
     else:
         degree = whole(numbers.degree_now)
-        if fit[FIT_KNOWN] > 0.0 and settings[first + FIXED] == 0.0:
+        if fit[FIT.known] > 0.0 and settings[first + SETTING.fixed] == 0.0:
             degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
         status = predict(model, settings, degree, t, h, frame, record)
         if status != 0:
@@ -112,8 +114,8 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
         return status
     judge(model, settings, task, degree, t, h, frame, record)
     # the same motion up to an event must not be worse than the whole of it was
-    while task == AGAIN and record.header.error > 1.0 and degree < whole(settings[first + TOP]):
-        degree = whole(smaller(degree + 2.0, settings[first + TOP]))
+    while task == TASK.again and record.header.error > 1.0 and degree < whole(settings[first + SETTING.top]):
+        degree = whole(smaller(degree + 2.0, settings[first + SETTING.top]))
         status = predict(model, settings, degree, t, h, frame, record)
         if status == 0:
             status = solve_stages(model, settings, degree, t, h, 0.0, frame, record)
@@ -133,7 +135,7 @@ def forget(model, settings, t, frame):
     same = numbers.next_degree > 0.0
     for k in range(nc):
         # friction that goes straight on has another Jacobian than one that turns
-        place = frame.ends.index[k] + (STRAIGHT if memory.acting.direction[2 * nc + k] == 1.0 else 0)
+        place = frame.ends.index[k] + (PHASE.straight if memory.acting.direction[2 * nc + k] != WAY.turning else 0)
         same = same and known[k] == place
         known[k] = place
     # behind a jump of the motion, a switch or the border of a segment (kept[1]) neither the Jacobian says anything
@@ -141,11 +143,11 @@ def forget(model, settings, t, frame):
     jumped = memory.numbers.changed == 1.0 or frame.kept[1] == t
     jumped = jumped and numbers.series_t != t
     if not same or jumped:
-        numbers.series_n, numbers.contraction = 0.0, UNKNOWN_CONTRACTION
+        numbers.series_n, numbers.contraction = 0.0, PHASE.unknown_contraction
     if not same or (jumped and (model.layout.features & J_CONSTANT) == 0):
         numbers.j_known = 0.0
     if numbers.next_degree == 0.0:
-        begin_with = settings[whole(settings.phase_at) + BEGIN_WITH]
+        begin_with = settings[whole(settings.phase_at) + SETTING.begin_with]
         numbers.next_degree, numbers.sweeps_mean, numbers.guess = begin_with, 2.0, 1e300
     if numbers.series_t != t:  # a new interval: did what was foreseen for the last one come true?
         if numbers.foreseen >= 0.0:
@@ -165,19 +167,19 @@ def choose(model, settings, t, h, frame, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
-    numbers, fit, fixed = phase.numbers, phase.fit, settings[whole(settings.phase_at) + FIXED] == 1.0
+    numbers, fit, fixed = phase.numbers, phase.fit, settings[whole(settings.phase_at) + SETTING.fixed] == 1.0
     degree = whole(numbers.next_degree)
-    if fit[FIT_KNOWN] > 0.0 and not fixed:
+    if fit[FIT.known] > 0.0 and not fixed:
         # an interval that ends on its own is of a degree that shows how it decays
         least = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
-        degree = least if least >= LEAST or least >= degree or fit[FIT_KNOWN] == 2.0 else LEAST
+        degree = least if least >= CHOICE.least or least >= degree or fit[FIT.known] == 2.0 else CHOICE.least
     status = predict(model, settings, degree, t, h, frame, record)
     if status == 0 and model.layout.nc > 0 and not fixed and numbers.skip == 0.0:
         place = foresee(model, settings, degree, t, h, frame)
         if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
             h *= place
             frame.marks.limit = h
-            if fit[FIT_KNOWN] > 0.0:
+            if fit[FIT.known] > 0.0:
                 degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
             status = predict(model, settings, degree, t, h, frame, record)
     if status == 0:
@@ -191,7 +193,7 @@ def look_first(model, settings, t, frame, record):
     settings = FLIGHT_SETTINGS(settings)
     phase = GALERKIN(frame.phase)
     numbers, fit, degree = phase.numbers, phase.fit, whole(phase.numbers.degree_now)
-    if settings[whole(settings.phase_at) + FIXED] == 1.0 or fit[FIT_KNOWN] != 1.0 or numbers.series_t == t:
+    if settings[whole(settings.phase_at) + SETTING.fixed] == 1.0 or fit[FIT.known] != 1.0 or numbers.series_t == t:
         return 0
     status = look(model, settings, degree, t, numbers.h_now, frame, record)
     if status == 0 and numbers.series_t == t:
@@ -213,7 +215,7 @@ def look(model, settings, degree, t, h, frame, record):
     marks = frame.marks
     marks.limit = smaller(h, marks.limit)
     rough = 0.5 * motion_level(fit, h)
-    if numbers.stiff == 1.0 or rough < LEAST_GAIN or not numbers.guess > exp(rough + LEAST_GAIN):
+    if numbers.stiff == 1.0 or rough < PHASE.least_gain or not numbers.guess > exp(rough + PHASE.least_gain):
         return 0
     low = rough_degree(fit, kappa_of(settings, 0), h, degree, rough)
     if low == 0:
@@ -231,14 +233,14 @@ def look(model, settings, degree, t, h, frame, record):
             return Status.NEWTON_STALLED  # beyond a contact forces need not exist
     quicken(fit, phase.levels, low, h)
     # what was seen may be too fast for the interval
-    longest = larger(longest_step(fit, kappa_of(settings, 0), AIM, degree), SHORTEST_CUT * h)
-    if longest < CUT * h:
+    longest = larger(longest_step(fit, kappa_of(settings, 0), CHOICE.aim, degree), PHASE.shortest_cut * h)
+    if longest < PHASE.cut * h:
         marks.limit = smaller(longest, marks.limit)
     if model.layout.nc > 0:
         place = foresee(model, settings, low, t, h, frame)
         if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
             # a little longer: to cut an interval that contains the impact is cheaper than to prolong one
-            marks.limit = smaller(place * (1.0 + BEYOND) * h, marks.limit)
+            marks.limit = smaller(place * (1.0 + PHASE.beyond) * h, marks.limit)
     return 0
 
 
@@ -253,9 +255,9 @@ def judge(model, settings, task, degree, t, h, frame, record):
     if (model.layout.features & W_CONSTANT) == 0:
         slip_levels(model, settings, degree, share, frame)
     header.error, header.degree = estimate(model, settings, degree, frame), degree
-    if settings[whole(settings.phase_at) + FIXED] == 1.0:
+    if settings[whole(settings.phase_at) + SETTING.fixed] == 1.0:
         header.error, header.next_h = 0.0, h
-    elif task == TRY:
+    elif task == TASK.attempt:
         choose_next(model, settings, degree, h, frame, header)
     return 0
 
@@ -266,9 +268,10 @@ def other_levels(model, settings, degree, h, frame):
     settings = FLIGHT_SETTINGS(settings)
     phase, layout, n = GALERKIN(frame.phase), model.layout, degree + 1
     nq, nr, levels, stages, share = layout.nq, layout.nr, phase.levels, phase.stage, frame.marks.sharper
-    q_0, R, push = frame.ends.q_0, stages.R, promised(layout, settings, PUSH_SCALE)
+    q_0, R, push = frame.ends.q_0, stages.R, promised(layout, settings, SCALE.push)
     transform, position = (
-        head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n), promised(layout, settings, POSITION_SCALE)
+        head(tail(settings, numbers_of(settings, degree, OF_DEGREE.legendre)), n * n), promised(layout, settings,
+        SCALE.position)
     )  # fmt: skip
     for k in range(n):
         for i in range(nq if (layout.features & RATE_IDENTITY) == 0 else 0):
@@ -281,7 +284,7 @@ def other_levels(model, settings, degree, h, frame):
             total = 0.0
             for j in range(n):
                 total += transform[k * n + j] * R[j * nr + i]
-            scale = share * IMPULSES * (settings.atol * push[i] + settings.rtol * h * abs(R[i]))
+            scale = share * PHASE.impulses * (settings.atol * push[i] + settings.rtol * h * abs(R[i]))
             levels[k] = larger(levels[k], h * abs(total) / scale)
     return 0
 
@@ -292,7 +295,7 @@ def estimate(model, settings, degree, frame):
     settings = FLIGHT_SETTINGS(settings)
     phase, layout, n = GALERKIN(frame.phase), model.layout, degree + 1
     nv, V, levels, v_0, v, error = layout.nv, phase.stage.V, phase.levels, frame.ends.v_0, frame.ends.v, 0.0
-    stiff, share, speed = whole(phase.numbers.stiff), frame.marks.sharper, promised(layout, settings, SPEED_SCALE)
+    stiff, share, speed = whole(phase.numbers.stiff), frame.marks.sharper, promised(layout, settings, SCALE.speed)
     for i in range(nv):
         jump = v[i] - V[(n - 1) * nv + i] if stiff == 0 else V[i] - v_0[i]
         scale = share * (settings.atol * speed[i] + settings.rtol * larger(abs(v_0[i]), abs(v[i])))
@@ -310,10 +313,10 @@ def estimate(model, settings, degree, frame):
         kappa = kappa_of(settings, stiff)
         error = larger(error, exp(kappa[degree]) * larger(levels[degree], levels[degree - 1] * decay))
     # low degrees err at the end of an interval as much as in between, and these errors add up
-    if degree <= LOW:
-        error *= ADDS_UP
+    if degree <= PHASE.low:
+        error *= PHASE.adds_up
     # all that is missing: a geometric series of coefficients
-    return error * decay / (1.0 - smaller(decay, SLOWEST_DECAY))
+    return error * decay / (1.0 - smaller(decay, PHASE.slowest_decay))
 
 
 @unit(I(MODEL, A, I, F, FRAME.kind, HEADER.kind))
@@ -322,10 +325,10 @@ def choose_next(model, settings, degree, h, frame, header):
     settings = FLIGHT_SETTINGS(settings)
     phase, layout, nv = GALERKIN(frame.phase), model.layout, model.layout.nv
     numbers, fit, stiff = phase.numbers, phase.fit, whole(phase.numbers.stiff)
-    kappa, top = kappa_of(settings, stiff), whole(settings[whole(settings.phase_at) + TOP])
-    if fit[FIT_KNOWN] == 0.0 or degree >= LEAST or degree >= whole(numbers.next_degree):
+    kappa, top = kappa_of(settings, stiff), whole(settings[whole(settings.phase_at) + SETTING.top])
+    if fit[FIT.known] == 0.0 or degree >= CHOICE.least or degree >= whole(numbers.next_degree):
         fit_decay(phase.levels, degree, fit, h)
-        if fit[FIT_KNOWN] == 2.0 and (layout.features & TRUSTED) == 0:
+        if fit[FIT.known] == 2.0 and (layout.features & TRUSTED) == 0:
             expect_anything(fit)
         calibrate(fit, kappa, h, degree, header.error, 1)
     else:  # too few coefficients for a fit, but enough to see that the last one promised too much
@@ -334,18 +337,18 @@ def choose_next(model, settings, degree, h, frame, header):
     extra = 0.0 if (layout.features & J_CONSTANT) != 0 else 1.0 * nv
     best = best_degree(fit, kappa, degree, top, numbers.sweeps_mean, extra + 2.0 * stiff * numbers.sweeps_mean)
     numbers.next_degree = best
-    length = longest_step(fit, kappa, AIM, best)
+    length = longest_step(fit, kappa, CHOICE.aim, best)
     if header.error > 1.0:
         length = smaller(length, 0.7 * h)
         length = larger(length, 0.1 * h)
     header.next_h = length
     tab = table_of(settings, degree, stiff)
-    if (whole(tab[END]) - whole(tab[FIRST])) * nv > LARGEST_SYSTEM:
+    if (whole(tab[TAB.end]) - whole(tab[TAB.first])) * nv > SYSTEMS.largest_system:
         # plain iteration: its contraction grows with the square of the length. Newton's method has a contraction of
         # its own, which a single sweep does not renew: to go by it would shorten intervals without end
-        header.next_h = smaller(length, h * sqrt(CONTRACTS / larger(numbers.contraction, 1e-3)))
+        header.next_h = smaller(length, h * sqrt(PHASE.contracts / larger(numbers.contraction, 1e-3)))
         return 0
-    if (degree + LEAST) * nv <= LARGEST_SYSTEM:  # D+ needs Newton's method
+    if (degree + CHOICE.least) * nv <= SYSTEMS.largest_system:  # D+ needs Newton's method
         change_family(degree, h, header, numbers, fit)
     return 0
 
@@ -362,10 +365,10 @@ def slip_levels(model, settings, degree, share, frame):
     nr = layout.nr
     levels, stages, index = phase.levels, phase.stage, frame.ends.index
     U = stages.U
-    transform = head(tail(settings, numbers_of(settings, degree, LEGENDRE)), n * n)
+    transform = head(tail(settings, numbers_of(settings, degree, OF_DEGREE.legendre)), n * n)
     tolerance = slip_tolerance(layout, settings, share)
     for c in range(layout.nc):
-        if index[c] != SLIP:
+        if index[c] != INDEX.slip:
             continue
         for i in range(layout[layout.contact_row + c] + 1, layout[layout.contact_row + c + 1]):
             size = 0.0
@@ -380,29 +383,29 @@ def slip_levels(model, settings, degree, share, frame):
     return 0
 
 
-@unit(I(I, F, HEADER.kind, NUMBERS.kind, A))
+@unit(I(I, F, HEADER.kind, HP_NUMBERS.kind, A))
 def change_family(degree, h, header, numbers, fit):
-    """Change between D- and D+ where that makes intervals cheaper; see FAST."""
+    """Change between D- and D+ where that makes intervals cheaper; see PHASE.fast."""
     evaluations = 1.0 + numbers.sweeps_now * (degree - 1.0 + 2.0 * numbers.stiff)
     accepted = header.error <= 1.0
     if numbers.stiff == 0.0:
-        crawls = h * numbers.rate > FAST
+        crawls = h * numbers.rate > PHASE.fast
         if numbers.stiff_count < 0.0:
             numbers.stiff_count += 1.0
         else:
             numbers.stiff_count = numbers.stiff_count + 1.0 if crawls else 0.0
         pace = h / evaluations
         numbers.pace = pace if numbers.stiff_count == 1.0 else 0.8 * numbers.pace + 0.2 * pace
-        if numbers.stiff_count > PATIENCE:
-            numbers.stiff, numbers.stiff_count, fit[FIT_KNOWN] = 1.0, 0.0, 0.0
-            numbers.next_degree, header.next_h = larger(LEAST, degree), LEAP * h
+        if numbers.stiff_count > PHASE.patience:
+            numbers.stiff, numbers.stiff_count, fit[FIT.known] = 1.0, 0.0, 0.0
+            numbers.next_degree, header.next_h = larger(CHOICE.least, degree), PHASE.leap * h
         return 0
     if accepted:
         numbers.stiff_count += 1.0
-    slower = numbers.stiff_count > PROBATION and h / evaluations < GAIN * numbers.pace
-    if h * numbers.rate < SLOW or slower:
-        numbers.stiff, fit[FIT_KNOWN] = 0.0, 0.0
-        numbers.stiff_count = PAUSE if slower else 0.0
+    slower = numbers.stiff_count > PHASE.probation and h / evaluations < PHASE.gain * numbers.pace
+    if h * numbers.rate < PHASE.slow or slower:
+        numbers.stiff, fit[FIT.known] = 0.0, 0.0
+        numbers.stiff_count = PHASE.pause if slower else 0.0
         header.next_h = smaller(header.next_h, h)
     return 0
 
@@ -415,16 +418,16 @@ def fill(model, settings, h, frame):
     nv, nc, nr = layout.nv, layout.nc, layout.nr
     numbers, marks = phase.numbers, frame.marks
     degree = whole(numbers.degree_now)
-    n, width, stiff = degree + 1, POWERS + nc, whole(numbers.stiff)
+    n, width, stiff = degree + 1, REPORTED.first_contact + nc, whole(numbers.stiff)
     tab, stages = table_of(settings, degree, stiff), phase.stage
-    b = head(tail(tab, VECTORS + WEIGHT * n), n)
+    b = head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n)
     V, a = stages.V, stages.a
     R, powers = stages.R, stages.powers
     v, a_last, r_last, powers_last = frame.ends.v, frame.a_last, frame.r_last, frame.powers_last
     sum_r, sum_p, R_node, J_v = frame.sum_r, frame.sum_powers, frame.node_forces, phase.j_v
     refine(model, settings, degree, h, frame)
     m = degree + RAISED + 1
-    E = head(tail(settings, numbers_of(settings, degree, LIFT)), m * n)
+    E = head(tail(settings, numbers_of(settings, degree, OF_DEGREE.lift)), m * n)
     for k in range(m):
         for i in range(nr):
             R_node[k * nr + i] = 0.0
@@ -444,7 +447,7 @@ def fill(model, settings, h, frame):
             for j in range(nv):
                 a_last[i] += J_v[i * nv + j] * (v[j] - V[(n - 1) * nv + j])
     marks.nodes, marks.end_known = m, 1.0
-    marks.table_at = numbers_of(settings, degree + RAISED, MINUS)
-    marks.samples_at = numbers_of(settings, degree + RAISED, SAMPLED)
+    marks.table_at = numbers_of(settings, degree + RAISED, OF_DEGREE.minus)
+    marks.samples_at = numbers_of(settings, degree + RAISED, OF_DEGREE.sampled)
     marks.foreseen = numbers.foreseen
     return 0

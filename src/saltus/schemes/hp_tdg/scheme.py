@@ -21,9 +21,9 @@ from saltus.flight.dense import acceleration, interpolate, reaction
 from saltus.memory.layout import Layout
 from saltus.schemes.plan import SchemePlan, checked_scale, chosen_solver, flight_plan
 from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
-from saltus.tables.tableau import NODES, tableau
+from saltus.tables.tableau import NODE_FAMILIES, tableau
 
-HIGHEST = 16
+HIGHEST_DEGREE = 16
 
 
 CHOOSING = dataclasses.replace(FLYING, first_share=0.05)  # polynomials make the first interval a long one
@@ -44,7 +44,7 @@ class HpTDG:
     max_degree
         Highest degree that is chosen.
     closed_tolerance
-        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 2e-15 at least, times the
+        Gap [m] up to which contacts are closed together; None takes a millionth of tol, 1e-14 at least, times the
         scale of q.
     rest_tolerance
         Speed [m/s] below which an approach is no impact and a slip none; None takes what changes velocities,
@@ -76,14 +76,20 @@ class HpTDG:
     def __post_init__(self):
         if isinstance(self.tol, bool) or not isinstance(self.tol, numbers.Real) or not 1e-14 <= float(self.tol) < 1.0:
             raise SettingError(f"tol of HpTDG is {self.tol!r}: it must be a number between 1e-14 and 1, like 1e-8")
-        if self.nodes not in NODES:
-            raise SettingError(f"nodes of HpTDG is {self.nodes!r}: it must be one of {', '.join(map(repr, NODES))}")
+        if self.nodes not in NODE_FAMILIES:
+            raise SettingError(
+                f"nodes of HpTDG is {self.nodes!r}: it must be one of {', '.join(map(repr, NODE_FAMILIES))}"
+            )
         for field in ("degree", "max_degree"):
             value = getattr(self, field)
             if field == "degree" and value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= int(value) <= HIGHEST:
-                raise SettingError(f"{field} of HpTDG is {value!r}: it must be a whole number, 1 to {HIGHEST}")
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, numbers.Integral)
+                or not 1 <= int(value) <= HIGHEST_DEGREE
+            ):
+                raise SettingError(f"{field} of HpTDG is {value!r}: it must be a whole number, 1 to {HIGHEST_DEGREE}")
         for field in ("closed_tolerance", "rest_tolerance", "zeno_speed"):
             value = getattr(self, field)
             number = isinstance(value, numbers.Real) and not isinstance(value, bool)
@@ -135,7 +141,7 @@ class HpTDG:
             zeno=self.zeno_speed, projection_tolerance=self.projection_tolerance,
         )  # fmt: skip
         promise = Promise(
-            self.tol, self.closed_tolerance, self.rest_tolerance, (1e-6, 2e-15), lasting=True, scale=self.scale
+            self.tol, self.closed_tolerance, self.rest_tolerance, (1e-6, 1e-14), lasting=True, scale=self.scale
         )
         return flight_plan(self, layout, contact_solver, made, promise)
 

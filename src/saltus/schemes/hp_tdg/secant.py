@@ -11,7 +11,7 @@ from __future__ import annotations
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import A, F, I
 
-SEEN = 1e-12  # relative change of a state below which the answer is rounding
+SEEN_CHANGE = 1e-12  # relative change of a state below which the answer is rounding
 
 
 @unit(I(I, I, I, I, A, A, A, A, A, A))
@@ -38,7 +38,7 @@ def learn(first, end, nv, known, J_q, J_v, Q, V, a, before):
             large_v += v * v
         # both parts of the Jacobian are as uncertain as they are large
         moved = size_q * moved_q + size_v * moved_v
-        if known == 1 and moved > SEEN * SEEN * (size_q * large_q + size_v * large_v):
+        if known == 1 and moved > SEEN_CHANGE * SEEN_CHANGE * (size_q * large_q + size_v * large_v):
             for i in range(nv):
                 left = a[k * nv + i] - before[at + 2 * nv + i]
                 for j in range(nv):

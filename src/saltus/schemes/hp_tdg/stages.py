@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, POSITION_SCALE, SPEED_SCALE, promised
-from saltus.lasting.hold import POWERS, accelerate, anything_acts
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised
+from saltus.lasting.hold import REPORTED, accelerate, anything_acts
 from saltus.lasting.interval import assemble, move, propagate
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.layout import F_FREE, F_LINEAR, J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply
 from saltus.memory.vectors import copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
-from saltus.schemes.hp_tdg.numbers import GALERKIN, LARGEST_SYSTEM, LEARNING_SYSTEM, table_of
+from saltus.schemes.hp_tdg.numbers import GALERKIN, SYSTEMS, table_of
 from saltus.schemes.hp_tdg.secant import carry, learn
 from saltus.status import Status
-from saltus.tables.tableau import END, FIRST, NODE, POSITION, STAGES, VECTORS, WEIGHT
+from saltus.tables.tableau import STAGE_MATRIX, STAGE_VECTOR, TAB
 
-MOST_PLACINGS, PLACED = 60, 1e-3  # iterations of positions with a rate of their own, share of the tolerance they leave
-SOLVED_FORCES = 1.0  # last correction, in units of the tolerance, that the forces of held contacts may lack
-LACKED = 0.2  # the same between the accelerations of these forces and those of the interval: impulses add up
-SOLVED = 0.02  # of the tolerance: what the iteration may leave
+
+class _SolveStages(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # iterations of positions with a rate of their own, share of the tolerance they leave
+    most_placings: int = 60
+    placed: float = 1e-3
+    solved_forces: float = 1.0  # last correction, in units of the tolerance, that the forces of held contacts may lack
+    lacked: float = 0.2  # the same between the accelerations of these forces and those of the interval: impulses add up
+    solved: float = 0.02  # of the tolerance: what the iteration may leave
+
+
+SOLVE_STAGES = _SolveStages()
 
 
 @unit(I(MODEL, A, F, A, F, A, A, A, A, I, A))
@@ -28,10 +39,10 @@ def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
     """Write the stage positions of stage velocities; where q_dot = B(q) v they are found by iteration."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
-    nq, position = layout.nq, promised(layout, settings, POSITION_SCALE)
+    nq, position = layout.nq, promised(layout, settings, SCALE.position)
     if (layout.features & RATE_IDENTITY) != 0:
         return move(model, tab, h, q_0, Q, V, Q_dot, n)
-    for _ in range(MOST_PLACINGS):
+    for _ in range(SOLVE_STAGES.most_placings):
         for i in range(n * nq):
             before[i] = Q[i]
         move(model, tab, h, q_0, Q, V, Q_dot, n)
@@ -40,7 +51,9 @@ def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
             size = larger(size, abs(Q[i]))
         for i in range(n * nq):
             moved = abs(Q[i] - before[i])
-            allowed = PLACED * share * (settings.atol * position[i % nq] + settings.rtol * size) + 1e-16 * size
+            allowed = (
+                SOLVE_STAGES.placed * share * (settings.atol * position[i % nq] + settings.rtol * size) + 1e-16 * size
+            )
             placed, total = placed and moved <= allowed, total + moved
         if not total < 1e300:
             return Status.NEWTON_STALLED
@@ -65,7 +78,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
         copy(ends.q_0, row_of(stages.Q, k, nq))
         copy(acting.r, row_of(stages.R, k, nr))
     copy(acting.u, head(stages.U, nr))
-    copy(acting.powers, head(stages.powers, POWERS + layout.nc))
+    copy(acting.powers, head(stages.powers, REPORTED.first_contact + layout.nc))
     status = 0
     if solving.end > solving.first and solving.newton == 1:
         status = first_matrix(model, settings, degree, t, h, rough, frame, record)
@@ -79,7 +92,7 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     if rough > 0.0:
         return 0
     settle_powers(model, settings, degree, t, h, frame)
-    b = head(tail(tab, VECTORS + WEIGHT * n), n)
+    b = head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n)
     for i in range(nq):
         ends.q[i] = ends.q_0[i] + h * summed(b, stages.Q_dot, i, nq)
     for i in range(nv):
@@ -93,14 +106,14 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
 def kind_of_equations(model, tab, frame):
     """Write to phase.solving which stages are unknown and how they are found."""
     solving, flags = GALERKIN(frame.phase).solving, model.layout.features
-    solving.first, solving.end = whole(tab[FIRST]), whole(tab[END])
+    solving.first, solving.end = whole(tab[TAB.first]), whole(tab[TAB.end])
     m, acting = (solving.end - solving.first) * model.layout.nv, anything_acts(model, frame.ends.index) == 1
     free = (flags & F_FREE) != 0 and not acting
     linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0 and not acting
     linear = linear and ((flags & F_FREE) != 0 or ((flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
-    newton = not free and m <= LARGEST_SYSTEM
+    newton = not free and m <= SYSTEMS.largest_system
     linear = linear and (newton or free)
-    learns = newton and not linear and (flags & RATE_IDENTITY) != 0 and m <= LEARNING_SYSTEM
+    learns = newton and not linear and (flags & RATE_IDENTITY) != 0 and m <= SYSTEMS.learning_system
     solving.acting, solving.free, solving.linear = 1 if acting else 0, 1 if free else 0, 1 if linear else 0
     solving.newton, solving.learns, solving.learnt = 1 if newton else 0, 1 if learns else 0, 0
     return 0
@@ -127,7 +140,7 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
         assemble(tab, h, solving.first, solving.end, nv, phase.stage_j_q, phase.stage_j_v, nv * nv, phase.matrix)
         return Status.NEWTON_STALLED if factor_dense(head(phase.matrix, m * m), m, pivots) != 0 else 0
     if stale or numbers.j_known == 0.0:
-        middle, c = n // 2, head(tail(tab, VECTORS + NODE * n), n)
+        middle, c = n // 2, head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
         propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
         move(model, tab, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n)
         status = renew(
@@ -147,11 +160,17 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
 def carry_learnt(model, settings, tab, h, frame):
     """Take the Jacobians over that a first look has learnt, from its nodes to those of the interval."""
     phase, nv = GALERKIN(frame.phase), model.layout.nv
-    numbers, J_q, J_v, end, n = phase.numbers, phase.stage_j_q, phase.stage_j_v, phase.solving.end, whole(tab[STAGES])
-    c, low = head(tail(tab, VECTORS + NODE * n), n), whole(numbers.looked_degree)
+    numbers, J_q, J_v, end, n = (
+        phase.numbers,
+        phase.stage_j_q,
+        phase.stage_j_v,
+        phase.solving.end,
+        whole(tab[TAB.stages]),
+    )
+    c, low = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n), whole(numbers.looked_degree)
     low_tab, half, stretch = table_of(settings, low, 0), J_q.shape[0] // 2, h / numbers.looked_h
-    low_nodes = head(tail(low_tab, VECTORS + NODE * (low + 1)), low + 1)
-    first, last = whole(low_tab[FIRST]), whole(low_tab[END])
+    low_nodes = head(tail(low_tab, TAB.vectors + STAGE_VECTOR.node * (low + 1)), low + 1)
+    first, last = whole(low_tab[TAB.first]), whole(low_tab[TAB.end])
     carry(nv, low_nodes, first, last, head(c, end), stretch, head(tail(J_q, half), half), J_q)
     carry(nv, low_nodes, first, last, head(c, end), stretch, head(tail(J_v, half), half), J_v)
     numbers.looked_h, numbers.factored_h = 0.0, 0.0
@@ -185,10 +204,10 @@ def iterate(model, settings, degree, t, h, rough, frame, record):
         wider = larger(1.0, moved / larger(numbers.contracted, 1e-300)) if solving.newton == 1 else 1.0
         trusted = smaller(rate, 0.9) if moved_before > 0.0 else smaller(4.0 * rate * wider, 0.9)
         left = moved * trusted / (1.0 - trusted)
-        if smaller(moved, left) <= larger(SOLVED, rough) or moved <= 1e-15 / (share * settings.rtol):
+        if smaller(moved, left) <= larger(SOLVE_STAGES.solved, rough) or moved <= 1e-15 / (share * settings.rtol):
             # contact forces are those of the states before the last correction: where friction is stiff they may be
             # far from those of the accelerations that a small correction leads to
-            near = moved <= larger(SOLVED_FORCES, rough) and lacks <= larger(LACKED, rough)
+            near = moved <= larger(SOLVE_STAGES.solved_forces, rough) and lacks <= larger(SOLVE_STAGES.lacked, rough)
             converged = solving.acting == 0 or near
         if sweep == 1:
             guess = moved
@@ -216,8 +235,8 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
     nv, n, first, end, V, a = layout.nv, degree + 1, solving.first, solving.end, stages.V, stages.a
     tab, G = table_of(settings, degree, whole(phase.numbers.stiff)), phase.matrix
     J_q, J_v = phase.stage_j_q, phase.stage_j_v
-    share, speed, m = frame.marks.sharper, promised(layout, settings, SPEED_SCALE), (end - first) * nv
-    c, pivots = head(tail(tab, VECTORS + NODE * n), n), head(phase.pivots, m)
+    share, speed, m = frame.marks.sharper, promised(layout, settings, SCALE.speed), (end - first) * nv
+    c, pivots = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n), head(phase.pivots, m)
     seen = frame.nodes.V  # what a sweep misses, before the matrix makes a correction of it; nodes are written later
     record.counters.iterations += 1
     propagate(tab, h, ends.v_0, frame.interval.push, V, a, n, nv)
@@ -255,7 +274,7 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
 @unit(I(MODEL, F, I, A, FRAME.kind, RECORD))
 def stage_motion(model, t, stage, a, frame, record):
     """Write what acts on a stage, with its acceleration to a."""
-    layout, stages, width = model.layout, GALERKIN(frame.phase).stage, POWERS + model.layout.nc
+    layout, stages, width = model.layout, GALERKIN(frame.phase).stage, REPORTED.first_contact + model.layout.nc
     nr = layout.nr
     return accelerate(
         model, t, row_of(stages.Q, stage, layout.nq), row_of(stages.V, stage, layout.nv), frame.ends.index,
@@ -270,7 +289,7 @@ def last_stages(model, settings, degree, t, h, frame, record):
     phase = GALERKIN(frame.phase)
     stages, ends, nv, n = phase.stage, frame.ends, model.layout.nv, degree + 1
     tab = table_of(settings, degree, whole(phase.numbers.stiff))
-    c = head(tail(tab, VECTORS + NODE * n), n)
+    c = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
     propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
     status = place_stages(
         model, settings, frame.marks.sharper, tab, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n, frame.nodes.Q
@@ -325,8 +344,11 @@ def settle_powers(model, settings, degree, t, h, frame):
     phase = GALERKIN(frame.phase)
     layout = model.layout
     nq, nv, nc, n = layout.nq, layout.nv, layout.nc, degree + 1
-    width, tab = POWERS + nc, table_of(settings, degree, 0)
-    c, S = head(tail(tab, VECTORS + NODE * n), n), head(tail(tab, VECTORS + 3 * n + POSITION * n * n), n * n)
+    width, tab = REPORTED.first_contact + nc, table_of(settings, degree, 0)
+    c, S = (
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n),
+        head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.position * n * n), n * n),
+    )
     stages, v_0 = phase.stage, frame.ends.v_0
     f, M = frame.force, frame.mass
     a = stages.a
@@ -339,7 +361,7 @@ def settle_powers(model, settings, degree, t, h, frame):
             f[i] = 0.0
         multiply(layout, M, row_of(a, k, nv), f)
         powers[k * width] = -powers[k * width + 1]
-        for i in range(POWERS, width):
+        for i in range(REPORTED.first_contact, width):
             powers[k * width] += powers[k * width + i]
         for i in range(nv):
             true = v_0[i]

@@ -8,7 +8,7 @@ from saltus.memory.layout import Layout
 from saltus.reaction.dense_block import block_size
 from saltus.schemes.plan import SchemePlan, chosen_solver, reaction_plan
 from saltus.schemes.tdg.settings import GalerkinSettings
-from saltus.schemes.tdg.step import EVENTS, MEMORY, MOST_PIECES, WORK, galerkin
+from saltus.schemes.tdg.step import MEMORY, TDG_STEP, WORK, galerkin
 
 
 def galerkin_plan(scheme: GalerkinSettings, layout: Layout) -> SchemePlan:
@@ -16,7 +16,7 @@ def galerkin_plan(scheme: GalerkinSettings, layout: Layout) -> SchemePlan:
     contact_solver = chosen_solver(scheme.solver, layout)
     settings, sizes = scheme.sizes(layout, contact_solver)
     # whatever activates contacts: an interval whose equations stall is made of shorter pieces too
-    pieces = MOST_PIECES if scheme.split and layout.nc else 1
+    pieces = TDG_STEP.most_pieces if scheme.split and layout.nc else 1
     return SchemePlan(
         scheme=scheme,  # type: ignore[arg-type]  # the subclasses have `plan`
         step=galerkin,
@@ -27,5 +27,5 @@ def galerkin_plan(scheme: GalerkinSettings, layout: Layout) -> SchemePlan:
         memory=MEMORY.plan(sizes),
         work=WORK.plan(sizes),
         dense=block_size(layout, pieces, sizes["largest"]),
-        events=(EVENTS * int(layout.nc) + 1) * pieces,
+        events=(TDG_STEP.events * int(layout.nc) + 1) * pieces,
     )

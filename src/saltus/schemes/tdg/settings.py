@@ -11,18 +11,18 @@ import numpy as np
 
 from saltus.errors import SettingError
 from saltus.flight.dense import interpolate, interpolate_stages, reaction
-from saltus.lasting.border import BY_LEFT, BY_PREVIOUS, BY_REST
-from saltus.lasting.interval import LARGEST_NEWTON, STAGE_SETTINGS, interval_sizes
+from saltus.lasting.border import BY
+from saltus.lasting.interval import INTERVAL_TUNED, STAGE_SETTINGS, interval_sizes
 from saltus.laws import friction_rows
 from saltus.memory.layout import F_FREE, Layout
 from saltus.schemes.plan import check_numbers
 from saltus.schemes.traits import Traits
-from saltus.tables.tableau import HIGHEST, NODES, WEIGHTINGS, Family, Tableau, packed, tableau
+from saltus.tables.tableau import NODE_FAMILIES, TABLEAU, WEIGHTINGS, Family, Tableau, packed, tableau
 
-LAWS = {"rest": BY_REST, "previous": BY_PREVIOUS, "left": BY_LEFT}
-CHOICES = {
-    "nodes": NODES,
-    "impact": tuple(LAWS),
+RESTITUTION_LAWS = {"rest": BY.rest, "previous": BY.previous, "left": BY.left}
+TDG_CHOICES = {
+    "nodes": NODE_FAMILIES,
+    "impact": tuple(RESTITUTION_LAWS),
     "activation": ("interval", "stage"),
     "level": ("acceleration", "velocity"),
     "weighting": WEIGHTINGS,
@@ -107,11 +107,13 @@ class GalerkinSettings:
             raise SettingError(f"degree of {kind} is {self.degree!r}: it must be a whole number or a list of them")
         for k, degree in enumerate(degrees):
             whole = isinstance(degree, numbers.Integral) and not isinstance(degree, bool)
-            if not whole or not 0 <= int(degree) <= HIGHEST:
+            if not whole or not 0 <= int(degree) <= TABLEAU.highest:
                 which = "degree" if single else f"degree[{k}]"
-                raise SettingError(f"{which} of {kind} is {degree!r}: it must be a whole number, 0 to {HIGHEST}")
+                raise SettingError(
+                    f"{which} of {kind} is {degree!r}: it must be a whole number, 0 to {TABLEAU.highest}"
+                )
         object.__setattr__(self, "degree", int(degrees[0]) if single else tuple(int(degree) for degree in degrees))
-        for field, choices in CHOICES.items():
+        for field, choices in TDG_CHOICES.items():
             if getattr(self, field) not in choices:
                 one = ", ".join(map(repr, choices))
                 raise SettingError(f"{field} of {kind} is {getattr(self, field)!r}: it must be one of {one}")
@@ -157,10 +159,11 @@ class GalerkinSettings:
         n = max(one.stages for one in made)
         # friction in space turns with the slip: an implicit force even where all others are given
         spatial = friction_rows(layout) > 1
-        newton = (spatial or not int(layout.features) & F_FREE) and n * int(layout.nv) <= LARGEST_NEWTON
+        newton = (spatial or not int(layout.features) & F_FREE) and n * int(layout.nv) <= INTERVAL_TUNED.largest_newton
         numbers_ = STAGE_SETTINGS.filled(
             closed=self.closed_tolerance, rest=self.rest_tolerance, by_stage=self.activation == "stage",
-            project=self.projection, law=LAWS[self.impact], tolerance=self.newton_tolerance, most=self.max_iterations,
+            project=self.projection, law=RESTITUTION_LAWS[self.impact], tolerance=self.newton_tolerance,
+            most=self.max_iterations,
             projected=self.projection_tolerance, split=self.split, level=self.level == "velocity", newton=newton,
             reach_at=0.0,  # closed is what was asked for
         )  # fmt: skip

@@ -7,37 +7,47 @@ decided at the end of this one and kept in the memory of the state.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.lasting.border import BY_PREVIOUS, BY_REST, NORMAL, WHOLE, border, held_set
+from saltus.lasting.border import BY, PROJECTED, border, held_set
 from saltus.lasting.end_of_step import begin, close_books, enter_impulse, index_events, put_back, set_changed
-from saltus.lasting.hold import LOAD, POWERS
-from saltus.lasting.index_set import IMPULSIVE, OPEN, SLIP, STICK
+from saltus.lasting.hold import REPORTED
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, STAGES_ROOM
-from saltus.lasting.settle import BREAKING, RELEASING, act_on_start, changed_events
-from saltus.lasting.transition import BROKE, RELEASED, STOPPED, break_direction, stops, transition, watched
+from saltus.lasting.settle import CHANGE, act_on_start, changed_events
+from saltus.lasting.transition import TRANSITION, break_direction, stops, transition, watched
 from saltus.lasting.workspace import ACTING, ENDS
 from saltus.memory.layout import M_CONSTANT
-from saltus.memory.record import PAINLEVE
+from saltus.memory.record import EVENT
 from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
 from saltus.reaction.books import open_books
 from saltus.reaction.dense_block import open_block, put_piece
 from saltus.reaction.react import row_dot
-from saltus.reaction.report import NORMALS, NOTHING, new_event
+from saltus.reaction.report import KNOWN_ROWS, new_event
 from saltus.status import Status
 from saltus.tables.polynomial import NONE, lagrange_weights
-from saltus.tables.tableau import DEGREE, NODE, PREDICTOR, SHARE, STAGES, VECTORS, WEIGHT
+from saltus.tables.tableau import STAGE_MATRIX, STAGE_VECTOR, TAB
 
-REPEAT = -1  # instead of a status: the piece is to be solved once more, with what has been learnt
+
+class _TdgStep(NamedTuple):
+    """Tuned numbers of this file."""
+
+    repeat: int = -1  # instead of a status: the piece is to be solved once more, with what has been learnt
+    most_pieces: int = 16  # pieces of one interval; what happens after the last split waits for the border
+    finest_share: float = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
+    at_once: float = 1e-9  # of an interval: shorter pieces are none
+    events: int = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
+    most_passes: int = 50  # of the impulse that the stages of D+ feel
+    most_located: int = 12  # corrections of the time of a transition
+
+
+TDG_STEP = _TdgStep()
+
 DEGREES_AT = STAGE_SETTINGS.size  # number of degrees, then where the table of each begins in the settings
-MOST_PIECES = 16  # pieces of one interval; what happens after the last split waits for the border
-FINEST_SHARE = 1.0 / 64.0  # of an interval that is shortened because a slip turns too quickly
-AT_ONCE = 1e-9  # of an interval: shorter pieces are none
-EVENTS = 4  # most events of a contact in one piece: jam, impact, closing or release, stick or slip
-MOST_PASSES = 50  # of the impulse that the stages of D+ feel
-MOST_LOCATED = 12  # corrections of the time of a transition
 # What the state remembers. valid: 0 before the first interval; intervals: how many are done; ahead: stages of the last
 # polynomial (0: none to go by). Then index set, what acts on the state, and the last stage accelerations.
 MEMORY = Workspace(
@@ -71,10 +81,10 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
     if interval >= listed:
         return Status.DEGREES_SPENT
     tab = tail(settings, whole(settings[DEGREES_AT + 1 + interval]))
-    degree = whole(tab[DEGREE])
+    degree = whole(tab[TAB.degree])
     piece.following = degree
     if interval + 1 < listed:
-        piece.following = settings[whole(settings[DEGREES_AT + 2 + interval]) + DEGREE]
+        piece.following = settings[whole(settings[DEGREES_AT + 2 + interval]) + TAB.degree]
     copy(state.q, ends.q_0)
     copy(state.v, ends.v_0)
     for k in range(model.layout.nc):
@@ -97,7 +107,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         status = solve_piece(model, reaction, settings, tab, t, h, own, work, record)
         if status == 0:
             status = split_piece(model, reaction, settings, tab, t, h, own, work, record)
-        if status == REPEAT:
+        if status == TDG_STEP.repeat:
             continue
         if status != 0:
             return status
@@ -111,7 +121,7 @@ def galerkin(model, reaction, settings, t, h, state, state_new, record, work_roo
         own.index[k] = ends.index[k]
     memory.intervals += 1.0
     return close_books(
-        model, t, whole(piece.count), whole(tab[STAGES]), whole(piece.used), own.acting.r, ends, record
+        model, t, whole(piece.count), whole(tab[TAB.stages]), whole(piece.used), own.acting.r, ends, record
     )  # fmt: skip
 
 
@@ -123,8 +133,8 @@ def solve_piece(model, reaction, settings, tab, t, h, own, work, record):
     begun = t + piece.done
     piece.length = (h - piece.done) * piece.share
     clear(interval.push)
-    guess_stages(model, tab, 1 if own.numbers.ahead == tab[STAGES] and piece.count == 0.0 else 0, own, work.stages)
-    if settings.by_stage == 1.0 or settings.law == BY_PREVIOUS:
+    guess_stages(model, tab, 1 if own.numbers.ahead == tab[TAB.stages] and piece.count == 0.0 else 0, own, work.stages)
+    if settings.by_stage == 1.0 or settings.law == BY.previous:
         model.gap(begun, ends.q_0, model.par, interval.gap_0)
     status = reaction.staged.interval(
         model, reaction.reaction, settings, tab, begun, piece.length, ends, acting, work.stages, interval, record
@@ -132,19 +142,19 @@ def solve_piece(model, reaction, settings, tab, t, h, own, work, record):
     if status == Status.JAMMED and piece.jams < nc:
         piece.jams += 1.0
         jam = interval.lasting.held.jam
-        ends.index[jam] = IMPULSIVE
-        new_event(begun, jam, PAINLEVE, 0, 0, acting.u, acting.u, ends.P, record)
+        ends.index[jam] = INDEX.impulsive
+        new_event(begun, jam, EVENT.painleve, 0, 0, acting.u, acting.u, ends.P, record)
         own.numbers.ahead = 0.0
         return solve_again(model, begun, own, work, record)
     stalled = status == Status.NEWTON_STALLED and nc > 0 and piece.straight == 0.0
-    if stalled and settings.split == 1.0 and piece.count < MOST_PIECES - 1:
+    if stalled and settings.split == 1.0 and piece.count < TDG_STEP.most_pieces - 1:
         piece.share *= 0.5
-        if piece.share <= FINEST_SHARE:
+        if piece.share <= TDG_STEP.finest_share:
             # a slip that stops turns quickly before it does: from here straight on
             for k in range(nc):
                 acting.direction[2 * nc + k] = 1.0
             piece.share, piece.straight = 1.0, 1.0
-        return REPEAT
+        return TDG_STEP.repeat
     return status
 
 
@@ -153,17 +163,17 @@ def solve_again(model, t, own, work, record):
     """Let another index set act on the start of a piece, which is to be solved once more under it."""
     work.interval.kept.renew = 1.0
     status = act_on_start(model, t, work.ends, own.acting, work.interval.lasting, record)
-    return REPEAT if status == 0 else status
+    return TDG_STEP.repeat if status == 0 else status
 
 
 @unit(I(MODEL, A, I, MEMORY.kind, STAGES_ROOM.kind))
 def guess_stages(model, tab, ahead, own, stages):
     """Write what is known of stage 0 and guesses of the accelerations: constant, or the last interval continued."""
-    nv, nr, n, acting = model.layout.nv, model.layout.nr, whole(tab[STAGES]), own.acting
-    E, a = head(tail(tab, VECTORS + 3 * n + PREDICTOR * n * n), n * n), stages.a
+    nv, nr, n, acting = model.layout.nv, model.layout.nr, whole(tab[TAB.stages]), own.acting
+    E, a = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.predictor * n * n), n * n), stages.a
     copy(acting.r, head(stages.R, nr))
     copy(acting.u, head(stages.U, nr))
-    copy(acting.powers, head(stages.powers, POWERS + model.layout.nc))
+    copy(acting.powers, head(stages.powers, REPORTED.first_contact + model.layout.nc))
     for k in range(n):
         for i in range(nv):
             a[k * nv + i] = acting.a[i]
@@ -178,43 +188,52 @@ def split_piece(model, reaction, settings, tab, t, h, own, work, record):
     """End a piece at the first transition of a held contact, if there is one."""
     settings = STAGE_SETTINGS(settings)
     layout, ends, piece, stages, found = model.layout, work.ends, work.piece, work.stages, work.found
-    nc, nv, n, width = layout.nc, layout.nv, whole(tab[STAGES]), POWERS + layout.nc
-    c, weights, direction = head(tail(tab, VECTORS + NODE * n), n), head(work.weights, n), own.acting.direction
+    nc, nv, n, width = layout.nc, layout.nv, whole(tab[TAB.stages]), REPORTED.first_contact + layout.nc
+    c, weights, direction = (
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n),
+        head(work.weights, n),
+        own.acting.direction,
+    )
     clear_marks(ends.stopped)
     clear_marks(ends.candidate)
-    if settings.split == 0.0 or settings.by_stage == 1.0 or piece.count >= MOST_PIECES - 1 or tab[DEGREE] == 0.0:
+    if (
+        settings.split == 0.0
+        or settings.by_stage == 1.0
+        or piece.count >= TDG_STEP.most_pieces - 1
+        or tab[TAB.degree] == 0.0
+    ):
         return 0
     load = 0.0
     for k in range(n):
-        load = larger(load, stages.powers[k * width + LOAD])
+        load = larger(load, stages.powers[k * width + REPORTED.load])
     s = transition(
         model, c, ends.index, direction, stages.R, stages.U, largest(head(stages.V, n * nv)), load,
         work.interval.lasting.shared, found, weights,
     )  # fmt: skip
     size, changing, kind = piece.length, found[0], found[1]
-    if s < NONE and size * s <= AT_ONCE * h and kind == RELEASED:
+    if s < NONE and size * s <= TDG_STEP.at_once * h and kind == TRANSITION.released:
         # the next derivative of a force that begins with zero decides: it pulls, so the contact lets go at once
-        ends.index[changing] = OPEN
-        changed_events(model, t + piece.done, changing, SLIP, OPEN, 0, own.acting.u, own.acting.r, record)
+        ends.index[changing] = INDEX.open
+        changed_events(model, t + piece.done, changing, INDEX.slip, INDEX.open, 0, own.acting.u, own.acting.r, record)
         return solve_again(model, t + piece.done, own, work, record)
-    if not (s < NONE and size * s > AT_ONCE * h and size * (1.0 - s) > AT_ONCE * h):
+    if not (s < NONE and size * s > TDG_STEP.at_once * h and size * (1.0 - s) > TDG_STEP.at_once * h):
         return 0
     row = layout[layout.contact_row + changing]
-    turns = kind == STOPPED and layout[layout.contact_row + changing + 1] - row == 3
+    turns = kind == TRANSITION.stopped and layout[layout.contact_row + changing + 1] - row == 3
     if turns and stops(layout, c, s, settings.rest, 0.9, changing, stages.U, weights) == 0:
         # no stop: the piece ends here, the next one goes on in the new direction
         piece.share *= 0.9 * s
-        return REPEAT
-    if turns and piece.count < MOST_PIECES - 3 and piece.straight == 0.0:
+        return TDG_STEP.repeat
+    if turns and piece.count < TDG_STEP.most_pieces - 3 and piece.straight == 0.0:
         # a slip in space turns the faster the nearer its stop: approach it by shorter and shorter pieces
         piece.share *= 0.75 * s
-        return REPEAT
+        return TDG_STEP.repeat
     if turns:
         direction[2 * nc + changing], piece.straight = 1.0, 1.0
-    if kind == STOPPED:
+    if kind == TRANSITION.stopped:
         ends.stopped[changing] = 1
     else:
-        ends.candidate[changing] = RELEASING if kind == RELEASED else BREAKING
+        ends.candidate[changing] = CHANGE.releasing if kind == TRANSITION.released else CHANGE.breaking
     return locate(model, reaction, settings, tab, t, h, s, own, work, record)
 
 
@@ -222,22 +241,22 @@ def split_piece(model, reaction, settings, tab, t, h, own, work, record):
 def locate(model, reaction, settings, tab, t, h, s, own, work, record):
     """Find the size of a piece that ends at the transition near its place s, by Newton's method; solve it."""
     layout, ends, acting, piece, stages = model.layout, work.ends, own.acting, work.piece, work.stages
-    n, changing, kind, begun = whole(tab[STAGES]), work.found[0], work.found[1], t + piece.done
-    c, weights = head(tail(tab, VECTORS + NODE * n), n), head(work.weights, n)
+    n, changing, kind, begun = whole(tab[TAB.stages]), work.found[0], work.found[1], t + piece.done
+    c, weights = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n), head(work.weights, n)
     direction, R, U = acting.direction, stages.R, stages.U
     lagrange_weights(c, s + 1e-4, weights)
     slope = watched(model, changing, kind, weights, direction, R, U, n)
     lagrange_weights(c, s - 1e-4, weights)
     slope = (slope - watched(model, changing, kind, weights, direction, R, U, n)) / (2e-4 * piece.length)
     piece.length *= s
-    for _ in range(MOST_LOCATED):
+    for _ in range(TDG_STEP.most_located):
         guess_stages(model, tab, 0, own, stages)
         status = reaction.staged.interval(
             model, reaction.reaction, settings, tab, begun, piece.length, ends, acting, stages, work.interval, record
         )
         if status != 0:
             return status
-        if kind == STOPPED:
+        if kind == TRANSITION.stopped:
             value = end_slip(model, tab, begun + piece.length, changing, direction, work)
         else:
             clear(weights)
@@ -247,7 +266,7 @@ def locate(model, reaction, settings, tab, t, h, s, own, work, record):
         if not abs(shift) > 2e-16 * (abs(t) + h) or not (0.0 < piece.length + shift < h - piece.done):
             break
         piece.length += shift
-    if kind == BROKE:
+    if kind == TRANSITION.broke:
         break_direction(layout, changing, row_of(R, n - 1, layout.nr), direction)
     return 0
 
@@ -255,7 +274,7 @@ def locate(model, reaction, settings, tab, t, h, s, own, work, record):
 @unit(F(MODEL, A, F, I, A, WORK.kind))
 def end_slip(model, tab, t, contact, direction, work):
     """Return the slip of a contact in its first direction at the end of a piece."""
-    layout, room, n = model.layout, work.interval.lasting, whole(tab[STAGES])
+    layout, room, n = model.layout, work.interval.lasting, whole(tab[TAB.stages])
     W, w, v = room.W, room.b, work.ends.v
     end_velocity(model, tab, work)
     model.kinematics(t, row_of(work.stages.Q, n - 1, layout.nq), model.par, W, w)
@@ -268,8 +287,8 @@ def end_slip(model, tab, t, contact, direction, work):
 @unit(I(MODEL, A, WORK.kind))
 def end_velocity(model, tab, work):
     """Write the velocity at the end of a piece, before impulses."""
-    nv, n, ends, a = model.layout.nv, whole(tab[STAGES]), work.ends, work.stages.a
-    b = head(tail(tab, VECTORS + WEIGHT * n), n)
+    nv, n, ends, a = model.layout.nv, whole(tab[TAB.stages]), work.ends, work.stages.a
+    b = head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n)
     for i in range(nv):
         ends.v[i] = ends.v_0[i]
         for k in range(n):
@@ -280,7 +299,7 @@ def end_velocity(model, tab, work):
 @unit(I(MODEL, A, WORK.kind))
 def reach_end(model, tab, work):
     """Write position and velocity at the end of a piece, before impulses."""
-    nq, n = model.layout.nq, whole(tab[STAGES])
+    nq, n = model.layout.nq, whole(tab[TAB.stages])
     copy(row_of(work.stages.Q, n - 1, nq), work.ends.q)
     model.retract(work.ends.q, model.par)
     return end_velocity(model, tab, work)
@@ -291,7 +310,7 @@ def end_piece(model, reaction, settings, tab, t, h, own, work, record):
     """Treat the end of a piece: impulse, books, projection, what the next one begins with."""
     settings = STAGE_SETTINGS(settings)
     layout, ends, piece, acting, stages = model.layout, work.ends, work.piece, own.acting, work.stages
-    degree, n, room, header = whole(tab[DEGREE]), whole(tab[STAGES]), work.interval.lasting, record.header
+    degree, n, room, header = whole(tab[TAB.degree]), whole(tab[TAB.stages]), work.interval.lasting, record.header
     nv, nr, begun = layout.nv, layout.nr, t + piece.done
     last = piece.done + piece.length >= h * (1.0 - 1e-12)
     t_end = t + h if last else begun + piece.length
@@ -306,7 +325,7 @@ def end_piece(model, reaction, settings, tab, t, h, own, work, record):
     clear_marks(ends.resting)
     if struck == 1:
         header.reacted = 1.0
-        known = NORMALS if settings.law == BY_PREVIOUS or degree == 0 else NOTHING
+        known = KNOWN_ROWS.normals if settings.law == BY.previous or degree == 0 else KNOWN_ROWS.nothing
         r = row_of(stages.R, n - 1, nr)
         impacts = enter_impulse(model, settings, t_end, h, degree, known, r, ends, room, record)
         copy(ends.v_new, ends.v)
@@ -344,10 +363,13 @@ def end_piece(model, reaction, settings, tab, t, h, own, work, record):
 def enter_stages(model, tab, t, work, record):
     """Enter error, impulses and works of the stages of a piece into the books."""
     layout, stages, header, size = model.layout, work.stages, record.header, work.piece.length
-    nv, nc, nr, n, width = layout.nv, layout.nc, layout.nr, whole(tab[STAGES]), POWERS + layout.nc
-    b, P_share = head(tail(tab, VECTORS + WEIGHT * n), n), head(tail(tab, VECTORS + SHARE * n), n)
+    nv, nc, nr, n, width = layout.nv, layout.nc, layout.nr, whole(tab[TAB.stages]), REPORTED.first_contact + layout.nc
+    b, P_share = (
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n),
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.share * n), n),
+    )
     R, powers, v, push = stages.R, stages.powers, work.ends.v, work.interval.push
-    if tab[DEGREE] > 0.0:
+    if tab[TAB.degree] > 0.0:
         for i in range(nv):
             jump = v[i] - stages.V[(n - 1) * nv + i] + P_share[n - 1] * push[i]
             header.error = larger(header.error, abs(jump))
@@ -355,7 +377,7 @@ def enter_stages(model, tab, t, work, record):
         header.force_work += size * b[k] * powers[k * width]
         header.drive_work += size * b[k] * powers[k * width + 1]
         for j in range(nc):
-            record.dissipation[j] += size * b[k] * powers[k * width + POWERS + j]
+            record.dissipation[j] += size * b[k] * powers[k * width + REPORTED.first_contact + j]
         for i in range(nr):
             record.impulse[i] += size * b[k] * R[k * nr + i]
             if R[k * nr + i] != 0.0:
@@ -374,13 +396,13 @@ def put_piece_back(model, settings, t, degree, struck, work, record):
     if settings.project == 0.0 or degree == 0 or held_set(model, ends) == 0:
         return 0
     for k in range(layout.nc):
-        if ends.candidate[k] == RELEASING:
+        if ends.candidate[k] == CHANGE.releasing:
             held[k] = 0
         if struck == 1 and held[k] != 0:  # an impact elsewhere may have lifted it, or made it slip
             row, slips = layout[layout.contact_row + k], False
             for i in range(row + 1, layout[layout.contact_row + k + 1]):
                 slips = slips or abs(u_plus[i]) > settings.rest
-            held[k] = NORMAL if slips else WHOLE
+            held[k] = PROJECTED.normal if slips else PROJECTED.whole
             if u_plus[row] > settings.rest and ends.resting[k] == 0:
                 held[k] = 0
     status = put_back(model, settings.projected, t, ends, work.interval.lasting, record)
@@ -396,17 +418,22 @@ def strike_piece(model, reaction, settings, tab, t_end, t, h, own, work, record)
     In D+ the stages feel the impulse: then stages and impulse are solved in turn, with the closed contacts fixed.
     """
     settings = STAGE_SETTINGS(settings)
-    nv, n, degree, law = model.layout.nv, whole(tab[STAGES]), whole(tab[DEGREE]), whole(settings.law)
-    ends, interval, a, P_share = work.ends, work.interval, work.stages.a, head(tail(tab, VECTORS + SHARE * n), n)
+    nv, n, degree, law = model.layout.nv, whole(tab[TAB.stages]), whole(tab[TAB.degree]), whole(settings.law)
+    ends, interval, a, P_share = (
+        work.ends,
+        work.interval,
+        work.stages.a,
+        head(tail(tab, TAB.vectors + STAGE_VECTOR.share * n), n),
+    )
     if is_struck(model, settings, t_end, degree, ends, interval) == 0:
         return 0
     if degree == 0:
-        law = BY_PREVIOUS if law == BY_REST else law  # a constant velocity: the law of Moreau and Jean
+        law = BY.previous if law == BY.rest else law  # a constant velocity: the law of Moreau and Jean
     feels = False
     for k in range(n):
         feels = feels or P_share[k] != 0.0
-    for attempt in range(MOST_PASSES + 2):
-        if law == BY_PREVIOUS or degree == 0:
+    for attempt in range(TDG_STEP.most_passes + 2):
+        if law == BY.previous or degree == 0:
             speeds_before(model, t_end, degree, ends, interval.lasting.W)
         copy(row_of(a, n - 1, nv), ends.a)
         status = border(model, reaction.reaction, t_end, h, settings.rest, law, ends, interval.lasting, record)
@@ -416,11 +443,11 @@ def strike_piece(model, reaction, settings, tab, t_end, t, h, own, work, record)
         for i in range(nv):
             change = larger(change, abs(ends.v_new[i] - ends.v[i] - push[i]))
             push[i] = ends.v_new[i] - ends.v[i]
-        if not feels or change <= 1e-13 * scale or attempt > MOST_PASSES:
+        if not feels or change <= 1e-13 * scale or attempt > TDG_STEP.most_passes:
             model.gap(t_end, ends.q, model.par, ends.g)
             return 1
         status = Status.NEWTON_STALLED
-        if attempt < MOST_PASSES:
+        if attempt < TDG_STEP.most_passes:
             status = reaction.staged.interval(
                 model, reaction.reaction, settings, tab, t, work.piece.length, ends, own.acting, work.stages, interval,
                 record,
@@ -449,7 +476,7 @@ def is_struck(model, settings, t, degree, ends, interval):
     by_stage = settings.by_stage == 1.0
     doubtful = degree == 0 and layout.nj > 0
     for c in range(layout.nc):
-        holding = (index[c] == SLIP or index[c] == STICK) and not by_stage
+        holding = (index[c] == INDEX.slip or index[c] == INDEX.stick) and not by_stage
         closed[c] = 1 if ends.g[c] <= settings.closed or holding else 0
         doubtful = doubtful or (closed[c] == 1 and not holding)
     if not doubtful or degree == 0:
@@ -458,8 +485,8 @@ def is_struck(model, settings, t, degree, ends, interval):
     model.kinematics(t, ends.q, model.par, W, w)
     for c in range(layout.nc):
         row = layout[layout.contact_row + c]
-        if closed[c] == 1 and (by_stage or (index[c] != SLIP and index[c] != STICK)):
-            floor = 0.0 if by_stage or index[c] == IMPULSIVE else -settings.rest
+        if closed[c] == 1 and (by_stage or (index[c] != INDEX.slip and index[c] != INDEX.stick)):
+            floor = 0.0 if by_stage or index[c] == INDEX.impulsive else -settings.rest
             struck = struck or row_dot(layout, W, row, ends.v) + w[row] < floor
     return 1 if struck else 0
 

@@ -8,7 +8,7 @@ between its middle and end 2. Held bilaterally both ends would be pulled down, y
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +20,23 @@ from saltus.system import Contact, System
 from .tabled import Tabled
 
 TITLE = "Delassus' problem: a rod on two supports, lifted at half the way from its middle to end 2 (Acary, Lecture 2)"
-MASS, HALF, GRAVITY = 1.0, 1.0, 9.81  # [kg], [m], [m/s^2]
-LIFT, PLACE = 2.5 * MASS * GRAVITY, 0.5 * HALF  # force [N] upwards and where it acts [m]
-T_END = 0.1  # [s]
-H = 1e-3  # [s] of the time steppings
+
+
+class _Rod(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # [kg], [m], [m/s^2]
+    mass: float = 1.0
+    half: float = 1.0
+    gravity: float = 9.81
+    # force [N] upwards and where it acts [m]
+    lift: float = 2.5 * mass * gravity
+    place: float = 0.5 * half
+    t_end: float = 0.1  # [s]
+    h: float = 1e-3  # [s] of the time steppings
+
+
+ROD = _Rod()
 
 
 def delassus(*, quick: bool = False, progress: bool | None = None) -> Tabled:
@@ -34,8 +47,11 @@ def delassus(*, quick: bool = False, progress: bool | None = None) -> Tabled:
     quick, progress
         Of no use: it takes a second.
     """
-    W, M = np.array([[1.0, -HALF], [1.0, HALF]]), np.diag([MASS, MASS * HALF**2 / 3.0])
-    D, b = W @ np.linalg.solve(M, W.T), W @ np.linalg.solve(M, [LIFT - MASS * GRAVITY, LIFT * PLACE])
+    W, M = np.array([[1.0, -ROD.half], [1.0, ROD.half]]), np.diag([ROD.mass, ROD.mass * ROD.half**2 / 3.0])
+    D, b = (
+        W @ np.linalg.solve(M, W.T),
+        W @ np.linalg.solve(M, [ROD.lift - ROD.mass * ROD.gravity, ROD.lift * ROD.place]),
+    )
     bilateral = np.linalg.solve(D, -b)
     naive = dropped(D, b)
     lawful = contact_law(D, b)
@@ -45,36 +61,36 @@ def delassus(*, quick: bool = False, progress: bool | None = None) -> Tabled:
         good = bool(np.all(r >= -1e-12) and np.all(a >= -1e-9) and abs(r @ a) <= 1e-9)
         forces.append([rule, *(f"{x + 0.0:.3f}" for x in (*r, *a)), "yes" if good else "no"])
     motion = [["scheme", "gap 1 [mm]", "gap 2 [mm]", "force 1 at the start [N]"]]
-    fallen = 0.5 * (D @ naive + b) * T_END**2
+    fallen = 0.5 * (D @ naive + b) * ROD.t_end**2
     motion.append(["negative ones dropped", *(f"{1e3 * x:.2f}" for x in fallen), f"{naive[0]:.3f}"])
     results = {"bilateral": bilateral, "naive": naive, "lawful": lawful, "gaps": {}}
     schemes: tuple[tuple[str, Any, dict[str, Any]], ...] = (
         ("event-driven", EventDriven(), {"tol": 1e-9}),
-        ("D2-", TDGMinus(2), {"h": H}),
-        ("Moreau-Jean", MoreauJean(), {"h": H}),
+        ("D2-", TDGMinus(2), {"h": ROD.h}),
+        ("Moreau-Jean", MoreauJean(), {"h": ROD.h}),
     )
     for name, scheme, how in schemes:
         run = solve(lifted_rod(), scheme=scheme, **how)
         y, angle = run.q[-1]
-        gaps = np.array([y - HALF * np.sin(angle), y + HALF * np.sin(angle)])
-        motion.append([name, *(f"{1e3 * x + 0.0:.2f}" for x in gaps), f"{run.force_at(0.5 * H)[0]:.3f}"])
+        gaps = np.array([y - ROD.half * np.sin(angle), y + ROD.half * np.sin(angle)])
+        motion.append([name, *(f"{1e3 * x + 0.0:.2f}" for x in gaps), f"{run.force_at(0.5 * ROD.h)[0]:.3f}"])
         results["gaps"][name] = gaps
-    tables = {"at the start": forces, f"after {T_END:g} s": motion}
+    tables = {"at the start": forces, f"after {ROD.t_end:g} s": motion}
     return Tabled(TITLE, tables, results, _draw)
 
 
-def lifted_rod(lift: float = LIFT, place: float = PLACE) -> Problem:
+def lifted_rod(lift: float = ROD.lift, place: float = ROD.place) -> Problem:
     """Return the rod: q = (y, angle), the lift acts upwards at a place between its middle and end 2."""
     system = System(
-        M=[MASS, MASS * HALF**2 / 3.0],
-        f=lambda t, q: [lift - MASS * GRAVITY, lift * place * np.cos(q[1])],
+        M=[ROD.mass, ROD.mass * ROD.half**2 / 3.0],
+        f=lambda t, q: [lift - ROD.mass * ROD.gravity, lift * place * np.cos(q[1])],
         contacts=[
-            Contact(lambda q: q[0] - HALF * np.sin(q[1]), name="end 1"),
-            Contact(lambda q: q[0] + HALF * np.sin(q[1]), name="end 2"),
+            Contact(lambda q: q[0] - ROD.half * np.sin(q[1]), name="end 1"),
+            Contact(lambda q: q[0] + ROD.half * np.sin(q[1]), name="end 2"),
         ],
         name="lifted_rod",
     )
-    return Problem(system, (0.0, T_END), [0.0, 0.0], [0.0, 0.0], name="lifted_rod")
+    return Problem(system, (0.0, ROD.t_end), [0.0, 0.0], [0.0, 0.0], name="lifted_rod")
 
 
 def dropped(D: np.ndarray, b: np.ndarray) -> np.ndarray:

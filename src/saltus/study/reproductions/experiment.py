@@ -6,7 +6,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,20 @@ from saltus.study.records import markdown_table
 from saltus.study.table import Convergence
 
 EXACT = math.inf  # order of a quantity without error, measured or expected
-ROUNDING = 1e-14  # L1 error relative to the span and the largest value, below which nothing but rounding is left
-FEWEST_LEVELS = 2  # above rounding that make an order
-SAMPLES = 1001  # of an exact solution, for its largest value
-NORM_NAMES = {"dense": "L1 over the dense output", "grid": "L1 over the grid"}
+
+
+class _Experiment(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # L1 error relative to the span and the largest value, below which nothing but rounding is left
+    rounding: float = 1e-14
+    fewest_levels: int = 2  # above rounding that make an order
+    samples: int = 1001  # of an exact solution, for its largest value
+
+
+EXPERIMENT = _Experiment()
+
+EXPERIMENT_NORMS = {"dense": "L1 over the dense output", "grid": "L1 over the grid"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,8 +73,8 @@ class Experiment:
         if not isinstance(exact, Exact):
             raise SettingError(f"{self.title} has no exact solution to compare with: give its problem one")
         start, end = self.problem.t_span
-        largest = np.abs(getattr(exact, quantity)(np.linspace(start, end, SAMPLES))).max()
-        return ROUNDING * (end - start) * max(1.0, float(largest))
+        largest = np.abs(getattr(exact, quantity)(np.linspace(start, end, EXPERIMENT.samples))).max()
+        return EXPERIMENT.rounding * (end - start) * max(1.0, float(largest))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,7 +114,7 @@ class Reproduction:
             return EXACT, 0.0
         # from the first level at rounding on the errors say nothing
         count = int(np.argmax(mean <= floor)) if np.any(mean <= floor) else len(mean)
-        if count < FEWEST_LEVELS:
+        if count < EXPERIMENT.fewest_levels:
             return math.nan, math.nan
         slope, offset = np.polyfit(np.log(h[:count]), np.log(mean[:count]), 1)
         return float(slope), float(np.exp(offset))
@@ -179,7 +189,7 @@ class Reproduction:
         for name, table in self.tables.items():
             h, made = table.h.mean(axis=1), self.experiments[name]
             sizes = f"h = {h[0]:.2g} to {h[-1]:.2g} s, {len(h)} levels x {made.grids} grids"
-            lines.append(f"  {name:<{width}}  {made.title}; {NORM_NAMES[made.where]}, {sizes}")
+            lines.append(f"  {name:<{width}}  {made.title}; {EXPERIMENT_NORMS[made.where]}, {sizes}")
         return lines
 
     def _table(self, experiment: str) -> Convergence:

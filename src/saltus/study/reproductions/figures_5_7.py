@@ -17,13 +17,16 @@ from .experiment import EXACT, Experiment, Reproduction, reproduce
 
 TITLE = "Figures 5-7 of Schindler and Acary (2014): errors of D-, D+ and Moreau-Jean (theta = 1)"
 CLASSIC = "MJ"
-HIGHEST = 12  # degree of the schemes
-LAST = 4.0  # [s] of the exponential loads: long enough for steps whose errors are above rounding for degree 6
+FIGURE_DEGREE = 12  # degree of the schemes
+LAST_LEVELS = 4.0  # [s] of the exponential loads: long enough for steps whose errors are above rounding for degree 6
 STRENGTH = 0.01  # [m/s^2] of the exponential loads: velocities of some 10 m/s at their end
 # largest h [s], its factor from level to level, levels, grids
 MILD = {"full": (0.1, 0.5, 6, 2), "quick": (0.1, 0.5, 4, 1)}  # Figs. 5 and 6
-IMPACTS = {"full": (0.04, 0.5, 5, 6), "quick": (0.08, 0.5, 4, 6)}  # Fig. 7, where errors scatter
-SMOOTH = {"full": (0.7, 0.5**0.5, 8, 4), "quick": (0.7, 0.5**0.5, 5, 4)}  # exponential loads: few steps reach rounding
+IMPACT_GRIDS = {"full": (0.04, 0.5, 5, 6), "quick": (0.08, 0.5, 4, 6)}  # Fig. 7, where errors scatter
+SMOOTH_GRIDS = {
+    "full": (0.7, 0.5**0.5, 8, 4),
+    "quick": (0.7, 0.5**0.5, 5, 4),
+}  # exponential loads: few steps reach rounding
 
 
 def figures_5_7(
@@ -53,9 +56,9 @@ def figures_5_7(
 def experiments(quick: bool = False) -> dict[str, Experiment]:
     """Return the three experiments of the source and the two loads beside them."""
     speed = "quick" if quick else "full"
-    mild, impacts, smooth = (_levels(*sizes[speed]) for sizes in (MILD, IMPACTS, SMOOTH))
+    mild, impacts, smooth = (_levels(*sizes[speed]) for sizes in (MILD, IMPACT_GRIDS, SMOOTH_GRIDS))
     flight, rest, ball = problems.free_flight(), problems.rest_phase(), problems.zeno_ball()
-    resting = problems.rest_phase(load="exponential", strength=STRENGTH, t_end=LAST)
+    resting = problems.rest_phase(load="exponential", strength=STRENGTH, t_end=LAST_LEVELS)
     return {
         "free flight": Experiment("Fig. 5, load t^2", flight, *mild, "dense", _quadratic("q", "v")),
         "rest phase": Experiment("Fig. 6, load t^2", rest, *mild, "dense", _quadratic("impulse")),
@@ -69,7 +72,7 @@ def _levels(h: float, shrink: float, levels: int, grids: int) -> tuple[tuple[flo
     return tuple(h * shrink**k for k in range(levels)), grids
 
 
-def exponential_flight(*, strength: float = STRENGTH, q0: float = 10.0, t_end: float = LAST) -> Problem:
+def exponential_flight(*, strength: float = STRENGTH, q0: float = 10.0, t_end: float = LAST_LEVELS) -> Problem:
     """Free flight under the load -strength exp(2 t), which no degree integrates exactly.
 
     strength [m/s^2], q0 [m], t_end [s].
@@ -114,8 +117,12 @@ def _quadratic(*moving: str) -> Callable[[str, str], float]:
 def _checked(degrees: Sequence[int]) -> list[int]:
     listed: list = list(degrees) if np.ndim(degrees) else [degrees]
     for degree in listed:
-        if isinstance(degree, bool) or not isinstance(degree, numbers.Integral) or degree not in range(1, HIGHEST + 1):
-            raise SettingError(f"degrees contains {degree!r}: degrees are whole numbers, 1 to {HIGHEST}")
+        if (
+            isinstance(degree, bool)
+            or not isinstance(degree, numbers.Integral)
+            or degree not in range(1, FIGURE_DEGREE + 1)
+        ):
+            raise SettingError(f"degrees contains {degree!r}: degrees are whole numbers, 1 to {FIGURE_DEGREE}")
     if not listed:
         raise SettingError("degrees is empty: give at least one, 1 to 12")
     return sorted({int(degree) for degree in listed})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -19,17 +20,27 @@ from .experiment import EXACT, Reproduction
 from .figures_5_7 import CLASSIC
 
 # in L1, hence times seconds
-UNITS = {"q": "position q: error [m s]", "v": "velocity v: error [m]", "impulse": "impulse i: error [N s$^2$]"}
+PICTURE_UNITS = {"q": "position q: error [m s]", "v": "velocity v: error [m]", "impulse": "impulse i: error [N s$^2$]"}
 FLIGHT, REST = "exponential flight", "exponential rest"
-ROWS = {  # the experiment of each quantity; the last row joins the panels of two that show an order
+PICTURE_ROWS = {  # the experiment of each quantity; the last row joins the panels of two that show an order
     "Fig. 5: free flight, load $t^2$": ("free flight",) * 3,
     "Fig. 6: rest phase, load $t^2$": ("rest phase",) * 3,
     "Fig. 7: impacts that accumulate at t = 3 s, then rest": ("combined",) * 3,
     "Beyond the source: load $e^{2t}$, errors at grid points; q and v of a flight, i of a rest": (FLIGHT, FLIGHT, REST),
 }
-SMALLEST, LARGER = 3.5, 2.1  # size of the ring of degree 1, and how much each further degree adds [pt]
-MOST_RINGS = 6  # beyond that rings grow no more
-LEAST_RANGE = 100.0  # of the errors in a panel
+
+
+class _Rings(NamedTuple):
+    """Tuned numbers of this file."""
+
+    # size of the ring of degree 1, and how much each further degree adds [pt]
+    smallest: float = 3.5
+    larger: float = 2.1
+    most_rings: int = 6  # beyond that rings grow no more
+    least_range: float = 100.0  # of the errors in a panel
+
+
+RINGS = _Rings()
 
 
 def draw(made: Reproduction) -> Figure:
@@ -39,10 +50,10 @@ def draw(made: Reproduction) -> Figure:
         FigureCanvasAgg(figure)
         # a fixed layout: legends stand in the gaps between columns, and panels of a column stay aligned
         places = figure.subplots(
-            len(ROWS), len(QUANTITIES),
+            len(PICTURE_ROWS), len(QUANTITIES),
             gridspec_kw={"left": 0.045, "right": 0.9, "top": 0.9, "bottom": 0.045, "wspace": 0.55, "hspace": 0.62},
         )  # fmt: skip
-        for row, (title, names) in zip(places, ROWS.items(), strict=True):
+        for row, (title, names) in zip(places, PICTURE_ROWS.items(), strict=True):
             for axes, name, quantity in zip(row, names, QUANTITIES, strict=True):
                 _panel(axes, made, name, quantity)
             row[0].annotate(
@@ -61,7 +72,7 @@ def _panel(axes: Axes, made: Reproduction, name: str, quantity: str) -> None:
     h, floor = table.h.mean(axis=1), made.experiments[name].floor(quantity)
     entries, exact = [], []
     for k, labels in enumerate(_together(list(table.schemes))):
-        colour, size = COLOURS[k % len(COLOURS)], SMALLEST + LARGER * min(max(k - 1, 0), MOST_RINGS)
+        colour, size = COLOURS[k % len(COLOURS)], RINGS.smallest + RINGS.larger * min(max(k - 1, 0), RINGS.most_rings)
         orders = []
         for label in labels:
             order, constant = made.fit(name, label, quantity)
@@ -80,7 +91,7 @@ def _panel(axes: Axes, made: Reproduction, name: str, quantity: str) -> None:
     axes.set_xscale("log")
     axes.set_xlim(h[-1] / 1.2, h[0] * 1.2)
     axes.set_xlabel("step size h [s]")
-    axes.set_title(UNITS[quantity], loc="left", fontsize=9.5)
+    axes.set_title(PICTURE_UNITS[quantity], loc="left", fontsize=9.5)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -103,9 +114,9 @@ def _scale(axes: Axes) -> None:
     """Scale the errors logarithmically, over two decades at least."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    if high < LEAST_RANGE * low:
+    if high < RINGS.least_range * low:
         middle = math.sqrt(low * high)
-        axes.set_ylim(middle / LEAST_RANGE**0.5, middle * LEAST_RANGE**0.5)
+        axes.set_ylim(middle / RINGS.least_range**0.5, middle * RINGS.least_range**0.5)
     axes.yaxis.set_major_locator(LogLocator(numticks=7))
     axes.yaxis.set_minor_formatter(NullFormatter())
 

@@ -11,7 +11,7 @@ import functools
 import math
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,17 +23,17 @@ from saltus.run.progress import StudyProgress
 from saltus.schemes import AnyOrder, MoreauJean, Splitting
 from saltus.study.records import aligned, csv_text, data_frame, markdown_table
 from saltus.study.work_precision import work_precision
-from saltus.study.work_table import FIELDS, WorkPrecision
+from saltus.study.work_table import WORK_FIELDS, WorkPrecision
 
 TITLE = "Precision and work of adaptive, any-order and splitting schemes (Acary, Lecture 2, 2010)"
-QUANTITIES = ("q", "v")
+LECTURE_QUANTITIES = ("q", "v")
 PROBLEMS = {"ball": problems.zeno_ball, "oscillator": problems.impact_oscillator}
-IMPLICIT = ("radau3", "radau5", "lobatto3a", "lobatto3c")
+COMPARED_IMPLICIT = ("radau3", "radau5", "lobatto3a", "lobatto3c")
 HALF_EXPLICIT = ("heun", "kutta3", "rk4", "dopri5", "dop853")
 ORDERS = (0, 1, 2)  # of the estimates
 HALVES = {"θ = 1/2": 0.5, "θ = 1": 1.0}
 
-TOLERANCES = {"full": np.geomspace(1e-2, 1e-6, 17), "quick": np.geomspace(1e-2, 1e-6, 5)}
+LECTURE_TOLERANCES = {"full": np.geomspace(1e-2, 1e-6, 17), "quick": np.geomspace(1e-2, 1e-6, 5)}
 COARSE_TOLERANCES = {"full": np.geomspace(1e-2, 1e-4, 9), "quick": np.geomspace(1e-2, 1e-3, 3)}  # of schemes of order 1
 # step sizes [s], largest and smallest; no impact of the ball lies on their grids
 ANY_ORDER_STEPS = {
@@ -46,11 +46,20 @@ SPLITTING_STEPS = {
 }
 ANY_ORDER_COUNT = {"full": 13, "quick": 5}
 SPLITTING_COUNT = {"full": 48, "quick": 24}  # many, because errors scatter
-GRIDS = 4  # neighbouring step sizes of Splitting whose mean error makes one point of the fit
-DECADES = 8.0  # of errors that the steps of AnyOrder go through; more would end in rounding
-ROUNDING = 1e-14  # L1 error relative to the span and the largest value, below which nothing but rounding is left
-SAMPLES = 1001  # of an exact solution, for its largest value
-FEWEST = 3  # points above rounding that make a slope
+
+
+class _Lecture(NamedTuple):
+    """Tuned numbers of this file."""
+
+    grids: int = 4  # neighbouring step sizes of Splitting whose mean error makes one point of the fit
+    decades: float = 8.0  # of errors that the steps of AnyOrder go through; more would end in rounding
+    # L1 error relative to the span and the largest value, below which nothing but rounding is left
+    rounding: float = 1e-14
+    samples: int = 1001  # of an exact solution, for its largest value
+    fewest: int = 3  # points above rounding that make a slope
+
+
+LECTURE = _Lecture()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +136,7 @@ class Lecture:
         grids = self.families[family].grids if table.of(run)[0].setting == "h" else 1
         whole = grids * (len(error) // grids)
         error, x = error[:whole].reshape(-1, grids).mean(axis=1), np.log(x[:whole]).reshape(-1, grids).mean(axis=1)
-        if len(error) < FEWEST or len(np.unique(x)) < 2:
+        if len(error) < LECTURE.fewest or len(np.unique(x)) < 2:
             return math.nan
         return float(np.polyfit(x, np.log(error), 1)[0])
 
@@ -141,11 +150,11 @@ class Lecture:
 
     def to_csv(self, path: str | os.PathLike | None = None) -> str:
         """Return all runs as CSV text, one line per run and quantity; write it if a path is given."""
-        return csv_text(("family", "problem", *FIELDS), self.rows(), path)
+        return csv_text(("family", "problem", *WORK_FIELDS), self.rows(), path)
 
     def to_pandas(self):
         """Return all runs as a pandas data frame, one row per run and quantity."""
-        return data_frame(("family", "problem", *FIELDS), self.rows())
+        return data_frame(("family", "problem", *WORK_FIELDS), self.rows())
 
     def __str__(self) -> str:
         heads = ["family", "problem", "run", "over", "q", "v", "promised", "work: q", "v", "finest", "evaluations"]
@@ -172,17 +181,17 @@ class Lecture:
         slopes = {
             (against, quantity): self.slope(family, problem, label, quantity, against=against)
             for against in ("setting", "evaluations")
-            for quantity in QUANTITIES
+            for quantity in LECTURE_QUANTITIES
         }
         return [
             label,
             finest.setting,
-            *(_number(slopes["setting", x]) for x in QUANTITIES),
+            *(_number(slopes["setting", x]) for x in LECTURE_QUANTITIES),
             f"{self.families[family].promised[label]:g}" if label in self.families[family].promised else "-",
-            *(_number(slopes["evaluations", x]) for x in QUANTITIES),
+            *(_number(slopes["evaluations", x]) for x in LECTURE_QUANTITIES),
             f"{finest.value:.1e}",
             "-" if math.isnan(finest.evaluations) else f"{int(finest.evaluations):,}",
-            *("failed" if finest.failed else f"{finest.error(x, 'L1'):.1e}" for x in QUANTITIES),
+            *("failed" if finest.failed else f"{finest.error(x, 'L1'):.1e}" for x in LECTURE_QUANTITIES),
         ]
 
     def markdown(self) -> str:
@@ -241,7 +250,7 @@ def lecture(*, families: Sequence[str] | None = None, quick: bool = False, progr
         for family, problem in pairs:
             bar.next_run()
             runs = chosen[family].of(problem)
-            table = work_precision(made[problem], runs, quantities=QUANTITIES, progress=False)
+            table = work_precision(made[problem], runs, quantities=LECTURE_QUANTITIES, progress=False)
             tables[family, problem] = table
             if table.interrupted:
                 return Lecture(chosen, tables, interrupted=True)
@@ -259,7 +268,7 @@ def all_families(quick: bool = False) -> dict[str, Family]:
             "Moreau-Jean, the same with the violation of the constraint (eqs. 74, 75)", _richardson(speed, True), {}
         ),
         "variable-order": _variable_order(speed),
-        "implicit": _any_order("Any order, implicit Runge-Kutta methods (eqs. 76-82)", IMPLICIT, speed),
+        "implicit": _any_order("Any order, implicit Runge-Kutta methods (eqs. 76-82)", COMPARED_IMPLICIT, speed),
         "half-explicit": _any_order("Any order, half-explicit Runge-Kutta methods (eqs. 76-82)", HALF_EXPLICIT, speed),
         "splitting": _splitting(speed),
     }
@@ -271,7 +280,7 @@ def _richardson(speed: str, violation: bool) -> dict[str, dict[str, Any]]:
         f"order {order}, {name}": {
             "scheme": MoreauJean(theta=theta),
             "control": Richardson(order=order, horizon="step", violation=violation, impacts=False),
-            "tol": TOLERANCES[speed],
+            "tol": LECTURE_TOLERANCES[speed],
         }
         for name, theta in HALVES.items()
         for order in ORDERS
@@ -281,10 +290,10 @@ def _richardson(speed: str, violation: bool) -> dict[str, dict[str, Any]]:
 def _variable_order(speed: str) -> Family:
     runs, promised = {}, {}
     for name, theta in HALVES.items():
-        tols = TOLERANCES[speed] if theta == 0.5 else COARSE_TOLERANCES[speed]
+        tols = LECTURE_TOLERANCES[speed] if theta == 0.5 else COARSE_TOLERANCES[speed]
         scheme, located = MoreauJean(theta=theta), f"located, {name}"
         plain = VariableOrder(horizon="step", impacts=False)
-        runs[f"variable, {name}"] = {"scheme": scheme, "control": plain, "tol": TOLERANCES[speed]}
+        runs[f"variable, {name}"] = {"scheme": scheme, "control": plain, "tol": LECTURE_TOLERANCES[speed]}
         runs[located] = {"scheme": scheme, "control": VariableOrder(), "tol": tols}
         promised[located] = 1.0
     return Family("Moreau-Jean, variable order; beyond the lecture: impacts located", runs, promised)
@@ -296,7 +305,7 @@ def _any_order(title: str, bases: Sequence[str], speed: str) -> Family:
         scheme = AnyOrder(base)
         sizes = {
             problem: np.geomspace(
-                largest, max(largest * 10.0 ** (-DECADES / scheme.order), smallest), ANY_ORDER_COUNT[speed]
+                largest, max(largest * 10.0 ** (-LECTURE.decades / scheme.order), smallest), ANY_ORDER_COUNT[speed]
             )
             for problem, (largest, smallest) in ANY_ORDER_STEPS[speed].items()
         }
@@ -306,7 +315,7 @@ def _any_order(title: str, bases: Sequence[str], speed: str) -> Family:
 
 
 def _splitting(speed: str) -> Family:
-    tols = TOLERANCES[speed]
+    tols = LECTURE_TOLERANCES[speed]
     sizes = {
         problem: np.geomspace(*limits, SPLITTING_COUNT[speed]) for problem, limits in SPLITTING_STEPS[speed].items()
     }
@@ -320,7 +329,7 @@ def _splitting(speed: str) -> Family:
         "Splitting with rkf45, constant and adaptive steps (eqs. 86-89)",
         constant | halved | located,
         dict.fromkeys([*constant, *located], 1.0),
-        GRIDS,
+        LECTURE.grids,
     )
 
 
@@ -332,8 +341,8 @@ def floor(problem: str, quantity: str) -> float:
     if not isinstance(exact, Exact):
         raise SettingError(f"{problem} has no exact solution to compare with")
     start, end = made.t_span
-    largest = np.abs(getattr(exact, quantity)(np.linspace(start, end, SAMPLES))).max()
-    return ROUNDING * (end - start) * max(1.0, float(largest))
+    largest = np.abs(getattr(exact, quantity)(np.linspace(start, end, LECTURE.samples))).max()
+    return LECTURE.rounding * (end - start) * max(1.0, float(largest))
 
 
 def _number(value: float) -> str:

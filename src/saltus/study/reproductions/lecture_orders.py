@@ -30,7 +30,7 @@ SCHEMES = {
     "splitting, RKF45": Splitting("rkf45", contact_forces=False),
 }
 # largest h [s], levels halved from it, grids on each of them for the norms and for the graphs, which cost more
-SIZES = {
+ORDER_SIZES = {
     "full": {"ball": (0.0025, 6, 12, 8), "oscillator": (0.04, 6, 12, 8)},
     "quick": {"ball": (0.02, 4, 4, 4), "oscillator": (0.04, 4, 4, 4)},
 }
@@ -51,7 +51,7 @@ def lecture_orders(*, quick: bool = False, progress: bool | None = None) -> Tabl
     progress
         Show a progress bar; None shows one on a terminal when it takes more than a second.
     """
-    sizes, tables, found = SIZES["quick" if quick else "full"], {}, {}
+    sizes, tables, found = ORDER_SIZES["quick" if quick else "full"], {}, {}
     for name, make in PROBLEMS.items():
         h, levels, grids, graphs = sizes[name]
         problem = make()

@@ -15,18 +15,18 @@ from saltus.problem import Problem
 from saltus.schemes import MoreauJean
 from saltus.solve import solve
 from saltus.study.measure import ALL_NORMS
-from saltus.study.picture import MARKS
+from saltus.study.picture import PLOT_MARKS
 
 from .lecture_orders import PROBLEMS, SCHEMES
 from .tabled import Tabled
 
-TITLES = {
+ORDER_TITLES = {
     "L1": "v in L1 [m]",
     "L2": "v in L2 [m/s$^{1/2}$]",
     "Linf": "v, largest error [m/s]",
     "hausdorff": "v, distance of filled-in graphs [s]",
 }
-COARSE = {"ball": 0.07, "oscillator": 0.31}  # steps [s] of the graphs: jumps at wrong times can be seen
+COARSE_STEPS = {"ball": 0.07, "oscillator": 0.31}  # steps [s] of the graphs: jumps at wrong times can be seen
 
 
 def draw(made: Tabled) -> Figure:
@@ -43,14 +43,14 @@ def draw(made: Tabled) -> Figure:
             for axes, norm in zip(row, ALL_NORMS, strict=False):
                 _errors(axes, made.results[name, norm], norm)
             row[0].set_ylabel(f"{name}: mean error")
-            _graphs(row[-1], make(), COARSE[name])
+            _graphs(row[-1], make(), COARSE_STEPS[name])
         for axes in places[-1, :4]:
             axes.set_xlabel("h [s]")
         for axes, norm in zip(places[0], ALL_NORMS, strict=False):
-            axes.set_title(TITLES[norm], fontsize=9.0)
+            axes.set_title(ORDER_TITLES[norm], fontsize=9.0)
         places[0, -1].set_title("filled-in graphs of v, steps coarse enough to be seen", fontsize=9.0)
         handles = [
-            Line2D([], [], color=COLOURS[k], marker=MARKS[k], markersize=4.0, linewidth=1.0, label=label)
+            Line2D([], [], color=COLOURS[k], marker=PLOT_MARKS[k], markersize=4.0, linewidth=1.0, label=label)
             for k, label in enumerate(SCHEMES)
         ]
         figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.045, 0.995), ncols=4, frameon=False)
@@ -62,7 +62,7 @@ def _errors(axes: Axes, table, norm: str) -> None:
     h = table.h.mean(axis=1)
     for k, label in enumerate(SCHEMES):
         mean = table.mean(label, "v", norm)
-        axes.loglog(h, mean, color=COLOURS[k], marker=MARKS[k], markersize=4.0, linewidth=1.0)
+        axes.loglog(h, mean, color=COLOURS[k], marker=PLOT_MARKS[k], markersize=4.0, linewidth=1.0)
     top = max(table.mean(label, "v", norm).max() for label in SCHEMES)
     slope = {"L1": 1.0, "L2": 0.5, "Linf": 0.0, "hausdorff": 1.0}[norm]
     axes.loglog(h, 2.0 * top * (h / h[0]) ** slope, color="#999999", linewidth=0.9, linestyle="--")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -14,34 +14,47 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from saltus.plot import COLOURS, SolutionFigure
-from saltus.study.picture import MARKS
+from saltus.study.picture import PLOT_MARKS
 
 from .lecture import PROBLEMS, QUANTITIES, Lecture, floor
 
-NAMES = {"q": "q, error [m s]", "v": "v, error [m]"}  # in L1, hence times seconds
-TITLES = {"ball": "bouncing ball", "oscillator": "linear oscillator"}
+LECTURE_NAMES = {"q": "q, error [m s]", "v": "v, error [m]"}  # in L1, hence times seconds
+LECTURE_TITLES = {"ball": "bouncing ball", "oscillator": "linear oscillator"}
 WIDTHS = [1.0, 1.0, 1.3] * len(PROBLEMS)  # panels of q and v, then their legend
-ROW_HEIGHT = 2.55  # [in]
-HEAD = 1.15  # above the rows [in]
-FOOT = 0.5  # below them [in]
-LEAST_RANGE = 100.0  # of the errors in a panel
-SMALLEST_MARK, LARGER, LARGEST_MARK = 3.0, 0.6, 4.2  # [pt]: of equal curves, larger marks lie below smaller ones
-SHORT_RANGE = 100.0  # of the work: up to here ticks stand at 1 and 3 of a decade
+
+
+class _LecturePicture(NamedTuple):
+    """Tuned numbers of this file."""
+
+    row_height: float = 2.55  # [in]
+    head: float = 1.15  # above the rows [in]
+    foot: float = 0.5  # below them [in]
+    least_range: float = 100.0  # of the errors in a panel
+    # [pt]: of equal curves, larger marks lie below smaller ones
+    smallest_mark: float = 3.0
+    larger: float = 0.6
+    largest_mark: float = 4.2
+    short_range: float = 100.0  # of the work: up to here ticks stand at 1 and 3 of a decade
+
+
+LECTURE_PICTURE = _LecturePicture()
+
 MONO = {"family": "DejaVu Sans Mono", "size": 7.0}
 
 
 def draw(made: Lecture) -> Figure:
     """Draw all panels."""
     rows = len(made.families)
-    height = HEAD + FOOT + ROW_HEIGHT * rows
+    height = LECTURE_PICTURE.head + LECTURE_PICTURE.foot + LECTURE_PICTURE.row_height * rows
     with mpl.rc_context({"axes.spines.top": False, "axes.spines.right": False, "font.size": 8.5}):
         figure = SolutionFigure(figsize=(17.0, height))
         FigureCanvasAgg(figure)
         # a fixed layout: panels of a column stay aligned whatever their legends say
         places = figure.subplots(
             rows, len(WIDTHS), squeeze=False,
-            gridspec_kw={"width_ratios": WIDTHS, "left": 0.035, "right": 1.0, "top": 1.0 - HEAD / height,
-                         "bottom": FOOT / height, "wspace": 0.22, "hspace": 0.6},
+            gridspec_kw={"width_ratios": WIDTHS, "left": 0.035, "right": 1.0,
+            "top": 1.0 - LECTURE_PICTURE.head / height,
+                         "bottom": LECTURE_PICTURE.foot / height, "wspace": 0.22, "hspace": 0.6},
         )  # fmt: skip
         for row, family in zip(places, made.families, strict=True):
             for k, problem in enumerate(PROBLEMS):
@@ -55,7 +68,7 @@ def draw(made: Lecture) -> Figure:
                     _panel(axes, made, family, problem, quantity)
                 _legend(side, made, family, problem)
                 panels[0].annotate(
-                    TITLES[problem], (0.0, 1.0), (-28.0, 20.0), "axes fraction", "offset points", fontsize=8.5,
+                    LECTURE_TITLES[problem], (0.0, 1.0), (-28.0, 20.0), "axes fraction", "offset points", fontsize=8.5,
                     fontweight="bold", color="#555555",
                 )  # fmt: skip
             row[0].annotate(
@@ -90,9 +103,9 @@ def _panel(axes: Axes, made: Lecture, family: str, problem: str, quantity: str) 
     axes.set_xscale("log")
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    if high < LEAST_RANGE * low:
+    if high < LECTURE_PICTURE.least_range * low:
         middle = math.sqrt(low * high)
-        low, high = axes.set_ylim(middle / LEAST_RANGE**0.5, middle * LEAST_RANGE**0.5)
+        low, high = axes.set_ylim(middle / LECTURE_PICTURE.least_range**0.5, middle * LECTURE_PICTURE.least_range**0.5)
     level = floor(problem, quantity)
     if low < 0.5 * level:
         axes.axhspan(low, level, color="#F0F0F0", linewidth=0.0, zorder=0)
@@ -101,13 +114,13 @@ def _panel(axes: Axes, made: Lecture, family: str, problem: str, quantity: str) 
     axes.yaxis.set_major_locator(LogLocator(numticks=7))
     axes.yaxis.set_minor_formatter(NullFormatter())
     left, right = axes.get_xlim()
-    if right < SHORT_RANGE * left:
+    if right < LECTURE_PICTURE.short_range * left:
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(True, which="major", color="#E4E4E4", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.set_title(NAMES[quantity], fontsize=8.5, loc="left", pad=4.0)
+    axes.set_title(LECTURE_NAMES[quantity], fontsize=8.5, loc="left", pad=4.0)
     axes.set_xlabel("work [evaluations]", fontsize=8.0, labelpad=1.0)
 
 
@@ -119,8 +132,8 @@ def _style(label: str, labels: list[str]) -> dict[str, Any]:
     colour = COLOURS[index % len(COLOURS)]
     return {
         "color": colour,
-        "marker": MARKS[index % len(MARKS)],
-        "markersize": min(SMALLEST_MARK + LARGER * index, LARGEST_MARK),
+        "marker": PLOT_MARKS[index % len(PLOT_MARKS)],
+        "markersize": min(LECTURE_PICTURE.smallest_mark + LECTURE_PICTURE.larger * index, LECTURE_PICTURE.largest_mark),
         "zorder": 3.0 - 0.01 * index,
         "mec": colour,
         "mfc": "white" if theta.endswith("= 1") else colour,

@@ -20,7 +20,7 @@ from saltus.system import Contact, System
 from .tabled import Tabled
 
 TITLE = "Paoli's velocity scheme (Lyon 2008): closed form of the ball, corners of two constraints"
-STEPS = (math.sqrt(2.0) / 100.0, math.sqrt(2.0) / 400.0, math.sqrt(2.0) / 1600.0)  # [s]: no node on the impact
+PAOLI_STEPS = (math.sqrt(2.0) / 100.0, math.sqrt(2.0) / 400.0, math.sqrt(2.0) / 1600.0)  # [s]: no node on the impact
 RESTITUTIONS = (0.0, 0.5, 1.0)
 ANGLES = {"right": 90.0, "obtuse": 135.0}  # kinetic angles of the gradients [degrees]
 CORNERS = (("right", 0.5), ("right", 0.0), ("obtuse", 0.0), ("obtuse", 0.5))  # allowed by (H'5): the first three
@@ -37,7 +37,7 @@ def paoli(*, quick: bool = False, progress: bool | None = None) -> Tabled:
     progress
         Of no use: it takes a second.
     """
-    steps = STEPS[:-1] if quick else STEPS
+    steps = PAOLI_STEPS[:-1] if quick else PAOLI_STEPS
     ball = [["e", "h [s]", "largest error of q [m]", "bound (1 + e) h", "from the closed form"]]
     results: dict = {}
     for e in RESTITUTIONS:

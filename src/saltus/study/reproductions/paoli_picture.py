@@ -18,7 +18,7 @@ from saltus.solve import solve
 from .paoli import ANGLES, SHIFTS, STEPS, corner
 from .tabled import Tabled
 
-COARSE = math.sqrt(2.0) / 10.0  # [s]: the late impact of the ball can be seen
+COARSE_STEP = math.sqrt(2.0) / 10.0  # [s]: the late impact of the ball can be seen
 FAR = 30.0  # shifts of the start in the picture, over those of the table
 
 
@@ -35,12 +35,12 @@ def draw(made: Tabled) -> Figure:
 
 
 def _ball(axes: Axes) -> None:
-    problem = problems.paoli_ball(e=0.5, t_end=14 * COARSE)
-    run = solve(problem, scheme=PaoliVelocity(between="constant"), h=COARSE)
+    problem = problems.paoli_ball(e=0.5, t_end=14 * COARSE_STEP)
+    run = solve(problem, scheme=PaoliVelocity(between="constant"), h=COARSE_STEP)
     times = np.linspace(0.0, run.t[-1], 801)
     exact = problem.exact.q(times)[:, 0]  # pyright: ignore[reportOptionalMemberAccess]  # the problem has one
     axes.plot(times, exact, color="#bbbbbb", linewidth=3.0, label="q, exact [m]")
-    axes.plot(times, run(times).q[:, 0], color=COLOURS[0], linewidth=1.0, label=f"q, h = {COARSE:.2f} s [m]")
+    axes.plot(times, run(times).q[:, 0], color=COLOURS[0], linewidth=1.0, label=f"q, h = {COARSE_STEP:.2f} s [m]")
     axes.plot(times, run(times).v[:, 0], color=COLOURS[1], linewidth=1.0, label="v, constant in a step [m/s]")
     axes.set_xlabel("t [s]")
     axes.set_ylabel("q [m], v [m/s]")
