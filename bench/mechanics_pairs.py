@@ -57,7 +57,7 @@ def main() -> None:
     lines = [
         f"Pairs of shapes, {poses} random poses and {collisions} random flights each (bench/mechanics_pairs.py)",
         "",
-        "| pair | rows | gap error [m] | gradient error | flights | collisions | missed | time error [s] | runs failed later |",
+        "| pair | rows | gap error [m] | gradient error | flights | collisions | missed | time error [s] | failed |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for number, pair in enumerate(sp.PAIRS):

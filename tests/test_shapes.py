@@ -365,7 +365,7 @@ def test_the_valve_train_has_twelve_freedoms_and_fourteen_contacts():
     sol = sl.solve(sl.problems.valve_train_bodies(t_end=0.01), scheme=sl.EventDriven(), tol=1e-5)
     assert sol.body("valve").position[:, 1].min() - 0.016 == pytest.approx(
         -5.15e-3, abs=2e-5
-    )  # lift 5 mm, less lash and play
+    )  # 5 mm of the cam, and an overshoot
 
 
 def test_a_loose_gear_rattles_on_both_flanks_alike_by_two_schemes():

@@ -15,7 +15,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from saltus.plot import COLOURS, SolutionFigure
 
-from .picture import MARKS, NAMES, NORM_NAMES, log_panel
+from .picture import NORM_NAMES, PLOT_MARKS, QUANTITY_NAMES, log_panel
 
 if TYPE_CHECKING:
     from .work_table import WorkPrecision
@@ -67,7 +67,12 @@ def plot_work(study: WorkPrecision, against: tuple[str, ...], *, path: str | os.
 
 
 def _style(k: int) -> dict:
-    return {"color": COLOURS[k % len(COLOURS)], "marker": MARKS[k % len(MARKS)], "markersize": 4.5, "linewidth": 1.0}
+    return {
+        "color": COLOURS[k % len(COLOURS)],
+        "marker": PLOT_MARKS[k % len(PLOT_MARKS)],
+        "markersize": 4.5,
+        "linewidth": 1.0,
+    }
 
 
 def _legend(study: WorkPrecision) -> list[Line2D]:
@@ -100,7 +105,7 @@ def _panel(axes: Axes, study: WorkPrecision, quantity: str, norm: str, work: str
         axes.yaxis.set_ticks([])  # the numbers of an axis without errors would mean nothing
         axes.yaxis.set_ticks([], minor=True)
     unit = "s" if norm == "hausdorff" else QUANTITY_UNITS[quantity] + PER_NORM[norm]
-    axes.set_title(NAMES[quantity], fontsize=9.0, loc="left")
+    axes.set_title(QUANTITY_NAMES[quantity], fontsize=9.0, loc="left")
     axes.set_ylabel(f"{NORM_NAMES[norm]} error [{unit}]")
     axes.set_xlabel(WORK_NAMES[work])
     _ticks(axes)

@@ -23,7 +23,7 @@ TITLE = "Delassus' problem: a rod on two supports, lifted at half the way from i
 
 
 class _Rod(NamedTuple):
-    """Tuned numbers of this file."""
+    """The rod, its lift, and how long it is followed."""
 
     # [kg], [m], [m/s^2]
     mass: float = 1.0

@@ -16,7 +16,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from saltus.plot import COLOURS, SolutionFigure
 from saltus.study.picture import PLOT_MARKS
 
-from .lecture import PROBLEMS, QUANTITIES, Lecture, floor
+from .lecture import LECTURE_QUANTITIES, PROBLEMS, Lecture, floor
 
 LECTURE_NAMES = {"q": "q, error [m s]", "v": "v, error [m]"}  # in L1, hence times seconds
 LECTURE_TITLES = {"ball": "bouncing ball", "oscillator": "linear oscillator"}
@@ -64,7 +64,7 @@ def draw(made: Lecture) -> Figure:
                     for axes in panels:
                         axes.axis("off")
                     continue
-                for axes, quantity in zip(panels, QUANTITIES, strict=True):
+                for axes, quantity in zip(panels, LECTURE_QUANTITIES, strict=True):
                     _panel(axes, made, family, problem, quantity)
                 _legend(side, made, family, problem)
                 panels[0].annotate(
@@ -153,12 +153,14 @@ def _legend(axes: Axes, made: Lecture, family: str, problem: str) -> None:
         fits = [
             made.slope(family, problem, label, quantity, against=against)
             for against in ("setting", "evaluations")
-            for quantity in QUANTITIES
+            for quantity in LECTURE_QUANTITIES
         ] if table.of(label) else [math.nan] * 4  # fmt: skip
         text = f"{label:<{width}}" + "".join(f"{_number(fit):>6}" for fit in fits)
         entries.append(Line2D([], [], label=text, **_style(label, labels)))
     over = " or ".join(sorted(settings)) or "-"
-    title = f"{'slope over':<{width}}{over:>9}{'work':>11}\n{'':<{width}}" + "".join(f"{x:>6}" for x in QUANTITIES * 2)
+    title = f"{'slope over':<{width}}{over:>9}{'work':>11}\n{'':<{width}}" + "".join(
+        f"{x:>6}" for x in LECTURE_QUANTITIES * 2
+    )
     made_legend = axes.legend(
         handles=entries, loc="upper left", bbox_to_anchor=(-0.16, 1.06), frameon=False, prop=MONO, handlelength=2.0,
         labelspacing=0.45, borderaxespad=0.0, handletextpad=0.5, title=title, title_fontproperties=MONO,

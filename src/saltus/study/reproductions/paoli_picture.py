@@ -15,7 +15,7 @@ from saltus.plot import COLOURS, SolutionFigure
 from saltus.schemes import PaoliVelocity
 from saltus.solve import solve
 
-from .paoli import ANGLES, SHIFTS, STEPS, corner
+from .paoli import ANGLES, PAOLI_STEPS, SHIFTS, corner
 from .tabled import Tabled
 
 COARSE_STEP = math.sqrt(2.0) / 10.0  # [s]: the late impact of the ball can be seen
@@ -55,7 +55,7 @@ def _corner(axes: Axes, angle: str) -> None:
     axes.plot([0.0, 1.1], [0.0, 0.0], color="#444444", linewidth=2.0)
     axes.plot([0.0, 1.1 * along[0]], [0.0, 1.1 * along[1]], color="#444444", linewidth=2.0)
     for k, shift in enumerate(SHIFTS):
-        run = solve(corner(angle, 0.5, FAR * shift), scheme=PaoliVelocity(), h=STEPS[1])
+        run = solve(corner(angle, 0.5, FAR * shift), scheme=PaoliVelocity(), h=PAOLI_STEPS[1])
         label = f"start moved by {1e3 * FAR * shift:+g} mm" if shift else "straight into the corner"
         axes.plot(run.q[:, 0], run.q[:, 1], color=COLOURS[k], linewidth=1.2, label=label)
         axes.plot(*run.q[0], color=COLOURS[k], marker="o", markersize=4.0, linestyle="")
