@@ -77,7 +77,9 @@ def find() -> list[bytes] | None:
 @functools.cache
 def texts() -> dict[str, bytes]:
     """Return the objects of the texts that were compiled with the package, by what their symbols begin with."""
-    if kernels() is None:  # which builds both libraries where they are missing or old
+    from saltus.compile import code
+
+    if code.interpreting():  # which builds both libraries where they are missing or old
         return {}
     return _members(TEXTS) or {}
 
