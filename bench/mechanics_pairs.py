@@ -63,7 +63,7 @@ def main() -> None:
     for number, pair in enumerate(sp.PAIRS):
         lines.append(look(pair, poses, collisions, np.random.default_rng(number)))
         print(lines[-1], flush=True)
-    (HERE / "mechanics_pairs.md").write_text("\n".join(lines) + "\n")
+    (HERE / "mechanics_pairs.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

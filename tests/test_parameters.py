@@ -46,7 +46,7 @@ def plain_system(w=2.6, e=0.8, mu=0.3, damping=0.1) -> sl.System:
 def made(monkeypatch) -> dict[str, int]:
     """How often something was traced and compiled since the fixture began."""
     count = {"traced": 0, "compiled": 0}
-    build, compiled = modelling._Builder.build, direct._compiled
+    build, compiled = modelling.Builder.build, direct._compiled
 
     def counted_build(self):
         count["traced"] += 1
@@ -56,7 +56,7 @@ def made(monkeypatch) -> dict[str, int]:
         count["compiled"] += 1
         return compiled(*arguments)
 
-    monkeypatch.setattr(modelling._Builder, "build", counted_build)
+    monkeypatch.setattr(modelling.Builder, "build", counted_build)
     monkeypatch.setattr(direct, "_compiled", counted_compile)
     return count
 

@@ -294,7 +294,7 @@ class _Worker:
     def spent(self) -> float:
         """Return the processor time of the process so far [s], or the time of day where the system does not say."""
         try:
-            fields = FilePath(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+            fields = FilePath(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
             return time.monotonic()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -20,9 +20,10 @@ def chain(
     gravity: float = 9.81,
     t_end: float = 0.5,
 ) -> Problem:
-    """n homogeneous bars of `length` [m] and `mass` [kg], the first pinned to the ground, at rest along `angle` [rad].
+    """Homogeneous bars in a row, the first pinned to the ground, at rest along a line; q = (x, y, angle) of each.
 
-    Pins are ideal, or journals of `radius` [m] with `clearance` [m], e and mu [-]. gravity [m/s^2], t_end [s].
+    n bars [-], length [m] and mass [kg] of each, angle of the line [rad]. Pins are ideal, or journals: clearance [m],
+    radius [m], e and mu [-]. gravity [m/s^2], t_end [s].
     """
     if n < 1:
         raise ModelError(f"chain needs n >= 1 links, not {n}")

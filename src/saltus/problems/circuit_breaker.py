@@ -24,7 +24,7 @@ def circuit_breaker(
 
     The main spring pulls the knee of the toggle (upper and lower link) down, which turns the arm from open_angle
     [degrees] to 90 degrees, onto the fixed contact. The base of the toggle, the cradle, rests on a latch. All pins are
-    journals of `radius` [m] with `clearance` [m], or ideal for 0; e and mu [-] are those of pins and stops. stiffness
+    journals, or ideal for no clearance: clearance [m], radius [m]; e and mu [-] are those of pins and stops. stiffness
     [N/m] and free length [m] of the main spring, gravity [m/s^2], t_end [s]. Geometry and masses are our own.
     """
     w, mm, g = Planar(gravity, name="circuit_breaker"), 1e-3, 1e-3

@@ -23,7 +23,12 @@ def four_bar_bodies(
     mu: float = 0.1,
     t_end: float = 0.5,
 ) -> Problem:
-    """The same model as `four_bar`, whose parameters these are; the start is assembled. clearance = 0: ideal."""
+    """q = (x, y, angle) of three bars; the same model as `four_bar`, its start assembled.
+
+    crank, coupler, rocker, ground lengths [m]; masses of the bars [kg]; clearance of the pin between coupler and rocker
+    [m], 0 for an ideal one; journal radius [m]; gravity [m/s^2]; torque on the crank [N m]; angle [rad] and speed
+    [rad/s] of the crank at the start; e and mu [-]; t_end [s].
+    """
     w = Planar(gravity, name="four_bar_bodies")
     lengths, names, angles = (crank, coupler, rocker), ("crank", "coupler", "rocker"), (angle, 0.5, 1.5)
     first, second, third = (

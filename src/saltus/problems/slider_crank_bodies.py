@@ -28,10 +28,12 @@ def slider_crank_bodies(
     speed: float = 150.0,
     t_end: float = 0.2,
 ) -> Problem:
-    """q = (x, y, angle) of crank, rod and slider; the same model as `slider_crank`, whose parameters these are.
+    """q = (x, y, angle) of crank, rod and slider; the same model as `slider_crank`, its start assembled.
 
-    With pin_clearance [m] the pin between rod and slider is worn too, a journal of pin_radius [m]. angle [rad] and
-    speed [rad/s] of the crank at the start; the rest is assembled.
+    l1, l2 lengths of crank and rod; a, b half length and half height of the slider; c clearance to each side of the
+    guide [m]; m1, m2, m3 masses [kg]; J1, J2, J3 inertias about the centres [kg m^2]; gravity [m/s^2]; e, mu [-] of the
+    slider in its guide; pin_clearance [m] of the pin between rod and slider, 0 for an ideal one; pin_radius [m]; angle
+    [rad] and speed [rad/s] of the crank at the start; t_end [s].
     """
     w = Planar(gravity, name="slider_crank_bodies")
     crank = w.bar(l1, mass=m1, inertia=J1, name="crank")

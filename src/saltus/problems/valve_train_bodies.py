@@ -26,8 +26,8 @@ def valve_train_bodies(
     Twelve degrees of freedom with eight masses: the cam turns at a given speed, the rocker has play in its bearing, the
     valve slides. Fourteen contacts: flat of the rocker on the cam, its tip on the valve, its journal, seat and stop of
     the valve, and nine pairs of windings. speed of the cam [rad/s], lift of the cam [m], lash between the closed valve
-    and its rocker and radial clearance of its bearing [m], stiffness [N/m] and spring_mass [kg] of the spring,
-    e, mu [-] of cam and tip, t_end [s]. The nose of the cam comes half a turn after the start.
+    and its rocker [m], clearance of its bearing, radial [m], stiffness [N/m] and spring_mass [kg] of the spring, masses
+    that it is made of [-], e, mu [-] of cam and tip, t_end [s]. The nose of the cam comes half a turn after the start.
     """
     w = Planar(9.81, name="valve_train_bodies")
     law = DwellLift(lift, rise=(pi - 1.3, pi - 0.05), fall=(pi + 0.05, pi + 1.3))

@@ -33,8 +33,8 @@ def woodpecker(
     """q = (height y of the sleeve, its tilt, tilt of the bird); small angles, so that mass and rows are constant.
 
     r_O, r_M radii of pole and sleeve, h_M half height of the sleeve, l_M, l_G arms from sleeve to spring and from
-    spring to the bird, h_S, l_S place of the beak [m]; masses m_M, m_S [kg] and inertias J_M, J_S [kg m^2] of sleeve
-    and bird; spring c_phi [N m/rad]; gravity [m/s^2]; restitution of beak and sleeve, friction mu of all contacts [-];
+    spring to the bird, h_S, l_S place of the beak [m]; m_M, m_S masses [kg], J_M, J_S inertias [kg m^2] of sleeve
+    and bird; c_phi stiffness of the spring [N m/rad]; gravity [m/s^2]; e_beak, e_sleeve restitution, mu friction [-];
     q0 [m, rad], v0, t_end [s]. The beak pecks the pole, the sleeve jams at its lower and its upper edge; it starts
     jammed at the lower one (the published tilt of -0.1036 rad sinks in by 0.9 um).
     """
