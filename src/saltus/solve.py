@@ -25,7 +25,7 @@ from saltus.run import march as marching
 from saltus.run.progress import Progress
 from saltus.run.run import RUN, Limits, Run, Settings, segments_of
 from saltus.schemes import default_scheme
-from saltus.schemes.traits import Controlled, Scaled, Tolerant, Traits, traits_of
+from saltus.schemes.traits import Traits, brings_control, estimates_error, has_scale, traits_of
 from saltus.solution import Asked, Solution
 from saltus.status import Status
 from saltus.system import System
@@ -161,7 +161,7 @@ def solve(
     _check_scheme(scheme)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
-    if control is None and not isinstance(scheme, Controlled):
+    if control is None and not brings_control(scheme):
         tolerant = any(given is not None for given in (rtol, atol, tol))
         chooses = h is None and tolerant and not traits_of(scheme).fixed_step
         control = default_control(tolerant=chooses)
@@ -363,7 +363,7 @@ def _with_tolerance(scheme, rtol, atol, tol):
         rtol, atol = (float(tol) if given is None else given for given in (rtol, atol))
     if rtol is None and atol is None:
         return scheme
-    if not isinstance(scheme, Tolerant):
+    if not estimates_error(scheme):
         names = "tol means" if tol is not None else "rtol and atol mean"
         remedy = "leave h out to let the steps follow the tolerance, or wrap it in StepDoubling(...) to see estimates"
         if traits_of(scheme).fixed_step:
@@ -376,7 +376,7 @@ def _with_scale(scheme, scale):
     """Return the scheme with the scale that was given."""
     if scale is None:
         return scheme
-    if not isinstance(scheme, Scaled):
+    if not has_scale(scheme):
         raise SettingError(
             f"{scheme.name} promises no error, so scale means nothing to it: take HpTDG() or EventDriven(), or give "
             f"atol where the scheme has one"
@@ -420,8 +420,10 @@ def _check_scheme(scheme) -> None:
     who, traits = type(scheme).__name__, getattr(scheme, "traits", None)
     if traits is not None and not isinstance(traits, Traits):
         raise SettingError(f"traits of {who} is {traits!r:.60}: it must be Traits(...) of saltus.schemes.traits")
+    if traits is not None:
+        return
     for field in dataclasses.fields(Traits):
-        if field.default is False and getattr(scheme, field.name, None) is True and traits is None:
+        if field.default is False and getattr(scheme, field.name, None) is True:
             raise SettingError(f"{field.name} of {who} is not read: give it traits = Traits({field.name}=True)")
 
 

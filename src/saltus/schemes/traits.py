@@ -6,7 +6,7 @@ A scheme without `traits` is an ordinary one-step method: steps of any length, o
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -116,3 +116,21 @@ class Accelerated(Protocol):
     def acceleration(self, s: np.ndarray, h: np.ndarray, block: np.ndarray, side: str) -> tuple:
         """Return v_dot inside of steps, the piece of the step that it belongs to, and the duration of the piece [s]."""
         ...
+
+
+# asked in every solve: isinstance of a protocol takes ten times as long before Python 3.12
+
+
+def estimates_error(scheme: Any) -> TypeGuard[Tolerant]:
+    """Return whether a scheme is `Tolerant`."""
+    return callable(getattr(scheme, "with_tolerance", None))
+
+
+def has_scale(scheme: Any) -> TypeGuard[Scaled]:
+    """Return whether a scheme is `Scaled`."""
+    return callable(getattr(scheme, "with_scale", None))
+
+
+def brings_control(scheme: Any) -> TypeGuard[Controlled]:
+    """Return whether a scheme is `Controlled`."""
+    return callable(getattr(scheme, "control", None))
