@@ -428,7 +428,7 @@ def sample_gaps(model, n, t, h, known, needed, work):
     return known
 
 
-@unit(I(MODEL, A, F, F, A, A, I, J, F, A))
+@unit(I(MODEL, A, F, F, A, A, I, J, F, A), small=True)
 def judge_gaps(model, c, t, h, Q, V, piece, index, slack, work):
     """Return what a piece between samples shows: SHOWN.loud: perhaps a closing, SHOWN.rough: gaps too fast for it."""
     layout, n = model.layout, c.shape[0]

@@ -275,7 +275,7 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
     return 0 if total < 1e300 else Status.NEWTON_STALLED  # `larger` passes over what is not a number
 
 
-@unit(I(MODEL, F, I, A, FRAME.kind, RECORD))
+@unit(I(MODEL, F, I, A, FRAME.kind, RECORD), small=True)
 def stage_motion(model, t, stage, a, frame, record):
     """Write what acts on a stage, with its acceleration to a."""
     layout, stages, width = model.layout, GALERKIN(frame.phase).stage, REPORTED.first_contact + model.layout.nc
