@@ -25,8 +25,18 @@ from saltus.compile.workspace import Numbers, Workspace
 TRANSLATORS = tuple(
     f"compile/jit/{name}.py"
     for name in (
-        "arrays", "back", "calls", "columns", "front", "handles", "lanes", "passes", "team", "translate", "workspaces",
-    )  # fmt: skip
+        "arrays",
+        "back",
+        "calls",
+        "columns",
+        "front",
+        "handles",
+        "lanes",
+        "passes",
+        "team",
+        "translate",
+        "workspaces",
+    )
 )  # what turns units into machine code
 
 
