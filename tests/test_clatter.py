@@ -24,8 +24,8 @@ def test_a_light_block_in_a_worn_guide_on_a_worn_pin_reaches_its_end(scheme):
     assert solved(problems.slider_crank_bodies(pin_clearance=2e-4), tol=1e-6, scheme=scheme).t[-1] == 0.2
 
 
-@pytest.mark.parametrize("aside", [0.0, 1e-12])
-def test_thresholds_do_not_follow_from_a_gap_without_direction(aside, monkeypatch):
+@pytest.mark.parametrize(("aside", "tol"), [(0.0, 1e-6), (1e-12, 2e-6)])  # thresholds are filled in once for equal runs
+def test_thresholds_do_not_follow_from_a_gap_without_direction(aside, tol, monkeypatch):
     # a bead of 1 kg in a tube of 1 m: where it starts decides nothing about what counts as closed or as rest
     kept, fill = [], Promise.fill
 
@@ -41,7 +41,7 @@ def test_thresholds_do_not_follow_from_a_gap_without_direction(aside, monkeypatc
             f=lambda t, q, v: np.zeros(2),
             contacts=[sl.Contact(gap=lambda t, q: 1.0 - np.sqrt(q[0] ** 2 + q[1] ** 2 + 1e-20), e=0.5)],
         )
-        solved(system, (0.0, 1.0), [start, 0.0], [0.1, 0.0], tol=1e-6)
+        solved(system, (0.0, 1.0), [start, 0.0], [0.1, 0.0], tol=tol)
     (rest, closed), (rest_off, closed_off) = kept
     assert 0.3 < rest / rest_off < 3.0 and 0.3 < closed / closed_off < 3.0
 
