@@ -54,7 +54,7 @@ from saltus.reaction.joint_graph import joint_pattern
 from saltus.system import System, arity
 
 SAMPLED = 3  # rows of a group that are held against the user's function
-MOST_SLOPES = 10_000  # of all gaps by all coordinates for which a tape is made
+MOST_SLOPES = 10_000  # of all gaps, by the time and the coordinates of their bodies, for which a tape is made
 MOST_FORCES = 20  # on one body that are added up for that
 LOWEST = 1e-14  # relative: eigenvalues of a mass below are not positive
 
@@ -449,18 +449,22 @@ class FamilyBuilder(Builder):
     def family_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, written out; None where they would be too many.
 
-        A tape holds the slope of every gap by every coordinate. Without one, what may do anything between two looks is
-        sampled.
+        A tape holds the slope of every gap by the coordinates that it depends on. Without one, what may do anything
+        between two looks is sampled.
         """
         names, contacts = self.given.contact_names, self.given.contacts
-        of_rows = [group.kind for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
+        touching = [group for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
+        of_rows = [group.kind for group in touching]
         listed = [self.plain[name] for name in (f"gap of contact {one!r}" for one in names) if name in self.plain]
         wild = any(kind.nature(kind.gaps) == Nature.WILD for kind in of_rows) or (
             bool(listed)
             and nature_of([x for one in listed for x in one.flat], self.t, list(self.q), list(self.v), held=True).kind
             == Nature.WILD
         )
-        if not wild or len(contacts) * (1 + self.nq) > MOST_SLOPES:
+        slopes = (len(contacts) - sum(map(len, touching))) * (1 + self.nq)
+        for group in touching:
+            slopes += len(group) * (1 + sum(slot.nq for slot in group.kind.slots if slot.ground is None))
+        if not wild or slopes > MOST_SLOPES:
             return None
         for name, contact in zip(names, contacts, strict=True):
             key = f"gap of contact {name!r}"

@@ -26,6 +26,7 @@ from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
+from saltus.compile.interval import bounds
 from saltus.compile.modules import module_from, module_name
 from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
 from saltus.compile.nature import Kind, nature_of, phase_rate
@@ -62,6 +63,7 @@ NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
+SMALL_BOX = 1e-6  # of the coordinates: bounds of a gap that are infinite in it help nobody
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
@@ -690,7 +692,29 @@ class Builder:
         gaps = [self.plain[name].reshape(-1)[0] for name in names]
         if nature_of(gaps, self.t, list(self.q), list(self.v), held=True).kind != Kind.WILD:
             return None
-        return tape_of(gaps, [self.t, *self.q], slopes=True)
+        far = self.trace.number(1.0)  # what can be proven of others still is
+        shapes: dict[tuple[str, ...], bool] = {}  # gaps of one family are alike
+        for k, gap in enumerate(gaps):
+            shape = tuple(node.op for node in reachable([gap]))
+            if shape not in shapes:
+                shapes[shape] = "div" in shape and self.never_bounded(gap)
+            gaps[k] = far if shapes[shape] else gap
+        return None if all(gap is far for gap in gaps) else tape_of(gaps, [self.t, *self.q], slopes=True)
+
+    def never_bounded(self, gap: Expr) -> bool:
+        """Tell whether intervals say nothing of a gap, even in small boxes around the start and elsewhere.
+
+        A search inside of a gap, as for the roller of a cam, divides by what may vanish in every box: to halve boxes
+        around it would cost much and show nothing.
+        """
+        tape = tape_of([gap], [self.t, *self.q], slopes=True)
+        place = np.concatenate([[self.t0], self.q0])
+        reach = SMALL_BOX * (1.0 + np.abs(place))
+        for shift in (0.0, 0.01, -0.003):
+            middle = place + shift * (1.0 + np.abs(place))
+            if np.isfinite(bounds(tape, self.trace.constants, middle - reach, middle + reach)[0, 0]):
+                return False
+        return True
 
     def waves(self) -> Expr:
         """Return the fastest phase of all sines and cosines [rad/s] as far as it is known."""
