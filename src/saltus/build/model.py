@@ -63,7 +63,7 @@ NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
-SMALL_BOX = 1e-6  # of the coordinates: bounds of a gap that are infinite in it help nobody
+SMALL_BOXES = 1e-6, 1e-9  # of the coordinates: bounds of a gap that are as wide in the second one help nobody
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
@@ -702,17 +702,18 @@ class Builder:
         return None if all(gap is far for gap in gaps) else tape_of(gaps, [self.t, *self.q], slopes=True)
 
     def never_bounded(self, gap: Expr) -> bool:
-        """Tell whether intervals say nothing of a gap, even in small boxes around the start and elsewhere.
+        """Tell whether intervals say nothing of a gap, however small the boxes are, around the start and elsewhere.
 
         A search inside of a gap, as for the roller of a cam, divides by what may vanish in every box: to halve boxes
         around it would cost much and show nothing.
         """
         tape = tape_of([gap], [self.t, *self.q], slopes=True)
         place = np.concatenate([[self.t0], self.q0])
-        reach = SMALL_BOX * (1.0 + np.abs(place))
+        size = 1.0 + np.abs(place)
         for shift in (0.0, 0.01, -0.003):
-            middle = place + shift * (1.0 + np.abs(place))
-            if np.isfinite(bounds(tape, self.trace.constants, middle - reach, middle + reach)[0, 0]):
+            boxes = [(place + (shift - reach) * size, place + (shift + reach) * size) for reach in SMALL_BOXES]
+            wide, narrow = (np.ptp(bounds(tape, self.trace.constants, *box)[0]) for box in boxes)
+            if narrow < 0.5 * wide:
                 return False
         return True
 
