@@ -103,6 +103,7 @@ class FamilyBuilder(Builder):
         self.groups: list[Group] = []
         self.kinds_made: dict[Any, Kind] = {}
         self.sampled: dict[str, slice] = {}
+        self.left_out = False  # whether something else than the curvature was left out for the scheme
 
     def walking(self) -> str:
         return f"from saltus.compile.loops import call_at\nfrom saltus.compile.types import A, F, I\n\n\n{loops.WALK}"
@@ -466,6 +467,9 @@ class FamilyBuilder(Builder):
             slopes += len(group) * (1 + sum(slot.nq for slot in group.kind.slots if slot.ground is None))
         if not wild or slopes > MOST_SLOPES:
             return None
+        if not self.curved:  # proofs belong to schemes that locate events
+            self.left_out = True
+            return None
         for name, contact in zip(names, contacts, strict=True):
             key = f"gap of contact {name!r}"
             if key not in self.plain:
@@ -681,9 +685,10 @@ class FamilyBuilder(Builder):
         """
         kinds = {id(group.kind): group.kind for group in self.groups}
         if seam.is_interpreted():
-            self.curved = True
+            self.curved = self.curved or not self.left_out
             return {key: kind.text for key, kind in kinds.items()}
-        self.curved = self.curved or all(is_compiled(kind.text) for kind in kinds.values())
+        if not self.left_out:
+            self.curved = self.curved or all(is_compiled(kind.text) for kind in kinds.values())
         return {
             key: compile_text(kind.text if self.curved or is_compiled(kind.text) else kind.text_without("curvature"))
             for key, kind in kinds.items()

@@ -139,7 +139,7 @@ class CompiledModel:
     codes
         Machine code of the kinds of families, which lives as long as the model.
     curved
-        Whether the unit `curvature` is there; schemes on velocity level do without it.
+        Whether the unit `curvature` and the tape of the gaps are there; schemes on velocity level do without them.
     """
 
     system: System
@@ -352,7 +352,7 @@ def compile_model(
     A system is traced once, whatever its start and its parameters are, as long as nothing its functions use changed.
 
     parameters: values of parameters by name, others keep their first value. curved: whether accelerations of contacts
-    and joints will be asked for; without them less is compiled.
+    and joints, and proofs that gaps stay open, will be asked for; without them less is compiled.
     """
     changes = as_changes(parameters)
     try:
@@ -687,7 +687,7 @@ class Builder:
     def gap_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, if they may do anything between two places."""
         names = [f"gap of contact {name!r}" for name in self.system.contact_names]
-        if not names or any(name not in self.plain for name in names):
+        if not names or not self.curved or any(name not in self.plain for name in names):
             return None
         gaps = [self.plain[name].reshape(-1)[0] for name in names]
         if nature_of(gaps, self.t, list(self.q), list(self.v), held=True).kind != Kind.WILD:

@@ -124,9 +124,10 @@ def _joint(given: dict[str, Any], count: int, contacts: frozenset[str], joints: 
 
 def _pair(given: dict[str, Any], bodies: Sequence[SceneBody], contacts: frozenset[str]) -> ScenePair:
     numbers = _numbers(given, len(bodies) - 1, 2)
-    outlines = taken(given, "outlines", words.row(words.count, words.count), (0, 0))
+    outlines = taken(given, "outlines", words.row(words.whole, words.whole), (0, 0))
     for number, outline in zip(numbers, outlines, strict=True):
-        if outline > 0 and outline >= len(bodies[number + 1].outlines):
+        # -1: a point has no outline; 0 stands for a body without any as well
+        if outline < -1 or (outline > 0 and outline >= len(bodies[number + 1].outlines)):
             raise ValueError(f"the scene names outline {outline} of body {number}, which is not there")
     return ScenePair(
         name=taken(given, "name", words.shown),
