@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
+from saltus.compile.columns import matrix_entries
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
@@ -462,13 +463,13 @@ def assemble(tab, h, first, end, nv, J_q, J_v, stride, G):
     Av = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.velocity * n * n), n * n)
     AA = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.product * n * n), n * n)
     for k in range(first, end):
-        for other in range(first, end):
-            for i in range(nv):
-                for j in range(nv):
-                    at = stride * k + i * nv + j
-                    value = -h * (Av[k * n + other] * J_v[at] + h * AA[k * n + other] * J_q[at])
-                    value += 1.0 if k == other and i == j else 0.0
-                    G[((k - first) * nv + i) * m + (other - first) * nv + j] = value
+        velocity, product = head(tail(Av, k * n + first), end - first), head(tail(AA, k * n + first), end - first)
+        for i in range(nv):
+            row = tail(G, ((k - first) * nv + i) * m)
+            for j in range(nv):
+                at = stride * k + i * nv + j
+                matrix_entries(velocity, product, h, J_v[at], J_q[at], tail(row, j), nv)
+            row[(k - first) * nv + i] += 1.0
     return 0
 
 
