@@ -31,7 +31,7 @@ from saltus.status import Status
 class _Engines(NamedTuple):
     """Tuned numbers of this file."""
 
-    chunk_seconds: float = 0.2  # how long the loop may run before Python looks for Ctrl-C and shows progress
+    chunk_seconds: float = 0.4  # how long the loop may run before Python looks for Ctrl-C and shows progress
     first_budget: int = 1024  # attempted steps before the first look
     growth: int = 8  # of the budget from one look to the next
 
@@ -191,18 +191,19 @@ class Engine:
         )  # fmt: skip
         cursor, budget, status = lane.cursor, ENGINES.first_budget, Status.CHUNK
         cursor[:] = 0
+        go_on = run_many.bound(*lane.marching, lane.record, runs, count)
         while status != Status.OK:
             began = time.perf_counter()
             try:
                 with failures_raised(called=self.calls_python):
-                    status = Status(run_many(*lane.marching, lane.record, runs, count, budget))
+                    status = go_on(budget)
             except Exception:
                 # a function of the user failed: this run ends with it, the others go on
                 made.status[cursor.run] = Status.MODEL_FAILED
                 cursor.run, cursor.begun = cursor.run + 1, 0
                 status = Status.CHUNK if cursor.run < count else Status.OK
             spent = time.perf_counter() - began
-            budget = int(np.clip(budget * ENGINES.chunk_seconds / max(spent, 1e-6), 1, ENGINES.growth * budget))
+            budget = max(1, min(int(budget * ENGINES.chunk_seconds / max(spent, 1e-6)), ENGINES.growth * budget))
             if tick is not None:
                 tick(int(cursor.run))
         return made

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from saltus.compile.kinds import Record as Members
-from saltus.compile.types import A, F, Handle, I, J, Pointer
+from saltus.compile.types import REDUCE, A, F, Handle, J
 from saltus.compile.workspace import Numbers
 
 # of each run: span [s], first step [s], time from which events count, period of the strobe [s] (0: there is none)
@@ -31,8 +31,6 @@ WORST = Numbers("residual end_violation defect violation excess load error kinet
 # one reducer: what it looks at, which one of these, what it does, where its numbers begin in a row of `out`, how many
 # rows it keeps, and a number of its own (reduce.py)
 WATCH = Numbers("kind which action at room argument", integer=True)
-# number, t q v par, row of the event -> memory of a reducer of the user
-REDUCE = Pointer(I(I, F, A, A, A, A, A))
 
 Runs = namedtuple(
     "Runs", "base places values starts spans rules watches own status counts ends worst out allowed nothing"

@@ -17,9 +17,9 @@ import math
 from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, tail, unit
-from saltus.compile.types import MODEL, STATE, A, F, I
+from saltus.compile.types import MODEL, REDUCE, STATE, A, F, I
 from saltus.compile.workspace import Numbers
-from saltus.ensemble.records import REDUCE, RUNS_HANDLE, SPAN, WATCH
+from saltus.ensemble.records import RUNS_HANDLE, SPAN, WATCH
 from saltus.memory.record import COLUMN, EVENT
 from saltus.memory.vectors import clear, copy
 from saltus.run.march import TALLY
@@ -77,7 +77,7 @@ def begin_watches(model, runs, k):
                 mine[1 + i] = math.nan
         elif watch.action == ACTION.own:
             for i in range(watch.room):
-                mine[i] = runs.base[watch.argument + i]
+                mine[i] = runs.base[runs.rules.own_at + watch.argument + i]
     return 0
 
 

@@ -94,7 +94,7 @@ def row_value(values: np.ndarray, k: int) -> float | np.ndarray:
 
 def parameter_rows(
     engine: Engine, model: CompiledModel, table: Mapping[str, np.ndarray], starts: np.ndarray, spans: np.ndarray,
-    settings_of_control: Callable[[float], np.ndarray] | None,
+    settings_of_control: Callable[[float], np.ndarray] | None, own: ParLayout | None = None,
 ) -> Rows:  # fmt: skip
     """Return the rows of a model with Parameters.
 
@@ -104,10 +104,14 @@ def parameter_rows(
         Values of parameters by name, runs first.
     settings_of_control
         Settings of the control for the length of a span [s]; None where they hang on none.
+    own
+        What the user's reducers read.
     """
     columns = Columns(engine.base)
     put_parameters(columns, model.par_layout, table)
     put_laws(columns, engine, model.system, model.first, table)
+    if own is not None:
+        put_parameters(columns, own, table, engine.block.own.start)
     promise, count = engine.steps.promise, len(starts)
     if promise is not None:
         known = int(model.layout.features) & EVERYWHERE == EVERYWHERE and (not table or model.inertia_fixed)
@@ -148,11 +152,16 @@ def _put_controls(columns: Columns, engine: Engine, spans: np.ndarray, settings_
 
 
 def model_rows(
-    engine: Engine, models: Sequence[CompiledModel], starts: np.ndarray, spans: np.ndarray, settings_of_control
-) -> Rows:
-    """Return the rows of models that were made one by one and have the structure of the engine's."""
+    engine: Engine, models: Sequence[CompiledModel], starts: np.ndarray, spans: np.ndarray, settings_of_control,
+    tol: float | None,
+) -> Rows:  # fmt: skip
+    """Return the rows of models that were made one by one and have the structure of the engine's.
+
+    tol: tolerance of the scheme, None where it has none (`CompiledModel.units_for`).
+    """
     columns, block = Columns(engine.base), engine.block
-    table = np.array([np.concatenate([m.units.par, m.units.e, m.units.mu, m.units.e_t]) for m in models])
+    units = [model.units_for(tol) for model in models]
+    table = np.array([np.concatenate([one.par, one.e, one.mu, one.e_t]) for one in units])
     for place, column in enumerate(table.T):
         columns.put(place, np.ascontiguousarray(column))
     if engine.steps.promise is not None:
