@@ -112,10 +112,9 @@ def engine_of(content: bytes) -> Engine:
     par = arrays["par"].copy()
     for place, which, name in about["code"]:
         par[place] = float(loops.register(texts[which], name, codes[which][name]))
-    units = Model(
-        *(NativeUnit(codes[place], texts[place], name) for name, place in zip(UNITS, about["units"], strict=True)), par, arrays["e"], arrays["mu"], arrays["e_t"],
-        LAYOUTS(arrays["layout"]),
-    )  # fmt: skip
+    functions = [NativeUnit(codes[k], texts[k], name) for name, k in zip(UNITS, about["units"], strict=True)]
+    laws = arrays["e"], arrays["mu"], arrays["e_t"]
+    units = Model(*functions, par, *laws, LAYOUTS(arrays["layout"]))
     own = no_reducer if about["own"] is None else NativeUnit(codes[about["own"]], texts[about["own"]], "reduce")
     plan = Plan(arrays["watches"], own=own, own_numbers=arrays["own"], **about["plan"])
     scheme, control = rebuild(about["scheme"], "scheme"), rebuild(about["control"], "control")

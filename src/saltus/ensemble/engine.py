@@ -175,9 +175,7 @@ class Engine:
 
     def lane(self) -> Lane:
         """Return buffers for one thread."""
-        return Lane(
-            self.units, self.steps, self.control.kernel, self.control.kernel_memory, self.block, self.base
-        )
+        return Lane(self.units, self.steps, self.control.kernel, self.control.kernel_memory, self.block, self.base)
 
     def make_runs(self, lane: Lane, rows: Rows, tick: Tick | None = None) -> Reduced:
         """Make all runs of some rows, one after the other."""

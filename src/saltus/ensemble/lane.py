@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Block:
         """Return the places for a model, a scheme, a control and some numbers of reducers."""
         sizes = [units.par.size, units.e.size, units.mu.size, units.e_t.size, settings.size, control.size, own]
         ends = np.cumsum([0, *sizes]).tolist()
-        return cls(*(slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)))
+        return cls(*(slice(a, b) for a, b in itertools.pairwise(ends)))
 
     @property
     def reset(self) -> int:

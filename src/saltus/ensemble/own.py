@@ -25,6 +25,7 @@ from saltus.memory.record import COLUMN
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
+NO_SLOTS = ParLayout(())
 ARGUMENTS = "number, t, q, v, par, row, memory"
 
 
@@ -54,7 +55,7 @@ class Own:
 
     unit: Any = no_reducer
     numbers: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
-    layout: ParLayout = ParLayout(())
+    layout: ParLayout = NO_SLOTS
     memory_at: dict[int, int] = dataclasses.field(default_factory=dict)
 
 
@@ -76,7 +77,9 @@ def own_reducers(reducers: Sequence[OwnReducer | None], model: CompiledModel) ->
             memory = trace.variables("memory", len(one.memory))
             wanted = len(inspect.signature(one.function).parameters)
             if wanted not in (4, 5):
-                raise ModelError(f"reducer {one.name!r} takes {wanted} arguments: (t, q, v, memory) or (t, q, v, event, memory)")
+                raise ModelError(
+                    f"reducer {one.name!r} takes {wanted} arguments: (t, q, v, memory) or (t, q, v, event, memory)"
+                )
             given = (t, q, v, memory) if wanted == 4 else (t, q, v, event, memory)
             try:
                 made = trace.as_array(trace.call(one.function, *given), (len(one.memory),))

@@ -20,8 +20,8 @@ SPAN = Numbers("begin end h after period")
 # reset: numbers of the block that a run may change, so that they are written anew for the next one; skip, keep: periods
 # before the first section of the strobe, and sections; counted: 1 where the number of steps is known; max_steps: -1 for
 # any; chain: runs that follow each other, each from the end of the one before (0: every run has its own start); single:
-# 1 where some reducer wants to see every step; energy: 1 where the ledger is asked for; own_at: where the numbers of the
-# user's reducers begin
+# 1 where some reducer wants to see every step; energy: 1 where the ledger is asked for; own_at: where
+# the numbers of the user's reducers begin
 RULES = Numbers("reset skip keep counted max_steps chain single energy own_at", integer=True)
 # how a run went: attempts, and calls of the model
 COUNTS = Numbers("steps rejected force_calls jacobian_calls iterations sweeps", integer=True)
@@ -38,8 +38,8 @@ Runs = namedtuple(
 RUNS = Members([A, J, A, A, A, RULES.kind, J, REDUCE, J, J, A, A, A, F, A], Runs)
 
 # run: the one at hand; segment, segments: of that run; begun, entered: 1 where the run and the segment are under way;
-# looked: attempts when its pace was looked at. Of the lane, reached: state at which the run before ended; paced: time at
-# which the pace was looked at
+# looked: attempts when its pace was looked at. Of the lane, reached: state at which the run before ended; paced: when
+# the pace was looked at
 CURSOR = Numbers("run segment segments begun entered looked", integer=True)
 Lane = namedtuple("Lane", "numbers work whole_work state state_new sums cursor reached paced g W w mass")
 LANE = Members([A, A, J, A, A, A, CURSOR.kind, A, A, A, A, A, A], Lane)

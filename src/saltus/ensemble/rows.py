@@ -1,4 +1,4 @@
-"""From parameters and starts, as arrays, to rows of an engine: which numbers differ from run to run, and what they are."""
+"""From parameters and starts, as arrays, to rows of an engine: which numbers differ from run to run."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def put_laws(columns: Columns, engine: Engine, system: System, first: Mapping[st
                 checked |= {int(np.argmin(column)), int(np.argmax(column))}
         for k in sorted(checked):  # what holds for the smallest and the largest of each holds for all
             try:
-                contact.law({**first, **{name: row_value(values, k) for name, values in table.items()}}, f"contact {name!r}")
+                contact.law(
+                    {**first, **{name: row_value(values, k) for name, values in table.items()}}, f"contact {name!r}"
+                )
             except ModelError as error:
                 raise ModelError(f"run {k}: {error}") from None
         for letter, value in letters.items():

@@ -188,9 +188,7 @@ class Start:
         inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
         change = np.full((len(self.mass), len(push)), np.inf)
         felt = entry > 0.0
-        np.minimum.at(
-            change, column[felt], ((push[:, : self.contact_rows] * inverse)[:, row[felt]] / entry[felt]).T
-        )
+        np.minimum.at(change, column[felt], ((push[:, : self.contact_rows] * inverse)[:, row[felt]] / entry[felt]).T)
         return change.T
 
     def slowest(self, velocity: np.ndarray, push: np.ndarray) -> np.ndarray:

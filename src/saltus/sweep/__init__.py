@@ -1,9 +1,9 @@
 """Many runs: bifurcation diagrams, maps, Monte Carlo, on one core, on all of them, or on a cluster.
 
-    from saltus import sweep
-    sweep.bifurcation(system, q0, v0, w=np.linspace(2, 4, 300), section=sweep.Strobe(lambda: 2 * np.pi / p.w))
-    sweep.grid(system, q0, v0, w=..., e=..., t_span=(0, 100), measures=[sweep.ImpactStatistics("stop")])
-    sweep.monte_carlo(system, q0, v0, gap=sweep.Normal(0, 1e-3), runs=10_000, seed=7, t_span=(0, 100), measures=[...])
+from saltus import sweep
+sweep.bifurcation(system, q0, v0, w=np.linspace(2, 4, 300), section=sweep.Strobe(lambda: 2 * np.pi / p.w))
+sweep.grid(system, q0, v0, w=..., e=..., t_span=(0, 100), measures=[sweep.ImpactStatistics("stop")])
+sweep.monte_carlo(system, q0, v0, gap=sweep.Normal(0, 1e-3), runs=10_000, seed=7, t_span=(0, 100), measures=[...])
 """
 
 from __future__ import annotations

@@ -31,7 +31,19 @@ if TYPE_CHECKING:
     from saltus.solution import Solution
 
 # what a sweep hands on to every run, as `solve` takes it
-OPTIONS = ("scheme", "h", "rtol", "atol", "tol", "scale", "control", "events", "start_tolerance", "max_steps", "max_step")
+OPTIONS = (
+    "scheme",
+    "h",
+    "rtol",
+    "atol",
+    "tol",
+    "scale",
+    "control",
+    "events",
+    "start_tolerance",
+    "max_steps",
+    "max_step",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +222,9 @@ def _first_problem(asked: Asked, row_0: dict[str, Any]) -> tuple[Problem, dict[s
         q0, v0 = (np.atleast_1d(np.asarray(one, dtype=float)) for one in (asked.q0, asked.v0))
         model = Problem(model, (0.0, 1.0), *(one[0] if one.ndim == 2 else one for one in (q0, v0)))
     if not isinstance(model, Problem):
-        raise SettingError(f"a sweep takes a System, a Problem, a Planar or a function that makes one, not {model!r:.80}")
+        raise SettingError(
+            f"a sweep takes a System, a Problem, a Planar or a function that makes one, not {model!r:.80}"
+        )
     compiled = compile_model(model.system, model.t_span[0], model.q0.copy(), model.v0.copy())
     run_values(compiled.first, {**asked.parameters, **row_0})  # says which name or shape is wrong
     first = dict(compiled.first)

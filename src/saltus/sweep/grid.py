@@ -76,7 +76,9 @@ def grid(
         Parameters by name and their values.
     """
     if not 1 <= len(swept) <= MOST_AXES:
-        raise SettingError(f"a grid has one to {MOST_AXES} parameters, not {len(swept)}: give them by name, like w=values")
+        raise SettingError(
+            f"a grid has one to {MOST_AXES} parameters, not {len(swept)}: give them by name, like w=values"
+        )
     axes = {name: values_of(name, given) for name, given in swept.items()}
     shape = tuple(len(values) for values in axes.values())
     table = dict(zip(axes, (one.ravel() for one in np.meshgrid(*axes.values(), indexing="ij")), strict=True))

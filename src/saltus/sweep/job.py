@@ -1,4 +1,4 @@
-"""A job: an engine and rows, whoever makes the runs; chunks of runs, and what becomes of a run that kills its process."""
+"""A job: an engine and rows, whoever makes the runs; and what becomes of a run that kills its process."""
 
 from __future__ import annotations
 

@@ -370,7 +370,9 @@ def times_of(value: Any, name: str, table: Mapping[str, np.ndarray], first: Mapp
     try:
         made = np.broadcast_to(np.asarray(value, dtype=float), (runs,)).copy()
     except (TypeError, ValueError):
-        raise SettingError(f"{name} is {value!r:.80}: give a time [s], one per run, or a function of the parameters") from None
+        raise SettingError(
+            f"{name} is {value!r:.80}: give a time [s], one per run, or a function of the parameters"
+        ) from None
     if not np.all(np.isfinite(made)):
         raise SettingError(f"{name} is {made[~np.isfinite(made)][0]} in run {int(np.argmin(np.isfinite(made)))}")
     return made
@@ -417,9 +419,11 @@ class Reduce(_Plain):
     def watches(self, model: CompiledModel) -> list[Watch]:
         memory = tuple(float(one) for one in np.atleast_1d(np.asarray(self.memory, dtype=float)))
         own = OwnReducer(self.function, memory, self.name)
-        kind, which = {"steps": (WATCHED.steps, 0), "impacts": (WATCHED.impacts, -1), "strobe": (WATCHED.strobe, 0)}.get(
-            self.at, (-1, 0)
-        )
+        kind, which = {
+            "steps": (WATCHED.steps, 0),
+            "impacts": (WATCHED.impacts, -1),
+            "strobe": (WATCHED.strobe, 0),
+        }.get(self.at, (-1, 0))
         if kind < 0 and self.at in model.event_names:
             kind, which = WATCHED.events, event_number(model, self.at)
         elif kind < 0:

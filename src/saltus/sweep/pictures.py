@@ -72,7 +72,9 @@ def _measure(sweep: Sweep, name: str | None, dims: tuple[str, ...]) -> str:
         own = [one for one in fitting if one not in ("status", "steps", "t_end")]
         return str((own or fitting)[0])
     if name not in fitting and name not in data.coords:
-        raise SettingError(f"there is no measure {name!r} with one number per run: there are {', '.join(map(str, fitting))}")
+        raise SettingError(
+            f"there is no measure {name!r} with one number per run: there are {', '.join(map(str, fitting))}"
+        )
     return name
 
 

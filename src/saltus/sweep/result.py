@@ -50,9 +50,7 @@ class Sweep:
             raise SettingError("a sweep as a Dataset needs xarray: pip install saltus[xarray]") from error
         columns = self._prepared.columns(self._reduced)
         made = {
-            name: xarray.Variable(
-                (*self._dims, *dims), self._shaped(values), {"units": unit} if unit else None
-            )
+            name: xarray.Variable((*self._dims, *dims), self._shaped(values), {"units": unit} if unit else None)
             for name, (dims, values, unit) in columns.items()
         }
         model = self._prepared.job.model

@@ -63,5 +63,3 @@ def _size(runs: int, chain: int, chunk: int | None, whole: bool) -> int:
             raise SettingError(f"chunk is {chunk!r}: it must be a number of runs, at least 1")
         return chunk
     return max(1, runs) if whole else max(1, min(MOST_RUNS, -(-runs // CHUNKS)))
-
-

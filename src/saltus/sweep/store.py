@@ -8,6 +8,7 @@ After kill -9, the same call finds the chunks that are there and makes the other
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pathlib
@@ -37,7 +38,8 @@ WORDS = {
 
 def machine() -> dict[str, str]:
     """Return what bits depend on beside model and settings: the level of the processor and the C library."""
-    return {"cpu": "none" if code.interpreting() else library.levels()[0], "libm": "-".join(platform.libc_ver()) or platform.platform()}
+    level = "none" if code.interpreting() else library.levels()[0]
+    return {"cpu": level, "libm": "-".join(platform.libc_ver()) or platform.platform()}
 
 
 class Store:
@@ -66,7 +68,9 @@ class Store:
             other = [key for key in WORDS if known.get(key) != about.get(key)]
             if other:
                 said = ", ".join(WORDS[key] for key in other)
-                raise SettingError(f"store {folder} belongs to another sweep: it differs in {said}; take another folder")
+                raise SettingError(
+                    f"store {folder} belongs to another sweep: it differs in {said}; take another folder"
+                )
             self.chunk = int(known["chunk"])
         else:
             if any(not found.name.endswith(".part") for found in self.folder.iterdir()):
@@ -110,4 +114,4 @@ class Store:
 def chunks_of(runs: int, size: int) -> list[Chunk]:
     """Return all chunks of some runs."""
     ends = np.append(np.arange(0, runs, size), runs).tolist()
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(itertools.pairwise(ends))
