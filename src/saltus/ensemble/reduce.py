@@ -155,7 +155,7 @@ def act(model, runs, numbers, k, n, row, t, state):
         impulse, speed = abs(row[COLUMN.impulse]), abs(row[COLUMN.before])
         if found.rows == 0.0:
             found.t_first = when
-        found.impacts += row[COLUMN.impacts]
+        found.impacts += math.floor(row[COLUMN.impacts])  # whole ones, as the table of events has them
         found.rows += 1.0
         found.impulse_sum += impulse
         found.speed_sum += speed

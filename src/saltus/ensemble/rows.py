@@ -116,8 +116,7 @@ def parameter_rows(
         put_parameters(columns, own, table, engine.block.own.start)
     promise, count = engine.steps.promise, len(starts)
     if promise is not None:
-        known = int(model.layout.features) & EVERYWHERE == EVERYWHERE and (not table or model.inertia_fixed)
-        if known:
+        if fixed_inertia(model, table):
             start = start_of(model, float(spans[0, 0]), model.start[1])
             places, values = promise.numbers(engine.steps.settings, model.layout, spans[:, 0], spans[:, 1], start)
         else:
@@ -126,6 +125,11 @@ def parameter_rows(
             columns.put(engine.block.settings.start + int(place), np.ascontiguousarray(column))
     _put_controls(columns, engine, spans, settings_of_control)
     return columns.rows(starts, spans)
+
+
+def fixed_inertia(model: CompiledModel, table: Mapping[str, np.ndarray]) -> bool:
+    """Return whether masses and rows are the same wherever a run begins, and whatever its parameters are."""
+    return int(model.layout.features) & EVERYWHERE == EVERYWHERE and (not table or model.inertia_fixed)
 
 
 def _at(model: CompiledModel, table, starts: np.ndarray, spans: np.ndarray, k: int) -> CompiledModel:
@@ -181,5 +185,6 @@ def check_structure(first: CompiledModel, other: CompiledModel, k: int) -> None:
     if not same:
         raise SettingError(
             f"the model of run {k} is not built as that of run 0: runs of one sweep may differ in numbers, not in "
-            "bodies, contacts, joints or formulas; make a sweep of each kind"
+            "bodies, contacts, joints or formulas. A number that is exactly 0 or 1 shortens a formula: read it from "
+            "Parameters, which do not, or leave that value out"
         )

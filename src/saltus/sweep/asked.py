@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,17 +15,18 @@ from saltus.build.model import compile_model
 from saltus.compile.par_layout import ParLayout
 from saltus.control.interface import Comparing
 from saltus.ensemble.blueprint import digest_of
-from saltus.ensemble.engine import Engine, Plan, Reduced, span_rows
+from saltus.ensemble.engine import Engine, Plan, Reduced, Rows
 from saltus.ensemble.own import own_reducers
 from saltus.ensemble.records import WATCH
-from saltus.ensemble.rows import check_structure, model_rows, parameter_rows, row_value
-from saltus.errors import ModelError, SettingError
+from saltus.ensemble.rows import check_structure, fixed_inertia, model_rows, parameter_rows, row_value
+from saltus.errors import SettingError
 from saltus.parameters import run_values
-from saltus.problem import Problem, check_span
+from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
 from saltus.solve import SOLVING_RULES, Arranged, arranged, solve
 from saltus.sweep.job import Job
-from saltus.sweep.measures import Columns, Measure, Seen, Strobe, common, section_rows, times_of
+from saltus.sweep.measures import Columns, Measure, Seen, Strobe, common, section_rows
+from saltus.sweep.spans import first_steps, spans_of, starts_of, strobe_times
 from saltus.system import System
 
 if TYPE_CHECKING:
@@ -88,20 +91,32 @@ class Prepared:
     asked: Asked
     job: Job
     spans: np.ndarray
+    starts: np.ndarray
     breaks: Callable[[int], Sequence[float]]
     parts: list[tuple[Measure, list[slice]]]
     events: tuple
-    first: dict[str, Any]
+    rows_of: Callable[[slice, np.ndarray | None], Rows]
+
+    @property
+    def chain_by_hand(self) -> bool:
+        """Whether runs follow each other and the settings of a run hang on the masses where it begins."""
+        engine, model = self.job.engine, self.job.model
+        return engine.plan.chain > 0 and engine.steps.promise is not None and not fixed_inertia(model, self.asked.table)
+
+    def look(self, reduced: Reduced) -> None:
+        """Raise FunctionError where the ends of some runs show that a function is not what was compiled of it."""
+        model, nq = self.job.model, int(self.job.model.layout.nq)
+        ends = reduced.ends[np.isfinite(reduced.ends).all(axis=1)]
+        if len(ends) and not model.comparison.looked_along(model):
+            model.comparison.along(model, ends[:, 0], ends[:, 1 : 1 + nq], ends[:, 1 + nq :])
 
     @property
     def identity(self) -> dict[str, Any]:
         """What a store belongs to."""
-        rows, engine = self.job.rows, self.job.engine
-        numbers = [rows.places, rows.values, rows.starts, rows.spans]
-        contents = [repr(array.shape).encode() + array.tobytes() for array in numbers]
-        return {"model": digest_of(self.job.blueprint), "rows": digest_of(*contents), "runs": len(rows)} | (
-            {"chain": engine.plan.chain} if engine.plan.chain else {}
-        )
+        names = sorted(self.asked.table)
+        numbers = [self.spans, self.starts, *(self.asked.table[name] for name in names)]
+        contents = [repr((names, array.shape)).encode() + array.tobytes() for array in numbers]
+        return {"model": digest_of(self.job.blueprint), "rows": digest_of(*contents), "runs": self.job.runs}
 
     def columns(self, reduced: Reduced) -> Columns:
         """Return everything that was measured, by name."""
@@ -124,14 +139,14 @@ class Prepared:
         values = {name: row_value(column, k) for name, column in self.asked.table.items()}
         nq = int(self.job.model.layout.nq)
         span = float(self.spans[k, 0]), float(self.spans[k, 1])
-        model, parameters = _of_run(self.asked, values, span)
+        model, parameters = _of_run(self.asked, values)
         return solve(
             model, span, start[:nq], start[nq:], parameters=parameters, events=self.events, breaks=self.breaks(k),
             **{**given, **options},
         )  # fmt: skip
 
 
-def _of_run(asked: Asked, values: dict[str, Any], span: tuple[float, float]) -> tuple[Any, dict[str, Any] | None]:
+def _of_run(asked: Asked, values: dict[str, Any]) -> tuple[Any, dict[str, Any] | None]:
     """Return the model of a run, and its parameters."""
     if not is_function(asked.model):
         return asked.model, {**asked.parameters, **values}
@@ -157,36 +172,52 @@ def prepare(asked: Asked) -> Prepared:
     problem, first = _first_problem(asked, row_0)
     runs = asked.runs
     measures = ((asked.section,) if asked.section is not None else ()) + asked.measures
-    spans, skip, keep = _spans(asked, first, problem)
+    spans, skip, keep = spans_of(asked, first, problem)
     events = _events(asked, measures, problem.system)
     base = spans[0]
-    times = _strobe_times(base, skip, keep)
+    times = strobe_times(base, skip, keep)
     arrangement = arranged(
         problem, (base[0], base[1]), parameters=None if is_function(asked.model) else {**asked.parameters, **row_0},
         breaks=times, events=events, **{name: value for name, value in asked.options.items() if name != "events"},
     )  # fmt: skip
     settings = arrangement.settings
-    spans[:, 2] = _first_steps(arrangement, asked.options, spans)
-    starts = _starts(asked, problem, runs)
-    models = _models(asked, problem, arrangement, starts, spans)
-    model = models[0]
+    spans[:, 2] = first_steps(arrangement, asked.options, spans)
+    starts = starts_of(asked, problem, runs)
+    model = _first_model(asked, problem, arrangement.events, starts[0], float(base[0]), row_0)
     plan, own, parts = _plan(asked, measures, model, arrangement, skip, keep)
     promise = settings.scheme.plan(model.layout).promise
     tol = None if promise is None else promise.tol
     engine = Engine(
-        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=models
+        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=model
     )
     by_length = None
     if isinstance(settings.control, Comparing):
         by_length = lambda length: settings.control.over(length).settings()  # noqa: E731
+    making = threading.Lock()
+
+    def rows_of(part: slice, given: np.ndarray | None) -> Rows:
+        if not is_function(asked.model):
+            table = {name: column[part] for name, column in asked.table.items()}
+            mine = starts[part] if given is None else given
+            return parameter_rows(engine, model, table, mine, spans[part], by_length, own)
+        if given is None and (asked.q0 is not None or asked.v0 is not None):
+            given = starts[part]
+        with making:  # functions of the user need not know threads
+            models = _made_models(asked, model, problem, part, given, spans)
+        mine = np.array([np.concatenate(one.start[1:]) for one in models])
+        return model_rows(engine, models, mine, spans[part], by_length, tol)
+
     if is_function(asked.model):
-        starts = np.array([np.concatenate(one.start[1:]) for one in models])
-        rows = model_rows(engine, models, starts, spans, by_length, tol)
+        job = Job(engine, model, runs, lambda first, last: rows_of(slice(first, last), None))
     else:
-        rows = parameter_rows(engine, model, asked.table, starts, spans, by_length, own)
-    return Prepared(
-        asked, Job(engine, rows, model), spans, lambda k: _strobe_times(spans[k], skip, keep), parts, events, first
-    )
+        rows = rows_of(slice(None), None)
+        job = Job(engine, model, runs, rows.part)
+    breaks = functools.partial(_breaks, spans, skip, keep)
+    return Prepared(asked, job, spans, starts, breaks, parts, events, rows_of)
+
+
+def _breaks(spans: np.ndarray, skip: int, keep: int, k: int) -> list[float]:
+    return strobe_times(spans[k], skip, keep)
 
 
 def _of_mechanism(asked: Asked) -> Asked:
@@ -211,7 +242,7 @@ def _default() -> Any:
 
 def _first_problem(asked: Asked, row_0: dict[str, Any]) -> tuple[Problem, dict[str, Any]]:
     """Return the problem of run 0, over any span, and the first values of its parameters."""
-    model, _ = _of_run(asked, row_0, (0.0, 1.0))
+    model, _ = _of_run(asked, row_0)
     if is_function(asked.model):
         taken = inspect.signature(asked.model).parameters
         usual = {name: one.default for name, one in taken.items() if isinstance(one.default, float | int)}
@@ -227,37 +258,7 @@ def _first_problem(asked: Asked, row_0: dict[str, Any]) -> tuple[Problem, dict[s
         )
     compiled = compile_model(model.system, model.t_span[0], model.q0.copy(), model.v0.copy())
     run_values(compiled.first, {**asked.parameters, **row_0})  # says which name or shape is wrong
-    first = dict(compiled.first)
-    first.update(asked.parameters)
-    return model, first
-
-
-def _spans(asked: Asked, first: Mapping[str, Any], problem: Problem) -> tuple[np.ndarray, int, int]:
-    """Return the spans of all runs, the periods before the first section, and sections."""
-    runs, period = asked.runs, getattr(asked.section, "period", None)
-    begin = problem.t_span[0] if asked.t_span is None else asked.t_span[0]
-    begin = times_of(begin, "the start of t_span", asked.table, first, runs)
-    if period is not None:
-        length = times_of(period, "period", asked.table, first, runs)
-        if not np.all(length > 0.0):
-            raise SettingError(f"period is {length[~(length > 0.0)][0]}: it must be a positive time [s]")
-        skip = int(asked.transient)
-        end = begin + length * (skip + asked.keep)
-        after = begin + length * skip
-        strobe = isinstance(asked.section, Strobe)
-        return span_rows(begin, end, 1.0, after, length, runs), skip, asked.keep if strobe else 0
-    last = problem.t_span[1] if asked.t_span is None else asked.t_span[1]
-    end = times_of(last, "the end of t_span", asked.table, first, runs)
-    worst = int(np.argmin(end - begin))
-    check_span((begin[worst], end[worst]))
-    after = begin + asked.transient if asked.transient > 0.0 else np.full(runs, -np.inf)
-    return span_rows(begin, end, 1.0, after, 0.0, runs), 0, 0
-
-
-def _strobe_times(span: np.ndarray, skip: int, keep: int) -> list[float]:
-    """Return where the segments of a run end, without its end."""
-    begin, period = float(span[0]), float(span[4])
-    return [begin + period * (skip + j) for j in range(1, keep)]
+    return model, {**compiled.first, **asked.parameters}
 
 
 def _events(asked: Asked, measures: Sequence[Measure], system: System) -> tuple:
@@ -273,69 +274,34 @@ def _events(asked: Asked, measures: Sequence[Measure], system: System) -> tuple:
     return tuple(made)
 
 
-def _first_steps(arrangement: Arranged, options: Mapping[str, Any], spans: np.ndarray) -> np.ndarray:
-    """Return the first step of every run, as `solve` chooses it."""
-    settings, length = arrangement.settings, spans[:, 1] - spans[:, 0]
-    if options.get("h") is not None:
-        _check_grids(arrangement, options, length)
-        return np.full(len(spans), settings.h)
-    traits = traits_of(settings.scheme)
-    share = traits.first_share if traits.adaptive else getattr(settings.control, "first_share", traits.first_share)
-    made = share * length
-    if options.get("max_step") is not None:
-        made = np.minimum(made, settings.control.h_max)
-    return made
-
-
-def _check_grids(arrangement: Arranged, options: Mapping[str, Any], length: np.ndarray) -> None:
-    """Let `solve` refuse a step that does not fit some span."""
-    problem = arrangement.problem
-    for one in {float(length.min()), float(length.max())} | (
-        set(length.tolist()) if traits_of(arrangement.settings.scheme).fixed_step else set()
-    ):
-        arranged(
-            dataclasses.replace(problem, t_span=(problem.t_span[0], problem.t_span[0] + one)),
-            **{name: value for name, value in options.items() if name != "events"},
-        )
-
-
-def _starts(asked: Asked, problem: Problem, runs: int) -> np.ndarray:
-    """Return q and v of every run, one row each."""
-    parts = []
-    for name, given, usual in (("q0", asked.q0, problem.q0), ("v0", asked.v0, problem.v0)):
-        value = np.atleast_1d(np.asarray(usual if given is None else given, dtype=float))
-        if value.ndim == 1:
-            value = value[None, :]
-        if value.ndim != 2 or value.shape[1] != len(usual) or value.shape[0] not in (1, runs):
-            raise SettingError(
-                f"{name} has shape {value.shape}: give {len(usual)} numbers, or one row of them for each of the "
-                f"{runs} runs"
-            )
-        if not np.all(np.isfinite(value)):
-            raise ModelError(f"{name} of run {int(np.argwhere(~np.isfinite(value))[0][0])} is not finite")
-        parts.append(np.broadcast_to(value, (runs, len(usual))))
-    return np.ascontiguousarray(np.concatenate(parts, axis=1))
-
-
-def _models(
-    asked: Asked, problem: Problem, arrangement: Arranged, starts: np.ndarray, spans: np.ndarray
-) -> list[CompiledModel]:
-    """Return the compiled model of every run where a function makes them, else the one of run 0."""
+def _first_model(
+    asked: Asked, problem: Problem, events: tuple, start: np.ndarray, begin: float, row_0: dict[str, Any]
+) -> CompiledModel:
+    """Return the compiled model of run 0."""
     nq = len(problem.q0)
-    events = arrangement.events
-    if not is_function(asked.model):
-        row_0 = {name: row_value(column, 0) for name, column in asked.table.items()}
-        q, v = starts[0, :nq].copy(), starts[0, nq:].copy()
-        parameters = {**asked.parameters, **row_0}
-        return [compile_model(problem.system, float(spans[0, 0]), q, v, events, parameters)]
-    made = []
-    for k in range(asked.runs):
+    parameters = None if is_function(asked.model) else {**asked.parameters, **row_0}
+    return compile_model(problem.system, begin, start[:nq].copy(), start[nq:].copy(), events, parameters)
+
+
+def _made_models(
+    asked: Asked, first: CompiledModel, problem: Problem, part: slice, starts: np.ndarray | None, spans: np.ndarray
+) -> list[CompiledModel]:
+    """Return the models of some runs that a function makes; starts: other ones than those of their problems."""
+    made, nq = [], len(problem.q0)
+    for k in range(*part.indices(asked.runs)):
         values = {name: row_value(column, k) for name, column in asked.table.items()}
-        one = problem if k == 0 else _of_run(asked, values, (0.0, 1.0))[0]
-        q = one.q0.copy() if asked.q0 is None else starts[k, :nq].copy()
-        v = one.v0.copy() if asked.v0 is None else starts[k, nq:].copy()
-        made.append(compile_model(one.system, float(spans[k, 0]), q, v, events))
-        check_structure(made[0], made[-1], k)
+        one = _of_run(asked, values)[0]
+        if asked.t_span is None and asked.section is None and one.t_span != problem.t_span:
+            raise SettingError(
+                f"the problem of run {k} goes from {one.t_span[0]:g} to {one.t_span[1]:g} s, that of run 0 to "
+                f"{problem.t_span[1]:g} s: give t_span, of which an end may be a function of the swept values"
+            )
+        q, v = one.q0.copy(), one.v0.copy()
+        if starts is not None:
+            start = starts[k - (part.start or 0)]
+            q, v = start[:nq].copy(), start[nq:].copy()
+        made.append(compile_model(one.system, float(spans[k, 0]), q, v, first.events))
+        check_structure(first, made[-1], k)
     return made
 
 

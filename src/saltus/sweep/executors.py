@@ -59,7 +59,7 @@ class Serial:
                 tick(count - before)
                 before = count
 
-            done((first, last), job.engine.make_runs(lane, job.rows.part(first, last), told))
+            done((first, last), job.engine.make_runs(lane, job.part(first, last), told))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Threads:
                     before = count
 
                 try:
-                    made = job.engine.make_runs(lane, job.rows.part(*piece), told)
+                    made = job.engine.make_runs(lane, job.part(*piece), told)
                 except _Stopped:
                     return
                 pieces.give(piece, chunk, made)
@@ -165,7 +165,7 @@ class Processes:
                         time.sleep(0.01)  # somebody else may have to cut its piece
                         continue
                     piece, chunk = taken
-                    content = remote.made(packed_rows(job.rows.part(*piece)), told)
+                    content = remote.made(packed_rows(job.part(*piece)), told)
                     if content is not None:
                         pieces.give(piece, chunk, reduced_from(content))
                     elif remote.endless:
@@ -282,7 +282,7 @@ class Dask:
 
         def submit(watched) -> None:
             while (taken := pieces.take()) is not None:
-                rows = packed_rows(job.rows.part(*taken[0]))
+                rows = packed_rows(job.part(*taken[0]))
                 future = client.submit(made_runs, blueprint, rows, pure=False)
                 waiting[future.key] = taken
                 watched.add(future)

@@ -25,11 +25,22 @@ Tick = Callable[[int], None]  # told how many more runs were made; raises to end
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Job:
-    """Runs to make; the model is that of the engine, for executors that send it elsewhere."""
+    """Runs to make.
+
+    Attributes
+    ----------
+    model
+        That of the engine, for executors that send it elsewhere.
+    runs
+        How many there are.
+    part
+        Rows of runs first to last, this one excluded; where a function of the user makes the models, it is called here.
+    """
 
     engine: Engine
-    rows: Rows
     model: CompiledModel
+    runs: int
+    part: Callable[[int, int], Rows]
 
     @functools.cached_property
     def blueprint(self) -> bytes:
@@ -39,7 +50,7 @@ class Job:
     def lost(self, run: int, status: Status) -> Reduced:
         """Return what is known of a run that took its process with it, or never ended."""
         made = Reduced.room(1, self.engine.state, self.engine.plan.width)
-        made.starts[0] = self.rows.starts[run]
+        made.starts[0] = self.part(run, run + 1).starts[0]
         made.out[0], made.worst[0] = np.nan, np.nan
         made.status[0] = status
         return made

@@ -314,9 +314,11 @@ WORST_NAMES = ("residual", "violation", "admissibility", "defect")
 
 
 class Worst(_Plain):
-    """The largest of a run, by name, as its `Solution` has them at every step.
+    """The largest of a run, by name: residual, violation [m], admissibility, and defect, of the energy [J].
 
-    residual, violation [m] and admissibility; defect: energy that the scheme gained or lost over the run [J].
+    They mean what they mean in a `Solution`, seen where the run itself looked: schemes that locate events look inside
+    of their steps, time steppings at the ends of theirs. A `Solution` looks at more places (`solve(k)`). The
+    defect is what the scheme gained or lost over the whole run.
     """
 
     def __init__(self, *names: str):
@@ -366,7 +368,7 @@ def times_of(value: Any, name: str, table: Mapping[str, np.ndarray], first: Mapp
         if missing:
             raise SettingError(f"{name} takes {missing[0]!r}, which is neither swept nor a parameter of the model")
         with given({**first, **table}):
-            value = value(*(columns[key] for key in wanted))
+            value = value(**{key: columns[key] for key in wanted})
     try:
         made = np.broadcast_to(np.asarray(value, dtype=float), (runs,)).copy()
     except (TypeError, ValueError):
@@ -417,6 +419,10 @@ class Reduce(_Plain):
     name: str = "reduced"
 
     def watches(self, model: CompiledModel) -> list[Watch]:
+        if model.in_units:
+            raise SettingError(
+                "Reduce() cannot see contacts with several frictions: their rows have units of their own"
+            )
         memory = tuple(float(one) for one in np.atleast_1d(np.asarray(self.memory, dtype=float)))
         own = OwnReducer(self.function, memory, self.name)
         kind, which = {

@@ -8,9 +8,10 @@ from typing import Any
 from saltus.ensemble.engine import Reduced
 from saltus.errors import SettingError
 from saltus.run.progress import Bar
+from saltus.status import Status
 from saltus.sweep.asked import Prepared
 from saltus.sweep.executors import Serial
-from saltus.sweep.job import Chunk
+from saltus.sweep.job import Chunk, Done, Tick
 from saltus.sweep.store import Store, chunks_of
 
 CHUNKS, MOST_RUNS = 64, 20_000  # so many chunks at least, of so many runs at most, where no size is given
@@ -23,7 +24,7 @@ def made_sweep(
     executor = Serial() if executor is None else executor
     if not hasattr(executor, "make") or isinstance(executor, type):
         raise SettingError(f"executor is {executor!r}: give Serial(), Threads(2), Processes(2) or Dask(client)")
-    runs, chain = len(prepared.job.rows), prepared.job.engine.plan.chain
+    runs, chain = prepared.job.runs, prepared.job.engine.plan.chain
     whole = isinstance(executor, Serial) and store is None
     size = _size(runs, chain, chunk, whole)
     held = None if store is None else Store(store, prepared.identity, size)
@@ -49,9 +50,27 @@ def made_sweep(
             count += more
             bar.move(min(1.0, count / runs), f"{count} of {runs} runs")
 
-        if todo:
+        if todo and prepared.chain_by_hand:
+            _follow(prepared, todo, done, tick)
+        elif todo:
             executor.make(prepared.job, todo, done, tick)
-    return Reduced.joined([made[one] for one in chunks])
+    reduced = Reduced.joined([made[one] for one in chunks])
+    prepared.look(reduced)
+    return reduced
+
+
+def _follow(prepared: Prepared, chains: list[Chunk], done: Done, tick: Tick) -> None:
+    """Make runs that follow each other one by one, because their settings hang on where the run before ended."""
+    job, lane = prepared.job, prepared.job.engine.lane()
+    for first, last in chains:
+        parts: list[Reduced] = []
+        for k in range(first, last):
+            start = None
+            if parts and parts[-1].status[0] == Status.OK:
+                start = parts[-1].ends[:, 1:]
+            parts.append(job.engine.make_runs(lane, prepared.rows_of(slice(k, k + 1), start)))
+            tick(1)
+        done((first, last), Reduced.joined(parts))
 
 
 def _size(runs: int, chain: int, chunk: int | None, whole: bool) -> int:
