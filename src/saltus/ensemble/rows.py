@@ -96,7 +96,7 @@ def row_value(values: np.ndarray, k: int) -> float | np.ndarray:
 
 def parameter_rows(
     engine: Engine, model: CompiledModel, table: Mapping[str, np.ndarray], starts: np.ndarray, spans: np.ndarray,
-    settings_of_control: Callable[[float], np.ndarray] | None, own: ParLayout | None = None,
+    settings_of_control: Callable[[float, float], np.ndarray] | None, own: ParLayout | None = None,
 ) -> Rows:  # fmt: skip
     """Return the rows of a model with Parameters.
 
@@ -105,7 +105,7 @@ def parameter_rows(
     table
         Values of parameters by name, runs first.
     settings_of_control
-        Settings of the control for the length of a span [s]; None where they hang on none.
+        Settings of the control for the begin and the end of a span [s]; None where they hang on none.
     own
         What the user's reducers read.
     """
@@ -151,8 +151,8 @@ def _promises(engine: Engine, models: Sequence[CompiledModel], spans: np.ndarray
 def _put_controls(columns: Columns, engine: Engine, spans: np.ndarray, settings_of_control) -> None:
     if settings_of_control is None:
         return
-    lengths, which = np.unique(spans[:, 1] - spans[:, 0], return_inverse=True)
-    table = np.array([settings_of_control(float(length)) for length in lengths])[which]
+    ends, which = np.unique(spans[:, :2], axis=0, return_inverse=True)
+    table = np.array([settings_of_control(float(begin), float(end)) for begin, end in ends])[which.reshape(-1)]
     for k, column in enumerate(table.T):
         columns.put(engine.block.control.start + k, np.ascontiguousarray(column))
 
