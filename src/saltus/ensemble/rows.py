@@ -141,6 +141,8 @@ def _at(model: CompiledModel, table, starts: np.ndarray, spans: np.ndarray, k: i
 def _promises(engine: Engine, models: Sequence[CompiledModel], spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return places and values of the settings where every run begins with masses of its own."""
     promise, places, values = engine.steps.promise, np.zeros(0, dtype=int), []
+    if promise is None:
+        raise ValueError("the scheme promises nothing")
     for model, span in zip(models, spans, strict=True):
         start = start_of(model, float(span[0]), model.start[1])
         places, row = promise.numbers(engine.steps.settings, model.layout, span[:1], span[1:2], start)

@@ -190,13 +190,12 @@ def prepare(asked: Asked) -> Prepared:
     engine = Engine(
         model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=[model]
     )
-    by_span = None
-    if isinstance(settings.control, Comparing):
+    plain = {name: value for name, value in asked.options.items() if name != "events"}
 
-        def by_span(begin: float, end: float) -> np.ndarray:
-            options = {name: value for name, value in asked.options.items() if name != "events"}
-            return arranged(problem, (begin, end), **options).settings.control.settings()
+    def settings_of(begin: float, end: float) -> np.ndarray:
+        return arranged(problem, (begin, end), **plain).settings.control.settings()
 
+    by_span = settings_of if isinstance(settings.control, Comparing) else None
     # a function that is called as Python knows the values of one run only
     one_by_one = is_function(asked.model) or bool(model.opaque_names)
     making = threading.Lock()

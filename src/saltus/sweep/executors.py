@@ -207,6 +207,7 @@ class _Remote:
         watch.start()
         try:
             if not self._send(process, rows):
+                self.end()
                 return None
             while (content := receive(process.outgoing)) is not None:
                 if len(content) != TICK:
@@ -217,12 +218,11 @@ class _Remote:
                     self.reached, self.since = done, time.monotonic()
                 else:
                     told(0)
+            self.end()  # it may still be dying: the next rows go to another one
             return None
         finally:
             watched.set()
             watch.join()
-            if process.popen.poll() is not None or self.endless:
-                self.end()
 
     def _started(self) -> _Process:
         if self.process is None:
