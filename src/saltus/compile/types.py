@@ -38,6 +38,7 @@ RETRACT = Pointer(I(A, A))  # q par -> q in place
 SWITCH = Pointer(I(F, A, A, A, A))  # t q v par -> one value per event, which crosses zero there
 SURFACE = Pointer(I(F, A, A, A, A))  # t q v par -> values, noise and cells of all switching functions
 RESET = Pointer(I(I, F, A, A, A))  # number of the event t q v par -> q and v in place
+REDUCE = Pointer(I(I, F, A, A, A, A, A))  # number t q v par, row of an event -> memory of a reducer of the user
 LOOP = Pointer(I(F, A, A, A, I, A, A))  # t q v par, place of a group of rows in par -> two results (loops.py)
 
 # Values of a run: par, and of each contact restitution e, friction mu and tangential restitution e_t.
