@@ -1,0 +1,406 @@
+"""The derivative of a run by its start and its parameters: smooth pieces, and saltation at the events between them.
+
+    tangent = along(solution)
+    tangent.matrix()       # d(q, v) at the end / d(q, v) at the start
+
+What is closed in every piece is read off the run: contacts that carry a force, friction that sticks or slides. Where a
+run has no derivative, because two gaps close at once or one is only touched, `corners` says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from saltus.ensemble.saltation import Jump, Moment, Rates, closed, guard_of, impact, rebranched, switched, user_event
+from saltus.ensemble.tangent_flow import NODES, Flow, flows, gauss, to_end
+from saltus.ensemble.tangent_motion import Motion, Phase, Sliding
+from saltus.errors import SettingError
+from saltus.schemes.traits import traits_of
+
+if TYPE_CHECKING:
+    from saltus.solution import Solution
+
+
+class _Along(NamedTuple):
+    """Tuned numbers of this file."""
+
+    shortest: float = 1e-14  # of the times around it: a shorter piece is none
+    carries: float = 1e-11  # of the largest force of the run: a contact with less is open
+    slips: float = 1e-7  # of the largest velocity: a slip below sticks, where no event says what it does
+    touch: float = 1e-8  # of the fastest impact of its contact: a slower one that starts no accumulation is a touch
+    jumps: float = 1e-9  # of the accelerations: a smaller jump where a branch ends is none
+
+
+ALONG = _Along()
+WITHOUT_DERIVATIVE = {
+    "tie": "two events at one instant: what follows depends on which of them is the first",
+    "painleve": "no force holds the contact (Painleve)",
+    "not unique": "the forces of the contacts are not unique",
+}
+
+
+class Corner(NamedTuple):
+    """An event at which a run has no derivative: its row in `Solution.events`, when and what it is, and why."""
+
+    event: int
+    t: float
+    kind: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tangent:
+    """Transitions of variations along a run, in order of time.
+
+    Attributes
+    ----------
+    motion
+        The linearised model; `motion.place` says where dq, dv, di and dp lie in a variation.
+    pieces
+        Smooth pieces and events.
+    corners
+        Events without a derivative; there the variations are those of one side.
+    first
+        What is closed at the start.
+    """
+
+    solution: Solution
+    motion: Motion
+    pieces: tuple[Flow | Jump, ...]
+    corners: tuple[Corner, ...]
+    first: Phase
+
+    @functools.cached_property
+    def basis(self) -> np.ndarray:
+        """Orthonormal basis of the (dq, dv) that the start allows (nq + nv, dimension)."""
+        t = float(self.solution.t[0])
+        state = self.solution(t)
+        return self.motion.basis(t, state.q, state.v, self.first)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether all smooth pieces were resolved."""
+        return all(piece.resolved for piece in self.pieces if isinstance(piece, Flow))
+
+    def matrix(self, until: float | None = None) -> np.ndarray:
+        """Return d z(until) / d z(start) (size, size), behind events at `until` [s]; None: the end of the run.
+
+        At the start only variations that closed contacts and joints allow mean anything: `basis`.
+        """
+        total = np.eye(self.motion.place.size)
+        for piece in self.pieces:
+            end = piece.end if isinstance(piece, Flow) else piece.t
+            if until is not None and end > until:
+                break
+            total = piece.matrix @ total
+        return total
+
+    def jumps(self) -> Iterator[tuple[Jump, np.ndarray]]:
+        """Yield every event with d z / d z(start) just before it."""
+        total = np.eye(self.motion.place.size)
+        for piece in self.pieces:
+            if isinstance(piece, Jump):
+                yield piece, total
+            total = piece.matrix @ total
+
+
+def along(
+    solution: Solution, parameters: Sequence[str] = (), *, impulses: bool = False, at: Sequence[float] = ()
+) -> Tangent:
+    """Return the derivative of a run.
+
+    Parameters
+    ----------
+    solution
+        A run that kept every step, of a scheme that locates events (HpTDG, EventDriven).
+    parameters
+        Names of parameters by which to differentiate as well.
+    impulses
+        Whether the impulses of the contacts are differentiated.
+    at
+        Times at which `Tangent.matrix` can end [s], beside events and steps.
+    """
+    _check(solution)
+    model: Any = solution._model
+    return _Walk(solution, Motion(model, parameters, impulses=impulses), at).tangent()
+
+
+def _check(solution: Solution) -> None:
+    if not traits_of(solution.scheme).locates_events:
+        raise SettingError(
+            f"{solution.scheme.name} does not locate events, so that its runs have no derivative: take HpTDG() or "
+            "EventDriven()"
+        )
+    if not solution.can_refine:
+        raise SettingError("the derivative of a run needs every step and its model: solve with save='steps'")
+
+
+class _Walk:
+    """One way along a run."""
+
+    def __init__(self, solution: Solution, motion: Motion, at: Sequence[float]):
+        self.solution, self.motion = solution, motion
+        self.events = solution.events
+        self.names = {name: c for c, name in enumerate(solution.system.contact_names)}
+        times = np.unique(np.concatenate([solution.t, self.events["t"], solution.switches["t"], np.asarray(at, float)]))
+        times = times[(times >= solution.t[0]) & (times <= solution.t[-1])]
+        # of times that only rounding tells apart the last one stays: it has seen all events
+        near = np.diff(times) <= ALONG.shortest * (np.abs(times[1:]) + abs(times[-1] - times[0]))
+        self.aliases = dict(zip(times[:-1][near], times[1:][near], strict=True))
+        self.times = times[~np.append(near, False)]
+        self.rows: dict[float, list[int]] = {}
+        for k, t in enumerate(self.events["t"]):
+            self.rows.setdefault(self._known(float(t)), []).append(k)
+        self.accumulations = {
+            self._known(float(t)) for t in self.events["t"][self.events["kind"] == "zeno"]
+        }
+        self.corners: list[Corner] = []
+        self.fastest = self._fastest()
+
+    def _known(self, t: float) -> float:
+        while t in self.aliases:
+            t = self.aliases[t]
+        return t
+
+    def _fastest(self) -> dict[str, float]:
+        struck = self.events[self.events["kind"] == "impact"]
+        made: dict[str, float] = {}
+        for name, u in zip(struck["contact"], struck["u_minus"][:, 0], strict=True):
+            made[str(name)] = max(made.get(str(name), 0.0), -float(u))
+        return made
+
+    def states(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        state = self.solution(t)
+        return state.q, state.v
+
+    # ---- what is closed
+
+    def phases(self) -> list[Phase]:
+        """Return what is closed in every piece."""
+        motion, n = self.motion, len(self.times) - 1
+        joints = motion.joints
+        if not motion.nc:
+            return [Phase(joints)] * n
+        t = (self.times[:-1, None] + np.diff(self.times)[:, None] * gauss().c).ravel()
+        r = self.solution._force_at(self.solution._places(t, "+"))[:, list(motion.normals)].reshape(n, NODES, -1)
+        carried = np.max(r, axis=1)
+        is_closed = carried > ALONG.carries * max(np.max(carried, initial=0.0), 1e-300)
+        slip = self._slips(t, n)
+        most = np.max(np.abs(self.solution.v), initial=0.0)
+        told = self._told()
+        made: list[Phase] = []
+        for k in range(n):
+            held, sliding = [], []
+            for c in np.flatnonzero(is_closed[k]):
+                held.append(motion.normals[c])
+                mine = [one for one in motion.frictions if one.contact == c]
+                for one in mine:
+                    u = slip[one.rows][k]
+                    speed = np.linalg.norm(u, axis=1)
+                    sticks = bool(speed.max() <= ALONG.slips * most)
+                    if len(mine) == 1 and told[k][c] is not None:
+                        sticks = told[k][c] == "stick"
+                    if sticks and motion.mu[c] > 0.0:
+                        held += one.rows
+                    else:
+                        sign = float(np.sign(u[np.argmax(speed), 0])) if len(one.rows) == 1 else 0.0
+                        sliding.append(Sliding(int(c), one.normal, one.rows, sign))
+            made.append(Phase((*held, *joints), tuple(sliding)))
+        for k in reversed(range(n - 1)):  # an accumulation ends as the motion behind it
+            if float(self.times[k + 1]) in self.accumulations:
+                made[k] = made[k + 1]
+        return made
+
+    def _slips(self, t: np.ndarray, n: int) -> dict[tuple[int, ...], np.ndarray]:
+        """Return the slip velocities of every friction (pieces, nodes, rows)."""
+        if not self.motion.frictions:
+            return {}
+        q, v = self.states(t)
+        s = self.motion.derivatives.states(t, q, v)
+        u = np.einsum("nij,nj->ni", s.W, v) + s.w
+        return {one.rows: u[:, list(one.rows)].reshape(n, NODES, -1) for one in self.motion.frictions}
+
+    def _told(self) -> list[list[str | None]]:
+        """Return what events said last about the friction of every contact, "stick" or "slip", in every piece."""
+        now: list[str | None] = [None] * self.motion.nc
+        made = []
+        for t in self.times[:-1]:
+            for k in self.rows.get(float(t), ()):
+                kind, contact = str(self.events["kind"][k]), self.names.get(str(self.events["contact"][k]))
+                if contact is not None and kind in ("stick", "slip"):
+                    now[contact] = kind
+                elif contact is not None and kind in ("impact", "release", "closing", "zeno"):
+                    now[contact] = None
+            made.append(list(now))
+        return made
+
+    # ---- pieces in order
+
+    def tangent(self) -> Tangent:
+        phases = self.phases()
+        windows = [float(end) in self.accumulations for end in self.times[1:]]
+        spans = list(zip(self.times[:-1].tolist(), self.times[1:].tolist(), phases, strict=True))
+        smooth = [span for span, window in zip(spans, windows, strict=True) if not window]
+        found = iter(flows(self.motion, self.states, smooth))
+        pieces: list[Flow | Jump] = []
+        for k, (span, window) in enumerate(zip(spans, windows, strict=True)):
+            if window:
+                pieces += self.accumulation(span)
+            else:
+                pieces += next(found)
+            after = phases[k + 1] if k + 1 < len(phases) else None
+            pieces += self.jumps(span[1], phases[k], after)
+        for k, kind in enumerate(self.events["kind"]):
+            if str(kind) in WITHOUT_DERIVATIVE:
+                self.corner(k, WITHOUT_DERIVATIVE[str(kind)])
+        corners = tuple(sorted(set(self.corners)))
+        return Tangent(self.solution, self.motion, tuple(pieces), corners, phases[0])
+
+    def corner(self, row: int, reason: str) -> None:
+        one = self.events[row]
+        self.corners.append(Corner(row, float(one["t"]), str(one["kind"]), reason))
+
+    def accumulation(self, span: tuple[float, float, Phase]) -> list[Flow | Jump]:
+        """Return what is left of variations where bounces end: they are projected, then move with what is closed."""
+        begin, end, phase = span
+        state = self.solution(end)
+        at = Moment(begin, state.q, state.v, state.q, state.v, phase, phase)
+        names = tuple(str(self.events["contact"][k]) for k in self.rows[end] if self.events["kind"][k] == "zeno")
+
+        def there(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            return np.tile(state.q, (len(t), 1)), np.tile(state.v, (len(t), 1))
+
+        return [closed(self.motion, at, "zeno", names), *flows(self.motion, there, [(begin, end, phase)])[0]]
+
+    def jumps(self, t: float, before: Phase, after: Phase | None) -> list[Jump]:
+        """Return what the events at one time do."""
+        rows = self.rows.get(t, [])
+        switches = np.flatnonzero([self._known(float(s)) == t for s in self.solution.switches["t"]])
+        if (not rows and not len(switches)) and (after is None or before == after):
+            return []
+        kinds = [str(self.events["kind"][k]) for k in rows]
+        last = after is None
+        after = before if after is None else after
+        left, right = self.solution(t, side="-"), self.solution(t)
+        at = Moment(t, left.q, left.v, right.q, right.v, before, after)
+        made = []
+        resets = [k for k, kind in zip(rows, kinds, strict=True) if kind == "event" and self._reset(k) is not None]
+        struck = [k for k, kind in zip(rows, kinds, strict=True) if kind == "impact"]
+        if resets and struck:
+            self.corner(resets[0], "an impact and an event with a reset at one instant")
+        if resets:
+            number = self._reset(resets[0])
+            name = str(self.events["contact"][resets[0]])
+            made.append(user_event(self.motion, at, self.rates(at), number or 0, name))
+        elif struck:
+            if last:
+                self.corner(struck[0], "the run ends at an impact: whether it is part of it depends on the start")
+            made += self.impacts(at, struck)
+        elif not last and "zeno" not in kinds:
+            made += self.rebranchings(at, rows)
+        if len(switches) and not struck and not resets:
+            made += self.switchings(at, [str(self.solution.switches["name"][k]) for k in switches])
+        return made
+
+    def _reset(self, row: int) -> int | None:
+        """Return the number of the event of the user in a row, None where it has no reset."""
+        name = str(self.events["contact"][row])
+        number = list(self.solution.event_names).index(name)
+        return number if self.motion.model.events[number].reset is not None else None
+
+    def rates(self, at: Moment) -> Rates:
+        """Return the motions before and behind an event."""
+        return Rates(self.rate(at, at.before, "-"), self.rate(at, at.after, "+"))
+
+    def rate(self, at: Moment, phase: Phase, side: str) -> np.ndarray:
+        motion, parameters = self.motion, len(self.motion.chosen)
+        q, v = (at.q, at.v) if side == "-" else (at.q_plus, at.v_plus)
+        if all(len(one.rows) == 1 for one in phase.sliding):
+            return motion.balance(np.array([at.t]), q[None], v[None], phase).rate(motion.ni, parameters)[0]
+        return self.limit(at.t, phase, side)
+
+    def limit(self, t: float, phase: Phase, side: str) -> np.ndarray:
+        """Return the motion at the end of the piece before or behind a time, from the inside of it."""
+        k = int(np.searchsorted(self.times, t))
+        begin, end = (self.times[k - 1], self.times[k]) if side == "-" else (self.times[k], self.times[k + 1])
+        nodes = begin + (end - begin) * gauss().c
+        q, v = self.states(nodes)
+        inside = self.motion.balance(nodes, q, v, phase).rate(self.motion.ni, len(self.motion.chosen))
+        return to_end(inside[None], 1.0 if side == "-" else 0.0)[0]
+
+    def impacts(self, at: Moment, rows: list[int]) -> list[Jump]:
+        """Return the saltation of all impacts at one time."""
+        motion, struck = self.motion, []
+        for k in rows:
+            contact, u = self.names[str(self.events["contact"][k])], float(self.events["u_minus"][k, 0])
+            if motion.normals[contact] in at.before.held or not u < 0.0:
+                continue  # closed before: it is struck through others
+            if -u < ALONG.touch * self.fastest[str(self.events["contact"][k])]:
+                self.corner(k, f"the contact is only touched (u = {u:.3g}): beside this run it is missed")
+            struck.append(contact)
+        names = tuple(str(self.events["contact"][k]) for k in rows)
+        if not struck:
+            self.corner(rows[0], "no gap closes where contacts push: forces jump from outside")
+            return [closed(motion, at, "impact", names)]
+        jump = impact(motion, at, self.rates(at), tuple(dict.fromkeys(struck)), names)
+        if jump.corner:
+            self.corner(rows[0], jump.corner)
+        return [jump]
+
+    def rebranchings(self, at: Moment, rows: list[int]) -> list[Jump]:
+        """Return the saltation where friction starts to stick or turns round; other changes are continuous."""
+        motion, found = self.motion, []
+        behind = {one.rows: one for one in at.after.sliding}
+        for one in at.before.sliding:
+            if motion.mu[one.contact] == 0.0:
+                continue
+            if set(one.rows) <= set(at.after.held):
+                found.append(("stick", one))
+            elif one.rows in behind and one.sign * behind[one.rows].sign < 0.0:
+                found.append(("reversal", one))
+        if not found:
+            fresh = set(at.after.held) - set(at.before.held) - {row for f in motion.frictions for row in f.rows}
+            if fresh and rows:
+                self.corner(rows[0], "a contact closes without an impact: it is only touched")
+                return [closed(motion, at, "closing", tuple(str(self.events["contact"][k]) for k in rows))]
+            return []
+        rates = self.rates(at)
+        guards = [guard_of(motion, at, rates, slip=one.rows, way=self.slip_way(at, one)) for _, one in found]
+        kind = "stick" if any(kind == "stick" for kind, _ in found) else "reversal"
+        names = tuple(list(self.names)[one.contact] for _, one in found)
+        guard, slope = guards[0]
+        for other, other_slope in guards[1:]:
+            if np.max(np.abs(guard / slope - other / other_slope)) > 1e-6 * np.max(np.abs(guard / slope)) and rows:
+                self.corner(rows[0], "two frictions change at one instant")
+        jump = rebranched(motion, at, rates, kind, names, guard, slope)
+        if kind == "stick" and any(len(one.rows) > 1 for _, one in found):
+            jump = dataclasses.replace(jump, matrix=closed(motion, at, kind, names).matrix @ jump.matrix)
+        return [jump]
+
+    def slip_way(self, at: Moment, one: Sliding) -> np.ndarray:
+        """Return the direction of a slip just before an event."""
+        if len(one.rows) == 1:
+            return np.ones(1)
+        k = int(np.searchsorted(self.times, at.t))
+        nodes = self.times[k - 1] + (self.times[k] - self.times[k - 1]) * gauss().c
+        q, v = self.states(nodes)
+        s = self.motion.derivatives.states(nodes, q, v)
+        u = (np.einsum("nij,nj->ni", s.W, v) + s.w)[:, list(one.rows)]
+        way = to_end((u / np.linalg.norm(u, axis=1)[:, None])[None], 1.0)[0]
+        return way / np.linalg.norm(way)
+
+    def switchings(self, at: Moment, names: list[str]) -> list[Jump]:
+        """Return the saltation where branches of functions end, if the force jumps there."""
+        if at.t in (self.times[0], self.times[-1]):
+            return []
+        rates = Rates(self.limit(at.t, at.before, "-"), self.limit(at.t, at.after, "+"))
+        size = np.max(np.abs(np.concatenate([rates.before, rates.after])))
+        if np.max(np.abs(rates.after - rates.before)) <= ALONG.jumps * size:
+            return []
+        known = list(self.motion.model.switch_names)
+        return [switched(self.motion, at, rates, known.index(names[0]), names[0])]
