@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from saltus.ensemble.saltation import Jump, Moment, Rates, closed, guard_of, impact, rebranched, switched, user_event
-from saltus.ensemble.tangent_flow import NODES, Flow, flows, gauss, to_end
+from saltus.ensemble.tangent_flow import NODES, Flow, flows, gauss
 from saltus.ensemble.tangent_motion import Motion, Phase, Sliding
 from saltus.errors import SettingError
 from saltus.schemes.traits import traits_of
@@ -33,10 +33,12 @@ class _Along(NamedTuple):
     carries: float = 1e-11  # of the largest force of the run: a contact with less is open
     slips: float = 1e-7  # of the largest velocity: a slip below sticks, where no event says what it does
     touch: float = 1e-8  # of the fastest impact of its contact: a slower one that starts no accumulation is a touch
+    inside: float = 2e-4  # of a piece: distance of the places from which a limit at its end is found
     jumps: float = 1e-9  # of the accelerations: a smaller jump where a branch ends is none
 
 
 ALONG = _Along()
+LIMIT = np.array([6.0, -15.0, 20.0, -15.0, 6.0, -1.0])  # values at 1 to 6 steps -> value at 0, exact to degree 5
 WITHOUT_DERIVATIVE = {
     "tie": "two events at one instant: what follows depends on which of them is the first",
     "painleve": "no force holds the contact (Painleve)",
@@ -326,12 +328,15 @@ class _Walk:
 
     def limit(self, t: float, phase: Phase, side: str) -> np.ndarray:
         """Return the motion at the end of the piece before or behind a time, from the inside of it."""
-        k = int(np.searchsorted(self.times, t))
-        begin, end = (self.times[k - 1], self.times[k]) if side == "-" else (self.times[k], self.times[k + 1])
-        nodes = begin + (end - begin) * gauss().c
+        nodes = self.inside(t, side)
         q, v = self.states(nodes)
-        inside = self.motion.balance(nodes, q, v, phase).rate(self.motion.ni, len(self.motion.chosen))
-        return to_end(inside[None], 1.0 if side == "-" else 0.0)[0]
+        return LIMIT @ self.motion.balance(nodes, q, v, phase).rate(self.motion.ni, len(self.motion.chosen))
+
+    def inside(self, t: float, side: str) -> np.ndarray:
+        """Return times close to t in the piece before or behind it, at equal distances."""
+        k = int(np.searchsorted(self.times, t))
+        step = ALONG.inside * (self.times[k - 1] - t if side == "-" else self.times[k + 1] - t)
+        return t + step * np.arange(1, len(LIMIT) + 1)
 
     def impacts(self, at: Moment, rows: list[int]) -> list[Jump]:
         """Return the saltation of all impacts at one time."""
@@ -386,12 +391,11 @@ class _Walk:
         """Return the direction of a slip just before an event."""
         if len(one.rows) == 1:
             return np.ones(1)
-        k = int(np.searchsorted(self.times, at.t))
-        nodes = self.times[k - 1] + (self.times[k] - self.times[k - 1]) * gauss().c
+        nodes = self.inside(at.t, "-")
         q, v = self.states(nodes)
         s = self.motion.derivatives.states(nodes, q, v)
         u = (np.einsum("nij,nj->ni", s.W, v) + s.w)[:, list(one.rows)]
-        way = to_end((u / np.linalg.norm(u, axis=1)[:, None])[None], 1.0)[0]
+        way = LIMIT @ (u / np.linalg.norm(u, axis=1)[:, None])
         return way / np.linalg.norm(way)
 
     def switchings(self, at: Moment, names: list[str]) -> list[Jump]:

@@ -51,13 +51,6 @@ def gauss() -> Table:
     return Table((x + 1.0) / 2.0, weight / 2.0, integrals @ coefficients, coefficients)
 
 
-def to_end(values: np.ndarray, end: float) -> np.ndarray:
-    """Return what values at the nodes (N, nodes, ...) are at an end of the pieces: 0 the first, 1 the last."""
-    table = gauss()
-    at = np.polynomial.legendre.legvander(np.array([2.0 * end - 1.0]), NODES - 1)[0] @ table.coefficients
-    return np.tensordot(values, at, axes=([1], [0]))
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Flow:
     """Transition over one smooth piece.
