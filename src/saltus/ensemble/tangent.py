@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from saltus.ensemble.saltation import Jump, Moment, Rates, closed, guard_of, impact, rebranched, switched, user_event
-from saltus.ensemble.tangent_flow import NODES, Flow, flows, gauss
+from saltus.ensemble.saltation import Jump, Moment, Rates, closed, guard_of, rebranched, switched, user_event
+from saltus.ensemble.saltation_impact import Impacts
+from saltus.ensemble.saltation_impact import jumps as impact_jumps
+from saltus.ensemble.tangent_flow import FLOWS, NODES, Flow, flows, gauss
 from saltus.ensemble.tangent_motion import Motion, Phase, Sliding
 from saltus.errors import SettingError
 from saltus.schemes.traits import traits_of
@@ -112,8 +114,9 @@ class Tangent:
 
 
 def along(
-    solution: Solution, parameters: Sequence[str] = (), *, impulses: bool = False, at: Sequence[float] = ()
-) -> Tangent:
+    solution: Solution, parameters: Sequence[str] = (), *, impulses: bool = False, at: Sequence[float] = (),
+    longest: float = FLOWS.longest,
+) -> Tangent:  # fmt: skip
     """Return the derivative of a run.
 
     Parameters
@@ -126,10 +129,12 @@ def along(
         Whether the impulses of the contacts are differentiated.
     at
         Times at which `Tangent.matrix` can end [s], beside events and steps.
+    longest
+        Most radians, or e-folds, of the motion in one smooth piece.
     """
     _check(solution)
     model: Any = solution._model
-    return _Walk(solution, Motion(model, parameters, impulses=impulses), at).tangent()
+    return _Walk(solution, Motion(model, parameters, impulses=impulses), at, longest).tangent()
 
 
 def _check(solution: Solution) -> None:
@@ -145,8 +150,8 @@ def _check(solution: Solution) -> None:
 class _Walk:
     """One way along a run."""
 
-    def __init__(self, solution: Solution, motion: Motion, at: Sequence[float]):
-        self.solution, self.motion = solution, motion
+    def __init__(self, solution: Solution, motion: Motion, at: Sequence[float], longest: float):
+        self.solution, self.motion, self.longest = solution, motion, longest
         self.events = solution.events
         self.names = {name: c for c, name in enumerate(solution.system.contact_names)}
         times = np.unique(np.concatenate([solution.t, self.events["t"], solution.switches["t"], np.asarray(at, float)]))
@@ -161,6 +166,12 @@ class _Walk:
         self.accumulations = {
             self._known(float(t)) for t in self.events["t"][self.events["kind"] == "zeno"]
         }
+        self.switches: dict[float, list[str]] = {}
+        for t, name in zip(solution.switches["t"], solution.switches["name"], strict=True):
+            self.switches.setdefault(self._known(float(t)), []).append(str(name))
+        quiet = ("impact", "gain", "tie")
+        self.eventful = {t for t, rows in self.rows.items() if any(self.events["kind"][k] not in quiet for k in rows)}
+        self.eventful |= set(self.switches)
         self.corners: list[Corner] = []
         self.fastest = self._fastest()
 
@@ -248,18 +259,21 @@ class _Walk:
         windows = [float(end) in self.accumulations for end in self.times[1:]]
         spans = list(zip(self.times[:-1].tolist(), self.times[1:].tolist(), phases, strict=True))
         smooth = [span for span, window in zip(spans, windows, strict=True) if not window]
-        found = iter(flows(self.motion, self.states, smooth))
+        found = iter(flows(self.motion, self.states, smooth, self.longest))
+        struck = self.impacts(phases, windows)
         pieces: list[Flow | Jump] = []
         for k, (span, window) in enumerate(zip(spans, windows, strict=True)):
             if window:
                 pieces += self.accumulation(span)
             else:
                 pieces += next(found)
-            after = phases[k + 1] if k + 1 < len(phases) else None
-            pieces += self.jumps(span[1], phases[k], after)
-        for k, kind in enumerate(self.events["kind"]):
-            if str(kind) in WITHOUT_DERIVATIVE:
-                self.corner(k, WITHOUT_DERIVATIVE[str(kind)])
+            t = span[1]
+            if t in struck:
+                pieces.append(struck[t])
+            elif t in self.eventful or (k + 1 < len(phases) and phases[k] != phases[k + 1]):
+                pieces += self.jumps(t, phases[k], phases[k + 1] if k + 1 < len(phases) else None)
+        for k in np.flatnonzero(np.isin(self.events["kind"], list(WITHOUT_DERIVATIVE))):
+            self.corner(int(k), WITHOUT_DERIVATIVE[str(self.events["kind"][k])])
         corners = tuple(sorted(set(self.corners)))
         return Tangent(self.solution, self.motion, tuple(pieces), corners, phases[0])
 
@@ -277,36 +291,25 @@ class _Walk:
         def there(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return np.tile(state.q, (len(t), 1)), np.tile(state.v, (len(t), 1))
 
-        return [closed(self.motion, at, "zeno", names), *flows(self.motion, there, [(begin, end, phase)])[0]]
+        return [closed(self.motion, at, "zeno", names), *flows(self.motion, there, [(begin, end, phase)], self.longest)[0]]
 
     def jumps(self, t: float, before: Phase, after: Phase | None) -> list[Jump]:
-        """Return what the events at one time do."""
+        """Return what the events at one time do that are no impacts."""
         rows = self.rows.get(t, [])
-        switches = np.flatnonzero([self._known(float(s)) == t for s in self.solution.switches["t"]])
-        if (not rows and not len(switches)) and (after is None or before == after):
-            return []
-        kinds = [str(self.events["kind"][k]) for k in rows]
-        last = after is None
-        after = before if after is None else after
         left, right = self.solution(t, side="-"), self.solution(t)
-        at = Moment(t, left.q, left.v, right.q, right.v, before, after)
+        at = Moment(t, left.q, left.v, right.q, right.v, before, before if after is None else after)
         made = []
+        kinds = [str(self.events["kind"][k]) for k in rows]
         resets = [k for k, kind in zip(rows, kinds, strict=True) if kind == "event" and self._reset(k) is not None]
-        struck = [k for k, kind in zip(rows, kinds, strict=True) if kind == "impact"]
-        if resets and struck:
-            self.corner(resets[0], "an impact and an event with a reset at one instant")
         if resets:
             number = self._reset(resets[0])
-            name = str(self.events["contact"][resets[0]])
-            made.append(user_event(self.motion, at, self.rates(at), number or 0, name))
-        elif struck:
-            if last:
-                self.corner(struck[0], "the run ends at an impact: whether it is part of it depends on the start")
-            made += self.impacts(at, struck)
-        elif not last and "zeno" not in kinds:
+            if "impact" in kinds or len(resets) > 1:
+                self.corner(resets[0], "two events that change the state at one instant")
+            made.append(user_event(self.motion, at, self.rates(at), number or 0, str(self.events["contact"][resets[0]])))
+        elif after is not None and "zeno" not in kinds:
             made += self.rebranchings(at, rows)
-        if len(switches) and not struck and not resets:
-            made += self.switchings(at, [str(self.solution.switches["name"][k]) for k in switches])
+        if t in self.switches and not resets:
+            made += self.switchings(at, self.switches[t])
         return made
 
     def _reset(self, row: int) -> int | None:
@@ -320,11 +323,14 @@ class _Walk:
         return Rates(self.rate(at, at.before, "-"), self.rate(at, at.after, "+"))
 
     def rate(self, at: Moment, phase: Phase, side: str) -> np.ndarray:
-        motion, parameters = self.motion, len(self.motion.chosen)
         q, v = (at.q, at.v) if side == "-" else (at.q_plus, at.v_plus)
+        return self.rates_at(np.array([at.t]), q[None], v[None], phase, side)[0]
+
+    def rates_at(self, t: np.ndarray, q: np.ndarray, v: np.ndarray, phase: Phase, side: str) -> np.ndarray:
+        """Return the motions in N states at the ends of pieces (N, size)."""
         if all(len(one.rows) == 1 for one in phase.sliding):
-            return motion.balance(np.array([at.t]), q[None], v[None], phase).rate(motion.ni, parameters)[0]
-        return self.limit(at.t, phase, side)
+            return self.motion.balance(t, q, v, phase).rate(self.motion.ni, len(self.motion.chosen))
+        return np.array([self.limit(float(time), phase, side) for time in t])
 
     def limit(self, t: float, phase: Phase, side: str) -> np.ndarray:
         """Return the motion at the end of the piece before or behind a time, from the inside of it."""
@@ -338,24 +344,58 @@ class _Walk:
         step = ALONG.inside * (self.times[k - 1] - t if side == "-" else self.times[k + 1] - t)
         return t + step * np.arange(1, len(LIMIT) + 1)
 
-    def impacts(self, at: Moment, rows: list[int]) -> list[Jump]:
-        """Return the saltation of all impacts at one time."""
-        motion, struck = self.motion, []
+    def impacts(self, phases: list[Phase], windows: list[bool]) -> dict[float, Jump]:
+        """Return the saltation of all impacts by their times, found together where the same contacts take part."""
+        motion = self.motion
+        alike: dict[tuple, list[float]] = {}
+        begins = {float(t): k for k, t in enumerate(self.times)}
+        for t, rows in self.rows.items():
+            kinds = [str(self.events["kind"][k]) for k in rows]
+            k = begins.get(t, 0)
+            if "impact" not in kinds or k == 0 or any(kind == "event" and self._reset(row) is not None for row, kind in zip(rows, kinds, strict=True)):
+                continue
+            hit = [row for row, kind in zip(rows, kinds, strict=True) if kind == "impact"]
+            before, after = phases[k - 1], phases[min(k, len(phases) - 1)]
+            if k == len(phases):
+                self.corner(hit[0], "the run ends at an impact: whether it is part of it depends on the start")
+                after = before
+            elif windows[k]:
+                after = before  # it bounces once more before its accumulation
+            struck = self.struck(hit, before)
+            names = tuple(dict.fromkeys(str(self.events["contact"][row]) for row in hit))
+            alike.setdefault((before, after, struck, names), []).append(t)
+        made: dict[float, Jump] = {}
+        for (before, after, struck, names), times in alike.items():
+            t = np.array(times)
+            left, right = self.solution(t, side="-"), self.solution(t)
+            if not struck:
+                for k, time in enumerate(times):
+                    at = Moment(time, left.q[k], left.v[k], right.q[k], right.v[k], before, after)
+                    self.corner(self.rows[time][0], "no gap closes where contacts push: forces jump from outside")
+                    made[time] = closed(motion, at, "impact", names)
+                continue
+            rates = [
+                self.rates_at(t, state.q, state.v, phase, side)
+                for state, phase, side in ((left, before, "-"), (right, after, "+"))
+            ]
+            found = impact_jumps(motion, Impacts(t, left.q, left.v, right.v, before, after, struck, *rates), names)
+            for time, jump in zip(times, found, strict=True):
+                made[time] = jump
+                if jump.corner:
+                    self.corner(self.rows[time][0], jump.corner)
+        return made
+
+    def struck(self, rows: list[int], before: Phase) -> tuple[int, ...]:
+        """Return the contacts whose gaps close in an impact; others were closed and are struck through them."""
+        made = []
         for k in rows:
-            contact, u = self.names[str(self.events["contact"][k])], float(self.events["u_minus"][k, 0])
-            if motion.normals[contact] in at.before.held or not u < 0.0:
-                continue  # closed before: it is struck through others
-            if -u < ALONG.touch * self.fastest[str(self.events["contact"][k])]:
+            name, u = str(self.events["contact"][k]), float(self.events["u_minus"][k, 0])
+            if self.motion.normals[self.names[name]] in before.held or not u < 0.0:
+                continue
+            if -u < ALONG.touch * self.fastest[name]:
                 self.corner(k, f"the contact is only touched (u = {u:.3g}): beside this run it is missed")
-            struck.append(contact)
-        names = tuple(str(self.events["contact"][k]) for k in rows)
-        if not struck:
-            self.corner(rows[0], "no gap closes where contacts push: forces jump from outside")
-            return [closed(motion, at, "impact", names)]
-        jump = impact(motion, at, self.rates(at), tuple(dict.fromkeys(struck)), names)
-        if jump.corner:
-            self.corner(rows[0], jump.corner)
-        return [jump]
+            made.append(self.names[name])
+        return tuple(dict.fromkeys(made))
 
     def rebranchings(self, at: Moment, rows: list[int]) -> list[Jump]:
         """Return the saltation where friction starts to stick or turns round; other changes are continuous."""

@@ -95,10 +95,12 @@ class Flow:
 States = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def flows(motion: Motion, states: States, pieces: Sequence[tuple[float, float, Phase]]) -> list[list[Flow]]:
+def flows(
+    motion: Motion, states: States, pieces: Sequence[tuple[float, float, Phase]], longest: float = FLOWS.longest
+) -> list[list[Flow]]:
     """Return the transitions over smooth pieces, each as one or more parts in order of time.
 
-    states: q and v at times, by rows.
+    states: q and v at times, by rows; longest: most of h |A| in one part.
     """
     made: list[list[Flow]] = [[] for _ in pieces]
     phases: dict[Phase, list[tuple[int, float, float]]] = {}
@@ -109,7 +111,7 @@ def flows(motion: Motion, states: States, pieces: Sequence[tuple[float, float, P
             again: list[tuple[int, float, float]] = []
             for first in range(0, len(todo), FLOWS.at_once):
                 part = todo[first : first + FLOWS.at_once]
-                for (k, t, end), flow in zip(part, _collocated(motion, states, phase, part), strict=True):
+                for (k, t, end), flow in zip(part, _collocated(motion, states, phase, part, longest), strict=True):
                     middle = t + 0.5 * (end - t)
                     if flow.resolved or depth == FLOWS.deepest or not t < middle < end:
                         made[k].append(flow)
@@ -123,7 +125,9 @@ def flows(motion: Motion, states: States, pieces: Sequence[tuple[float, float, P
     return made
 
 
-def _collocated(motion: Motion, states: States, phase: Phase, pieces: list[tuple[int, float, float]]) -> list[Flow]:
+def _collocated(
+    motion: Motion, states: States, phase: Phase, pieces: list[tuple[int, float, float]], longest: float
+) -> list[Flow]:
     table, place = gauss(), motion.place
     n, size = place.moving, place.size
     start = np.array([piece[1] for piece in pieces])
@@ -148,7 +152,7 @@ def _collocated(motion: Motion, states: States, phase: Phase, pieces: list[tuple
         grown = whole[:, :, place.i, :n] @ stages
         grown[:, :, :, n:] += whole[:, :, place.i, place.p]
         matrix[:, place.i, columns] = h[:, None, None] * np.einsum("i,kiab->kab", table.b, grown)
-    fine = _is_fine(whole, h, motion)
+    fine = _is_fine(whole, h, motion, longest)
     trace = h * np.einsum("i,kiaa->k", table.b, A)
     return [
         Flow(float(piece[1]), float(piece[2]), phase, matrix[k], float(trace[k]), A[k], stages[k, :, :, :n], bool(fine[k]))
@@ -156,13 +160,14 @@ def _collocated(motion: Motion, states: States, phase: Phase, pieces: list[tuple
     ]
 
 
-def _is_fine(whole: np.ndarray, h: np.ndarray, motion: Motion) -> np.ndarray:
+def _is_fine(whole: np.ndarray, h: np.ndarray, motion: Motion, longest: float) -> np.ndarray:
     """Return in which pieces A is resolved, whatever the units of coordinates and of time are."""
     place, table = motion.place, gauss()
     n, nq = place.moving, place.q.stop
     most = np.max(np.abs(whole), axis=1)
     up, down = most[:, nq:n, :nq].sum(axis=2).max(axis=1), most[:, :nq, nq:n].sum(axis=2).max(axis=1)
-    pace = np.maximum(np.sqrt(up / np.maximum(down, 1e-300)), 1.0 / h)  # of velocities over coordinates
+    # of velocities over coordinates; where nothing pulls back, any slow one
+    pace = np.maximum(np.sqrt(up / np.maximum(down, 1e-300)), 0.1 / (h * np.maximum(down, 1e-300)))
     scale = np.ones((len(h), n))
     scale[:, nq:] = pace[:, None]
     scaled = h[:, None, None] * scale[:, None, :] / scale[:, :, None]
@@ -171,4 +176,4 @@ def _is_fine(whole: np.ndarray, h: np.ndarray, motion: Motion) -> np.ndarray:
     rough = np.max(np.sum(tails[:, :n, :n] * scaled, axis=2), axis=1)
     others = tails[:, : place.i.stop, n:], most[:, : place.i.stop, n:]
     driven = np.max(others[0] / np.maximum(np.max(others[1], axis=1, keepdims=True), 1e-300), axis=(1, 2), initial=0.0)
-    return (size <= FLOWS.longest) & (rough <= FLOWS.resolved * (1.0 + size)) & (driven <= FLOWS.resolved * 10.0)
+    return (size <= longest) & (rough <= FLOWS.resolved * (1.0 + size)) & (driven <= FLOWS.resolved * 10.0)
