@@ -158,6 +158,15 @@ def user_event(motion: Motion, at: Moment, rates: Rates, number: int, name: str)
     return Jump(at.t, "event", (name,), made - np.outer(rates.after, timing), timing, loses=True, after=rates.after)
 
 
+def crossing(motion: Motion, at: Moment, number: int) -> np.ndarray:
+    """Return what variations are where an event of the user, which resets nothing, is crossed (size, size)."""
+    rate = motion.balance(np.array([at.t]), at.q[None], at.v[None], at.before).rate(motion.ni, len(motion.chosen))[0]
+    time = motion.ways(np.zeros((motion.place.size, 1)), 1.0)
+    values = _along(motion, at, np.concatenate([motion.unit_ways, time]), _switch(motion.model, number))[:, 0]
+    slope = float(values[:-1] @ rate + values[-1])
+    return through(motion, values[:-1], slope, Rates(rate, rate))[1]
+
+
 def switched(motion: Motion, at: Moment, rates: Rates, number: int, name: str) -> Jump:
     """Return the saltation where a branch of a function ends and the force jumps."""
     time = motion.ways(np.zeros((motion.place.size, 1)), 1.0)
