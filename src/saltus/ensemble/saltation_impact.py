@@ -42,6 +42,8 @@ class Impacts:
         What is closed before and behind them.
     struck
         Contacts whose gaps close.
+    touching
+        Contacts that were closed without a force and take part: beside this run they are open.
     rate_before, rate_after
         The motions before and behind them (N, size).
     """
@@ -53,6 +55,7 @@ class Impacts:
     before: Phase
     after: Phase
     struck: tuple[int, ...]
+    touching: tuple[int, ...]
     rate_before: np.ndarray
     rate_after: np.ndarray
 
@@ -97,7 +100,10 @@ def jumps(motion: Motion, impacts: Impacts, names: tuple[str, ...]) -> list[Jump
         for at, k in enumerate(chosen):
             t, after = float(impacts.t[k]), impacts.rate_after[k]
             made[k] = Jump(t, "impact", names, matrix[at], timing[at], loses=loses, after=after)
-    if len(impacts.struck) > 1:
+    if impacts.touching:
+        reason = "a contact that was closed without a force takes part: beside this run it is open"
+        made = {k: dataclasses.replace(jump, corner=reason) for k, jump in made.items()}
+    elif len(impacts.struck) > 1:
         for k, jump in made.items():
             made[k] = _together(motion, impacts.part(np.array([k])), jump)
     return [made[k] for k in range(len(impacts.t))]
@@ -108,7 +114,8 @@ def _together(motion: Motion, impacts: Impacts, jump: Jump) -> Jump:
     s = motion.derivatives.states(impacts.t, impacts.q, impacts.v)
     X = np.linalg.solve(s.M[0], s.W[0].T)
     D = np.abs(s.W[0] @ X)
-    rows = {c: [motion.normals[c], *(r for f in motion.frictions if f.contact == c for r in f.rows)] for c in impacts.struck}
+    frictions = {c: [row for one in motion.frictions if one.contact == c for row in one.rows] for c in impacts.struck}
+    rows = {c: [motion.normals[c], *frictions[c]] for c in impacts.struck}
     felt = [np.max(D[np.ix_(rows[c], rows[o])]) for k, c in enumerate(impacts.struck) for o in impacts.struck[k + 1 :]]
     if impacts.before.held or max(felt) > IMPACTS.apart * D.max():
         reason = f"{len(impacts.struck)} gaps close at once: what follows depends on which of them is the first"
@@ -116,13 +123,16 @@ def _together(motion: Motion, impacts: Impacts, jump: Jump) -> Jump:
     total, v = np.eye(motion.place.size), impacts.v
     for contact in impacts.struck:
         mine = rows[contact]
-        gained = X[:, mine] @ np.linalg.solve((s.W[0] @ X)[np.ix_(mine, mine)], s.W[0][mine] @ (impacts.v_plus - impacts.v)[0])
+        own = (s.W[0] @ X)[np.ix_(mine, mine)]
+        gained = X[:, mine] @ np.linalg.solve(own, s.W[0][mine] @ (impacts.v_plus - impacts.v)[0])
         v_plus = v + gained
         rates = [
             motion.balance(impacts.t, impacts.q, x, impacts.before).rate(motion.ni, len(motion.chosen))
             for x in (v, v_plus)
         ]
-        part = dataclasses.replace(impacts, v=v, v_plus=v_plus, struck=(contact,), rate_before=rates[0], rate_after=rates[1])
+        part = dataclasses.replace(
+            impacts, v=v, v_plus=v_plus, struck=(contact,), rate_before=rates[0], rate_after=rates[1]
+        )
         total = jumps(motion, part, jump.names)[0].matrix @ total
         v = v_plus
     return dataclasses.replace(jump, matrix=total)
@@ -142,7 +152,7 @@ def _law(motion: Motion, impacts: Impacts, k: int, u_minus: np.ndarray, u_plus: 
     sliding = []
     for contact, normal in enumerate(motion.normals):
         hit = contact in impacts.struck
-        if not hit and normal not in impacts.before.held:
+        if not hit and normal not in impacts.before.held and contact not in impacts.touching:
             continue
         e = float(motion.e[contact]) if hit else 0.0
         if abs(u_plus[normal] + e * u_minus[normal]) > scale:

@@ -352,7 +352,8 @@ class _Walk:
         for t, rows in self.rows.items():
             kinds = [str(self.events["kind"][k]) for k in rows]
             k = begins.get(t, 0)
-            if "impact" not in kinds or k == 0 or any(kind == "event" and self._reset(row) is not None for row, kind in zip(rows, kinds, strict=True)):
+            resets = any(kind == "event" and self._reset(row) is not None for row, kind in zip(rows, kinds, strict=True))
+            if "impact" not in kinds or k == 0 or resets:
                 continue
             hit = [row for row, kind in zip(rows, kinds, strict=True) if kind == "impact"]
             before, after = phases[k - 1], phases[min(k, len(phases) - 1)]
@@ -361,11 +362,11 @@ class _Walk:
                 after = before
             elif windows[k]:
                 after = before  # it bounces once more before its accumulation
-            struck = self.struck(hit, before)
+            struck, touching = self.struck(hit, before)
             names = tuple(dict.fromkeys(str(self.events["contact"][row]) for row in hit))
-            alike.setdefault((before, after, struck, names), []).append(t)
+            alike.setdefault((before, after, struck, touching, names), []).append(t)
         made: dict[float, Jump] = {}
-        for (before, after, struck, names), times in alike.items():
+        for (before, after, struck, touching, names), times in alike.items():
             t = np.array(times)
             left, right = self.solution(t, side="-"), self.solution(t)
             if not struck:
@@ -378,24 +379,33 @@ class _Walk:
                 self.rates_at(t, state.q, state.v, phase, side)
                 for state, phase, side in ((left, before, "-"), (right, after, "+"))
             ]
-            found = impact_jumps(motion, Impacts(t, left.q, left.v, right.v, before, after, struck, *rates), names)
+            found = impact_jumps(
+                motion, Impacts(t, left.q, left.v, right.v, before, after, struck, touching, *rates), names
+            )
             for time, jump in zip(times, found, strict=True):
                 made[time] = jump
                 if jump.corner:
                     self.corner(self.rows[time][0], jump.corner)
         return made
 
-    def struck(self, rows: list[int], before: Phase) -> tuple[int, ...]:
-        """Return the contacts whose gaps close in an impact; others were closed and are struck through them."""
-        made = []
+    def struck(self, rows: list[int], before: Phase) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the contacts whose gaps close in an impact, and those that were closed without a force.
+
+        Contacts that were closed with a force are struck through them.
+        """
+        made, touching = [], []
         for k in rows:
             name, u = str(self.events["contact"][k]), float(self.events["u_minus"][k, 0])
-            if self.motion.normals[self.names[name]] in before.held or not u < 0.0:
+            if self.motion.normals[self.names[name]] in before.held:
                 continue
-            if -u < ALONG.touch * self.fastest[name]:
-                self.corner(k, f"the contact is only touched (u = {u:.3g}): beside this run it is missed")
+            if not u < -ALONG.touch * self.fastest[name]:
+                touching.append(self.names[name])
+                continue
             made.append(self.names[name])
-        return tuple(dict.fromkeys(made))
+        if not made and touching:  # nothing else strikes
+            self.corner(rows[0], "the contact is only touched: beside this run it is missed")
+            return (touching[0],), ()
+        return tuple(dict.fromkeys(made)), tuple(dict.fromkeys(touching))
 
     def rebranchings(self, at: Moment, rows: list[int]) -> list[Jump]:
         """Return the saltation where friction starts to stick or turns round; other changes are continuous."""

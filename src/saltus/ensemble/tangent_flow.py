@@ -24,7 +24,7 @@ class _Flows(NamedTuple):
     longest: float = 2.5  # of h |A| in one piece, where collocation with eight nodes is exact to rounding
     resolved: float = 1e-9  # of h times the last coefficients of A; what collocation makes of it is nearly its square
     deepest: int = 14  # halvings of one piece
-    at_once: int = 512  # pieces
+    at_once: int = 4_000_000  # floats of one array
 
 
 FLOWS = _Flows()
@@ -106,11 +106,12 @@ def flows(
     phases: dict[Phase, list[tuple[int, float, float]]] = {}
     for k, (t, end, phase) in enumerate(pieces):
         phases.setdefault(phase, []).append((k, t, end))
+    most = max(1, FLOWS.at_once // (NODES * motion.place.size) ** 2)
     for phase, todo in phases.items():
         for depth in range(FLOWS.deepest + 1):
             again: list[tuple[int, float, float]] = []
-            for first in range(0, len(todo), FLOWS.at_once):
-                part = todo[first : first + FLOWS.at_once]
+            for first in range(0, len(todo), most):
+                part = todo[first : first + most]
                 for (k, t, end), flow in zip(part, _collocated(motion, states, phase, part, longest), strict=True):
                     middle = t + 0.5 * (end - t)
                     if flow.resolved or depth == FLOWS.deepest or not t < middle < end:
