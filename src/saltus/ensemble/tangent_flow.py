@@ -24,7 +24,10 @@ class _Flows(NamedTuple):
     longest: float = 2.5  # of h |A| in one piece, where collocation with eight nodes is exact to rounding
     resolved: float = 1e-9  # of h times the last coefficients of A; what collocation makes of it is nearly its square
     deepest: int = 14  # halvings of one piece
+    shortest: float = 1e-13  # of its time: a shorter piece is not halved
     at_once: int = 4_000_000  # floats of one array
+    direct: int = 64  # unknowns of all stages that are solved for at once
+    most_sweeps: int = 80  # where they are not
 
 
 FLOWS = _Flows()
@@ -112,11 +115,12 @@ def flows(
             again: list[tuple[int, float, float]] = []
             for first in range(0, len(todo), most):
                 part = todo[first : first + most]
-                for (k, t, end), flow in zip(part, _collocated(motion, states, phase, part, longest), strict=True):
-                    middle = t + 0.5 * (end - t)
-                    if flow.resolved or depth == FLOWS.deepest or not t < middle < end:
+                found = _collocated(motion, states, phase, part, longest, last=depth == FLOWS.deepest)
+                for (k, t, end), flow in zip(part, found, strict=True):
+                    if flow is not None:
                         made[k].append(flow)
                     else:
+                        middle = t + 0.5 * (end - t)
                         again += [(k, t, middle), (k, middle, end)]
             todo = again
             if not todo:
@@ -127,8 +131,9 @@ def flows(
 
 
 def _collocated(
-    motion: Motion, states: States, phase: Phase, pieces: list[tuple[int, float, float]], longest: float
-) -> list[Flow]:
+    motion: Motion, states: States, phase: Phase, pieces: list[tuple[int, float, float]], longest: float, *, last: bool
+) -> list[Flow | None]:
+    """Return the transitions over pieces, None where one is too long; last: make the best of these."""
     table, place = gauss(), motion.place
     n, size = place.moving, place.size
     start = np.array([piece[1] for piece in pieces])
@@ -136,14 +141,16 @@ def _collocated(
     t = (start[:, None] + h[:, None] * table.c).ravel()
     q, v = states(t)
     whole = motion.jacobian(t, q, v, phase, motion.balance(t, q, v, phase)).reshape(len(pieces), NODES, size, size)
+    fine = _is_fine(whole, h, motion, longest)
+    chosen = np.arange(len(pieces)) if last else np.flatnonzero(fine | (h <= FLOWS.shortest * np.abs(start)))
+    made: list[Flow | None] = [None] * len(pieces)
+    if not len(chosen):
+        return made
+    pieces, whole, h = [pieces[k] for k in chosen], whole[chosen], h[chosen]
     A = whole[:, :, :n, :n]
     # stages K_i = A_i (I + h sum a_ij K_j) + B_i, columns of coordinates, velocities and parameters
     columns = np.r_[0:n, place.p]
-    system = -h[:, None, None, None, None] * np.einsum("ij,kiab->kiajb", table.A, A)
-    system = system.reshape(len(pieces), NODES * n, NODES * n)
-    system[:, np.arange(NODES * n), np.arange(NODES * n)] += 1.0
-    K = np.linalg.solve(system, whole[:, :, :n][:, :, :, columns].reshape(len(pieces), NODES * n, len(columns)))
-    K = K.reshape(len(pieces), NODES, n, len(columns))
+    K = _stages(A, whole[:, :, :n][:, :, :, columns], h)
     start_columns = np.eye(n, len(columns))
     stages = start_columns + h[:, None, None, None] * np.einsum("ij,kjab->kiab", table.A, K)
     matrix = np.broadcast_to(np.eye(size), (len(pieces), size, size)).copy()
@@ -153,12 +160,31 @@ def _collocated(
         grown = whole[:, :, place.i, :n] @ stages
         grown[:, :, :, n:] += whole[:, :, place.i, place.p]
         matrix[:, place.i, columns] = h[:, None, None] * np.einsum("i,kiab->kab", table.b, grown)
-    fine = _is_fine(whole, h, motion, longest)
     trace = h * np.einsum("i,kiaa->k", table.b, A)
-    return [
-        Flow(float(piece[1]), float(piece[2]), phase, matrix[k], float(trace[k]), A[k], stages[k, :, :, :n], bool(fine[k]))
-        for k, piece in enumerate(pieces)
-    ]
+    for k, (at, piece) in enumerate(zip(chosen, pieces, strict=True)):
+        made[at] = Flow(
+            piece[1], piece[2], phase, matrix[k], float(trace[k]), A[k], stages[k, :, :, :n], bool(fine[at])
+        )
+    return made
+
+
+def _stages(A: np.ndarray, right: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Return K_i = h A_i sum_j a_ij K_j + right_i of many pieces (N, nodes, n, columns)."""
+    pieces, n, table = len(h), A.shape[-1], gauss()
+    if NODES * n <= FLOWS.direct:
+        system = -h[:, None, None, None, None] * np.einsum("ij,kiab->kiajb", table.A, A)
+        system = system.reshape(pieces, NODES * n, NODES * n)
+        system[:, np.arange(NODES * n), np.arange(NODES * n)] += 1.0
+        return np.linalg.solve(system, right.reshape(pieces, NODES * n, -1)).reshape(right.shape)
+    # one after the other: pieces are so short that this converges like a geometric series of 0.4
+    hA, K = h[:, None, None, None] * A, right
+    for _ in range(FLOWS.most_sweeps):
+        new = hA @ np.einsum("ij,kjab->kiab", table.A, K) + right
+        change = np.max(np.abs(new - K))
+        K = new
+        if not change > 1e-16 * np.max(np.abs(K)):
+            break
+    return K
 
 
 def _is_fine(whole: np.ndarray, h: np.ndarray, motion: Motion, longest: float) -> np.ndarray:
