@@ -38,6 +38,7 @@ RETRACT = Pointer(I(A, A))  # q par -> q in place
 SWITCH = Pointer(I(F, A, A, A, A))  # t q v par -> one value per event, which crosses zero there
 SURFACE = Pointer(I(F, A, A, A, A))  # t q v par -> values, noise and cells of all switching functions
 RESET = Pointer(I(I, F, A, A, A))  # number of the event t q v par -> q and v in place
+REDUCE = Pointer(I(I, F, A, A, A, A, A))  # number t q v par, row of an event -> memory of a reducer of the user
 LOOP = Pointer(I(F, A, A, A, I, A, A))  # t q v par, place of a group of rows in par -> two results (loops.py)
 # of a model and its derivatives, which only studies of stability ask for (build/tangent.py); the plural for many states
 STATE = Pointer(I(F, A, A, A, A))  # t q v par -> M, f, gaps, W, w, zeta, q_dot

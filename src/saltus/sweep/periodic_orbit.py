@@ -1,6 +1,6 @@
 """Periodic orbits by shooting, their Floquet multipliers, and parameters at which they lose stability.
 
-    orbit = periodic_orbit(system, period=lambda w: 2 * np.pi / w, start=solution)
+    orbit = periodic_orbit(system, period=lambda: 2 * np.pi / p.w, start=solution)
     orbit.multipliers, orbit.stable, orbit.signature
     orbit.find("period doubling", w=(2.6, 2.7))
 
@@ -23,6 +23,7 @@ from saltus.ensemble.tangent import Corner, Tangent, along
 from saltus.ensemble.tangent_motion import Phase
 from saltus.errors import RunError, SaltusError, SettingError
 from saltus.event import Event, event_names
+from saltus.parameters import given as with_values
 from saltus.problem import Problem, vector
 from saltus.solution import Solution
 from saltus.solve import solve
@@ -73,7 +74,7 @@ class Shooting:
 
     def run(self, t: float, q: np.ndarray, v: np.ndarray, values: Mapping[str, Any]) -> list[Solution]:
         """Return the runs of one period."""
-        settings = {**self.settings, "parameters": values or None}
+        settings: dict[str, Any] = {**self.settings, "parameters": values or None}
         if self.period is not None:
             return [solve(self.system, (t, t + self.period(values)), q, v, **settings)]
         made: list[Solution] = []
@@ -338,7 +339,7 @@ def periodic_orbit(
     system
         What moves.
     period
-        Its period [s]: a number, or a function of the parameters whose arguments bear their names (lambda w: ...).
+        Its period [s]: a number, or a function that reads parameters (lambda: 2 * np.pi / p.w).
     section
         In place of a period: an event whose crossings end it; with a reset, the orbit is started behind it.
     crossings
@@ -389,13 +390,12 @@ def _period(given: float | Callable[..., float]) -> Callable[[Mapping[str, Any]]
         if not float(given) > 0.0:
             raise SettingError(f"period is {given!r}: it must be a positive time [s]")
         return lambda values: float(given)  # type: ignore[arg-type]
-    names = list(inspect.signature(given).parameters)
+    if inspect.signature(given).parameters:
+        raise SettingError("period takes arguments: write it as lambda: 2 * np.pi / p.w, with the parameters inside")
 
     def period(values: Mapping[str, Any]) -> float:
-        missing = [name for name in names if name not in values]
-        if missing:
-            raise SettingError(f"period takes {missing[0]!r}, which is no parameter of the system")
-        return float(given(*(values[name] for name in names)))
+        with with_values(values):
+            return float(given())
 
     return period
 
