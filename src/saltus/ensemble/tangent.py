@@ -200,7 +200,7 @@ class _Walk:
         if not motion.nc:
             return [Phase(joints)] * n
         t = (self.times[:-1, None] + np.diff(self.times)[:, None] * gauss().c).ravel()
-        r = self.solution._force_at(self.solution._places(t, "+"))[:, list(motion.normals)].reshape(n, NODES, -1)
+        r = self.solution.force_at(t)[:, list(motion.normals)].reshape(n, NODES, -1)
         carried = np.max(r, axis=1)
         is_closed = carried > ALONG.carries * max(np.max(carried, initial=0.0), 1e-300)
         slip = self._slips(t, n)

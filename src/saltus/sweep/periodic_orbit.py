@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.ensemble.saltation import Jump
+from saltus.ensemble.saltation import Jump, Moment, crossing
 from saltus.ensemble.tangent import Corner, Tangent, along
 from saltus.ensemble.tangent_motion import Phase
 from saltus.errors import RunError, SaltusError, SettingError
@@ -36,6 +36,8 @@ class _Shooting(NamedTuple):
 
     halvings: int = 6  # of a Newton step that leads further away
     smallest: float = 1e-4  # of a step of a parameter, relative to the way: smaller ones are given up
+    instant: float = 1e-12  # of the longest time: a crossing that comes sooner is the start itself
+    leave: float = 1e-7  # of the same: how far a start on the section is left before crossings count
     difference: float = 1e-3  # relative step of the parameters in the period, for its derivative
 
 
@@ -80,25 +82,33 @@ class Shooting:
         made: list[Solution] = []
         others = settings.pop("events")
         for _ in range(self.crossings):
-            one = solve(self.system, (t, t + self.longest), q, v, events=(*others, self.section), **settings)
-            if one.status is not Status.TERMINATED:
-                raise OrbitError(
-                    f"the section was not crossed within {self.longest:g} s from t = {t:.6g}: give a better start, or "
-                    "longest=",
-                    one,
-                )
+            one = self._to_section(t, q, v, others, settings)
+            if float(one.t[-1]) - t <= SHOOTING.instant * self.longest:
+                # it starts on the section: that is no crossing
+                off = solve(self.system, (t, t + SHOOTING.leave * self.longest), q, v, events=others, **settings)
+                made.append(off)
+                one = self._to_section(float(off.t[-1]), off.q[-1], off.v[-1], others, settings)
             made.append(one)
             t, q, v = float(one.t[-1]), one.q[-1], one.v[-1]
         return made
 
+    def _to_section(self, t: float, q: np.ndarray, v: np.ndarray, others: tuple, settings: dict[str, Any]) -> Solution:
+        one = solve(self.system, (t, t + self.longest), q, v, events=(*others, self.section), **settings)
+        if one.status is not Status.TERMINATED:
+            raise OrbitError(
+                f"the section was not crossed within {self.longest:g} s from t = {t:.6g}: give a better start, or longest=",
+                one,
+            )
+        return one
 
-def _derivative(shooting: Shooting, runs: list[Solution], names: Sequence[str] = ()) -> tuple[list[Tangent], np.ndarray]:
+
+def _derivative(runs: Sequence[Solution], names: Sequence[str] = ()) -> tuple[list[Tangent], np.ndarray]:
     """Return the tangents of the runs of a period, and d(z at its end)/d(z at its start, p)."""
     tangents = [along(one, names) for one in runs]
     total = np.eye(tangents[0].motion.place.size)
     for tangent in tangents:
         matrix = tangent.matrix()
-        if shooting.section is not None:
+        if tangent.solution.status is Status.TERMINATED:
             matrix = _to_section(tangent, matrix)
         total = matrix @ total
     return tangents, total
@@ -113,8 +123,6 @@ def _to_section(tangent: Tangent, matrix: np.ndarray) -> np.ndarray:
         for piece in tangent.pieces[:-1]:
             before = piece.matrix @ before
         return last.landed @ before
-    from saltus.ensemble.saltation import Moment, crossing
-
     t = float(tangent.solution.t[-1])
     state, phase = tangent.solution(t, side="-"), _last_phase(tangent)
     at = Moment(t, state.q, state.v, state.q, state.v, phase, phase)
@@ -197,7 +205,7 @@ class PeriodicOrbit:
 
     def derivative(self, *names: str) -> np.ndarray:
         """Return d(q, v)/d(parameter) of the orbit at its start, a column per number in the parameters."""
-        tangents, total = _derivative(self.shooting, list(self.solutions), names)
+        tangents, total = _derivative(self.solutions, names)
         motion, n = tangents[0].motion, tangents[0].motion.place.moving
         pushed = total[:n, motion.place.p].copy()
         if self.shooting.period is not None:
@@ -430,7 +438,7 @@ def _shoot(shooting: Shooting, t: float, q: np.ndarray, v: np.ndarray, values: M
     values = {**values, **runs[0].parameters}
     off = _residual(runs, q, v)
     for _ in range(shooting.max_iterations):
-        tangents, total = _derivative(shooting, runs)
+        tangents, total = _derivative(runs)
         E, z = tangents[0].basis, np.concatenate([q, v])
         gap = np.concatenate([runs[-1].q[-1], runs[-1].v[-1]]) - z
         n = tangents[0].motion.place.moving
