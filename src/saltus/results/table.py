@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus.errors import FunctionError
+from saltus.results.instants import gaps_of, loaded
 
 if TYPE_CHECKING:
     from saltus.solution import Side, Solution
@@ -63,8 +64,8 @@ class Table:
 
 def table_of(solution: Solution) -> Table | None:
     """Return the table of a run: of its file, or made by its model; None where it has none or would be too large."""
-    model: Any = solution._model
-    if hasattr(model, "table"):
+    if loaded(solution):
+        model: Any = solution._model
         return model.table
     if len(solution.t) < 2 or not solution.every_step or solution._forces is not None:
         return None
@@ -120,8 +121,6 @@ def _off(solution, t: np.ndarray, gap: np.ndarray, kinetic: np.ndarray, which: n
 
 def _values(solution: Solution, start: np.ndarray, end: np.ndarray, places: np.ndarray):
     """Return gaps (pieces, places, contacts) and kinetic energies (pieces, places) by the model."""
-    from saltus.results.instants import gaps_of
-
     contacts = len(solution.system.contacts)
     gap, kinetic = np.empty((len(start), len(places), contacts)), np.empty((len(start), len(places)))
     for k, s in enumerate(places):

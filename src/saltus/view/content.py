@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus.errors import SettingError
-from saltus.results.instants import energy_at
+from saltus.mechanics.scene import Scene
+from saltus.results.instants import energy_at, loaded
 from saltus.results.names import columns_of
 from saltus.results.table import Table, table_of
-from saltus.view.frames import FRAME
-from saltus.view.keys import Motion, jump_times, motion_of
+from saltus.view.frames import FRAME, frames_at
+from saltus.view.keys import Motion, jump_times, motion_of, reaches
 from saltus.view.pack import Pack
 from saltus.view.picture import Picture, picture_of
 
@@ -74,11 +75,8 @@ def seen(solution: Solution, options: Options) -> Seen:
 
 def frames_of(solution: Solution) -> np.ndarray | None:
     """Return the frames of the contacts of a mechanism at the times of `frame_times`."""
-    from saltus.mechanics.scene import Scene
-    from saltus.view.frames import frames_at
-
-    model: Any = solution._model
-    if hasattr(model, "frames"):
+    if loaded(solution):
+        model: Any = solution._model
         return model.frames
     if not isinstance(solution.system.scene, Scene) or not solution.system.contacts:
         return None
@@ -99,8 +97,6 @@ def thinned(t: np.ndarray, most: int) -> np.ndarray:
 
 def extent(solution: Solution, picture: Picture) -> float:
     """Return how large the scene is [m]: the diagonal of what moves."""
-    from saltus.view.keys import reaches
-
     poses = picture.motion.poses(solution.t, solution.q)
     places, reach = poses[:, :, : picture.dimension], reaches(picture)[None, :, None]
     low, high = (places - reach).min(axis=(0, 1)), (places + reach).max(axis=(0, 1))

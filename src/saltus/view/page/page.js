@@ -73,7 +73,7 @@ function say(run) {
   if (run.ledger) {
     curveAt(b.curve_t, run.ledger.before, run.ledger.after, view.t, view.side, run.ledger.now);
     const [kinetic, work, lost, defect] = run.ledger.now, first = run.ledger.before[0];
-    [first, work, -lost, defect, kinetic].forEach((x, i) => { run.cells[i].textContent = `${i ? "" : ""}${number(x, 4)} J`; });
+    [first, work, -lost, defect, kinetic].forEach((x, i) => { run.cells[i].textContent = `${i > 0 && i < 4 && x > 0 ? "+" : ""}${number(x, 4)} J`; });
   }
 }
 
@@ -89,11 +89,17 @@ function step(run, way) {
   pause(run); seek(run, T[Math.min(Math.max(i, 0), T.length - 1)], "+");
 }
 
-function pause(run) { run.view.playing = false; $("play").textContent = "▶"; run.view.since = undefined; }
+const ICON = { play: "M4 2v12l10-6z", pause: "M3 2h3.5v12H3zM9.5 2H13v12H9.5z", previous: "M2 2h2.5v12H2zM14 2v12L5 8z", next: "M11.5 2H14v12h-2.5zM2 2v12l9-6z" };
+function icon(id, name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), path = document.createElementNS(svg.namespaceURI, "path");
+  svg.setAttribute("viewBox", "0 0 16 16"); path.setAttribute("d", ICON[name]); svg.append(path); $(id).replaceChildren(svg);
+}
+
+function pause(run) { run.view.playing = false; icon("play", "play"); run.view.since = undefined; }
 
 function play(run) {
   const { view, clock } = run;
-  view.playing = true; $("play").textContent = "❚❚";
+  view.playing = true; icon("play", "pause");
   if (view.t >= run.head.span[1]) view.t = run.head.span[0];
   let tau = clock.tau(view.t), last = performance.now();
   const tick = now => {
@@ -186,17 +192,17 @@ function fillPage(run) {
   run.look.row = liveliest(run); $("row").value = run.look.row;
   head.kinds.forEach((kind, k) => option($("kind"), k, kind));
   [...head.contacts.map(one => one.name), ...head.event_names].forEach((name, c) => option($("contact"), c, name));
-  if (run.ledger) run.cells = ["kinetic at start", "+ work", "− dissipated", "+ defect", "= kinetic"].map(name => { const cell = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd"); dt.textContent = name; cell.append(dt, dd); $("ledger").append(cell); return dd; });
+  if (run.ledger) run.cells = ["kinetic at start", "work", "dissipated", "defect", "= kinetic"].map(name => { const cell = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd"); dt.textContent = name; cell.append(dt, dd); $("ledger").append(cell); return dd; });
   else $("ledger").hidden = true;
   if (!head.contacts.length) for (const one of document.querySelectorAll(".key")) one.hidden = true;
   if (!run.gap) $("magnify").parentElement.hidden = true;
-  notes(run);
+  icon("previous", "previous"); icon("play", "play"); icon("next", "next"); notes(run);
 }
 
 // the coordinate whose rate jumps most, compared with what it is
 function liveliest(run) {
   let best = 0, most = -1;
-  run.motion.keys.forEach((key, b) => { for (let c = 0; c < (run.head.dimension === 2 ? 3 : 3); c++) { let jump = 0, size = 1e-300; for (let i = c; i < key.rateBefore.length; i += run.motion.columns) { jump += Math.abs(key.rateAfter[i] - key.rateBefore[i]); size = Math.max(size, Math.abs(key.rateBefore[i])); } if (jump / size > most + 1e-9) { most = jump / size; best = b * run.motion.columns + c; } } });
+  run.motion.keys.forEach((key, b) => { for (let c = 0; c < 3; c++) { let jump = 0, size = 1e-300; for (let i = c; i < key.rateBefore.length; i += run.motion.columns) { jump += Math.abs(key.rateAfter[i] - key.rateBefore[i]); size = Math.max(size, Math.abs(key.rateBefore[i])); } if (jump / size > most + 1e-9) { most = jump / size; best = b * run.motion.columns + c; } } });
   return best;
 }
 

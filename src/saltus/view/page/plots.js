@@ -4,8 +4,8 @@ const LEFT = 62, RIGHT = 12;
 
 function number(x, digits = 3) {
   if (x === 0) return "0";
-  const a = Math.abs(x);
-  return (a >= 1e5 || a < 1e-3 ? x.toExponential(Math.max(0, digits - 1)) : String(+x.toPrecision(digits))).replace("-", "−");
+  const near = +x.toPrecision(digits), a = Math.abs(near);
+  return (a >= 1e5 || a < 1e-3 ? near.toExponential() : String(near)).replaceAll("-", "−");
 }
 
 function fit(canvas) {
@@ -69,11 +69,12 @@ function panelsOf(run) {
 function drawPlots(run) {
   const drawn = layer("plot", ["plots", run.clock.stretch, run.look.row, run.dark].join(), (g, W, H) => {
     const panels = panelsOf(run), tall = H / panels.length, X = t => LEFT + (W - LEFT - RIGHT) * run.clock.tau(t);
-    panels.forEach((panel, p) => drawPanel(run, g, panel, X, p * tall + 24, (p + 1) * tall - 10, W));
+    return panels.map((panel, p) => { const top = p * tall + 24, bottom = (p + 1) * tall - 10; drawPanel(run, g, panel, X, top, bottom, W); return [top, bottom]; });
   });
   if (!drawn) return;
-  const { g, W, H } = drawn, x = LEFT + (W - LEFT - RIGHT) * run.clock.tau(run.view.t);
-  g.fillStyle = run.ink.ink; g.fillRect(x - 0.5, 4, 1, H - 8);
+  const { g, W } = drawn, x = LEFT + (W - LEFT - RIGHT) * run.clock.tau(run.view.t);
+  g.fillStyle = run.ink.ink;
+  for (const [top, bottom] of drawn.made) g.fillRect(x - 0.5, top, 1, bottom - top);  // not through the titles
 }
 
 function drawPanel(run, g, panel, X, top, bottom, W) {
@@ -85,7 +86,8 @@ function drawPanel(run, g, panel, X, top, bottom, W) {
   g.strokeStyle = ink.line; g.lineWidth = 1; g.strokeRect(LEFT + 0.5, top + 0.5, W - LEFT - RIGHT, bottom - top);
   if (low < 0 && high > 0) { g.beginPath(); g.moveTo(LEFT, Y(0)); g.lineTo(W - RIGHT, Y(0)); g.stroke(); }
   g.font = "11px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.fillStyle = ink.ink; g.textAlign = "left"; g.fillText(panel.title, 8, top - 8);
-  g.fillStyle = ink.soft; g.textAlign = "right"; g.fillText(number(high), LEFT - 6, Y(high) + 8); g.fillText(number(low), LEFT - 6, Y(low));
+  g.fillStyle = ink.soft; g.textAlign = "right"; const tidy = x => number(Math.abs(x) < 1e-6 * (high - low) ? 0 : x);
+  g.fillText(tidy(high), LEFT - 6, Y(high) + 8); g.fillText(tidy(low), LEFT - 6, Y(low));
   drawLegend(run, g, panel, top - 8, W);
   g.save(); g.beginPath(); g.rect(LEFT, top, W - LEFT - RIGHT, bottom - top); g.clip(); g.lineJoin = "round";
   panel.curves.forEach(({ points, bad }, c) => {
