@@ -126,7 +126,11 @@ def _values(solution: Solution, start: np.ndarray, end: np.ndarray, places: np.n
     for k, s in enumerate(places):
         t = end if s == 1.0 else start + s * (end - start)
         state = solution(t, "-" if s == 1.0 else "+")
-        gap[:, k], kinetic[:, k] = gaps_of(solution, t, state.q), solution._kinetic(t, state.q, state.v)
+        q, v = state.q, state.v
+        unknown = ~(np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1))  # in pieces of a few roundings
+        if unknown.any():
+            q[unknown], v[unknown] = solution(start[unknown]).q, solution(start[unknown]).v
+        gap[:, k], kinetic[:, k] = gaps_of(solution, t, q), solution._kinetic(t, q, v)
     return gap, kinetic
 
 

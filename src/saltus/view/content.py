@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MOST_TIMES = 6000  # of curves; more are thinned
 MOST_BYTES = 40 << 20  # of a page: browsers take seconds to open more
 FINEST = 1e-7  # step of stored poses [m, rad], or finer
+ROUNDING = 1e-9  # of the largest value of a curve: smaller ones are drawn as zero
 AXES = {"N": 0, "T": 1, "T1": 1, "T2": 2}
 LIMITS = (1e-5, 1e-6, 1e-6)  # of residual, violation [m], admissibility: what is above is shown in red
 RESIDUAL_OF_TOLERANCE = 10.0  # of the tolerance of the run: the least limit of the residual
@@ -266,9 +267,18 @@ def _ledger(solution: Solution, t: np.ndarray, side: Any) -> np.ndarray:
 
 
 def _both(pack: Pack, name: str, before: np.ndarray, behind: np.ndarray) -> None:
-    first, second = (np.ascontiguousarray(_finite(one), dtype="<f4") for one in (before, behind))
+    """Add curves from both sides, rounded to what can be seen of them: gzip packs the rest away."""
+    before, behind = _finite(before), _finite(behind)
+    least = ROUNDING * np.maximum(np.abs(before).max(axis=0), np.abs(behind).max(axis=0))
+    first, second = (_short(np.where(np.abs(one) < least, 0.0, one)) for one in (before, behind))
     pack.add(f"{name}_before", first, "f4")
     pack.add(f"{name}_behind", first.view("<u4") ^ second.view("<u4"), "u4")
+
+
+def _short(values: np.ndarray) -> np.ndarray:
+    """Return floats with 16 bits behind the point, correctly rounded."""
+    bits = np.ascontiguousarray(values, dtype="<f4").view("<u4").astype(np.uint64)
+    return ((bits + 0x40) & 0xFFFFFF80).astype("<u4").view("<f4")
 
 
 def _finite(values: np.ndarray) -> np.ndarray:

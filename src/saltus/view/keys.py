@@ -105,7 +105,9 @@ def reaches(picture: Picture) -> np.ndarray:
     """Return how far the outline of each body is from its origin [m]."""
     made = []
     for body in picture.bodies:
-        far = [np.hypot(*point) + outline.radius for outline in body.outlines for point in outline.points]
+        shapes = [outline for outline in body.outlines if outline.kind != "line"]  # planes have no end
+        far = [np.hypot(*point) + outline.radius for outline in shapes for point in outline.points]
+        far += [np.hypot(*np.mean(outline.points, axis=0)) for outline in body.outlines if outline.kind == "line"]
         for solid in body.solids:
             corners = np.array(solid.points) if solid.kind == "mesh" else np.array([0.5 * np.array(solid.size)])
             far += [float(np.max(np.linalg.norm(corners + np.array(solid.centre), axis=1)))]
@@ -179,7 +181,11 @@ def _at(solution: Solution, pose: Any, t: np.ndarray) -> _Grid:
 def _inside(solution: Solution, pose: Any, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return poses inside of intervals (intervals, places, bodies, columns)."""
     t = (start[:, None] + INSIDE * (end - start)[:, None]).ravel()
-    made = pose.poses(t, solution(t).q)
+    q = solution(t).q
+    unknown = ~np.isfinite(q).all(axis=1)  # in intervals of a few roundings, where s = (t - start)/h says nothing
+    if unknown.any():
+        q[unknown] = solution(np.repeat(start, len(INSIDE))[unknown]).q
+    made = pose.poses(t, q)
     return made.reshape(len(start), len(INSIDE), *made.shape[1:])
 
 

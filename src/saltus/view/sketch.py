@@ -210,6 +210,10 @@ class Sketch:
             raise ModelError(f"a polygon of a sketch has {len(corners)} corners: it needs three")
         return self._planar((Outline(kind="polygon", points=corners),), at, angle, name or "polygon", colour)
 
+    def point(self, *, at: Any = (0.0, 0.0), angle: Any = 0.0, name: str | None = None, colour: str | None = None) -> Handle:
+        """Draw a point: where a part without a shape is, or to attach what moves with it and does not turn."""
+        return self._planar((), at, angle, name or "point", colour)
+
     def ground(self, *points: Sequence[float]) -> None:
         """Draw a fixed line through points (x, y) [m]; what is solid lies to the right of its direction."""
         self._in(2, "ground")
@@ -217,6 +221,12 @@ class Sketch:
         if len(listed) < 2:
             raise ModelError("a line of the ground needs two points")
         self.fixed += [Outline(kind="line", points=ends) for ends in zip(listed[:-1], listed[1:], strict=True)]
+
+    def ring(self, radius: float, *, at: Sequence[float] = (0.0, 0.0), hollow: bool = True) -> None:
+        """Draw a fixed circle about a point (x, y) [m]: what is solid lies outside of it, or inside (hollow=False)."""
+        self._in(2, "ring")
+        centre: Any = _numbers(at, 2, "at")
+        self.fixed.append(Outline(kind="circle", points=(centre,), radius=_size(radius, "radius"), solid=not hollow))
 
     def spring(self, first: Any, second: Any) -> None:
         """Draw a spring between two places: points of parts, or (x, y) [m] fixed."""
@@ -226,12 +236,12 @@ class Sketch:
 
     def solid(
         self, kind: str, size: Any = 0.0, *, at: Any = (0.0, 0.0, 0.0), turn: int | None = None,
-        points: Sequence[Sequence[float]] = (), triangles: Sequence[Sequence[int]] = (), name: str | None = None,
-        colour: str | None = None,
+        centre: Sequence[float] = (0.0, 0.0, 0.0), points: Sequence[Sequence[float]] = (),
+        triangles: Sequence[Sequence[int]] = (), name: str | None = None, colour: str | None = None,
     ) -> Handle:  # fmt: skip
         """Draw a solid in space: "box" of three edges, "sphere" of a diameter, "cylinder" (diameter, length), "mesh".
 
-        at: x, y, z [m]; turn: number of the first of four coordinates of a unit quaternion (w, x, y, z).
+        at: x, y, z [m] of its origin; centre: middle of the solid in its own frame [m]; turn: number of the first of four coordinates of a unit quaternion (w, x, y, z).
         """
         self._in(3, "solid")
         if kind not in SOLIDS:
@@ -246,7 +256,7 @@ class Sketch:
             not faces or any(len(face) != 3 or not all(0 <= one < len(corners) for one in face) for face in faces)
         ):
             raise ModelError("a mesh needs points (x, y, z) and triangles of three numbers of them")
-        made: Any = Solid(kind, _numbers(edges, 3, "size"), points=corners, triangles=faces)
+        made: Any = Solid(kind, _numbers(edges, 3, "size"), _numbers(centre, 3, "centre"), points=corners, triangles=faces)
         if turn is not None and (isinstance(turn, bool) or not isinstance(turn, numbers.Integral) or turn < 0):
             raise ModelError(f"turn of a solid is {turn!r}: give the number of the first of four coordinates")
         part = Part(

@@ -56,6 +56,12 @@ function drawPlane(run, g, W, H) {
   }
 }
 
+// a plane of a body has no end: a piece of it is drawn
+function pieceOf(run, [[x0, y0], [x1, y1]]) {
+  const l = Math.hypot(x1 - x0, y1 - y0) || 1, half = Math.min(0.5, 0.07 * run.head.size / l), x = (x0 + x1) / 2, y = (y0 + y1) / 2;
+  return [[x - half * (x1 - x0), y - half * (y1 - y0)], [x + half * (x1 - x0), y + half * (y1 - y0)]];
+}
+
 function drawBody(run, g, body, b) {
   const colour = colourOf(run.head, b), outlines = body.outlines || [];
   if (!outlines.length) {
@@ -65,7 +71,7 @@ function drawBody(run, g, body, b) {
   }
   const shapes = outlines.filter(one => one.kind !== "line");
   for (const one of outlines) {
-    const points = one.points.map(p => run.project(spotOf(run, b, p[0], p[1]))), radius = (one.radius || 0) * run.scale;
+    const points = (one.kind === "line" ? pieceOf(run, one.points) : one.points).map(p => run.project(spotOf(run, b, p[0], p[1]))), radius = (one.radius || 0) * run.scale;
     g.beginPath();
     if (one.kind === "circle") {
       g.arc(points[0][0], points[0][1], radius, 0, 7);

@@ -8,7 +8,7 @@ void main() { X = place + rotate(turn, middle + corner * size); gl_Position = ca
 const FRAGMENT = `#version 300 es
 precision highp float; in vec3 N; in vec3 C; in vec3 X; uniform float grid; out vec4 colour;
 void main() { float light = 0.5 + 0.5 * max(0.0, dot(normalize(N), normalize(vec3(0.35, -0.5, 0.8)))); vec3 c = C * light;
-  if (grid > 0.0) { vec2 f = abs(fract(X.xy / grid - 0.5) - 0.5) / fwidth(X.xy / grid); float line = 1.0 - min(min(f.x, f.y), 1.0); c = mix(C, C * 0.82, line); }
+  if (grid > 0.0 && N.z > 0.0) { vec2 f = abs(fract(X.xy / grid - 0.5) - 0.5) / fwidth(X.xy / grid); float line = 1.0 - min(min(f.x, f.y), 1.0); c = mix(C, C * 0.82, line); }
   colour = vec4(c, 1.0); }`;
 const FLOATS = 16;  // of an instance
 
