@@ -7,7 +7,7 @@ import json
 import os
 import select
 import shutil
-import subprocess
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -33,6 +33,30 @@ def chromium() -> str | None:
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
+def _started(command: list[str]) -> tuple[int, int, int]:
+    """Start Chromium, which reads commands from descriptor 3 and writes answers to 4: its number and our two ends."""
+    import fcntl  # not on Windows, where there is no film by Chromium
+
+    pipes = [os.pipe(), os.pipe()]
+    (commands, to), (answers, into) = pipes
+    # out of the way of 3 and 4, whatever else is open
+    far = [fcntl.fcntl(handle, fcntl.F_DUPFD_CLOEXEC, 10) for handle in (commands, into)]
+    actions = [
+        *((os.POSIX_SPAWN_OPEN, k, os.devnull, os.O_RDWR, 0) for k in range(3)),
+        *((os.POSIX_SPAWN_DUP2, handle, k) for handle, k in zip(far, (3, 4), strict=True)),
+    ]
+    try:
+        pid = os.posix_spawn(command[0], [*command, "about:blank"], os.environ, file_actions=actions)
+    except OSError as error:
+        os.close(to)
+        os.close(answers)
+        raise BrowserError(f"{command[0]} cannot be started: {error.strerror}") from error
+    finally:
+        for handle in (commands, into, *far):
+            os.close(handle)
+    return pid, to, answers
+
+
 class BrowserError(SaltusError, RuntimeError):
     """Chromium did not do what was asked."""
 
@@ -48,17 +72,7 @@ class Browser:
         if program is None:
             raise BrowserError("there is no Chromium on this machine: install it (Debian: apt install chromium)")
         self._folder = tempfile.TemporaryDirectory(prefix="saltus_chromium_", ignore_cleanup_errors=True)
-        commands, self._to = os.pipe()
-        self._from, answers = os.pipe()
-        child = [program, *SWITCHES, f"--user-data-dir={self._folder.name}", "about:blank"]
-        # Chromium reads commands from descriptor 3 and writes answers to 4: a shell puts the pipes there
-        script = f'exec "$@" 3<&{commands} 4>&{answers}'
-        self._process = subprocess.Popen(  # noqa: S603  a browser of this machine
-            ["/bin/sh", "-c", script, "sh", *child], pass_fds=(commands, answers), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(commands)
-        os.close(answers)
+        self._pid, self._to, self._from = _started([program, *SWITCHES, f"--user-data-dir={self._folder.name}"])
         self._rest, self._count, self._session = b"", 0, None
         self.requests: list[str] = []
         self.messages: list[str] = []
@@ -81,11 +95,13 @@ class Browser:
         """End the browser that was started here."""
         for handle in (self._to, self._from):
             os.close(handle)
-        try:
-            self._process.wait(5.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end = time.monotonic() + 5.0
+        while os.waitpid(self._pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > end:
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+                break
+            time.sleep(0.01)
         self._folder.cleanup()
 
     def resize(self, width: int, height: int) -> None:

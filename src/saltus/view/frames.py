@@ -31,7 +31,9 @@ def contact_bodies(scene: Scene) -> dict[str, tuple[int, Any]]:
     """Return the body on which each contact is drawn, and the joint or pair that has the contact."""
     made: dict[str, tuple[int, Any]] = {}
     for record in (*scene.joints, *scene.pairs):
-        moving = [one for one in reversed(record.bodies) if one >= 0 and scene.body(one).size == 3]
+        # the one that has the corner, pin or circle which touches: second of a joint, first of a pair
+        order = reversed(record.bodies) if hasattr(record, "anchors") else record.bodies
+        moving = [one for one in order if one >= 0 and scene.body(one).size == 3]
         for contact in record.contacts:
             made[contact] = (moving[0] if moving else -1, record)
     return made

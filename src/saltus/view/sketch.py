@@ -179,7 +179,8 @@ class Sketch:
         name: str | None = None, colour: str | None = None,
     ) -> Handle:  # fmt: skip
         """Draw a bar along its angle [rad], from `at`, or with its middle there; length, radius of its ends [m]."""
-        first = -0.5 * _size(length, "length") if middle else 0.0
+        length = _size(length, "length")
+        first = -0.5 * length if middle else 0.0
         outline = Outline(kind="capsule", points=((first, 0.0), (first + length, 0.0)), radius=float(radius))
         return self._planar((outline,), at, angle, name or "bar", colour, (first, first + length))
 

@@ -8,8 +8,15 @@ function planeBox(run) {
   const add = (x, y, r) => { box[0] = Math.min(box[0], x - r); box[1] = Math.min(box[1], y - r); box[2] = Math.max(box[2], x + r); box[3] = Math.max(box[3], y + r); };
   const place = ([b, x, y]) => b < 0 ? [x, y] : null;
   motion.keys.forEach((key, b) => {
-    const reach = reachOf(head.bodies[b]), stride = Math.max(1, Math.floor(key.t.length / 400));
-    for (let i = 0; i < key.t.length; i += stride) add(key.before[3 * i], key.before[3 * i + 1], reach);
+    const stride = Math.max(1, Math.floor(key.t.length / 150)), shapes = (head.bodies[b].outlines || []).filter(one => one.kind !== "line");
+    for (let i = 0; i < key.t.length; i += stride) {
+      const [x, y, turn] = key.before.subarray(3 * i, 3 * i + 3), c = Math.cos(turn), s = Math.sin(turn);
+      add(x, y, 0);
+      for (const one of shapes) {
+        const skip = Math.max(1, one.points.length >> 4);
+        for (let k = 0; k < one.points.length; k += skip) { const [u, v] = one.points[k]; add(x + c * u - s * v, y + s * u + c * v, one.radius || 0); }
+      }
+    }
   });
   for (const spring of head.springs) for (const end of spring) { const p = place(end); if (p) add(p[0], p[1], 0); }
   const w = Math.max(box[2] - box[0], box[3] - box[1], 1e-9);
@@ -28,8 +35,8 @@ function reachOf(body) {
 
 // scale and shift from metres to pixels: fit, then what the user did with wheel and drag, then the body that is followed
 function planeCamera(run, W, H) {
-  const { look } = run, [x0, y0, x1, y1] = run.box, top = 40, rest = 30;
-  const scale = look.zoom * Math.min((W - 60) / (x1 - x0), (H - top - rest - 20) / (y1 - y0));
+  const { look } = run, [x0, y0, x1, y1] = run.box, top = 40, rest = 56;
+  const scale = look.zoom * Math.min((W - 60) / (x1 - x0), (H - top - rest - 10) / (y1 - y0));
   let cx = (x0 + x1) / 2, cy = (y0 + y1) / 2;
   if (look.follow >= 0) { cx = run.motion.pose[3 * look.follow]; cy = run.motion.pose[3 * look.follow + 1]; }
   run.scale = scale;
