@@ -18,7 +18,7 @@ from saltus.errors import SaltusError
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 VARIABLE = "SALTUS_CHROMIUM"  # names another one
 SWITCHES = (
-    "--headless=new", "--no-sandbox", "--disable-gpu-sandbox", "--use-gl=angle", "--use-angle=swiftshader",
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-gpu-compositing", "--disable-accelerated-2d-canvas",
     "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-extensions",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
     "--disable-dev-shm-usage", "--force-color-profile=srgb", "--remote-debugging-pipe",

@@ -20,8 +20,9 @@ function fillList(run) {
   body.replaceChildren(...shown.map(i => {
     const row = document.createElement("tr"), c = b.event_contact[i];
     const cells = [b.event_t[i].toPrecision(9), run.head.kinds[b.event_kind[i]] + (b.event_count[i] > 1 ? ` ×${b.event_count[i]}` : ""), eventName(run, i),
-      run.strikes[i] ? `${number(b.event_u_minus[3 * i])} → ${number(b.event_u_plus[3 * i])}` : "", run.strikes[i] ? number(b.event_impulse[3 * i]) : "", b.event_energy[i] ? number(b.event_energy[i]) : ""];
+      run.strikes[i] ? `${number(b.event_u_minus[3 * i], 2)} → ${number(b.event_u_plus[3 * i], 2)}` : "", run.strikes[i] ? number(b.event_impulse[3 * i], 2) : "", b.event_energy[i] ? number(b.event_energy[i], 2) : ""];
     for (const text of cells) row.insertCell().textContent = text;
+    row.cells[2].title = cells[2];
     row.dataset.event = i; if (run.head.blamed.includes(c)) row.classList.add("blamed");
     return row;
   }));
