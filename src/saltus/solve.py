@@ -21,12 +21,13 @@ from saltus.io.format import clear_parts
 from saltus.io.settings import describe, rebuild
 from saltus.parameters import as_changes
 from saltus.problem import Problem, vector
+from saltus.results.records import Asked
 from saltus.run import march as marching
 from saltus.run.progress import Progress
 from saltus.run.run import RUN, Limits, Run, Settings, segments_of
 from saltus.schemes import default_scheme
 from saltus.schemes.traits import Traits, brings_control, estimates_error, has_scale, traits_of
-from saltus.solution import Asked, Solution
+from saltus.solution import Solution
 from saltus.status import Status
 from saltus.system import System
 
@@ -305,7 +306,15 @@ def _prepare(
     from saltus.build.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
-    model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0, events, parameters)
+    model = compile_model(
+        problem.system,
+        problem.t_span[0],
+        problem.q0,
+        problem.v0,
+        events,
+        parameters,
+        curved=not traits_of(settings.scheme).velocity_level,
+    )
     if file is not None:
         file.problem = fingerprint(problem, model)
         file.settings = {

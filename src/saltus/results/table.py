@@ -16,7 +16,8 @@ from saltus.errors import FunctionError
 from saltus.results.instants import gaps_of, loaded
 
 if TYPE_CHECKING:
-    from saltus.solution import Side, Solution
+    from saltus.results.records import Side
+    from saltus.solution import Solution
 
 PLACES = np.array([0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0])
 BETWEEN = np.array([1.0 / 6.0, 0.5, 5.0 / 6.0])  # places at which cubics are compared

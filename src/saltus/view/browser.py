@@ -18,7 +18,7 @@ from saltus.errors import SaltusError
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 VARIABLE = "SALTUS_CHROMIUM"  # names another one
 SWITCHES = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-gpu-compositing", "--disable-accelerated-2d-canvas",
+    "--headless=new", "--no-sandbox", "--disable-gpu",
     "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-extensions",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
     "--disable-dev-shm-usage", "--force-color-profile=srgb", "--remote-debugging-pipe",
@@ -178,5 +178,6 @@ class Browser:
             self.messages.append(" ".join(str(one.get("value", one.get("description"))) for one in given["args"]))
         elif method == "Runtime.exceptionThrown":
             self.messages.append(str(given["exceptionDetails"].get("exception", {}).get("description")))
-        elif method == "Log.entryAdded":
+        elif method == "Log.entryAdded" and "GL Driver Message (OpenGL, Performance" not in given["entry"]["text"]:
+            # without a GPU the driver itself notes that pixels are read back: no message of the page
             self.messages.append(given["entry"]["text"])
