@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -121,38 +122,47 @@ def main() -> None:
             kilobytes = place.stat().st_size / 1000.0
             sizes.append((title, kilobytes, aim))
             rows.append(
-                f"| {title} | {len(keys)} | {min(keys)} to {max(keys)} | {kilobytes:.0f} | {len(poses.text({})) / 1000.0:.0f} | "
-                f"{aim or '-'} | {made:.2f} | {opened / plain:.1f} | {browser.run('saltus.ready'):.0f} | {playing(browser):.0f} |"
+                f"| {title} | {len(keys)} | {min(keys)} to {max(keys)} | {kilobytes:.0f} | "
+                f"{len(poses.text({})) / 1000.0:.0f} | {aim or '-'} | {made:.2f} | {opened / plain:.1f} | "
+                f"{browser.run('saltus.ready'):.0f} | {playing(browser):.0f} |"
             )
             print(rows[-1], flush=True)
         many = []
-        for crowd, aim in ((Many(100, 300), 30), (Many(1000, 300), None), (Many(100, 300, 3), 20), (Many(1000, 300, 3), None)):
+        for crowd, aim in (
+            (Many(100, 300), 30),
+            (Many(1000, 300), None),
+            (Many(100, 300, 3), 20),
+            (Many(1000, 300, 3), None),
+        ):
             place = Path(folder, "many.html")
             place.write_text(page("many", crowd.text()), encoding="utf-8")
             opened = ready(browser, place, 2)
             times = json.dumps(np.linspace(0.0, 2.0, 200).tolist())
             evaluated = min(browser.run(f"saltus.evaluate({times})") for _ in range(5))
-            drawn = min(browser.run(f"saltus.frames({json.dumps(np.linspace(0.1, 1.9, 10).tolist())})") for _ in range(3))
+            drawn = min(
+                browser.run(f"saltus.frames({json.dumps(np.linspace(0.1, 1.9, 10).tolist())})") for _ in range(3)
+            )
             many.append(
                 f"| {crowd.bodies} {'in the plane' if crowd.dimension == 2 else 'in space'} x {crowd.keys} keys | "
-                f"{place.stat().st_size / 1e6:.1f} | {opened / plain:.1f} | {browser.run('saltus.ready'):.0f} | {evaluated:.3f} | "
-                f"{drawn:.1f} | {playing(browser):.0f} | {aim or '-'} |"
+                f"{place.stat().st_size / 1e6:.1f} | {opened / plain:.1f} | {browser.run('saltus.ready'):.0f} | "
+                f"{evaluated:.3f} | {drawn:.1f} | {playing(browser):.0f} | {aim or '-'} |"
             )
             print(many[-1], flush=True)
         again = browser.open(empty) or browser.run(FPS)
     text = [
         "# What a view costs",
         "",
-        f"Written by `python bench/view.py`. Chromium without a window and without a GPU, 1280 x 720, on 2 shared cores. An "
-        f"empty page is open after {1000.0 * plain:.0f} ms and draws {statistics.mean((still, again)):.0f} frames/s there.",
+        f"Written by `python bench/view.py`. Chromium without a window and without a GPU, 1280 x 720, 2 shared cores "
+        f"(load {os.getloadavg()[0]:.0f} at the end). An empty page is open after {1000.0 * plain:.0f} ms and draws "
+        f"{statistics.mean((still, again)):.0f} frames/s there.",
         "",
         "| run, tol 1e-6 | bodies | keys per body | page [kB] | poses alone [kB] | aim [kB] | made in [s of CPU] | "
         "ready / empty page | ready in page [ms] | frames/s |",
         "|---|---|---|---|---|---|---|---|---|---|",
         *rows,
         "",
-        "| bodies | page [MB] | ready / empty page | ready in page [ms] | evaluated [ms per frame] | drawn [ms per frame] | "
-        "frames/s | aim |",
+        "| bodies | page [MB] | ready / empty page | ready in page [ms] | evaluated [ms per frame] | "
+        "drawn [ms per frame] | frames/s | aim |",
         "|---|---|---|---|---|---|---|---|",
         *many,
         "",

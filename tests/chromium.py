@@ -23,7 +23,13 @@ def install() -> str | None:
     """Install Chromium by apt-get where it is missing and that is allowed; return where it is."""
     found = chromium()
     apt = shutil.which("apt-get")
-    if found or apt is None or not hasattr(os, "geteuid") or os.geteuid() != 0 or not os.path.exists("/etc/debian_version"):
+    if (
+        found
+        or apt is None
+        or not hasattr(os, "geteuid")
+        or os.geteuid() != 0
+        or not os.path.exists("/etc/debian_version")
+    ):
         return found
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for command in (

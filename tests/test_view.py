@@ -241,7 +241,11 @@ def test_every_sketch_of_the_library_fits_its_problem():
 
 
 def test_a_sketch_comes_back_from_a_file_as_it_was(box, tmp_path):
-    for scene in (sl.problems.slider_crank().system.scene, box.system.scene, sl.problems.vibrating_table().system.scene):
+    for scene in (
+        sl.problems.slider_crank().system.scene,
+        box.system.scene,
+        sl.problems.vibrating_table().system.scene,
+    ):
         given = json.loads(json.dumps(sketch_files.described(scene)))
         names = [touch.contact for touch in scene.touches]
         again = sketch_files.sketch_of(given, 20, names, [])
@@ -295,11 +299,11 @@ def test_hostile_tables_between_the_times_are_refused(crank, tmp_path):
         results.check_tables(content)
         return results._solution(content)
 
-    t, gap = whole.arrays["between/t"], whole.arrays["between/gap"]
+    t, gap, frames = (whole.arrays[name] for name in ("between/t", "between/gap", "contact_frame"))
     for changed in (
         {"between/t": t[::-1].copy()}, {"between/t": t[:-1]}, {"between/gap": np.full_like(gap, np.nan)},
         {"between/gap": gap[:, :3]}, {"between/t": t + 1.0}, {"between/kinetic_energy": None},
-        {"contact_frame": whole.arrays["contact_frame"][:-1]}, {"contact_frame": np.full_like(whole.arrays["contact_frame"], np.inf)},
+        {"contact_frame": frames[:-1]}, {"contact_frame": np.full_like(frames, np.inf)},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"between|contact_frame"):
             spoilt(**changed)

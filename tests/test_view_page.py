@@ -73,7 +73,11 @@ def test_poses_of_the_page_keep_the_bound_in_the_file_at_400_random_times(browse
     bound, n = browser.run("saltus.head.bound"), view.content.picture.dimension
     for b, angle in enumerate(bound["angle"]):
         assert np.linalg.norm(pose[:, b, :n] - true[:, b, :n], axis=1).max() <= bound["length"]
-        turned = np.abs(pose[:, b, 2] - true[:, b, 2]) if n == 2 else 2.0 * np.linalg.norm(pose[:, b, 3:] - true[:, b, 3:], axis=1)
+        turned = (
+            np.abs(pose[:, b, 2] - true[:, b, 2])
+            if n == 2
+            else 2.0 * np.linalg.norm(pose[:, b, 3:] - true[:, b, 3:], axis=1)
+        )
         assert turned.max() <= angle
     assert browser.requests == [] and browser.messages == []
 
@@ -95,7 +99,7 @@ def test_both_sides_of_every_jump_are_those_of_the_run(browser, runs, name):
 
 
 def test_screen_time_and_time_are_inverse_at_every_jump(browser, runs):
-    sol, _, page = runs("crank")
+    _, _, page = runs("crank")
     opened(browser, page)
     for share in (0, 0.5, 1):
         browser.run(f"saltus.stretch({share})")
@@ -164,7 +168,9 @@ def test_gaps_forces_and_ledger_of_the_page_are_those_of_the_run(browser, runs):
     sol, _, page = runs("crank")
     opened(browser, page)
     t = np.concatenate([np.random.default_rng(5).uniform(0.0, 0.1, 60), jump_times(sol)[::5]])
-    made = browser.run(f"{json.dumps(t.tolist())}.map(t => {{const s = saltus.state(t, '+'); return [s.gap, s.ledger]}})")
+    made = browser.run(
+        f"{json.dumps(t.tolist())}.map(t => {{const s = saltus.state(t, '+'); return [s.gap, s.ledger]}})"
+    )
     gap, ledger = (np.array([one[k] for one in made]) for k in (0, 1))
     assert np.abs(gap - sol.gap_at(t)).max() <= 2e-3 * np.abs(sol.gap_at(t)).max()
     true = sol.energy_at(t)
@@ -177,7 +183,9 @@ def test_gaps_forces_and_ledger_of_the_page_are_those_of_the_run(browser, runs):
 
 def press(browser, key, text=""):
     for kind in ("keyDown", "keyUp"):
-        browser.call("Input.dispatchKeyEvent", type=kind, key=key, **({"text": text} if text and kind == "keyDown" else {}))
+        browser.call(
+            "Input.dispatchKeyEvent", type=kind, key=key, **({"text": text} if text and kind == "keyDown" else {})
+        )
 
 
 def test_keys_play_and_walk_from_event_to_event(browser, runs):
@@ -216,7 +224,9 @@ def test_the_list_of_events_is_filtered_and_a_row_leads_to_its_event(browser, ru
     mine = sol.events[(sol.events["kind"] == "impact") & (sol.events["contact"] == sol.system.contact_names[2])]
     assert browser.run(rows) == len(mine)
     browser.run("document.querySelectorAll('#list tbody tr')[1].click()")
-    assert browser.run("+document.getElementById('clock').textContent.match(/= (.*) s/)[1]") == pytest.approx(mine["t"][1], rel=1e-11)
+    assert browser.run("+document.getElementById('clock').textContent.match(/= (.*) s/)[1]") == pytest.approx(
+        mine["t"][1], rel=1e-11
+    )
 
 
 def test_events_closer_than_a_pixel_are_one_mark_with_their_count(browser, runs):
@@ -229,11 +239,14 @@ def test_events_closer_than_a_pixel_are_one_mark_with_their_count(browser, runs)
 
 
 OVERLAPS = """(() => {
-  const boxes = [...document.querySelectorAll('h1, #clock, #badge, #tools label, nav button, nav select, #bar button, #bar label, #ledger div')]
+  const boxes = [...document.querySelectorAll(
+      'h1, #clock, #badge, #tools label, nav button, nav select, #bar button, #bar label, #ledger div')]
     .map(e => [e, e.getBoundingClientRect()]).filter(([, r]) => r.width && r.height);
   const made = [];
   boxes.forEach(([a, r], i) => boxes.slice(i + 1).forEach(([b, s]) => {
-    if (!a.contains(b) && !b.contains(a) && Math.min(r.right, s.right) - Math.max(r.left, s.left) > 1 && Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top) > 1) made.push([a.textContent, b.textContent]);
+    const across = Math.min(r.right, s.right) - Math.max(r.left, s.left);
+    const down = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);
+    if (!a.contains(b) && !b.contains(a) && across > 1 && down > 1) made.push([a.textContent, b.textContent]);
   }));
   return {made, wide: document.documentElement.scrollWidth - innerWidth};
 })()"""
@@ -277,7 +290,7 @@ def test_the_factor_of_magnified_gaps_stands_in_the_picture(browser, runs):
 
 
 def test_a_followed_body_stays_in_the_middle(browser, runs):
-    sol, _, page = runs("crank")
+    _, _, page = runs("crank")
     opened(browser, page)
     browser.run("(f => {f.value = '2'; f.onchange({target: f})})(document.getElementById('follow'))")
     colour = (58, 166, 196)
@@ -295,7 +308,7 @@ def test_a_page_shows_itself_in_a_notebook(browser, runs, tmp_path):
     _, view, _ = runs("ball")
     page = tmp_path / "notebook.html"
     page.write_text(
-        f"<!doctype html><link rel=icon href='data:,'><body>{view._repr_html_()}<script>document.documentElement.dataset.ready = 'yes'</script>",
+        "<!doctype html><html data-ready='yes'><link rel=icon href='data:,'><body>" + view._repr_html_(),
         encoding="utf-8",
     )
     browser.open(page)

@@ -125,10 +125,14 @@ def is_current(folder: pathlib.Path, levels: list[str]) -> bool:
     try:
         manifest = Manifest.read(folder)
         known = all(file.as_posix() in manifest.sources for file in unit_files())  # no file is newer than the kernels
-        return known and sources.source_hashes(manifest.sources) == manifest.sources and all(
-            level in manifest.libraries and manifest.members(folder, level) is not None
-            for name in levels
-            for level in (name, f"{name}{TEXTS}")
+        return (
+            known
+            and sources.source_hashes(manifest.sources) == manifest.sources
+            and all(
+                level in manifest.libraries and manifest.members(folder, level) is not None
+                for name in levels
+                for level in (name, f"{name}{TEXTS}")
+            )
         )
     except Damaged:
         return False

@@ -9,7 +9,7 @@ from typing import Any
 from saltus.io import words
 from saltus.io.scene import outline_of
 from saltus.io.words import taken
-from saltus.view.sketch import FIXED, SOLIDS, Follow, Part, Place, Sketch, Solid, Touch
+from saltus.view.sketch import FIXED, SOLIDS, Follow, Outline, Part, Place, Sketch, Solid, Touch
 
 MOST_PARTS = 100_000
 POINT3 = words.row(words.finite, words.finite, words.finite)
@@ -38,7 +38,7 @@ def sketch_of(given: dict[str, Any], nq: int, contacts: Sequence[str], joints: S
     if len(parts) > MOST_PARTS:
         raise ValueError(f"the sketch has {len(parts)} parts")
     made.parts += [_part(one, k, dimension, nq) for k, one in enumerate(parts)]
-    made.fixed += [outline_of(one) for one in _records(given, "fixed")]
+    made.fixed += [_outline(one) for one in _records(given, "fixed")]
     made.floors += taken(given, "floors", VECTOR, [])
     for first, second in taken(given, "springs", words.many(words.row(words.obj, words.obj)), []):
         made.springs.append((_place(first, len(parts), dimension), _place(second, len(parts), dimension)))
@@ -62,7 +62,7 @@ def _part(given: dict[str, Any], number: int, dimension: int, nq: int) -> Part:
     turn = taken(given, "turn", words.maybe(words.count), None)
     if len(at) != dimension or (turn is not None and (dimension == 2 or turn + 4 > nq)):
         raise ValueError(f"part {number} of the sketch has coordinates that are not there")
-    outlines = tuple(outline_of(one) for one in _records(given, "outlines"))
+    outlines = tuple(_outline(one) for one in _records(given, "outlines"))
     solids = tuple(_solid(one) for one in _records(given, "solids"))
     if (outlines if dimension == 3 else solids) or (dimension == 3 and carrier != FIXED):
         raise ValueError(f"part {number} of the sketch does not belong to {dimension} dimensions")
@@ -77,6 +77,11 @@ def _part(given: dict[str, Any], number: int, dimension: int, nq: int) -> Part:
         solids,
         taken(given, "colour", words.maybe(words.shown), None),
     )
+
+
+def _outline(given: dict[str, Any]) -> Outline:
+    made = outline_of(given)
+    return Outline(kind=made.kind, points=made.points, radius=made.radius, solid=made.solid)
 
 
 def _follow(given: dict[str, Any], nq: int) -> Follow:

@@ -145,7 +145,9 @@ def spinning_top(distance: float) -> Sketch:
     s = Sketch(3)
     at = (0.0, 0.0, 0.0)
     s.solid("cylinder", (1.6 * distance, 0.3 * distance), at=at, turn=0, centre=(0.0, 0.0, distance), name="disc")
-    s.solid("cylinder", (0.12 * distance, 1.6 * distance), at=at, turn=0, centre=(0.0, 0.0, 0.8 * distance), name="stem")
+    s.solid(
+        "cylinder", (0.12 * distance, 1.6 * distance), at=at, turn=0, centre=(0.0, 0.0, 0.8 * distance), name="stem"
+    )
     s.floor()
     return s
 
@@ -190,7 +192,7 @@ def walker() -> Sketch:
 
 
 def rod_on_floor(length: float, *, turning: float, free: bool, contacts: tuple[str, ...]) -> Sketch:
-    """A rod by (x, y, angle) or, on a fixed vertical, by (y, angle); turning: sign of its angle; contacts at its ends."""
+    """A rod by (x, y, angle) or, on a vertical, by (y, angle); turning: sign of its angle; contacts at its ends."""
     s = Sketch()
     at = (s.q[0], s.q[1]) if free else (0.0, s.q[0])
     made = s.bar(length, at=at, angle=turning * s.q[2 if free else 1], middle=True, name="rod")

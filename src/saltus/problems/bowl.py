@@ -74,7 +74,9 @@ def bowl(
             q *= radius / np.hypot(*q)
 
     wall = Contact(lambda q: radius - np.hypot(q[0], q[1]), e=e, name="bowl")
-    system = System(M=mass, f=[0.0, -mass * gravity], contacts=[wall], name="bowl", scene=bead_on_circle(radius, inside=True))
+    system = System(
+        M=mass, f=[0.0, -mass * gravity], contacts=[wall], name="bowl", scene=bead_on_circle(radius, inside=True)
+    )
     return Problem(system, (0.0, t_end), q0, v0, exact=Pieces(pieces).exact(), name="bowl")
 
 

@@ -53,7 +53,9 @@ def newtons_cradle(
     contacts = [
         Contact(lambda q, i=i: q[i + 1] - q[i] - 2.0 * radius, e=e, name=f"beads {i}-{i + 1}") for i in range(n - 1)
     ]
-    system = System(M=mass, f=np.zeros(n), contacts=contacts, name="newtons_cradle", scene=beads(n, radius, upright=False))
+    system = System(
+        M=mass, f=np.zeros(n), contacts=contacts, name="newtons_cradle", scene=beads(n, radius, upright=False)
+    )
     exact = Exact(position, lambda t: velocities[piece(t)], lambda t: impulses[piece(t)], jumps=times[1:])
     return Problem(system, (0.0, t_end), q0, start_v, exact=exact, name="newtons_cradle")
 

@@ -84,5 +84,11 @@ def vibrating_table(
             yield Piece(start, motion, hop.jump)
 
     table = Contact(lambda t, q: q[0] - amplitude * np.sin(omega * t + phase), e=e, name="table")
-    system = System(M=mass, f=-mass * gravity, contacts=[table], name="vibrating_table", scene=ball_on_table(amplitude, omega, phase))
+    system = System(
+        M=mass,
+        f=-mass * gravity,
+        contacts=[table],
+        name="vibrating_table",
+        scene=ball_on_table(amplitude, omega, phase),
+    )
     return Problem(system, (0.0, t_end), [q0], [v0], exact=Pieces(pieces).exact(), name="vibrating_table")

@@ -90,9 +90,7 @@ def _refined(solution: Solution, t: np.ndarray, most: int) -> Table:
         new = np.flatnonzero(np.isinf(off[0]))
         off[:, new] = _off(solution, t, gap, kinetic, new)
         scales = np.array([np.max(np.abs(one), initial=0.0) for one in (gap, kinetic)])
-        halve = np.flatnonzero(
-            np.any(off > ACCURACY * scales[:, None], axis=0) & (np.diff(t) > 1e-9 * (t[-1] - t[0]))
-        )
+        halve = np.flatnonzero(np.any(off > ACCURACY * scales[:, None], axis=0) & (np.diff(t) > 1e-9 * (t[-1] - t[0])))
         if len(halve) == 0 or last == ROUNDS - 1 or len(t) + len(halve) > most:
             break
         middle = 0.5 * (t[halve] + t[halve + 1])

@@ -106,9 +106,7 @@ class Browser:
 
     def resize(self, width: int, height: int) -> None:
         """Give the page another size [pixels]."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def open(self, page: str | Path, timeout: float = 60.0) -> None:
         """Open a file, and wait until its view is ready [s]."""
@@ -172,7 +170,9 @@ class Browser:
     def _note(self, message: dict[str, Any]) -> None:
         """Keep what the page asked of the network and what it wrote to its console."""
         method, given = message.get("method"), message.get("params", {})
-        if method == "Network.requestWillBeSent" and not given["request"]["url"].startswith(("file:", "data:", "about:")):
+        if method == "Network.requestWillBeSent" and not given["request"]["url"].startswith(
+            ("file:", "data:", "about:")
+        ):
             self.requests.append(given["request"]["url"])
         elif method == "Runtime.consoleAPICalled":
             self.messages.append(" ".join(str(one.get("value", one.get("description"))) for one in given["args"]))

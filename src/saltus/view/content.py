@@ -256,7 +256,7 @@ def _curves(pack: Pack, head: dict[str, Any], given: Seen) -> None:
     moving = [c for c, contact in enumerate(given.picture.contacts) if contact.frames is not None]
     head["moving"] = moving
     if moving:
-        frames = np.stack([given.picture.contacts[c].frames for c in moving], axis=1)
+        frames = np.stack([np.asarray(given.picture.contacts[c].frames) for c in moving], axis=1)
         pack.add("frame_t", frame_times(solution), "f8")
         pack.add("frames", frames.reshape(-1, len(moving) * FRAME), "f4")
 

@@ -1,4 +1,4 @@
-"""Films: the page frame by frame in Chromium where there is one, else the scene alone by matplotlib; ffmpeg packs it."""
+"""Films: the page frame by frame in Chromium where there is one, else the scene by matplotlib; ffmpeg packs it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ class Film:
         for name in ("width", "height"):
             value = getattr(self, name)
             if not isinstance(value, int) or not 64 <= value <= 8192 or value % 2:
-                raise SettingError(f"{name} of a film is {value!r}: it must be an even number of pixels from 64 to 8192")
+                raise SettingError(
+                    f"{name} of a film is {value!r}: it must be an even number of pixels from 64 to 8192"
+                )
         if not isinstance(self.event_time, int | float) or not 0.0 <= self.event_time <= 1.0:
             raise SettingError(f"event_time is {self.event_time!r}: it must lie between 0 and 1")
 
@@ -107,8 +109,8 @@ def _frames(view: View, film: Film, count: int) -> Iterator[Iterator[bytes]]:
         yield _drawn_frames(view, film, count)
     else:
         raise MissingExtraError(
-            "a film needs Chromium (Debian: apt install chromium), which films the page, or matplotlib, which draws the "
-            "scene alone: pip install saltus[film]"
+            "a film needs Chromium (Debian: apt install chromium), which films the page, or matplotlib, which draws "
+            "the scene alone: pip install saltus[film]"
         )
 
 
@@ -158,8 +160,8 @@ def _packed(place: Path, frames: Iterator[bytes], rate: float) -> None:
     program = ffmpeg()
     if program is None:
         raise MissingExtraError(
-            "a film needs ffmpeg to be packed: pip install saltus[film], which brings imageio-ffmpeg (or install ffmpeg); "
-            "frames come from Chromium (Debian: apt install chromium) or matplotlib"
+            "a film needs ffmpeg to be packed: pip install saltus[film], which brings imageio-ffmpeg (or install "
+            "ffmpeg); frames come from Chromium (Debian: apt install chromium) or matplotlib"
         )
     if place.suffix.lower() == ".gif":
         coding = ["-vf", "split[a][b];[a]palettegen=max_colors=96:stats_mode=diff[p];[b][p]paletteuse=dither=none"]
@@ -193,5 +195,7 @@ def _gif(place: Path, frames: Iterator[bytes], rate: float) -> None:
         raise MissingExtraError("a .gif needs ffmpeg or Pillow: pip install saltus[film]")
     from PIL import Image
 
-    pictures = [Image.open(io.BytesIO(frame)).convert("P", palette=Image.Palette.ADAPTIVE, colors=96) for frame in frames]
+    pictures = [
+        Image.open(io.BytesIO(frame)).convert("P", palette=Image.Palette.ADAPTIVE, colors=96) for frame in frames
+    ]
     pictures[0].save(place, save_all=True, append_images=pictures[1:], duration=round(1000.0 / rate), loop=0)

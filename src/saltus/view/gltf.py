@@ -102,7 +102,9 @@ def glb(seen: Seen) -> bytes:
         at = binary.add(s, "SCALAR", limits=True)
         for path, columns in (("translation", slice(0, 3)), ("rotation", slice(3, 7))):
             made = np.stack([one[:, columns] for one in parts], axis=1).reshape(3 * len(s), -1)
-            samplers.append({"input": at, "output": binary.add(made, f"VEC{made.shape[1]}"), "interpolation": "CUBICSPLINE"})
+            samplers.append(
+                {"input": at, "output": binary.add(made, f"VEC{made.shape[1]}"), "interpolation": "CUBICSPLINE"}
+            )
             channels.append({"sampler": len(samplers) - 1, "target": {"node": b, "path": path}})
     extras: dict[str, Any] = {"bound": seen.bound, "stretched": stretched}
     if stretched:

@@ -171,9 +171,7 @@ def _splits(nodes: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray
 def _at(solution: Solution, pose: Any, t: np.ndarray) -> _Grid:
     """Return all bodies at times, from both sides."""
     left, right = solution(t, "-"), solution(t, "+")
-    sides = [
-        (pose.poses(t, side.q), pose.rates(t, side.q, solution._rate(side.q, side.v))) for side in (left, right)
-    ]
+    sides = [(pose.poses(t, side.q), pose.rates(t, side.q, solution._rate(side.q, side.v))) for side in (left, right)]
     (before, rate_before), (behind, rate_behind) = sides
     return _Grid(t, before, behind, rate_before, rate_behind)
 
@@ -192,8 +190,10 @@ def _inside(solution: Solution, pose: Any, start: np.ndarray, end: np.ndarray) -
 def cubic(s: Any, h: Any, start: Any, rate_start: Any, end: Any, rate_end: Any) -> Any:
     """Return the cubic of values and rates at both ends of an interval of length h, at the share s of it."""
     r = 1.0 - s
-    return (1.0 + 2.0 * s) * r * r * start + s * r * r * h * rate_start + s * s * (
-        (3.0 - 2.0 * s) * end - r * h * rate_end
+    return (
+        (1.0 + 2.0 * s) * r * r * start
+        + s * r * r * h * rate_start
+        + s * s * ((3.0 - 2.0 * s) * end - r * h * rate_end)
     )
 
 
@@ -260,7 +260,9 @@ def _thinned(grid: _Grid, inside: np.ndarray, b: int, allowed: np.ndarray, jumps
             at = np.minimum(at, len(start) - 1)
             s = ((t[smooth] - t[start[at]]) / h[at, 0])[:, None]
             rate = cubic_rate(s, h[at], *(one[at] for one in parts))
-            wrong = np.max(np.abs(rate - rate_before[smooth]) / (SAME_RATE * (1.0 + np.abs(rate_before[smooth]))), axis=1)
+            wrong = np.max(
+                np.abs(rate - rate_before[smooth]) / (SAME_RATE * (1.0 + np.abs(rate_before[smooth]))), axis=1
+            )
             np.maximum.at(worst, at, wrong)
         bad = worst > 1.0
         place = np.searchsorted(wanted, droppable) - 1

@@ -1,7 +1,7 @@
 """Pack: a JSON head and arrays in one gzip stream as base64 text, which a page of HTML can hold.
 
-Layout of the stream: length of the head (4 bytes, little endian), the head, the arrays one after the other. The bytes of
-an array are sorted by their place in a number (all lowest bytes first): gzip finds more in them so.
+Layout of the stream: length of the head (4 bytes, little endian), the head, the arrays one after the other. The bytes
+of an array are sorted by their place in a number (all lowest bytes first): gzip finds more in them so.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Drawn:
     """A body as it is drawn: outlines in the plane or solids in space; a dot where it has neither."""
 
     name: str
-    outlines: tuple[Outline, ...] = ()
+    outlines: tuple[Any, ...] = ()  # of a mechanism or of a sketch, which look alike
     solids: tuple[Solid, ...] = ()
     colour: str | None = None
 
@@ -57,7 +57,7 @@ class Picture:
     dimension: int
     bodies: tuple[Drawn, ...]
     motion: Any
-    fixed: tuple[Outline, ...] = ()
+    fixed: tuple[Any, ...] = ()
     floors: tuple[float, ...] = ()
     springs: tuple[tuple[Spot, Spot], ...] = ()
     pins: tuple[tuple[Spot, bool], ...] = ()  # and whether it is on the ground

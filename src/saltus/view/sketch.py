@@ -14,13 +14,13 @@ A sketch holds no functions: it is stored with the results, so that a loaded run
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
 
 from saltus.errors import ModelError
-from saltus.mechanics.scene import Outline
 
 FIXED = -1  # number of the ground among the parts
 SOLIDS = ("box", "sphere", "cylinder", "mesh")
@@ -72,6 +72,19 @@ class Coordinates:
         if isinstance(column, bool) or not isinstance(column, numbers.Integral) or column < 0:
             raise ModelError(f"q[{column!r}] of a sketch: a coordinate is a whole number from 0 on")
         return Follow(0.0, ((int(column), 1.0),))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outline:
+    """A shape of the plane in the frame of its part, as `saltus.mechanics.scene.Outline`, which sketches do not need.
+
+    kind: "circle", "polygon", "line" or "capsule"; points and radius [m]; solid: False for what encloses.
+    """
+
+    kind: str
+    points: tuple[tuple[float, float], ...]
+    radius: float = 0.0
+    solid: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +224,9 @@ class Sketch:
             raise ModelError(f"a polygon of a sketch has {len(corners)} corners: it needs three")
         return self._planar((Outline(kind="polygon", points=corners),), at, angle, name or "polygon", colour)
 
-    def point(self, *, at: Any = (0.0, 0.0), angle: Any = 0.0, name: str | None = None, colour: str | None = None) -> Handle:
+    def point(
+        self, *, at: Any = (0.0, 0.0), angle: Any = 0.0, name: str | None = None, colour: str | None = None
+    ) -> Handle:
         """Draw a point: where a part without a shape is, or to attach what moves with it and does not turn."""
         return self._planar((), at, angle, name or "point", colour)
 
@@ -221,7 +236,7 @@ class Sketch:
         listed: Any = tuple(_numbers(point, 2, "a point of the ground") for point in points)
         if len(listed) < 2:
             raise ModelError("a line of the ground needs two points")
-        self.fixed += [Outline(kind="line", points=ends) for ends in zip(listed[:-1], listed[1:], strict=True)]
+        self.fixed += [Outline(kind="line", points=ends) for ends in itertools.pairwise(listed)]
 
     def ring(self, radius: float, *, at: Sequence[float] = (0.0, 0.0), hollow: bool = True) -> None:
         """Draw a fixed circle about a point (x, y) [m]: what is solid lies outside of it, or inside (hollow=False)."""
@@ -242,7 +257,8 @@ class Sketch:
     ) -> Handle:  # fmt: skip
         """Draw a solid in space: "box" of three edges, "sphere" of a diameter, "cylinder" (diameter, length), "mesh".
 
-        at: x, y, z [m] of its origin; centre: middle of the solid in its own frame [m]; turn: number of the first of four coordinates of a unit quaternion (w, x, y, z).
+        at: x, y, z [m] of its origin; centre: middle of the solid in its own frame [m]; turn: number of the first of
+        four coordinates of a unit quaternion (w, x, y, z).
         """
         self._in(3, "solid")
         if kind not in SOLIDS:
@@ -257,7 +273,9 @@ class Sketch:
             not faces or any(len(face) != 3 or not all(0 <= one < len(corners) for one in face) for face in faces)
         ):
             raise ModelError("a mesh needs points (x, y, z) and triangles of three numbers of them")
-        made: Any = Solid(kind, _numbers(edges, 3, "size"), _numbers(centre, 3, "centre"), points=corners, triangles=faces)
+        size3: Any = _numbers(edges, 3, "size")
+        centre3: Any = _numbers(centre, 3, "centre")
+        made = Solid(kind, size3, centre3, points=corners, triangles=faces)
         if turn is not None and (isinstance(turn, bool) or not isinstance(turn, numbers.Integral) or turn < 0):
             raise ModelError(f"turn of a solid is {turn!r}: give the number of the first of four coordinates")
         part = Part(

@@ -25,7 +25,8 @@ function interval(key, t, side) {
   const T = key.t, n = T.length;
   let k = key.last;
   const inside = side === "+" ? T[k] <= t && t < T[k + 1] : T[k] < t && t <= T[k + 1];
-  if (!inside) k = Math.min(Math.max((side === "+" ? upper(T, t) : lower(T, t)) - 1, 0), n - 2);
+  if (!inside && side === "+" && t > T[k] && t < T[Math.min(k + 4, n - 1)]) { while (t >= T[k + 1]) k++; }  // a frame further on
+  else if (!inside) k = Math.min(Math.max((side === "+" ? upper(T, t) : lower(T, t)) - 1, 0), n - 2);
   return key.last = k;
 }
 

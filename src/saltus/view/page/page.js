@@ -37,7 +37,7 @@ function certificate(run, t, side) {
 
 function frame(run) {
   const { view, motion, head } = run;
-  moveTo(motion, view.t, view.side, motion.pose, motion.rate);
+  moveTo(motion, view.t, view.side, motion.pose, run.look.tab === "phase" ? motion.rate : null);
   const { g, W, H } = fit($("drawing"));
   run.height = H; run.reach = Math.max(34, 0.2 * Math.min(W, H));
   (head.dimension === 2 ? drawPlane : drawSpace)(run, g, W, H);
@@ -227,7 +227,7 @@ unpack($("data").textContent).then(({ head, blocks }) => {
     look: given => { Object.assign(run.look, given); notes(run); frame(run); },
     film: (since, t) => { run.view.t = t; run.view.side = "+"; run.view.since = since; frame(run); },
     marks: () => marksOf(run, $("timeline").clientWidth),
-    evaluate: times => { const at = performance.now(); for (const t of times) moveTo(run.motion, t, "+", run.motion.pose, run.motion.rate); return (performance.now() - at) / times.length; },
+    evaluate: times => { const at = performance.now(); for (const t of times) moveTo(run.motion, t, "+", run.motion.pose, null); return (performance.now() - at) / times.length; },
     frames: times => { const at = performance.now(); for (const t of times) { run.view.t = t; frame(run); if (run.space) run.space.gl.finish(); } return (performance.now() - at) / times.length; },
     ready: performance.now() - began,
   };
