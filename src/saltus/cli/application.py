@@ -22,12 +22,13 @@ from saltus.cli.resume import resume_command
 from saltus.cli.run import run_command
 from saltus.cli.sweep import sweep_command
 from saltus.cli.version import version_command
+from saltus.cli.view import view_command
 from saltus.cli.warm import compile_command
 from saltus.cli.work_precision import work_precision_command
 
 COMMAND_NAMES = (
-    "run", "sweep", "convergence", "work-precision", "reproduce", "diagnose", "contact", "list", "compile", "resume",
-    "version",
+    "run", "sweep", "view", "convergence", "work-precision", "reproduce", "diagnose", "contact", "list", "compile",
+    "resume", "version",
 )  # fmt: skip
 
 
@@ -38,6 +39,7 @@ def application(tokens: list[str]) -> App:
     commands = {
         "run": (run_command(mine["run"]), "PROBLEM --h NUMBER [OPTIONS]"),
         "sweep": (sweep_command(mine["sweep"]), "PROBLEM --NAME FROM:TO:COUNT [OPTIONS]"),
+        "view": (view_command, "RUN.h5 [OPTIONS]"),
         "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
         "work-precision": (work_precision_command(mine["work-precision"]), "PROBLEM [OPTIONS]"),
         "reproduce": (reproduce_command(), "NAME [OPTIONS]"),

@@ -75,13 +75,13 @@ def _body(given: dict[str, Any], number: int, nq: int) -> SceneBody:
         mass=taken(given, "mass", words.finite),
         inertia=taken(given, "inertia", words.finite),
         points=taken(given, "points", words.table(POINT), {}),
-        outlines=tuple(_outline(one) for one in _records(given, "outlines")),
+        outlines=tuple(outline_of(one) for one in _records(given, "outlines")),
         colour=taken(given, "colour", words.maybe(words.shown), None),
         line=line,
     )
 
 
-def _outline(given: dict[str, Any]) -> Outline:
+def outline_of(given: dict[str, Any]) -> Outline:
     kind, points = taken(given, "kind", words.text), taken(given, "points", POINTS)
     if kind not in LEAST_POINTS or len(points) < LEAST_POINTS[kind]:
         raise ValueError(f"an outline of the scene is a {kind!r:.40} of {len(points)} points")
