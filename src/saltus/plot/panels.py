@@ -97,15 +97,11 @@ def draw_impulses(axes: Axes, solution: Solution, columns: Columns, clock: Clock
     curve = _impulses(solution, total)
     x = clock(curve.t)
     for k, (name, row) in enumerate(solution.rows):
-        both = np.column_stack([curve.left[:, k], curve.right[:, k]]).ravel()
-        twice = np.repeat(x, 2)
-        pick = thin(twice, both)
-        if curve.left is not curve.right:
-            _line(axes, solution, twice[pick], both[pick], colours[name], f"{name} {row}", ROW_STYLES.get(row, "-."))
-            continue
-        pick = thin(x, curve.right[:, k])
-        style = ROW_STYLES.get(row, "-.")
-        _line(axes, solution, x[pick], curve.right[pick, k], colours[name], f"{name} {row}", style)
+        # both sides, so that impacts are vertical; node to node where the steps say no more
+        both = np.column_stack([curve.left[:, k], curve.right[:, k]])
+        y, places = (curve.right[:, k], x) if curve.left is curve.right else (both.ravel(), np.repeat(x, 2))
+        pick = thin(places, y)
+        _line(axes, solution, places[pick], y[pick], colours[name], f"{name} {row}", ROW_STYLES.get(row, "-."))
     if solution.exact is not None and solution.exact.impulse is not None:
         times = _exact_times(solution, solution.exact)
         _exact_lines(axes, clock(times), solution.exact.impulse(times))

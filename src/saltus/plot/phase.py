@@ -73,13 +73,11 @@ def phase(
 def quantities(solution: Solution, x: str | int, y: str | int | None) -> tuple[Quantity, Quantity]:
     """Return the columns that x and y mean, of positions and velocities; y is the rate of x where it is left out."""
     across = column_of(solution, x)
-    if y is None:
+    if y is None and across.kind != "r":
         if not solution.system.rate_is_velocity or across.kind != "q":
             raise SettingError(f"y is missing: {across.name} has no column that is its rate; name one, like 'v[0]'")
-        nq = solution.q.shape[1]
-        up = columns_of(solution)[nq + across.column]
-    else:
-        up = column_of(solution, y)
+        return across, columns_of(solution)[solution.q.shape[1] + across.column]
+    up = across if y is None else column_of(solution, y)
     for one in (across, up):
         if one.kind == "r":
             raise SettingError(f"{one.name} is a contact force: give coordinates or velocities (see friction_cone)")
