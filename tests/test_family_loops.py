@@ -11,6 +11,7 @@ import saltus as sl
 from family_models import LENGTH, chain, discs, link_mass, pin, point, weight
 from saltus.build.families import FamilyBuilder
 from saltus.build.model import compile_model
+from saltus.compile import direct
 from saltus.family import straight
 
 SCHEMES = {
@@ -348,3 +349,28 @@ def test_interpreted_loops_give_the_bits_of_compiled_ones():
         assert done.returncode == 0, done.stderr
         said.append(done.stdout.strip())
     assert said[0] == said[1]
+
+
+def test_a_scheme_on_velocity_level_compiles_no_curvature_and_another_one_gets_it(monkeypatch):
+    compiled = []
+    real = direct._compiled
+    monkeypatch.setattr(direct, "_compiled", lambda text, given: compiled.append(text) or real(text, given))
+
+    def own_gap(t, q, p):  # nobody else has compiled this kind
+        return np.sqrt((q[0][0] - 7.25) ** 2 + (q[0][1] + 1.75) ** 2) - p[0]
+
+    def made():
+        body = sl.BodyFamily("own", 3, 3, link_mass, weight, p=[[0.3, 0.02, 9.81]])
+        return sl.System(bodies=[body], contacts=[sl.ContactFamily("well", own_gap, [[0]], p=[[1.0]], e=0.5)])
+
+    system, q0, v0 = made(), np.array([7.25, 0.25, 0.0]), np.zeros(3)
+    sl.solve(system, (0.0, 0.5), q0, v0, scheme=sl.MoreauJean(), h=1e-3)
+    assert any("def gap" in text for text in compiled)
+    assert not any("def curvature" in text and "LOOP" in text for text in compiled)
+    units, out = system._compiled[1].units, np.zeros(1)
+    units.curvature(0.0, q0.copy(), v0.copy(), units.par, out)
+    assert np.isnan(out[0])  # whoever asks all the same learns that it is not there
+    one, other = (sl.solve(s, (0.0, 0.5), q0, v0, tol=1e-8) for s in (system, made()))
+    assert any("def curvature" in text and "LOOP" in text for text in compiled)
+    assert np.array_equal(one.q[-1], other.q[-1])
+    assert len(one.events)

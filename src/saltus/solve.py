@@ -306,7 +306,15 @@ def _prepare(
     from saltus.build.model import compile_model  # here, because tracing is needed only now
 
     segments = segments_of(problem.t_span, settings)
-    model = compile_model(problem.system, problem.t_span[0], problem.q0, problem.v0, events, parameters)
+    model = compile_model(
+        problem.system,
+        problem.t_span[0],
+        problem.q0,
+        problem.v0,
+        events,
+        parameters,
+        curved=not traits_of(settings.scheme).velocity_level,
+    )
     if file is not None:
         file.problem = fingerprint(problem, model)
         file.settings = {

@@ -20,6 +20,7 @@ from saltus.build.kinds import BodyKind, ForceKind, Kind, RowKind, SlotKind
 from saltus.build.model import ARITHMETIC, UNITS, Builder, CompiledModel, _Row
 from saltus.build.user_function import UserFunction, at
 from saltus.compile import loops, seam
+from saltus.compile.direct import is_compiled
 from saltus.compile.expression import reachable
 from saltus.compile.loops import GROUP, WALKED, WALKS, register
 from saltus.compile.modules import module_from, module_name
@@ -96,8 +97,8 @@ def all_traced(system) -> bool:
 class FamilyBuilder(Builder):
     """Builder of a system with families."""
 
-    def __init__(self, system, t, q, v, events, changes):
-        super().__init__(system, t, q, v, events, changes, written=system)
+    def __init__(self, system, t, q, v, events, changes, *, curved=True):
+        super().__init__(system, t, q, v, events, changes, written=system, curved=curved)
         self.bodies = system.all_bodies
         self.groups: list[Group] = []
         self.kinds_made: dict[Any, Kind] = {}
@@ -334,6 +335,7 @@ class FamilyBuilder(Builder):
             comparison=Comparison.of(key, self.functions, K, C, self.sampled),
             joint_sizes=tuple(joint_sizes),
             codes=tuple(codes.values()),
+            curved=self.curved,
         )
         self.check_values(model)
         model.comparison.at_start(model)
@@ -669,18 +671,24 @@ class FamilyBuilder(Builder):
     # ---- tables in par
 
     def compiled_kinds(self) -> dict[int, Any]:
-        """Return the code of every kind, by its identity; interpreted, its text."""
-        made: dict[int, Any] = {}
-        for group in self.groups:
-            kind = group.kind
-            if id(kind) not in made:
-                made[id(kind)] = kind.text if seam.is_interpreted() else compile_text(kind.text)
-        return made
+        """Return the code of every kind, by its identity; interpreted, its text.
+
+        Where nobody asks for the curvature, kinds are compiled without it, unless all of them have it already.
+        """
+        kinds = {id(group.kind): group.kind for group in self.groups}
+        if seam.is_interpreted():
+            self.curved = True
+            return {key: kind.text for key, kind in kinds.items()}
+        self.curved = self.curved or all(is_compiled(kind.text) for kind in kinds.values())
+        return {
+            key: compile_text(kind.text if self.curved or is_compiled(kind.text) else kind.text_without("curvature"))
+            for key, kind in kinds.items()
+        }
 
     def addresses(self, kind: Kind, code: Any) -> dict[str, int]:
         if isinstance(code, str):
             return {name: register(code, name) for name in kind.units}
-        return {name: register(kind.text, name, code[name]) for name in kind.units}
+        return {name: register(kind.text, name, code[name]) for name in kind.units if name in code}
 
     def with_tables(self, par, par_layout: ParLayout, profile: Profile, codes, every) -> tuple[np.ndarray, ParLayout]:
         """Append records, groups and lists of the walks to the numbers of a model."""
@@ -742,7 +750,11 @@ class FamilyBuilder(Builder):
             module = module_from(text, "model")
             return [getattr(module, name) if name in body else absent_unit(name).py_func for name in UNITS]
         code = compile_text(text)
-        return [NativeUnit(code, text, name) if name in body else absent_unit(name) for name in UNITS]
+        left_out = () if self.curved else ("curvature",)
+        return [
+            NativeUnit(code, text, name) if name in body and name not in left_out else absent_unit(name)
+            for name in UNITS
+        ]
 
     # ---- checks of all rows at the start
 

@@ -136,6 +136,8 @@ class CompiledModel:
         Rows of each joint.
     codes
         Machine code of the kinds of families, which lives as long as the model.
+    curved
+        Whether the unit `curvature` is there; schemes on velocity level do without it.
     """
 
     system: System
@@ -162,6 +164,7 @@ class CompiledModel:
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
     joint_sizes: tuple[int, ...] = ()
     codes: tuple[Any, ...] = ()
+    curved: bool = True
 
     @functools.cached_property
     def functions(self) -> dict[str, UserFunction]:
@@ -339,43 +342,45 @@ def _reset_of(event: str) -> str:
 
 
 def compile_model(
-    system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = (), parameters: Any = None
-) -> CompiledModel:
+    system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = (), parameters: Any = None,
+    curved: bool = True,
+) -> CompiledModel:  # fmt: skip
     """Check, trace and compile a system and the events of its run for states like (t, q, v).
 
     A system is traced once, whatever its start and its parameters are, as long as nothing its functions use changed.
 
-    parameters: values of parameters by name, others keep their first value.
+    parameters: values of parameters by name, others keep their first value. curved: whether accelerations of contacts
+    and joints will be asked for; without them less is compiled.
     """
     changes = as_changes(parameters)
     try:
         mark = _mark(system, events), len(q), len(v)
     except Unmarked:
-        return _build(system, t, q, v, events, changes)[0]
+        return _build(system, t, q, v, events, changes, curved)[0]
     known = getattr(system, "_compiled", None)
-    if known is not None and known[0] == mark:
+    if known is not None and known[0] == mark and (known[1].curved or not curved):
         made = known[1].at(t, q, v, changes)
         if made is known[1]:
             return made
         if made.is_sound():
             object.__setattr__(system, "_compiled", (mark, made))
             return made
-    made, opaque_parts = _build(system, t, q, v, events, changes)  # it says what is wrong where something is
+    made, opaque_parts = _build(system, t, q, v, events, changes, curved)  # it says what is wrong where something is
     if not opaque_parts:  # what cannot be traced is announced in every run
         object.__setattr__(system, "_compiled", (mark, made))
     return made
 
 
-def _build(system: System, t, q, v, events, changes) -> tuple[CompiledModel, bool]:
+def _build(system: System, t, q, v, events, changes, curved: bool) -> tuple[CompiledModel, bool]:
     """Return the model, and whether some of its functions could not be traced."""
     if system.bodies:
         from saltus.build.families import FamilyBuilder  # most systems have none
 
         try:
-            return FamilyBuilder(system, t, q, v, events, changes).build(), False
+            return FamilyBuilder(system, t, q, v, events, changes, curved=curved).build(), False
         except Untraceable:
             pass  # written out row by row, where functions need not be traced
-    builder = Builder(system, t, q, v, events, changes)
+    builder = Builder(system, t, q, v, events, changes, curved=curved)
     return builder.build(), bool(builder.opaque)
 
 
@@ -472,12 +477,16 @@ def _level_of_caller() -> int:
 
 
 class Builder:
-    """Builder of a system that is written out; written: the system to build where it is not that."""
+    """Builder of a system that is written out.
+
+    written: the system to build where it is not that; curved: see `compile_model`.
+    """
 
     def __init__(
         self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
-        changes: dict[str, Any], written: System | None = None,
+        changes: dict[str, Any], written: System | None = None, curved: bool = True,
     ):  # fmt: skip
+        self.curved = curved
         self.given, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
         self.system = straight(system) if written is None else written
         check_sizes(system, q, v)
@@ -594,10 +603,11 @@ class Builder:
             "jacobian": self.emit_jacobian(jacobian, profile, force, K, C),
             "gap": self.emit_gaps([*gaps, *joint_gaps]),
             "kinematics": self.emit_rows(rows, gaps, joint_gaps),
-            "curvature": self.emit_curvature(rows, gaps, joint_gaps),
             "rate": self.emit_rate(),
             "retract": self.emit_retract(),
         }
+        if self.curved:
+            body["curvature"] = self.emit_curvature(rows, gaps, joint_gaps)
         if self.events or self.switches:
             body["switch"] = self.emit_switches(events)
         if self.switches or waves is not self.trace.zero:
@@ -633,6 +643,7 @@ class Builder:
             in_units=any(has_units(kind) for kind in self.kinds),
             comparison=Comparison.of(text, self.functions, K, C),
             joint_sizes=tuple(self.functions[f"constraint of joint {name!r}"].size for name in self.system.joint_names),
+            curved=self.curved,
         )
         for made in self.opaque:
             weakref.finalize(model, made.release)

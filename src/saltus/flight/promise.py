@@ -37,6 +37,11 @@ class _PromiseTuned(NamedTuple):
     known: float = 1e-10
     lasting: float = 50.0
     adding_up: float = 1.5
+    # largest entry of the row of a gap below which it may have no direction where a run begins; how far coordinates are
+    # moved to ask again, and times the row must be larger there
+    no_direction: float = 1e-2
+    aside: float = 1e-3
+    larger_aside: float = 10.0
 
 
 PROMISE_TUNED = _PromiseTuned()
@@ -214,9 +219,36 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
             runnable(units.rate)(q, unit, units.par, moved)
             rate[:, i] = moved
     used = int(pointers[-1])
+    row = np.repeat(np.arange(nr), np.diff(pointers))
+    entry = rows_with_direction(model, t, q, row, W[:used])
     made = Start(
-        mass, np.repeat(np.arange(nr), np.diff(pointers)),
-        np.asarray(layout[layout.W_col : layout.W_col + used]), W[:used], nr, nr - int(layout.nj), rate,
-    )  # fmt: skip
+        mass, row, np.asarray(layout[layout.W_col : layout.W_col + used]), entry, nr, nr - int(layout.nj), rate
+    )
     object.__setattr__(model, "inertia", made)
     return made
+
+
+def rows_with_direction(model: CompiledModel, t: float, q: np.ndarray, row: np.ndarray, entry: np.ndarray):
+    """Return the entries of the rows at q; of contacts whose gap has no direction there, the entries a little aside.
+
+    A pin in the middle of its worn bush is equally far from all of it: the gradient of the gap vanishes, and masses
+    seen through it would make thresholds of rounding.
+    """
+    layout, units = model.layout, model.units
+    nc, nr, used = int(layout.nc), int(layout.nr), len(entry)
+    first = np.asarray(layout[layout.contact_row : layout.contact_row + nc])
+    size = np.zeros(nr)
+    np.maximum.at(size, row, np.abs(entry))
+    small = size[first] < PROMISE_TUNED.no_direction
+    if not np.any(small):
+        return entry
+    golden = 0.5 + np.arange(1, len(q) + 1) * 0.6180339887498949 % 1.0  # no two coordinates move by the same
+    moved = q + PROMISE_TUNED.aside * (1.0 + np.abs(q)) * golden
+    runnable(units.retract)(moved, units.par)
+    W, w, size_aside = np.zeros(int(layout.nw)), np.zeros(nr), np.zeros(nr)
+    runnable(units.kinematics)(t, moved, units.par, W, w)
+    np.maximum.at(size_aside, row, np.abs(W[:used]))
+    wrong = small & np.isfinite(size_aside[first]) & (size_aside[first] > PROMISE_TUNED.larger_aside * size[first])
+    rows = np.repeat(wrong, np.diff([*first, nr - int(layout.nj)]))
+    chosen = np.concatenate([rows, np.zeros(int(layout.nj), dtype=bool)])[row]
+    return np.where(chosen & np.isfinite(W[:used]), W[:used], entry)

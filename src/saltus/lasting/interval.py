@@ -12,7 +12,8 @@ from typing import NamedTuple
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
-from saltus.lasting.hold import REPORTED, accelerate, accelerate_given, solve_rows
+from saltus.lasting.held_rows import solve_held
+from saltus.lasting.hold import REPORTED, accelerate, accelerate_given
 from saltus.lasting.index_set import INDEX, ROLE, WAY, decide
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
@@ -418,8 +419,8 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
             solve(layout, lu, scratch, scratch, column)
             if held.count > 0:
                 for i in range(held.count):
-                    b[i], x[i] = -row_dot(layout, W, rows[i], scratch), 0.0
-                solve_rows(held.count, room.lu_D, room.scale, room.pivots, held.redundant, b, x, room.left)
+                    b[i] = -row_dot(layout, W, rows[i], scratch)
+                solve_held(model, held.count, room)
                 for i in range(held.count):
                     row_add(layout, X, rows[i], x[i], scratch)
             for i in range(nv):
@@ -500,9 +501,7 @@ def close_velocities(model, tab, h, v_0, a, change, R, U, room):
                     column[i] += h * b_n[j] * (a[j * nv + i] + change[j * nv + i])
             for i in range(held):
                 b[i] = -(row_dot(layout, W, rows[i], column) + w[rows[i]]) / (h * b_n[n - 1])
-        for i in range(held):
-            x[i] = 0.0
-        solve_rows(held, room.lu_D, room.scale, room.pivots, room.held.redundant, b, x, room.left)
+        solve_held(model, held, room)
         for i in range(held):
             R[k * nr + rows[i]] += x[i]
             row_add(layout, X, rows[i], x[i], row_of(change, k, nv))
