@@ -11,6 +11,7 @@ import saltus as sl
 from family_models import LENGTH, chain, discs, link_mass, pin, point, weight
 from saltus.build.families import FamilyBuilder
 from saltus.build.model import compile_model
+from saltus.compile import direct
 from saltus.family import straight
 
 SCHEMES = {
@@ -296,13 +297,18 @@ def test_a_row_that_fails_during_a_run_is_named():
                  scheme=sl.MoreauJean(), h=1e-2)  # fmt: skip
 
 
-def test_gaps_that_may_do_anything_are_proven_as_those_written_out():
+def test_gaps_that_may_do_anything_are_proven_as_those_written_out(monkeypatch):
     system, q0, v0 = discs(4)
     model = built(system, q0, v0)
     other = compile_model(straight(system), 0.0, q0, v0)
     assert int(model.layout.tape_size) == int(other.layout.tape_size) > 0
-    many, q0, v0 = discs(60, columns=10)
-    assert int(built(many, q0, v0).layout.tape_size) == 0
+    sizes = []
+    for rows in (3, 6):  # a tape knows which coordinates a gap depends on: it grows as the contacts do
+        many, q0, v0 = discs(10 * rows, columns=10)
+        sizes.append(int(built(many, q0, v0).layout.tape_size) / len(many.contacts))
+    assert sizes[1] < 1.1 * sizes[0]
+    monkeypatch.setattr("saltus.build.families.MOST_SLOPES", 100)
+    assert int(built(many, q0, v0).layout.tape_size) == 0  # so many are sampled
 
 
 def test_a_thin_collision_between_two_looks_is_found():
@@ -348,3 +354,28 @@ def test_interpreted_loops_give_the_bits_of_compiled_ones():
         assert done.returncode == 0, done.stderr
         said.append(done.stdout.strip())
     assert said[0] == said[1]
+
+
+def test_a_scheme_on_velocity_level_compiles_no_curvature_and_another_one_gets_it(monkeypatch):
+    compiled = []
+    real = direct._compiled
+    monkeypatch.setattr(direct, "_compiled", lambda text, given: compiled.append(text) or real(text, given))
+
+    def own_gap(t, q, p):  # nobody else has compiled this kind
+        return np.sqrt((q[0][0] - 7.25) ** 2 + (q[0][1] + 1.75) ** 2) - p[0]
+
+    def made():
+        body = sl.BodyFamily("own", 3, 3, link_mass, weight, p=[[0.3, 0.02, 9.81]])
+        return sl.System(bodies=[body], contacts=[sl.ContactFamily("well", own_gap, [[0]], p=[[1.0]], e=0.5)])
+
+    system, q0, v0 = made(), np.array([7.25, 0.25, 0.0]), np.zeros(3)
+    sl.solve(system, (0.0, 0.5), q0, v0, scheme=sl.MoreauJean(), h=1e-3)
+    assert any("def gap" in text for text in compiled)
+    assert not any("def curvature" in text and "LOOP" in text for text in compiled)
+    units, out = system._compiled[1].units, np.zeros(1)
+    units.curvature(0.0, q0.copy(), v0.copy(), units.par, out)
+    assert np.isnan(out[0])  # whoever asks all the same learns that it is not there
+    one, other = (sl.solve(s, (0.0, 0.5), q0, v0, tol=1e-8) for s in (system, made()))
+    assert any("def curvature" in text and "LOOP" in text for text in compiled)
+    assert np.array_equal(one.q[-1], other.q[-1])
+    assert len(one.events)

@@ -20,6 +20,7 @@ from saltus.build.kinds import BodyKind, ForceKind, Kind, RowKind, SlotKind
 from saltus.build.model import ARITHMETIC, UNITS, Builder, CompiledModel, _Row
 from saltus.build.user_function import UserFunction, at
 from saltus.compile import loops, seam
+from saltus.compile.direct import is_compiled
 from saltus.compile.expression import reachable
 from saltus.compile.loops import GROUP, WALKED, WALKS, register
 from saltus.compile.modules import module_from, module_name
@@ -53,7 +54,7 @@ from saltus.reaction.joint_graph import joint_pattern
 from saltus.system import System, arity
 
 SAMPLED = 3  # rows of a group that are held against the user's function
-MOST_SLOPES = 10_000  # of all gaps by all coordinates for which a tape is made
+MOST_SLOPES = 10_000  # of all gaps, by the time and the coordinates of their bodies, for which a tape is made
 MOST_FORCES = 20  # on one body that are added up for that
 LOWEST = 1e-14  # relative: eigenvalues of a mass below are not positive
 
@@ -96,12 +97,13 @@ def all_traced(system) -> bool:
 class FamilyBuilder(Builder):
     """Builder of a system with families."""
 
-    def __init__(self, system, t, q, v, events, changes):
-        super().__init__(system, t, q, v, events, changes, written=system)
+    def __init__(self, system, t, q, v, events, changes, *, curved=True):
+        super().__init__(system, t, q, v, events, changes, written=system, curved=curved)
         self.bodies = system.all_bodies
         self.groups: list[Group] = []
         self.kinds_made: dict[Any, Kind] = {}
         self.sampled: dict[str, slice] = {}
+        self.left_out = False  # whether something else than the curvature was left out for the scheme
 
     def walking(self) -> str:
         return f"from saltus.compile.loops import call_at\nfrom saltus.compile.types import A, F, I\n\n\n{loops.WALK}"
@@ -334,6 +336,7 @@ class FamilyBuilder(Builder):
             comparison=Comparison.of(key, self.functions, K, C, self.sampled),
             joint_sizes=tuple(joint_sizes),
             codes=tuple(codes.values()),
+            curved=self.curved,
         )
         self.check_values(model)
         model.comparison.at_start(model)
@@ -447,18 +450,25 @@ class FamilyBuilder(Builder):
     def family_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, written out; None where they would be too many.
 
-        A tape holds the slope of every gap by every coordinate. Without one, what may do anything between two looks is
-        sampled.
+        A tape holds the slope of every gap by the coordinates that it depends on. Without one, what may do anything
+        between two looks is sampled.
         """
         names, contacts = self.given.contact_names, self.given.contacts
-        of_rows = [group.kind for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
+        touching = [group for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
+        of_rows = [group.kind for group in touching]
         listed = [self.plain[name] for name in (f"gap of contact {one!r}" for one in names) if name in self.plain]
         wild = any(kind.nature(kind.gaps) == Nature.WILD for kind in of_rows) or (
             bool(listed)
             and nature_of([x for one in listed for x in one.flat], self.t, list(self.q), list(self.v), held=True).kind
             == Nature.WILD
         )
-        if not wild or len(contacts) * (1 + self.nq) > MOST_SLOPES:
+        slopes = (len(contacts) - sum(map(len, touching))) * (1 + self.nq)
+        for group in touching:
+            slopes += len(group) * (1 + sum(slot.nq for slot in group.kind.slots if slot.ground is None))
+        if not wild or slopes > MOST_SLOPES:
+            return None
+        if not self.curved:  # proofs belong to schemes that locate events
+            self.left_out = True
             return None
         for name, contact in zip(names, contacts, strict=True):
             key = f"gap of contact {name!r}"
@@ -669,18 +679,25 @@ class FamilyBuilder(Builder):
     # ---- tables in par
 
     def compiled_kinds(self) -> dict[int, Any]:
-        """Return the code of every kind, by its identity; interpreted, its text."""
-        made: dict[int, Any] = {}
-        for group in self.groups:
-            kind = group.kind
-            if id(kind) not in made:
-                made[id(kind)] = kind.text if seam.is_interpreted() else compile_text(kind.text)
-        return made
+        """Return the code of every kind, by its identity; interpreted, its text.
+
+        Where nobody asks for the curvature, kinds are compiled without it, unless all of them have it already.
+        """
+        kinds = {id(group.kind): group.kind for group in self.groups}
+        if seam.is_interpreted():
+            self.curved = self.curved or not self.left_out
+            return {key: kind.text for key, kind in kinds.items()}
+        if not self.left_out:
+            self.curved = self.curved or all(is_compiled(kind.text) for kind in kinds.values())
+        return {
+            key: compile_text(kind.text if self.curved or is_compiled(kind.text) else kind.text_without("curvature"))
+            for key, kind in kinds.items()
+        }
 
     def addresses(self, kind: Kind, code: Any) -> dict[str, int]:
         if isinstance(code, str):
             return {name: register(code, name) for name in kind.units}
-        return {name: register(kind.text, name, code[name]) for name in kind.units}
+        return {name: register(kind.text, name, code[name]) for name in kind.units if name in code}
 
     def with_tables(self, par, par_layout: ParLayout, profile: Profile, codes, every) -> tuple[np.ndarray, ParLayout]:
         """Append records, groups and lists of the walks to the numbers of a model."""
@@ -742,7 +759,11 @@ class FamilyBuilder(Builder):
             module = module_from(text, "model")
             return [getattr(module, name) if name in body else absent_unit(name).py_func for name in UNITS]
         code = compile_text(text)
-        return [NativeUnit(code, text, name) if name in body else absent_unit(name) for name in UNITS]
+        left_out = () if self.curved else ("curvature",)
+        return [
+            NativeUnit(code, text, name) if name in body and name not in left_out else absent_unit(name)
+            for name in UNITS
+        ]
 
     # ---- checks of all rows at the start
 

@@ -26,6 +26,7 @@ from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
+from saltus.compile.interval import bounds
 from saltus.compile.modules import module_from, module_name
 from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
 from saltus.compile.nature import Kind, nature_of, phase_rate
@@ -62,6 +63,7 @@ NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
+SMALL_BOXES = 1e-6, 1e-9  # of the coordinates: bounds of a gap that are as wide in the second one help nobody
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
@@ -136,6 +138,8 @@ class CompiledModel:
         Rows of each joint.
     codes
         Machine code of the kinds of families, which lives as long as the model.
+    curved
+        Whether the unit `curvature` and the tape of the gaps are there; schemes on velocity level do without them.
     """
 
     system: System
@@ -162,6 +166,7 @@ class CompiledModel:
     comparison: Comparison = dataclasses.field(default_factory=Comparison)
     joint_sizes: tuple[int, ...] = ()
     codes: tuple[Any, ...] = ()
+    curved: bool = True
 
     @functools.cached_property
     def functions(self) -> dict[str, UserFunction]:
@@ -207,13 +212,15 @@ class CompiledModel:
 
         tol: tolerance of a scheme that holds modes; tables whose knots are finer than it are not held.
         """
-        if not self.layout.ns:
-            return self.pinned
+        return pin(self.units_for(tol)) if self.layout.ns else self.pinned
+
+    def units_for(self, tol: float | None) -> Model:
+        """Return the units with modes of their own; see `pinned_for`."""
         par = self.units.par.copy()
         for table in self.tables:
             if tol is not None and table.passed(tol):
                 par[table.slot + 1] = 1.0
-        return pin(self.units._replace(par=par))
+        return self.units._replace(par=par)
 
     def __reduce__(self):
         """Pickle what the model is made of: compiled code and its addresses belong to this process."""
@@ -339,43 +346,45 @@ def _reset_of(event: str) -> str:
 
 
 def compile_model(
-    system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = (), parameters: Any = None
-) -> CompiledModel:
+    system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...] = (), parameters: Any = None,
+    curved: bool = True,
+) -> CompiledModel:  # fmt: skip
     """Check, trace and compile a system and the events of its run for states like (t, q, v).
 
     A system is traced once, whatever its start and its parameters are, as long as nothing its functions use changed.
 
-    parameters: values of parameters by name, others keep their first value.
+    parameters: values of parameters by name, others keep their first value. curved: whether accelerations of contacts
+    and joints, and proofs that gaps stay open, will be asked for; without them less is compiled.
     """
     changes = as_changes(parameters)
     try:
         mark = _mark(system, events), len(q), len(v)
     except Unmarked:
-        return _build(system, t, q, v, events, changes)[0]
+        return _build(system, t, q, v, events, changes, curved)[0]
     known = getattr(system, "_compiled", None)
-    if known is not None and known[0] == mark:
+    if known is not None and known[0] == mark and (known[1].curved or not curved):
         made = known[1].at(t, q, v, changes)
         if made is known[1]:
             return made
         if made.is_sound():
             object.__setattr__(system, "_compiled", (mark, made))
             return made
-    made, opaque_parts = _build(system, t, q, v, events, changes)  # it says what is wrong where something is
+    made, opaque_parts = _build(system, t, q, v, events, changes, curved)  # it says what is wrong where something is
     if not opaque_parts:  # what cannot be traced is announced in every run
         object.__setattr__(system, "_compiled", (mark, made))
     return made
 
 
-def _build(system: System, t, q, v, events, changes) -> tuple[CompiledModel, bool]:
+def _build(system: System, t, q, v, events, changes, curved: bool) -> tuple[CompiledModel, bool]:
     """Return the model, and whether some of its functions could not be traced."""
     if system.bodies:
         from saltus.build.families import FamilyBuilder  # most systems have none
 
         try:
-            return FamilyBuilder(system, t, q, v, events, changes).build(), False
+            return FamilyBuilder(system, t, q, v, events, changes, curved=curved).build(), False
         except Untraceable:
             pass  # written out row by row, where functions need not be traced
-    builder = Builder(system, t, q, v, events, changes)
+    builder = Builder(system, t, q, v, events, changes, curved=curved)
     return builder.build(), bool(builder.opaque)
 
 
@@ -472,12 +481,16 @@ def _level_of_caller() -> int:
 
 
 class Builder:
-    """Builder of a system that is written out; written: the system to build where it is not that."""
+    """Builder of a system that is written out.
+
+    written: the system to build where it is not that; curved: see `compile_model`.
+    """
 
     def __init__(
         self, system: System, t: float, q: np.ndarray, v: np.ndarray, events: tuple[Event, ...],
-        changes: dict[str, Any], written: System | None = None,
+        changes: dict[str, Any], written: System | None = None, curved: bool = True,
     ):  # fmt: skip
+        self.curved = curved
         self.given, self.t0, self.q0, self.v0, self.events, self.changes = system, t, q, v, events, changes
         self.system = straight(system) if written is None else written
         check_sizes(system, q, v)
@@ -594,10 +607,11 @@ class Builder:
             "jacobian": self.emit_jacobian(jacobian, profile, force, K, C),
             "gap": self.emit_gaps([*gaps, *joint_gaps]),
             "kinematics": self.emit_rows(rows, gaps, joint_gaps),
-            "curvature": self.emit_curvature(rows, gaps, joint_gaps),
             "rate": self.emit_rate(),
             "retract": self.emit_retract(),
         }
+        if self.curved:
+            body["curvature"] = self.emit_curvature(rows, gaps, joint_gaps)
         if self.events or self.switches:
             body["switch"] = self.emit_switches(events)
         if self.switches or waves is not self.trace.zero:
@@ -633,6 +647,7 @@ class Builder:
             in_units=any(has_units(kind) for kind in self.kinds),
             comparison=Comparison.of(text, self.functions, K, C),
             joint_sizes=tuple(self.functions[f"constraint of joint {name!r}"].size for name in self.system.joint_names),
+            curved=self.curved,
         )
         for made in self.opaque:
             weakref.finalize(model, made.release)
@@ -674,12 +689,35 @@ class Builder:
     def gap_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, if they may do anything between two places."""
         names = [f"gap of contact {name!r}" for name in self.system.contact_names]
-        if not names or any(name not in self.plain for name in names):
+        if not names or not self.curved or any(name not in self.plain for name in names):
             return None
         gaps = [self.plain[name].reshape(-1)[0] for name in names]
         if nature_of(gaps, self.t, list(self.q), list(self.v), held=True).kind != Kind.WILD:
             return None
-        return tape_of(gaps, [self.t, *self.q], slopes=True)
+        far = self.trace.number(1.0)  # what can be proven of others still is
+        shapes: dict[tuple[str, ...], bool] = {}  # gaps of one family are alike
+        for k, gap in enumerate(gaps):
+            shape = tuple(node.op for node in reachable([gap]))
+            if shape not in shapes:
+                shapes[shape] = "div" in shape and self.never_bounded(gap)
+            gaps[k] = far if shapes[shape] else gap
+        return None if all(gap is far for gap in gaps) else tape_of(gaps, [self.t, *self.q], slopes=True)
+
+    def never_bounded(self, gap: Expr) -> bool:
+        """Tell whether intervals say nothing of a gap, however small the boxes are, around the start and elsewhere.
+
+        A search inside of a gap, as for the roller of a cam, divides by what may vanish in every box: to halve boxes
+        around it would cost much and show nothing.
+        """
+        tape = tape_of([gap], [self.t, *self.q], slopes=True)
+        place = np.concatenate([[self.t0], self.q0])
+        size = 1.0 + np.abs(place)
+        for shift in (0.0, 0.01, -0.003):
+            boxes = [(place + (shift - reach) * size, place + (shift + reach) * size) for reach in SMALL_BOXES]
+            wide, narrow = (np.ptp(bounds(tape, self.trace.constants, *box)[0]) for box in boxes)
+            if narrow < 0.5 * wide:
+                return False
+        return True
 
     def waves(self) -> Expr:
         """Return the fastest phase of all sines and cosines [rad/s] as far as it is known."""

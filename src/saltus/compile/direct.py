@@ -55,3 +55,8 @@ def _compiled(text: str, given: Mapping[str, int]) -> Code | BuiltText:
     known = {symbol: library_address(symbol.removeprefix("libm.")) for symbol in lowered.library}
     known |= {symbol: given[name] for name, symbol in lowered.outside.items()}
     return assemble(lowered.text, lowered.units, known)
+
+
+def is_compiled(text: str) -> bool:
+    """Tell whether the machine code of a module is there already, compiled with the package or in this process."""
+    return (text,) in _known or built(text) is not None

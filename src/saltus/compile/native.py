@@ -91,7 +91,16 @@ def runnable(unit: Any) -> Any:
 NO_UNITS = '''"""Units of a model that has no such functions."""
 
 from saltus.compile.seam import unit
-from saltus.compile.types import RESET, SURFACE, SWITCH
+from saltus.compile.types import CURVATURE, RESET, SURFACE, SWITCH
+
+
+@unit(CURVATURE)
+def curvature(t, q, v, par, out):
+    # left out for schemes that never ask; whoever does must not go on with what stands there
+    large = 1e200
+    for i in range(out.shape[0]):
+        out[i] = large * large - large * large
+    return 0
 
 
 @unit(SWITCH)
@@ -112,5 +121,5 @@ def reset(number, t, q, v, par):
 
 @functools.cache
 def absent_unit(name: str) -> NativeUnit:
-    """Return the unit of a model that has nothing to evaluate there."""
+    """Return the unit of a model that has nothing to evaluate there, or does without it."""
     return NativeUnit(compile_text(NO_UNITS), NO_UNITS, name)

@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
-from saltus.lasting.hold import REPORTED, accelerate, solve_rows
+from saltus.lasting.held_rows import solve_held
+from saltus.lasting.hold import REPORTED, accelerate
 from saltus.lasting.index_set import INDEX, ROLE, WAY
 from saltus.lasting.workspace import ACTING, LASTING
 from saltus.memory.full_matrix import factor_dense, solve_dense
@@ -114,9 +115,9 @@ def respond(model, f, work):
     W, X, b, x, rows, held = work.W, work.X, work.b, work.x, work.rows, work.held.count
     solve(layout, work.lu, f, f, work.column)
     for i in range(held):
-        b[i], x[i] = -row_dot(layout, W, rows[i], f), 0.0
+        b[i] = -row_dot(layout, W, rows[i], f)
     if held > 0:
-        solve_rows(held, work.lu_D, work.scale, work.pivots, work.held.redundant, b, x, work.left)
+        solve_held(model, held, work)
     for i in range(held):
         row_add(layout, X, rows[i], x[i], f)
     return 0

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from saltus.compile.seam import larger, smaller, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, F, I
-from saltus.lasting.hold import factor_rows, rest_speed, solve_rows
+from saltus.lasting.held_rows import factor_held, solve_held
+from saltus.lasting.hold import rest_speed
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ENDS, LASTING
@@ -110,11 +111,10 @@ def project(model, tolerance, t, ends, work):
         n = put_rows(model, 1 if velocities else 0, ends, work)
         for i in range(n):
             solve_row(layout, work.lu, work.W, rows[i], X, work.column)
-        redundant = factor_rows(layout, work.W, X, rows, n, work.lu_D, work.scale, work.column, work.pivots)
-        for i in range(n):
-            x[i] = 0.0
+        redundant = factor_held(model, n, work)
+        work.held.redundant = redundant
         # redundant contacts of a tilted body may disagree while they penetrate: then this is the best compromise
-        solve_rows(n, work.lu_D, work.scale, work.pivots, redundant, work.b, x, work.left)
+        solve_held(model, n, work)
         if velocities:
             for i in range(n):
                 row_add(layout, X, rows[i], x[i], v)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from saltus.compile.seam import head, larger, smaller, tail, unit
+from saltus.compile.seam import larger, smaller, unit
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
+from saltus.lasting.held_rows import factor_held, solve_held
 from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.split import SPLIT_TUNED, admit
@@ -46,139 +47,14 @@ class _Holding(NamedTuple):
     noise: float = 1e-12  # of the parts of a slip velocity: what is smaller has no direction
     rounding: float = 1e-13  # of the parts of a row velocity: what is slower is rounding
     balanced: float = 1e-15  # of an acceleration without reactions: what they leave of it is rounding
-    redundance: float = 1e-10  # pivot relative to the largest at which rows count as redundant
     # of the accelerations that unit forces of all rows give: what a split may change in unique ones, the root of
     # rounding
     moves: float = 1e-6
-    tied: float = 1e-6  # relative difference of pivots up to which they count as equal
     # of the accelerations that rows ask for: what redundant ones may disagree by at a state that satisfies all of them
     disagreement: float = 1e-6
 
 
 HOLDING = _Holding()
-
-
-@unit(I(LAYOUT, A, A, J, I, A, A, A, J))
-def factor_rows(layout, W, X, rows, n, lu, scale, column, pivots):
-    """Write the LU factors of D = W^T X over the held rows, scaled, both pivots complete; return what rank is missing.
-
-    pivots: order of the rows, then of the columns; see `solve_rows`.
-    """
-    nv = column.shape[0]
-    for j in range(n):
-        for i in range(nv):
-            column[i] = 0.0
-        row_add(layout, X, rows[j], 1.0, column)
-        for i in range(n):
-            lu[i * n + j] = row_dot(layout, W, rows[i], column)
-    for i in range(n):
-        pivots[i], pivots[n + i] = i, i
-        scale[i] = 1.0 / sqrt(abs(lu[i * n + i])) if lu[i * n + i] != 0.0 else 1.0
-    for i in range(n):
-        for j in range(n):
-            lu[i * n + j] *= scale[i] * scale[j]
-    first = 0.0
-    for k in range(n):
-        best, row, column_of = 0.0, k, k
-        for i in range(k, n):
-            for j in range(k, n):
-                # the diagonal is preferred unless it is clearly smaller: it keeps what is symmetric symmetric
-                size = abs(lu[i * n + j]) * (1.0 if i == j else 0.1)
-                # of equal ones the first: rounding must not choose which of two redundant rows is kept
-                if size > best * (1.0 + HOLDING.tied):
-                    best, row, column_of = size, i, j
-        first = best if k == 0 else first
-        if not best > HOLDING.redundance * first:
-            return n - k
-        if row != k:
-            pivots[k], pivots[row] = pivots[row], pivots[k]
-            for j in range(n):
-                lu[k * n + j], lu[row * n + j] = lu[row * n + j], lu[k * n + j]
-        if column_of != k:
-            pivots[n + k], pivots[n + column_of] = pivots[n + column_of], pivots[n + k]
-            for i in range(n):
-                lu[i * n + k], lu[i * n + column_of] = lu[i * n + column_of], lu[i * n + k]
-        for i in range(k + 1, n):
-            lu[i * n + k] /= lu[k * n + k]
-            for j in range(k + 1, n):
-                lu[i * n + j] -= lu[i * n + k] * lu[k * n + j]
-    return 0
-
-
-@unit(I(I, A, A, J, I, A, A, A))
-def solve_rows(n, lu, scale, pivots, missing, b, x, work):
-    """Solve D x = b with the factors of `factor_rows`; of many solutions take the one nearest to the x that comes in.
-
-    Near in scaled forces; so redundant contacts keep the forces that the contact law gave them. CONTRADICT when
-    redundant rows ask for different things. work: n (1 + missing) floats.
-    """
-    rank = n - missing
-    y = head(work, n)
-    size, worst = 0.0, 0.0
-    for i in range(n):
-        y[i] = scale[pivots[i]] * b[pivots[i]]
-        size = larger(size, abs(y[i]))
-    for k in range(rank):
-        for i in range(k + 1, n):
-            y[i] -= lu[i * n + k] * y[k]
-    for k in range(rank, n):
-        worst = larger(worst, abs(y[k]))
-        y[k] = 0.0
-    for k in range(rank - 1, -1, -1):
-        for j in range(k + 1, rank):
-            y[k] -= lu[k * n + j] * y[j]
-        y[k] /= lu[k * n + k]
-    if missing > 0:
-        for k in range(n):
-            y[k] -= x[pivots[n + k]] / scale[pivots[n + k]]
-        shorten(n, rank, lu, y, head(tail(work, n), missing * n))
-        for k in range(n):
-            y[k] += x[pivots[n + k]] / scale[pivots[n + k]]
-    for k in range(n):
-        x[pivots[n + k]] = scale[pivots[n + k]] * y[k]
-    return Status.JOINTS_CONTRADICT if worst > 1e-8 * size else 0
-
-
-@unit(I(I, I, A, A))
-def null_vectors(n, rank, lu, N):
-    """Write orthonormal vectors of the null space of the factored matrix, in the order of its pivots."""
-    missing = n - rank
-    for m in range(missing):
-        for k in range(n):
-            N[m * n + k] = 0.0
-        N[m * n + rank + m] = 1.0
-        for k in range(rank - 1, -1, -1):
-            total = -lu[k * n + rank + m]
-            for j in range(k + 1, rank):
-                total -= lu[k * n + j] * N[m * n + j]
-            N[m * n + k] = total / lu[k * n + k]
-    # modified Gram-Schmidt
-    for m in range(missing):
-        for other in range(m):
-            dot = 0.0
-            for k in range(n):
-                dot += N[m * n + k] * N[other * n + k]
-            for k in range(n):
-                N[m * n + k] -= dot * N[other * n + k]
-        length = 0.0
-        for k in range(n):
-            length += N[m * n + k] * N[m * n + k]
-        for k in range(n):
-            N[m * n + k] /= sqrt(length)
-    return 0
-
-
-@unit(I(I, I, A, A, A))
-def shorten(n, rank, lu, y, N):
-    """Take the part of y away that lies in the null space of the factored matrix, whose vectors are left in N."""
-    null_vectors(n, rank, lu, N)
-    for m in range(n - rank):
-        dot = 0.0
-        for k in range(n):
-            dot += N[m * n + k] * y[k]
-        for k in range(n):
-            y[k] -= dot * N[m * n + k]
-    return 0
 
 
 @unit(I(MODEL, F, A, A, J, A, A, A, A, A, LASTING.kind, RECORD))
@@ -193,7 +69,7 @@ def accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record):
     status = accelerate_freely(model, t, q, v, a, powers, work, record)
     if status != 0:
         return status
-    held.count, held.redundant, held.ambiguous, held.disagree = 0, 0, 0, 0
+    held.count, held.redundant, held.along, held.ambiguous, held.disagree = 0, 0, 0, 0, 0
     for c in range(layout.nc):
         shared[c] = 0
     if anything_acts(model, index) == 0:
@@ -326,19 +202,16 @@ def find_forces(model, index, a, r, powers, work):
     layout, held = model.layout, work.held
     nj, n = layout.nj, held.count
     W, X, column, zeta, b, x, scale = work.W, work.X, work.column, work.zeta, work.b, work.x, work.scale
-    lu_D, left, directions, rows, pivots, shared = (
-        work.lu_D, work.left, work.directions, work.rows, work.pivots, work.shared
-    )  # fmt: skip
-    held.redundant = factor_rows(layout, W, X, rows, n, lu_D, scale, column, pivots)
+    left, directions, rows, pivots, shared = work.left, work.directions, work.rows, work.pivots, work.shared
+    held.redundant = factor_held(model, n, work)
     asked = 0.0
     for i in range(n):
         b[i] = -(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-        x[i], wanted = 0.0, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]]))
-        asked = larger(asked, wanted)
+        asked = larger(asked, scale[i] * (row_size(layout, W, rows[i], a) + abs(zeta[rows[i]])))
     powers[REPORTED.load] = load_of(layout, W, zeta, index, scale, a)
     # redundant rows disagree by the drift of coordinates inside an interval: only `settle` looks at held.disagree
-    missing = held.redundant
-    solve_rows(n, lu_D, scale, pivots, missing, b, x, left)
+    solve_held(model, n, work)
+    missing = held.redundant if held.along == 0 else 0  # along the graph contacts are independent
     if missing > 0 and n > nj:
         for m in range(missing):
             for k in range(n):

@@ -323,6 +323,7 @@ class Joining(Mechanism):
 
     def _driven(self, what: Any) -> PlanarJoint:
         """Return the joint that a drive or a motor acts on; a body stands for its turn against the ground."""
+        what = self[what] if isinstance(what, str) else what
         if isinstance(what, PlanarJoint):
             if what.kind not in ("revolute", "prismatic", "slot"):
                 raise ModelError(f"joint {what.name!r} is {what.kind}: what moves must be revolute, prismatic or slot")

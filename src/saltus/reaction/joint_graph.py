@@ -4,8 +4,8 @@ Two joint rows meet in D only where they move a common part of the system, so a 
 costs O(n). The order of elimination (minimum degree, ties by number) and the pattern of the factors belong to the
 layout: joint_order, and joint_ptr, joint_col, the entries in front of the diagonal, row by row in that order, fill
 included. LU without pivoting: D is the mass seen by the joints, positive definite where they are independent. Where a
-pivot loses all but a small share of its row, rows are redundant or nearly so; then nothing is said here, and the dense
-elimination with pivots decides (react.py).
+pivot vanishes, its row says nothing new: it carries no force, and the elimination goes on without it. Where a pivot is
+small and does not vanish, nothing is said here, and the dense elimination with pivots decides (react.py).
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, A, F, I
 from saltus.compile.workspace import Workspace
 
-UNCERTAIN = 1
+UNCERTAIN = -1
 SHARE = 1e-7  # of a diagonal that its pivot must keep: below, rows may be redundant
+VANISHED = 1e-12  # of a diagonal: a pivot that keeps no more is rounding, and its row redundant
 
-# lower, upper: entries of the factors beside the diagonal, as joint_col lists them; low, high: one row and one column
-# of them by position; row, column: a row of W and one of X by degrees of freedom; solved: a right-hand side
+# lower, upper: entries of the factors beside the diagonal, as joint_col lists them; diagonal: 0 where a row is
+# redundant; low, high: one row and one column of them by position; row, column: a row of W and one of X by degrees of
+# freedom; solved: a right-hand side
 GRAPH = Workspace(
     "JointGraph", lower="nl", upper="nl", diagonal="nj", low="nj", high="nj", solved="nj", row="nv", column="nv",
 )  # fmt: skip
@@ -30,8 +32,8 @@ GRAPH = Workspace(
 
 @unit(I(MODEL, A, A, GRAPH.kind))
 def factor_graph(model, W_joint, X, work):
-    """Write the factors of D; UNCERTAIN where a pivot is too small to tell."""
-    layout = model.layout
+    """Write the factors of D; return how many rows are redundant, or UNCERTAIN where a pivot is too small to tell."""
+    layout, redundant = model.layout, 0
     nj, pointers, columns = layout.nj, layout.joint_ptr, layout.joint_col
     lower, upper, diagonal, low, high = work.lower, work.upper, work.diagonal, work.low, work.high
     for k in range(nj):
@@ -49,17 +51,23 @@ def factor_graph(model, W_joint, X, work):
                 j = layout[columns + m]
                 a -= low[j] * upper[m]
                 b -= lower[m] * high[j]
-            a /= diagonal[c]
+            if diagonal[c] == 0.0:
+                a, b = 0.0, 0.0
+            else:
+                a /= diagonal[c]
             low[c], high[c] = a, b
             pivot -= a * b
         for e in range(begin, end):
             c = layout[columns + e]
             lower[e], upper[e] = low[c], high[c]
             low[c], high[c] = 0.0, 0.0
-        if not pivot > SHARE * most:
+        if abs(pivot) <= VANISHED * most:
+            pivot = 0.0
+            redundant += 1
+        elif not pivot > SHARE * most:
             return UNCERTAIN
         diagonal[k] = pivot
-    return 0
+    return redundant
 
 
 @unit(I(MODEL, A, A, I, GRAPH.kind))
@@ -108,7 +116,7 @@ def assemble_row(model, W_joint, X, k, work):
 
 @unit(I(MODEL, A, GRAPH.kind))
 def solve_graph(model, rhs, work):
-    """Replace rhs by D^-1 rhs."""
+    """Replace rhs by D^-1 rhs, zero where rows are redundant."""
     layout, nj, y = model.layout, model.layout.nj, work.solved
     pointers, columns, order = layout.joint_ptr, layout.joint_col, layout.joint_order
     for k in range(nj):
@@ -118,7 +126,7 @@ def solve_graph(model, rhs, work):
         y[k] = total
     for i in range(nj):
         k = nj - 1 - i
-        value = y[k] / work.diagonal[k]
+        value = y[k] / work.diagonal[k] if work.diagonal[k] != 0.0 else 0.0
         rhs[layout[order + k]] = value
         for e in range(layout[pointers + k], layout[pointers + k + 1]):
             y[layout[columns + e]] -= work.upper[e] * value

@@ -32,7 +32,7 @@ from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
 from saltus.memory.profile import factor, solve_row
 from saltus.memory.vectors import add, clear, clear_marks, largest
-from saltus.reaction.joint_graph import GRAPH, factor_graph, solve_graph
+from saltus.reaction.joint_graph import GRAPH, UNCERTAIN, factor_graph, solve_graph
 from saltus.status import Status
 
 
@@ -48,7 +48,7 @@ class _Asked(NamedTuple):
 ASKED = _Asked()
 
 UNILATERAL_KIND = 1
-ALONG_GRAPH = -1  # instead of the rank of the joints
+ALONG_GRAPH = -1  # instead of the rank of the joints, less one for every redundant row
 SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
 
 # joints: D = W_joint^T lu^-1 W and its factors; order: of the pivots; rhs: of one solution; column: one of lu^-1 W
@@ -138,7 +138,7 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
             row_add(layout, X, first + j, -rhs[j], column)
         for k in range(layout[layout.X_ptr + origin[c]], layout[layout.X_ptr + origin[c] + 1]):
             X[k] = column[layout[layout.X_col + k]]
-    for j in range(nj if 0 <= rank < nj else 0):
+    for j in range(nj if rank < nj and rank != ALONG_GRAPH else 0):
         left = abs(row_dot(layout, W_joint, first + j, v) + target[first + j])
         if left > 1e-8 * larger(abs(target[first + j]), largest(v)):
             return Status.JOINTS_CONTRADICT
@@ -149,16 +149,18 @@ def eliminate_joints(model, lu, W, W_joint, target, n, v, P, room):
 def factor_joints(model, lu, W, W_joint, work):
     """Write the factors of D = W_joint^T lu^-1 W, with X of the joints; return their rank.
 
-    LU with diagonal pivoting; `order` has the pivots in sequence, those behind the rank vanish. ALONG_GRAPH instead of
-    the rank where the factors are those of the graph of the joints, which are then independent.
+    LU with diagonal pivoting; `order` has the pivots in sequence, those behind the rank vanish. ALONG_GRAPH or less
+    instead of the rank where the factors are those of the graph of the joints.
     """
     layout, joining = model.layout, work.joining
     nj, first, scale, column = layout.nj, layout.nr - layout.nj, 0.0, work.joining.column
     D, order = joining.D, joining.order
     for j in range(nj):
         answer_row(layout, lu, W, first + j, work.X, column)
-    if layout.joint_ptr > 0 and factor_graph(model, W_joint, work.X, joining.graph) == 0:
-        return ALONG_GRAPH
+    if layout.joint_ptr > 0:
+        redundant = factor_graph(model, W_joint, work.X, joining.graph)
+        if redundant != UNCERTAIN:
+            return ALONG_GRAPH - redundant
     for j in range(nj):
         clear(column)
         row_add(layout, work.X, first + j, 1.0, column)
@@ -186,7 +188,7 @@ def factor_joints(model, lu, W, W_joint, work):
 @unit(I(MODEL, I, JOINING.kind))
 def solve_joints(model, rank, joining):
     """Replace joining.rhs by D^-1 rhs, zero where joints are redundant."""
-    if rank == ALONG_GRAPH:
+    if rank <= ALONG_GRAPH:
         return solve_graph(model, joining.rhs, joining.graph)
     nj, D, order, rhs = model.layout.nj, joining.D, joining.order, joining.rhs
     for k in range(nj):

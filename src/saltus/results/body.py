@@ -10,16 +10,18 @@ from saltus.errors import SettingError
 
 if TYPE_CHECKING:
     from saltus.mechanics.scene import Scene, SceneBody
-    from saltus.solution import Side, Solution
+    from saltus.results.records import Side
+    from saltus.solution import Solution
 
 
 def scene_of(solution: Solution) -> Scene:
     """Return the scene of a run, or say that there is none."""
-    if solution.system.scene is None:
+    scene: Any = solution.system.scene
+    if not hasattr(scene, "joints"):  # nothing, or a sketch
         raise SettingError(
             "the run knows no bodies and joints: its system was not made by saltus.mechanics (or its file is older)"
         )
-    return solution.system.scene
+    return scene
 
 
 def poses_of(record: SceneBody, q: np.ndarray) -> np.ndarray:

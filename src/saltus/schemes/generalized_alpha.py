@@ -82,7 +82,7 @@ class GeneralizedAlpha:
 
     name, order = "generalized-alpha", 1  # through impacts; 2 in smooth motion and lasting contact
     interpolate = parabola
-    traits = Traits(filters=True)  # a is filtered over several steps: errors are no series in h
+    traits = Traits(filters=True, velocity_level=True)  # a is filtered over several steps: errors are no series in h
 
     def __post_init__(self):
         check_stepping(self, "rho_inf")

@@ -127,7 +127,7 @@ class MoreauJean:
         inside = self.at == "theta"
         # the midpoint rule, joints included, has errors in h^2
         symmetric = inside and self.theta == 0.5 and self.projection is False
-        return Traits(symmetric=symmetric, contact_inside=inside and self.theta < 1.0)
+        return Traits(symmetric=symmetric, contact_inside=inside and self.theta < 1.0, velocity_level=True)
 
     def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""

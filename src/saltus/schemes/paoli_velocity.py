@@ -79,7 +79,7 @@ class PaoliVelocity:
     @property
     def traits(self) -> Traits:
         """In what it differs from an ordinary one-step method."""
-        return Traits(own_limits=self.between == "constant")
+        return Traits(own_limits=self.between == "constant", velocity_level=True)
 
     def plan(self, layout: Layout) -> SchemePlan:
         """Return the compiled pieces and sizes for a system with this layout."""

@@ -90,7 +90,7 @@ class SchatzmanPaoli:
 
     name = "Schatzman-Paoli"
     order = 1
-    traits = Traits(fixed_step=True)  # the memory holds the position one step ago
+    traits = Traits(fixed_step=True, velocity_level=True)  # the memory holds the position one step ago
 
     def __post_init__(self):
         if not isinstance(self.theta, numbers.Real) or not 0.0 <= float(self.theta) <= 1.0:

@@ -38,6 +38,9 @@ class Traits:
     controlled_impacts
         Impacts of a run up to which errors of its steps stay within its promise; `sol.message` says where there are
         more.
+    velocity_level
+        It asks for gaps and velocities of contacts and joints, never for their accelerations: the unit `curvature` of
+        a model need not be compiled for it.
     """
 
     adaptive: bool = False
@@ -50,6 +53,7 @@ class Traits:
     first_share: float = 0.01
     own_limits: bool = False
     controlled_impacts: float = float("inf")
+    velocity_level: bool = False
 
 
 ORDINARY = Traits()

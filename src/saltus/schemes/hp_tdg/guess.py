@@ -9,10 +9,10 @@ from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised
 from saltus.flight.scan import SCAN, first_closing
 from saltus.lasting.hold import anything_acts
 from saltus.lasting.index_set import INDEX
-from saltus.lasting.interval import closed_gap
+from saltus.lasting.interval import closed_gap, drift
 from saltus.memory.full_matrix import solve_dense
 from saltus.memory.layout import F_FREE, RATE_IDENTITY
-from saltus.memory.vectors import copy
+from saltus.memory.vectors import clear, copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
 from saltus.schemes.hp_tdg.motion import move, propagate
 from saltus.schemes.hp_tdg.numbers import GALERKIN, OF_DEGREE, SYSTEMS, columns_of, numbers_of, table_of
@@ -82,16 +82,19 @@ def linearise(model, settings, degree, t, h, frame, record):
     first, end, Q, V = whole(tab[TAB.first]), whole(tab[TAB.end]), stages.Q, stages.V
     columns = columns_of(settings, degree, whole(phase.numbers.stiff))
     change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
-    m = (end - first) * nv
+    m, rate, c = (end - first) * nv, phase.scratch, head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
     pivots = head(phase.pivots, m)
     if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
         return 0
+    clear(rate)
+    if anything_acts(model, ends.index) == 1:
+        drift(model, ends.index, frame.memory.acting.direction, rate, phase.jacobian_work, frame.interval.lasting)
     for attempt in range(2):
         propagate(tab, columns, h, v_0, frame.interval.push, V, a, n, nv)
         move(model, columns, h, q_0, Q, V, stages.Q_dot, n)
         for k in range(first, n):
             for i in range(nv):
-                value = a_0[i] - a[k * nv + i]
+                value = a_0[i] + c[k] * h * rate[i] - a[k * nv + i]
                 for j in range(nv):
                     value += J_q[i * nv + j] * (Q[k * nq + j] - q_0[j]) + J_v[i * nv + j] * (V[k * nv + j] - v_0[j])
                 change[k * nv + i] = value
