@@ -534,7 +534,7 @@ def test_a_table_whose_one_foot_stops_while_it_turns_around_it_goes_on_within_th
 
 @pytest.mark.parametrize(("tol", "seed"), [(1e-9, 4), (1e-9, 13), (1e-10, 4), (1e-10, 13)])
 def test_the_last_bits_of_a_table_do_not_decide_how_well_the_stop_of_a_foot_is_met(tol, seed):
-    """Other bits, other flights before the stop: found on polynomials that reach beyond it, 5 tol of a slip were cut."""
+    """Other bits, other flights before the stop: by polynomials that reach beyond it up to 5 tol were cut."""
     order = np.random.default_rng(1000 + seed).permutation(5).tolist()
     made = stopping_table(tol, 1.06, order, 1e-15, seed)
     assert np.abs(made - stopping_table(1e-12, 1.06, [0, 1, 2, 3, 4])).max() <= tol
