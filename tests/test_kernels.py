@@ -66,6 +66,11 @@ def test_a_ball_needs_neither_numba_nor_scipy_and_says_nothing():
     assert json.loads(made.stdout)["loaded"] == []
 
 
+def test_problems_without_bodies_do_not_import_the_layer_of_mechanisms():
+    made = python("import sys, saltus; saltus.problems.slider_crank(); print('saltus.mechanics' in sys.modules)")
+    assert made.stdout.strip() == "False", made.stderr
+
+
 def test_no_file_is_written_where_kernels_fit(tmp_path):
     made = python(BALL, SALTUS_CACHE=str(tmp_path / "cache"), HOME=str(tmp_path / "home"))
     assert made.returncode == 0

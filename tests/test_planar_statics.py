@@ -152,3 +152,15 @@ def test_energies_of_a_moving_frame_and_forces_are_complete():
 def test_energies_that_make_no_system_are_refused(T, V, n, words):
     with pytest.raises(ModelError, match=words):
         me.Lagrangian(T, V, n=n)
+
+
+def test_the_rest_of_a_worn_breaker_does_not_depend_on_the_rounding_of_its_start():
+    problem = sl.problems.circuit_breaker()
+    chance = np.random.default_rng(3)
+    found = [
+        me.equilibrium(dataclasses.replace(problem, q0=problem.q0 + size * chance.standard_normal(problem.q0.size)))
+        for size in (0.0, 1e-12)
+    ]
+    assert found[0].residual < 1e-9
+    for name, force in found[0].contacts.items():
+        assert found[1].contacts[name] == pytest.approx(force, rel=1e-7)

@@ -52,7 +52,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str):
     """Import schemes, problems, studies and files when they are first asked for: most programs need few."""
-    if name in ("mechanics", "problems", "study"):
+    if name in ("mechanics", "problems", "study", "sweep"):
         return importlib.import_module(f"saltus.{name}")
     if name == "load":
         return importlib.import_module("saltus.io.results").load

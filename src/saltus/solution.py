@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import os
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from saltus.certificate import FOUND, look_inside
 from saltus.compile.failure import failures_raised
-from saltus.compile.seam import ready, row_of, unit
-from saltus.compile.types import MODEL_RECORD, A, I, Nodes
+from saltus.compile.seam import ready
 from saltus.errors import FunctionError, SettingError
-from saltus.laws import LAWS
-from saltus.memory.profile import quadratic
-from saltus.memory.record import COLUMN, EVENT, KIND_NAMES, RECORDED
+from saltus.memory.record import RECORDED
+from saltus.results.another_grid import at_times
 from saltus.results.events import event_table
-from saltus.results.instants import EnergyAt, energy_at, gap_at, gaps_of
-from saltus.schemes.traits import Accelerated, Forced, Windowed, traits_of
+from saltus.results.instants import EnergyAt, coordinate_rates, energy_at, gap_at, gaps_of, kinetic_energies
+from saltus.results.reactions import (
+    atoms_of,
+    forces_at,
+    impacts_of,
+    impulses_at,
+    lasting_of,
+    put_on_cones,
+    reacted,
+    total_of,
+)
+from saltus.results.records import Asked, Energy, Impacts, NodeValues, Places, Side, StateAt, frozen, read_only
+from saltus.schemes.traits import Accelerated, Windowed, traits_of
 from saltus.status import Status
 from saltus.system import System
 
@@ -42,152 +50,7 @@ if TYPE_CHECKING:
     from saltus.verification import Verification
 
 
-ATOMS = ("impact", "zeno")  # kinds of events whose impulse belongs to their time
-EVENT_KINDS = np.array(KIND_NAMES)
 BYTES_AT_ONCE = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
-Side = Literal["+", "-"]
-
-
-@functools.lru_cache(maxsize=256)
-def event_type(names: tuple[str, ...]) -> np.dtype:
-    """Return the type of the event table for contacts and user events of these names."""
-    longest = max((len(name) for name in names), default=1)
-    vectors = [(name, float, 3) for name in ("u_minus", "u_plus", "impulse")]
-    return np.dtype(
-        [
-            ("t", float),
-            ("contact", f"U{longest}"),
-            ("kind", EVENT_KINDS.dtype),
-            *vectors,
-            ("count", int),
-            ("energy", float),
-        ]
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class StateAt:
-    """The state at a time: t [s], q, v (one-sided limit)."""
-
-    t: np.ndarray
-    q: np.ndarray
-    v: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True)
-class Energy:
-    """The energy ledger at the kept times [J].
-
-    kinetic(t) = kinetic(0) + work - dissipation + defect, with work of the forces f, K, C and of moving
-    constraints, dissipation in the contacts (impact and friction), and the defect of the discretisation.
-    """
-
-    kinetic: np.ndarray
-    work: np.ndarray
-    dissipation: np.ndarray
-
-    @property
-    def defect(self) -> np.ndarray:
-        """What the scheme itself gained or lost [J]."""
-        return self.kinetic - self.kinetic[0] - self.work + self.dissipation.sum(axis=1)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class NodeValues:
-    """What a loaded solution has in place of its model: values at the kept times, and q_dot wherever it was needed.
-
-    Attributes
-    ----------
-    t, kinetic, gaps
-        Kept times [s], kinetic energy [J], gaps [m] (None when a gap could not be evaluated).
-    states, rates
-        Rows (q, v) and their q_dot, for coordinates with their own q_dot.
-    """
-
-    t: np.ndarray
-    kinetic: np.ndarray
-    gaps: np.ndarray | None
-    states: np.ndarray
-    rates: np.ndarray
-
-    def rows(self, t: np.ndarray) -> np.ndarray:
-        """Return the numbers of the nodes at times t."""
-        places = np.searchsorted(self.t, t).clip(max=len(self.t) - 1)
-        if not np.array_equal(self.t[places], t):
-            raise SettingError(f"a loaded solution has no model to evaluate between its times: solve with t_eval={t}")
-        return places
-
-    def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the stored q_dot of states that dense output needs, one per row."""
-        made = np.empty(q.shape)
-        for i, state in enumerate(np.concatenate([q, v], axis=1)):
-            known = self._known.get(state.tobytes())
-            if known is None:
-                raise SettingError(f"a loaded solution has no q_dot at q = {q[i]}, v = {v[i]}: solve again")
-            made[i] = known
-        return made
-
-    @functools.cached_property
-    def _known(self) -> dict[bytes, np.ndarray]:
-        return {state.tobytes(): q_dot for state, q_dot in zip(self.states, self.rates, strict=True)}
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Asked:
-    """What `solve` was asked, beside system and scheme: enough to run the problem once more.
-
-    Attributes
-    ----------
-    t_span, q0, v0
-        Span [s] and start.
-    h
-        Step size, or the first one to try [s].
-    control
-        What decided about steps.
-    breaks
-        Times at which steps end [s].
-    start_tolerance
-        What the start may violate [m, m/s].
-    events
-        Events of the user; None where there were some that a file or a pickle has not kept.
-    parameters
-        Values of all parameters of the model by name.
-    """
-
-    t_span: tuple[float, float]
-    q0: np.ndarray
-    v0: np.ndarray
-    h: float
-    control: Any
-    breaks: tuple[float, ...]
-    start_tolerance: float
-    events: tuple[Event, ...] | None
-    parameters: dict[str, float | np.ndarray] = dataclasses.field(default_factory=dict)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what a pickle holds: no functions of events, which pickle may not know."""
-        kept = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return {**kept, "events": None if self.events else self.events}
-
-
-class Places(NamedTuple):
-    """Times in a run: the node that each of them is (-1 between nodes), and the node that ends its step.
-
-    A node ends its step from the left; from the right it belongs to the step that follows, the last one to its own.
-    """
-
-    t: np.ndarray
-    node: np.ndarray
-    end: np.ndarray
-    side: Side
-
-
-class Impacts(NamedTuple):
-    """Impacts in order of time: time, node that ends the step, impulse per row since the start of that step."""
-
-    t: np.ndarray
-    end: np.ndarray
-    impulse: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -280,7 +143,7 @@ class Solution:
         """Left limits of the velocities (n + 1, nv)."""
         made = self.v.copy()
         made[self._reactions[:, 0].astype(int)] = self._reactions[:, 2 : 2 + self.v.shape[1]]
-        return _frozen(made)
+        return frozen(made)
 
     @functools.cached_property
     def impulse(self) -> np.ndarray:
@@ -303,7 +166,7 @@ class Solution:
         missed over a step of length h, each component relative to its largest value in the run (plus its scale where
         `scale` is given, in place of 1).
         """
-        return _frozen(np.maximum(self.contact_residual, self._inside[:, FOUND.defect]))
+        return frozen(np.maximum(self.contact_residual, self._inside[:, FOUND.defect]))
 
     @functools.cached_property
     def contact_residual(self) -> np.ndarray:
@@ -311,7 +174,7 @@ class Solution:
         made = np.zeros(len(self.t) - 1)
         reactions = self._reactions[self._reactions[:, 0] > 0.0]  # the start ends no step
         made[reactions[:, 0].astype(int) - 1] = reactions[:, 1]
-        return _frozen(made)
+        return frozen(made)
 
     @functools.cached_property
     def violation(self) -> np.ndarray:
@@ -320,7 +183,7 @@ class Solution:
         Schemes that locate events hold a closed contact closed: there the distance of a contact that carries a force
         counts as well.
         """
-        return _frozen(np.maximum(self.end_violation, self._inside[:, FOUND.violation]))
+        return frozen(np.maximum(self.end_violation, self._inside[:, FOUND.violation]))
 
     @property
     def end_violation(self) -> np.ndarray:
@@ -336,7 +199,7 @@ class Solution:
         admissible. Forces are those of `force_at`, before any is put onto its cone.
         """
         load = np.max(self._inside[:, FOUND.load], initial=0.0)
-        return _frozen(self._inside[:, FOUND.excess] / load if load > 0.0 else np.zeros(len(self.t) - 1))
+        return frozen(self._inside[:, FOUND.excess] / load if load > 0.0 else np.zeros(len(self.t) - 1))
 
     @functools.cached_property
     def _inside(self) -> np.ndarray:
@@ -368,7 +231,7 @@ class Solution:
             if accelerated:
                 a[i], piece, lasts = scheme.acceleration(s, h, block, "+")
                 duration[i] = np.where((piece > 0) & traits.locates_events, 0.0, lasts)
-        r = self._reacted(places, chosen)[0]
+        r = reacted(self, places, chosen)[0]
         return q, v, r if self._units is None else r / self._units, a, duration
 
     @functools.cached_property
@@ -442,7 +305,7 @@ class Solution:
         made = np.zeros((len(self.t) - 1, end - begin))
         first, reactions = 2 + self.v.shape[1], self._reactions[self._reactions[:, 0] > 0.0]  # the start ends no step
         made[reactions[:, 0].astype(int) - 1] = reactions[:, first + begin : first + end]
-        return _frozen(made)
+        return frozen(made)
 
     # ---- dense output
 
@@ -478,7 +341,7 @@ class Solution:
         An impact counts from its own time on, with side "-" after it. A lasting contact force grows as the scheme
         describes it, linearly within a step when it does not.
         """
-        made = self._impulse_at(self._places(t, side))[:, : len(self.rows)]
+        made = impulses_at(self, self._places(t, side))[:, : len(self.rows)]
         return made[0] if np.ndim(t) == 0 else made
 
     def force_at(self, t, side: Side = "+") -> np.ndarray:
@@ -489,38 +352,17 @@ class Solution:
         leave the contact law between their nodes: there the nearest admissible force is returned, which is nearer to
         the true one as well. By how much the polynomials leave the law is `admissibility`.
         """
-        made = self._force_at(self._places(t, side))[:, : len(self.rows)].copy()
+        made = forces_at(self, self._places(t, side))[:, : len(self.rows)].copy()
         if traits_of(self.scheme).locates_events:
-            self._put_on_cones(made)
+            put_on_cones(self, made)
         return made[0] if np.ndim(t) == 0 else made
-
-    def _put_on_cones(self, r: np.ndarray) -> None:
-        """Raise normal forces to zero, then shorten friction to mu r_N.
-
-        True forces lie in these sets, which are convex: no step of this leads away from them.
-        """
-        units = None if self._units is None else self._units[: len(self.rows)]
-        r /= 1.0 if units is None else units
-        first, groups = 0, itertools.groupby(self.rows, lambda row: row[0])
-        for (_, mu, _), (_, group) in zip(self.system.laws(self.parameters or None), groups, strict=True):
-            axes, normal = [axis for _, axis in group], r[:, first]
-            np.maximum(normal, 0.0, out=normal)
-            begin = first + 1
-            for _, rows in itertools.groupby(axes[1:], lambda axis: axis[0]):  # T1, T2 are one friction, R another
-                end = begin + len(list(rows))
-                friction, begin = r[:, begin:end], end
-                size, cone = np.linalg.norm(friction, axis=1), mu * normal
-                outside = size > cone
-                friction[outside] *= (cone[outside] / size[outside])[:, None]
-            first += len(axes)
-        r *= 1.0 if units is None else units
 
     def joint_force_at(self, t, side: Side = "+") -> np.ndarray:
         """Return the forces of the joints, one column per joint row [N or N m]; see `force_at`.
 
         Averages over a step contain what the joints take of an impact in it.
         """
-        made = self._force_at(self._places(t, side))[:, len(self.rows) :]
+        made = forces_at(self, self._places(t, side))[:, len(self.rows) :]
         return made[0] if np.ndim(t) == 0 else made
 
     def _places(self, t, side: Side) -> Places:
@@ -598,158 +440,29 @@ class Solution:
             ready(coordinate_rates)(self._model.units, q.flatten(), v.flatten(), made.reshape(-1))
         return made
 
-    # ---- impulses and forces of all rows, contacts first, joints after them
-
-    def _impulse_at(self, places: Places) -> np.ndarray:
-        made = np.empty((len(places.t), self._all_rows))
-        known, between = np.flatnonzero(places.node >= 0), np.flatnonzero(places.node < 0)
-        made[known] = self._total[places.node[known]]
-        if places.side == "-":
-            made[known] -= self._struck(places, known, "right") - self._struck(places, known, "left")
-        grown = self._reacted(places, between)[1]
-        made[between] = self._total[places.end[between] - 1] + grown
-        made[between] += self._struck(places, between, "right" if places.side == "+" else "left")
-        return made
-
-    def _force_at(self, places: Places) -> np.ndarray:
-        if self._forces is not None:
-            known = self._forces["+-".index(places.side)][places.node]
-            missing = places.t[(places.node < 0) | np.isnan(known).any(axis=1)]
-            if len(missing):
-                raise SettingError(f"the run kept no force at t = {missing[0]}: run with save='steps'")
-            return known
-        return self._reacted(self._with_right_limits(places), np.arange(len(places.t)))[0]
-
-    def _with_right_limits(self, places: Places) -> Places:
-        """Where the step that follows a node was not kept, the end of the step before has to know the right limit."""
-        if places.side == "-" or self._extra is None or not isinstance(self.scheme, Forced):
-            return places
-        alone = (places.node > 0) & ~self._whole(places.end)
-        return places._replace(end=np.where(alone, places.node, places.end))
-
-    def _reacted(self, places: Places, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the force at the chosen times and its impulse since the start of the step, both without impacts."""
-        if isinstance(self.scheme, Forced):
-            force, impulse = np.empty((2, len(places.t), self._all_rows))
-            for i, s, h, block in self._steps(places, chosen):
-                force[i], impulse[i] = self.scheme.reaction(s, h, block, self._all_rows, places.side)
-            if self._units is not None:
-                force, impulse = force * self._units, impulse * self._units
-            return force[chosen], impulse[chosen]
-        if len(chosen) and len(self.t) == 1:
-            raise SettingError(f"the run has no step, so that no force is known at t = {places.t[chosen[0]]}")
-        end = places.end[chosen]
-        h, lasting = (self.t[end] - self.t[end - 1])[:, None], self._lasting[end - 1]
-        return lasting / h, (places.t[chosen] - self.t[end - 1])[:, None] / h * lasting
+    # ---- impulses and forces of all rows, contacts first, joints after them; see results/reactions.py
 
     @functools.cached_property
     def _total(self) -> np.ndarray:
-        """What all rows accumulated from the start, at the nodes (n + 1, rows)."""
-        before = np.zeros((1, self._all_rows))
-        before[0, : len(self.rows)] = self._before
-        return np.concatenate([before, before + np.cumsum(self._filled(0, self._all_rows), axis=0)])
+        return total_of(self)
 
     @functools.cached_property
     def _lasting(self) -> np.ndarray:
-        """The reaction of each step without its impacts (n, rows)."""
-        return self._filled(0, self._all_rows) - self._atoms
+        return lasting_of(self)
 
     @functools.cached_property
     def _atoms(self) -> np.ndarray:
-        """The part of each step's reaction that impacts make up (n, rows)."""
-        atoms = np.zeros((len(self.t) + 1, self._all_rows))
-        end = self._impacts.end
-        holds_sum = np.append(end[1:] != end[:-1], np.ones(min(len(end), 1), dtype=bool))  # the last one of its step
-        atoms[end[holds_sum]] = self._impacts.impulse[holds_sum]
-        return atoms[1:-1]  # impacts before the first and after the last kept time belong to no step
-
-    def _struck(self, places: Places, chosen: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
-        """Return the impacts since the start of the step, those exactly at a time only with "right"."""
-        last = np.searchsorted(self._impacts.t, places.t[chosen], side=side) - 1
-        made = np.zeros((len(chosen), self._all_rows))
-        if len(self._impacts.t):
-            found = (last >= 0) & (self._impacts.end[last] == places.end[chosen])
-            made[found] = self._impacts.impulse[last[found]]
-        return made
+        return atoms_of(self)
 
     @functools.cached_property
     def _impacts(self) -> Impacts:
-        impacts = self.events[np.isin(self.events["kind"], ATOMS)]
-        impacts = impacts[np.argsort(impacts["t"], kind="stable")]
-        impulse = np.zeros((len(impacts), self._all_rows))
-        names = [name for name, _ in self.rows]
-        for contact in set(names):
-            mine, first, count = impacts["contact"] == contact, names.index(contact), names.count(contact)
-            impulse[mine, first : first + count] = impacts["impulse"][mine, :count]
-        end = np.searchsorted(self.t, impacts["t"], side="left")
-        together = np.flatnonzero(np.append(False, end[1:] == end[:-1]))  # with the one before in the same step
-        place = together - np.searchsorted(end, end[together])  # in its step, from 1
-        in_turn = together[np.argsort(place, kind="stable")]
-        for now in np.split(in_turn, np.cumsum(np.bincount(place)[1:-1]) if len(place) else []):
-            impulse[now] += impulse[now - 1]
-        return Impacts(impacts["t"], end, impulse)
+        return impacts_of(self)
 
     # ---- another grid
 
     def at_times(self, times: np.ndarray) -> Solution:
         """Return the solution with its grid replaced by times inside of kept steps (what `t_eval` gives)."""
-        times = times[times <= self.t[-1]]
-        if len(times) == 0:
-            return self
-        right, left = self(times), self(times, side="-")
-        total = self._impulse_at(self._places(times, "+"))
-        energy, kinetic = self.energy, self._kinetic(times, right.q, right.v)
-        reached = np.where(times == self.t[0], self._begins, times)  # with impacts that strike at the start
-        defect = self._shared(reached, energy.defect[:, None])[:, 0]
-        # what an impact takes is taken at its time, at the end of its step
-        lost = self._shared(reached, energy.dissipation, np.any(self._atoms != 0.0, axis=1))
-        work = kinetic - energy.kinetic[0] + lost.sum(axis=1) - defect
-        ends = np.searchsorted(self.t, times, side="left")
-        worst = [
-            np.array([np.max(column[max(a - 1, 0) : b], initial=0.0) for a, b in itertools.pairwise(ends)])
-            for column in (self.contact_residual, self.end_violation, self.step_error, *self._inside.T)
-        ]
-        n = len(times)
-        grown = np.diff(np.concatenate([total, lost], axis=1), axis=0)
-        reactions = np.concatenate(
-            [np.arange(n)[:, None], np.zeros((n, 1)), left.v, np.zeros((n, grown.shape[1]))], axis=1
-        )
-        reactions[1:, 1], reactions[1:, 2 + left.v.shape[1] :] = worst[0], grown
-        ledger, extra = np.zeros((n, 2)), np.zeros((n, 5))
-        ledger[1:, 0], ledger[1:, 1], extra[1:, 0] = worst[1], np.diff(work), worst[2]
-        certificate = np.zeros((n, FOUND.all))
-        certificate[1:] = np.transpose(worst[3:])
-        made = dataclasses.replace(
-            self,
-            t=times,
-            q=right.q,
-            v=right.v,
-            _before=total[0, : len(self.rows)],
-            _ledger=ledger,
-            _extra=extra,
-            _reactions=reactions if n > 1 else reactions[:0],
-            _dense=np.zeros(0),
-            _certificate=certificate,
-            _forces=self._forces_of(times) if isinstance(self.scheme, Forced) else None,
-        )
-        return read_only(made)
-
-    def _forces_of(self, times: np.ndarray) -> np.ndarray:
-        """Return the forces at times from both sides, nan where no step was kept."""
-        made = np.full((2, len(times), self._all_rows), np.nan)
-        for values, side in zip(made, ("+", "-"), strict=True):
-            places = self._with_right_limits(self._places(times, side))
-            known = np.flatnonzero(self._whole(places.end))
-            values[known] = self._reacted(places, known)[0]
-        return made
-
-    def _shared(self, times: np.ndarray, sums: np.ndarray, late: np.ndarray | None = None) -> np.ndarray:
-        """Return sums at the nodes, shared within a step in proportion to time; in `late` steps all at the end."""
-        ends = np.clip(np.searchsorted(self.t, times, side="left"), 1, len(self.t) - 1)
-        share = (times - self.t[ends - 1]) / (self.t[ends] - self.t[ends - 1])
-        if late is not None:
-            share = np.where(late[ends - 1] & (share < 1.0), 0.0, share)
-        return sums[ends - 1] + share[:, None] * (sums[ends] - sums[ends - 1])
+        return at_times(self, times)
 
     # ---- energy
 
@@ -984,164 +697,3 @@ class Solution:
         from saltus.io.dataset import to_dataset
 
         return to_dataset(self)
-
-
-@unit(I(MODEL_RECORD, A, A, A, A, A), entry=True)
-def kinetic_energies(model, t, q, v, M, out):
-    """Write 1/2 v^T M v of every node; q and v are flat."""
-    nq, nv = model.layout.nq, model.layout.nv
-    for k in range(t.shape[0]):
-        model.mass(t[k], row_of(q, k, nq), model.par, M)
-        out[k] = 0.5 * quadratic(model.layout, M, row_of(v, k, nv))
-    return 0
-
-
-@unit(I(MODEL_RECORD, A, A, A), entry=True)
-def coordinate_rates(model, q, v, out):
-    """Write q_dot of every state; q, v and out are flat."""
-    nq, nv = model.layout.nq, model.layout.nv
-    for k in range(q.shape[0] // nq):
-        model.rate(row_of(q, k, nq), row_of(v, k, nv), model.par, row_of(out, k, nq))
-    return 0
-
-
-def build_solution(
-    model: CompiledModel, scheme, nodes: Nodes, events, dense, counts, status, message, problem, asked: Asked | None
-) -> Solution:
-    """Make a Solution from the tables of a march."""
-    system = model.system
-    names = model.names
-    crossings = events[events[:, 2] == EVENT.switch]
-    switches = np.zeros(len(crossings), dtype=_switch_type(model.name_array.dtype))
-    if len(crossings):
-        switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
-        events = events[events[:, 2] != EVENT.switch]
-    units, reactions = model.row_units(), nodes.reactions
-    if units is not None:
-        events, reactions = _in_units(model, units, events, reactions)
-    table = np.zeros(len(events), dtype=event_type(names))
-    if len(events):  # filling an empty table takes as long as a short run
-        message = _fill_events(table, events, model.name_array, message)
-        message += _uncontrolled(scheme, int(np.count_nonzero(events[:, 2] == EVENT.impact)))
-    made = Solution(
-        t=nodes.t[:, 0],
-        q=nodes.q,
-        v=nodes.v,
-        events=table,
-        work=counts,
-        status=status,
-        message=message,
-        system=system,
-        scheme=scheme,
-        rows=model.rows,
-        exact=problem.exact,
-        name=problem.name,
-        _model=model,
-        _ledger=nodes.ledger,
-        _extra=nodes.extra[:, : RECORDED.extra_inside] if nodes.extra.shape[1] else None,
-        _certificate=nodes.extra[:, RECORDED.extra_inside :] if nodes.extra.shape[1] else None,
-        _reactions=reactions,
-        _dense=dense,
-        _before=np.zeros(len(model.rows)),
-        event_names=model.event_names,
-        switches=switches,
-        _asked=asked,
-        _units=None if units is None else np.append(units, np.ones(int(model.layout.nj))),
-    )
-    return read_only(made)
-
-
-def _in_units(
-    model: CompiledModel, units: np.ndarray, events: np.ndarray, reactions: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return events and reactions of a march in N s and m/s; kernels work in the units of the laws."""
-    events, reactions, nv = events.copy(), reactions.copy(), int(model.layout.nv)
-    reactions[:, 2 + nv : 2 + nv + len(units)] *= units
-    first = 0
-    for c, kind in enumerate(model.kinds):
-        mine, rows = events[:, 1] == c, LAWS[kind].ROWS
-        own = units[first : first + rows]
-        for place, factor in ((COLUMN.before, 1.0 / own), (COLUMN.after, 1.0 / own), (COLUMN.impulse, own)):
-            events[mine, place : place + rows] *= factor
-        first += rows
-    return events, reactions
-
-
-@functools.lru_cache(maxsize=256)
-def _switch_type(names: np.dtype) -> np.dtype:
-    """Return the type of the table of switches whose names have this type."""
-    return np.dtype([("t", float), ("name", names)])
-
-
-def _fill_events(table: np.ndarray, events: np.ndarray, names: np.ndarray, message: str) -> str:
-    """Fill the table of events from the rows of a march; return the message with what the events tell."""
-    table["t"] = events[:, 0]
-    table["contact"] = names[events[:, 1].astype(int)]
-    table["kind"] = EVENT_KINDS[events[:, 2].astype(int)]
-    for name, place in (("u_minus", COLUMN.before), ("u_plus", COLUMN.after), ("impulse", COLUMN.impulse)):
-        table[name] = events[:, place : place + 3]
-    table["count"], table["energy"] = events[:, COLUMN.impacts], events[:, COLUMN.energy]
-    gains = events[:, 2] == EVENT.gain
-    if gains.any():
-        message = f"{message} {_gains(table[gains])}"
-    ties = events[:, 2] == EVENT.tie
-    if ties.any():
-        message = f"{message} {_ties(table[ties])}"
-    jams = table[events[:, 2] == EVENT.painleve]
-    if len(jams):
-        message = (
-            f"{message} At t = {jams['t'][0]:.9g} s no finite force keeps {str(jams['contact'][0])!r} closed while it "
-            "slides (Painleve): an impulse acts on it instead."
-        )
-    open_ones = table[events[:, 2] == EVENT.not_unique]
-    if len(open_ones):
-        message = (
-            f"{message} The motion is not unique from t = {open_ones['t'][0]:.9g} s on, where contact "
-            f"{str(open_ones['contact'][0])!r} shares forces: what sticks was kept, else the shortest forces."
-        )
-    return message
-
-
-def _uncontrolled(scheme, impacts: int) -> str:
-    """Return the sentence about a run with more impacts than those over which a scheme controls its error, or none."""
-    if impacts <= traits_of(scheme).controlled_impacts:
-        return ""
-    return (
-        f" {type(scheme).__name__} controls the error of a step, not that of a run: over {impacts} impacts errors may "
-        "have added up to far more than the tolerance, above all where little energy is lost; sol.verify() measures "
-        "them, HpTDG keeps them below it."
-    )
-
-
-def _gains(gains: np.ndarray) -> str:
-    """Return the sentence about impacts that gained energy."""
-    worst = gains[np.argmax(gains["energy"])]
-    many = "1 impact has" if len(gains) == 1 else f"{len(gains)} impacts have"
-    return (
-        f"{many} gained energy, up to {worst['energy']:.3g} J (contact {str(worst['contact'])!r} at t = "
-        f"{worst['t']:.9g} s): Newton's law does so where friction turns a slip around; impact='poisson' does not."
-    )
-
-
-def _ties(ties: np.ndarray) -> str:
-    """Return the sentence about contacts that struck together."""
-    times = np.unique(ties["t"])
-    many = "1 tie" if len(times) == 1 else f"{len(times)} ties"
-    *others, last = (repr(str(name)) for name in ties["contact"][ties["t"] == times[0]])
-    return (
-        f"{many}: contacts struck closer together than the run can resolve, and the outcome depends on their order, "
-        f"first at t = {times[0]:.9g} s between {', '.join(others)} and {last}."
-    )
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array
-
-
-def read_only(solution: Solution) -> Solution:
-    """Protect the arrays of a new solution and return it."""
-    for value in vars(solution).values():
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
-    return solution

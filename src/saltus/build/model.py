@@ -212,13 +212,15 @@ class CompiledModel:
 
         tol: tolerance of a scheme that holds modes; tables whose knots are finer than it are not held.
         """
-        if not self.layout.ns:
-            return self.pinned
+        return pin(self.units_for(tol)) if self.layout.ns else self.pinned
+
+    def units_for(self, tol: float | None) -> Model:
+        """Return the units with modes of their own; see `pinned_for`."""
         par = self.units.par.copy()
         for table in self.tables:
             if tol is not None and table.passed(tol):
                 par[table.slot + 1] = 1.0
-        return pin(self.units._replace(par=par))
+        return self.units._replace(par=par)
 
     def __reduce__(self):
         """Pickle what the model is made of: compiled code and its addresses belong to this process."""

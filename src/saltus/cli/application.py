@@ -20,12 +20,14 @@ from saltus.cli.options import options_of
 from saltus.cli.reproduce import reproduce_command
 from saltus.cli.resume import resume_command
 from saltus.cli.run import run_command
+from saltus.cli.sweep import sweep_command
 from saltus.cli.version import version_command
 from saltus.cli.warm import compile_command
 from saltus.cli.work_precision import work_precision_command
 
 COMMAND_NAMES = (
-    "run", "convergence", "work-precision", "reproduce", "diagnose", "contact", "list", "compile", "resume", "version",
+    "run", "sweep", "convergence", "work-precision", "reproduce", "diagnose", "contact", "list", "compile", "resume",
+    "version",
 )  # fmt: skip
 
 
@@ -35,6 +37,7 @@ def application(tokens: list[str]) -> App:
     mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in COMMAND_NAMES}
     commands = {
         "run": (run_command(mine["run"]), "PROBLEM --h NUMBER [OPTIONS]"),
+        "sweep": (sweep_command(mine["sweep"]), "PROBLEM --NAME FROM:TO:COUNT [OPTIONS]"),
         "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
         "work-precision": (work_precision_command(mine["work-precision"]), "PROBLEM [OPTIONS]"),
         "reproduce": (reproduce_command(), "NAME [OPTIONS]"),

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from saltus.compile.sources import hash_of
 
 Reader = Callable[[pathlib.Path], bytes]
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 _MAGIC = b"!<arch>\n"
 
@@ -38,13 +38,16 @@ class Manifest:
     sources
         Hash of every source file that the kernels were made from, by its path inside of the package.
     symbols
-        All symbols that the libraries define.
+        All symbols of kernels that the libraries define.
+    texts
+        How the symbols of the compiled texts begin (texts.py).
     libraries
         Size and SHA-256 of every library, by the name of its level.
     """
 
     sources: dict[str, str]
     symbols: list[str]
+    texts: list[str]
     libraries: dict[str, dict]
 
     def write(self, folder: pathlib.Path) -> None:
@@ -61,7 +64,7 @@ class Manifest:
             made = cls(**given)
             sound = (
                 all(isinstance(part, str) for pair in made.sources.items() for part in pair)
-                and all(isinstance(symbol, str) for symbol in made.symbols)
+                and all(isinstance(symbol, str) for symbol in (*made.symbols, *made.texts))
                 and all(isinstance(one["sha256"], str) and one["size"] >= 0 for one in made.libraries.values())
             )
         except OSError as error:

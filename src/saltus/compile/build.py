@@ -154,7 +154,7 @@ class _Build:
             replace(self.folder / f"{level}{TEXTS}.a", content)
             libraries[f"{level}{TEXTS}"] = {"size": len(content), "sha256": sources.hash_of(content)}
         symbols = [unit.symbol(k) for unit in units for k in range(len(unit.unit_signatures))]
-        made = Manifest(hashes, sorted(symbols), libraries)
+        made = Manifest(hashes, sorted(symbols), sorted(prefix_of(text) for text in texts), libraries)
         made.write(self.folder)
         self.parts.prune()
         return made

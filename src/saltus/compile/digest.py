@@ -24,7 +24,9 @@ from saltus.compile.workspace import Numbers, Workspace
 
 TRANSLATORS = tuple(
     f"compile/jit/{name}.py"
-    for name in ("arrays", "back", "calls", "front", "handles", "lanes", "passes", "team", "translate", "workspaces")
+    for name in (
+        "arrays", "back", "calls", "columns", "front", "handles", "lanes", "passes", "team", "translate", "workspaces",
+    )  # fmt: skip
 )  # what turns units into machine code
 
 

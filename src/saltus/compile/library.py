@@ -6,10 +6,13 @@ which needs numba (pip install saltus[jit]); without it kernels run interpreted,
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import functools
 import os
 import pathlib
 import sys
+from collections.abc import Callable, Iterator
 
 from saltus.compile import cache, sources
 from saltus.compile.archive import Damaged, Manifest
@@ -22,18 +25,35 @@ class KernelsNotBuilt(RuntimeError):
     """Kernels could not be compiled, with what the compiler said."""
 
 
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """A library that belongs to these sources, is undamaged and fits this processor."""
+
+    folder: pathlib.Path
+    manifest: Manifest
+    level: str
+    content_of: Callable[[pathlib.Path], bytes]
+    objects: list[bytes]
+
+
+@functools.cache
+def _used() -> _Found | None:
+    """Return the library of this process, which is built where none fits; None where that is not possible."""
+    return _best() or (_best() if build_here() else None)
+
+
 @functools.cache
 def kernels():
     """Return the loaded library, None where there is none and none can be built."""
-    return _loaded(find()) or (_loaded(find()) if build_here() else None)
+    return _loaded(_used())
 
 
-def _loaded(objects: list[bytes] | None):
-    if objects is None:
+def _loaded(found: _Found | None):
+    if found is None:
         return None
     from saltus.compile.loader import Loaded
 
-    return Loaded(objects)
+    return Loaded(found.objects)
 
 
 def address(unit, version: int) -> int:
@@ -50,7 +70,7 @@ def address(unit, version: int) -> int:
 @functools.cache
 def _newer():
     """Return a library that knows modules which came after the first one was built."""
-    return _loaded(find()) if build_here() else None
+    return _loaded(_best()) if build_here() else None
 
 
 def levels() -> list[str]:
@@ -70,38 +90,55 @@ def levels() -> list[str]:
 
 def find() -> list[bytes] | None:
     """Return the objects of the best library that belongs to these sources and is undamaged."""
-    found = _members("")
-    return None if found is None else list(found.values())
+    found = _best()
+    return None if found is None else found.objects
 
 
-@functools.cache
-def texts() -> dict[str, bytes]:
-    """Return the objects of the texts that were compiled with the package, by what their symbols begin with."""
+def text(prefix: str) -> bytes | None:
+    """Return the object of a text that was compiled with the package, by what its symbols begin with."""
     from saltus.compile import code
 
     if code.interpreting():  # which builds both libraries where they are missing or old
-        return {}
-    return _members(TEXTS) or {}
+        return None
+    used = _used()
+    # most models are no texts of the package: the manifest says so before their library is read
+    return None if used is None or prefix not in used.manifest.texts else _texts().get(prefix)
 
 
-def _members(part: str) -> dict[str, bytes] | None:
-    wanted = [f"{level}{part}" for level in levels()]
+@functools.cache
+def _texts() -> dict[str, bytes]:
+    """Return the objects of all texts that were compiled beside the kernels of this process."""
+    used = _used()
+    if used is not None:
+        with _warned():
+            return used.manifest.members(used.folder, f"{used.level}{TEXTS}", used.content_of)
+    return {}
+
+
+def _best() -> _Found | None:
     places = (sources.PACKAGE / "kernels", pathlib.Path.read_bytes), (cache.known_entry(_key()), cache.content_of)
     for folder, content_of in places:
-        try:
+        with _warned():
             if folder is None or not (folder / "manifest.json").exists():
                 continue
             manifest = Manifest.read(folder, content_of)
             if sources.source_hashes(manifest.sources) != manifest.sources:
                 continue  # made from other sources
-            for level in wanted:
+            for level in levels():
                 if level in manifest.libraries:
-                    return manifest.members(folder, level, content_of)
-        except Damaged as damaged:
-            cache.warn("saltus: %s; it is not used", damaged)
-        except cache.Refused as refused:
-            cache.warn("saltus: %s", refused)
+                    return _Found(folder, manifest, level, content_of, manifest.objects(folder, level, content_of))
     return None
+
+
+@contextlib.contextmanager
+def _warned() -> Iterator[None]:
+    """Go on without a file that is damaged or that others can write, with a warning."""
+    try:
+        yield
+    except Damaged as damaged:
+        cache.warn("saltus: %s; it is not used", damaged)
+    except cache.Refused as refused:
+        cache.warn("saltus: %s", refused)
 
 
 def _key() -> str:

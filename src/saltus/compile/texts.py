@@ -51,7 +51,7 @@ def _loaded(prefix: str):
     from saltus.compile import library
     from saltus.compile.loader import Loaded
 
-    content = library.texts().get(prefix)
+    content = library.text(prefix)
     return None if content is None else Loaded([content], _library_symbols())
 
 

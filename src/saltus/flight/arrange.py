@@ -41,7 +41,38 @@ def arrange(model, staged, settings, t, struck, deciding, frame, record):
             rub_away(model, frame, record)
     if struck == 1 and anything == 0 and marks.switched == 0.0 and unchanged(model, settings, t, frame) == 1:
         return 0
-    return staged.settle(model, staged.reaction, settings, t, 1, struck, ends, acting, frame.interval, record)
+    status = staged.settle(model, staged.reaction, settings, t, 1, struck, ends, acting, frame.interval, record)
+    if status == 0 and struck == 0 and anything == 1 and left_behind(model, settings, t, frame) == 1:
+        hold_at_end(model, settings, t, struck, frame)
+        status = put_back(model, settings.projected, t, ends, frame.interval.lasting, record)
+        if status == 0:
+            status = staged.settle(model, staged.reaction, settings, t, 1, struck, ends, acting, frame.interval, record)
+    return status
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def left_behind(model, settings, t, frame):
+    """Return 1 where the index set has changed, and what it holds now moves as if it were not held.
+
+    Redundant rows that have come to ask for different velocities, as those of a mechanism that sticks twice when the
+    dwell of its cam ends, cannot all be put back. Once the law has let one of them go the others can.
+    """
+    settings = STAGE_SETTINGS(settings)
+    layout, ends, W, w = model.layout, frame.ends, frame.interval.lasting.W, frame.interval.lasting.w
+    changed = False
+    for k in range(layout.nc):
+        changed = changed or ends.before[k] != ends.index[k]
+    if not changed:
+        return 0
+    model.kinematics(t, ends.q, model.par, W, w)
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
+        if ends.index[k] != INDEX.slip and ends.index[k] != INDEX.stick:
+            continue
+        for i in range(row, end if ends.index[k] == INDEX.stick else row + 1):
+            if abs(row_dot(layout, W, i, ends.v) + w[i]) > rest_speed(settings.rest, layout, W, i, ends.v):
+                return 1
+    return 0
 
 
 @unit(I(MODEL, A, F, I, FRAME.kind))
@@ -64,6 +95,8 @@ def hold_at_end(model, settings, t, struck, frame):
                 slow, faster = slow and abs(slip) <= still, faster + slip * slip - u_0[i] * u_0[i]
                 frame.slips[i], frame.belts[i] = slip, w[i]
             slow = slow and (frame.marks.event_kind != FLIGHT_END.nothing or not faster > 0.0)
+            # neither does one end that was lost here: what else is held may move it from now on, a cam behind its dwell
+            slow = slow and not (ends.before[k] == INDEX.stick and index[k] == INDEX.slip)
             held[k] = PROJECTED.whole if index[k] == INDEX.stick or ends.stopped[k] == 1 or slow else PROJECTED.normal
             if struck == 1:  # an impact may have lifted it, or made it slip or stick
                 slides = False

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
 from saltus.flight.arrange import arrange
+from saltus.flight.find import deepest_start
 from saltus.flight.follow import FOLLOW, follow
 from saltus.flight.frame import (
     FLIGHT_END,
@@ -23,6 +24,7 @@ from saltus.flight.frame import (
     visible_slip,
 )
 from saltus.flight.graze import graze
+from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
 from saltus.flight.modes import unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
@@ -76,7 +78,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     clear_marks(ends.closed)
     struck = 0
     if kind == FLIGHT_END.strikes:
-        struck = is_struck(model, settings, t_end, frame)
+        struck = is_struck(model, settings, t, t_end, frame)
     if struck == 1:
         status = strike_at_end(model, staged, settings, t, h, frame, record)
         if status != 0:
@@ -108,7 +110,13 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         copy(ends.v, record.v_minus)
     marks.struck = struck
 
-    # ---- an accumulation of impacts is followed to its end
+    # ---- impacts in turn at this instant, and an accumulation of impacts, are followed to their end
+    if struck == 1 and marks.window == 0.0:
+        status = strike_in_turn(model, staged, settings, t_end, frame, record)
+        if status != 0:
+            return status
+    else:
+        frame.memory.numbers.in_turn = 0.0
     if struck == 1 and settings.zeno != 0.0 and marks.length < h:
         status = follow(model, staged, settings, t, h, frame, record)
         if status != 0:
@@ -190,15 +198,18 @@ def put_nodes(model, begin, end, at, q, v, frame, record):
     )  # fmt: skip
 
 
-@unit(I(MODEL, A, F, FRAME.kind))
-def is_struck(model, settings, t, frame):
-    """Mark what is closed where a contact closes; return 1 where something approaches, so that there is an impact."""
+@unit(I(MODEL, A, F, F, FRAME.kind))
+def is_struck(model, settings, begin, t, frame):
+    """Mark what is closed where a contact closes; return 1 where something approaches, so that there is an impact.
+
+    begin, t: of the flight and of its end
+    """
     settings = FLIGHT_SETTINGS(settings)
     layout, ends, room, which, ahead = (
         model.layout, frame.ends, frame.interval.lasting, whole(frame.marks.which), frame.marks.window
     )  # fmt: skip
     index, closed, v, w, W, nv = ends.index, ends.closed, ends.v, ends.u_minus, room.W, layout.nv
-    slack, parts, struck = closed_gap(settings, ends.q), False, 0
+    slack, parts, leaves, hop, struck = closed_gap(settings, ends.q), False, False, 0.0, 0
     model.kinematics(t, ends.q, model.par, W, w)
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
@@ -219,11 +230,16 @@ def is_struck(model, settings, t, frame):
             model.curvature(t, ends.q, v, model.par, room.zeta)
             last = row_of(frame.nodes.a, whole(frame.marks.nodes) - 1, nv)
             pressed = -row_dot(layout, W, row, last) - room.zeta[row]
-            parts = speed > still and speed * speed > FOLLOW.visible * slack * abs(pressed)
+            hop = speed * speed / larger(abs(pressed), 1e-300)
+            parts = speed > still and hop > FOLLOW.visible * slack
             # neither is what has just been let go and leaves ever faster, however slow it still is: to put it in
             # place would pull at it
-            parts = parts or (speed > 0.0 and pressed < 0.0)
-    if struck == 0 and not parts:
+            leaves = speed > 0.0 and pressed < 0.0
+    if struck == 0 and parts and not leaves:
+        # it began deeper than what counts as closed, and `find` looked for a hop above that depth
+        parts = hop > FOLLOW.visible * (slack + deepest_start(model, begin, index, frame))
+        model.gap(t, ends.q, model.par, ends.g)
+    if struck == 0 and not parts and not leaves:
         ends.resting[which] = 1  # it closes without an impact
     return struck
 

@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, left_of_slip, see_slips, slip_tolerance, span_of
+from saltus.flight.frame import (
+    FLIGHT_SETTINGS,
+    FRAME,
+    left_of_slip,
+    see_slips,
+    slip_tolerance,
+    span_of,
+    visible_slip,
+)
 from saltus.flight.modes import MODES, update_modes
 from saltus.lasting.begin import begin_slips, end_slips, goes, start_of
 from saltus.lasting.end_of_step import begin_events
@@ -329,10 +337,14 @@ def slips_near_end(model, settings, t, frame):
     model.kinematics(t, ends.q_0, model.par, W, room.w)
     model.curvature(t, ends.q_0, ends.v_0, model.par, zeta)
     for c in range(nc):
-        row, end, growth = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0
+        row, end, growth, square = layout[layout.contact_row + c], layout[layout.contact_row + c + 1], 0.0, 0.0
+        straight = direction[2 * nc + c] == WAY.straight
         for i in range(row + 1, end):
-            growth += (row_dot(layout, W, i, a) + zeta[i]) * direction[2 * c + i - row - 1]
-        grows = grows or (index[c] == INDEX.slip and direction[2 * nc + c] == WAY.straight and growth > 0.0)
+            growth += (row_dot(layout, W, i, a) + zeta[i]) * (direction[2 * c + i - row - 1] if straight else u[i])
+            square += u[i] * u[i]
+        # what the promise does not show may grow while others stop, what it shows may not: then the body goes on
+        visible = straight or square > visible_slip(layout, settings) ** 2
+        grows = grows or (index[c] == INDEX.slip and visible and growth > 0.0)
     # where all slips stop what is cut of them ends with them
     whole_body = fastest <= DEPART.left_at_rest * left_of_slip(layout, settings) and not grows
     left = (DEPART.left_at_rest if whole_body else 1.0) * left_of_slip(layout, settings)

@@ -37,6 +37,11 @@ class _PromiseTuned(NamedTuple):
     known: float = 1e-10
     lasting: float = 50.0
     adding_up: float = 1.5
+    # largest entry of the row of a gap below which it may have no direction where a run begins; how far coordinates are
+    # moved to ask again, and times the row must be larger there
+    no_direction: float = 0.3
+    aside: float = 1e-3
+    larger_aside: float = 10.0
 
 
 PROMISE_TUNED = _PromiseTuned()
@@ -76,14 +81,24 @@ class Promise:
 
     def fill(self, settings: np.ndarray, model: CompiledModel, t_span, q: np.ndarray) -> np.ndarray:
         """Return the settings of a run over a span that begins at q."""
-        layout, (begin, end) = model.layout, t_span
-        nq, nv, nr = int(layout.nq), int(layout.nv), int(layout.nr)
-        span = end - begin
-        position, velocity, place, push = np.ones(nq), np.ones(nv), np.ones(nv), np.ones(nr)
+        begin, end = t_span
         start = start_of(model, begin, q)
+        places, values = self.numbers(settings, model.layout, np.array([begin]), np.array([end]), start)
+        made = settings.copy()
+        made[places] = values[0]
+        return made
+
+    def numbers(
+        self, settings: np.ndarray, layout, begin: np.ndarray, end: np.ndarray, start: Start
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return places in the settings and what stands there for spans that begin alike, one row per span."""
+        n, nq, nv, nr = len(begin), int(layout.nq), int(layout.nv), int(layout.nr)
+        span = (end - begin)[:, None]
+        position, velocity, place, push = np.ones((n, nq)), np.ones((n, nv)), np.ones((n, nv)), np.ones((n, nr))
         if self.scale is not None:
-            position = np.broadcast_to(np.asarray(self.scale, dtype=float), (nq,)) if self._fits(nq) else position
-            place = start.moved_by(position)
+            if self._fits(nq):
+                position = np.broadcast_to(np.asarray(self.scale, dtype=float), (n, nq))
+            place = np.broadcast_to(start.moved_by(position[0]), (n, nv))
             velocity = place / span
             push = start.pushes(velocity)
         struck = start.struck(push)
@@ -103,22 +118,22 @@ class Promise:
         # follows from positions
         speed, near = np.minimum(speed, struck), np.minimum(place, struck * span)
         placed = np.minimum(position, near) if start.rate is None else position
-        made = settings.copy()
-        promise = np.concatenate([[begin, span], position, placed, speed, velocity, place, push, start.reach(nq)])
-        own = FLIGHT_SETTINGS(made)
-        at = int(own.promise_at)
-        made[at : at + len(promise)] = promise
-        own.closed, own.rest = self.closed or 0.0, self.rest or 0.0
+        reach = np.broadcast_to(start.reach(nq), (n, nq))
+        closed, rest = np.full(n, self.closed or 0.0), np.full(n, self.rest or 0.0)
         if self.closed is None:
             share, rounding = self.together
             longest = np.minimum(place, velocity * span)
-            least = float(np.min(np.minimum(longest, near)))
-            own.closed = max(share * self.tol * least, rounding * float(np.min(longest)))
+            least = np.min(np.minimum(longest, near), axis=1)
+            closed = np.maximum(share * self.tol * least, rounding * np.min(longest, axis=1))
         if self.rest is None:
-            own.rest = PROMISE_TUNED.rest_share * self.tol * start.slowest(np.minimum(velocity, place / span), push)
-        lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
-        own.straight = PROMISE_TUNED.straight_share * self.tol * lasts
-        return made
+            rest = PROMISE_TUNED.rest_share * self.tol * start.slowest(np.minimum(velocity, place / span), push)
+        lasts = np.minimum(np.min(place, axis=1), np.min(velocity, axis=1) * span[:, 0])
+        straight = PROMISE_TUNED.straight_share * self.tol * lasts
+        promise = [begin[:, None], span, position, placed, speed, velocity, place, push, reach]
+        values = np.concatenate([*promise, np.stack([closed, rest, straight], axis=1)], axis=1)
+        at = int(FLIGHT_SETTINGS(settings).promise_at) + np.arange(values.shape[1] - 3)
+        named = [FLIGHT_SETTINGS.names.index(name) for name in ("closed", "rest", "straight")]
+        return np.concatenate([at, named]), values
 
     def _fits(self, nq: int) -> bool:
         given = len(self.scale) if isinstance(self.scale, tuple) else 1
@@ -130,7 +145,10 @@ class Promise:
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """Masses and rows of the start of a run, as far as scales need them: entries of W by row, masses by velocity."""
+    """Masses and rows of the start of a run, as far as scales need them: entries of W by row, masses by velocity.
+
+    Scales come and go as tables, one row per span.
+    """
 
     mass: np.ndarray  # diagonal of M
     row: np.ndarray
@@ -160,10 +178,10 @@ class Start:
 
     def pushes(self, velocity: np.ndarray) -> np.ndarray:
         """Return for every row the impulse that changes some velocity by its scale."""
-        changes = np.zeros(self.rows)
-        np.maximum.at(changes, self.row, np.abs(self.entry) / (self.mass * velocity)[self.column])
-        least = float(np.min(self.mass * velocity))
-        return np.where(changes > 0.0, 1.0 / np.where(changes > 0.0, changes, 1.0), least)
+        changes = np.zeros((self.rows, len(velocity)))
+        np.maximum.at(changes, self.row, (np.abs(self.entry) / (self.mass * velocity)[:, self.column]).T)
+        least = np.min(self.mass * velocity, axis=1)
+        return np.where(changes > 0.0, 1.0 / np.where(changes > 0.0, changes, 1.0), least).T
 
     def struck(self, push: np.ndarray) -> np.ndarray:
         """Return for every velocity the change that some contact makes of an impulse of its scale; inf for none.
@@ -173,23 +191,23 @@ class Start:
         one = self.row < self.contact_rows
         row, column, entry = self.row[one], self.column[one], np.abs(self.entry[one])
         inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
-        change = np.full(len(self.mass), np.inf)
+        change = np.full((len(self.mass), len(push)), np.inf)
         felt = entry > 0.0
-        np.minimum.at(change, column[felt], (push[: self.contact_rows] * inverse)[row[felt]] / entry[felt])
-        return change
+        np.minimum.at(change, column[felt], ((push[:, : self.contact_rows] * inverse)[:, row[felt]] / entry[felt]).T)
+        return change.T
 
-    def slowest(self, velocity: np.ndarray, push: np.ndarray) -> float:
+    def slowest(self, velocity: np.ndarray, push: np.ndarray) -> np.ndarray:
         """Return the speed of a row that changes no velocity and no impulse by more than its scale."""
         one = self.row < self.contact_rows
         row, column, entry = self.row[one], self.column[one], self.entry[one]
         inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
         moves = inverse > 0.0
         if not np.any(moves):
-            return float(np.min(velocity))
+            return np.min(velocity, axis=1)
         inverse = np.where(moves, inverse, np.inf)
-        changes = np.abs(entry) / (self.mass * velocity)[column] / inverse[row]
-        pushed = 1.0 / inverse / push[: self.contact_rows]
-        return 1.0 / max(float(np.max(changes)), float(np.max(pushed)))
+        changes = np.abs(entry) / (self.mass * velocity)[:, column] / inverse[row]
+        pushed = 1.0 / inverse / push[:, : self.contact_rows]
+        return 1.0 / np.maximum(np.max(changes, axis=1), np.max(pushed, axis=1))
 
 
 def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
@@ -214,9 +232,36 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
             runnable(units.rate)(q, unit, units.par, moved)
             rate[:, i] = moved
     used = int(pointers[-1])
+    row = np.repeat(np.arange(nr), np.diff(pointers))
+    entry = rows_with_direction(model, t, q, row, W[:used])
     made = Start(
-        mass, np.repeat(np.arange(nr), np.diff(pointers)),
-        np.asarray(layout[layout.W_col : layout.W_col + used]), W[:used], nr, nr - int(layout.nj), rate,
-    )  # fmt: skip
+        mass, row, np.asarray(layout[layout.W_col : layout.W_col + used]), entry, nr, nr - int(layout.nj), rate
+    )
     object.__setattr__(model, "inertia", made)
     return made
+
+
+def rows_with_direction(model: CompiledModel, t: float, q: np.ndarray, row: np.ndarray, entry: np.ndarray):
+    """Return the entries of the rows at q; of contacts whose gap has no direction there, the entries a little aside.
+
+    A pin in the middle of its worn bush is equally far from all of it: the gradient of the gap vanishes, and masses
+    seen through it would make thresholds of rounding.
+    """
+    layout, units = model.layout, model.units
+    nc, nr, used = int(layout.nc), int(layout.nr), len(entry)
+    first = np.asarray(layout[layout.contact_row : layout.contact_row + nc])
+    size = np.zeros(nr)
+    np.maximum.at(size, row, np.abs(entry))
+    small = size[first] < PROMISE_TUNED.no_direction
+    if not np.any(small):
+        return entry
+    golden = 0.5 + np.arange(1, len(q) + 1) * 0.6180339887498949 % 1.0  # no two coordinates move by the same
+    moved = q + PROMISE_TUNED.aside * (1.0 + np.abs(q)) * golden
+    runnable(units.retract)(moved, units.par)
+    W, w, size_aside = np.zeros(int(layout.nw)), np.zeros(nr), np.zeros(nr)
+    runnable(units.kinematics)(t, moved, units.par, W, w)
+    np.maximum.at(size_aside, row, np.abs(W[:used]))
+    wrong = small & np.isfinite(size_aside[first]) & (size_aside[first] > PROMISE_TUNED.larger_aside * size[first])
+    rows = np.repeat(wrong, np.diff([*first, nr - int(layout.nj)]))
+    chosen = np.concatenate([rows, np.zeros(int(layout.nj), dtype=bool)])[row]
+    return np.where(chosen & np.isfinite(W[:used]), W[:used], entry)

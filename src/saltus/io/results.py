@@ -21,8 +21,10 @@ from saltus.io.settings import describe, listed, rebuild
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.io.words import taken
 from saltus.memory.record import KIND_NAMES
+from saltus.results.from_march import event_type
+from saltus.results.records import Asked, NodeValues, read_only
 from saltus.schemes.traits import Forced
-from saltus.solution import Asked, NodeValues, Solution, event_type, read_only
+from saltus.solution import Solution
 from saltus.status import Status
 from saltus.system import run_number
 from saltus.verification import REASONS, VERIFIED_QUANTITIES, Parting, Verification

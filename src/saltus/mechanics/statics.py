@@ -1,8 +1,8 @@
 """Static questions of any system: equilibrium under its loads, linearisation and eigenmodes with closed contacts held.
 
 Equilibrium: f(t, q, 0) + G^T lambda + W^T r = 0 with closed joints and 0 <= r, gap >= 0, r gap = 0, without friction.
-It is found along the creeping motion M q' = forces, in steps that grow as the forces fall: so it is the rest that the
-start would creep to, and the last steps are Newton's. Rows come from the compiled model, stiffness and damping from
+It is found along the creeping motion M q' = forces, in implicit steps that grow as long as Newton's method solves them:
+so it is the rest that the start would creep to. Rows come from the compiled model, stiffness and damping from
 differences of fourth order of all forces.
 """
 
@@ -23,7 +23,10 @@ STEP = 1e-7  # of differences [m, rad]: far below any clearance, far above round
 MOST_STEPS = 400
 AT_REST = 1e-9  # of the forces that act: what may be left of them
 CLOSED = 1e-9  # gap up to which a contact counts as closed [m]
-LONGEST = 0.05  # m or rad, of any coordinate in one creeping step
+LONGEST = 0.05  # m or rad, of any coordinate in one correction of a creeping step
+MOST_CORRECTIONS = 10
+SETTLED = 1e-12  # of the coordinates: last correction of a creeping step
+TOUCHES = 1e-13  # penetration that a correction may foresee [m]
 HELD = 1e-9  # singular value of normalised rows below which they hold nothing more
 
 
@@ -174,21 +177,18 @@ def equilibrium(
         When no rest is found: nothing holds the motion, or its forces depend on friction.
     """
     look = Look(problem.system, problem.t_span[0] if t is None else t, problem.q0.copy(), parameters)
-    q, reactions = problem.q0.copy(), np.zeros(look.nr)
-    creep = first = _first_creep(look, q)
-    last = np.inf
-    size = max(1e-3, float(np.max(np.abs(q))))
+    q, reactions, left = _mended(look, problem.q0.copy()), np.zeros(look.nr), 1.0
+    creep = _first_creep(look, q)
     for _ in range(max_steps):
-        step, reactions = _step(look, q, creep, reactions)
-        q, share = _moved(look, q, step)
+        made = _creep(look, q, creep, reactions)
+        if made is None:
+            creep *= 4.0
+            continue
+        q, reactions, corrections = made
         left = _left(look, q, reactions)
-        gaps, errors = look.gaps(q)
-        closed = max(float(np.max(np.abs(errors), initial=0.0)), float(np.max(-gaps, initial=0.0)))
-        if left < AT_REST and closed < CLOSED and np.max(np.abs(step)) < 1e-6 * size:
+        if left < AT_REST:
             return _found(look, q, reactions, left)
-        if share == 1.0:  # the forces fall: longer steps; they rise: shorter ones
-            creep = min(first, creep * (max(0.05, 0.5 * left / last) if left < 2.0 * last else 4.0))
-        last = max(left, 1e-300)
+        creep *= 0.25 if corrections <= 4 else 0.5 if corrections <= 6 else 1.0
     raise ModelError(
         f"no equilibrium of {problem.system.name!r} was found: {left:.1e} of its forces are left after {max_steps} "
         "steps; does something hold it without friction?"
@@ -201,53 +201,70 @@ def _first_creep(look: Look, q: np.ndarray) -> float:
     return max(1.0, 10.0 * float(np.max(wanted, initial=0.0)))
 
 
-def _step(look: Look, q: np.ndarray, creep: float, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return one creeping step and the reactions along it: a problem of complementarity, solved by its active set."""
-    H = look.stiffness(q, before) + creep * look.mass(q)
-    rows, force = look.rows(q), look.force(q)
-    gaps, errors = look.gaps(q)
+def _creep(
+    look: Look, q_k: np.ndarray, creep: float, reactions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """Return where a step of the creeping motion ends, its reactions and how many corrections that took.
+
+    The step is implicit, creep M (q - q_k) = f(q) + rows(q)^T reactions, so that contacts hold where it ends, and short
+    steps are always possible: None where this one is too long for Newton's method.
+    """
+    q, M, before = q_k.copy(), look.mass(q_k), np.inf
+    for correction in range(1, MOST_CORRECTIONS + 1):
+        gaps, errors = look.gaps(q)
+        H = look.stiffness(q, reactions) + creep * M
+        made = _correction(look, H, look.force(q) - creep * M @ (q - q_k), look.rows(q), gaps, errors, reactions)
+        if made is None:
+            return None
+        step, reactions = made
+        size = float(np.max(np.abs(step), initial=0.0))
+        if not size <= LONGEST or (correction > 3 and size > 0.7 * before):
+            return None
+        q, before = q + step, size
+        if size < SETTLED * max(1.0, float(np.max(np.abs(q), initial=0.0))):
+            return q, reactions, correction
+    return None
+
+
+def _correction(
+    look: Look,
+    H: np.ndarray,
+    force: np.ndarray,
+    rows: np.ndarray,
+    gaps: np.ndarray,
+    errors: np.ndarray,
+    before: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the step H step = force + rows^T reactions under the linearised gaps, found by its active set.
+
+    Unknowns and rows are scaled to one size: masses, stiffnesses and gradients differ by many powers of ten, and what
+    is redundant shows only then. None where the active set comes to no end.
+    """
     joints = list(range(look.nr - look.nj, look.nr))
-    active = {c for c in range(look.nc) if gaps[c] <= CLOSED}
+    normals = np.array([look.normal(c) for c in range(look.nc)], dtype=int)
+    scale = 1.0 / np.sqrt(np.abs(np.diag(H)) + 1e-300)
+    H, force, rows = H * np.outer(scale, scale), force * scale, rows * scale
+    size = np.linalg.norm(rows, axis=1)
+    size[size == 0.0] = 1.0
+    rows = rows / size[:, None]
+    ahead, errors = gaps / size[normals], errors / size[joints]
+    active = {c for c in range(look.nc) if gaps[c] <= CLOSED or before[normals[c]] > 0.0}
     for turn in range(20 + 4 * look.nc):
-        held = [look.normal(c) for c in sorted(active)] + joints
-        A, b = rows[held], -np.concatenate([gaps[sorted(active)], errors])
+        closed = sorted(active)
+        held = [*normals[closed], *joints]
+        A, b = rows[held], -np.concatenate([ahead[closed], errors])
         matrix = np.block([[H, -A.T], [A, np.zeros((len(held), len(held)))]])
         made = np.linalg.lstsq(matrix, np.concatenate([force, b]), rcond=1e-13)[0]
         step, values = made[: look.nv], made[look.nv :]
-        pulling = {c: values[k] for k, c in enumerate(sorted(active)) if values[k] < 0.0}
-        meeting = {
-            c: gaps[c] + rows[look.normal(c)] @ step
-            for c in range(look.nc)
-            if c not in active and gaps[c] + rows[look.normal(c)] @ step < -0.1 * CLOSED
-        }
-        if not pulling and not meeting:
-            break
-        if turn < 10:  # all at once, then one by one, which cannot cycle
-            active = (active - set(pulling)) | set(meeting)
-        else:
-            active ^= {min([*pulling, *meeting])}
-    reactions = np.zeros(look.nr)
-    reactions[held] = values
-    return step, reactions
-
-
-def _moved(look: Look, q: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return where a step leads, mended, and the share of it that moves nothing too far or through its partner."""
-    share = min(1.0, LONGEST / max(float(np.max(np.abs(step))), 1e-300))
-    gaps = look.gaps(q)[0]
-    is_open, weights = gaps > CLOSED, np.sqrt(np.diag(look.mass(q)))
-    for _ in range(60):
-        raw = q + share * step
-        new = _mended(look, raw)
-        through = np.any(look.gaps(raw)[0][is_open] < -0.5 * gaps[is_open]) or np.any(look.gaps(new)[0] < -CLOSED)
-        # where mending moves as much as the step did, the step was too long for the curvature of its contacts
-        if (
-            not through
-            and np.linalg.norm(weights * (new - raw)) <= 0.3 * np.linalg.norm(weights * share * step) + 1e-14
-        ):
-            return new, share
-        share *= 0.5
-    return new, share
+        left = (ahead + rows[normals] @ step) * size[normals]
+        wrong = {c for k, c in enumerate(closed) if values[k] < 0.0}
+        wrong |= {c for c in range(look.nc) if c not in active and left[c] < -TOUCHES}
+        if not wrong:
+            reactions = np.zeros(look.nr)
+            reactions[held] = values / size[held]
+            return step * scale, reactions
+        active ^= wrong if turn < 10 else {min(wrong)}  # all at once, then one by one, which cannot cycle
+    return None
 
 
 def _mended(look: Look, q: np.ndarray) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
 from .bead_column import bead_column
 from .belt import belt
 from .block_stack import block_stack
 from .bowl import bowl
-from .chain import chain
 from .circle_slide import circle_slide
-from .circuit_breaker import circuit_breaker
 from .clattering_rod import clattering_rod
 from .coulomb_oscillator import coulomb_oscillator
 from .damped_pendulum import damped_pendulum
@@ -18,9 +19,7 @@ from .driven_pendulum import driven_pendulum
 from .forced_double_pendulum import forced_double_pendulum
 from .forced_impact_oscillator import forced_impact_oscillator
 from .four_bar import four_bar
-from .four_bar_bodies import four_bar_bodies
 from .free_flight import free_flight
-from .gear_rattle import gear_rattle
 from .impact_oscillator import impact_oscillator
 from .impacting_bar import impacting_bar
 from .incline_3d import incline_3d
@@ -35,17 +34,25 @@ from .rolling_sphere import rolling_sphere
 from .simplest_walker import simplest_walker
 from .slide_off import slide_off
 from .slider_crank import slider_crank
-from .slider_crank_bodies import slider_crank_bodies
 from .sliding_block import sliding_block
 from .spinning_top import spinning_top
 from .tumbling_box import tumbling_box
 from .two_walls import two_walls
 from .valve_train import valve_train
-from .valve_train_bodies import valve_train_bodies
 from .vibrating_table import vibrating_table
 from .woodpecker import woodpecker
 from .zeno_ball import zeno_ball
 from .zeno_oscillator import zeno_oscillator
+
+if TYPE_CHECKING:
+    from .mechanisms import (
+        chain,
+        circuit_breaker,
+        four_bar_bodies,
+        gear_rattle,
+        slider_crank_bodies,
+        valve_train_bodies,
+    )
 
 __all__ = [
     "bead_column",
@@ -93,3 +100,10 @@ __all__ = [
     "zeno_ball",
     "zeno_oscillator",
 ]
+
+
+def __getattr__(name: str):
+    """Import the problems made of bodies when one of them is first asked for: saltus.mechanics takes a while."""
+    if name in __all__:
+        return getattr(importlib.import_module("saltus.problems.mechanisms"), name)
+    raise AttributeError(f"module 'saltus.problems' has no attribute {name!r}: it must be one of {', '.join(__all__)}")

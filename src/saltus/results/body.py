@@ -10,7 +10,8 @@ from saltus.errors import SettingError
 
 if TYPE_CHECKING:
     from saltus.mechanics.scene import Scene, SceneBody
-    from saltus.solution import Side, Solution
+    from saltus.results.records import Side
+    from saltus.solution import Solution
 
 
 def scene_of(solution: Solution) -> Scene:

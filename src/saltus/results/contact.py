@@ -12,7 +12,8 @@ from saltus.results.events import EventTable
 from saltus.results.instants import gap_at, row_velocities_at
 
 if TYPE_CHECKING:
-    from saltus.solution import Side, Solution
+    from saltus.results.records import Side
+    from saltus.solution import Solution
 
 CARRIES = 1e-12  # of the largest impulse of a step: a smaller lasting one is rounding
 

@@ -11,10 +11,13 @@ from saltus.compile.failure import failures_raised
 from saltus.compile.seam import ready, row_of, unit
 from saltus.compile.types import MODEL_RECORD, A, I
 from saltus.errors import SettingError
+from saltus.memory.profile import quadratic
 from saltus.reaction.react import row_dot
+from saltus.results.records import NodeValues
 
 if TYPE_CHECKING:
-    from saltus.solution import Side, Solution
+    from saltus.results.records import Side
+    from saltus.solution import Solution
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,8 +128,6 @@ def _struck(solution: Solution, t: np.ndarray, side: Side, end: np.ndarray) -> t
 
 def loaded(solution: Solution) -> bool:
     """Whether the run came from a file, without the functions of its model."""
-    from saltus.solution import NodeValues
-
     return isinstance(solution._model, NodeValues)
 
 
@@ -161,4 +162,23 @@ def row_velocities(model, rows, t, q, v, W, w, out):
         model.kinematics(t[k], row_of(q, k, nq), model.par, W, w)
         for r in range(rows):
             out[k * rows + r] = w[r] + row_dot(model.layout, W, r, row_of(v, k, nv))
+    return 0
+
+
+@unit(I(MODEL_RECORD, A, A, A, A, A), entry=True)
+def kinetic_energies(model, t, q, v, M, out):
+    """Write 1/2 v^T M v of every node; q and v are flat."""
+    nq, nv = model.layout.nq, model.layout.nv
+    for k in range(t.shape[0]):
+        model.mass(t[k], row_of(q, k, nq), model.par, M)
+        out[k] = 0.5 * quadratic(model.layout, M, row_of(v, k, nv))
+    return 0
+
+
+@unit(I(MODEL_RECORD, A, A, A), entry=True)
+def coordinate_rates(model, q, v, out):
+    """Write q_dot of every state; q, v and out are flat."""
+    nq, nv = model.layout.nq, model.layout.nv
+    for k in range(q.shape[0] // nq):
+        model.rate(row_of(q, k, nq), row_of(v, k, nv), model.par, row_of(out, k, nq))
     return 0

@@ -25,7 +25,8 @@ from saltus.results.instants import loaded
 if TYPE_CHECKING:
     from saltus.mechanics.scene import SceneJoint
     from saltus.results.events import EventTable
-    from saltus.solution import Side, Solution
+    from saltus.results.records import Side
+    from saltus.solution import Solution
 
 
 class JointResult:

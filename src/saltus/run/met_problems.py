@@ -18,9 +18,9 @@ from saltus.compile.types import State
 from saltus.contact import ContactProblem
 from saltus.errors import FunctionError, SettingError
 from saltus.reaction.react import SLIDING
+from saltus.results.records import NodeValues
 from saltus.run.rehearse import Rehearsal, listening
 from saltus.schemes.plan import SchemePlan
-from saltus.solution import NodeValues
 from saltus.status import Status
 
 if TYPE_CHECKING:

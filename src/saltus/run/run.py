@@ -32,13 +32,15 @@ from saltus.memory.layout import Layout
 from saltus.memory.record import COLUMN, EVENT, KIND_NAMES
 from saltus.problem import Problem
 from saltus.reaction.look import FOUND
+from saltus.results.from_march import build_solution
 from saltus.results.names import velocity_names
+from saltus.results.records import Asked
 from saltus.run import march as marching
 from saltus.run.chatter import described, restless
 from saltus.run.march import Tables, march, march_signature, reaction_width
 from saltus.run.progress import Progress
 from saltus.schemes.traits import traits_of
-from saltus.solution import Asked, Solution, build_solution
+from saltus.solution import Solution
 from saltus.status import Status
 
 if TYPE_CHECKING:

@@ -18,9 +18,10 @@ from saltus.errors import RunError, SettingError
 from saltus.event import Event
 from saltus.flight.promise import start_of
 from saltus.problem import Problem
+from saltus.results.records import Asked
 from saltus.schemes.hp_tdg.scheme import HIGHEST_DEGREE
 from saltus.schemes.traits import Tolerant, traits_of
-from saltus.solution import Asked, Solution
+from saltus.solution import Solution
 from saltus.solve import solve
 from saltus.status import Status
 from saltus.system import System
