@@ -386,3 +386,26 @@ def test_a_planet_rolls_backwards_inside_of_its_ring():
     assert run.body("planet").pose[-1][2] == pytest.approx(ratio * (arm_end - angle), abs=1e-6)
     with pytest.raises(sl.ModelError, match="at least 8 teeth more"):
         w.gear(w.ground, wheel, teeth=(24, 20), module=module, backlash=backlash, internal=True, name="narrow")
+
+
+@pytest.mark.parametrize("roller", [0.004, 0.015])
+def test_a_cam_drawn_for_a_roller_moves_its_centre_by_the_lift(roller):
+    base, law = 0.03, me.DwellLift(0.005, (0.5, 2.2), (3.0, 5.0))
+    w = me.Planar(gravity=0.0)
+    cam = w.body(me.Cam.for_roller(law, base, roller), mass=0.3, inertia=1e-4, at=(0.0, 0.0), name="cam")
+    wheel = w.body(me.Circle(roller), mass=0.1, at=(0.0, base + roller), name="roller")
+    w.contact(wheel, cam, name="touch")
+    gap = w.problem((0.0, 1.0)).system.contacts[0].gap
+    for phi in np.linspace(0.0, 2.0 * math.pi, 37):
+        far = base + roller + float(law(phi))
+        shift = np.zeros(3)
+        place = cam.shapes[0].centroid() if hasattr(cam.shapes[0], "centroid") else (0.0, 0.0)
+        turn = 0.5 * math.pi - phi  # the direction phi of the cam looks up
+        c, s = math.cos(turn), math.sin(turn)
+        shift[:] = c * place[0] - s * place[1], s * place[0] + c * place[1], turn
+        assert gap(0.0, np.array([*shift, 0.0, far, 0.0])) == pytest.approx(0.0, abs=2e-9)
+
+
+def test_a_pitch_curve_that_hollows_its_cam_is_refused():
+    with pytest.raises(sl.ModelError, match="hollow|too steep"):
+        me.Cam.for_roller(lambda angle: 0.01 * np.cos(3.0 * angle), 0.02, 0.02)
