@@ -407,5 +407,5 @@ def test_a_cam_drawn_for_a_roller_moves_its_centre_by_the_lift(roller):
 
 
 def test_a_pitch_curve_that_hollows_its_cam_is_refused():
-    with pytest.raises(sl.ModelError, match="hollow|too steep"):
+    with pytest.raises(sl.ModelError, match=r"hollow|too steep"):
         me.Cam.for_roller(lambda angle: 0.01 * np.cos(3.0 * angle), 0.02, 0.02)
