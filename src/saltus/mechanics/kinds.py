@@ -117,10 +117,11 @@ def _texts_of_gears() -> set[str]:
     """Return the texts of gears with play, with friction and without."""
     found: set[str] = set()
     for mu in (0.0, 0.1):
-        w = Planar()
-        a, b = (w.body(Circle(radius), mass=1.0) for radius in (0.05, 0.1))
-        w.gear(a, b, teeth=(20, 40), module=0.005, backlash=1e-4, mu=mu)
-        found |= _of_random_state(w)
+        for fixed in (False, True):  # the first wheel belongs to the ground
+            w = Planar()
+            a, b = (w.body(Circle(radius), mass=1.0) for radius in (0.05, 0.1))
+            w.gear(w.ground if fixed else a, b, teeth=(20, 40), module=0.005, backlash=1e-4, mu=mu)
+            found |= _of_random_state(w)
     return found
 
 
