@@ -200,7 +200,10 @@ class Engine:
         while status != Status.OK:
             began = time.perf_counter()
             try:
-                with failures_raised(called=self.calls_python):
+                if self.calls_python:
+                    with failures_raised(called=True):
+                        status = go_on(budget)
+                else:
                     status = go_on(budget)
             except Exception:
                 # a function of the user failed: this run ends with it, the others go on
