@@ -54,31 +54,44 @@ def cpu(action, repeat: int = 3) -> float:
 
 
 @numba.njit(error_model="numpy", cache=True)
+def place(s, t, a, b, g, w):
+    """Return position and speed s after the start of a flight at t."""
+    position = a * math.cos(s) + b * math.sin(s) + g * math.cos(w * (t + s))
+    return position, b * math.cos(s) - a * math.sin(s) - g * w * math.sin(w * (t + s))
+
+
+@numba.njit(error_model="numpy", cache=True)
+def flight(t, x, v, w, g, end):
+    """Return how long a flight lasts, and its speed at the stop; -1 where it reaches the end before."""
+    a, b = x - g * math.cos(w * t), v + g * w * math.sin(w * t)
+    largest = math.sqrt(a * a + b * b) + abs(g) * w * w
+    s = -2.0 * v / largest if x == 0.0 else 0.0  # it has just left the stop
+    for _ in range(10_000):
+        position, speed = place(s, t, a, b, g, w)
+        if speed > 0.0 and -position < 0.2 * speed * speed / largest:  # Newton converges from here
+            step = -position / speed
+            if abs(step) <= 1e-14 * (1.0 + t + s):
+                return s, speed
+        else:  # no stop before: |x''| is at most `largest`
+            step = -2.0 * position / (speed + math.sqrt(speed * speed - 2.0 * largest * position))
+        s += step
+        if t + s >= end:
+            break
+    return -1.0, 0.0
+
+
+@numba.njit(error_model="numpy", cache=True)
 def by_hand(x, v, w, e, end):
-    """The exact flow between impacts, for this model alone: steps that a bound of x'' makes safe, then Newton."""
-    t, count, g = 0.0, 0, 1.0 / (1.0 - w * w)
+    """Return position, speed and number of impacts at the end: the exact flow, for this model alone."""
+    g = 1.0 / (1.0 - w * w)
+    state = np.array([0.0, x, v, 0.0])  # time, position, speed, impacts
     while True:
-        a, b = x - g * math.cos(w * t), v + g * w * math.sin(w * t)
-        largest = math.sqrt(a * a + b * b) + abs(g) * w * w
-        s, position, speed = 0.0, x, v
-        while True:
-            near = speed > 0.0 and -position < 0.2 * speed * speed / largest  # Newton converges from here
-            if near:
-                step = -position / speed
-            elif position < 0.0:
-                step = -2.0 * position / (speed + math.sqrt(speed * speed - 2.0 * largest * position))
-            else:
-                step = -2.0 * speed / largest  # it has just left the stop
-            s += step
-            if t + s >= end:
-                s = end - t
-                position = a * math.cos(s) + b * math.sin(s) + g * math.cos(w * end)
-                return position, b * math.cos(s) - a * math.sin(s) - g * w * math.sin(w * end), count
-            position = a * math.cos(s) + b * math.sin(s) + g * math.cos(w * (t + s))
-            speed = b * math.cos(s) - a * math.sin(s) - g * w * math.sin(w * (t + s))
-            if near and abs(step) <= 1e-14 * (1.0 + t + s):
-                break
-        t, x, v, count = t + s, 0.0, -e * speed, count + 1
+        t, x_0, v_0 = state[0], state[1], state[2]
+        s, speed = flight(t, x_0, v_0, w, g, end)
+        if s < 0.0:
+            x_1, v_1 = place(end - t, t, x_0 - g * math.cos(w * t), v_0 + g * w * math.sin(w * t), g, w)
+            return x_1, v_1, state[3]
+        state[0], state[1], state[2], state[3] = t + s, 0.0, -e * speed, state[3] + 1.0
 
 
 def calls():
