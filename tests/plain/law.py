@@ -60,9 +60,11 @@ def _equations(D, b, mu, answer):
         else:
             A[T, N] = mu[c] if kind == "forward" else -mu[c]
     try:
-        return np.linalg.solve(A, rhs)
+        P = np.linalg.solve(A, rhs)
     except np.linalg.LinAlgError:
         return None
+    P[np.repeat([kind == "open" for kind in answer], 2)] = 0.0  # exactly, which no elimination promises
+    return P
 
 
 def normal(e, u):
