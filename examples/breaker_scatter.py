@@ -1,4 +1,4 @@
-"""When does a circuit breaker close if its clearances scatter? python breaker_scatter.py 1000 scatter.png makes 1000 runs.
+"""When does a circuit breaker close if its clearances scatter? With `1000 scatter.png`: 1000 runs and a picture.
 
 They are kept in the folder breaker_runs: ended and started again, the program goes on where it was.
 """

@@ -34,7 +34,8 @@ from saltus.sweep.sensitivity import EndState, Extreme, ImpactTime, Impulse, Sen
 
 __all__ = [
     "Bifurcation", "Choice", "Dask", "EndState", "Events", "Extreme", "Extremes", "FirstPassage", "Grid",
-    "ImpactStatistics", "ImpactTime", "Impacts", "Impulse", "LogNormal", "Lyapunov", "MonteCarlo", "Normal", "OrbitError", "Period",
-    "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe", "Sweep", "Threads", "Triangular", "Uniform",
-    "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo", "periodic_orbit", "sensitivity",
+    "ImpactStatistics", "ImpactTime", "Impacts", "Impulse", "LogNormal", "Lyapunov", "MonteCarlo", "Normal",
+    "OrbitError", "Period", "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe", "Sweep",
+    "Threads", "Triangular", "Uniform", "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo", "periodic_orbit",
+    "sensitivity",
 ]  # fmt: skip
