@@ -243,15 +243,17 @@ def dask_killed(runs: int, store: pathlib.Path) -> bool:
 def killed(runs: int, store: pathlib.Path) -> bool:
     """Start a program that makes runs, kill it in the middle, go on; tell whether it was in the middle."""
     path, call = str(HERE.parent), f"scattered({runs}, None, {str(store)!r})"
-    program = f"import sys; sys.path.insert(0, {path!r}); import ensembles; ensembles.{call}"
+    slow = "from saltus.sweep.store import Store; put = Store.put; import time"
+    slower = "Store.put = lambda self, *given: (put(self, *given), time.sleep(0.05))"
+    program = f"import sys; sys.path.insert(0, {path!r}); import ensembles; {slow}; {slower}; ensembles.{call}"
     process = subprocess.Popen([sys.executable, "-c", program])  # noqa: S603
-    while len(list(store.glob("chunk*"))) < 20 and process.poll() is None:
+    while len(list(store.glob("chunk*.npz"))) < 20 and process.poll() is None:
         time.sleep(0.005)
     process.kill()
     process.wait()
-    part = len(list(store.glob("chunk*")))
+    part = len(list(store.glob("chunk*.npz")))
     scattered(runs, None, store)
-    return 20 <= part < len(list(store.glob("chunk*")))
+    return 20 <= part < len(list(store.glob("chunk*.npz")))
 
 
 def valve_train():
@@ -273,16 +275,19 @@ ROWS = {
 
 
 def main() -> None:
-    """Measure the rows that are named, or all, and print the table."""
-    lines = ["| figure | asked | measured | met |", "|---|---|---|---|"]
-    print("\n".join(lines))
+    """Measure the rows that are named, or all; print them and enter them in the table."""
+    known = {}
+    if TABLE.exists():
+        lines = TABLE.read_text().splitlines()
+        known = {line.split(" | ")[0][2:]: line for line in lines if line.startswith("| ") and "asked" not in line}
     for name in sys.argv[1:] or ROWS:
         figure, asked, measured, met = ROWS[name]()
-        lines.append(f"| {figure} | {asked} | {measured} | {'yes' if met else 'NO'} |")
-        print(lines[-1], flush=True)
-    if not sys.argv[1:]:
-        head = "# Many runs\n\nWritten by `python bench/ensembles.py`, CPU times, ratios inside of one process.\n\n"
-        TABLE.write_text(head + "\n".join(lines) + "\n")
+        load = os.getloadavg()[0]
+        known[figure] = f"| {figure} | {asked} | {measured} | {'yes' if met else 'NO'} | {load:.0f} |"
+        print(known[figure], flush=True)
+        head = "# Many runs\n\nWritten by `python bench/ensembles.py`: CPU times, ratios inside of one process. The load is that "
+        head += "of the machine, which has two cores.\n\n| figure | asked | measured | met | load |\n|---|---|---|---|---|\n"
+        TABLE.write_text(head + "\n".join(known.values()) + "\n")
 
 
 if __name__ == "__main__":
