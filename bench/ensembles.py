@@ -285,8 +285,11 @@ def main() -> None:
         load = os.getloadavg()[0]
         known[figure] = f"| {figure} | {asked} | {measured} | {'yes' if met else 'NO'} | {load:.0f} |"
         print(known[figure], flush=True)
-        head = "# Many runs\n\nWritten by `python bench/ensembles.py`: CPU times, ratios inside of one process. The load is that "
-        head += "of the machine, which has two cores.\n\n| figure | asked | measured | met | load |\n|---|---|---|---|---|\n"
+        head = (
+            "# Many runs\n\nWritten by `python bench/ensembles.py`: CPU times, ratios inside of one process. The load is "
+            "that of the machine, which has two cores.\n\n"
+            "| figure | asked | measured | met | load |\n|---|---|---|---|---|\n"
+        )
         TABLE.write_text(head + "\n".join(known.values()) + "\n")
 
 

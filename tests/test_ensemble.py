@@ -92,6 +92,17 @@ def test_a_model_that_a_function_makes_has_the_bits_of_solve():
     assert alone.q[-1].tobytes() == result.dataset["q_end"].values[1].tobytes()
 
 
+def test_a_run_does_not_hang_on_the_chunk_before():
+    def made(mass):
+        floor = sl.Contact(lambda q: q[0], e=0.6)
+        return sl.Problem(sl.System(M=mass, f=-9.81 * mass, contacts=[floor]), (0.0, 2.0), 1.0, 0.0)
+
+    result = sweep.monte_carlo(made, mass=[2.0, 2000.0, 2.0], runs=3, chunk=1, scheme=sl.HpTDG(scale=0.1))
+    for k in range(3):
+        assert_same_end(result, k)
+    assert np.array_equal(result._reduced.counts[0], result._reduced.counts[2])
+
+
 def test_a_strobe_is_solve_with_breaks():
     result = sweep.grid(
         OSCILLATOR, -0.5, 0.0, w=[2.2, 2.6, 2.9], section=sweep.Strobe(lambda: 2.0 * np.pi / p.w), transient=3, keep=5

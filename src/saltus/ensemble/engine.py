@@ -196,6 +196,7 @@ class Engine:
         )  # fmt: skip
         cursor, budget, status = lane.cursor, ENGINES.first_budget, Status.CHUNK
         cursor[:] = 0
+        lane.numbers[:] = self.base  # rows name only what differs from it; those before may have named other places
         go_on = run_many.bound(*lane.marching, lane.record, runs, count)
         while status != Status.OK:
             began = time.perf_counter()
