@@ -286,7 +286,7 @@ def main() -> None:
         known[figure] = f"| {figure} | {asked} | {measured} | {'yes' if met else 'NO'} | {load:.0f} |"
         print(known[figure], flush=True)
         head = (
-            "# Many runs\n\nWritten by `python bench/ensembles.py`: CPU times, ratios inside of one process. The load is "
+            "# Many runs\n\nWritten by `python bench/ensembles.py`: CPU times, ratios inside of a process. The load is "
             "that of the machine, which has two cores.\n\n"
             "| figure | asked | measured | met | load |\n|---|---|---|---|---|\n"
         )
