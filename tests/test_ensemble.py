@@ -92,6 +92,19 @@ def test_a_model_that_a_function_makes_has_the_bits_of_solve():
     assert alone.q[-1].tobytes() == result.dataset["q_end"].values[1].tobytes()
 
 
+def test_a_run_does_not_hang_on_the_chunk_before():
+    def made(height):
+        floor = sl.Contact(lambda q: q[0], e=0.6)
+        return sl.Problem(sl.System(M=2.0, f=-19.62, K=3.0, contacts=[floor]), (0.0, 1.0), height, 0.0)
+
+    # the control looks at the span, which is that of run 0 in run 2, and another one in between
+    end = lambda height: np.where(height > 1.5, 40.0, 1.0)  # noqa: E731
+    options = {"t_span": (0.0, end), "scheme": sl.MoreauJean(), "tol": 1e-2}
+    result = sweep.monte_carlo(made, height=[1.0, 2.0, 1.0], runs=3, chunk=1, **options)
+    for k in range(3):
+        assert_same_end(result, k)
+
+
 def test_a_strobe_is_solve_with_breaks():
     result = sweep.grid(
         OSCILLATOR, -0.5, 0.0, w=[2.2, 2.6, 2.9], section=sweep.Strobe(lambda: 2.0 * np.pi / p.w), transient=3, keep=5

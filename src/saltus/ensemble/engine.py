@@ -196,11 +196,15 @@ class Engine:
         )  # fmt: skip
         cursor, budget, status = lane.cursor, ENGINES.first_budget, Status.CHUNK
         cursor[:] = 0
+        lane.numbers[:] = self.base  # rows name only what differs from it; those before may have named other places
         go_on = run_many.bound(*lane.marching, lane.record, runs, count)
         while status != Status.OK:
             began = time.perf_counter()
             try:
-                with failures_raised(called=self.calls_python):
+                if self.calls_python:
+                    with failures_raised(called=True):
+                        status = go_on(budget)
+                else:
                     status = go_on(budget)
             except Exception:
                 # a function of the user failed: this run ends with it, the others go on

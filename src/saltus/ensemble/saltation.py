@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
 
-
-
 class Moment(NamedTuple):
     """The state on both sides of an event, and what is closed before and behind it."""
 

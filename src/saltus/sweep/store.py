@@ -23,7 +23,7 @@ from saltus.compile import code, library
 from saltus.ensemble.blueprint import packed_reduced, reduced_from
 from saltus.ensemble.engine import Reduced
 from saltus.errors import FileError, FileFormatError, SettingError
-from saltus.io.format import replace, version
+from saltus.io.format import clear_parts, replace, version
 from saltus.sweep.job import Chunk
 
 ABOUT = "ensemble.json"
@@ -94,6 +94,7 @@ class Store:
     def put(self, chunk: Chunk, made: Reduced) -> None:
         """Write a chunk: it is there as a whole, or not at all."""
         replace(self.path(chunk), [packed_reduced(made)])
+        clear_parts(self.path(chunk))  # of programs that were killed while they wrote it
 
     def get(self, chunk: Chunk) -> Reduced | None:
         """Return a chunk; None where it is not there or cannot be read, so that it is made again."""
