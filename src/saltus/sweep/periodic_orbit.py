@@ -217,7 +217,10 @@ class PeriodicOrbit:
         return E @ inside
 
     def at(self, **values: float) -> PeriodicOrbit:
-        """Return the orbit for other values of parameters, followed in steps as large as Newton's method allows."""
+        """Return the orbit for other values of parameters, followed in steps as large as Newton's method allows.
+
+        Where the period depends on them, its start stays at the same share of the period.
+        """
         names = tuple(values)
         first = np.array([float(self.parameters[_known(self, name)]) for name in names])
         last = np.array([float(values[name]) for name in names])
@@ -226,11 +229,13 @@ class PeriodicOrbit:
             new = min(reached + step, 1.0)
             target = dict(zip(names, first + new * (last - first), strict=True))
             slope = orbit.derivative(*names) @ (last - first) * (new - reached)
-            nq = len(self.q)
+            nq, values, t = len(self.q), {**self.parameters, **target}, orbit.t
+            if self.shooting.period is not None:
+                # the start keeps its place in the period: at a fixed time, impacts would move across it
+                t = orbit.t / orbit.period * self.shooting.period(values)
+                slope = slope + _end_rate(along(orbit.solutions[-1])) * (t - orbit.t)
             try:
-                orbit = _shoot(
-                    self.shooting, orbit.t, orbit.q + slope[:nq], orbit.v + slope[nq:], {**self.parameters, **target}
-                )
+                orbit = _shoot(self.shooting, t, orbit.q + slope[:nq], orbit.v + slope[nq:], values)
                 reached, step = new, 2.0 * step
             except (SaltusError, np.linalg.LinAlgError) as error:
                 step = 0.5 * (new - reached)
@@ -347,7 +352,8 @@ def periodic_orbit(
     system
         What moves.
     period
-        Its period [s]: a number, or a function that reads parameters (lambda: 2 * np.pi / p.w).
+        Its period [s]: a number, or a function that reads parameters (lambda: 2 * np.pi / p.w). What drives the system
+        must repeat itself with it; the start is moved back to the first period.
     section
         In place of a period: an event whose crossings end it; with a reset, the orbit is started behind it.
     crossings
@@ -389,6 +395,8 @@ def periodic_orbit(
     shooting = Shooting(
         model, None if period is None else _period(period), ending, crossings, longest, settings, accuracy, max_iterations
     )
+    if shooting.period is not None:
+        t = t % shooting.period(values)  # what drives the system repeats itself
     return _shoot(shooting, t, vector(q0, "q0"), vector(v0, "v0"), values)
 
 
