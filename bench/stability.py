@@ -1,7 +1,7 @@
 """Stability: what was asked of Lyapunov exponents, multipliers, sensitivities, and what is measured.
 
-    python bench/stability.py            prints the table and writes bench/stability.md; about two minutes
-    python bench/stability.py --short    without the run of 1e5 impacts
+python bench/stability.py            prints the table and writes bench/stability.md; about two minutes
+python bench/stability.py --short    without the run of 1e5 impacts
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from saltus.problems.simplest_walker import heelstrike
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 from stability_models import by_differences, end_of, oscillator
-from test_sensitivity import belt, oscillator as nonlinear, rod, sticking_rod
-from test_tangent import CASES, random_model, rod as tumbling
+from test_sensitivity import belt, rod, sticking_rod
+from test_sensitivity import oscillator as nonlinear
+from test_tangent import CASES, random_model
+from test_tangent import rod as tumbling
 
 ROWS: list[tuple[str, str, str, str]] = []
 
@@ -89,7 +91,9 @@ def monodromies() -> None:
         differences = by_differences(lambda x: end_of(system, t_end, start + E @ x), E.shape[1], 5e-5)  # noqa: B023
         off = float(np.max(np.abs(tangent.matrix() @ E - differences)))
         row(f"monodromy - differences: {name} ({len(run.events)} events)", "1e-7", off, 1e-7)
-    singular = np.linalg.svd(along(sl.solve(CASES["stick and slip"][0], (0.0, 7.0), [2.0, 0.0], [0.0, 0.0])).matrix())[1]
+    singular = np.linalg.svd(along(sl.solve(CASES["stick and slip"][0], (0.0, 7.0), [2.0, 0.0], [0.0, 0.0])).matrix())[
+        1
+    ]
     row("rank of stick and slip: second singular value", "0", float(singular[-3]), 1e-12)
     system, start = tumbling(0.2, 0.3), np.array([0, 0.1, 0.3, 1.5, 0, 0.4])
     run = sl.solve(system, (0.0, 0.6), start[:3], start[3:], tol=1e-12)
@@ -140,7 +144,12 @@ def main() -> None:
     monodromies()
     walker()
     sensitivities()
-    lines = ["# Stability, measured by bench/stability.py", "", "| what | asked | measured | kept |", "|---|---|---|---|"]
+    lines = [
+        "# Stability, measured by bench/stability.py",
+        "",
+        "| what | asked | measured | kept |",
+        "|---|---|---|---|",
+    ]
     lines += [f"| {' | '.join(one)} |" for one in ROWS]
     if "--short" not in sys.argv:
         (pathlib.Path(__file__).parent / "stability.md").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -163,9 +163,7 @@ class _Walk:
         self.rows: dict[float, list[int]] = {}
         for k, t in enumerate(self.events["t"]):
             self.rows.setdefault(self._known(float(t)), []).append(k)
-        self.accumulations = {
-            self._known(float(t)) for t in self.events["t"][self.events["kind"] == "zeno"]
-        }
+        self.accumulations = {self._known(float(t)) for t in self.events["t"][self.events["kind"] == "zeno"]}
         self.switches: dict[float, list[str]] = {}
         for t, name in zip(solution.switches["t"], solution.switches["name"], strict=True):
             self.switches.setdefault(self._known(float(t)), []).append(str(name))
@@ -291,7 +289,10 @@ class _Walk:
         def there(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return np.tile(state.q, (len(t), 1)), np.tile(state.v, (len(t), 1))
 
-        return [closed(self.motion, at, "zeno", names), *flows(self.motion, there, [(begin, end, phase)], self.longest)[0]]
+        return [
+            closed(self.motion, at, "zeno", names),
+            *flows(self.motion, there, [(begin, end, phase)], self.longest)[0],
+        ]
 
     def jumps(self, t: float, before: Phase, after: Phase | None) -> list[Jump]:
         """Return what the events at one time do that are no impacts."""
@@ -305,7 +306,9 @@ class _Walk:
             number = self._reset(resets[0])
             if "impact" in kinds or len(resets) > 1:
                 self.corner(resets[0], "two events that change the state at one instant")
-            made.append(user_event(self.motion, at, self.rates(at), number or 0, str(self.events["contact"][resets[0]])))
+            made.append(
+                user_event(self.motion, at, self.rates(at), number or 0, str(self.events["contact"][resets[0]]))
+            )
         elif after is not None and "zeno" not in kinds:
             made += self.rebranchings(at, rows)
         if t in self.switches and not resets:
@@ -352,7 +355,9 @@ class _Walk:
         for t, rows in self.rows.items():
             kinds = [str(self.events["kind"][k]) for k in rows]
             k = begins.get(t, 0)
-            resets = any(kind == "event" and self._reset(row) is not None for row, kind in zip(rows, kinds, strict=True))
+            resets = any(
+                kind == "event" and self._reset(row) is not None for row, kind in zip(rows, kinds, strict=True)
+            )
             if "impact" not in kinds or k == 0 or resets:
                 continue
             hit = [row for row, kind in zip(rows, kinds, strict=True) if kind == "impact"]

@@ -33,8 +33,9 @@ from saltus.sweep.result import Sweep
 from saltus.sweep.sensitivity import EndState, Extreme, ImpactTime, Impulse, Sensitivity, sensitivity
 
 __all__ = [
-    "Bifurcation", "Choice", "Dask", "EndState", "Events", "Extreme", "Extremes", "FirstPassage", "Grid", "ImpactStatistics",
-    "ImpactTime", "Impacts", "Impulse", "LogNormal", "Lyapunov", "MonteCarlo", "Normal", "OrbitError", "Period",
-    "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe", "Sweep", "Threads", "Triangular", "Uniform",
-    "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo", "periodic_orbit", "sensitivity",
+    "Bifurcation", "Choice", "Dask", "EndState", "Events", "Extreme", "Extremes", "FirstPassage", "Grid",
+    "ImpactStatistics", "ImpactTime", "Impacts", "Impulse", "LogNormal", "Lyapunov", "MonteCarlo", "Normal",
+    "OrbitError", "Period", "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe", "Sweep",
+    "Threads", "Triangular", "Uniform", "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo", "periodic_orbit",
+    "sensitivity",
 ]  # fmt: skip
