@@ -13,7 +13,7 @@ import numpy as np
 
 from saltus.build.start import check_start
 from saltus.control import default_control
-from saltus.control.interface import Comparing, steps_of
+from saltus.control.interface import compares, steps_of
 from saltus.errors import FileFormatError, SaltusError, SettingError
 from saltus.event import Event, checked_events
 from saltus.io.checkpoint import TIMES, Checkpoint, check_same, fingerprint, read_checkpoint
@@ -198,7 +198,7 @@ def arranged(
         tolerant = any(given is not None for given in (rtol, atol, tol))
         chooses = h is None and tolerant and not traits_of(scheme).fixed_step
         control = default_control(tolerant=chooses)
-    given, comparing = scheme, control if isinstance(control, Comparing) else None
+    given, comparing = scheme, control if compares(control) else None
     scheme = comparing.doubled(scheme) if comparing else scheme
     scheme = _with_scale(_with_tolerance(scheme, rtol, atol, tol), scale)
     size = _check_settings(given if comparing else scheme, h, problem, control, breaks)
@@ -468,7 +468,7 @@ def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
     span = problem.t_span[1] - problem.t_span[0]
     if h is None and traits_of(scheme).adaptive:
         return traits_of(scheme).first_share * span
-    if h is None and isinstance(control, Comparing) and not traits_of(scheme).fixed_step:
+    if h is None and compares(control) and not traits_of(scheme).fixed_step:
         return control.first_share * span
     if h is None:
         raise SettingError(f"h is missing: {scheme.name} needs a step size in seconds")

@@ -211,7 +211,7 @@ def run_sweep(source: Source, scheme: Any, given: dict[str, Any], values: dict[s
         "executor": executor_of(given.get("executor")), "store": given.get("store"), "progress": given.get("progress"),
     }  # fmt: skip
     period = _period(given, values)
-    drawn = {name: value.made() if isinstance(value, Drawn) else value for name, value in swept.items()}
+    drawn: dict[str, Any] = {name: value.made() if isinstance(value, Drawn) else value for name, value in swept.items()}
     measures = measures_of(given["measures"]) if "measures" in given else [sweep.ImpactStatistics()]
     section = None if period is None else section_of(given.get("section", "strobe"), period)
     keep, transient = given.get("keep", 50), given.get("transient", 0.0)

@@ -152,10 +152,17 @@ class Engine:
     """
 
     def __init__(
-        self, units: Model, scheme: Any, control: Any, plan: Plan, *, calls_python: bool = False, keeps: Any = None
+        self,
+        units: Model,
+        scheme: Any,
+        control: Any,
+        plan: Plan,
+        *,
+        calls_python: bool = False,
+        keeps: list | None = None,
     ):
         self.units, self.scheme, self.control, self.plan = units, scheme, control, plan
-        self.calls_python, self.keeps = calls_python, keeps
+        self.calls_python, self.keeps = calls_python, keeps or []
         self.steps: SchemePlan = ready_plan(scheme, units.layout, control.kernel)
         seam.ready(run_many, run_many_signature(self.steps.depth))
         if plan.own is no_reducer:

@@ -96,7 +96,7 @@ def row_value(values: np.ndarray, k: int) -> float | np.ndarray:
 
 def parameter_rows(
     engine: Engine, model: CompiledModel, table: Mapping[str, np.ndarray], starts: np.ndarray, spans: np.ndarray,
-    settings_of_control: Callable[[float], np.ndarray] | None, own: ParLayout | None = None,
+    settings_of_control: Callable[[float, float], np.ndarray] | None, own: ParLayout | None = None,
 ) -> Rows:  # fmt: skip
     """Return the rows of a model with Parameters.
 
@@ -105,7 +105,7 @@ def parameter_rows(
     table
         Values of parameters by name, runs first.
     settings_of_control
-        Settings of the control for the length of a span [s]; None where they hang on none.
+        Settings of the control for the begin and the end of a span [s]; None where they hang on none.
     own
         What the user's reducers read.
     """
@@ -141,6 +141,8 @@ def _at(model: CompiledModel, table, starts: np.ndarray, spans: np.ndarray, k: i
 def _promises(engine: Engine, models: Sequence[CompiledModel], spans: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return places and values of the settings where every run begins with masses of its own."""
     promise, places, values = engine.steps.promise, np.zeros(0, dtype=int), []
+    if promise is None:
+        raise ValueError("the scheme promises nothing")
     for model, span in zip(models, spans, strict=True):
         start = start_of(model, float(span[0]), model.start[1])
         places, row = promise.numbers(engine.steps.settings, model.layout, span[:1], span[1:2], start)
@@ -151,8 +153,8 @@ def _promises(engine: Engine, models: Sequence[CompiledModel], spans: np.ndarray
 def _put_controls(columns: Columns, engine: Engine, spans: np.ndarray, settings_of_control) -> None:
     if settings_of_control is None:
         return
-    lengths, which = np.unique(spans[:, 1] - spans[:, 0], return_inverse=True)
-    table = np.array([settings_of_control(float(length)) for length in lengths])[which]
+    ends, which = np.unique(spans[:, :2], axis=0, return_inverse=True)
+    table = np.array([settings_of_control(float(begin), float(end)) for begin, end in ends])[which.reshape(-1)]
     for k, column in enumerate(table.T):
         columns.put(engine.block.control.start + k, np.ascontiguousarray(column))
 

@@ -1,8 +1,9 @@
 """A process that makes runs for another one: engines and rows come in as bytes, what is left of the runs goes out.
 
 `python -m saltus.ensemble.worker` reads frames from its standard input and writes frames to its standard output; a
-frame is its length, eight bytes, and its content. First comes the blueprint of an engine, then rows, each answered by
-frames of eight bytes that say how many runs are done, and at last the result.
+frame is its length, eight bytes, and its content. First comes the blueprint of an engine, answered by a frame of eight
+bytes when it is ready, then rows, each answered by frames of eight bytes that say how many runs are done, and at last
+the result.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import functools
 import os
 import sys
 import threading
-from typing import BinaryIO
+from typing import IO
 
 from saltus.ensemble.blueprint import digest_of, engine_of, packed_reduced, rows_from
 from saltus.ensemble.engine import Engine
@@ -39,14 +40,14 @@ def made_runs(blueprint: bytes, rows: bytes) -> bytes:
     return packed_reduced(_mine.engine.make_runs(_mine.lane, rows_from(rows)))
 
 
-def send(file: BinaryIO, content: bytes) -> None:
+def send(file: IO[bytes], content: bytes) -> None:
     """Write one frame."""
     file.write(len(content).to_bytes(8, "little"))
     file.write(content)
     file.flush()
 
 
-def receive(file: BinaryIO) -> bytes | None:
+def receive(file: IO[bytes]) -> bytes | None:
     """Read one frame; None where the other side is gone."""
     length = file.read(8)
     if len(length) < 8:
@@ -65,12 +66,13 @@ def main() -> None:
         return
     engine = engine_of(blueprint)
     lane = engine.lane()
+    _tell(outgoing, 0)
     while (rows := receive(incoming)) is not None:
         told = functools.partial(_tell, outgoing)
         send(outgoing, packed_reduced(engine.make_runs(lane, rows_from(rows), told)))
 
 
-def _tell(outgoing: BinaryIO, done: int) -> None:
+def _tell(outgoing: IO[bytes], done: int) -> None:
     send(outgoing, done.to_bytes(8, "little"))
 
 

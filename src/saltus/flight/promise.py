@@ -39,7 +39,7 @@ class _PromiseTuned(NamedTuple):
     adding_up: float = 1.5
     # largest entry of the row of a gap below which it may have no direction where a run begins; how far coordinates are
     # moved to ask again, and times the row must be larger there
-    no_direction: float = 1e-2
+    no_direction: float = 0.3
     aside: float = 1e-3
     larger_aside: float = 10.0
 

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,7 @@ from saltus.ensemble.engine import Engine, Plan, Reduced, Rows
 from saltus.ensemble.own import own_reducers
 from saltus.ensemble.records import WATCH
 from saltus.ensemble.rows import check_structure, fixed_inertia, model_rows, parameter_rows, row_value
-from saltus.errors import SettingError
-from saltus.parameters import run_values
+from saltus.errors import SettingError, SlowFunctionWarning
 from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
 from saltus.solve import SOLVING_RULES, Arranged, arranged, solve
@@ -188,26 +188,33 @@ def prepare(asked: Asked) -> Prepared:
     promise = settings.scheme.plan(model.layout).promise
     tol = None if promise is None else promise.tol
     engine = Engine(
-        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=model
+        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=[model]
     )
-    by_length = None
-    if isinstance(settings.control, Comparing):
-        by_length = lambda length: settings.control.over(length).settings()  # noqa: E731
+    plain = {name: value for name, value in asked.options.items() if name != "events"}
+
+    def settings_of(begin: float, end: float) -> np.ndarray:
+        return arranged(problem, (begin, end), **plain).settings.control.settings()
+
+    by_span = settings_of if isinstance(settings.control, Comparing) else None
+    # a function that is called as Python knows the values of one run only
+    one_by_one = is_function(asked.model) or bool(model.opaque_names)
     making = threading.Lock()
 
     def rows_of(part: slice, given: np.ndarray | None) -> Rows:
-        if not is_function(asked.model):
+        if not one_by_one:
             table = {name: column[part] for name, column in asked.table.items()}
             mine = starts[part] if given is None else given
-            return parameter_rows(engine, model, table, mine, spans[part], by_length, own)
-        if given is None and (asked.q0 is not None or asked.v0 is not None):
+            return parameter_rows(engine, model, table, mine, spans[part], by_span, own)
+        if given is None and (asked.q0 is not None or asked.v0 is not None or not is_function(asked.model)):
             given = starts[part]
         with making:  # functions of the user need not know threads
             models = _made_models(asked, model, problem, part, given, spans)
+        if model.opaque_names:
+            engine.keeps.extend(models)  # they own the functions that their numbers in `par` name
         mine = np.array([np.concatenate(one.start[1:]) for one in models])
-        return model_rows(engine, models, mine, spans[part], by_length, tol)
+        return model_rows(engine, models, mine, spans[part], by_span, tol)
 
-    if is_function(asked.model):
+    if one_by_one:
         job = Job(engine, model, runs, lambda first, last: rows_of(slice(first, last), None))
     else:
         rows = rows_of(slice(None), None)
@@ -256,8 +263,10 @@ def _first_problem(asked: Asked, row_0: dict[str, Any]) -> tuple[Problem, dict[s
         raise SettingError(
             f"a sweep takes a System, a Problem, a Planar or a function that makes one, not {model!r:.80}"
         )
-    compiled = compile_model(model.system, model.t_span[0], model.q0.copy(), model.v0.copy())
-    run_values(compiled.first, {**asked.parameters, **row_0})  # says which name or shape is wrong
+    values = {**asked.parameters, **row_0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SlowFunctionWarning)  # it comes once more with the start of the runs
+        compiled = compile_model(model.system, model.t_span[0], model.q0.copy(), model.v0.copy(), (), values)
     return model, {**compiled.first, **asked.parameters}
 
 
@@ -290,7 +299,8 @@ def _made_models(
     made, nq = [], len(problem.q0)
     for k in range(*part.indices(asked.runs)):
         values = {name: row_value(column, k) for name, column in asked.table.items()}
-        one = _of_run(asked, values)[0]
+        made_one, parameters = _of_run(asked, values)
+        one = made_one if isinstance(made_one, Problem) else problem
         if asked.t_span is None and asked.section is None and one.t_span != problem.t_span:
             raise SettingError(
                 f"the problem of run {k} goes from {one.t_span[0]:g} to {one.t_span[1]:g} s, that of run 0 to "
@@ -300,7 +310,7 @@ def _made_models(
         if starts is not None:
             start = starts[k - (part.start or 0)]
             q, v = start[:nq].copy(), start[nq:].copy()
-        made.append(compile_model(one.system, float(spans[k, 0]), q, v, first.events))
+        made.append(compile_model(one.system, float(spans[k, 0]), q, v, first.events, parameters))
         check_structure(first, made[-1], k)
     return made
 

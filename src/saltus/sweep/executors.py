@@ -9,6 +9,7 @@ Dask        the workers of a dask.distributed cluster, by its address or client 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import os
 import subprocess
@@ -16,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, Any
 
 from saltus.compile import sources
 from saltus.ensemble.blueprint import packed_rows, reduced_from
@@ -180,13 +181,21 @@ class Processes:
         _together(work, min(_checked(self.count, "Processes"), len(chunks)), stop)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Process:
+    """A process and its two pipes."""
+
+    popen: subprocess.Popen
+    incoming: IO[bytes]
+    outgoing: IO[bytes]
+
+
 class _Remote:
     """One process that makes runs, started again when it is needed after its end."""
 
     def __init__(self, command: Sequence[str], blueprint: bytes, patience: float | None, stop: threading.Event):
         self.command, self.blueprint, self.patience, self.stop = command, blueprint, patience, stop
-        self.process: subprocess.Popen | None = None
-        self.proven = False  # whether it ever answered: a command that cannot start is no poisoned run
+        self.process: _Process | None = None
         self.endless, self.reached, self.since = False, 0, 0.0
 
     def made(self, rows: bytes, told: Tick) -> bytes | None:
@@ -198,9 +207,9 @@ class _Remote:
         watch.start()
         try:
             if not self._send(process, rows):
+                self.end()
                 return None
-            while (content := receive(process.stdout)) is not None:
-                self.proven = True
+            while (content := receive(process.outgoing)) is not None:
                 if len(content) != TICK:
                     return content
                 done = int.from_bytes(content, "little")
@@ -209,52 +218,52 @@ class _Remote:
                     self.reached, self.since = done, time.monotonic()
                 else:
                     told(0)
+            self.end()  # it may still be dying: the next rows go to another one
             return None
         finally:
             watched.set()
             watch.join()
-            if process.poll() is not None or self.endless:
-                self.end()
 
-    def _started(self) -> subprocess.Popen:
+    def _started(self) -> _Process:
         if self.process is None:
             # the current directory stays out of the path: what lies there is the user's
             paths = os.pathsep.join([str(sources.PACKAGE.parent), *filter(None, sys.path)])
             environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
-            self.process = subprocess.Popen(  # noqa: S603  the command is our own, or the user's
+            popen = subprocess.Popen(  # noqa: S603  the command is our own, or the user's
                 self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
             )
-            if not self._send(self.process, self.blueprint) and not self.proven:
-                raise RunError(f"{' '.join(self.command)} ends at once: it cannot make runs", None)
+            if popen.stdin is None or popen.stdout is None:
+                raise RunError("a process has no pipes", None)
+            self.process = _Process(popen, popen.stdin, popen.stdout)
+            if not self._send(self.process, self.blueprint) or receive(self.process.outgoing) is None:
+                self.end()
+                raise RunError(f"{' '.join(self.command)} ends before it is ready: it cannot make runs", None)
         return self.process
 
-    def _send(self, process: subprocess.Popen, content: bytes) -> bool:
+    def _send(self, process: _Process, content: bytes) -> bool:
         try:
-            send(process.stdin, content)
+            send(process.incoming, content)
         except OSError:
             return False
         return True
 
-    def _watch(self, process: subprocess.Popen, watched: threading.Event) -> None:
+    def _watch(self, process: _Process, watched: threading.Event) -> None:
         """End a process whose run takes too long, or whose job was given up."""
         while not watched.wait(LOOK_SECONDS):
             late = self.patience is not None and time.monotonic() - self.since > self.patience
             self.endless = self.endless or late
             if late or self.stop.is_set():
-                process.kill()
+                process.popen.kill()
                 return
 
     def end(self) -> None:
         """End the process."""
         if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            for pipe in (self.process.stdin, self.process.stdout):
-                if pipe is not None:
-                    try:
-                        pipe.close()
-                    except OSError:
-                        pass
+            self.process.popen.kill()
+            self.process.popen.wait()
+            for pipe in (self.process.incoming, self.process.outgoing):
+                with contextlib.suppress(OSError):
+                    pipe.close()
             self.process = None
 
 

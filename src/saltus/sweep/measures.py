@@ -251,11 +251,11 @@ class Extremes(_Plain):
 
     def place(self, system) -> int:
         """Return the number of the coordinate."""
-        names = system.coordinates or ()
+        names: tuple[str, ...] = tuple(system.coordinates or ())
         if isinstance(self.coordinate, str):
             if self.coordinate not in names:
                 raise SettingError(f"there is no coordinate {self.coordinate!r}: give its number, counted from 0")
-            return list(names).index(self.coordinate)
+            return names.index(self.coordinate)
         return int(self.coordinate)
 
     def events(self, system) -> tuple[Event, ...]:

@@ -80,10 +80,10 @@ def _measure(sweep: Sweep, name: str | None, dims: tuple[str, ...]) -> str:
 
 def draw_map(sweep: Sweep, measure: str | None, ax: Axes | None, options: dict[str, Any]) -> Any:
     """Draw a curve over one parameter, or a map over two."""
-    dims = sweep._dims
+    dims: list[str] = list(sweep._dims)
     if len(dims) > 2:
         raise SettingError(f"a grid over {', '.join(dims)} has no picture: take .dataset.sel(...) and plot a slice")
-    data, name = sweep.dataset, _measure(sweep, measure, dims)
+    data, name = sweep.dataset, _measure(sweep, measure, sweep._dims)
     axes, values = _axes(ax), data[name]
     if len(dims) == 1:
         axes.plot(data[dims[0]], values, **{"marker": ".", **options})
