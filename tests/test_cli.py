@@ -57,7 +57,7 @@ def model(tmp_path):
 
 
 def test_run_reports_events_state_errors_certificate_and_energy(call):
-    code, out, err = call("run zeno-ball --h 1e-2")
+    code, out, err = call("run zeno-ball --scheme moreau-jean --h 1e-2")
     assert (code, err) == (0, "")
     assert "zeno_ball by Moreau-Jean: t = 0 to 4 s in 400 steps" in out
     for word in ("impact", "q at the end", "errors", "certificate", "energy"):
@@ -72,7 +72,9 @@ def test_without_a_step_size_the_run_keeps_a_tolerance(call):
 
 
 def test_run_gives_the_numbers_of_solve(call):
-    code, out, _ = call("run zeno_ball --h=1e-2 --e 0.8 --t_end 2 --theta 1 --at end --projection active --v0 -1")
+    code, out, _ = call(
+        "run zeno_ball --scheme moreau-jean --h=1e-2 --e 0.8 --t_end 2 --theta 1 --at end --projection active --v0 -1"
+    )
     problem = sl.problems.zeno_ball(e=0.8, t_end=2.0, v0=-1.0)
     sol = sl.solve(problem, scheme=sl.MoreauJean(theta=1.0, at="end", projection="active"), h=1e-2)
     assert code == 0
@@ -81,15 +83,15 @@ def test_run_gives_the_numbers_of_solve(call):
 
 
 def test_vectors_are_given_with_commas(call):
-    code, out, _ = call("run double-pendulum --h 1e-2 --q0 -1,0.25 --t-end 0.5")
+    code, out, _ = call("run double-pendulum --scheme moreau-jean --h 1e-2 --q0 -1,0.25 --t-end 0.5")
     sol = sl.solve(sl.problems.double_pendulum(q0=(-1.0, 0.25), t_end=0.5), scheme=sl.MoreauJean(), h=1e-2)
     assert code == 0
     assert f"[{sol.q[-1, 0]:.6g}, {sol.q[-1, 1]:.6g}]" in out
 
 
 def test_a_solver_has_parameters_of_its_own(call):
-    assert call("run zeno-ball --h 1e-2 --solver nsgs --solver-max-sweeps 7 --t-end 0.5")[0] == 0
-    code, _, err = call("run zeno-ball --h 1e-2 --solver nsgs --solver-max-sweeps 0")
+    assert call("run zeno-ball --scheme moreau-jean --h 1e-2 --solver nsgs --solver-max-sweeps 7 --t-end 0.5")[0] == 0
+    code, _, err = call("run zeno-ball --scheme moreau-jean --h 1e-2 --solver nsgs --solver-max-sweeps 0")
     assert code == 2
     assert "max_sweeps = 0" in err
 
@@ -132,7 +134,9 @@ def test_tol_is_the_tolerance_of_step_doubling_too(call, tmp_path):
 
 
 def test_run_writes_the_solution_and_a_picture(call, tmp_path):
-    code, out, _ = call(f"run zeno-ball --h 1e-2 --save {tmp_path}/run.h5 --plot {tmp_path}/run.svg")
+    code, out, _ = call(
+        f"run zeno-ball --scheme moreau-jean --h 1e-2 --save {tmp_path}/run.h5 --plot {tmp_path}/run.svg"
+    )
     assert code == 0
     assert out.count("written") == 2
     assert len(sl.load(tmp_path / "run.h5").t) == 401
@@ -140,7 +144,7 @@ def test_run_writes_the_solution_and_a_picture(call, tmp_path):
 
 
 def test_keep_thins_what_is_saved(call, tmp_path):
-    assert call(f"run zeno-ball --h 1e-2 --keep 100 --save {tmp_path}/run.h5")[0] == 0
+    assert call(f"run zeno-ball --scheme moreau-jean --h 1e-2 --keep 100 --save {tmp_path}/run.h5")[0] == 0
     assert len(sl.load(tmp_path / "run.h5").t) == 5
 
 
@@ -176,7 +180,9 @@ def test_no_parameter_of_the_library_needs_a_prefix():
 
 
 def test_a_function_of_a_file_gets_its_parameters_as_options(call, model):
-    code, out, _ = call(f"run {model}:ball --h 1e-2 --height 2 --problem-h 0.5 --no-bounce --bias 0,1 --t-end 0.25")
+    code, out, _ = call(
+        f"run {model}:ball --scheme moreau-jean --h 1e-2 --height 2 --problem-h 0.5 --no-bounce --bias 0,1 --t-end 0.25"
+    )
     assert code == 0
     assert "mine by Moreau-Jean: t = 0 to 0.25 s in 25 steps" in out
     assert f"{2.5 + 0.25 - 0.25**2:.6g}" in out  # free flight, exact for theta = 1/2
@@ -192,7 +198,7 @@ def test_help_of_a_file_shows_its_own_words(call, model):
 
 
 def test_a_problem_of_a_file_runs_and_may_end_earlier(call, model):
-    code, out, _ = call(f"run --t-end 0.5 --h 1e-2 {model}:problem")
+    code, out, _ = call(f"run --t-end 0.5 --scheme moreau-jean --h 1e-2 {model}:problem")
     assert code == 0
     assert "t = 0 to 0.5 s in 50 steps" in out
 
@@ -206,21 +212,21 @@ def test_a_problem_of_a_file_runs_and_may_end_earlier(call, model):
     ],
 )
 def test_a_wrong_thing_in_a_file_is_named(call, model, what, says):
-    code, _, err = call(f"run {model}:{what} --h 1e-2")
+    code, _, err = call(f"run {model}:{what} --scheme moreau-jean --h 1e-2")
     assert code == 2
     assert says in err
 
 
 def test_an_error_in_a_file_is_given_with_its_line(call, tmp_path):
     (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n", encoding="utf-8")
-    code, _, err = call(f"run {tmp_path}/broken.py:problem --h 1e-2")
+    code, _, err = call(f"run {tmp_path}/broken.py:problem --scheme moreau-jean --h 1e-2")
     assert code == 2
     assert err == "saltus: broken.py failed in line 2: ZeroDivisionError: division by zero\n"
 
 
 def test_a_failed_run_writes_what_is_there(call, model, tmp_path):
     with pytest.warns(sl.SlowFunctionWarning):
-        code, out, err = call(f"run {model}:failing --h 1e-2 --save {tmp_path}/part.h5")
+        code, out, err = call(f"run {model}:failing --scheme moreau-jean --h 1e-2 --save {tmp_path}/part.h5")
     assert code == 1
     assert err.count("\n") == 1
     assert "written" in out
@@ -231,7 +237,10 @@ def test_a_failed_run_writes_what_is_there(call, model, tmp_path):
 
 
 def test_resume_of_a_failing_model_fails_at_the_same_place(call, model, tmp_path):
-    line = f"run {model}:failing --h 1e-2 --t-end 0.8 --checkpoint {tmp_path}/run.ckpt --checkpoint-every 1e-3"
+    line = (
+        f"run {model}:failing --scheme moreau-jean "
+        f"--h 1e-2 --t-end 0.8 --checkpoint {tmp_path}/run.ckpt --checkpoint-every 1e-3"
+    )
     with pytest.warns(sl.SlowFunctionWarning):
         assert call(line)[0] == 1
     with pytest.warns(sl.SlowFunctionWarning):
@@ -242,7 +251,9 @@ def test_resume_of_a_failing_model_fails_at_the_same_place(call, model, tmp_path
 
 
 def test_resume_of_a_finished_run_gives_it_again(call, tmp_path):
-    line = f"run double-pendulum --q0 0.5,0.25 --t-end 0.5 --h 1e-2 --checkpoint {tmp_path}/run.ckpt"
+    line = (
+        f"run double-pendulum --q0 0.5,0.25 --t-end 0.5 --scheme moreau-jean --h 1e-2 --checkpoint {tmp_path}/run.ckpt"
+    )
     assert call(f"{line} --save {tmp_path}/a.h5")[0] == 0
     assert call(f"resume {tmp_path}/run.ckpt --save {tmp_path}/b.h5 --plot {tmp_path}/b.png")[0] == 0
     a, b = sl.load(tmp_path / "a.h5"), sl.load(tmp_path / "b.h5")
@@ -259,17 +270,17 @@ def test_a_run_with_steps_of_its_own_choice_goes_on_from_its_checkpoint(call, tm
 
 def test_a_refused_run_leaves_the_checkpoint_of_another_one_alone(call, tmp_path):
     file = tmp_path / "run.ckpt"
-    assert call(f"run zeno-ball --t-end 1 --h 1e-2 --checkpoint {file}")[0] == 0
-    assert call(f"run belt --h 100 --checkpoint {file}")[0] == 2
+    assert call(f"run zeno-ball --t-end 1 --scheme moreau-jean --h 1e-2 --checkpoint {file}")[0] == 0
+    assert call(f"run belt --scheme moreau-jean --h 100 --checkpoint {file}")[0] == 2
     code, out, _ = call(f"resume {file}")
     assert code == 0
     assert "zeno_ball" in out
-    assert call(f"run belt --h 100 --checkpoint {tmp_path}/new.ckpt")[0] == 2
+    assert call(f"run belt --scheme moreau-jean --h 100 --checkpoint {tmp_path}/new.ckpt")[0] == 2
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.ckpt", "run.ckpt.json"]
 
 
 def test_resume_says_which_model_file_it_executes(call, model, tmp_path):
-    assert call(f"run {model}:ball --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
+    assert call(f"run {model}:ball --scheme moreau-jean --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
     code, _, err = call(f"resume {tmp_path}/run.ckpt")
     assert (code, err.splitlines()[0]) == (0, f"saltus: executing the model file {model}")
     assert "executes the model file" in " ".join(call("resume --help")[1].split())
@@ -277,7 +288,7 @@ def test_resume_says_which_model_file_it_executes(call, model, tmp_path):
 
 @pytest.mark.parametrize("note", ["[" * 100_000, '{"problem": 1}', '{"problem": "x", "problem": "y"}', "\0"])
 def test_a_prepared_specification_is_refused(call, note, tmp_path):
-    assert call(f"run zeno-ball --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
+    assert call(f"run zeno-ball --scheme moreau-jean --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
     (tmp_path / "run.ckpt.json").write_text(note, encoding="utf-8")
     code, _, err = call(f"resume {tmp_path}/run.ckpt")
     assert code != 0
@@ -285,7 +296,7 @@ def test_a_prepared_specification_is_refused(call, note, tmp_path):
 
 
 def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
-    assert call(f"run zeno-ball --t-end 1 --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
+    assert call(f"run zeno-ball --t-end 1 --scheme moreau-jean --h 1e-2 --checkpoint {tmp_path}/run.ckpt")[0] == 0
     (tmp_path / "run.ckpt.json").unlink()
     code, _, err = call(f"resume {tmp_path}/run.ckpt")
     assert code == 2
@@ -298,33 +309,36 @@ def test_resume_without_its_specification_says_what_to_do(call, tmp_path):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("run zeno-bal --h 1", "did you mean zeno-ball?"),
+        ("run zeno-bal --scheme moreau-jean --h 1", "did you mean zeno-ball?"),
         ("run zeno-ball --h 1 --scheme moreaujeans", "did you mean moreau-jean?"),
-        ("run zeno-ball --h 1 --gama 1", "did you mean --gamma?"),
+        ("run zeno-ball --scheme moreau-jean --h 1 --gama 1", "did you mean --gamma?"),
         ("run zeno-ball --h 1 --scheme paoli-velocity --theta 1", "belongs to --scheme moreau-jean"),
-        ("run bead-column --h 1e-3 --solver lemk", "did you mean lemke?"),
+        ("run bead-column --scheme moreau-jean --h 1e-3 --solver lemk", "did you mean lemke?"),
         ("run zeno-ball --scheme moreau-jean", "--h is missing: --h 0.004 makes 1000 steps"),
         ("run zeno-ball --scheme schatzman-paoli --tol 1e-8", "--h is missing"),
-        ("run zeno-ball --h 1e-2 --tol 1e-8", "Moreau-Jean estimates no error, so tol means nothing to it"),
+        (
+            "run zeno-ball --scheme moreau-jean --h 1e-2 --tol 1e-8",
+            "Moreau-Jean estimates no error, so tol means nothing to it",
+        ),
         ("run zeno-ball --scheme event-driven --tol 0", "tol is 0.0: a tolerance must be a positive number"),
         ("run zeno-ball --scheme event-driven --tol tight", "--tol is 'tight': it must be a number"),
         ("run zeno-ball --scheme event-driven --method euler", "it must be one of 'dop853', 'dopri5'"),
         ("run zeno-ball --h", "--h needs a value"),
-        ("run zeno-ball --h 1_0", "must be a number"),
+        ("run zeno-ball --scheme moreau-jean --h 1_0", "must be a number"),
         ("run zeno-ball --h nan", "must be a number"),
         ("run zeno-ball --h -1e-3", "must be a positive number"),
-        ("run zeno-ball --h 1e-2 --e 2", "restitution lies between 0 and 1"),
-        ("run zeno-ball --h 1e-2 --at middle", "--at is 'middle': it must be theta or end"),
-        ("run bead-column --h 1e-2 --n 2.5", "must be a whole number"),
-        ("run double-pendulum --h 1e-2 --q0 1", "must be 2 numbers with commas"),
-        ("run zeno-ball --h 1e-2 --keep 0", "must be steps, events, or a number"),
-        ("run zeno-ball belt --h 1e-2", "does not know what to do with 'belt'"),
+        ("run zeno-ball --scheme moreau-jean --h 1e-2 --e 2", "restitution lies between 0 and 1"),
+        ("run zeno-ball --scheme moreau-jean --h 1e-2 --at middle", "--at is 'middle': it must be theta or end"),
+        ("run bead-column --scheme moreau-jean --h 1e-2 --n 2.5", "must be a whole number"),
+        ("run double-pendulum --scheme moreau-jean --h 1e-2 --q0 1", "must be 2 numbers with commas"),
+        ("run zeno-ball --scheme moreau-jean --h 1e-2 --keep 0", "must be steps, events, or a number"),
+        ("run zeno-ball belt --scheme moreau-jean --h 1e-2", "does not know what to do with 'belt'"),
         ("run zeno-ball --h 1e-2 --scheme step-doubling", "write --scheme step-doubling:moreau-jean"),
-        ("run zeno-ball --h 1e-2 --plot run.docx", "use .png, .pdf or .svg"),
-        ("run zeno-ball --h 1e-2 --save /no/such/folder/run.h5", "cannot be written"),
-        ("run zeno-ball --h 1e-2 --checkpoint-every 5", "needs --checkpoint FILE"),
-        ("run model.py --h 1e-2", "write model.py:NAME"),
-        ("run nowhere.py:problem --h 1e-2", "there is no file"),
+        ("run zeno-ball --scheme moreau-jean --h 1e-2 --plot run.docx", "use .png, .pdf or .svg"),
+        ("run zeno-ball --scheme moreau-jean --h 1e-2 --save /no/such/folder/run.h5", "cannot be written"),
+        ("run zeno-ball --scheme moreau-jean --h 1e-2 --checkpoint-every 5", "needs --checkpoint FILE"),
+        ("run model.py --scheme moreau-jean --h 1e-2", "write model.py:NAME"),
+        ("run nowhere.py:problem --scheme moreau-jean --h 1e-2", "there is no file"),
         ("run", "PROBLEM is missing"),
         ("rum zeno-ball", "did you mean run?"),
         ("list problem", "take one of problems, schemes, solvers"),
@@ -344,7 +358,7 @@ def test_a_wrong_word_gives_one_clear_line_and_code_two(call, line, says):
 
 
 def test_debug_shows_the_traceback(call):
-    code, _, err = call("run zeno-ball --debug --h 1e-2 --e 2")
+    code, _, err = call("run zeno-ball --debug --scheme moreau-jean --h 1e-2 --e 2")
     assert code == 2
     assert "Traceback" in err
 
@@ -468,8 +482,11 @@ def test_python_m_saltus_works_without_a_terminal():
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of Windows differ")
 def test_ctrl_c_saves_what_there_is_and_returns_130(call, tmp_path):
-    assert call("run zeno-ball --h 1e-2")[0] == 0
-    line = f"run zeno-ball --h 1e-6 --t-end 1000 --keep 100000 --save {tmp_path}/part.h5 --checkpoint {tmp_path}/run"
+    assert call("run zeno-ball --scheme moreau-jean --h 1e-2")[0] == 0
+    line = (
+        f"run zeno-ball --scheme moreau-jean "
+        f"--h 1e-6 --t-end 1000 --keep 100000 --save {tmp_path}/part.h5 --checkpoint {tmp_path}/run"
+    )
     process = subprocess.Popen(  # noqa: S603  our own interpreter and our own words
         [sys.executable, "-m", "saltus", *line.split()],
         stdout=subprocess.PIPE,
@@ -519,3 +536,79 @@ def test_a_corner_is_diagnosed_on_the_command_line(call):
     assert code == 2 and "q has 1 entries" in err
     code, _, err = call("diagnose")
     assert code == 2 and "PROBLEM is missing" in err
+
+
+# ---- saved runs
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    place = tmp_path_factory.mktemp("saved") / "run.h5"
+    sl.solve(sl.problems.zeno_ball(), tol=1e-8).save(place)
+    return place
+
+
+def test_info_says_what_a_saved_run_is(call, saved):
+    code, out, _ = call(f"info {saved}")
+    assert code == 0
+    assert out.startswith("zeno_ball by hp-TDG: t = 0 to 4 s in 18 steps, 19 times kept")
+    for word in ("ended", "events", "certificate", "energy", "work", "settings", "rtol = 1e-08", "fastest [m/s]"):
+        assert word in out
+
+
+def test_events_are_filtered_by_kind_and_contact(call, saved):
+    code, out, _ = call(f"events {saved} --kind impact --contact floor")
+    assert code == 0 and len(out.splitlines()) == 16 and "zeno" not in out
+    assert call(f"events {saved} --kind bounce")[0] == 2
+
+
+def test_events_as_csv_are_the_numbers_of_the_table(call, saved, tmp_path):
+    assert call(f"events {saved} --csv --kind impact --out {tmp_path}/events.csv")[0] == 0
+    head, *rows = (tmp_path / "events.csv").read_text().splitlines()
+    table = sl.load(saved).events.of("impact")
+    column = dict(zip(head.split(","), zip(*(row.split(",") for row in rows), strict=True), strict=True))
+    assert [float(t) for t in column["t"]] == table["t"].tolist()
+    assert [float(u) for u in column["u_minus_N"]] == table["u_minus"][:, 0].tolist()
+
+
+@pytest.mark.parametrize("kind", ["run", "steps", "phase", "gantt", "energy", "impact-map", "spectrum"])
+def test_plot_draws_a_saved_run(call, saved, tmp_path, kind):
+    code, out, _ = call(f"plot {saved} --kind {kind} --out {tmp_path}/picture.pdf")
+    assert code == 0 and "written" in out
+    assert (tmp_path / "picture.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--kind gant", "did you mean gantt?"),
+        ("--kind phase --time event", "time is no axis of it"),
+        ("--kind gantt --x 0", "--x means nothing to --kind gantt"),
+        ("--kind gantt --width half", "--width is 'half'"),
+        ("--kind gantt --out picture.doc", "no ending of a picture"),
+    ],
+)
+def test_a_wrong_figure_gives_one_clear_line(call, saved, line, message):
+    code, _, err = call(f"plot {saved} {line}")
+    assert code == 2 and message in err and len(err.splitlines()) == 1
+
+
+def test_the_help_has_the_first_line_of_every_command_without_importing_them():
+    from saltus.cli.commands import COMMANDS
+
+    for name, known in COMMANDS.items():
+        assert inspect.getdoc(known.action([])).splitlines()[0] == known.line, name
+
+
+def test_help_imports_no_numerics():
+    program = (
+        "import sys; from saltus.cli import main; main(['--help']); print('numpy' in sys.modules, file=sys.stderr)"
+    )
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)  # noqa: S603
+    assert made.stderr.strip() == "False" and "events" in made.stdout
+
+
+def test_a_step_size_without_a_scheme_means_the_same_as_in_solve(call):
+    code, out, _ = call("run zeno-ball --h 1e-2")
+    sol = sl.solve(sl.problems.zeno_ball(), h=1e-2)
+    assert code == 0 and f"by {sol.scheme.name}: t = 0 to 4 s in {sol.work['steps']} steps" in out

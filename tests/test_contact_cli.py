@@ -35,7 +35,7 @@ def model(tmp_path):
 def run_file(tmp_path_factory):
     """A run with friction that saltus run saved."""
     path = tmp_path_factory.mktemp("runs") / "run.h5"
-    assert main(f"run incline-3d --h 1e-2 --gravity 9 --save {path}".split()) == 0
+    assert main(f"run incline-3d --scheme moreau-jean --h 1e-2 --gravity 9 --save {path}".split()) == 0
     return path
 
 
@@ -159,7 +159,7 @@ def test_a_step_is_named_by_its_time_or_from_the_end(call, run_file, tmp_path):
 
 def test_a_run_of_a_file_and_one_saved_from_python_are_dumped(call, model, tmp_path):
     python = tmp_path / "python.h5"
-    code, _, err = call(f"run {model}:squeezed --h 0.1 --speed 0.5 --save {tmp_path}/run.h5")
+    code, _, err = call(f"run {model}:squeezed --scheme moreau-jean --h 0.1 --speed 0.5 --save {tmp_path}/run.h5")
     assert code == 1 and "no solution" in err
     sl.load(tmp_path / "run.h5").save(python)
     # the walls meet at t = 2: without a step the one that failed is taken
@@ -200,6 +200,6 @@ def test_steps_that_cannot_be_dumped_are_refused(call, run_file, options, words)
 
 
 def test_a_thinned_run_has_no_steps_to_make_again(call, tmp_path):
-    assert call(f"run incline-3d --h 1e-2 --keep 10 --save {tmp_path}/thin.h5")[0] == 0
+    assert call(f"run incline-3d --scheme moreau-jean --h 1e-2 --keep 10 --save {tmp_path}/thin.h5")[0] == 0
     code, _, err = call(f"contact dump {tmp_path}/thin.h5 --step 3")
     assert code == 2 and "without --keep" in err

@@ -646,9 +646,9 @@ class Solution:
 
         times [s]: five over the run by default. axes: where to draw. path writes .png, .pdf or .svg.
         """
-        from saltus.results.strobe import strobe
+        from saltus.plot.strobe import strobe
 
-        return strobe(self, times, axes=axes, path=path)
+        return strobe(self, times, axes=axes, path=path).figure.figure  # twice: axes may stand in a part of a figure
 
     def view(
         self,

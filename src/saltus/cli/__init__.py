@@ -25,9 +25,10 @@ EXIT = _Exit()
 
 HELP = """Integrate mechanical systems with impacts, contact and friction.
 
-$ saltus list problems                            what can be run
-$ saltus run zeno-ball --h 1e-3 --plot ball.png   run one and draw it
-$ saltus run zeno-ball --help                     its parameters
+$ saltus list problems                              what can be run
+$ saltus run zeno-ball --tol 1e-8 --plot ball.png   run one and draw it
+$ saltus run zeno-ball --help                       its parameters
+$ saltus run zeno-ball --save run.h5                keep it for info, plot, events
 """
 EPILOGUE = "--debug shows the whole traceback of an error. Exit codes: 0 done, 1 run failed, 2 wrong input, 130 Ctrl-C."
 

@@ -8,66 +8,49 @@ from cyclopts import App, CycloptsError, UnknownCommandError, UnknownOptionError
 from cyclopts.exceptions import MissingArgumentError, UnusedCliTokensError
 
 from saltus.cli import EPILOGUE, HELP
-from saltus.cli.catalogue import list_command
-from saltus.cli.contact import CONTACT_COMMANDS as CONTACT_COMMANDS
-from saltus.cli.contact import CONTACT_HELP as CONTACT_HELP
-from saltus.cli.contact import USAGE as CONTACT_USAGE
-from saltus.cli.contact import contact_commands
-from saltus.cli.convergence import convergence_command
-from saltus.cli.diagnose import diagnose_command
-from saltus.cli.names import scheme_classes, suggestion
-from saltus.cli.options import options_of
-from saltus.cli.reproduce import reproduce_command
-from saltus.cli.resume import resume_command
-from saltus.cli.run import run_command
-from saltus.cli.version import version_command
-from saltus.cli.view import view_command
-from saltus.cli.warm import compile_command
-from saltus.cli.work_precision import work_precision_command
-
-COMMAND_NAMES = (
-    "run", "view", "convergence", "work-precision", "reproduce", "diagnose", "contact", "list", "compile", "resume",
-    "version",
-)  # fmt: skip
+from saltus.cli.commands import COMMAND_NAMES, COMMANDS, CONTACT_COMMANDS, CONTACT_LINE
 
 
 def application(tokens: list[str]) -> App:
-    """Return the application; problem and schemes among the tokens decide about the options of some commands."""
+    """Return the application; only the command that the tokens name is imported, of the others the help has a line.
+
+    Problem and schemes among the tokens decide about the options of some commands.
+    """
     app = App(name="saltus", help=HELP, help_format="plaintext", help_epilogue=EPILOGUE, version_flags=[])
-    mine = {name: tokens[1:] if tokens[:1] == [name] else [] for name in COMMAND_NAMES}
-    commands = {
-        "run": (run_command(mine["run"]), "PROBLEM --h NUMBER [OPTIONS]"),
-        "view": (view_command, "RUN.h5 [OPTIONS]"),
-        "convergence": (convergence_command(mine["convergence"]), "PROBLEM --h-max NUMBER [OPTIONS]"),
-        "work-precision": (work_precision_command(mine["work-precision"]), "PROBLEM [OPTIONS]"),
-        "reproduce": (reproduce_command(), "NAME [OPTIONS]"),
-        "diagnose": (diagnose_command(mine["diagnose"]), "PROBLEM [OPTIONS]"),
-        "list": (list_command, "[problems|schemes|solvers|controls|reproductions]"),
-        "compile": (compile_command, ""),
-        "resume": (resume_command, "FILE [OPTIONS]"),
-        "version": (version_command, ""),
-    }
     for k, name in enumerate(COMMAND_NAMES):
+        asked = tokens[:1] == [name]
         if name == "contact":
-            app.command(_contact(mine[name], k))
+            app.command(_contact(tokens[1:] if asked else None, k))
             continue
-        action, usage = commands[name]
+        known = COMMANDS[name]
+        action = known.action(tokens[1:]) if asked else _elsewhere_defined
         # the docstring as it is: a parser of docstrings would drop the examples
-        app.command(action, name=name, help=getdoc(action), usage=f"Usage: saltus {name} {usage}", sort_key=k)
+        text = getdoc(action) if asked else known.line
+        app.command(action, name=name, help=text, usage=f"Usage: saltus {name} {known.usage}", sort_key=k)
     return app
 
 
-def _contact(tokens: list[str], place: int) -> App:
-    """Return the commands about contact problems."""
+def _elsewhere_defined() -> None:
+    """Stand for a command that was not asked for."""
+
+
+def _contact(tokens: list[str] | None, place: int) -> App:
+    """Return the commands about contact problems; None: one line of help."""
+    if tokens is None:
+        return App(name="contact", help=CONTACT_LINE, help_format="plaintext", version_flags=[], sort_key=place)
+    from saltus.cli.contact import CONTACT_HELP, USAGE, contact_commands
+
     app = App(name="contact", help=CONTACT_HELP, help_format="plaintext", version_flags=[], sort_key=place)
     for k, (name, action) in enumerate(contact_commands(tokens).items()):
-        usage = f"Usage: saltus contact {name} {CONTACT_USAGE[name]}"
+        usage = f"Usage: saltus contact {name} {USAGE[name]}"
         app.command(action, name=name, help=getdoc(action), usage=usage, sort_key=k)
     return app
 
 
 def explain(error: CycloptsError, tokens: list[str]) -> str:
     """Return one line about what was typed wrongly, with the nearest thing that would be right."""
+    from saltus.cli.names import suggestion  # here, because help needs no schemes
+
     where = tokens[0] if tokens and tokens[0] in COMMAND_NAMES else "saltus"
     if where == "contact" and len(tokens) > 1 and tokens[1] in CONTACT_COMMANDS:
         where = f"contact {tokens[1]}"
@@ -89,6 +72,9 @@ def explain(error: CycloptsError, tokens: list[str]) -> str:
 
 def _elsewhere(flag: str) -> str:
     """Say which schemes have an option that the chosen one lacks."""
+    from saltus.cli.names import scheme_classes
+    from saltus.cli.options import options_of
+
     field = flag.lstrip("-").replace("-", "_")
     fields = {name: [o.field for o in options_of(kind, ("scheme",))] for name, kind in scheme_classes().items()}
     owners = [name for name in fields if field in fields[name]]

@@ -13,6 +13,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from saltus.cli import settings
+from saltus.cli.commands import CONTACT_COMMANDS
 from saltus.cli.names import find_problem, pick, solver_classes
 from saltus.cli.options import Family, Option, command, family, option_value, options_of
 from saltus.cli.report import DONE
@@ -31,7 +32,6 @@ from saltus.run.met_problems import MetProblem, check_met, chosen, met_problems
 from saltus.solution import Solution
 from saltus.status import Status
 
-CONTACT_COMMANDS = ("solve", "dump")
 USAGE = {"solve": "FILE [OPTIONS]", "dump": "RUN --step N [OPTIONS]"}
 CONTACT_HELP = """Solve contact problems of FCLib files, and store those that a run met.
 
@@ -51,7 +51,7 @@ The residual is computed independently of the solver; a problem that is not solv
 """
 DUMP = """Write the contact problem of one step of a run as an FCLib file.
 
-$ saltus run incline-3d --h 1e-3 --save run.h5
+$ saltus run incline-3d --scheme moreau-jean --h 1e-3 --save run.h5
 $ saltus contact dump run.h5 --step 500 --out problem.hdf5
 $ saltus contact dump run.h5 --time 0.25
 

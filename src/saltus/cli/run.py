@@ -20,7 +20,7 @@ from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
 from saltus.solve import solve
 
-DEFAULT_SCHEME, WITH_STEP = "hp-tdg", "moreau-jean"  # the second one where a step size is given
+DEFAULT_SCHEME = "hp-tdg"  # that of solve(), also where a step size is given, which is then the first one to try
 PROBLEM = Parameter(
     name="PROBLEM", help="A problem of the library (saltus list problems), or FILE.py:NAME for your own."
 )
@@ -29,7 +29,7 @@ RUN_DOC = """Integrate a problem over its time span and say what happened.
 $ saltus run zeno-ball
 $ saltus run zeno-ball --tol 1e-8 --e 0.8 --t-end 6 --plot ball.png
 $ saltus run slider-crank-bodies --view run.html
-$ saltus run zeno-ball --h 1e-3
+$ saltus run zeno-ball --scheme moreau-jean --h 1e-3
 $ saltus run zeno-ball --scheme event-driven --tol 1e-8
 $ saltus run zeno-ball --tol 1e-8 --verify
 $ saltus run zeno-ball --scheme moreau-jean --tol 1e-4 --control richardson --control-order 1
@@ -52,7 +52,7 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     schemes = ", ".join(scheme_classes())
     return [
-        Option("scheme", WORD_READER, f"Time-stepping scheme: {schemes}.", f"{DEFAULT_SCHEME}, with --h {WITH_STEP}"),
+        Option("scheme", WORD_READER, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
         Option(
             "h",
             REAL,
@@ -80,8 +80,7 @@ def own_options() -> list[Option]:
 def run_command(tokens: list[str]) -> Callable:
     """Return the command with the options of the problem and scheme that the tokens name."""
     source = settings.find_source(tokens)
-    usual = DEFAULT_SCHEME if option_value(tokens, "--h") is None else WITH_STEP
-    scheme = option_value(tokens, "--scheme") or usual
+    scheme = option_value(tokens, "--scheme") or DEFAULT_SCHEME
     own = family("run", "Options", own_options())
     schemes = settings.scheme_families(tokens, [scheme], [own])
     controls = settings.control_families(tokens)

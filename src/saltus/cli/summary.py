@@ -12,6 +12,16 @@ MOST_NUMBERS = 8  # of a vector that is printed whole
 
 def summary(solution: Solution, seconds: float) -> str:
     """Return a few lines about a run that took this long [s]."""
+    steps = solution.work["steps"]
+    head = (
+        f"{solution.name or solution.system.name or 'system'} by {solution.scheme.name}: t = {solution.t[0]:g} to "
+        f"{solution.t[-1]:g} s in {steps:,} step{'' if steps == 1 else 's'}, computed in {seconds:.2g} s"
+    )
+    return "\n".join([head, *(f"  {name:<12} {text}" for name, text in rows_of(solution))])
+
+
+def rows_of(solution: Solution) -> list[tuple[str, str]]:
+    """Return what there is to say of a run: events, last state, errors, certificate, energy, a second run."""
     rows = [
         ("events", _events(solution)),
         *_gains(solution),
@@ -21,12 +31,7 @@ def summary(solution: Solution, seconds: float) -> str:
     if solution.exact is not None and len(solution.t) > 1:
         rows.append(("errors", _errors(solution)))
     rows += [("certificate", _certificate(solution)), ("energy", _energy(solution)), *_verification(solution)]
-    steps = solution.work["steps"]
-    head = (
-        f"{solution.name or solution.system.name or 'system'} by {solution.scheme.name}: t = {solution.t[0]:g} to "
-        f"{solution.t[-1]:g} s in {steps:,} step{'' if steps == 1 else 's'}, computed in {seconds:.2g} s"
-    )
-    return "\n".join([head, *(f"  {name:<12} {text}" for name, text in rows)])
+    return rows
 
 
 def _events(solution: Solution) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from saltus.errors import SettingError
 from saltus.mechanics.scene import GROUND, Outline, Scene, SceneBody
-from saltus.plot import COLOURS, FigureCanvasAgg, SolutionFigure
+from saltus.plot.page import COLOURS, Width, figure_of, looks, place, saved
 from saltus.results.body import places_of, poses_of, scene_of
 
 if TYPE_CHECKING:
@@ -24,29 +24,42 @@ SWING = np.array([0.0, 0.0, *np.array([1, -1, 1, -1, 1, -1, 1, -1, 1]), 0.0, 0.0
 
 
 def strobe(
-    solution: Solution, times: Any = None, *, axes: Axes | None = None,
+    solution: Solution,
+    times: Any = None,
+    *,
+    axes: Axes | None = None,
+    width: Width = None,
     path: str | os.PathLike | None = None,
-) -> Any:  # fmt: skip
-    """Draw the mechanism at times, see `Solution.strobe`."""
+) -> Axes:
+    """Draw a mechanism at some times into one picture, later ones stronger.
+
+    Parameters
+    ----------
+    solution
+        A run of a mechanism (`saltus.mechanics`).
+    times
+        Times [s]; five over the run by default.
+    axes, width, path
+        Where to draw; width of a new figure; file to write.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        With equal scales.
+    """
     scene = scene_of(solution)
     t = _times(solution, times)
     q = solution(t).q
-    if axes is None:
-        figure = SolutionFigure(figsize=(8.0, 5.5), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots()
-        shown = ", ".join(f"{one:.4g}" for one in t) if len(t) <= 6 else f"{t[0]:.4g} to {t[-1]:.4g}, {len(t)} times"
-        axes.set_title(
-            f"{(solution.name or scene.name).replace('_', ' ')}  \u00b7  t = {shown} s", loc="left", fontsize=10.0
-        )
-    picture = _Picture(axes, scene)
-    for k in range(len(t)):
-        picture.draw(q[k : k + 1], 0.25 + 0.75 * (k + 1) / len(t) if len(t) > 1 else 1.0, last=k == len(t) - 1)
-    picture.finish()
-    figure = axes.figure.figure  # twice: axes may stand in a part of a figure
-    if path is not None:
-        figure.savefig(path, dpi=150)
-    return figure
+    shown = ", ".join(f"{one:.4g}" for one in t) if len(t) <= 6 else f"{t[0]:.4g} to {t[-1]:.4g}, {len(t)} times"
+    title = f"{(solution.name or scene.name).replace('_', ' ')}  \u00b7  t = {shown} s"
+    with looks(width):
+        axes = place(axes, width, 5.5, title)
+        picture = _Picture(axes, scene)
+        for k in range(len(t)):
+            picture.draw(q[k : k + 1], 0.25 + 0.75 * (k + 1) / len(t) if len(t) > 1 else 1.0, last=k == len(t) - 1)
+        picture.finish()
+        saved(figure_of(axes), path)
+    return axes
 
 
 def _times(solution: Solution, times: Any) -> np.ndarray:
