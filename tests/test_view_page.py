@@ -250,11 +250,13 @@ OVERLAPS = """(() => {
     const down = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);
     if (!a.contains(b) && !b.contains(a) && across > 1 && down > 1) made.push([a.textContent, b.textContent]);
   }));
+  for (const [e] of boxes) if (e.matches('#ledger div') && e.scrollWidth > e.clientWidth + 1)
+    made.push([e.textContent, 'is cut']);
   return {made, wide: document.documentElement.scrollWidth - innerWidth};
 })()"""
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (900, 620), (480, 620)])
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (960, 540), (820, 620), (480, 620)])
 def test_nothing_overlaps_and_nothing_is_wider_than_the_page(browser, runs, size):
     opened(browser, runs("crank")[2])
     browser.resize(*size)
