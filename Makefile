@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test kernels wheel check matrix format bench long clean
+.PHONY: help demo test kernels chromium wheel check matrix format bench long clean
 
 help:           ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -19,11 +19,14 @@ help:           ## list the targets
 demo: kernels                   ## run examples/demo.py, pictures go to ./demo_output
 	$(BIN)/python examples/demo.py
 
-test: kernels                   ## run the tests
+test: kernels chromium          ## run the tests
 	$(BIN)/python -m pytest -n 2 -q
 
 kernels: $(VENV)/.stamp-test    ## compile the kernels that changed, all of them the first time (about a minute)
 	@$(BIN)/python -m saltus.compile.build
+
+chromium: $(VENV)/.stamp-test   ## install the browser that tests of pages need, where apt-get can (Debian, as root)
+	@$(BIN)/python tests/chromium.py || true
 
 wheel: $(VENV)/.stamp-test      ## build the wheel of this platform and test it in a clean environment
 	$(BIN)/python bench/wheel.py $(ARGS)

@@ -1,8 +1,8 @@
 """Files that were prepared to do harm, with a right checksum, and a judge that reads them one after the other.
 
-`python tests/hostile.py FAMILY FOLDER FLIPS [SEED]` prepares the files of a family ("results", "checkpoints", "fclib")
-in a folder and prints one line of JSON per file: what became of it, how long it took, how much memory the process had
-taken by then. A process of its own, because a file that wins may end it.
+`python tests/hostile.py FAMILY FOLDER FLIPS [SEED]` prepares the files of a family ("results", "scenes", "checkpoints",
+"fclib") in a folder and prints one line of JSON per file: what became of it, how long it took, how much memory the
+process had taken by then. A process of its own, because a file that wins may end it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import h5py
 import numpy as np
 
 import saltus as sl
+from saltus import mechanics as me
 from saltus.contact import ContactProblem, read_fclib, write_fclib
 from saltus.flight import frame
 from saltus.io import format as file_format
@@ -370,6 +371,111 @@ def use_result(path: pathlib.Path) -> object:
     return loaded
 
 
+# ---- scenes
+
+
+def pendulum() -> me.Planar:
+    """A rod on a worn pin beside a wheel, a spring and a floor: every kind of record of a scene."""
+    w = me.Planar(gravity=9.81, name="pendulum")
+    rod = w.bar(0.5, mass=0.2, angle=-1.0, name="rod")
+    ball = w.body(me.Circle(0.05), mass=0.1, at=(1.0, 0.3), name="ball")
+    w.revolute(w.ground, rod.start, clearance=1e-3, radius=5e-3, mu=0.1, name="pin")
+    w.slot(w.ground.at(1.0, 0.0), ball, axis="y", name="slot")
+    w.spring(w.ground, ball, k=10.0, length=0.5, name="spring")
+    w.contact(ball, me.Plane(), e=0.5, name="floor")
+    return w
+
+
+def scenes(folder: pathlib.Path, flips: int, seed: int) -> dict[str, bytes | pathlib.Path]:
+    """Prepared scenes of mechanisms; all of them must be refused, but those with one changed byte."""
+    sl.solve(pendulum(), (0.0, 0.02), tol=1e-3).save(folder / "scene.h5")
+    good = (folder / "scene.h5").read_bytes()
+
+    def drawn(change: Callable[[dict], object]) -> Change:
+        return said(lambda about: change(about["system"]["scene"]))
+
+    def of(kind: str, place: int, **values: object) -> Change:
+        return drawn(lambda scene: scene[kind][place].update(values))
+
+    outline = {"kind": "circle", "points": [[0.0, 0.0]], "radius": 0.1}
+    changes: dict[str, Change] = {
+        "scene a list": said(lambda about: about["system"].update(scene=[])),
+        "scene a text": said(lambda about: about["system"].update(scene="bodies")),
+        "scene empty": said(lambda about: about["system"].update(scene={})),
+        "scene of dimension 3": drawn(lambda scene: scene.update(dimension=3)),
+        "scene of dimension 1e30": drawn(lambda scene: scene.update(dimension=10**30)),
+        "name a number": drawn(lambda scene: scene.update(name=7)),
+        "may load: name with a terminal escape": drawn(lambda scene: scene.update(name="\x1b[2J")),
+        "gravity of one number": drawn(lambda scene: scene.update(gravity=[9.81])),
+        "gravity NaN": drawn(lambda scene: scene.update(gravity=[0.0, float("nan")])),
+        "no bodies": drawn(lambda scene: scene["bodies"].clear()),
+        "bodies a number": drawn(lambda scene: scene.update(bodies=3)),
+        "bodies of numbers": drawn(lambda scene: scene.update(bodies=[1, 2])),
+        "one body a hundred thousand times": drawn(lambda scene: scene.update(bodies=100_000 * scene["bodies"][:1])),
+        "two bodies of one name": of("bodies", 2, name="rod"),
+        "a body called ground": of("bodies", 1, name="ground"),
+        "a body without a name": of("bodies", 1, name=None),
+        "a body of another number": of("bodies", 1, number=5),
+        "coordinates behind the end": of("bodies", 2, first=4),
+        "coordinates before the beginning": of("bodies", 1, first=-1),
+        "coordinates at 1e30": of("bodies", 1, first=10**30),
+        "coordinates a half": of("bodies", 1, first=0.5),
+        "two bodies with the same coordinates": of("bodies", 2, first=0),
+        "size 1 without a line": of("bodies", 1, size=1),
+        "size 1e9": of("bodies", 1, size=10**9),
+        "mass NaN": of("bodies", 1, mass=float("nan")),
+        "mass infinite": of("bodies", 1, mass=float("inf")),
+        "mass a text": of("bodies", 1, mass="1"),
+        "inertia a list": of("bodies", 1, inertia=[1.0]),
+        "points a list": of("bodies", 1, points=[[0.0, 0.0]]),
+        "a point of three numbers": of("bodies", 1, points={"start": [0.0, 0.0, 0.0]}),
+        "a point at infinity": of("bodies", 1, points={"start": [float("inf"), 0.0]}),
+        "colour a number": of("bodies", 1, colour=7),
+        "line to nowhere": of("bodies", 1, line=[0, [0.0, 0.0], [1.0, 0.0]]),
+        "outline unknown": of("bodies", 2, outlines=[{"kind": "file:///etc/passwd", "points": [[0.0, 0.0]]}]),
+        "outline without points": of("bodies", 2, outlines=[outline | {"points": []}]),
+        "outline of a million points": of(
+            "bodies", 2, outlines=[{"kind": "polygon", "points": 1_000_000 * [[0.0, 0.0]]}]
+        ),
+        "radius negative": of("bodies", 2, outlines=[outline | {"radius": -0.1}]),
+        "radius NaN": of("bodies", 2, outlines=[outline | {"radius": float("nan")}]),
+        "solid a text": of("bodies", 2, outlines=[outline | {"solid": "yes"}]),
+        "joint of a ghost": of("joints", 0, bodies=[-1, 9]),
+        "joint of one body": of("joints", 0, bodies=[0]),
+        "joint of bodies -2": of("joints", 0, bodies=[-2, 0]),
+        "two joints of one name": of("joints", 1, name="pin"),
+        "joint with a foreign contact": of("joints", 0, contacts=["floor", "elsewhere"]),
+        "joint with foreign rows": of("joints", 1, rows=[["elsewhere", 1]]),
+        "joint with rows of a half": of("joints", 1, rows=[["slot", 0.5]]),
+        "joint with one anchor": of("joints", 0, anchors=[[0.0, 0.0]]),
+        "joint with an angle NaN": of("joints", 0, angle=float("nan")),
+        "joint with a clearance of a text": of("joints", 0, clearance="1e-3"),
+        "joints a text": drawn(lambda scene: scene.update(joints="pin")),
+        "pair of a ghost": of("pairs", 0, bodies=[0, 7]),
+        "pair with a foreign contact": of("pairs", 0, contacts=["elsewhere"]),
+        "pair with an outline that is not there": of("pairs", 0, outlines=[5, 5]),
+        "force on a ghost": of("forces", 0, bodies=[7, 0]),
+        "force with too few places": of("forces", 0, anchors=[[0.0, 0.0]]),
+        "forces a number": drawn(lambda scene: scene.update(forces=1)),
+    }  # fmt: skip
+    made: dict[str, bytes | pathlib.Path] = {name: changed(good, change) for name, change in changes.items()}
+    return made | {f"may load: {flip}": image for flip, image in flipped(good, flips, 5 * seed + 9).items()}
+
+
+def use_scene(path: pathlib.Path) -> object:
+    """Load a run of a mechanism and ask for its bodies and joints."""
+    loaded = use_result(path)
+    for ask in (
+        lambda: loaded.body("rod").pose, lambda: loaded.joint("pin").eccentricity, lambda: loaded.joint("slot").share,
+        lambda: loaded.body("ball").point("centre"), lambda: loaded.events.of("pin"),
+    ):  # fmt: skip
+        try:
+            ask()
+        except sl.SaltusError:
+            pass
+    return loaded
+
+
 # ---- checkpoints
 
 
@@ -562,7 +668,8 @@ def use_problem(path: pathlib.Path) -> object:
 # ---- the judge
 
 FAMILIES: dict[str, tuple[Callable, Callable]] = {
-    "results": (results, use_result), "checkpoints": (checkpoints, use_checkpoint), "fclib": (fclib, use_problem),
+    "results": (results, use_result), "scenes": (scenes, use_scene), "checkpoints": (checkpoints, use_checkpoint),
+    "fclib": (fclib, use_problem),
 }  # fmt: skip
 
 

@@ -50,6 +50,18 @@ def test_a_mechanism_of_built_in_kinds_compiles_nothing(compiled):
 
 
 @built_in_library
+@pytest.mark.parametrize(
+    "name", ["chain", "circuit_breaker", "four_bar_bodies", "gear_rattle", "slider_crank_bodies", "woodpecker"]
+)
+@pytest.mark.parametrize("scheme", [sl.MoreauJean(projection=True), sl.HpTDG()], ids=["MoreauJean", "HpTDG"])
+def test_problems_of_mechanisms_compile_nothing(name, scheme, compiled):
+    problem = getattr(sl.problems, name)()
+    options = {"h": 1e-5} if isinstance(scheme, sl.MoreauJean) else {"tol": 1e-3}
+    sl.solve(problem, (0.0, 2e-5), scheme=scheme, **options)
+    assert [text for text in compiled if "LOOP" in text] == []
+
+
+@built_in_library
 def test_a_function_of_the_user_is_the_only_one_that_is_compiled(compiled):
     problem = slider_crank()
     pull = sl.ForceFamily("pull", lambda t, q, v, p: ((p[0] * np.tanh(q[0][0]), 0.0, 0.0),), [[0]], p=[[-0.1]])

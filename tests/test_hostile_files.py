@@ -20,8 +20,11 @@ from saltus.io.format import parsed
 from saltus.io.settings import SETTING_FAMILIES, rebuild
 
 JUDGE = pathlib.Path(__file__).with_name("hostile.py")
-FLIPS = counted({"results": 60, "checkpoints": 50, "fclib": 40}, {"results": 24, "checkpoints": 20, "fclib": 16})
-LEAST = {"results": 100, "checkpoints": 200, "fclib": 50}  # prepared files that are not flips
+FLIPS = counted(
+    {"results": 60, "scenes": 40, "checkpoints": 50, "fclib": 40},
+    {"results": 24, "scenes": 16, "checkpoints": 20, "fclib": 16},
+)
+LEAST = {"results": 100, "scenes": 50, "checkpoints": 200, "fclib": 50}  # prepared files that are not flips
 MOST_MEMORY = 300.0  # what reading them all may take [MB]
 
 

@@ -155,6 +155,27 @@ def test_the_scene_comes_back_from_a_file(tmp_path):
     assert (tmp_path / "again.h5").read_bytes() == (tmp_path / "run.h5").read_bytes()
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chain",
+        "circuit_breaker",
+        "four_bar_bodies",
+        "gear_rattle",
+        "slider_crank_bodies",
+        "valve_train_bodies",
+    ],
+)
+def test_runs_of_all_mechanisms_come_back_from_a_file(name, tmp_path):
+    problem = getattr(sl.problems, name)()
+    sol = sl.solve(problem, (problem.t_span[0], problem.t_span[0] + 1e-4), scheme=sl.MoreauJean(), h=2e-5)
+    sol.save(tmp_path / "run.h5")
+    again = sl.load(tmp_path / "run.h5")
+    assert again.system.scene == sol.system.scene and again.system.scene.pairs == problem.system.scene.pairs
+    body = sol.system.scene.bodies[1].name
+    np.testing.assert_array_equal(again.body(body).pose, sol.body(body).pose)
+
+
 HOSTILE = [
     (lambda s: s["bodies"].clear(), "no ground"),
     (lambda s: s["bodies"][1].update(first=2), "coordinates that are not there"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.build.model import compile_model
 
 PLACE, SPEED, HEIGHT = 6.123, 1.03, 0.5
 
@@ -39,3 +40,22 @@ def test_a_needle_in_time_is_met():
     wall = sl.Contact(lambda t, q: q[0] - 2.0 * np.exp(-(((t - 3.3) / 1e-4) ** 2)), e=0.0)
     sol = sl.solve(sl.System(M=1.0, f=[0.0], contacts=[wall]), (0.0, 10.0), 1.0, 0.0, tol=1e-6, progress=False)
     assert sol.events["t"][0] == pytest.approx(3.3 - 1e-4 * math.sqrt(math.log(2.0)), abs=1e-9)
+
+
+def test_a_search_inside_of_a_gap_is_sampled_and_the_gap_beside_it_is_proven():
+    def needle(q):
+        return q[0] + 0.5 - 0.6 * np.exp(-(((q[1] - 0.37) / 1e-5) ** 2))
+
+    def searched(q):
+        psi = 0.3
+        for _ in range(4):
+            less, here, more = (np.sin(psi + d) * q[0] + np.cos(psi + d) * 2.0 for d in (-1e-3, 0.0, 1e-3))
+            psi = psi - 0.5e-3 * (more - less) / (more - 2.0 * here + less)
+        return np.sin(psi) * q[0] + np.cos(psi) * 2.0 - 1.0
+
+    contacts = [sl.Contact(searched, name="search"), sl.Contact(needle, name="needle", e=0.0)]
+    system = sl.System(M=[1.0, 1.0], f=[0.0, 0.0], contacts=contacts)
+    model = compile_model(system, 0.0, np.zeros(2), np.array([0.0, 1.0]))
+    assert 0 < int(model.layout.tape_size) < 600  # without the nodes of the search
+    run = sl.solve(system, (0.0, 1.0), [0.0, 0.0], [0.0, 1.0], tol=1e-6)
+    assert len(run.events.of("needle"))  # seen, although samples pass over it

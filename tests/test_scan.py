@@ -19,7 +19,7 @@ from saltus.tables.tableau import lagrange, node_places
 
 N = 13
 C = node_places(N - 1, "lobatto")
-WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SCAN.samples + 1)).ravel()
+WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SCAN.samples + 1)).T.ravel()
 H = 1.7  # [s]
 SLACK = 1e-12  # [m]
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-MODULES = ("contact", "control", "errors", "mechanics", "plot", "problems", "schemes", "study")
+MODULES = ("contact", "control", "errors", "mechanics", "plot", "problems", "schemes", "study", "sweep")
 
 # the module that each name comes from
 HOMES = {

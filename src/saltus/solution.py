@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from saltus.results.spectrum import Spectrum
     from saltus.schemes.plan import SchemeLike
     from saltus.verification import Verification
+    from saltus.view.sketch import Sketch
+    from saltus.view.view import View
 
 
 BYTES_AT_ONCE = 1 << 22  # floats of one array that a scheme interpolates at once, so that memory stays flat
@@ -108,8 +110,9 @@ class Solution:
     _units: np.ndarray | None = dataclasses.field(default=None, repr=False)  # of all rows in dense output; None: all 1
 
     def __post_init__(self):
-        scene = self.system.scene
-        joints = {} if scene is None else {one.name: one.contacts for one in (*scene.joints, *scene.pairs)}
+        scene: Any = self.system.scene
+        records = (*scene.joints, *scene.pairs) if hasattr(scene, "joints") else ()  # a sketch has none
+        joints = {one.name: one.contacts for one in records}
         events = event_table(self.events, self.system.contact_names, self.event_names, joints)
         object.__setattr__(self, "events", events)
 
@@ -594,8 +597,8 @@ class Solution:
     def gap_at(self, t: ArrayLike, side: Side = "+") -> np.ndarray:
         """Return the gaps of all contacts at any time, or at many (times, contacts) [m].
 
-        `side` chooses the place where an event of the user resets the positions. A loaded solution knows gaps at its
-        kept times alone.
+        `side` chooses the place where an event of the user resets the positions. A loaded solution answers by the
+        cubic pieces of its file, whose error is measured when it is saved (docs/results.md).
         """
         return gap_at(self, t, side)
 
@@ -684,6 +687,39 @@ class Solution:
         from saltus.plot.strobe import strobe
 
         return strobe(self, times, axes=axes, path=path).figure.figure  # twice: axes may stand in a part of a figure
+
+    def view(
+        self,
+        path: str | os.PathLike | None = None,
+        *,
+        scene: Sketch | None = None,
+        accuracy: float = 1e-5,
+        limits: tuple[float, float, float] | None = None,
+        title: str | None = None,
+    ) -> View:
+        """Return the run to look at: a page that plays it, with both sides of every jump, forces and certificate.
+
+        In a notebook it shows itself; `.save("run.html")` writes one file that needs no network, `.save("run.mp4")` and
+        `.gif` films, `.glb` a scene for other programs.
+
+        Parameters
+        ----------
+        path
+            Where to save it at once.
+        scene
+            A `saltus.view.Sketch`, where the system carries none and was not made by saltus.mechanics.
+        accuracy
+            How far anything may be drawn from where the run has it, as a share of the size of the scene; the bound
+            stands in the picture.
+        limits
+            Residual, violation [m] and admissibility above which the badge is red. None: by the tolerance of the run.
+        title
+            What stands above it; the name of the problem by default.
+        """
+        from saltus.view.content import Options
+        from saltus.view.view import view
+
+        return view(self, path, Options(scene, accuracy, limits, title))
 
     # ---- contact problems
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from saltus.build.start import check_start
 from saltus.control import default_control
-from saltus.control.interface import Comparing, steps_of
+from saltus.control.interface import compares, steps_of
 from saltus.errors import FileFormatError, SaltusError, SettingError
 from saltus.event import Event, checked_events
 from saltus.io.checkpoint import TIMES, Checkpoint, check_same, fingerprint, read_checkpoint
@@ -159,6 +159,38 @@ def solve(
     FileError
         When the checkpoint cannot be written at the start; later that is a CheckpointWarning and the run goes on.
     """
+    asked = arranged(
+        system, t_span, q0, v0, scheme=scheme, h=h, rtol=rtol, atol=atol, tol=tol, scale=scale, control=control,
+        events=events, parameters=parameters, breaks=breaks, t_eval=t_eval, save=save, start_tolerance=start_tolerance,
+        max_steps=max_steps, max_memory=max_memory, max_step=max_step,
+    )  # fmt: skip
+    file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
+    run = _prepare(
+        asked.problem, asked.events, asked.settings, file, start_tolerance, asked.limits, parameters=parameters
+    )
+    run.march(Progress(asked.problem.t_span, progress), fresh=True)
+    made = run.finish()
+    return _verified(made, progress) if verify else made
+
+
+@dataclasses.dataclass(frozen=True)
+class Arranged:
+    """The checked arguments of `solve`."""
+
+    problem: Problem
+    events: tuple[Event, ...]
+    settings: Settings
+    limits: Limits
+
+
+def arranged(
+    system: System | Problem | Planar, t_span=None, q0=None, v0=None, *, scheme: Any = None, h: float | None = None,
+    rtol=None, atol=None, tol=None, scale=None, control: Any = None, events: Event | Sequence[Event] = (),
+    parameters: Mapping[str, Any] | None = None, breaks: Sequence[float] = (), t_eval=None, save: Any = "steps",
+    start_tolerance: float = SOLVING_RULES.start_tolerance, max_steps: int | None = None,
+    max_memory: float | None = None, max_step: float | None = None,
+) -> Arranged:  # fmt: skip
+    """Check what was given to `solve`, and say what it means; nothing is compiled."""
     problem = _problem(system, t_span, q0, v0, parameters)
     breaks = () if breaks is None else breaks
     scheme = default_scheme() if scheme is None else scheme
@@ -170,7 +202,7 @@ def solve(
         tolerant = any(given is not None for given in (rtol, atol, tol))
         chooses = h is None and tolerant and not traits_of(scheme).fixed_step
         control = default_control(tolerant=chooses)
-    given, comparing = scheme, control if isinstance(control, Comparing) else None
+    given, comparing = scheme, control if compares(control) else None
     scheme = comparing.doubled(scheme) if comparing else scheme
     scheme = _with_scale(_with_tolerance(scheme, rtol, atol, tol), scale)
     size = _check_settings(given if comparing else scheme, h, problem, control, breaks)
@@ -189,12 +221,7 @@ def solve(
     if max_step is not None:
         size, control = _shortened(max_step, size, scheme, control)
     settings = Settings(scheme, size, control, marks, keep, times)
-    file = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    limits = _limits(max_steps, max_memory, settings)
-    run = _prepare(problem, events, settings, file, start_tolerance, limits, parameters=parameters)
-    run.march(Progress(problem.t_span, progress), fresh=True)
-    made = run.finish()
-    return _verified(made, progress) if verify else made
+    return Arranged(problem, events, settings, _limits(max_steps, max_memory, settings))
 
 
 def _verified(solution: Solution, progress: bool | None) -> Solution:
@@ -445,7 +472,7 @@ def _check_settings(scheme, h, problem: Problem, control, breaks) -> float:
     span = problem.t_span[1] - problem.t_span[0]
     if h is None and traits_of(scheme).adaptive:
         return traits_of(scheme).first_share * span
-    if h is None and isinstance(control, Comparing) and not traits_of(scheme).fixed_step:
+    if h is None and compares(control) and not traits_of(scheme).fixed_step:
         return control.first_share * span
     if h is None:
         raise SettingError(f"h is missing: {scheme.name} needs a step size in seconds")

@@ -35,6 +35,10 @@ class Status(enum.IntEnum):
     MOTION_MISSED = 34
     GAP_MISSED = 35
     LAW_MISSED = 36
+    START_REFUSED = 40
+    CRASHED = 41
+    ENDLESS = 42
+    NOT_RUN = 43
 
     @property
     def sentence(self) -> str:
@@ -71,5 +75,9 @@ _SENTENCES = {
     "short they are; look for jumps of its gap, or for a gap that is not a number.",
     Status.LAW_MISSED: "Contact forces leave their law inside of intervals however short they are; look for contacts "
     "that share their forces.",
+    Status.START_REFUSED: "The start violates a contact or a joint.",
+    Status.CRASHED: "The process that made the run died.",
+    Status.ENDLESS: "The run took longer than it was given.",
+    Status.NOT_RUN: "The run was not made.",
     Status.SLIDING_MODE: "A velocity slides along a jump of the force, which no step can follow.",
 }

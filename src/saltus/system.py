@@ -18,6 +18,7 @@ from saltus.parameters import Parameter, Values
 
 if TYPE_CHECKING:
     from saltus.mechanics.scene import Scene
+    from saltus.view.sketch import Sketch
 
 LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
 RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
@@ -204,7 +205,8 @@ class System:
     units
         Units of the coordinates, like ("m", "rad"), with `coordinates` or without; velocities have them per second.
     scene
-        What it is made of, by name, where a mechanism made it (`saltus.mechanics.scene.Scene`).
+        What it is made of, by name, where a mechanism made it (`saltus.mechanics.scene.Scene`); a `saltus.view.Sketch`
+        of one written by hand.
     bodies, forces
         Families of bodies and of forces between them (family.py). Then M, q_dot and retract are those of the bodies
         and are left out; f, K and C, where they are given, act in addition.
@@ -221,7 +223,7 @@ class System:
     name: str | None = dataclasses.field(default=None, kw_only=True)
     coordinates: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
     units: Sequence[str] | None = dataclasses.field(default=None, kw_only=True)
-    scene: Scene | None = dataclasses.field(default=None, kw_only=True)
+    scene: Scene | Sketch | None = dataclasses.field(default=None, kw_only=True)
     bodies: Sequence[BodyFamily] = dataclasses.field(default=(), kw_only=True)
     forces: Sequence[ForceFamily] = dataclasses.field(default=(), kw_only=True)
 

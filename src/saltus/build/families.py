@@ -54,7 +54,7 @@ from saltus.reaction.joint_graph import joint_pattern
 from saltus.system import System, arity
 
 SAMPLED = 3  # rows of a group that are held against the user's function
-MOST_SLOPES = 10_000  # of all gaps by all coordinates for which a tape is made
+MOST_SLOPES = 10_000  # of all gaps, by the time and the coordinates of their bodies, for which a tape is made
 MOST_FORCES = 20  # on one body that are added up for that
 LOWEST = 1e-14  # relative: eigenvalues of a mass below are not positive
 
@@ -103,6 +103,7 @@ class FamilyBuilder(Builder):
         self.groups: list[Group] = []
         self.kinds_made: dict[Any, Kind] = {}
         self.sampled: dict[str, slice] = {}
+        self.left_out = False  # whether something else than the curvature was left out for the scheme
 
     def walking(self) -> str:
         return f"from saltus.compile.loops import call_at\nfrom saltus.compile.types import A, F, I\n\n\n{loops.WALK}"
@@ -449,18 +450,25 @@ class FamilyBuilder(Builder):
     def family_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, written out; None where they would be too many.
 
-        A tape holds the slope of every gap by every coordinate. Without one, what may do anything between two looks is
-        sampled.
+        A tape holds the slope of every gap by the coordinates that it depends on. Without one, what may do anything
+        between two looks is sampled.
         """
         names, contacts = self.given.contact_names, self.given.contacts
-        of_rows = [group.kind for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
+        touching = [group for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
+        of_rows = [group.kind for group in touching]
         listed = [self.plain[name] for name in (f"gap of contact {one!r}" for one in names) if name in self.plain]
         wild = any(kind.nature(kind.gaps) == Nature.WILD for kind in of_rows) or (
             bool(listed)
             and nature_of([x for one in listed for x in one.flat], self.t, list(self.q), list(self.v), held=True).kind
             == Nature.WILD
         )
-        if not wild or len(contacts) * (1 + self.nq) > MOST_SLOPES:
+        slopes = (len(contacts) - sum(map(len, touching))) * (1 + self.nq)
+        for group in touching:
+            slopes += len(group) * (1 + sum(slot.nq for slot in group.kind.slots if slot.ground is None))
+        if not wild or slopes > MOST_SLOPES:
+            return None
+        if not self.curved:  # proofs belong to schemes that locate events
+            self.left_out = True
             return None
         for name, contact in zip(names, contacts, strict=True):
             key = f"gap of contact {name!r}"
@@ -677,9 +685,10 @@ class FamilyBuilder(Builder):
         """
         kinds = {id(group.kind): group.kind for group in self.groups}
         if seam.is_interpreted():
-            self.curved = True
+            self.curved = self.curved or not self.left_out
             return {key: kind.text for key, kind in kinds.items()}
-        self.curved = self.curved or all(is_compiled(kind.text) for kind in kinds.values())
+        if not self.left_out:
+            self.curved = self.curved or all(is_compiled(kind.text) for kind in kinds.values())
         return {
             key: compile_text(kind.text if self.curved or is_compiled(kind.text) else kind.text_without("curvature"))
             for key, kind in kinds.items()

@@ -26,6 +26,7 @@ from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
 from saltus.compile.expression import reachable
+from saltus.compile.interval import bounds
 from saltus.compile.modules import module_from, module_name
 from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
 from saltus.compile.nature import Kind, nature_of, phase_rate
@@ -62,6 +63,7 @@ NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
+SMALL_BOXES = 1e-6, 1e-9  # of the coordinates: bounds of a gap that are as wide in the second one help nobody
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
@@ -137,7 +139,7 @@ class CompiledModel:
     codes
         Machine code of the kinds of families, which lives as long as the model.
     curved
-        Whether the unit `curvature` is there; schemes on velocity level do without it.
+        Whether the unit `curvature` and the tape of the gaps are there; schemes on velocity level do without them.
     """
 
     system: System
@@ -210,13 +212,15 @@ class CompiledModel:
 
         tol: tolerance of a scheme that holds modes; tables whose knots are finer than it are not held.
         """
-        if not self.layout.ns:
-            return self.pinned
+        return pin(self.units_for(tol)) if self.layout.ns else self.pinned
+
+    def units_for(self, tol: float | None) -> Model:
+        """Return the units with modes of their own; see `pinned_for`."""
         par = self.units.par.copy()
         for table in self.tables:
             if tol is not None and table.passed(tol):
                 par[table.slot + 1] = 1.0
-        return pin(self.units._replace(par=par))
+        return self.units._replace(par=par)
 
     def __reduce__(self):
         """Pickle what the model is made of: compiled code and its addresses belong to this process."""
@@ -350,7 +354,7 @@ def compile_model(
     A system is traced once, whatever its start and its parameters are, as long as nothing its functions use changed.
 
     parameters: values of parameters by name, others keep their first value. curved: whether accelerations of contacts
-    and joints will be asked for; without them less is compiled.
+    and joints, and proofs that gaps stay open, will be asked for; without them less is compiled.
     """
     changes = as_changes(parameters)
     try:
@@ -685,12 +689,35 @@ class Builder:
     def gap_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, if they may do anything between two places."""
         names = [f"gap of contact {name!r}" for name in self.system.contact_names]
-        if not names or any(name not in self.plain for name in names):
+        if not names or not self.curved or any(name not in self.plain for name in names):
             return None
         gaps = [self.plain[name].reshape(-1)[0] for name in names]
         if nature_of(gaps, self.t, list(self.q), list(self.v), held=True).kind != Kind.WILD:
             return None
-        return tape_of(gaps, [self.t, *self.q], slopes=True)
+        far = self.trace.number(1.0)  # what can be proven of others still is
+        shapes: dict[tuple[str, ...], bool] = {}  # gaps of one family are alike
+        for k, gap in enumerate(gaps):
+            shape = tuple(node.op for node in reachable([gap]))
+            if shape not in shapes:
+                shapes[shape] = "div" in shape and self.never_bounded(gap)
+            gaps[k] = far if shapes[shape] else gap
+        return None if all(gap is far for gap in gaps) else tape_of(gaps, [self.t, *self.q], slopes=True)
+
+    def never_bounded(self, gap: Expr) -> bool:
+        """Tell whether intervals say nothing of a gap, however small the boxes are, around the start and elsewhere.
+
+        A search inside of a gap, as for the roller of a cam, divides by what may vanish in every box: to halve boxes
+        around it would cost much and show nothing.
+        """
+        tape = tape_of([gap], [self.t, *self.q], slopes=True)
+        place = np.concatenate([[self.t0], self.q0])
+        size = 1.0 + np.abs(place)
+        for shift in (0.0, 0.01, -0.003):
+            boxes = [(place + (shift - reach) * size, place + (shift + reach) * size) for reach in SMALL_BOXES]
+            wide, narrow = (np.ptp(bounds(tape, self.trace.constants, *box)[0]) for box in boxes)
+            if narrow < 0.5 * wide:
+                return False
+        return True
 
     def waves(self) -> Expr:
         """Return the fastest phase of all sines and cosines [rad/s] as far as it is known."""

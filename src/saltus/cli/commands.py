@@ -40,6 +40,14 @@ COMMANDS = {
         ("run", "run_command"), "PROBLEM [OPTIONS]",
         "Integrate a problem over its time span and say what happened.", "tokens",
     ),
+    "sweep": Command(
+        ("sweep", "sweep_command"), "PROBLEM --NAME FROM:TO:COUNT [OPTIONS]",
+        "Make many runs of a problem over ranges or distributions of its parameters.", "tokens",
+    ),
+    "view": Command(
+        ("view", "view_command"), "RUN.h5 [OPTIONS]",
+        "Write a page that plays a saved run: open it in any browser, it needs no network.",
+    ),
     "info": Command(("info", "info_command"), "RUN.h5", "Say what a saved run is and how far it can be trusted."),
     "plot": Command(("plot", "plot_command"), "RUN.h5 [OPTIONS]", "Draw a saved run as a figure."),
     "events": Command(("events", "events_command"), "RUN.h5 [OPTIONS]", "List the events of a saved run."),

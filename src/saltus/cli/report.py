@@ -15,7 +15,9 @@ from saltus.status import Status
 DONE, FAILED, INTERRUPTED = 0, 1, 130  # 130: what shells expect after Ctrl-C
 
 
-def finish(compute: Callable[[], Solution], save: str | None, plot: str | None, source: str) -> int:
+def finish(
+    compute: Callable[[], Solution], save: str | None, plot: str | None, source: str, view: str | None = None
+) -> int:
     """Compute, write what there is, and return the exit code; a failed run keeps its traceback in `__context__`.
 
     source: how to build the problem again, to be kept with the solution.
@@ -35,6 +37,9 @@ def finish(compute: Callable[[], Solution], save: str | None, plot: str | None, 
     if plot is not None:
         solution.plot(path=plot)
         print(f"  {'written':<12} {plot}")
+    if view is not None:
+        solution.view(view)
+        print(f"  {'written':<12} {view}")
     if failure is not None:
         raise failure
     if solution.status is Status.INTERRUPTED:

@@ -14,6 +14,7 @@ from saltus.cli.names import Source, control_classes, scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.report import finish
 from saltus.cli.values import FILE, REAL, WORD_READER, YES_NO, Reader, choice, vector
+from saltus.cli.view import check_view
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
@@ -27,6 +28,7 @@ RUN_DOC = """Integrate a problem over its time span and say what happened.
 
 $ saltus run zeno-ball
 $ saltus run zeno-ball --tol 1e-8 --e 0.8 --t-end 6 --plot ball.png
+$ saltus run slider-crank-bodies --view run.html
 $ saltus run zeno-ball --scheme moreau-jean --h 1e-3
 $ saltus run zeno-ball --scheme event-driven --tol 1e-8
 $ saltus run zeno-ball --tol 1e-8 --verify
@@ -62,6 +64,7 @@ def own_options() -> list[Option]:
         Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
         Option("verify", YES_NO, "Run once more, with smaller tolerance and other steps, and compare.", "false"),
         Option("plot", FILE, "Draw positions, velocities, gaps and impulses into .png, .pdf or .svg."),
+        Option("view", FILE, "Write a page that plays the run (.html), a film (.mp4, .gif) or .glb."),
         Option("save", FILE, "Write the whole solution, to be read by saltus.load()."),
         Option("checkpoint", FILE, "Write the state of the run now and then, for saltus resume."),
         Option("checkpoint_every", REAL, "Time between checkpoints [s of wall clock].", "60"),
@@ -119,6 +122,7 @@ def run(
     save, plot = given.get("save"), given.get("plot")
     settings.check_files(save, given.get("checkpoint"))
     settings.check_picture(plot)
+    check_view(given.get("view"))
     options = checkpoints.solve_options(given.get("checkpoint"), given.get("checkpoint_every"))
 
     def compute():
@@ -137,4 +141,4 @@ def run(
                 **options,
             )
 
-    return finish(compute, save, plot, note)
+    return finish(compute, save, plot, note, given.get("view"))

@@ -37,14 +37,18 @@ NO_ROOM = 3  # how the program ends where files cannot be written
 Report = Callable[[str, int, int], None]
 
 
+def unit_files() -> list[pathlib.Path]:
+    """Return the files of the package that declare units, by their paths inside of it."""
+    files = sorted(sources.PACKAGE.rglob("*.py"))
+    return [file.relative_to(sources.PACKAGE) for file in files if b"\n@unit(" in file.read_bytes()]
+
+
 def package_modules() -> list[str]:
     """Return the modules of the package that declare units."""
     found = []
-    for file in sorted(sources.PACKAGE.rglob("*.py")):
-        place = file.relative_to(sources.PACKAGE)
-        if b"\n@unit(" in file.read_bytes():
-            parts = place.with_suffix("").parts
-            found.append(".".join(("saltus", *(parts[:-1] if parts[-1] == "__init__" else parts))))
+    for place in unit_files():
+        parts = place.with_suffix("").parts
+        found.append(".".join(("saltus", *(parts[:-1] if parts[-1] == "__init__" else parts))))
     return found
 
 
@@ -120,10 +124,15 @@ def is_current(folder: pathlib.Path, levels: list[str]) -> bool:
     """Return whether a folder holds undamaged kernels of these sources for all levels; nothing is imported for that."""
     try:
         manifest = Manifest.read(folder)
-        return sources.source_hashes(manifest.sources) == manifest.sources and all(
-            level in manifest.libraries and manifest.members(folder, level) is not None
-            for name in levels
-            for level in (name, f"{name}{TEXTS}")
+        known = all(file.as_posix() in manifest.sources for file in unit_files())  # no file is newer than the kernels
+        return (
+            known
+            and sources.source_hashes(manifest.sources) == manifest.sources
+            and all(
+                level in manifest.libraries and manifest.members(folder, level) is not None
+                for name in levels
+                for level in (name, f"{name}{TEXTS}")
+            )
         )
     except Damaged:
         return False

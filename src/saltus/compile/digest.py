@@ -22,10 +22,8 @@ from saltus.compile.sources import hash_of
 from saltus.compile.unit import Unit
 from saltus.compile.workspace import Numbers, Workspace
 
-TRANSLATORS = tuple(
-    f"compile/jit/{name}.py"
-    for name in ("arrays", "back", "calls", "front", "handles", "lanes", "passes", "team", "translate", "workspaces")
-)  # what turns units into machine code
+_TRANSLATORS = "arrays back calls columns front handles lanes passes team translate workspaces"
+TRANSLATORS = tuple(f"compile/jit/{name}.py" for name in _TRANSLATORS.split())  # what turns units into machine code
 
 
 # ---- source files

@@ -78,7 +78,8 @@ def enclose(code, numbers, par, low, high, work, out):
     middle = vec(work, 2 * (nodes + results), n)
     rest = 2 * (nodes + results) + n
     scratch = vec(work, rest, work.shape[0] - rest)
-    has_slopes = results > values
+    slopes, listed = results - values, HEAD + results
+    has_slopes = slopes > 0
     jumps = run_tape(code, nodes if has_slopes else code[VALUE_NODES], numbers, par, low, high, pairs, scratch)
     for k in range(results):
         node = code[HEAD + k]
@@ -89,11 +90,13 @@ def enclose(code, numbers, par, low, high, work, out):
         for i in range(n):
             middle[i] = 0.5 * low[i] + 0.5 * high[i]
         run_tape(code, code[VALUE_NODES], numbers, par, middle, middle, pairs, scratch)
+        slope_at = 0
         for k in range(values):
             node = code[HEAD + k]
             a, b = pairs[2 * node], pairs[2 * node + 1]
-            for i in range(n):
-                at = 2 * (values + k * n + i)
+            while slope_at < slopes and code[listed + 2 * slope_at] == k:
+                i, at = code[listed + 2 * slope_at + 1], 2 * (values + slope_at)
+                slope_at += 1
                 if found[at] != 0.0 or found[at + 1] != 0.0:
                     reach = up(larger(high[i] - middle[i], middle[i] - low[i]), OF_ROUNDING)
                     slope = larger(abs(found[at]), abs(found[at + 1]))
@@ -156,9 +159,9 @@ def keep_wider(pairs, k, a, b, relative):
 @unit(I(J, I, A, A, A, A, A, A))
 def run_tape(code, count, numbers, par, low, high, pairs, scratch):
     """Compute the bounds of the first `count` nodes; return how many of the values' nodes may jump inside."""
-    jumps = 0
+    jumps, first_instruction = 0, HEAD + 3 * code[RESULTS] - 2 * code[VALUES]
     for k in range(count):
-        at = HEAD + code[RESULTS] + WIDTH * k
+        at = first_instruction + WIDTH * k
         op, first, second = code[at], code[at + 1], code[at + 2]
         jumped = 0
         if op == VARIABLE:

@@ -77,6 +77,11 @@ def register(text: str, name: str, address: int | None = None) -> int:
     return number
 
 
+def text_at(address: int) -> tuple[str, str]:
+    """Return text and name of the unit at an address."""
+    return _texts[address]
+
+
 def call_at(address: float, *arguments: Any) -> int:
     """Call the unit at an address; compiled, this is a call through a pointer."""
     number = int(address)

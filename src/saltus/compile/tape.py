@@ -1,7 +1,8 @@
 """Expressions as a tape: one instruction of whole numbers per node, for kernels that run any model without compiling.
 
-A tape is read by the units of interval.py. Head, then the nodes of the results, then the instructions in topological
-order; an instruction is the operation, then up to five operands (nodes, or places in `par` and `numbers`).
+A tape is read by the units of interval.py. Head, then the nodes of the results, then for every slope among them the
+value that it belongs to and its variable, then the instructions in topological order; an instruction is the operation,
+then up to five operands (nodes, or places in `par` and `numbers`).
 """
 
 from __future__ import annotations
@@ -52,13 +53,17 @@ def tape_of(exprs: Iterable[Expr] | np.ndarray, variables: Sequence[Expr], *, sl
     Parameters
     ----------
     slopes
-        Whether their derivatives by all variables follow, for the mean-value form.
+        Whether their derivatives follow, for the mean-value form: those by the variables that they depend on.
     """
     roots = list(exprs.flat) if isinstance(exprs, np.ndarray) else list(exprs)
     values = reachable(roots)
-    results = list(roots)
-    if slopes:
-        results += [differentiate(expr, variable) for expr in roots for variable in variables]
+    sloped = [
+        (k, i)
+        for k, expr in enumerate(roots if slopes else ())
+        for i, variable in enumerate(variables)
+        if expr.mask & variable.mask
+    ]
+    results = roots + [differentiate(roots[k], variables[i]) for k, i in sloped]
     # nodes of the values first: a look at one point needs these alone
     known = {node.index for node in values}
     nodes = values + reachable(results, known=known)
@@ -92,7 +97,7 @@ def tape_of(exprs: Iterable[Expr] | np.ndarray, variables: Sequence[Expr], *, sl
     head[[NODES, VALUE_NODES, VALUES]] = len(nodes), len(values), len(roots)
     head[[RESULTS, VARIABLES]] = len(results), len(order)
     found = [place[expr.index] for expr in results]
-    whole = np.concatenate([head, np.array(found, dtype=np.int64), code.ravel()])
+    whole = np.concatenate([head, np.array(found, dtype=np.int64), np.array(sloped, np.int64).ravel(), code.ravel()])
     # bounds of all nodes, bounds of the results, the middle of the box, polynomials of one cell of a table
     work = 2 * len(nodes) + 2 * len(results) + len(order) + scratch
     return Tape(whole, np.array(numbers or [0.0]), work)

@@ -38,7 +38,13 @@ RETRACT = Pointer(I(A, A))  # q par -> q in place
 SWITCH = Pointer(I(F, A, A, A, A))  # t q v par -> one value per event, which crosses zero there
 SURFACE = Pointer(I(F, A, A, A, A))  # t q v par -> values, noise and cells of all switching functions
 RESET = Pointer(I(I, F, A, A, A))  # number of the event t q v par -> q and v in place
+REDUCE = Pointer(I(I, F, A, A, A, A, A))  # number t q v par, row of an event -> memory of a reducer of the user
 LOOP = Pointer(I(F, A, A, A, I, A, A))  # t q v par, place of a group of rows in par -> two results (loops.py)
+# of a model and its derivatives, which only studies of stability ask for (build/tangent.py); the plural for many states
+STATE = Pointer(I(F, A, A, A, A))  # t q v par -> M, f, gaps, W, w, zeta, q_dot
+STATES = Pointer(I(I, A, A, A, A, A))  # number of states, then the same
+TANGENT = Pointer(I(F, A, A, A, A, A, F, A, A, A, A))  # t q v a r par, direction dt dq dv dpar -> derivatives
+TANGENTS = Pointer(I(I, I, A, A, A, A, A, A, A, A, A))  # numbers of states and directions, states, directions
 
 # Values of a run: par, and of each contact restitution e, friction mu and tangential restitution e_t.
 # Layout: sizes, features and tables of a model, see memory/layout.py; places from perm on say where tables begin

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,29 @@ class Unit:
             raise_failure(status)
         return returned.value
 
+    def bound(self, *arguments) -> Callable[..., int]:
+        """Return the kernel with its first arguments fixed; the others, numbers, are given with every call.
+
+        For loops that cross from Python often: records and arrays are taken apart once. They must stay where they are.
+        """
+        if code.interpreting():
+            return lambda *others: self(*arguments, *others)
+        version = 0 if len(self.unit_signatures) == 1 else self._fitting(arguments)
+        function, kinds, result = self._calls.get(version) or self._prepare(version)
+        words: list = []
+        keep = [_append(kind, value, words) for kind, value in zip(kinds, arguments, strict=False)]
+        returned = result()
+        place = ctypes.addressof(returned)
+
+        def call(*others) -> int:
+            status = function(place, None, *words, *others)
+            if status != 0:
+                raise_failure(status)
+            return returned.value
+
+        call.keep = keep  # type: ignore[attr-defined]  what the words point to lives as long as the call
+        return call
+
     def _prepare(self, version: int) -> tuple:
         signature = self.unit_signatures[version]
         prototype = ctypes.CFUNCTYPE if self.nogil else ctypes.PYFUNCTYPE
@@ -98,7 +122,7 @@ class Unit:
     def _fitting(self, arguments: tuple) -> int:
         """Return the version whose handles are those of the pinned records among the arguments."""
         for k, signature in enumerate(self.unit_signatures):
-            pairs = zip(signature.arguments, arguments, strict=True)
+            pairs = zip(signature.arguments, arguments, strict=False)
             if all(value.kind is kind for kind, value in pairs if isinstance(value, Pinned)):
                 return k
         raise TypeError(f"{self!r} has no version for these records")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -48,3 +48,8 @@ class Comparing(Protocol):
 def steps_of(control: Any) -> Steps:
     """Return what becomes of h under a control."""
     return getattr(control, "steps", "chosen")
+
+
+def compares(control: Any) -> TypeGuard[Comparing]:
+    """Return whether a control is `Comparing`; asked in every solve, and isinstance of a protocol takes its time."""
+    return callable(getattr(control, "doubled", None)) and hasattr(control, "first_share")

@@ -95,7 +95,7 @@ def hold_at_end(model, settings, t, struck, frame):
                 slow, faster = slow and abs(slip) <= still, faster + slip * slip - u_0[i] * u_0[i]
                 frame.slips[i], frame.belts[i] = slip, w[i]
             slow = slow and (frame.marks.event_kind != FLIGHT_END.nothing or not faster > 0.0)
-            # neither does one that was lost here end: what else is held may move it on from now on, a cam behind a dwell
+            # neither does one end that was lost here: what else is held may move it from now on, a cam behind its dwell
             slow = slow and not (ends.before[k] == INDEX.stick and index[k] == INDEX.slip)
             held[k] = PROJECTED.whole if index[k] == INDEX.stick or ends.stopped[k] == 1 or slow else PROJECTED.normal
             if struck == 1:  # an impact may have lifted it, or made it slip or stick

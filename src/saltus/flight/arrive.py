@@ -24,6 +24,7 @@ from saltus.flight.frame import (
     visible_slip,
 )
 from saltus.flight.graze import graze
+from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
 from saltus.flight.modes import unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
@@ -109,7 +110,13 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         copy(ends.v, record.v_minus)
     marks.struck = struck
 
-    # ---- an accumulation of impacts is followed to its end
+    # ---- impacts in turn at this instant, and an accumulation of impacts, are followed to their end
+    if struck == 1 and marks.window == 0.0:
+        status = strike_in_turn(model, staged, settings, t_end, frame, record)
+        if status != 0:
+            return status
+    else:
+        frame.memory.numbers.in_turn = 0.0
     if struck == 1 and settings.zeno != 0.0 and marks.length < h:
         status = follow(model, staged, settings, t, h, frame, record)
         if status != 0:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from saltus.compile.columns import combine_columns, lagrange_columns
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, LAYOUT, MODEL, PLAIN, RECORD, ROOM, STATE, A, F, I, step_type
 from saltus.compile.workspace import RoomPlan
@@ -44,7 +45,7 @@ from saltus.reaction.books import open_books
 from saltus.reaction.dense_block import block_size
 from saltus.reaction.react import row_dot
 from saltus.status import Status
-from saltus.tables.polynomial import node_factors, spread
+from saltus.tables.polynomial import node_factors
 from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 
@@ -516,13 +517,12 @@ def stretch(model, settings, ratio, frame):
     layout, marks = model.layout, frame.marks
     nq, nv, nr, n = layout.nq, layout.nv, layout.nr, whole(marks.nodes)
     c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
-    work, nodes, R = frame.stretch, frame.nodes, frame.node_forces
-    column = head(tail(work, n * n), n)
+    work, nodes, R = head(frame.stretch, n * n), frame.nodes, frame.node_forces
+    column, places = head(tail(frame.stretch, n * n), n), head(frame.weights, n)
     node_factors(c, column)
     for k in range(n):
-        for j in range(n):
-            work[k * n + j] = column[j]
-        spread(c, ratio * c[k], row_of(work, k, n))
+        places[k] = ratio * c[k]
+    lagrange_columns(c, column, places, work)
     for block in range(5):
         size, values = nr, R
         if block == 0 or block == 2:
@@ -530,10 +530,7 @@ def stretch(model, settings, ratio, frame):
         elif block < 4:
             size, values = nv, nodes.V if block == 1 else nodes.a
         for i in range(size):
-            for k in range(n):
-                column[k] = 0.0
-                for j in range(n):
-                    column[k] += work[k * n + j] * values[j * size + i]
+            combine_columns(work, n, 0.0, tail(values, i), size, column, 1)
             for k in range(n):
                 values[k * size + i] = column[k]
     return 0

@@ -132,13 +132,15 @@ def wrong_rows(model, t, h, frame):
     """
     layout, ends = model.layout, frame.ends
     nq, nc, nr, W, w = layout.nq, layout.nc, layout.nr, frame.interval.lasting.W, frame.ends.u_minus
-    size, before, earlier, q = nc + layout.nj, head(frame.scan, nc + layout.nj), frame.q_shifted, ends.q
-    ahead = INSPECT.a_little * h
-    model.rate(q, ends.v, model.par, earlier)
-    for i in range(nq):
-        earlier[i] = q[i] - ahead * earlier[i]
-    model.gap(t + h - ahead, earlier, model.par, before)
-    model.gap(t + h, q, model.par, ends.g)
+    size, before, shifted, q = nc + layout.nj, head(frame.scan, nc + layout.nj), frame.q_shifted, ends.q
+    little = INSPECT.a_little * h
+    # over both sides: where a row velocity passes zero its change counts more than itself
+    for side in range(2):
+        ahead = (side - 0.5) * little
+        model.rate(q, ends.v, model.par, shifted)
+        for i in range(nq):
+            shifted[i] = q[i] + ahead * shifted[i]
+        model.gap(t + h + ahead, shifted, model.par, before if side == 0 else ends.g)
     model.kinematics(t + h, q, model.par, W, w)
     for j in range(size):
         row = nr - size + j
@@ -148,8 +150,8 @@ def wrong_rows(model, t, h, frame):
                 continue
         rate = row_dot(layout, W, row, ends.v) + w[row]
         parts = row_size(layout, W, row, ends.v) + abs(w[row])
-        rounding = INTERVAL_TUNED.gap_rounding * (1.0 + largest(q)) / ahead
-        if abs((ends.g[j] - before[j]) / ahead - rate) > INSPECT.wrong * parts + rounding:
+        rounding = INTERVAL_TUNED.gap_rounding * (1.0 + largest(q)) / little
+        if abs((ends.g[j] - before[j]) / little - rate) > INSPECT.wrong * parts + rounding:
             return 1
     return 0
 

@@ -54,9 +54,9 @@ EXPLICIT_PHASE = _ExplicitPhase()
 
 @functools.cache
 def polynomial() -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes of the dense output as kernels see them, and their weights at the samples of the scanners."""
+    """Return the nodes of the dense output as kernels see them, and their weights at the samples, by columns."""
     made = tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")
-    return packed(made), made.interpolation(np.arange(SCAN.samples + 1) / SCAN.samples).ravel()
+    return packed(made), made.interpolation(np.arange(SCAN.samples + 1) / SCAN.samples).T.ravel()
 
 
 def phase_numbers(method: str, begin: int, *, estimates: bool, staged: np.ndarray | None = None):

@@ -39,7 +39,7 @@ class _PromiseTuned(NamedTuple):
     adding_up: float = 1.5
     # largest entry of the row of a gap below which it may have no direction where a run begins; how far coordinates are
     # moved to ask again, and times the row must be larger there
-    no_direction: float = 1e-2
+    no_direction: float = 0.3
     aside: float = 1e-3
     larger_aside: float = 10.0
 
@@ -81,14 +81,24 @@ class Promise:
 
     def fill(self, settings: np.ndarray, model: CompiledModel, t_span, q: np.ndarray) -> np.ndarray:
         """Return the settings of a run over a span that begins at q."""
-        layout, (begin, end) = model.layout, t_span
-        nq, nv, nr = int(layout.nq), int(layout.nv), int(layout.nr)
-        span = end - begin
-        position, velocity, place, push = np.ones(nq), np.ones(nv), np.ones(nv), np.ones(nr)
+        begin, end = t_span
         start = start_of(model, begin, q)
+        places, values = self.numbers(settings, model.layout, np.array([begin]), np.array([end]), start)
+        made = settings.copy()
+        made[places] = values[0]
+        return made
+
+    def numbers(
+        self, settings: np.ndarray, layout, begin: np.ndarray, end: np.ndarray, start: Start
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return places in the settings and what stands there for spans that begin alike, one row per span."""
+        n, nq, nv, nr = len(begin), int(layout.nq), int(layout.nv), int(layout.nr)
+        span = (end - begin)[:, None]
+        position, velocity, place, push = np.ones((n, nq)), np.ones((n, nv)), np.ones((n, nv)), np.ones((n, nr))
         if self.scale is not None:
-            position = np.broadcast_to(np.asarray(self.scale, dtype=float), (nq,)) if self._fits(nq) else position
-            place = start.moved_by(position)
+            if self._fits(nq):
+                position = np.broadcast_to(np.asarray(self.scale, dtype=float), (n, nq))
+            place = np.broadcast_to(start.moved_by(position[0]), (n, nv))
             velocity = place / span
             push = start.pushes(velocity)
         struck = start.struck(push)
@@ -108,22 +118,22 @@ class Promise:
         # follows from positions
         speed, near = np.minimum(speed, struck), np.minimum(place, struck * span)
         placed = np.minimum(position, near) if start.rate is None else position
-        made = settings.copy()
-        promise = np.concatenate([[begin, span], position, placed, speed, velocity, place, push, start.reach(nq)])
-        own = FLIGHT_SETTINGS(made)
-        at = int(own.promise_at)
-        made[at : at + len(promise)] = promise
-        own.closed, own.rest = self.closed or 0.0, self.rest or 0.0
+        reach = np.broadcast_to(start.reach(nq), (n, nq))
+        closed, rest = np.full(n, self.closed or 0.0), np.full(n, self.rest or 0.0)
         if self.closed is None:
             share, rounding = self.together
             longest = np.minimum(place, velocity * span)
-            least = float(np.min(np.minimum(longest, near)))
-            own.closed = max(share * self.tol * least, rounding * float(np.min(longest)))
+            least = np.min(np.minimum(longest, near), axis=1)
+            closed = np.maximum(share * self.tol * least, rounding * np.min(longest, axis=1))
         if self.rest is None:
-            own.rest = PROMISE_TUNED.rest_share * self.tol * start.slowest(np.minimum(velocity, place / span), push)
-        lasts = min(float(np.min(place)), float(np.min(velocity)) * span)
-        own.straight = PROMISE_TUNED.straight_share * self.tol * lasts
-        return made
+            rest = PROMISE_TUNED.rest_share * self.tol * start.slowest(np.minimum(velocity, place / span), push)
+        lasts = np.minimum(np.min(place, axis=1), np.min(velocity, axis=1) * span[:, 0])
+        straight = PROMISE_TUNED.straight_share * self.tol * lasts
+        promise = [begin[:, None], span, position, placed, speed, velocity, place, push, reach]
+        values = np.concatenate([*promise, np.stack([closed, rest, straight], axis=1)], axis=1)
+        at = int(FLIGHT_SETTINGS(settings).promise_at) + np.arange(values.shape[1] - 3)
+        named = [FLIGHT_SETTINGS.names.index(name) for name in ("closed", "rest", "straight")]
+        return np.concatenate([at, named]), values
 
     def _fits(self, nq: int) -> bool:
         given = len(self.scale) if isinstance(self.scale, tuple) else 1
@@ -135,7 +145,10 @@ class Promise:
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """Masses and rows of the start of a run, as far as scales need them: entries of W by row, masses by velocity."""
+    """Masses and rows of the start of a run, as far as scales need them: entries of W by row, masses by velocity.
+
+    Scales come and go as tables, one row per span.
+    """
 
     mass: np.ndarray  # diagonal of M
     row: np.ndarray
@@ -165,10 +178,10 @@ class Start:
 
     def pushes(self, velocity: np.ndarray) -> np.ndarray:
         """Return for every row the impulse that changes some velocity by its scale."""
-        changes = np.zeros(self.rows)
-        np.maximum.at(changes, self.row, np.abs(self.entry) / (self.mass * velocity)[self.column])
-        least = float(np.min(self.mass * velocity))
-        return np.where(changes > 0.0, 1.0 / np.where(changes > 0.0, changes, 1.0), least)
+        changes = np.zeros((self.rows, len(velocity)))
+        np.maximum.at(changes, self.row, (np.abs(self.entry) / (self.mass * velocity)[:, self.column]).T)
+        least = np.min(self.mass * velocity, axis=1)
+        return np.where(changes > 0.0, 1.0 / np.where(changes > 0.0, changes, 1.0), least).T
 
     def struck(self, push: np.ndarray) -> np.ndarray:
         """Return for every velocity the change that some contact makes of an impulse of its scale; inf for none.
@@ -178,23 +191,23 @@ class Start:
         one = self.row < self.contact_rows
         row, column, entry = self.row[one], self.column[one], np.abs(self.entry[one])
         inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
-        change = np.full(len(self.mass), np.inf)
+        change = np.full((len(self.mass), len(push)), np.inf)
         felt = entry > 0.0
-        np.minimum.at(change, column[felt], (push[: self.contact_rows] * inverse)[row[felt]] / entry[felt])
-        return change
+        np.minimum.at(change, column[felt], ((push[:, : self.contact_rows] * inverse)[:, row[felt]] / entry[felt]).T)
+        return change.T
 
-    def slowest(self, velocity: np.ndarray, push: np.ndarray) -> float:
+    def slowest(self, velocity: np.ndarray, push: np.ndarray) -> np.ndarray:
         """Return the speed of a row that changes no velocity and no impulse by more than its scale."""
         one = self.row < self.contact_rows
         row, column, entry = self.row[one], self.column[one], self.entry[one]
         inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
         moves = inverse > 0.0
         if not np.any(moves):
-            return float(np.min(velocity))
+            return np.min(velocity, axis=1)
         inverse = np.where(moves, inverse, np.inf)
-        changes = np.abs(entry) / (self.mass * velocity)[column] / inverse[row]
-        pushed = 1.0 / inverse / push[: self.contact_rows]
-        return 1.0 / max(float(np.max(changes)), float(np.max(pushed)))
+        changes = np.abs(entry) / (self.mass * velocity)[:, column] / inverse[row]
+        pushed = 1.0 / inverse / push[:, : self.contact_rows]
+        return 1.0 / np.maximum(np.max(changes, axis=1), np.max(pushed, axis=1))
 
 
 def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:

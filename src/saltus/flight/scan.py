@@ -16,6 +16,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
+from saltus.compile.columns import combine_columns
 from saltus.compile.seam import head, interpreted, larger, row_of, smaller, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.lasting.index_set import INDEX
@@ -97,8 +98,10 @@ def scan_work(layout, n: int) -> int:
     """Return the floats that the scanners need for n nodes."""
     nq, nv, nc, nj = int(layout.nq), int(layout.nv), int(layout.nc), int(layout.nj)
     nr, ne = int(layout.nr), int(layout.ne)
-    # evaluation; then per watched function its largest rate, and value and rate at the left end, samples and stack
-    return 2 * n + nq + nv + nc + nj + int(layout.nw) + nr + 2 * ne + interpreted(stack_at)(max(nc, ne), SCAN.depth + 2)
+    # evaluation, states of the samples; then per watched function its largest rate, and value and rate at the left
+    # end, samples and stack
+    states = (SCAN.samples + 2) * (nq + nv)
+    return 2 * n + states + nc + nj + int(layout.nw) + nr + 2 * ne + interpreted(stack_at)(max(nc, ne), SCAN.depth + 2)
 
 
 @unit(I(I, I), small=True)
@@ -172,17 +175,44 @@ def switch_values(model, weights, t, Q, V, values, work):
     return model.switch(t, q, v, model.par, values)
 
 
+@unit(A(MODEL, I, A), small=True)
+def states_of(model, n, work):
+    """Return where the states at the samples stand: all positions, then all velocities."""
+    layout = model.layout
+    at = 2 * n + layout.nq + layout.nv + layout.nc + layout.nj + layout.nw + layout.nr + 2 * layout.ne
+    return head(tail(work, at), (SCAN.samples + 1) * (layout.nq + layout.nv))
+
+
+@unit(I(MODEL, A, A, A, A))
+def sample_states(model, samples, Q, V, work):
+    """Write the states at all samples."""
+    layout, rows = model.layout, SCAN.samples + 1
+    nq, nv = layout.nq, layout.nv
+    states = states_of(model, samples.shape[0] // rows, work)
+    for i in range(nq):
+        combine_columns(samples, rows, 0.0, tail(Q, i), nq, tail(states, i), nq)
+    for i in range(nv):
+        combine_columns(samples, rows, 0.0, tail(V, i), nv, tail(states, rows * nq + i), nv)
+    return 0
+
+
 @unit(I(MODEL, A, F, A, A, I, A, A))
 def gaps_and_rates(model, weights, t, Q, V, known, entry, work):
     """Write all gaps, then their rates, at the place of the weights; known: 1 where W is the one of the last call."""
     layout, n = model.layout, weights.shape[0]
-    nq, nv, nc, nj = layout.nq, layout.nv, layout.nc, layout.nj
-    q, v = head(tail(work, 2 * n), nq), head(tail(work, 2 * n + nq), nv)
-    at = 2 * n + nq + nv
-    g, W = head(tail(work, at), nc + nj), head(tail(work, at + nc + nj), layout.nw)
-    w = head(tail(work, at + nc + nj + layout.nw), layout.nr)
+    q, v = head(tail(work, 2 * n), layout.nq), head(tail(work, 2 * n + layout.nq), layout.nv)
     combine(weights, Q, q)
     combine(weights, V, v)
+    return gaps_of_state(model, n, t, q, v, known, entry, work)
+
+
+@unit(I(MODEL, I, F, A, A, I, A, A), small=True)
+def gaps_of_state(model, n, t, q, v, known, entry, work):
+    """Write all gaps, then their rates; known: 1 where W is the one of the last call."""
+    layout = model.layout
+    nc, nj, at = layout.nc, layout.nj, 2 * n + layout.nq + layout.nv
+    g, W = head(tail(work, at), nc + nj), head(tail(work, at + nc + nj), layout.nw)
+    w = head(tail(work, at + nc + nj + layout.nw), layout.nr)
     model.gap(t, q, model.par, g)
     if known == 0:
         model.kinematics(t, q, model.par, W, w)
@@ -333,9 +363,9 @@ def closing_place(model, c, t, h, low, high, g_low, Q, V, which, slack, work):
 def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     """Return the first place at which the gap of a contact that is not held falls through zero, or NONE.
 
-    samples: weights of the nodes at SCAN.samples + 1 places from 0 to 1; slack: depth [m] up to which a gap is not yet
-    an
-    event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes again where the step begins.
+    samples: weights of the nodes at SCAN.samples + 1 places from 0 to 1, a column per node; slack: depth [m] up to which
+    a gap is not yet an event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes again
+    where the step begins.
     A gap that is not resolved by SCAN.samples * 2^SCAN.depth pieces may close unseen between them.
     """
     watched = 0
@@ -344,16 +374,17 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     if watched == 0:
         return NONE
     work[0] = 0.0  # the factors of the nodes are not known yet
-    known, rough = 0, 0
+    known, rough, n = 0, 0, c.shape[0]
+    sample_states(model, samples, Q, V, work)
     for piece in range(SCAN.samples):
         # one sample ahead: a piece around an extremum does not contradict itself, the next one does
-        known = sample_gaps(model, samples, t, h, Q, V, known, piece + 2, work)
+        known = sample_gaps(model, n, t, h, known, piece + 2, work)
         if rough == 0:
             seen = judge_gaps(model, c, t, h, Q, V, piece, index, slack, work)
             if seen == SHOWN.quiet:
                 continue
             if seen == SHOWN.rough:
-                rough, known = 1, sample_gaps(model, samples, t, h, Q, V, known, SCAN.samples, work)
+                rough, known = 1, sample_gaps(model, n, t, h, known, SCAN.samples, work)
                 probed = piece == 0 and (model.layout.features & W_CONSTANT) == 0
                 bound_rates(model, c.shape[0], model.layout.nc, 1 if probed else 0, work)
         place = close_gaps(model, c, t, h, Q, V, piece, rough, index, slack, found, work)
@@ -365,8 +396,8 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
 @unit(A(MODEL, I, A), small=True)
 def own_of(model, n, work):
     """Return where the tables of the scanners begin: fastest rates of watched functions, left end, samples, stack."""
-    layout = model.layout
-    at = 2 * n + layout.nq + layout.nv + layout.nc + layout.nj + layout.nw + layout.nr + 2 * layout.ne
+    layout, states = model.layout, (SCAN.samples + 2) * (model.layout.nq + model.layout.nv)
+    at = 2 * n + states + layout.nc + layout.nj + layout.nw + layout.nr + 2 * layout.ne
     return tail(work, at)
 
 
@@ -382,21 +413,22 @@ def entry_of(own, m, top):
     return head(tail(own, stack_at(m, top)), 2 + 2 * m)
 
 
-@unit(I(MODEL, A, F, F, A, A, I, I, A))
-def sample_gaps(model, samples, t, h, Q, V, known, needed, work):
+@unit(I(MODEL, I, F, F, I, I, A))
+def sample_gaps(model, n, t, h, known, needed, work):
     """Write gaps and their rates at all samples up to the one that is needed; return how many are known."""
-    layout, n = model.layout, samples.shape[0] // (SCAN.samples + 1)
+    layout, states = model.layout, states_of(model, n, work)
+    nq, nv, velocities = layout.nq, layout.nv, tail(states, (SCAN.samples + 1) * layout.nq)
     constant, own = 1 if (layout.features & W_CONSTANT) != 0 else 0, own_of(model, n, work)
     while known <= SCAN.samples and known <= needed:
-        gaps_and_rates(
-            model, row_of(samples, known, n), t + known / SCAN.samples * h, Q, V, constant if known > 0 else 0,
-            sample_of(own, layout.nc, known), work,
+        gaps_of_state(
+            model, n, t + known / SCAN.samples * h, row_of(states, known, nq), row_of(velocities, known, nv),
+            constant if known > 0 else 0, sample_of(own, layout.nc, known), work,
         )  # fmt: skip
         known += 1
     return known
 
 
-@unit(I(MODEL, A, F, F, A, A, I, J, F, A))
+@unit(I(MODEL, A, F, F, A, A, I, J, F, A), small=True)
 def judge_gaps(model, c, t, h, Q, V, piece, index, slack, work):
     """Return what a piece between samples shows: SHOWN.loud: perhaps a closing, SHOWN.rough: gaps too fast for it."""
     layout, n = model.layout, c.shape[0]
@@ -597,15 +629,19 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
     resolved by SCAN.samples * 2^SCAN.depth pieces may cross zero twice unseen between them.
     """
     ne, n = model.layout.ne, c.shape[0]
-    own = own_of(model, n, work)
+    own, states = own_of(model, n, work), states_of(model, n, work)
+    nq, nv, velocities = model.layout.nq, model.layout.nv, tail(states, (SCAN.samples + 1) * model.layout.nq)
     work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough = 0, 0
+    sample_states(model, samples, Q, V, work)
     for piece in range(SCAN.samples):
         if piece / SCAN.samples >= limit:
             return NONE
         while known <= SCAN.samples and (known <= piece + 3 or known < 5) and rough == 0:
             values = head(sample_of(own, ne, known), ne)
-            switch_values(model, row_of(samples, known, n), t + known / SCAN.samples * h, Q, V, values, work)
+            model.switch(
+                t + known / SCAN.samples * h, row_of(states, known, nq), row_of(velocities, known, nv), model.par, values
+            )
             known += 1
         if rough == 0:
             seen = judge_events(model, c, t, h, Q, V, piece, fired, work)

@@ -36,7 +36,7 @@ class _Limits(NamedTuple):
 
     format: int = 1  # counts layouts that older versions cannot read
     # counts additions that older versions pass over: names they do not know, and defaults where names are missing
-    minor: int = 2
+    minor: int = 3
     largest_file: int = 4 << 30  # bytes of a file that is read without being told that it may be larger
     # what is built from a file may take so many times its bytes, and so many bytes in any case
     growth: int = 8

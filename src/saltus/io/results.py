@@ -18,16 +18,22 @@ from saltus.io.format import Content, Variable, read, write
 from saltus.io.scene import described as described_scene
 from saltus.io.scene import scene_of
 from saltus.io.settings import describe, listed, rebuild
+from saltus.io.sketch import described as described_sketch
+from saltus.io.sketch import sketch_of
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.io.words import taken
 from saltus.memory.record import KIND_NAMES
 from saltus.results.from_march import event_type
 from saltus.results.records import Asked, NodeValues, read_only
+from saltus.results.table import PLACES, Table, table_of
 from saltus.schemes.traits import Forced
 from saltus.solution import Solution
 from saltus.status import Status
 from saltus.system import run_number
 from saltus.verification import REASONS, VERIFIED_QUANTITIES, Parting, Verification
+from saltus.view.content import Options, frame_times, frames_of, seen
+from saltus.view.frames import FRAME
+from saltus.view.sketch import Sketch
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
 FINITE_EVENTS = ("events/t", "events/energy", *(f"events/{name}" for name in EVENT_VECTORS))
@@ -79,7 +85,13 @@ COLUMNS_OF_FILE = {
     "verification/t": Column(("verification_time",), "s", later=True),
     "verification/growth": Column(("verification_time", "quantity"), later=True),
     "gap": Column(("t", "contact"), "m", later=True),
+    "between/t": Column(("piece_end",), "s", later=True),
+    "between/gap": Column(("piece", "place", "contact"), "m", later=True),
+    "between/kinetic_energy": Column(("piece", "place"), "J", later=True),
+    "between/error": Column(("between_quantity",), later=True),
+    "contact_frame": Column(("frame", "contact", "frame_column"), later=True),
 }
+BETWEEN = tuple(name for name in COLUMNS_OF_FILE if name.startswith("between/"))
 
 
 def save(solution: Solution, path: str | os.PathLike, source: str | None = None) -> None:
@@ -167,10 +179,23 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         made["gap"] = solution.gaps()
     except (FunctionError, SettingError):
         pass  # a gap that fails at some state must not cost the run; the loaded solution says that there are none
+    table, frames = table_of(solution), _frames(solution)
+    if table is not None:
+        made |= dict(zip(BETWEEN, (table.t, table.gap, table.kinetic, np.array(table.error)), strict=True))
+    if frames is not None:
+        made["contact_frame"] = frames
     return {
         name: Variable(np.ascontiguousarray(values), COLUMNS_OF_FILE[name].dims, COLUMNS_OF_FILE[name].units)
         for name, values in made.items()
     }
+
+
+def _frames(solution: Solution) -> np.ndarray | None:
+    """Return where the contacts of a mechanism act, for drawings; None where a function of the model fails."""
+    try:
+        return frames_of(solution) if solution.every_step and len(solution.t) > 1 else None
+    except FunctionError:
+        return None
 
 
 def _about(solution: Solution) -> dict[str, Any]:
@@ -194,7 +219,7 @@ def _about(solution: Solution) -> dict[str, Any]:
             "q_dot": not system.rate_is_velocity,
             "coordinates": None if system.coordinates is None else list(system.coordinates),
             "units": None if system.units is None else list(system.units),
-            "scene": described_scene(system.scene),
+            "scene": _described(system.scene),
         },
         "scheme": {
             "name": scheme.name,
@@ -207,6 +232,10 @@ def _about(solution: Solution) -> dict[str, Any]:
         "asked": None if solution._asked is None else _asked_of(solution._asked),
         "verification": None if solution.verification is None else _verification_of(solution.verification),
     }
+
+
+def _described(scene: Any) -> dict[str, Any] | None:
+    return described_sketch(scene) if isinstance(scene, Sketch) else described_scene(scene)
 
 
 def _asked_of(asked: Asked) -> dict[str, Any]:
@@ -256,8 +285,8 @@ def _places(names: np.ndarray, family: tuple[str, ...]) -> np.ndarray:
 class _Recorder(NodeValues):
     """Node values that ask the true q_dot and remember every state they were asked for."""
 
-    true_rate: Callable
-    seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = dataclasses.field(default_factory=dict)
+    true_rate: Callable = dataclasses.field(kw_only=True)
+    seen: dict[bytes, tuple[np.ndarray, np.ndarray]] = dataclasses.field(default_factory=dict, kw_only=True)
 
     def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         made = self.true_rate(q, v)
@@ -274,7 +303,7 @@ def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(solution._model, NodeValues):
         return solution._model.states, solution._model.rates
     empty = np.zeros(0)
-    recorder = _Recorder(empty, empty, None, empty, empty, solution._rate)
+    recorder = _Recorder(empty, empty, None, empty, empty, true_rate=solution._rate)
     asked = dataclasses.replace(solution, _model=recorder)
     parts, inner = 1, solution.scheme
     while hasattr(inner, "scheme"):  # a wrapper splits its steps in two
@@ -284,6 +313,8 @@ def _rates(solution: Solution) -> tuple[np.ndarray, np.ndarray]:
         kept = solution._extra[1:, 3] > 0.0
         start, h = start[kept], h[kept]
     asked((start[:, None] + (np.arange(parts) + 0.5) / parts * h[:, None]).ravel())
+    if solution.system.scene is not None and solution.every_step and len(solution.t) > 1:
+        seen(asked, Options()).motion()  # a loaded run can be looked at as well
     if not recorder.seen:
         return np.zeros((0, nq + nv)), np.zeros((0, nq))
     states, rates = zip(*recorder.seen.values(), strict=True)
@@ -299,7 +330,8 @@ def check_tables(content: Content) -> None:
     rows = len(taken(about, "rows", words.many(words.anything)))
     contacts = len(taken(taken(about, "system", words.obj), "contacts", words.many(words.anything)))
     sizes = {
-        "row": rows, "contact": contacts, "axis": 3, "side": 2, "inside_column": FOUND.all,
+        "row": rows, "contact": contacts, "axis": 3, "side": 2, "inside_column": FOUND.all, "place": len(PLACES),
+        "between_quantity": 2, "frame_column": FRAME,
         "quantity": len(VERIFIED_QUANTITIES),
     }  # fmt: skip
     for name, column in COLUMNS_OF_FILE.items():
@@ -322,6 +354,24 @@ def check_tables(content: Content) -> None:
     if sizes["state_column"] != nq + nv or sizes.get("extra_column", LEAST_EXTRAS) < LEAST_EXTRAS:
         raise ValueError("'dense/state' or 'extra/table' has too few columns")
     _check_values(arrays)
+    _check_between(arrays)
+
+
+def _check_between(arrays: dict[str, np.ndarray]) -> None:
+    """Refuse pieces between the times that do not cover the run, or hold no numbers."""
+    present = [name for name in BETWEEN if name in arrays]
+    if present and len(present) < len(BETWEEN):
+        raise ValueError(f"{present[0]!r} is there without {', '.join(sorted({*BETWEEN} - {*present}))}")
+    for name in (*present, *(("contact_frame",) if "contact_frame" in arrays else ())):
+        if not np.all(np.isfinite(arrays[name])):
+            raise ValueError(f"{name!r} holds something that is not a finite number")
+    if not present:
+        return
+    t, run = arrays["between/t"], arrays["t"]
+    if len(t) < 2 or len(t) != len(arrays["between/gap"]) + 1 or np.any(np.diff(t) <= 0.0):
+        raise ValueError("'between/t' must be increasing times, one more than there are pieces")
+    if t[0] != run[0] or t[-1] != run[-1]:
+        raise ValueError("'between/t' does not reach from the begin of the run to its end")
 
 
 def _check_values(arrays: dict[str, np.ndarray]) -> None:
@@ -367,8 +417,9 @@ def _solution(content: Content) -> Solution:
     described = taken(about, "system", words.obj)
     event_names = taken(about, "events", words.distinct, ())
     values = NodeValues(
-        arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"]
-    )
+        arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"],
+        _table(arrays), arrays.get("contact_frame"),
+    )  # fmt: skip
     contacts = taken(described, "contacts", words.many(words.row(words.text, words.share, words.not_negative)))
     numbers = words.many(words.row(words.many(words.not_negative), words.maybe(words.not_negative)))
     frictions = taken(described, "frictions", numbers, [([mu], None) for _, _, mu in contacts])
@@ -386,7 +437,8 @@ def _solution(content: Content) -> Solution:
         _coordinates(described, "units", arrays["q"].shape[1]),
     )
     scene = taken(described, "scene", words.maybe(words.obj), None)  # older files have none
-    scene = scene_of(scene, arrays["q"].shape[1], system.contact_names, system.joint_names)
+    read_scene = sketch_of if scene is not None and "parts" in scene else scene_of
+    scene = read_scene(scene, arrays["q"].shape[1], system.contact_names, system.joint_names)
     system = dataclasses.replace(system, scene=scene)
     rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
     if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:
@@ -397,7 +449,7 @@ def _solution(content: Content) -> Solution:
     work = taken(about, "work", words.table(words.count))
     if "steps" not in work:
         raise ValueError("'work' does not count the steps")
-    return read_only(
+    made = read_only(
         Solution(
             t=arrays["t"],
             q=arrays["q"],
@@ -431,6 +483,17 @@ def _solution(content: Content) -> Solution:
             ),
         )
     )
+    if values.frames is not None and len(values.frames) != len(frame_times(made)):
+        raise ValueError("'contact_frame' does not belong to the times of the run")
+    return made
+
+
+def _table(arrays: dict[str, np.ndarray]) -> Table | None:
+    """Return gaps and kinetic energies between the times; older files have none."""
+    if BETWEEN[0] not in arrays:
+        return None
+    t, gap, kinetic, error = (arrays[name] for name in BETWEEN)
+    return Table(t, gap, kinetic, (float(error[0]), float(error[1])))
 
 
 def _coordinates(described: dict[str, Any], name: str, nq: int) -> tuple[str, ...] | None:

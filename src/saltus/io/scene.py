@@ -38,9 +38,20 @@ def scene_of(given: dict[str, Any] | None, nq: int, contacts: Sequence[str], joi
         gravity=taken(given, "gravity", POINT, (0.0, 0.0)),
         dimension=taken(given, "dimension", words.count, 2),
     )
+    _once("bodies", [one.name for one in made.bodies])
+    _once("joints", [one.name for one in made.joints])
+    taken_by = [place for one in made.bodies for place in range(one.first, one.first + one.size)]
+    if len(set(taken_by)) < len(taken_by):
+        raise ValueError("two bodies of the scene have the same coordinates")
     if made.dimension != 2:
         raise ValueError(f"the scene has {made.dimension} dimensions, of which this version knows 2")
     return made
+
+
+def _once(what: str, names: Sequence[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two {what} of the scene are called {twice!r:.60}")
 
 
 def _records(given: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -64,13 +75,13 @@ def _body(given: dict[str, Any], number: int, nq: int) -> SceneBody:
         mass=taken(given, "mass", words.finite),
         inertia=taken(given, "inertia", words.finite),
         points=taken(given, "points", words.table(POINT), {}),
-        outlines=tuple(_outline(one) for one in _records(given, "outlines")),
+        outlines=tuple(outline_of(one) for one in _records(given, "outlines")),
         colour=taken(given, "colour", words.maybe(words.shown), None),
         line=line,
     )
 
 
-def _outline(given: dict[str, Any]) -> Outline:
+def outline_of(given: dict[str, Any]) -> Outline:
     kind, points = taken(given, "kind", words.text), taken(given, "points", POINTS)
     if kind not in LEAST_POINTS or len(points) < LEAST_POINTS[kind]:
         raise ValueError(f"an outline of the scene is a {kind!r:.40} of {len(points)} points")
@@ -113,7 +124,11 @@ def _joint(given: dict[str, Any], count: int, contacts: frozenset[str], joints: 
 
 def _pair(given: dict[str, Any], bodies: Sequence[SceneBody], contacts: frozenset[str]) -> ScenePair:
     numbers = _numbers(given, len(bodies) - 1, 2)
-    outlines = taken(given, "outlines", words.row(words.count, words.count), (0, 0))
+    outlines = taken(given, "outlines", words.row(words.whole, words.whole), (0, 0))
+    for number, outline in zip(numbers, outlines, strict=True):
+        # -1: a point has no outline; 0 stands for a body without any as well
+        if outline < -1 or (outline > 0 and outline >= len(bodies[number + 1].outlines)):
+            raise ValueError(f"the scene names outline {outline} of body {number}, which is not there")
     return ScenePair(
         name=taken(given, "name", words.shown),
         kind=taken(given, "kind", words.shown),

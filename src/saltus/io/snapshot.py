@@ -229,7 +229,8 @@ def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> 
     numbers = memory.numbers
     if any(flag not in (0.0, 1.0) for flag in (numbers.valid, numbers.changed, numbers.unknown)):
         raise ValueError("'state/memory' is neither valid nor not")
-    if numbers.longest < 0.0 or numbers.spent < 0.0 or not _are_whole(np.array(numbers.flights), MOST_COUNTED):
+    counted = np.array([numbers.flights, numbers.in_turn])
+    if numbers.longest < 0.0 or numbers.spent < 0.0 or not _are_whole(counted, MOST_COUNTED):
         raise ValueError("'state/memory' counts flights that were not made")
     _check_index(memory.index)
     phase = plan.inner.phase

@@ -12,6 +12,7 @@ from saltus.errors import SettingError
 
 if TYPE_CHECKING:
     from saltus.mechanics.scene import Scene
+    from saltus.view.sketch import Sketch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +47,7 @@ class StoredSystem:
     q_dot: Callable | None
     coordinates: tuple[str, ...] | None = None
     units: tuple[str, ...] | None = None
-    scene: Scene | None = None
+    scene: Scene | Sketch | None = None
 
     def laws(self, values: Any = None) -> np.ndarray:
         """Return (e, mu, e_t) of every contact, one row each, as they were in the run; files do not keep e_t."""

@@ -104,7 +104,7 @@ def accelerate_given(model, t, q, v, index, direction, a, r, u, powers, work, re
     return powers_of_forces(model, index, r, u, a, powers, work)
 
 
-@unit(I(MODEL, F, A, A, A, A, LASTING.kind, RECORD))
+@unit(I(MODEL, F, A, A, A, A, LASTING.kind, RECORD), small=True)
 def accelerate_freely(model, t, q, v, a, powers, work, record):
     """Write the acceleration without reactions and the power of the forces; powers of contacts are zero.
 

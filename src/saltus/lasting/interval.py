@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
+from saltus.compile.columns import matrix_entries
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
@@ -395,7 +396,7 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
     acting = layout.nj > 0
     for c in range(nc):
         acting = acting or index[c] == INDEX.slip or index[c] == INDEX.stick
-    lu, held = room.lu, room.held
+    held = room.held
     if acting:
         status = accelerate(model, t, q, v, index, direction, scratch, r, u, work.powers, room, record)
         if status != 0:
@@ -407,7 +408,7 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
             return status
     model.jacobian(t, q, v, model.par, f_q, f_v)
     record.counters.jacobian_calls += 1
-    W, X, unit_vector, column, b, x, rows = room.W, room.X, room.f, room.column, room.b, room.x, room.rows
+    W, unit_vector = room.W, room.f
     for j in range(nv):
         for part in range(2):
             for i in range(nv):
@@ -415,20 +416,41 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
             unit_vector[j] = 1.0
             multiply(layout, f_q if part == 0 else f_v, unit_vector, scratch)
             if part == 1 and acting:
-                turn_friction(model, index, direction, W, r, u, unit_vector, scratch)
-            solve(layout, lu, scratch, scratch, column)
-            if held.count > 0:
-                for i in range(held.count):
-                    b[i] = -row_dot(layout, W, rows[i], scratch)
-                solve_held(model, held.count, room)
-                for i in range(held.count):
-                    row_add(layout, X, rows[i], x[i], scratch)
+                turn_friction(model, index, direction, W, r, u, unit_vector, room.zeta, 0.0, scratch)
+            accelerate_held(model, scratch, room)
             for i in range(nv):
                 if part == 0:
                     J_q[i * nv + j] = scratch[i]
                 else:
                     J_v[i * nv + j] = scratch[i]
     return 0
+
+
+@unit(I(MODEL, A, LASTING.kind))
+def accelerate_held(model, f, room):
+    """Turn forces f into the accelerations that they cause while the held rows stay held, in the same place."""
+    layout, held, b, x, rows = model.layout, room.held, room.b, room.x, room.rows
+    solve(layout, room.lu, f, f, room.column)
+    if held.count > 0:
+        for i in range(held.count):
+            b[i] = -row_dot(layout, room.W, rows[i], f)
+        solve_held(model, held.count, room)
+        for i in range(held.count):
+            row_add(layout, room.X, rows[i], x[i], f)
+    return 0
+
+
+@unit(I(MODEL, J, A, A, JACOBIANS.kind, LASTING.kind))
+def drift(model, index, direction, out, work, room):
+    """Write how accelerations change with time while the velocities stay: partners that move on turn the friction.
+
+    A turntable or a belt does so. work, room: as `jacobians` left them, where something acts.
+    """
+    standing = room.f
+    clear(standing)
+    clear(out)
+    turn_friction(model, index, direction, room.W, work.r, work.u, standing, room.zeta, 1.0, out)
+    return accelerate_held(model, out, room)
 
 
 @unit(I(A, F, I, I, I, A, A, I, A))
@@ -441,19 +463,22 @@ def assemble(tab, h, first, end, nv, J_q, J_v, stride, G):
     Av = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.velocity * n * n), n * n)
     AA = head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.product * n * n), n * n)
     for k in range(first, end):
-        for other in range(first, end):
-            for i in range(nv):
-                for j in range(nv):
-                    at = stride * k + i * nv + j
-                    value = -h * (Av[k * n + other] * J_v[at] + h * AA[k * n + other] * J_q[at])
-                    value += 1.0 if k == other and i == j else 0.0
-                    G[((k - first) * nv + i) * m + (other - first) * nv + j] = value
+        velocity, product = head(tail(Av, k * n + first), end - first), head(tail(AA, k * n + first), end - first)
+        for i in range(nv):
+            row = tail(G, ((k - first) * nv + i) * m)
+            for j in range(nv):
+                at = stride * k + i * nv + j
+                matrix_entries(velocity, product, h, J_v[at], J_q[at], tail(row, j), nv)
+            row[(k - first) * nv + i] += 1.0
     return 0
 
 
-@unit(I(MODEL, J, A, A, A, A, A, A))
-def turn_friction(model, index, direction, W, r, u, v, f):
-    """Add to f what a change v of the velocity does to friction forces that slip in space: they turn with the slip."""
+@unit(I(MODEL, J, A, A, A, A, A, A, F, A))
+def turn_friction(model, index, direction, W, r, u, v, zeta, time, f):
+    """Add to f what a change v of the velocity does to friction forces that slip in space: they turn with the slip.
+
+    time: how long slips go on to change by zeta meanwhile, which partners that move bring about
+    """
     layout = model.layout
     for c in range(layout.nc):
         row = layout[layout.contact_row + c]
@@ -464,7 +489,8 @@ def turn_friction(model, index, direction, W, r, u, v, f):
         if not u[row + 1] * direction[2 * c] + u[row + 2] * direction[2 * c + 1] > 1e-300:
             continue
         s_1, s_2 = u[row + 1] / speed, u[row + 2] / speed
-        across = s_1 * row_dot(layout, W, row + 2, v) - s_2 * row_dot(layout, W, row + 1, v)
+        across = s_1 * (row_dot(layout, W, row + 2, v) + time * zeta[row + 2])
+        across -= s_2 * (row_dot(layout, W, row + 1, v) + time * zeta[row + 1])
         stiffness = model.mu[c] * r[row] / speed * across
         for i in range(1, 3):
             force = stiffness * s_2 if i == 1 else -stiffness * s_1

@@ -40,6 +40,8 @@ EXAMPLES: dict[str, Example] = {
     "coupling": lambda w, a, b: w.coupling(a.body, b.body, ratio=2.0),
     "drive of an angle": lambda w, a, b: w.drive(w.revolute(a, b), speed=3.0),
     "drive of a way": lambda w, a, b: w.drive(w.prismatic(a, b), speed=3.0),
+    "stop": lambda w, a, b: w.stop(a, b, e=0.5),
+    "stop with friction": lambda w, a, b: w.stop(a, b, e=0.5, mu=0.1),
     "spring": lambda w, a, b: w.spring(a, b, k=10.0, length=0.1, c=0.1),
     "spring without length": lambda w, a, b: w.spring(a, b, k=10.0, length=0.0),
     "damper": lambda w, a, b: w.damper(a, b, c=1.0),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from saltus.compile.seam import unit
+from saltus.compile.columns import subtract_multiple
+from saltus.compile.seam import head, tail, unit
 from saltus.compile.types import A, I, J
 from saltus.status import Status
 
@@ -19,14 +20,14 @@ def factor_dense(G, m, pivots):
         if best != k:
             for j in range(m):
                 G[k * m + j], G[best * m + j] = G[best * m + j], G[k * m + j]
-        if not abs(G[k * m + k]) > 1e-300:
+        pivot, row = G[k * m + k], head(tail(G, k * m + k + 1), m - k - 1)
+        if not abs(pivot) > 1e-300:
             return Status.NEWTON_STALLED
         for i in range(k + 1, m):
-            G[i * m + k] /= G[k * m + k]
-            factor = G[i * m + k]
+            factor = G[i * m + k] / pivot
+            G[i * m + k] = factor
             if factor != 0.0:
-                for j in range(k + 1, m):
-                    G[i * m + j] -= factor * G[k * m + j]
+                subtract_multiple(row, factor, head(tail(G, i * m + k + 1), m - k - 1))
     return 0
 
 
@@ -38,11 +39,10 @@ def solve_dense(G, x, pivots):
         p = pivots[k]
         if p > k and p < m:  # factors may come from a checkpoint of somebody: nothing beyond x is touched
             x[k], x[p] = x[p], x[k]
-    for i in range(m):
-        total = x[i]
-        for j in range(i):
-            total -= G[i * m + j] * x[j]
-        x[i] = total
+    for j in range(m):  # column by column: the rows below do not wait for each other
+        known = x[j]
+        for i in range(j + 1, m):
+            x[i] -= G[i * m + j] * known
     for i in range(m - 1, -1, -1):
         total = x[i]
         for j in range(i + 1, m):

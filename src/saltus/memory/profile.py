@@ -264,7 +264,7 @@ def solve_row(layout, lu, W, row, X, work):
     return 0
 
 
-@unit(I(LAYOUT, A, A, A))
+@unit(I(LAYOUT, A, A, A), small=True)
 def multiply(layout, m, x, y):
     """Add the product of an unfactored stored matrix with x to y (both by degrees of freedom)."""
     nv = layout.nv

@@ -9,8 +9,14 @@ from saltus.compile.types import A, F, I, J
 @unit(I(A, A), small=True)
 def copy(source, target):
     """Write the first numbers of source to target, as many as it has."""
-    for i in range(target.shape[0]):
-        target[i] = source[i]
+    n = target.shape[0]
+    if n == 1:  # else the compiler calls a function for it
+        target[0] = source[0]
+    elif n == 2:
+        target[0], target[1] = source[0], source[1]
+    else:
+        for i in range(n):
+            target[i] = source[i]
     return 0
 
 
@@ -25,8 +31,12 @@ def add(source, target):
 @unit(I(A), small=True)
 def clear(target):
     """Write zeros."""
-    for i in range(target.shape[0]):
-        target[i] = 0.0
+    n = target.shape[0]
+    if n == 1:  # else the compiler calls a function for it
+        target[0] = 0.0
+    else:
+        for i in range(n):
+            target[i] = 0.0
     return 0
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from saltus.problem import Problem
 from saltus.system import Contact, System
 
+from ._sketches import beads
+
 
 def bead_column(
     *,
@@ -28,6 +30,12 @@ def bead_column(
     pairs = [
         Contact(lambda q, i=i: q[i] - q[i - 1] - 2.0 * radius, e=e, name=f"beads {i - 1}-{i}") for i in range(1, n)
     ]
-    system = System(M=mass, f=np.full(n, -mass * gravity), contacts=[floor, *pairs], name="bead_column")
+    system = System(
+        M=mass,
+        f=np.full(n, -mass * gravity),
+        contacts=[floor, *pairs],
+        name="bead_column",
+        scene=beads(n, radius, upright=True),
+    )
     q0 = height + spacing * np.arange(n)
     return Problem(system, (0.0, t_end), q0, np.zeros(n), name="bead_column")

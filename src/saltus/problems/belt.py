@@ -10,6 +10,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import block_on_floor
+
 
 def belt(
     *,
@@ -65,6 +67,7 @@ def belt(
         f=lambda q: [-stiffness * q[0], -mass * gravity],
         contacts=[contact],
         name="belt",
+        scene=block_on_floor("belt", spring=-2.0),
     )
     exact = Exact(position, velocity, impulse)
     return Problem(system, (0.0, t_end), np.zeros(2), np.zeros(2), exact=exact, name="belt")

@@ -10,6 +10,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import blocks
+
 
 def block_stack(
     *,
@@ -80,6 +82,7 @@ def block_stack(
         f=np.tile([weight * sin(slope), -weight * cos(slope), 0.0], n),
         contacts=[corner(block, side) for block in range(n) for side in (-1.0, 1.0)],
         name="block_stack",
+        scene=blocks(n, width, height),
     )
     q0 = np.zeros((n, 3))
     q0[:, 1] = half_height + height * np.arange(n)

@@ -13,6 +13,7 @@ from saltus.system import Contact, System
 from ._circle import on_circle, slide
 from ._landing import landing
 from ._pieces import Motion, Piece, Pieces
+from ._sketches import bead_on_circle
 
 STILL = 1e-13  # of sqrt(gravity radius): slower launches end the accumulation; the state is then wrong by its square
 
@@ -73,7 +74,9 @@ def bowl(
             q *= radius / np.hypot(*q)
 
     wall = Contact(lambda q: radius - np.hypot(q[0], q[1]), e=e, name="bowl")
-    system = System(M=mass, f=[0.0, -mass * gravity], contacts=[wall], name="bowl")
+    system = System(
+        M=mass, f=[0.0, -mass * gravity], contacts=[wall], name="bowl", scene=bead_on_circle(radius, inside=True)
+    )
     return Problem(system, (0.0, t_end), q0, v0, exact=Pieces(pieces).exact(), name="bowl")
 
 

@@ -12,6 +12,7 @@ from saltus.system import Contact, System
 
 from ._circle import admissible, on_circle, pressing, slide
 from ._pieces import Motion, Piece, Pieces
+from ._sketches import bead_on_circle
 
 
 def circle_slide(
@@ -67,7 +68,13 @@ def circle_slide(
         return (q[0] * v[1] - q[1] * v[0]) / np.hypot(q[0], q[1])
 
     wall = Contact(gap, e=e, mu=mu, slip=slip if mu > 0.0 else None, name="circle")
-    system = System(M=mass, f=[0.0, -mass * gravity], contacts=[wall], name="circle_slide")
+    system = System(
+        M=mass,
+        f=[0.0, -mass * gravity],
+        contacts=[wall],
+        name="circle_slide",
+        scene=bead_on_circle(radius, inside=True),
+    )
     q0, v0 = on_circle(radius, phi0, w0)
     q0 = admissible(q0, radius, side=1.0)
     return Problem(system, (0.0, t_end), q0, v0, exact=Pieces(pieces).exact(), name="circle_slide")

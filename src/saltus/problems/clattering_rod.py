@@ -13,6 +13,7 @@ from saltus.system import Contact, System
 from ._landing import landing
 from ._pieces import Motion, Piece, Pieces
 from ._reference import integrate
+from ._sketches import rod_on_floor
 
 STILL = (
     1e-13  # of sqrt(gravity half_length): slower launches end an accumulation; the state is then wrong by its square
@@ -55,6 +56,7 @@ def clattering_rod(
         f=[-mass * gravity, 0.0],
         contacts=[end(SIDES[0], "end 1"), end(SIDES[1], "end 2")],
         name="clattering_rod",
+        scene=rod_on_floor(2.0 * half_length, turning=1.0, free=False, contacts=("end 1", "end 2")),
     )
     exact = Pieces(lambda: rod.pieces(y0, theta0, t_end)).exact()
     return Problem(system, (0.0, t_end), [y0, theta0], [0.0, 0.0], exact=exact, name="clattering_rod")

@@ -10,6 +10,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import block_on_floor
+
 
 def coulomb_oscillator(
     *,
@@ -65,6 +67,7 @@ def coulomb_oscillator(
         f=lambda q: [-stiffness * q[0], -mass * gravity],
         contacts=[table],
         name="coulomb_oscillator",
+        scene=block_on_floor("table", spring=-2.0),
     )
     exact = Exact(position, velocity, impulse)
     return Problem(system, (0.0, t_end), [q0, 0.0], [v0, 0.0], exact=exact, name="coulomb_oscillator")

@@ -9,6 +9,7 @@ from saltus.problem import Exact, Problem
 from saltus.system import System
 
 from ._reference import SmoothReference
+from ._sketches import pendulum
 
 REFERENCE_STEP = 0.02  # [rad] at the natural frequency or at v0 in one step of the reference
 
@@ -27,6 +28,6 @@ def damped_pendulum(
         return [-(omega**2) * np.sin(q[0]) - damping * v[0]]
 
     reference = SmoothReference(lambda q: np.eye(1), f, q0, v0, t_end, REFERENCE_STEP / (omega + abs(v0)))
-    system = System(M=1.0, f=f, name="damped_pendulum")
+    system = System(M=1.0, f=f, name="damped_pendulum", scene=pendulum((1.0,)))
     exact = Exact(reference.q, reference.v)
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="damped_pendulum")

@@ -8,6 +8,7 @@ from saltus.problem import Exact, Problem
 from saltus.system import System
 
 from ._reference import SmoothReference
+from ._sketches import pendulum
 
 REFERENCE_STEP = 0.02  # [rad] at the natural frequency sqrt(gravity/shorter rod) in one step of the reference
 
@@ -44,6 +45,6 @@ def double_pendulum(
     reference = SmoothReference(
         M, lambda q, v: f(0.0, q, v), q0, v0, t_end, REFERENCE_STEP * np.sqrt(min(l1, l2) / gravity)
     )
-    system = System(M=M, f=f, name="double_pendulum")
+    system = System(M=M, f=f, name="double_pendulum", scene=pendulum((l1, l2)))
     exact = Exact(reference.q, reference.v)
     return Problem(system, (0.0, t_end), q0, v0, exact=exact, name="double_pendulum")

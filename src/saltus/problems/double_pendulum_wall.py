@@ -8,6 +8,8 @@ from saltus.errors import ModelError
 from saltus.problem import Problem
 from saltus.system import Contact, System
 
+from ._sketches import pendulum
+
 
 def double_pendulum_wall(
     *,
@@ -60,5 +62,7 @@ def double_pendulum_wall(
         Contact(lambda q: wall - l1 * np.sin(q[0]), e=e, name="elbow"),
         Contact(lambda q: wall - l1 * np.sin(q[0]) - l2 * np.sin(q[1]), e=e, name="tip"),
     ]
-    system = System(M=M, f=f, contacts=contacts, name="double_pendulum_wall")
+    system = System(
+        M=M, f=f, contacts=contacts, name="double_pendulum_wall", scene=pendulum((l1, l2), wall, ("elbow", "tip"))
+    )
     return Problem(system, (0.0, t_end), q0, v0, name="double_pendulum_wall")

@@ -13,6 +13,7 @@ from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
 from ._reference import integrate
+from ._sketches import pendulum
 
 MAX_STEP = 0.02  # [s], keeps the dense output of the reference near 1e-14 and no landing unseen
 STICKING_SPEED = 1e-8  # [rad/s], slower launches towards a pressing wall are the end of a Zeno sequence
@@ -42,6 +43,7 @@ def driven_pendulum(
         f=lambda t, q, v: [-np.sin(q[0]) - damping * v[0] + amplitude * np.cos(frequency * t)],
         contacts=[Contact(lambda q: q[0] - wall, e=e, name="wall")],
         name="driven_pendulum",
+        scene=pendulum((1.0,)),
     )
     reference = _Reference(damping, amplitude, frequency, wall, e, q0, v0, t_end)
     exact = Exact(reference.q, reference.v, reference.impulse, jumps=_Jumps(reference))

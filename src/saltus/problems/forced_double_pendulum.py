@@ -8,6 +8,7 @@ from saltus.problem import Exact, Problem
 from saltus.system import System
 
 from ._reference import SmoothReference
+from ._sketches import pendulum
 
 REFERENCE_STEP = 0.02  # [rad] at the fastest of the frequencies and speeds in one step of the reference
 
@@ -48,6 +49,6 @@ def forced_double_pendulum(
 
     rate = np.sqrt(abs(gravity) / min(l1, l2)) + abs(frequency) + np.abs(v0).max()
     reference = SmoothReference(M, f, q0, v0, t_end, REFERENCE_STEP / rate)
-    system = System(M=M, f=f, name="forced_double_pendulum")
+    system = System(M=M, f=f, name="forced_double_pendulum", scene=pendulum((l1, l2)))
     exact = Exact(reference.q, reference.v)
     return Problem(system, (0.0, t_end), q0, v0, exact=exact, name="forced_double_pendulum")

@@ -12,6 +12,7 @@ from saltus.system import Contact, System
 
 from ._hops import Flight, Opening, hops
 from ._pieces import Motion, Piece, Pieces
+from ._sketches import oscillator
 
 STILL = 1e-13  # [m/s]: slower launches end an accumulation; the state is then wrong by its square
 
@@ -106,6 +107,7 @@ def forced_impact_oscillator(
         f=lambda t, q: [-q[0] + amplitude * np.cos(omega * t + phase)],
         contacts=[stop],
         name="forced_impact_oscillator",
+        scene=oscillator("stop", wall, side=-1.0),
     )
     exact = Pieces(pieces).exact()
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="forced_impact_oscillator")

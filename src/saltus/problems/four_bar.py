@@ -9,6 +9,8 @@ from saltus.errors import ModelError
 from saltus.problem import Problem
 from saltus.system import Contact, Joint, System
 
+from ._sketches import four_bar as sketch
+
 GUARD = 1e-6  # of the clearance: rounds the tip of |d| at d = 0, moves a closed gap by GUARD^2/2 clearances
 
 
@@ -94,6 +96,7 @@ def four_bar(
             Joint(rocker_pin, name="rocker pin"),
         ],
         name="four_bar",
+        scene=sketch(bars, ground),
     )
     return Problem(system, (0.0, t_end), q0, v0, name="four_bar")
 

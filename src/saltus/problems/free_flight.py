@@ -8,6 +8,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import ball
+
 
 def free_flight(
     *,
@@ -35,6 +37,7 @@ def free_flight(
         f=lambda t, q: [-mass * strength * t**2],
         contacts=[Contact(lambda q: q[0], e=e, name="floor")],
         name="free_flight",
+        scene=ball(),
     )
     exact = Exact(
         lambda t: (q0 + v0 * np.asarray(t) - strength * np.asarray(t) ** 4 / 12.0)[..., None],

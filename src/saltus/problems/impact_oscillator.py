@@ -7,6 +7,7 @@ from saltus.problem import Problem
 from saltus.system import Contact, System
 
 from ._oscillator import oscillator_exact
+from ._sketches import oscillator
 
 
 def impact_oscillator(
@@ -30,6 +31,7 @@ def impact_oscillator(
         f=lambda q: [-stiffness * q[0]],
         contacts=[Contact(lambda q: q[0] - wall, e=e, name="wall")],
         name="impact_oscillator",
+        scene=oscillator("wall", wall, side=1.0),
     )
     exact = oscillator_exact(mass=mass, stiffness=stiffness, centre=0.0, wall=wall, e=e, q0=q0, v0=v0, t_end=t_end)
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="impact_oscillator")

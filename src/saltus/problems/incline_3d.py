@@ -10,6 +10,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import block_on_plane
+
 MOST_ITERATIONS = 200  # of a monotone Newton iteration that ends at the last digit
 
 
@@ -84,6 +86,7 @@ def incline_3d(
         f=[mass * pull, 0.0, -mass * gravity * cos(alpha)],
         contacts=[plane],
         name="incline_3d",
+        scene=block_on_plane(),
     )
     exact = Exact(position, velocity, impulse)
     return Problem(system, (0.0, t_end), np.zeros(3), v0, exact=exact, name="incline_3d")

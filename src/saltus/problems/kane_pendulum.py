@@ -11,6 +11,8 @@ from saltus.errors import ModelError
 from saltus.problem import Problem
 from saltus.system import Contact, System
 
+from ._sketches import pendulum
+
 
 def kane_pendulum(
     *,
@@ -59,5 +61,5 @@ def kane_pendulum(
         impact=law,
         name="tip",
     )
-    system = System(M=M, f=f, contacts=[tip], name="kane_pendulum")
+    system = System(M=M, f=f, contacts=[tip], name="kane_pendulum", scene=pendulum((length, length)))
     return Problem(system, (0.0, t_end), q0, v0, name="kane_pendulum")

@@ -9,6 +9,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import beads
+
 CLOSED = 1e-14  # of the chain's length and of v0: smaller gaps and approach speeds are rounding
 
 
@@ -51,7 +53,9 @@ def newtons_cradle(
     contacts = [
         Contact(lambda q, i=i: q[i + 1] - q[i] - 2.0 * radius, e=e, name=f"beads {i}-{i + 1}") for i in range(n - 1)
     ]
-    system = System(M=mass, f=np.zeros(n), contacts=contacts, name="newtons_cradle")
+    system = System(
+        M=mass, f=np.zeros(n), contacts=contacts, name="newtons_cradle", scene=beads(n, radius, upright=False)
+    )
     exact = Exact(position, lambda t: velocities[piece(t)], lambda t: impulses[piece(t)], jumps=times[1:])
     return Problem(system, (0.0, t_end), q0, start_v, exact=exact, name="newtons_cradle")
 

@@ -10,6 +10,8 @@ from saltus.errors import ModelError
 from saltus.problem import Problem
 from saltus.system import Contact, System
 
+from ._sketches import rod_on_floor
+
 
 def painleve_rod(
     *,
@@ -52,6 +54,7 @@ def painleve_rod(
         f=[0.0, -mass * gravity, 0.0],
         contacts=[floor],
         name="painleve_rod",
+        scene=rod_on_floor(length, turning=-1.0, free=True, contacts=("end",)),
     )
     v0 = [speed + half * sin(theta0) * spin, half * cos(theta0) * spin, spin]
     q0 = [0.0, half * np.sin(theta0), theta0]

@@ -11,6 +11,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import ball
+
 
 def paoli_ball(*, mass: float = 1.0, e: float = 0.5, q0: float = 1.0, v0: float = -1.0, t_end: float = 2.0) -> Problem:
     """Ball that flies at v0 to the wall q = 0 and returns at -e v0.
@@ -32,7 +34,7 @@ def paoli_ball(*, mass: float = 1.0, e: float = 0.5, q0: float = 1.0, v0: float 
         return mass * (velocity(t) - v0)
 
     floor = Contact(lambda q: q[0], e=e, name="wall")
-    system = System(M=mass, f=0.0, contacts=[floor], name="paoli_ball")
+    system = System(M=mass, f=0.0, contacts=[floor], name="paoli_ball", scene=ball("wall"))
     exact = Exact(position, velocity, impulse, jumps=[impact] if impact <= t_end else [])
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="paoli_ball")
 

@@ -8,6 +8,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import ball
+
 LOADS = {  # load over time and its integral
     "quadratic": (lambda t: t**2, lambda t: t**3 / 3.0),
     "exponential": (lambda t: np.exp(2.0 * t), lambda t: np.expm1(2.0 * t) / 2.0),
@@ -46,5 +48,6 @@ def rest_phase(
         f=lambda t, q: [-mass * strength * shape(t)],
         contacts=[Contact(lambda q: q[0], e=e, name="floor")],
         name="rest_phase",
+        scene=ball(),
     )
     return Problem(system, (0.0, t_end), [0.0], [0.0], exact=Exact(zero, zero, impulse), name="rest_phase")

@@ -11,6 +11,7 @@ from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
 from ._bounces import bounces
+from ._sketches import rocking_block as sketch
 
 
 def rocking_block(
@@ -75,7 +76,7 @@ def rocking_block(
         return [-inertia * p**2 * (lever if linear else np.sin(lever))]
 
     floor = Contact(lambda q: q[0], e=e, name="floor")
-    system = System(M=inertia, f=f, contacts=[floor], name="rocking_block")
+    system = System(M=inertia, f=f, contacts=[floor], name="rocking_block", scene=sketch(half_width, half_height))
     exact = Exact(lambda t: state(t)[0], lambda t: state(t)[1], impulse, jumps=impacts.times)
     return Problem(system, (0.0, t_end), [theta0], [0.0], exact=exact, name="rocking_block")
 

@@ -10,6 +10,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import rolling_ball
+
 INERTIA = {"sphere": 2.0 / 5.0, "disc": 1.0 / 2.0, "hoop": 1.0}  # of mass radius^2
 
 
@@ -59,6 +61,7 @@ def rolling_sphere(
         f=[0.0, -mass * gravity, 0.0],
         contacts=[floor],
         name="rolling_sphere",
+        scene=rolling_ball(radius),
     )
     exact = Exact(position, velocity, impulse)
     return Problem(system, (0.0, t_end), np.zeros(3), [v0, 0.0, spin], exact=exact, name="rolling_sphere")

@@ -9,6 +9,8 @@ from saltus.event import Event
 from saltus.problem import Problem
 from saltus.system import System
 
+from ._sketches import walker
+
 
 def simplest_walker(
     *, slope: float = 0.009, theta0: float = 0.2003109005443, w0: float = -0.1998324730050, t_end: float = 4.0
@@ -31,7 +33,7 @@ def simplest_walker(
         lean = np.sin(q[0] - slope)
         return [lean, lean + (v[0] ** 2 - np.cos(q[0] - slope)) * np.sin(q[1])]
 
-    system = System(M=1.0, f=f, name="simplest_walker")
+    system = System(M=1.0, f=f, name="simplest_walker", scene=walker())
     start = [theta0, 2.0 * theta0], [w0, (1.0 - np.cos(2.0 * theta0)) * w0]
     return Problem(system, (0.0, t_end), *start, name="simplest_walker")
 

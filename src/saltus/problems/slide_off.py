@@ -12,6 +12,7 @@ from saltus.system import Contact, System
 
 from ._circle import admissible, on_circle, pressing, slide
 from ._pieces import Motion, Piece, Pieces
+from ._sketches import bead_on_circle
 
 
 def slide_off(
@@ -65,7 +66,13 @@ def slide_off(
         yield Piece(run.t[-1], flying, False)
 
     circle = Contact(lambda q: np.hypot(q[0], q[1]) - radius, e=e, name="circle")
-    system = System(M=mass, f=[0.0, -mass * gravity], contacts=[circle], name="slide_off")
+    system = System(
+        M=mass,
+        f=[0.0, -mass * gravity],
+        contacts=[circle],
+        name="slide_off",
+        scene=bead_on_circle(radius, inside=False),
+    )
     q0, v0 = on_circle(radius, pi - theta0, -w0)
     q0 = admissible(q0, radius, side=-1.0)
     return Problem(system, (0.0, t_end), q0, v0, exact=Pieces(pieces).exact(), name="slide_off")

@@ -7,6 +7,8 @@ import numpy as np
 from saltus.problem import Problem
 from saltus.system import Contact, System
 
+from ._sketches import slider_crank as sketch
+
 
 def slider_crank(
     *,
@@ -70,5 +72,5 @@ def slider_crank(
         corner(-1.0, -1.0, "lower rear"),
         corner(1.0, -1.0, "lower front"),
     ]
-    system = System(M=M, f=f, contacts=corners, name="slider_crank")
+    system = System(M=M, f=f, contacts=corners, name="slider_crank", scene=sketch(l1, l2, a, b, c))
     return Problem(system, (0.0, t_end), q0, v0, name="slider_crank")

@@ -10,6 +10,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import block_on_floor
+
 
 def sliding_block(
     *,
@@ -54,6 +56,7 @@ def sliding_block(
         f=[mass * pull, -mass * gravity * cos(beta)],
         contacts=[Contact(lambda q: q[1], e=e, mu=mu, slip=lambda t, q, v: v[0], name="incline")],
         name="sliding_block",
+        scene=block_on_floor("incline"),
     )
     exact = Exact(position, velocity, impulse)
     return Problem(system, (0.0, t_end), [0.0, 0.0], [v0, 0.0], exact=exact, name="sliding_block")

@@ -11,6 +11,7 @@ from saltus.system import System
 
 from ._quaternion import cross, normalised, rate
 from ._reference import SmoothReference
+from ._sketches import spinning_top as sketch
 
 TOP_REFERENCE_STEP = 0.1  # [rad] turned by the initial spin in one step of the reference
 
@@ -49,6 +50,8 @@ def spinning_top(
     M = np.diag(inertia)
     scale = np.hypot(np.linalg.norm(v0), np.sqrt(moment / transverse))
     reference = SmoothReference(lambda q: M, torque, q0, v0, t_end, TOP_REFERENCE_STEP / scale, q_dot=rate)
-    system = System(M=M, f=lambda t, q, v: torque(q, v), q_dot=rate, retract=normalised, name="spinning_top")
+    system = System(
+        M=M, f=lambda t, q, v: torque(q, v), q_dot=rate, retract=normalised, name="spinning_top", scene=sketch(distance)
+    )
     exact = Exact(reference.q, reference.v)
     return Problem(system, (0.0, t_end), q0, v0, exact=exact, name="spinning_top")

@@ -11,6 +11,7 @@ from saltus.problem import Problem
 from saltus.system import Contact, System
 
 from ._quaternion import cross, normalised, rate, rotate
+from ._sketches import tumbling_box as sketch
 
 
 def tumbling_box(
@@ -66,6 +67,7 @@ def tumbling_box(
         q_dot=q_dot,
         retract=retract,
         name="tumbling_box",
+        scene=sketch(half_sizes),
     )
     q0 = np.array([*position, *normalised(orientation)])
     lowest = min(contact.gap(q0) for contact in system.contacts)

@@ -8,6 +8,8 @@ from saltus.errors import ModelError
 from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
+from ._sketches import ball_between_walls
+
 
 def two_walls(
     *,
@@ -59,6 +61,7 @@ def two_walls(
             Contact(lambda q: width - q[0], e=e2, name="upper wall"),
         ],
         name="two_walls",
+        scene=ball_between_walls(width),
     )
     exact = Exact(position, lambda t: speeds[piece(t)][..., None], lambda t: impulses[piece(t)], jumps=starts[1:])
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="two_walls")

@@ -12,6 +12,7 @@ from saltus.system import Contact, System
 
 from ._hops import Flight, Opening, hops
 from ._pieces import Motion, Piece, Pieces
+from ._sketches import ball_on_table
 
 STILL = 1e-13  # of gravity/omega: slower launches end an accumulation; the state is then wrong by its square
 
@@ -83,5 +84,11 @@ def vibrating_table(
             yield Piece(start, motion, hop.jump)
 
     table = Contact(lambda t, q: q[0] - amplitude * np.sin(omega * t + phase), e=e, name="table")
-    system = System(M=mass, f=-mass * gravity, contacts=[table], name="vibrating_table")
+    system = System(
+        M=mass,
+        f=-mass * gravity,
+        contacts=[table],
+        name="vibrating_table",
+        scene=ball_on_table(amplitude, omega, phase),
+    )
     return Problem(system, (0.0, t_end), [q0], [v0], exact=Pieces(pieces).exact(), name="vibrating_table")

@@ -7,6 +7,8 @@ import numpy as np
 from saltus.problem import Problem
 from saltus.system import Contact, System
 
+from ._sketches import woodpecker as sketch
+
 
 def woodpecker(
     *,
@@ -60,5 +62,7 @@ def woodpecker(
         contact("lower edge", (0.0, h_M, 0.0), (1.0, r_M, 0.0), r_M - r_O, e_sleeve),
         contact("upper edge", (0.0, -h_M, 0.0), (1.0, r_M, 0.0), r_M - r_O, e_sleeve),
     ]
-    system = System(M=M, f=f, K=K, contacts=contacts, name="woodpecker")
+    system = System(
+        M=M, f=f, K=K, contacts=contacts, name="woodpecker", scene=sketch(r_O, r_M, h_M, l_M, l_G, h_S, l_S)
+    )
     return Problem(system, (0.0, t_end), q0, v0, name="woodpecker")

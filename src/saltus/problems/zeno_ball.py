@@ -11,6 +11,7 @@ from saltus.problem import Exact, Problem
 from saltus.system import Contact, System
 
 from ._bounces import bounces
+from ._sketches import ball
 
 
 def zeno_ball(
@@ -53,6 +54,7 @@ def zeno_ball(
         f=-mass * gravity,
         contacts=[Contact(lambda q: q[0], e=e, name="floor")],
         name="zeno_ball",
+        scene=ball(way=q0 or 1.0),
     )
     exact = Exact(position, velocity, impulse, jumps=impacts.times)
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="zeno_ball")

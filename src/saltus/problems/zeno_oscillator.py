@@ -7,6 +7,7 @@ from saltus.problem import Problem
 from saltus.system import Contact, System
 
 from ._oscillator import oscillator_exact
+from ._sketches import oscillator
 
 
 def zeno_oscillator(
@@ -31,6 +32,7 @@ def zeno_oscillator(
         f=lambda q: [-stiffness * (q[0] + preload)],
         contacts=[Contact(lambda q: q[0], e=e, name="wall")],
         name="zeno_oscillator",
+        scene=oscillator("wall", 0.0, side=1.0),
     )
     exact = oscillator_exact(mass=mass, stiffness=stiffness, centre=-preload, wall=0.0, e=e, q0=q0, v0=v0, t_end=t_end)
     return Problem(system, (0.0, t_end), [q0], [v0], exact=exact, name="zeno_oscillator")

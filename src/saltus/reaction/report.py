@@ -164,7 +164,7 @@ def answer(layout, W, X, row):
     return total
 
 
-@unit(I(F, I, A, RECORD))
+@unit(I(F, I, A, RECORD), small=True)
 def released(t, nc, marks, record):
     """Write the release of contacts that the forecast no longer holds closed."""
     for c in range(nc):

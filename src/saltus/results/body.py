@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 def scene_of(solution: Solution) -> Scene:
     """Return the scene of a run, or say that there is none."""
-    if solution.system.scene is None:
+    scene: Any = solution.system.scene
+    if not hasattr(scene, "joints"):  # nothing, or a sketch
         raise SettingError(
             "the run knows no bodies and joints: its system was not made by saltus.mechanics (or its file is older)"
         )
-    return solution.system.scene
+    return scene
 
 
 def poses_of(record: SceneBody, q: np.ndarray) -> np.ndarray:

@@ -43,7 +43,7 @@ def build_solution(
     """Make a Solution from the tables of a march."""
     system = model.system
     names = model.names
-    crossings = events[events[:, 2] == EVENT.switch]
+    crossings = events[events[:, 2] == EVENT.switch] if model.layout.ns else events[:0]
     switches = np.zeros(len(crossings), dtype=_switch_type(model.name_array.dtype))
     if len(crossings):
         switches["t"], switches["name"] = crossings[:, 0], model.name_array[crossings[:, 1].astype(int)]
@@ -53,8 +53,12 @@ def build_solution(
         events, reactions = _in_units(model, units, events, reactions)
     table = np.zeros(len(events), dtype=event_type(names))
     if len(events):  # filling an empty table takes as long as a short run
-        message = _fill_events(table, events, model.name_array, message)
-        message += _uncontrolled(scheme, int(np.count_nonzero(events[:, 2] == EVENT.impact)))
+        kinds = events[:, 2].astype(int)
+        count = np.bincount(kinds, minlength=len(EVENT_KINDS))
+        _fill_events(table, events, kinds, model.name_array)
+        if count[TOLD].any():
+            message = _told(table, kinds, message)
+        message += _uncontrolled(scheme, int(count[EVENT.impact]))
     made = Solution(
         t=nodes.t[:, 0],
         q=nodes.q,
@@ -105,27 +109,35 @@ def _switch_type(names: np.dtype) -> np.dtype:
     return np.dtype([("t", float), ("name", names)])
 
 
-def _fill_events(table: np.ndarray, events: np.ndarray, names: np.ndarray, message: str) -> str:
-    """Fill the table of events from the rows of a march; return the message with what the events tell."""
+# kinds of events that the message tells of
+TOLD = np.array([EVENT.gain, EVENT.tie, EVENT.painleve, EVENT.not_unique], dtype=int)
+
+
+def _fill_events(table: np.ndarray, events: np.ndarray, kinds: np.ndarray, names: np.ndarray) -> None:
+    """Fill the table of events from the rows of a march."""
     table["t"] = events[:, 0]
     table["contact"] = names[events[:, 1].astype(int)]
-    table["kind"] = EVENT_KINDS[events[:, 2].astype(int)]
+    table["kind"] = EVENT_KINDS[kinds]
     for name, place in (("u_minus", COLUMN.before), ("u_plus", COLUMN.after), ("impulse", COLUMN.impulse)):
         table[name] = events[:, place : place + 3]
     table["count"], table["energy"] = events[:, COLUMN.impacts], events[:, COLUMN.energy]
-    gains = events[:, 2] == EVENT.gain
+
+
+def _told(table: np.ndarray, kinds: np.ndarray, message: str) -> str:
+    """Return the message of a run with what its events tell."""
+    gains = kinds == EVENT.gain
     if gains.any():
         message = f"{message} {_gains(table[gains])}"
-    ties = events[:, 2] == EVENT.tie
+    ties = kinds == EVENT.tie
     if ties.any():
         message = f"{message} {_ties(table[ties])}"
-    jams = table[events[:, 2] == EVENT.painleve]
+    jams = table[kinds == EVENT.painleve]
     if len(jams):
         message = (
             f"{message} At t = {jams['t'][0]:.9g} s no finite force keeps {str(jams['contact'][0])!r} closed while it "
             "slides (Painleve): an impulse acts on it instead."
         )
-    open_ones = table[events[:, 2] == EVENT.not_unique]
+    open_ones = table[kinds == EVENT.not_unique]
     if len(open_ones):
         message = (
             f"{message} The motion is not unique from t = {open_ones['t'][0]:.9g} s on, where contact "

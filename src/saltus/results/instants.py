@@ -50,7 +50,10 @@ def gap_at(solution: Solution, t, side: Side) -> np.ndarray:
     places = solution._places(t, side)
     if loaded(solution):
         values: Any = solution._model
-        made = solution.gaps()[_nodes(solution, places.t, "gaps")] if values.gaps is not None else solution.gaps()
+        if values.table is not None:
+            made = values.table.gap_at(places.t, side)
+        else:
+            made = solution.gaps()[_nodes(solution, places.t, "gaps")] if values.gaps is not None else solution.gaps()
     else:
         made = gaps_of(solution, places.t, solution(places.t, side).q)
     return made[0] if np.ndim(t) == 0 else made
@@ -86,7 +89,10 @@ def energy_at(solution: Solution, t, side: Side) -> EnergyAt:
     """Return the ledger at times, see `Solution.energy_at`."""
     places = solution._places(t, side)
     times, ledger = places.t, solution.energy
-    if loaded(solution):
+    values: Any = solution._model
+    if loaded(solution) and values.table is not None:
+        kinetic = values.table.kinetic_at(times, side)
+    elif loaded(solution):
         nodes = _nodes(solution, times, "energies")
         if side == "-" and np.any(solution.v[nodes] != solution.v_minus[nodes]):
             raise SettingError("a loaded solution has no model to evaluate before a jump: ask for side='+', or solve")

@@ -12,6 +12,7 @@ from saltus.errors import SettingError
 
 if TYPE_CHECKING:
     from saltus.event import Event
+    from saltus.results.table import Table
     from saltus.solution import Solution
 
 Side = Literal["+", "-"]
@@ -62,6 +63,10 @@ class NodeValues:
         Kept times [s], kinetic energy [J], gaps [m] (None when a gap could not be evaluated).
     states, rates
         Rows (q, v) and their q_dot, for coordinates with their own q_dot.
+    table
+        Gaps and kinetic energy between the times; None in older files and where it would be too large.
+    frames
+        Where contacts of a mechanism act (view/frames.py), for drawings; None where there are none.
     """
 
     t: np.ndarray
@@ -69,6 +74,8 @@ class NodeValues:
     gaps: np.ndarray | None
     states: np.ndarray
     rates: np.ndarray
+    table: Table | None = None
+    frames: np.ndarray | None = None
 
     def rows(self, t: np.ndarray) -> np.ndarray:
         """Return the numbers of the nodes at times t."""

@@ -33,6 +33,7 @@ class _Explain(NamedTuple):
     little: float = 1e-4  # of a step: time over which the rate of a gap is taken
     places: tuple[float, ...] = (1e-4, 0.01, 0.1, 0.5, 1.0)  # of a step, at which it is compared with that of the rows
     wrong: float = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
+    rounding: float = 1e-15  # of the coordinates: what a gap is not known better than
     most_rows: int = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
 
 
@@ -102,11 +103,14 @@ def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, 
 
 def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
     """Return a sentence about contacts and joints whose rows are not the gradient of their gap, where there is one."""
+    if not h > 0.0:
+        return ""
     layout, units, system = model.layout, model.interpreted(), model.system
     nc, nj, nr, nw = int(layout.nc), int(layout.nj), int(layout.nr), int(layout.nw)
     W, w, q_dot = np.zeros(nw), np.zeros(nr), np.zeros(len(state.q))
     gaps = [np.zeros(nc + nj) for _ in range(2)]
     units.rate(state.q, state.v, units.par, q_dot)
+    rounding = EXPLAIN.rounding * (1.0 + float(np.abs(state.q).max())) / (EXPLAIN.little * h)
     for place in EXPLAIN.places:  # W may go wrong right behind the start
         for side, gap in zip((-0.5, 0.5), gaps, strict=True):
             ahead = (place + side * EXPLAIN.little) * h
@@ -116,7 +120,7 @@ def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
             row = int(layout[layout.contact_row + j]) if j < nc else nr - nj + j - nc
             parts = _dense(model, layout.W_ptr, layout.W_col, W, row, len(state.v)) * state.v
             by_rows, rate = float(parts.sum() + w[row]), float(gaps[1][j] - gaps[0][j]) / (EXPLAIN.little * h)
-            if abs(by_rows - rate) > EXPLAIN.wrong * (float(np.abs(parts).sum()) + abs(w[row])):
+            if abs(by_rows - rate) > EXPLAIN.wrong * (float(np.abs(parts).sum()) + abs(w[row])) + rounding:
                 return (
                     f". The gap of {name!r} changes by {rate:.4g} m/s behind it, by its W by {by_rows:.4g} m/s: W is "
                     "not the gradient of the gap; correct it or leave it out"

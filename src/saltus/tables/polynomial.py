@@ -43,7 +43,7 @@ def spread(c, s, weights):
     return 0
 
 
-@unit(I(A, A, A))
+@unit(I(A, A, A), small=True)
 def combine(weights, values, out):
     """Write the combination of node values, one block of out's size per node."""
     m = out.shape[0]

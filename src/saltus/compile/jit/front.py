@@ -9,7 +9,7 @@ from numba.core import cgutils, codegen, compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
-from saltus.compile.jit import lanes, team  # noqa: F401  their lowering registers itself
+from saltus.compile.jit import columns, lanes, team  # noqa: F401  their lowering registers itself
 from saltus.compile.jit.passes import LeanCompiler
 from saltus.compile.jit.translate import numba_signature
 from saltus.compile.unit import Unit

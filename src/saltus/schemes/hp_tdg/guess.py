@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from saltus.compile.columns import combine_columns, legendre_columns
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised
 from saltus.flight.scan import SCAN, first_closing
 from saltus.lasting.hold import anything_acts
 from saltus.lasting.index_set import INDEX
-from saltus.lasting.interval import closed_gap, move, propagate
+from saltus.lasting.interval import closed_gap, drift
 from saltus.memory.full_matrix import solve_dense
 from saltus.memory.layout import F_FREE, RATE_IDENTITY
-from saltus.memory.vectors import copy
+from saltus.memory.vectors import clear, copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
-from saltus.schemes.hp_tdg.numbers import GALERKIN, OF_DEGREE, SYSTEMS, numbers_of, table_of
+from saltus.schemes.hp_tdg.motion import move, propagate
+from saltus.schemes.hp_tdg.numbers import GALERKIN, OF_DEGREE, SYSTEMS, columns_of, numbers_of, table_of
 from saltus.tables.polynomial import NONE
 from saltus.tables.stored import RAISED
 from saltus.tables.tableau import STAGE_VECTOR, TAB
@@ -56,13 +58,14 @@ def go_on(model, settings, degree, t, h, frame):
         start[i] = 0.0
         for j in range(terms):
             start[i] += basis[j] * series[j * nv + i]
+    places, columns, change = head(frame.weights, degree), head(frame.stretch, degree * terms), phase.change
     for k in range(1, n):
-        legendre_values(2.0 * (t + c[k] * h - begin) / length - 1.0, terms, basis)
-        for i in range(nv):
-            total = -start[i]
-            for j in range(terms):
-                total += basis[j] * series[j * nv + i]
-            a[k * nv + i] += total
+        places[k - 1] = 2.0 * (t + c[k] * h - begin) / length - 1.0
+    legendre_columns(places, terms, columns)
+    for i in range(nv):
+        combine_columns(columns, degree, -start[i], tail(series, i), nv, change, 1)
+        for k in range(1, n):
+            a[k * nv + i] += change[k - 1]
     return 0
 
 
@@ -77,17 +80,21 @@ def linearise(model, settings, degree, t, h, frame, record):
     if status != 0:
         return status
     first, end, Q, V = whole(tab[TAB.first]), whole(tab[TAB.end]), stages.Q, stages.V
+    columns = columns_of(settings, degree, whole(phase.numbers.stiff))
     change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
-    m = (end - first) * nv
+    m, rate, c = (end - first) * nv, phase.scratch, head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
     pivots = head(phase.pivots, m)
     if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
         return 0
+    clear(rate)
+    if anything_acts(model, ends.index) == 1:
+        drift(model, ends.index, frame.memory.acting.direction, rate, phase.jacobian_work, frame.interval.lasting)
     for attempt in range(2):
-        propagate(tab, h, v_0, frame.interval.push, V, a, n, nv)
-        move(model, tab, h, q_0, Q, V, stages.Q_dot, n)
+        propagate(tab, columns, h, v_0, frame.interval.push, V, a, n, nv)
+        move(model, columns, h, q_0, Q, V, stages.Q_dot, n)
         for k in range(first, n):
             for i in range(nv):
-                value = a_0[i] - a[k * nv + i]
+                value = a_0[i] + c[k] * h * rate[i] - a[k * nv + i]
                 for j in range(nv):
                     value += J_q[i * nv + j] * (Q[k * nq + j] - q_0[j]) + J_v[i * nv + j] * (V[k * nv + j] - v_0[j])
                 change[k * nv + i] = value
@@ -152,12 +159,13 @@ def foresee(model, settings, degree, t, h, frame):
     if (layout.features & RATE_IDENTITY) == 0:
         # rates of the guess: those in the stages belong to the interval before
         stages, tab = phase.stage, table_of(settings, degree, whole(numbers.stiff))
+        columns = columns_of(settings, degree, whole(numbers.stiff))
         for k in range(degree + 1):
             for i in range(nq):
                 stages.Q[k * nq + i] = frame.ends.q_0[i]
-        propagate(tab, h, frame.ends.v_0, frame.interval.push, stages.V, stages.a, degree + 1, nv)
+        propagate(tab, columns, h, frame.ends.v_0, frame.interval.push, stages.V, stages.a, degree + 1, nv)
         for _ in range(PLACINGS):
-            move(model, tab, h, frame.ends.q_0, stages.Q, stages.V, stages.Q_dot, degree + 1)
+            move(model, columns, h, frame.ends.q_0, stages.Q, stages.V, stages.Q_dot, degree + 1)
     refine(model, settings, degree, h, frame)
     place = first_closing(
         model, c, samples, t, h, head(nodes.Q, m * nq), head(nodes.V, m * nv), frame.ends.index,
@@ -189,25 +197,25 @@ def refine(model, settings, degree, h, frame):
     q_0, v_0 = frame.ends.q_0, frame.ends.v_0
     Q, V, Q_dot, a_node = head(nodes.Q, m * nq), head(nodes.V, m * nv), head(nodes.Q_dot, m * nq), head(nodes.a, m * nv)
     identity = (layout.features & RATE_IDENTITY) != 0
-    for k in range(m):
-        for i in range(nv):
-            value, once, twice = 0.0, 0.0, 0.0
-            for j in range(n):
-                value += E[k * n + j] * a[j * nv + i]
-                once += S[k * n + j] * a[j * nv + i]
-                twice += D[k * n + j] * a[j * nv + i]
-            V[k * nv + i], a_node[k * nv + i] = v_0[i] + h * once, value
-            if identity:
-                Q_dot[k * nq + i] = V[k * nv + i]
-                Q[k * nq + i] = q_0[i] + h * (c[k] * v_0[i] + h * twice)
-    if not identity:
+    for i in range(nv):
+        combine_columns(E, m, 0.0, tail(a, i), nv, tail(a_node, i), nv)
+        combine_columns(S, m, 0.0, tail(a, i), nv, tail(V, i), nv)
+        start = v_0[i]
         for k in range(m):
-            for i in range(nq):
-                value, once = 0.0, 0.0
-                for j in range(n):
-                    value += E[k * n + j] * rates[j * nq + i]
-                    once += S[k * n + j] * rates[j * nq + i]
-                Q_dot[k * nq + i], Q[k * nq + i] = value, q_0[i] + h * once
+            V[k * nv + i] = start + h * V[k * nv + i]
+    for i in range(nq):
+        start = q_0[i]
+        if identity:
+            combine_columns(D, m, 0.0, tail(a, i), nv, tail(Q, i), nq)
+            v_start = v_0[i]
+            for k in range(m):
+                Q_dot[k * nq + i] = V[k * nv + i]
+                Q[k * nq + i] = start + h * (c[k] * v_start + h * Q[k * nq + i])
+        else:
+            combine_columns(E, m, 0.0, tail(rates, i), nq, tail(Q_dot, i), nq)
+            combine_columns(S, m, 0.0, tail(rates, i), nq, tail(Q, i), nq)
+            for k in range(m):
+                Q[k * nq + i] = start + h * Q[k * nq + i]
     return 0
 
 
@@ -218,11 +226,8 @@ def expand(model, settings, degree, t, h, frame):
     nv, n = model.layout.nv, degree + 1
     numbers, stages, series = phase.numbers, phase.stage, phase.series
     a, transform = stages.a, head(tail(settings, numbers_of(settings, degree, OF_DEGREE.legendre)), n * n)
-    for k in range(n):
-        for i in range(nv):
-            series[k * nv + i] = 0.0
-            for j in range(n):
-                series[k * nv + i] += transform[k * n + j] * a[j * nv + i]
+    for i in range(nv):
+        combine_columns(transform, n, 0.0, tail(a, i), nv, tail(series, i), nv)
     numbers.series_t, numbers.series_h, numbers.series_n, numbers.series_rough = t, h, n, 0.0
     return 0
 

@@ -19,7 +19,7 @@ from saltus.memory.layout import sizes_of
 from saltus.schemes.hp_tdg.choice import FIT
 from saltus.tables import stored
 from saltus.tables.stored import RAISED
-from saltus.tables.tableau import packed, tableau
+from saltus.tables.tableau import STAGE_MATRIX, packed, place, tableau
 
 
 class _Setting(NamedTuple):
@@ -44,12 +44,16 @@ SETTING = _Setting()
 class _OfDegree(NamedTuple):
     """Tables of one degree."""
 
+    # those behind D- and D+ are stored by columns (compile/columns.py): samples, Legendre transform, lift, and the
+    # matrices of positions and of velocities of D- and of D+
     minus: int = 0
     plus: int = 1
     sampled: int = 2
     legendre: int = 3
     lift: int = 4
-    all: int = 5
+    minus_columns: int = 5
+    plus_columns: int = 6
+    all: int = 7
 
 
 OF_DEGREE = _OfDegree()
@@ -153,12 +157,25 @@ def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: 
     at = kappa_at + 2 * (top + 1)
     places, parts = np.zeros((top + RAISED + 1, OF_DEGREE.all)), []
     for degree, arrays in enumerate(made, start=1):
-        for k, array in enumerate(arrays):
+        for k, array in enumerate(_by_columns(degree, *arrays)):
             places[degree, k] = at
             at += len(array)
             parts.append(array)
     head = [places[1, OF_DEGREE.minus], top, begin_with, fixed, degrees_at, kappa_at, kappa_at + top + 1]
     return np.concatenate([head, places.ravel(), kappa, stiff_kappa, *parts])
+
+
+def _by_columns(degree: int, minus, plus, samples, transform=None, lift=None) -> list[np.ndarray]:
+    """Return the numbers of a degree as kernels take them; degrees of raised nodes have no transform and no lift."""
+    n, none = degree + 1, np.zeros(0)
+    made = [minus, plus, samples.reshape(-1, n).T.ravel(), none, none, none, none]
+    if transform is not None and lift is not None:
+        made[OF_DEGREE.legendre] = transform.reshape(n, n).T.ravel()
+        made[OF_DEGREE.lift] = lift.reshape(3, n + RAISED, n).transpose(0, 2, 1).ravel()
+        for table, kind in ((minus, OF_DEGREE.minus_columns), (plus, OF_DEGREE.plus_columns)):
+            matrices = (table[place(n, name) :][: n * n] for name in (STAGE_MATRIX.position, STAGE_MATRIX.velocity))
+            made[kind] = np.concatenate([matrix.reshape(n, n).T.ravel() for matrix in matrices])
+    return made
 
 
 @unit(I(A, I, I), small=True)
@@ -175,6 +192,14 @@ def table_of(settings, degree, stiff):
     """Return the table of a degree."""
     at = numbers_of(settings, degree, OF_DEGREE.plus if stiff == 1 else OF_DEGREE.minus)
     return tail(settings, at)
+
+
+@unit(A(A, I, I), small=True)
+def columns_of(settings, degree, stiff):
+    """Return the matrices of positions and of velocities of a degree by columns."""
+    n = degree + 1
+    at = numbers_of(settings, degree, OF_DEGREE.plus_columns if stiff == 1 else OF_DEGREE.minus_columns)
+    return head(tail(settings, at), 2 * n * n)
 
 
 @unit(A(A, I), small=True)

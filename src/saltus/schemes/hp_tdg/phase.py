@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import exp, sqrt
 from typing import NamedTuple
 
+from saltus.compile.columns import combine_columns
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, TASK, promised, slip_tolerance
@@ -273,19 +274,17 @@ def other_levels(model, settings, degree, h, frame):
         head(tail(settings, numbers_of(settings, degree, OF_DEGREE.legendre)), n * n), promised(layout, settings,
         SCALE.position)
     )  # fmt: skip
-    for k in range(n):
-        for i in range(nq if (layout.features & RATE_IDENTITY) == 0 else 0):
-            total = 0.0
-            for j in range(n):
-                total += transform[k * n + j] * stages.Q_dot[j * nq + i]
-            scale = share * (settings.atol * position[i] + settings.rtol * abs(q_0[i]))
-            levels[k] = larger(levels[k], h * abs(total) / scale)
-        for i in range(nr - layout.nj):
-            total = 0.0
-            for j in range(n):
-                total += transform[k * n + j] * R[j * nr + i]
-            scale = share * PHASE.impulses * (settings.atol * push[i] + settings.rtol * h * abs(R[i]))
-            levels[k] = larger(levels[k], h * abs(total) / scale)
+    total = head(frame.weights, n)
+    for i in range(nq if (layout.features & RATE_IDENTITY) == 0 else 0):
+        combine_columns(transform, n, 0.0, tail(stages.Q_dot, i), nq, total, 1)
+        scale = share * (settings.atol * position[i] + settings.rtol * abs(q_0[i]))
+        for k in range(n):
+            levels[k] = larger(levels[k], h * abs(total[k]) / scale)
+    for i in range(nr - layout.nj):
+        combine_columns(transform, n, 0.0, tail(R, i), nr, total, 1)
+        scale = share * PHASE.impulses * (settings.atol * push[i] + settings.rtol * h * abs(R[i]))
+        for k in range(n):
+            levels[k] = larger(levels[k], h * abs(total[k]) / scale)
     return 0
 
 
@@ -364,7 +363,7 @@ def slip_levels(model, settings, degree, share, frame):
     layout, n = model.layout, degree + 1
     nr = layout.nr
     levels, stages, index = phase.levels, phase.stage, frame.ends.index
-    U = stages.U
+    U, total = stages.U, head(frame.weights, n)
     transform = head(tail(settings, numbers_of(settings, degree, OF_DEGREE.legendre)), n * n)
     tolerance = slip_tolerance(layout, settings, share)
     for c in range(layout.nc):
@@ -374,12 +373,10 @@ def slip_levels(model, settings, degree, share, frame):
             size = 0.0
             for j in range(n):
                 size = larger(size, abs(U[j * nr + i]))
+            combine_columns(transform, n, 0.0, tail(U, i), nr, total, 1)
+            scale = tolerance + share * settings.rtol * size
             for k in range(1, n):
-                total = 0.0
-                for j in range(n):
-                    total += transform[k * n + j] * U[j * nr + i]
-                scale = tolerance + share * settings.rtol * size
-                levels[k - 1] = larger(levels[k - 1], (2.0 * k - 1.0) * abs(total) / scale)
+                levels[k - 1] = larger(levels[k - 1], (2.0 * k - 1.0) * abs(total[k]) / scale)
     return 0
 
 
@@ -428,19 +425,17 @@ def fill(model, settings, h, frame):
     refine(model, settings, degree, h, frame)
     m = degree + RAISED + 1
     E = head(tail(settings, numbers_of(settings, degree, OF_DEGREE.lift)), m * n)
-    for k in range(m):
-        for i in range(nr):
-            R_node[k * nr + i] = 0.0
-            for j in range(n):
-                R_node[k * nr + i] += E[k * n + j] * R[j * nr + i]
+    times = head(frame.weights, n)
+    for k in range(n):
+        times[k] = h * b[k]
     for i in range(nr):
-        sum_r[i], r_last[i] = 0.0, R[(n - 1) * nr + i]
-        for k in range(n):
-            sum_r[i] += h * b[k] * R[k * nr + i]
+        combine_columns(E, m, 0.0, tail(R, i), nr, tail(R_node, i), nr)
+        r_last[i] = R[(n - 1) * nr + i]
     for i in range(width):
-        sum_p[i], powers_last[i] = 0.0, powers[(n - 1) * width + i]
-        for k in range(n):
-            sum_p[i] += h * b[k] * powers[k * width + i]
+        powers_last[i] = powers[(n - 1) * width + i]
+    # rows of stages are columns of these sums
+    combine_columns(head(R, n * nr), nr, 0.0, times, 1, sum_r, 1)
+    combine_columns(head(powers, n * width), width, 0.0, times, 1, sum_p, 1)
     for i in range(nv):
         a_last[i] = a[(n - 1) * nv + i]
         if numbers.j_known == 1.0:  # the last stage lacks the jump at the end

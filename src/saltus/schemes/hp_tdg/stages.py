@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from saltus.compile.columns import combine_scaled
 from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised
 from saltus.lasting.hold import REPORTED, accelerate, anything_acts
-from saltus.lasting.interval import assemble, move, propagate
+from saltus.lasting.interval import assemble
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.layout import F_FREE, F_LINEAR, J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply
 from saltus.memory.vectors import copy
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
-from saltus.schemes.hp_tdg.numbers import GALERKIN, SYSTEMS, table_of
+from saltus.schemes.hp_tdg.motion import move, propagate
+from saltus.schemes.hp_tdg.numbers import GALERKIN, SYSTEMS, columns_of, table_of
 from saltus.schemes.hp_tdg.secant import carry, learn
 from saltus.status import Status
-from saltus.tables.tableau import STAGE_MATRIX, STAGE_VECTOR, TAB
+from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 
 class _SolveStages(NamedTuple):
@@ -35,17 +37,17 @@ SOLVE_STAGES = _SolveStages()
 
 
 @unit(I(MODEL, A, F, A, F, A, A, A, A, I, A))
-def place_stages(model, settings, share, tab, h, q_0, Q, V, Q_dot, n, before):
+def place_stages(model, settings, share, columns, h, q_0, Q, V, Q_dot, n, before):
     """Write the stage positions of stage velocities; where q_dot = B(q) v they are found by iteration."""
     settings = FLIGHT_SETTINGS(settings)
     layout = model.layout
     nq, position = layout.nq, promised(layout, settings, SCALE.position)
     if (layout.features & RATE_IDENTITY) != 0:
-        return move(model, tab, h, q_0, Q, V, Q_dot, n)
+        return move(model, columns, h, q_0, Q, V, Q_dot, n)
     for _ in range(SOLVE_STAGES.most_placings):
         for i in range(n * nq):
             before[i] = Q[i]
-        move(model, tab, h, q_0, Q, V, Q_dot, n)
+        move(model, columns, h, q_0, Q, V, Q_dot, n)
         size, placed, total = 0.0, True, 0.0
         for i in range(n * nq):
             size = larger(size, abs(Q[i]))
@@ -141,8 +143,9 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
         return Status.NEWTON_STALLED if factor_dense(head(phase.matrix, m * m), m, pivots) != 0 else 0
     if stale or numbers.j_known == 0.0:
         middle, c = n // 2, head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
-        propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
-        move(model, tab, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n)
+        columns = columns_of(settings, degree, whole(numbers.stiff))
+        propagate(tab, columns, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
+        move(model, columns, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n)
         status = renew(
             model, settings, t + c[middle] * h, row_of(stages.Q, middle, nq), row_of(stages.V, middle, nv),
             row_of(stages.a, middle, nv), frame, record,
@@ -239,8 +242,9 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
     c, pivots = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n), head(phase.pivots, m)
     seen = frame.nodes.V  # what a sweep misses, before the matrix makes a correction of it; nodes are written later
     record.counters.iterations += 1
-    propagate(tab, h, ends.v_0, frame.interval.push, V, a, n, nv)
-    status = place_stages(model, settings, share, tab, h, ends.q_0, stages.Q, V, stages.Q_dot, n, frame.nodes.Q)
+    columns = columns_of(settings, degree, whole(phase.numbers.stiff))
+    propagate(tab, columns, h, ends.v_0, frame.interval.push, V, a, n, nv)
+    status = place_stages(model, settings, share, columns, h, ends.q_0, stages.Q, V, stages.Q_dot, n, frame.nodes.Q)
     if status != 0:
         return status
     for k in range(first, end):
@@ -271,7 +275,7 @@ def sweep_stages(model, settings, degree, t, h, sweep, frame, record):
     return 0 if total < 1e300 else Status.NEWTON_STALLED  # `larger` passes over what is not a number
 
 
-@unit(I(MODEL, F, I, A, FRAME.kind, RECORD))
+@unit(I(MODEL, F, I, A, FRAME.kind, RECORD), small=True)
 def stage_motion(model, t, stage, a, frame, record):
     """Write what acts on a stage, with its acceleration to a."""
     layout, stages, width = model.layout, GALERKIN(frame.phase).stage, REPORTED.first_contact + model.layout.nc
@@ -290,9 +294,10 @@ def last_stages(model, settings, degree, t, h, frame, record):
     stages, ends, nv, n = phase.stage, frame.ends, model.layout.nv, degree + 1
     tab = table_of(settings, degree, whole(phase.numbers.stiff))
     c = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
-    propagate(tab, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
+    columns = columns_of(settings, degree, whole(phase.numbers.stiff))
+    propagate(tab, columns, h, ends.v_0, frame.interval.push, stages.V, stages.a, n, nv)
     status = place_stages(
-        model, settings, frame.marks.sharper, tab, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n, frame.nodes.Q
+        model, settings, frame.marks.sharper, columns, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n, frame.nodes.Q
     )
     for k in range(phase.solving.end, n):
         if status == 0:
@@ -345,15 +350,14 @@ def settle_powers(model, settings, degree, t, h, frame):
     layout = model.layout
     nq, nv, nc, n = layout.nq, layout.nv, layout.nc, degree + 1
     width, tab = REPORTED.first_contact + nc, table_of(settings, degree, 0)
-    c, S = (
-        head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n),
-        head(tail(tab, TAB.vectors + 3 * n + STAGE_MATRIX.position * n * n), n * n),
-    )
-    stages, v_0 = phase.stage, frame.ends.v_0
+    c, S = head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n), head(columns_of(settings, degree, 0), n * n)
+    stages, v_0, true = phase.stage, frame.ends.v_0, phase.change
     f, M = frame.force, frame.mass
     a = stages.a
     powers = stages.powers
     constant = (layout.features & M_CONSTANT) != 0
+    for i in range(nv):
+        combine_scaled(S, n, h, v_0[i], tail(a, i), nv, tail(true, i), nv)
     for k in range(n):
         if k == 0 or not constant:
             model.mass(t + c[k] * h, row_of(stages.Q, k, nq), model.par, M)
@@ -364,8 +368,5 @@ def settle_powers(model, settings, degree, t, h, frame):
         for i in range(REPORTED.first_contact, width):
             powers[k * width] += powers[k * width + i]
         for i in range(nv):
-            true = v_0[i]
-            for j in range(n):
-                true += h * S[k * n + j] * a[j * nv + i]
-            powers[k * width] += f[i] * true
+            powers[k * width] += f[i] * true[k * nv + i]
     return 0

@@ -1,0 +1,341 @@
+"""What a sweep asks for, as an engine and rows: models and their parameters, starts, spans, sections, measures."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saltus.build.model import compile_model
+from saltus.compile.par_layout import ParLayout
+from saltus.control.interface import Comparing
+from saltus.ensemble.blueprint import digest_of
+from saltus.ensemble.engine import Engine, Plan, Reduced, Rows
+from saltus.ensemble.own import own_reducers
+from saltus.ensemble.records import WATCH
+from saltus.ensemble.rows import check_structure, fixed_inertia, model_rows, parameter_rows, row_value
+from saltus.errors import SettingError, SlowFunctionWarning
+from saltus.problem import Problem
+from saltus.schemes.traits import traits_of
+from saltus.solve import SOLVING_RULES, Arranged, arranged, solve
+from saltus.sweep.job import Job
+from saltus.sweep.measures import Columns, Measure, Seen, Strobe, common, section_rows
+from saltus.sweep.spans import first_steps, spans_of, starts_of, strobe_times
+from saltus.system import System
+
+if TYPE_CHECKING:
+    from saltus.build.model import CompiledModel
+    from saltus.solution import Solution
+
+# what a sweep hands on to every run, as `solve` takes it
+OPTIONS = (
+    "scheme",
+    "h",
+    "rtol",
+    "atol",
+    "tol",
+    "scale",
+    "control",
+    "events",
+    "start_tolerance",
+    "max_steps",
+    "max_step",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """The arguments that all sweeps share.
+
+    Attributes
+    ----------
+    model
+        A System, a Problem, a mechanism, or a function of the swept values that returns a Problem.
+    table
+        Swept values by name, runs first.
+    q0, v0
+        Starts: one for all runs, or one row per run; None takes those of the Problem.
+    begin, end
+        Span of every run [s].
+    after
+        Time from which events count [s].
+    strobe, skip, keep
+        Section in time: period of every run [s], periods before the first section, sections; None without.
+    """
+
+    model: Any
+    runs: int
+    table: dict[str, np.ndarray]
+    q0: Any
+    v0: Any
+    t_span: tuple[Any, Any] | None
+    measures: tuple[Measure, ...]
+    options: dict[str, Any]
+    parameters: dict[str, Any]
+    section: Any = None
+    transient: float = 0.0
+    keep: int = 0
+    chain: int = 0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Prepared:
+    """A sweep that is ready to run."""
+
+    asked: Asked
+    job: Job
+    spans: np.ndarray
+    starts: np.ndarray
+    breaks: Callable[[int], Sequence[float]]
+    parts: list[tuple[Measure, list[slice]]]
+    events: tuple
+    rows_of: Callable[[slice, np.ndarray | None], Rows]
+
+    @property
+    def chain_by_hand(self) -> bool:
+        """Whether runs follow each other and the settings of a run hang on the masses where it begins."""
+        engine, model = self.job.engine, self.job.model
+        return engine.plan.chain > 0 and engine.steps.promise is not None and not fixed_inertia(model, self.asked.table)
+
+    def look(self, reduced: Reduced) -> None:
+        """Raise FunctionError where the ends of some runs show that a function is not what was compiled of it."""
+        model, nq = self.job.model, int(self.job.model.layout.nq)
+        ends = reduced.ends[np.isfinite(reduced.ends).all(axis=1)]
+        if len(ends) and not model.comparison.looked_along(model):
+            model.comparison.along(model, ends[:, 0], ends[:, 1 : 1 + nq], ends[:, 1 + nq :])
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a store belongs to."""
+        names = sorted(self.asked.table)
+        numbers = [self.spans, self.starts, *(self.asked.table[name] for name in names)]
+        contents = [repr((names, array.shape)).encode() + array.tobytes() for array in numbers]
+        return {"model": digest_of(self.job.blueprint), "rows": digest_of(*contents), "runs": self.job.runs}
+
+    def columns(self, reduced: Reduced) -> Columns:
+        """Return everything that was measured, by name."""
+        made = common(self.job.model, reduced)
+        sections = {}
+        for measure, places in self.parts:
+            if isinstance(measure, Strobe):
+                sections["strobe"] = section_rows(reduced.out[:, places[0]], self.asked.keep)[1]
+        seen = Seen(self.job.model, reduced, self.spans, sections)
+        for measure, places in self.parts:
+            for name, column in measure.read([reduced.out[:, place] for place in places], seen).items():
+                if name in made:
+                    raise SettingError(f"two measures of the sweep are called {name!r}: leave one out")
+                made[name] = column
+        return made
+
+    def solve(self, k: int, start: np.ndarray, **options: Any) -> Solution:
+        """Make one run alone, with all of its tables; start: q and v."""
+        given = {name: value for name, value in self.asked.options.items() if name != "events"}
+        values = {name: row_value(column, k) for name, column in self.asked.table.items()}
+        nq = int(self.job.model.layout.nq)
+        span = float(self.spans[k, 0]), float(self.spans[k, 1])
+        model, parameters = _of_run(self.asked, values)
+        return solve(
+            model, span, start[:nq], start[nq:], parameters=parameters, events=self.events, breaks=self.breaks(k),
+            **{**given, **options},
+        )  # fmt: skip
+
+
+def _of_run(asked: Asked, values: dict[str, Any]) -> tuple[Any, dict[str, Any] | None]:
+    """Return the model of a run, and its parameters."""
+    if not is_function(asked.model):
+        return asked.model, {**asked.parameters, **values}
+    made = asked.model(**{**asked.parameters, **values})
+    if not isinstance(made, Problem):
+        raise SettingError(f"the model function returned {made!r:.80}: it must return a Problem")
+    return made, None
+
+
+def is_function(model: Any) -> bool:
+    """Return whether a model is made anew for every run, by a function of the swept values."""
+    return callable(model) and not isinstance(model, System | Problem) and not hasattr(model, "prepared")
+
+
+def prepare(asked: Asked) -> Prepared:
+    """Compile the model, check everything that can be checked beforehand, and lay out all runs."""
+    unknown = [name for name in asked.options if name not in OPTIONS]
+    if unknown:
+        raise SettingError(f"a sweep has no option {unknown[0]!r}: there are {', '.join(OPTIONS)}")
+    if hasattr(asked.model, "prepared"):
+        asked = _of_mechanism(asked)
+    row_0 = {name: row_value(column, 0) for name, column in asked.table.items()}
+    problem, first = _first_problem(asked, row_0)
+    runs = asked.runs
+    measures = ((asked.section,) if asked.section is not None else ()) + asked.measures
+    spans, skip, keep = spans_of(asked, first, problem)
+    events = _events(asked, measures, problem.system)
+    base = spans[0]
+    times = strobe_times(base, skip, keep)
+    arrangement = arranged(
+        problem, (base[0], base[1]), parameters=None if is_function(asked.model) else {**asked.parameters, **row_0},
+        breaks=times, events=events, **{name: value for name, value in asked.options.items() if name != "events"},
+    )  # fmt: skip
+    settings = arrangement.settings
+    spans[:, 2] = first_steps(arrangement, asked.options, spans)
+    starts = starts_of(asked, problem, runs)
+    model = _first_model(asked, problem, arrangement.events, starts[0], float(base[0]), row_0)
+    plan, own, parts = _plan(asked, measures, model, arrangement, skip, keep)
+    promise = settings.scheme.plan(model.layout).promise
+    tol = None if promise is None else promise.tol
+    engine = Engine(
+        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=[model]
+    )
+    plain = {name: value for name, value in asked.options.items() if name != "events"}
+
+    def settings_of(begin: float, end: float) -> np.ndarray:
+        return arranged(problem, (begin, end), **plain).settings.control.settings()
+
+    by_span = settings_of if isinstance(settings.control, Comparing) else None
+    # a function that is called as Python knows the values of one run only
+    one_by_one = is_function(asked.model) or bool(model.opaque_names)
+    making = threading.Lock()
+
+    def rows_of(part: slice, given: np.ndarray | None) -> Rows:
+        if not one_by_one:
+            table = {name: column[part] for name, column in asked.table.items()}
+            mine = starts[part] if given is None else given
+            return parameter_rows(engine, model, table, mine, spans[part], by_span, own)
+        if given is None and (asked.q0 is not None or asked.v0 is not None or not is_function(asked.model)):
+            given = starts[part]
+        with making:  # functions of the user need not know threads
+            models = _made_models(asked, model, problem, part, given, spans)
+        if model.opaque_names:
+            engine.keeps.extend(models)  # they own the functions that their numbers in `par` name
+        mine = np.array([np.concatenate(one.start[1:]) for one in models])
+        return model_rows(engine, models, mine, spans[part], by_span, tol)
+
+    if one_by_one:
+        job = Job(engine, model, runs, lambda first, last: rows_of(slice(first, last), None))
+    else:
+        rows = rows_of(slice(None), None)
+        job = Job(engine, model, runs, rows.part)
+    breaks = functools.partial(_breaks, spans, skip, keep)
+    return Prepared(asked, job, spans, starts, breaks, parts, events, rows_of)
+
+
+def _breaks(spans: np.ndarray, skip: int, keep: int, k: int) -> list[float]:
+    return strobe_times(spans[k], skip, keep)
+
+
+def _of_mechanism(asked: Asked) -> Asked:
+    """Return the same with a function in place of a mechanism: its start hangs on its parameters."""
+    mechanism = asked.model
+    if asked.t_span is None and asked.section is None:
+        raise SettingError("t_span is missing: give (start, end) in seconds")
+    options = dict(asked.options)
+    options["scheme"] = mechanism.prepared(options.get("scheme") or _default())
+
+    def made(**values: Any) -> Problem:
+        return mechanism.problem((0.0, 1.0), parameters=values)
+
+    return dataclasses.replace(asked, model=made, options=options)
+
+
+def _default() -> Any:
+    from saltus.schemes import default_scheme
+
+    return default_scheme()
+
+
+def _first_problem(asked: Asked, row_0: dict[str, Any]) -> tuple[Problem, dict[str, Any]]:
+    """Return the problem of run 0, over any span, and the first values of its parameters."""
+    model, _ = _of_run(asked, row_0)
+    if is_function(asked.model):
+        taken = inspect.signature(asked.model).parameters
+        usual = {name: one.default for name, one in taken.items() if isinstance(one.default, float | int)}
+        return model, {**usual, **asked.parameters}
+    if isinstance(model, System):
+        if asked.q0 is None or asked.v0 is None:
+            raise SettingError("q0 and v0 are missing: give the start of every coordinate and velocity")
+        q0, v0 = (np.atleast_1d(np.asarray(one, dtype=float)) for one in (asked.q0, asked.v0))
+        model = Problem(model, (0.0, 1.0), *(one[0] if one.ndim == 2 else one for one in (q0, v0)))
+    if not isinstance(model, Problem):
+        raise SettingError(
+            f"a sweep takes a System, a Problem, a Planar or a function that makes one, not {model!r:.80}"
+        )
+    values = {**asked.parameters, **row_0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SlowFunctionWarning)  # it comes once more with the start of the runs
+        compiled = compile_model(model.system, model.t_span[0], model.q0.copy(), model.v0.copy(), (), values)
+    return model, {**compiled.first, **asked.parameters}
+
+
+def _events(asked: Asked, measures: Sequence[Measure], system: System) -> tuple:
+    """Return the events of the user and those that measures need."""
+    given = asked.options.get("events", ())
+    made = list(given) if isinstance(given, Sequence) else [given]
+    scheme = asked.options.get("scheme")
+    if scheme is not None and not traits_of(scheme).locates_events:
+        return tuple(made)
+    names = {event.name for event in made}
+    for measure in measures:
+        made += [event for event in measure.events(system) if event.name not in names]
+    return tuple(made)
+
+
+def _first_model(
+    asked: Asked, problem: Problem, events: tuple, start: np.ndarray, begin: float, row_0: dict[str, Any]
+) -> CompiledModel:
+    """Return the compiled model of run 0."""
+    nq = len(problem.q0)
+    parameters = None if is_function(asked.model) else {**asked.parameters, **row_0}
+    return compile_model(problem.system, begin, start[:nq].copy(), start[nq:].copy(), events, parameters)
+
+
+def _made_models(
+    asked: Asked, first: CompiledModel, problem: Problem, part: slice, starts: np.ndarray | None, spans: np.ndarray
+) -> list[CompiledModel]:
+    """Return the models of some runs that a function makes; starts: other ones than those of their problems."""
+    made, nq = [], len(problem.q0)
+    for k in range(*part.indices(asked.runs)):
+        values = {name: row_value(column, k) for name, column in asked.table.items()}
+        made_one, parameters = _of_run(asked, values)
+        one = made_one if isinstance(made_one, Problem) else problem
+        if asked.t_span is None and asked.section is None and one.t_span != problem.t_span:
+            raise SettingError(
+                f"the problem of run {k} goes from {one.t_span[0]:g} to {one.t_span[1]:g} s, that of run 0 to "
+                f"{problem.t_span[1]:g} s: give t_span, of which an end may be a function of the swept values"
+            )
+        q, v = one.q0.copy(), one.v0.copy()
+        if starts is not None:
+            start = starts[k - (part.start or 0)]
+            q, v = start[:nq].copy(), start[nq:].copy()
+        made.append(compile_model(one.system, float(spans[k, 0]), q, v, first.events, parameters))
+        check_structure(first, made[-1], k)
+    return made
+
+
+def _plan(
+    asked: Asked, measures: Sequence[Measure], model: CompiledModel, arrangement: Arranged, skip: int, keep: int
+) -> tuple[Plan, ParLayout, list[tuple[Measure, list[slice]]]]:
+    """Return what is reduced, the numbers of the user's reducers, and where each measure finds its own."""
+    table, parts, at, single, watches = [], [], 0, False, []
+    for measure in measures:
+        made = measure.watches(model, keep) if isinstance(measure, Strobe) else measure.watches(model)
+        places = []
+        for watch in made:
+            watches.append(watch)
+            table.append([watch.kind, watch.which, watch.action, at, watch.room, watch.argument])
+            places.append(slice(at, at + watch.size))
+            at, single = at + watch.size, single or watch.single
+        parts.append((measure, places))
+    rows = np.array(table, dtype=np.int64).reshape(len(table), WATCH.size)
+    own = own_reducers([watch.own for watch in watches], model)
+    for k, place in own.memory_at.items():
+        rows[k, WATCH.names.index("argument")] = place
+    plan = Plan(
+        rows, at, own=own.unit, own_numbers=own.numbers, single=single, skip=skip, keep=keep, chain=asked.chain,
+        max_steps=arrangement.limits.steps, energy=any(getattr(m, "needs_energy", False) for m in measures),
+        start_tolerance=float(asked.options.get("start_tolerance", SOLVING_RULES.start_tolerance)),
+    )  # fmt: skip
+    return plan, own.layout, parts

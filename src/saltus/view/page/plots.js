@@ -1,0 +1,136 @@
+// ---- plots: gaps, a coordinate, its rate with vertical jumps, the energy ledger; all over the same screen time
+const CURVE = ["#2f6fde", "#c2408c", "#0f9d9d", "#9a6bd8", "#b07d10", "#5c7a29", "#d0503f", "#667788"];
+const LEFT = 62, RIGHT = 12;
+
+function number(x, digits = 3) {
+  if (x === 0) return "0";
+  const near = +x.toPrecision(digits), a = Math.abs(near);
+  return (a >= 1e5 || a < 1e-3 ? near.toExponential() : String(near)).replaceAll("-", "−");
+}
+
+function fit(canvas) {
+  const ratio = devicePixelRatio || 1, W = canvas.clientWidth, H = canvas.clientHeight, w = Math.round(W * ratio), h = Math.round(H * ratio);
+  if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
+  const g = canvas.getContext("2d");
+  g.setTransform(ratio, 0, 0, ratio, 0, 0); g.clearRect(0, 0, W, H);
+  return { g, W, H };
+}
+
+// what does not change from frame to frame is drawn once
+const layers = {};
+function layer(id, key, draw) {
+  const canvas = document.getElementById(id), { g, W, H } = fit(canvas);
+  if (!W || !H) return null;
+  const whole = [key, W, H, devicePixelRatio].join();
+  if (!layers[id] || layers[id].key !== whole) {
+    const copy = document.createElement("canvas"), ratio = devicePixelRatio || 1;
+    copy.width = canvas.width; copy.height = canvas.height;
+    const own = copy.getContext("2d"); own.scale(ratio, ratio);
+    layers[id] = { key: whole, copy, made: draw(own, W, H) };
+  }
+  g.drawImage(layers[id].copy, 0, 0, W, H);
+  return { g, W, H, made: layers[id].made };
+}
+
+function chosenRow(run) {
+  const C = run.motion.columns, b = Math.floor(run.look.row / C), c = run.look.row % C;
+  return { key: run.motion.keys[b], c, C, name: run.rowNames[run.look.row] };
+}
+
+// points of a coordinate or of its rate: [t, value] with two at a jump
+function keyCurve(run, rate) {
+  const { key, c, C } = chosenRow(run), T = key.t, made = [];
+  for (let k = 0; k < T.length - 1; k++) {
+    const h = T[k + 1] - T[k], i = k * C + c, j = i + C, wide = Math.abs(run.clock.tau(T[k + 1]) - run.clock.tau(T[k])) > 0.004;
+    const parts = wide ? 12 : 1;
+    for (let m = 0; m <= parts; m++) {
+      const s = m / parts, r = 1 - s, A = key.after[i], B = key.before[j], R = key.rateAfter[i], L = key.rateBefore[j];
+      made.push(m === parts ? T[k + 1] : T[k] + s * h, rate ? (h > 0 ? 6 * s * r * (B - A) / h + r * (1 - 3 * s) * R + s * (3 * s - 2) * L : R) : (1 + 2 * s) * r * r * A + s * r * r * h * R + s * s * (3 - 2 * s) * B - s * s * r * h * L);
+    }
+  }
+  return made;
+}
+
+function tableCurve(run, table, c) {
+  const T = run.blocks.curve_t, n = table.before.columns, made = [];
+  for (let i = 0; i < T.length; i++) { made.push(T[i], table.before[i * n + c]); if (table.before[i * n + c] !== table.after[i * n + c]) made.push(T[i], table.after[i * n + c]); }
+  return made;
+}
+
+function panelsOf(run) {
+  const made = [], { name } = chosenRow(run);
+  if (run.gap) made.push({ title: "gap [m]", curves: run.head.contacts.map((one, c) => ({ name: one.name, points: tableCurve(run, run.gap, c), bad: run.head.blamed.includes(c) })) });
+  made.push({ title: `${name[0]} [${name[1]}]`, curves: [{ name: "", points: keyCurve(run, false) }] });
+  made.push({ title: `${name[0]} rate [${name[1]}/s]`, curves: [{ name: "", points: keyCurve(run, true) }] });
+  if (run.ledger) made.push({ title: "energy [J]", curves: ["kinetic", "work", "dissipated", "defect"].map((title, c) => ({ name: title, points: tableCurve(run, run.ledger, c) })) });
+  return made;
+}
+
+function drawPlots(run) {
+  const drawn = layer("plot", ["plots", run.clock.stretch, run.look.row, run.dark].join(), (g, W, H) => {
+    const panels = panelsOf(run), tall = H / panels.length, X = t => LEFT + (W - LEFT - RIGHT) * run.clock.tau(t);
+    return panels.map((panel, p) => { const top = p * tall + 24, bottom = (p + 1) * tall - 10; drawPanel(run, g, panel, X, top, bottom, W); return [top, bottom]; });
+  });
+  if (!drawn) return;
+  const { g, W } = drawn, x = LEFT + (W - LEFT - RIGHT) * run.clock.tau(run.view.t);
+  g.fillStyle = run.ink.ink;
+  for (const [top, bottom] of drawn.made) g.fillRect(x - 0.5, top, 1, bottom - top);  // not through the titles
+}
+
+function drawPanel(run, g, panel, X, top, bottom, W) {
+  const { ink } = run;
+  let low = Infinity, high = -Infinity;
+  for (const { points } of panel.curves) for (let i = 1; i < points.length; i += 2) { if (points[i] < low) low = points[i]; if (points[i] > high) high = points[i]; }
+  if (!(high > low)) { low -= 0.5 * Math.abs(low) || 0.5; high += 0.5 * Math.abs(high) || 0.5; }
+  const room = 0.06 * (high - low), Y = y => bottom - (bottom - top) * (y - low + room) / (high - low + 2 * room);
+  g.strokeStyle = ink.line; g.lineWidth = 1; g.strokeRect(LEFT + 0.5, top + 0.5, W - LEFT - RIGHT, bottom - top);
+  if (low < 0 && high > 0) { g.beginPath(); g.moveTo(LEFT, Y(0)); g.lineTo(W - RIGHT, Y(0)); g.stroke(); }
+  g.font = "11px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.fillStyle = ink.ink; g.textAlign = "left"; g.fillText(panel.title, 8, top - 8);
+  g.fillStyle = ink.soft; g.textAlign = "right"; const tidy = x => number(Math.abs(x) < 1e-6 * (high - low) ? 0 : x);
+  g.fillText(tidy(high), LEFT - 6, Y(high) + 8); g.fillText(tidy(low), LEFT - 6, Y(low));
+  drawLegend(run, g, panel, top - 8, W);
+  g.save(); g.beginPath(); g.rect(LEFT, top, W - LEFT - RIGHT, bottom - top); g.clip(); g.lineJoin = "round";
+  panel.curves.forEach(({ points, bad }, c) => {
+    g.strokeStyle = bad ? ink.bad : CURVE[c % CURVE.length]; g.lineWidth = bad ? 2 : 1.2; g.beginPath();
+    for (let i = 0; i < points.length; i += 2) g[i ? "lineTo" : "moveTo"](X(points[i]), Y(points[i + 1]));
+    g.stroke();
+  });
+  g.restore();
+}
+
+// names of curves to the right of the title; what finds no room is counted
+function drawLegend(run, g, panel, y, W) {
+  let x = 8 + g.measureText(panel.title).width + 16;
+  g.textAlign = "left";
+  const named = panel.curves.filter(one => one.name);
+  for (let c = 0; c < named.length; c++) {
+    const wide = g.measureText(named[c].name).width + 22, rest = named.length - c - 1;
+    if (x + wide + (rest ? 46 : 0) > W - RIGHT) { g.fillStyle = run.ink.soft; g.fillText(`+${named.length - c} more`, x, y); return; }
+    g.fillStyle = named[c].bad ? run.ink.bad : CURVE[c % CURVE.length]; g.fillRect(x, y - 5, 10, 3); g.fillStyle = named[c].bad ? run.ink.bad : run.ink.soft; g.fillText(named[c].name, x + 13, y); x += wide;
+  }
+}
+
+// phase plane: a coordinate and its rate; jumps are dashed
+function drawPhase(run) {
+  const { name } = chosenRow(run);
+  const drawn = layer("plane", ["phase", run.look.row, run.dark].join(), (g, W, H) => {
+    const x = keyCurve(run, false), y = keyCurve(run, true), box = [Infinity, Infinity, -Infinity, -Infinity];
+    for (let i = 1; i < x.length; i += 2) { box[0] = Math.min(box[0], x[i]); box[2] = Math.max(box[2], x[i]); box[1] = Math.min(box[1], y[i]); box[3] = Math.max(box[3], y[i]); }
+    const dx = 0.06 * (box[2] - box[0]) || 0.5, dy = 0.06 * (box[3] - box[1]) || 0.5, top = 30, bottom = H - 34;
+    const X = v => LEFT + (W - LEFT - RIGHT) * (v - box[0] + dx) / (box[2] - box[0] + 2 * dx), Y = v => bottom - (bottom - top) * (v - box[1] + dy) / (box[3] - box[1] + 2 * dy);
+    g.strokeStyle = run.ink.line; g.strokeRect(LEFT + 0.5, top + 0.5, W - LEFT - RIGHT, bottom - top);
+    g.font = "11px system-ui, sans-serif"; g.fillStyle = run.ink.ink; g.textAlign = "left"; g.fillText(`${name[0]} rate [${name[1]}/s]`, 8, top - 10);
+    g.textAlign = "right"; g.fillText(`${name[0]} [${name[1]}]`, W - RIGHT, H - 6);
+    g.fillStyle = run.ink.soft; g.fillText(number(box[3]), LEFT - 6, Y(box[3]) + 4); g.fillText(number(box[1]), LEFT - 6, Y(box[1]) + 4);
+    g.textAlign = "left"; g.fillText(number(box[0]), LEFT, bottom + 14); g.textAlign = "right"; g.fillText(number(box[2]), W - RIGHT, bottom + 14);
+    for (const jump of [false, true]) {
+      g.strokeStyle = jump ? run.ink.faint : CURVE[0]; g.setLineDash(jump ? [2, 3] : []); g.lineWidth = 1.1; g.beginPath();
+      for (let i = 2; i < x.length; i += 2) { const still = x[i] === x[i - 2]; if (still === jump) { g.moveTo(X(x[i - 1]), Y(y[i - 1])); g.lineTo(X(x[i + 1]), Y(y[i + 1])); } }
+      g.stroke();
+    }
+    return { X, Y };
+  });
+  if (!drawn) return;
+  const p = run.look.row, x = drawn.made.X(run.motion.pose[p]), y = drawn.made.Y(run.motion.rate[p]);
+  drawn.g.fillStyle = run.ink.impulse; drawn.g.beginPath(); drawn.g.arc(x, y, 5, 0, 7); drawn.g.fill();
+}

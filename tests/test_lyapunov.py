@@ -1,0 +1,109 @@
+"""Lyapunov exponents: closed forms, lost directions, the check of their sum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from stability_models import belt, oscillator
+
+import saltus as sl
+from saltus import sweep
+
+
+@pytest.mark.parametrize(("w", "chaotic"), [(2.6, False), (2.8, True)])
+def test_the_sum_per_impact_of_an_undamped_oscillator_is_two_ln_e(w, chaotic):
+    found = sweep.lyapunov(oscillator()[1], -0.5, 0.0, impacts=150, transient=100.0, parameters={"w": w})
+    assert found.impacts == 150
+    assert abs(found.sum_per_impact - 2.0 * math.log(0.8)) < 1e-10
+    assert (found.exponents[0] > 0.05) == chaotic
+    assert abs(found.sum_error) < 1e-12
+
+
+def test_exponents_of_a_stable_orbit_are_the_logarithms_of_its_multipliers():
+    p, system = oscillator()
+    period = 2.0 * math.pi / 2.65
+    values = {"w": 2.65}
+    near = sl.solve(system, (0.0, 100.0 * period), -0.5, 0.0, tol=1e-9, parameters=values)
+    orbit = sweep.periodic_orbit(system, period=lambda: 2.0 * np.pi / p.w, start=near)
+    start = {"q0": orbit.q, "v0": orbit.v, "t0": orbit.t}
+    found = sweep.lyapunov(system, **start, span=60.0 * period, parameters=values)
+    # means over a finite time miss by what the first directions were off
+    assert np.allclose(found.exponents, np.log(np.abs(orbit.multipliers)) / period, atol=5e-2)
+    assert np.sum(found.exponents) == pytest.approx(np.sum(np.log(np.abs(orbit.multipliers))) / period, abs=1e-9)
+
+
+def test_linear_damping_is_the_sum_of_the_exponents():
+    system = sl.System(M=2.0, f=lambda t, q, v: [-3.0 * q[0] - 0.5 * v[0] + np.cos(t)])
+    found = sweep.lyapunov(system, 0.3, 0.0, span=40.0)
+    assert np.sum(found.exponents) == pytest.approx(-0.25, abs=1e-10)
+    assert np.all(np.isnan(found.per_impact))
+
+
+def test_sticking_loses_a_direction_and_says_when():
+    found = sweep.lyapunov(belt(), [2.0, 0.0], [0.0, 0.0], span=20.0)
+    assert found.exponents[1] == -math.inf
+    assert abs(found.exponents[0]) < 0.2
+    assert [(one.kind, one.names, one.directions) for one in found.lost] == [("stick", ("belt",), 1)]
+    assert found.lost[0].t == pytest.approx(math.pi + math.pi / 6.0, abs=1e-9)
+    assert found.consistent
+
+
+def test_an_accumulation_loses_both_directions_of_a_ball():
+    found = sweep.lyapunov(sl.problems.vibrating_table(intensity=1.3), span=0.4)
+    assert np.all(found.exponents == -math.inf)
+    assert [one.kind for one in found.lost] == ["zeno"]
+    assert sum(one.directions for one in found.lost) == 2
+
+
+def test_fewer_exponents_are_the_first_ones_and_check_their_sum_too():
+    contacts = [sl.Contact(lambda q: 0.3 - q[0], e=0.7), sl.Contact(lambda q: 0.5 + q[1] + 0.2 * q[0] ** 2, e=0.6)]
+    system = sl.System(
+        M=[[2.0, 0.3], [0.3, 1.0]],
+        f=lambda t, q, v: [-2 * q[0] - q[1] - 0.1 * v[0] + np.cos(2 * t), -3 * q[1] - q[0] - 0.2 * np.sin(q[1])],
+        contacts=contacts,
+    )
+    every = sweep.lyapunov(system, [-0.2, 0.1], [0.3, 0.0], span=30.0)
+    first = sweep.lyapunov(system, [-0.2, 0.1], [0.3, 0.0], span=30.0, exponents=2)
+    assert np.allclose(first.exponents, every.exponents[:2], atol=1e-6)
+    assert abs(first.sum_error) < 1e-8
+    assert abs(every.sum_error) < 1e-8
+
+
+def test_a_wrong_matrix_is_found_by_the_sum(monkeypatch):
+    from saltus.ensemble import tangent_flow
+
+    right = tangent_flow.gauss()
+    monkeypatch.setattr(tangent_flow, "gauss", lambda: right._replace(A=right.A * (1.0 + 1e-5)))
+    system = sl.System(M=1.0, f=lambda t, q, v: [-(1.0 + 0.5 * np.cos(t)) * q[0]])
+    with pytest.warns(UserWarning, match="add up"):
+        found = sweep.lyapunov(system, 0.3, 0.0, span=10.0)
+    assert not found.consistent
+
+
+def test_joints_leave_two_exponents_of_a_pendulum():
+    hinge = sl.Joint(lambda q: [q[0] ** 2 + q[1] ** 2 - 1.0])
+    system = sl.System(M=1.0, f=lambda t, q, v: [-0.1 * v[0], -9.81 - 0.1 * v[1]], joints=[hinge])
+    found = sweep.lyapunov(system, [math.sin(0.5), -math.cos(0.5)], [0.0, 0.0], span=20.0)
+    assert len(found.exponents) == 2
+    assert abs(found.sum_error) < 1e-8
+    assert np.sum(found.exponents) == pytest.approx(-0.1, abs=0.02)
+
+
+def test_history_and_dataset_hold_the_exponents():
+    found = sweep.lyapunov(oscillator()[1], -0.5, 0.0, span=30.0)
+    data = found.to_xarray()
+    assert np.array_equal(data["exponents"].values, found.exponents)
+    assert np.allclose(data["history"].values[-1], found.exponents)
+    assert float(data["t"][-1]) == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({}, "either span"), ({"span": 1.0, "impacts": 3}, "either span"), ({"span": -1.0}, "positive"),
+     ({"span": 1.0, "exponents": 3}, "1 to 2")],
+)  # fmt: skip
+def test_wrong_arguments_are_named(options, said):
+    with pytest.raises(sl.errors.SettingError, match=said):
+        sweep.lyapunov(oscillator()[1], -0.5, 0.0, **options)
