@@ -15,7 +15,7 @@ import numpy as np
 from saltus.cli import settings
 from saltus.cli.names import Source, scheme_classes, suggestion
 from saltus.cli.options import Family, Option, command, family, option_value
-from saltus.cli.run import DEFAULT_SCHEME, PROBLEM, WITH_STEP
+from saltus.cli.run import DEFAULT_SCHEME, PROBLEM
 from saltus.cli.values import DECIMAL, FILE, REAL, TEXT, WHOLE_NUMBER, WORD_READER, Reader, choice
 from saltus.errors import SettingError
 from saltus.problem import Problem
@@ -85,7 +85,7 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     schemes = ", ".join(scheme_classes())
     return [
-        Option("scheme", WORD_READER, f"Time-stepping scheme: {schemes}.", f"{DEFAULT_SCHEME}, with --h {WITH_STEP}"),
+        Option("scheme", WORD_READER, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
         Option("h", REAL, "Step size [s]; for schemes that choose their steps the first one to try."),
         Option("tol", REAL, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
         Option("measures", TEXT, "What is kept of every run, with commas between: see above.", "impacts"),
@@ -110,8 +110,7 @@ def own_options() -> list[Option]:
 def sweep_command(tokens: list[str]) -> Callable:
     """Return the command with the options of the problem and scheme that the tokens name."""
     source = settings.find_source(tokens)
-    usual = DEFAULT_SCHEME if option_value(tokens, "--h") is None else WITH_STEP
-    scheme = option_value(tokens, "--scheme") or usual
+    scheme = option_value(tokens, "--scheme") or DEFAULT_SCHEME
     own = family("sweep", "Options", own_options())
     schemes = settings.scheme_families(tokens, [scheme], [own])
     problem = _problem_family(source, [own, *schemes])
