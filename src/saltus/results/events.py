@@ -76,6 +76,11 @@ class EventTable(np.ndarray):
         names += [str(name) for name in np.unique(self["contact"]) if name not in names]
         return Summary(tuple(_counted(name, self[self["contact"] == name]) for name in names))
 
+    def _repr_html_(self) -> str:
+        from saltus.results.html import events_html
+
+        return events_html(self)
+
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one column per number: u_minus_N, u_minus_T1, ...; `frame.attrs["units"]` has units."""
         try:
