@@ -26,7 +26,7 @@ from saltus.mechanics.scene import Outline, Point
 
 DRAWN = 360  # corners of the outline of a cam
 LOOKED = 3600  # angles at which its curvature is looked at
-STEP = 1e-3  # rad, of the difference quotients of the search
+SEARCH_STEP = 1e-3  # rad, of the difference quotients of the search
 SEARCH = 5  # steps of Newton's method
 PITCHED = 720  # places of a cam that is drawn for a roller
 PITCH_STEP = 1e-4  # rad, of the differences that find them
@@ -196,8 +196,8 @@ class Cam:
 
             psi = p[6] + np.arctan2(c * dy - s * dx, c * dx + s * dy)
             for _ in range(SEARCH):
-                less, here, more = far(psi - STEP), far(psi), far(psi + STEP)
-                psi = psi - 0.5 * STEP * (more - less) / (more - 2.0 * here + less)
+                less, here, more = far(psi - SEARCH_STEP), far(psi), far(psi + SEARCH_STEP)
+                psi = psi - 0.5 * SEARCH_STEP * (more - less) / (more - 2.0 * here + less)
             return psi, far(psi)
 
         def cam_roller(t: Any, q: Any, p: Any) -> Any:

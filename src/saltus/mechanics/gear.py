@@ -28,7 +28,7 @@ from saltus.mechanics.scene import Outline, Point
 
 # p = (a x, y, base radius a, b x, y, base radius b, half the backlash, R inv alpha_0, side, phase, base pitch,
 #      1 for two wheels or -1 inside of a ring)
-PHASE = 9  # its place among them
+PHASE_AT = 9  # its place among them
 LEAST_MORE = 8  # teeth that a ring of 20 degrees must have more than its wheel
 
 
@@ -44,7 +44,7 @@ def _mesh(q: Any, p: Any) -> tuple[Any, ...]:
 def flank(t: Any, q: Any, p: Any) -> Any:
     """Play on one flank along the line of action; side 1: the one that keeps a from turning back against b."""
     _, _, _, _, gamma, alpha, tangent = _mesh(q, p)
-    way = p[2] * (q[0][2] - gamma) + p[5] * (q[1][2] - gamma) - p[PHASE]
+    way = p[2] * (q[0][2] - gamma) + p[5] * (q[1][2] - gamma) - p[PHASE_AT]
     return p[6] + p[8] * way + p[11] * ((p[2] + p[5]) * (tangent - alpha) - p[7])
 
 

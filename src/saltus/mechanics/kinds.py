@@ -57,7 +57,7 @@ EXAMPLES: dict[str, Example] = {
 }
 
 
-SHAPES: tuple[tuple[Any, Any, bool], ...] = (  # a pair, and whether the first one lies inside of the second
+SHAPE_PAIRS: tuple[tuple[Any, Any, bool], ...] = (  # a pair, and whether the first one lies inside of the second
     (Circle(0.1), Plane(), False),
     (Box(0.2, 0.1), Plane(), False),
     (Bar(0.3, 0.02), Plane(), False),
@@ -75,7 +75,7 @@ SHAPES: tuple[tuple[Any, Any, bool], ...] = (  # a pair, and whether the first o
 def texts() -> set[str]:
     """Return the texts of all examples."""
     found: set[str] = set()
-    for one, other, inside in SHAPES:
+    for one, other, inside in SHAPE_PAIRS:
         for mu in (0.0, 0.1):
             for fixed in (True, False):
                 found |= _texts_of_pair(one, other, inside, mu, fixed)
