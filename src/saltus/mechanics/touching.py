@@ -129,7 +129,7 @@ class Touching(Loading):
             self.contact_rows.append(
                 ContactRow(
                     name=called, gap=gears.flank, slip=gears.flank_slip, bodies=(one.body, other.body),
-                    p=made.p(one.local, other.local, side), e=law.e, mu=law.mu, late=(gears.PHASE, phase),
+                    p=made.p(one.local, other.local, side), e=law.e, mu=law.mu, late=(gears.PHASE_AT, phase),
                 )
             )  # fmt: skip
         self._names.update(names)
