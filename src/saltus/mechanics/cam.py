@@ -30,7 +30,8 @@ SEARCH_STEP = 1e-3  # rad, of the difference quotients of the search
 SEARCH = 5  # steps of Newton's method
 PITCHED = 720  # places of a cam that is drawn for a roller
 PITCH_STEP = 1e-4  # rad, of the differences that find them
-MOST_TURNS = 200  # of that search
+PITCH_FOUND = 1e-10  # rad: the support function feels the square of what is left
+MOST_TURNS = 60  # of that search
 CLOSES = 1e-9  # of the lift: a table must come back to where it began
 
 
@@ -106,7 +107,7 @@ class Cam:
         for _ in range(MOST_TURNS):
             turned_by = psi + np.arctan2(slope(phi), far(phi)) - phi
             phi = phi + turned_by
-            if np.max(np.abs(turned_by)) < 1e-13:
+            if np.max(np.abs(turned_by)) < PITCH_FOUND:
                 break
         else:
             raise ModelError("the pitch curve of a cam is too steep for a roller: take a larger base or a gentler lift")
