@@ -334,7 +334,7 @@ def _(place):
 
 @attack("a folder of the user's name in the folder for temporary files", other=True)
 def _(place):
-    with_temporary_folder(place, lambda folder: place.plant(folder / cache.NAME / place.entry.name))
+    with_temporary_folder(place, lambda folder: place.plant(folder / cache.FOLDER_NAME / place.entry.name))
 
 
 @attack("an empty folder of the user's name in the folder for temporary files", other=True)
@@ -345,7 +345,7 @@ def _(place):
 @attack("a link of the user's name in the folder for temporary files", other=True)
 def _(place):
     def plant(folder):
-        place.plant(folder.parent / "evil" / cache.NAME / place.entry.name)
+        place.plant(folder.parent / "evil" / cache.FOLDER_NAME / place.entry.name)
         folder.symlink_to(folder.parent / "evil")
 
     with_temporary_folder(place, plant)
@@ -683,7 +683,7 @@ def start_build(folder: pathlib.Path) -> subprocess.Popen:
 
 @needs_jit
 def test_builds_that_are_killed_at_any_moment_leave_nothing_that_is_wrong(tmp_path):
-    folder = tmp_path / cache.NAME / f"built-{'0' * 16}"
+    folder = tmp_path / cache.FOLDER_NAME / f"built-{'0' * 16}"
     folder.mkdir(parents=True, mode=0o700)
     folder.parent.chmod(0o700)
     moments = {

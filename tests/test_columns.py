@@ -78,7 +78,9 @@ def test_entries_of_an_iteration_matrix_have_the_bits_of_a_plain_loop(rows, step
     rng = np.random.default_rng(rows)
     velocity, product = rng.standard_normal(rows), rng.standard_normal(rows)
     same_bits(entries, columns.matrix_entries, velocity, product, 0.1, 0.0, -1.3, OUT, step, size=rows * step)
-    same_bits(entries, columns.matrix_entries, 0.0 * velocity, -0.0 * product, 0.1, 0.0, 1.0, OUT, step, size=rows * step)
+    same_bits(
+        entries, columns.matrix_entries, 0.0 * velocity, -0.0 * product, 0.1, 0.0, 1.0, OUT, step, size=rows * step
+    )
 
 
 @pytest.mark.parametrize("size", [0, *SIZES])

@@ -128,22 +128,31 @@ def test_the_dribbled_ball_is_pushed_and_lost_as_it_should_be():
     np.testing.assert_allclose(solution(t).q, example.HAND, rtol=1e-12)
 
 
-def test_the_demo_measures_first_order_through_impacts():
+def test_the_demo_verifies_its_runs_and_writes_pictures_and_a_page(tmp_path, capsys, monkeypatch):
     demo = load("demo")
-    rows = demo.against_exact(sl.problems.impact_oscillator())
-    h = [row[0] for row in rows]
-    for column in (1, 2):
-        assert demo.fitted_order(h, [row[column] for row in rows]) == pytest.approx(1.0, abs=0.2)
-
-
-def test_the_demo_writes_its_pictures_and_says_where(tmp_path, capsys, monkeypatch):
-    demo = load("demo")
-    monkeypatch.setattr(demo, "ONE_REVOLUTION", 0.004)
+    short = {
+        "valve train": (sl.problems.valve_train_bodies(t_end=2e-3), 1e-4),
+        "breaker": (sl.problems.circuit_breaker(t_end=1e-3), 1e-4),
+    }
+    monkeypatch.setattr(demo, "FLAGSHIPS", demo.FLAGSHIPS | short)
     demo.main(tmp_path)
     out = capsys.readouterr().out
-    for name in ("ball.png", "oscillator.png", "slider_crank.png"):
+    for name in (
+        "ball.png",
+        "oscillator.png",
+        "valve_train.png",
+        "valve_train_energy.png",
+        "breaker.png",
+        "breaker.html",
+    ):
         assert (tmp_path / name).stat().st_size > 10_000
         assert str(tmp_path / name) in out
+
+
+def test_the_demo_keeps_the_promise_of_its_tolerance():
+    demo = load("demo")
+    sol, line = demo.measured("ball", *demo.FLAGSHIPS["ball"])
+    assert sol.success and float(line[demo.COLUMNS.index("error / promise")]) < 1.0
 
 
 def test_splitting_keeps_the_order_of_its_base_only_between_impacts():

@@ -310,14 +310,14 @@ def test_a_build_that_was_killed_is_completed_by_the_next(built, tmp_path):
 
 def test_the_cache_is_a_folder_of_its_own_inside_of_the_one_that_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("SALTUS_CACHE", str(tmp_path))
-    assert cache.root() == tmp_path / cache.NAME
-    assert (tmp_path / cache.NAME).stat().st_mode & 0o777 == 0o700
+    assert cache.root() == tmp_path / cache.FOLDER_NAME
+    assert (tmp_path / cache.FOLDER_NAME).stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o770, 0o722, 0o1777])
 def test_a_folder_that_others_may_write_is_refused_and_left_as_it_is(monkeypatch, tmp_path, caplog, mode):
-    folder = tmp_path / cache.NAME
+    folder = tmp_path / cache.FOLDER_NAME
     folder.mkdir()
     folder.chmod(mode)
     monkeypatch.setenv("SALTUS_CACHE", str(tmp_path))
@@ -329,8 +329,8 @@ def test_a_folder_that_others_may_write_is_refused_and_left_as_it_is(monkeypatch
 
 @pytest.mark.skipif(not ROOT, reason="only root can give a folder away")
 def test_a_folder_of_somebody_else_is_refused(monkeypatch, tmp_path, caplog):
-    (tmp_path / cache.NAME).mkdir(mode=0o700)
-    os.chown(tmp_path / cache.NAME, 12345, 12345)
+    (tmp_path / cache.FOLDER_NAME).mkdir(mode=0o700)
+    os.chown(tmp_path / cache.FOLDER_NAME, 12345, 12345)
     monkeypatch.setenv("SALTUS_CACHE", str(tmp_path))
     with caplog.at_level(logging.WARNING, "saltus"):
         assert cache.root() is None
@@ -341,7 +341,7 @@ def test_a_folder_of_somebody_else_is_refused(monkeypatch, tmp_path, caplog):
 def test_a_link_or_a_file_in_place_of_the_folder_is_refused(monkeypatch, tmp_path, kind):
     target = tmp_path / "elsewhere"
     target.mkdir(mode=0o700)
-    place = tmp_path / "named" / cache.NAME
+    place = tmp_path / "named" / cache.FOLDER_NAME
     place.parent.mkdir()
     if kind == "link":
         place.symlink_to(target)

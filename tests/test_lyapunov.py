@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from stability_models import belt, oscillator
 
 import saltus as sl
 from saltus import sweep
+from stability_models import belt, oscillator
 
 
 @pytest.mark.parametrize(("w", "chaotic"), [(2.6, False), (2.8, True)])

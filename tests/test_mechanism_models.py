@@ -312,3 +312,100 @@ def wall_force(turned, inertia, a, d, theta, speed, h=1e-3):
     far, near = (turned(theta + k * h) + turned(theta - k * h) for k in (2, 1))
     second = (16.0 * near - far - 30.0 * turned(theta)) / (12.0 * h**2) * speed**2
     return inertia * abs(second) / math.hypot(a * math.cos(theta) - d, a * math.sin(theta))
+
+
+def involute(angle):
+    return math.tan(angle) - angle
+
+
+def turned_until_touch(ring, wheel, module, backlash, distance):
+    """Angle by which a wheel can turn inside of a ring until a flank touches, searched along the drawn flanks."""
+    alpha = math.radians(20.0)
+    base_ring, base = (0.5 * module * z * math.cos(alpha) for z in (ring, wheel))
+    tooth = 0.5 * math.pi / wheel + involute(alpha)  # half a tooth at the base circle
+    space = 0.5 * math.pi / ring + involute(alpha) + 0.5 * backlash / base_ring
+    radii = np.linspace(1.001 * base, 0.5 * module * (wheel + 2.0), 4000)
+    at = np.arccos(base / radii)
+    flank = tooth - (np.tan(at) - at)  # the upper flank, in the frame of the wheel
+
+    def room(turn):
+        x, y = distance + radii * np.cos(flank + turn), radii * np.sin(flank + turn)
+        far = np.hypot(x, y)
+        seen = far > 1.001 * base_ring
+        steep = np.arccos(base_ring / far[seen])
+        return float(np.min(space - (np.tan(steep) - steep) - np.arctan2(y, x)[seen]))
+
+    return brentq(room, -0.2, 0.2, xtol=1e-14)
+
+
+@pytest.mark.parametrize("moved", [-2e-4, 0.0, 3e-4])
+def test_the_play_in_a_ring_is_that_of_its_drawn_flanks_wherever_the_axis_is(moved):
+    ring, wheel, module, backlash = 60, 24, 2e-3, 4e-4
+    w = me.Planar(gravity=0.0)
+    outer = w.body(mass=1.0, inertia=1e-2, at=(0.0, 0.0), name="ring")
+    inner = w.body(mass=0.2, inertia=1e-4, at=(0.5 * module * (ring - wheel), 0.0), name="wheel")
+    w.gear(outer, inner, teeth=(ring, wheel), module=module, backlash=backlash, mu=0.1, internal=True, name="mesh")
+    problem = w.problem((0.0, 1.0))
+    gaps = dict(zip(problem.system.contact_names, problem.system.contacts, strict=True))
+    q = problem.q0.copy()
+    q[3] += moved
+    base = 0.5 * module * wheel * math.cos(math.radians(20.0))
+    free = turned_until_touch(ring, wheel, module, backlash, q[3])
+    assert gaps["mesh.drive"].gap(0.0, q) / base == pytest.approx(free, abs=2e-7)
+    assert gaps["mesh.coast"].gap(0.0, q) == pytest.approx(gaps["mesh.drive"].gap(0.0, q), abs=1e-15)
+    assert (free > 0.5 * backlash / base) == (moved < 0.0) or moved == 0.0  # an axis that moves away closes the play
+    for contact in gaps.values():  # what slips is across to the normal
+        steps = 1e-6 * np.eye(6)[:2]
+        normal = [(contact.gap(0.0, q + step) - contact.gap(0.0, q - step)) / 2e-6 for step in steps]
+        across = [float(np.ravel(contact.slip(0.0, q, step))[0]) / 1e-6 for step in steps]
+        np.testing.assert_allclose(np.hypot(*normal), 1.0, atol=1e-7)
+        np.testing.assert_allclose(across, (normal[1], -normal[0]), atol=1e-7)
+
+
+def test_a_planet_rolls_backwards_inside_of_its_ring():
+    ring, planet, module, backlash, torque = 60, 20, 2e-3, 2e-4, 0.4
+    d, m, inertia, arm_inertia, T = 0.5 * module * (ring - planet), 0.2, 5e-5, 2e-4, 0.1
+    w = me.Planar(gravity=0.0)
+    arm = w.body(mass=0.1, inertia=arm_inertia, at=(0.0, 0.0), name="arm")
+    wheel = w.body(mass=m, inertia=inertia, at=(d, 0.0), name="planet")
+    w.revolute(w.ground, arm, name="shaft")
+    w.revolute(arm.at(d, 0.0), wheel, name="pin")
+    w.gear(w.ground, wheel, teeth=(ring, planet), module=module, backlash=backlash, internal=True, name="mesh")
+    w.motor("shaft", torque=torque)
+    w.start(arm, angle=0.0, speed=0.0)
+    w.start(wheel, angle=0.0, speed=0.0)
+    base, ratio = 0.5 * module * math.cos(math.radians(20.0)), 1.0 - ring / planet
+    alone, whole = (arm_inertia + m * d**2 + inertia * r**2 for r in (0.0, ratio))
+    angle = 0.5 * backlash / (base * (ring - planet))  # of the arm when the flanks meet
+    t_hit = math.sqrt(2.0 * angle * alone / torque)
+    left = T - t_hit
+    arm_end = angle + torque * t_hit / whole * left + 0.5 * torque / whole * left**2
+    run = sl.solve(w, (0.0, T), tol=1e-9)
+    assert times_of(run.events, "impact") == [pytest.approx(t_hit, abs=1e-9)]
+    assert run.body("arm").pose[-1][2] == pytest.approx(arm_end, abs=1e-7)
+    assert run.body("planet").pose[-1][2] == pytest.approx(ratio * (arm_end - angle), abs=1e-6)
+    with pytest.raises(sl.ModelError, match="at least 8 teeth more"):
+        w.gear(w.ground, wheel, teeth=(24, 20), module=module, backlash=backlash, internal=True, name="narrow")
+
+
+@pytest.mark.parametrize("roller", [0.004, 0.015])
+def test_a_cam_drawn_for_a_roller_moves_its_centre_by_the_lift(roller):
+    base, law = 0.03, me.DwellLift(0.005, (0.5, 2.2), (3.0, 5.0))
+    w = me.Planar(gravity=0.0)
+    cam = w.body(me.Cam.for_roller(law, base, roller), mass=0.3, inertia=1e-4, at=(0.0, 0.0), name="cam")
+    wheel = w.body(me.Circle(roller), mass=0.1, at=(0.0, base + roller), name="roller")
+    w.contact(wheel, cam, name="touch")
+    gap = w.problem((0.0, 1.0)).system.contacts[0].gap
+    for phi in np.linspace(0.0, 2.0 * math.pi, 37):
+        far = base + roller + float(law(phi))
+        shift = np.zeros(3)
+        place = cam.shapes[0].centroid() if hasattr(cam.shapes[0], "centroid") else (0.0, 0.0)
+        turn = 0.5 * math.pi - phi  # the direction phi of the cam looks up
+        c, s = math.cos(turn), math.sin(turn)
+        shift[:] = c * place[0] - s * place[1], s * place[0] + c * place[1], turn
+        assert gap(0.0, np.array([*shift, 0.0, far, 0.0])) == pytest.approx(0.0, abs=2e-9)
+
+
+def test_a_pitch_curve_that_hollows_its_cam_is_refused():
+    with pytest.raises(sl.ModelError, match=r"hollow|too steep"):
+        me.Cam.for_roller(lambda angle: 0.01 * np.cos(3.0 * angle), 0.02, 0.02)

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from stability_models import PERIOD_DOUBLING, by_differences, oscillator
 
 import saltus as sl
 from saltus import sweep
 from saltus.problems.simplest_walker import heelstrike
+from stability_models import PERIOD_DOUBLING, by_differences, oscillator
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,17 @@ def test_the_period_doubling_of_the_ball_on_a_table_is_found_to_nine_digits():
     assert abs(found.parameters["intensity"] - math.hypot(math.pi / 3.0, 10.0 / 9.0)) < 1e-9
 
 
-def test_the_derivative_of_an_orbit_is_that_of_orbits_beside_it(orbit):
+def test_the_derivative_of_an_orbit_is_that_of_orbits_beside_it():
+    p, system = oscillator()
+    near = sl.solve(system, (0.0, 60.0 * 2.0 * math.pi / 2.6), -0.5, 0.0, tol=1e-9)
+    period = lambda: 2.0 * np.pi / p.w  # noqa: E731
+    orbit = sweep.periodic_orbit(system, period=period, start=near)
     slope = orbit.derivative("w", "e")
     for k, (name, value) in enumerate((("w", 2.6), ("e", 0.8))):
+
         def at(x, name=name, value=value):
-            moved = orbit.at(**{name: value + x[0]})
+            start = {"q0": orbit.q, "v0": orbit.v, "t0": orbit.t}
+            moved = sweep.periodic_orbit(system, period=period, **start, parameters={name: value + x[0]})
             return np.concatenate([moved.q, moved.v])
 
         assert np.allclose(slope[:, k], by_differences(at, 1, 1e-4)[:, 0], rtol=1e-6)
@@ -81,7 +87,8 @@ def test_a_section_without_reset_finds_the_limit_cycle_of_van_der_pol():
     assert found.period == pytest.approx(6.6632868593231, abs=1e-9)  # by DOP853 of scipy at 2e-14
     # Liouville: the multiplier that is not that of the motion itself is the exponential of the divergence
     t = np.linspace(0.0, found.period, 200_001)
-    divergence = np.trapezoid(1.0 - found.solutions[0](t).q[:, 0] ** 2, t)
+    run = sl.solve(system, (0.0, found.period), found.q, found.v, tol=1e-12)
+    divergence = np.trapezoid(1.0 - run(t).q[:, 0] ** 2, t)
     assert found.multipliers[0].real == pytest.approx(math.exp(divergence), rel=1e-7)
     assert abs(found.multipliers[1]) < 1e-9
 
@@ -96,13 +103,22 @@ def test_an_orbit_that_rests_has_multipliers_of_zero():
 
 
 def test_a_start_without_an_orbit_is_said_to_have_none():
-    p, system = oscillator()
-    with pytest.raises(sweep.OrbitError, match="no periodic orbit|multiplier"):
+    system = oscillator()[1]
+    with pytest.raises(sweep.OrbitError, match=r"no periodic orbit|multiplier"):
         sweep.periodic_orbit(system, period=0.3, q0=-0.5, v0=0.0, max_iterations=3)
 
 
+def test_an_orbit_is_followed_from_a_start_late_in_a_run():
+    p, system = oscillator()
+    near = sl.solve(system, (0.0, 150.0), -0.5, 0.0, tol=1e-9)  # a time at which 150 w moves by a turn
+    orbit = sweep.periodic_orbit(system, period=lambda: 2.0 * np.pi / p.w, start=near)
+    moved = orbit.at(w=2.7)
+    assert moved.residual < 1e-10
+    assert np.prod(moved.multipliers).real == pytest.approx(0.64, abs=1e-10)
+
+
 def test_a_bound_without_a_loss_is_named(orbit):
-    with pytest.raises(sl.errors.SettingError, match="no period doubling between w = 2.6 and 2.61"):
+    with pytest.raises(sl.errors.SettingError, match=r"no period doubling between w = 2\.6 and 2\.61"):
         orbit.find("period doubling", w=(2.6, 2.61))
     with pytest.raises(sl.errors.SettingError, match="loss is 'doubling'"):
         orbit.find("doubling", w=(2.6, 2.7))

@@ -589,3 +589,12 @@ def test_points_of_a_shape_are_where_they_were_drawn():
     tip = corner.at(0.3, 0.0)
     np.testing.assert_allclose((q[0] + c * tip.x - s * tip.y, q[1] + s * tip.x + c * tip.y), (1 + 0.3 * c, 2 + 0.3 * s))
     assert corner.inertia == pytest.approx(1.0 * 0.3**2 / 9.0, rel=1e-12)
+
+
+def test_every_joint_has_every_option_or_a_sentence_that_refuses_it():
+    joints = {"revolute", "prismatic", "slot", "distance", "fixed", "coupling", "drive"}
+    cells = {tuple(name.split()) for name, *_ in RUNS}
+    words = {"clearance": "clearance", "stops": "stop", "mu": "friction"}
+    for make, options, _ in REFUSED:
+        cells |= {(make.__name__, words[key]) for key in options if key in words}
+    assert cells >= {(joint, option) for joint in joints for option in ("ideal", "clearance", "stop", "friction")}

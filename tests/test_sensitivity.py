@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from stability_models import by_differences
 
 import saltus as sl
 from saltus import sweep
+from stability_models import by_differences
 
 sin, cos = np.sin, np.cos
 
@@ -99,7 +99,8 @@ def test_entries_of_an_array_are_told_apart():
 @pytest.mark.parametrize(
     ("of", "by", "said"),
     [(sweep.ImpactTime("stop", 99), ["w"], "no number 99"), (sweep.Impulse("wall"), ["w"], "no row N"),
-     (sweep.EndState(), ["x"], "no parameter 'x'"), (sweep.Extreme(3), ["w"], "coordinate"), ([], ["w"], "of is empty")],
+     (sweep.EndState(), ["x"], "no parameter 'x'"), (sweep.Extreme(3), ["w"], "coordinate"),
+     ([], ["w"], "of is empty")],
 )  # fmt: skip
 def test_wrong_quantities_are_named(of, by, said):
     system, span, q0, v0, _, _ = oscillator()

@@ -6,12 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-from stability_models import belt, by_differences, end_of
 
 import saltus as sl
 from saltus.build.tangent import DifferencedModel, derivatives_of
 from saltus.ensemble.tangent import along
 from saltus.problems.simplest_walker import heelstrike
+from stability_models import belt, by_differences, end_of
 
 sin, cos = np.sin, np.cos
 
@@ -67,8 +67,11 @@ def in_space() -> sl.System:
 
 def branches() -> sl.System:
     """A force that jumps and one with a kink."""
-    jump = lambda t, q, v: [-q[0] - np.where(q[0] - 0.1 * t > 0.2, 0.7, -0.2) - np.maximum(q[0] - 0.4, 0) + cos(1.3 * t)]  # noqa: E731, E501
-    return sl.System(M=1.0, f=jump)
+
+    def f(t, q, v):
+        return [-q[0] - np.where(q[0] - 0.1 * t > 0.2, 0.7, -0.2) - np.maximum(q[0] - 0.4, 0) + cos(1.3 * t)]
+
+    return sl.System(M=1.0, f=f)
 
 
 def random_model(seed: int) -> tuple[sl.System, np.ndarray]:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saltus import contact, control, errors, mechanics, plot, problems, schemes, study
+    from saltus import contact, control, errors, mechanics, plot, problems, schemes, study, sweep
     from saltus.contact import NSGS, ContactProblem, Lemke
     from saltus.errors import (
         ChatteringError,
@@ -186,4 +186,5 @@ __all__ = [
     "schemes",
     "solve",
     "study",
+    "sweep",
 ]

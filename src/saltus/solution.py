@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ from saltus.compile.seam import ready
 from saltus.errors import FunctionError, SettingError
 from saltus.memory.record import RECORDED
 from saltus.results.another_grid import at_times
-from saltus.results.events import event_table
+from saltus.results.events import EventTable, event_table
 from saltus.results.instants import EnergyAt, coordinate_rates, energy_at, gap_at, gaps_of, kinetic_energies
 from saltus.results.reactions import (
     atoms_of,
@@ -36,6 +36,9 @@ from saltus.system import System
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
 
     from saltus.build.model import AbsentModel, CompiledModel
     from saltus.contact import ContactProblem
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from saltus.results.joint import JointResult
     from saltus.results.sample import Samples
     from saltus.results.spectrum import Spectrum
+    from saltus.schemes.plan import SchemeLike
     from saltus.verification import Verification
     from saltus.view.sketch import Sketch
     from saltus.view.view import View
@@ -82,7 +86,7 @@ class Solution:
     t: np.ndarray
     q: np.ndarray
     v: np.ndarray
-    events: Any  # a table in, an EventTable afterwards
+    events: EventTable  # any structured table in, an EventTable afterwards
     work: dict[str, int]
     status: Status
     message: str
@@ -138,6 +142,11 @@ class Solution:
             f"Solution({self.name or self.system.name or 'system'} by {self.scheme.name}: t = {self.t[0]:g} to "
             f"{self.t[-1]:g}, {self.work['steps']} steps, {seen}; {self.message.splitlines()[0]})"
         )
+
+    def _repr_html_(self) -> str:
+        from saltus.results.html import solution_html
+
+        return solution_html(self)
 
     # ---- what is stored sparsely, as full arrays
 
@@ -312,7 +321,7 @@ class Solution:
 
     # ---- dense output
 
-    def __call__(self, t, side: Side = "+") -> StateAt:
+    def __call__(self, t: ArrayLike, side: Side = "+") -> StateAt:
         """Return the state at any time in the span, or at many; `side` chooses the limit at a jump."""
         places = self._places(t, side)
         q, v = np.empty((len(places.t), self.q.shape[1])), np.empty((len(places.t), self.v.shape[1]))
@@ -338,7 +347,7 @@ class Solution:
         nodes = np.arange(len(self.t))
         return np.isin(self.t, self.events["t"][self.events["kind"] == "event"]) & (nodes > 0) & self._whole(nodes)
 
-    def impulse_at(self, t, side: Side = "+") -> np.ndarray:
+    def impulse_at(self, t: ArrayLike, side: Side = "+") -> np.ndarray:
         """Return the measure i(t) accumulated from the start, one column per contact row [N s].
 
         An impact counts from its own time on, with side "-" after it. A lasting contact force grows as the scheme
@@ -347,7 +356,7 @@ class Solution:
         made = impulses_at(self, self._places(t, side))[:, : len(self.rows)]
         return made[0] if np.ndim(t) == 0 else made
 
-    def force_at(self, t, side: Side = "+") -> np.ndarray:
+    def force_at(self, t: ArrayLike, side: Side = "+") -> np.ndarray:
         """Return the contact force r(t) of lasting contacts, one column per contact row [N].
 
         It is the force that the scheme describes, and its average over the step around t when it describes none.
@@ -360,7 +369,7 @@ class Solution:
             put_on_cones(self, made)
         return made[0] if np.ndim(t) == 0 else made
 
-    def joint_force_at(self, t, side: Side = "+") -> np.ndarray:
+    def joint_force_at(self, t: ArrayLike, side: Side = "+") -> np.ndarray:
         """Return the forces of the joints, one column per joint row [N or N m]; see `force_at`.
 
         Averages over a step contain what the joints take of an impact in it.
@@ -493,7 +502,7 @@ class Solution:
         self,
         system: System | Problem | None = None,
         *,
-        scheme: Any = None,
+        scheme: SchemeLike | None = None,
         max_step: float | None = None,
         events: Event | Sequence[Event] | None = None,
         progress: bool | None = None,
@@ -534,17 +543,44 @@ class Solution:
 
     # ---- pictures
 
-    def plot(self, **options):
-        """Draw positions, velocities with their jumps, gaps and impulses; returns the matplotlib figure."""
+    def plot(
+        self,
+        *,
+        axes: Sequence[Axes | None] | None = None,
+        coordinates: Sequence[int] | Mapping[int, str] | None = None,
+        panels: Literal["quantity", "unit", "body"] | None = None,
+        time: Literal["time", "event"] = "time",
+        width: Literal["one column", "two columns"] | float | None = None,
+        path: str | os.PathLike[str] | None = None,
+    ) -> Figure:
+        """Draw positions, velocities with their jumps, gaps and accumulated impulses; returns the matplotlib figure.
+
+        Other figures are functions of `saltus.plot`: phase, gantt, energy, impact_map, section, spectrum, ...
+
+        Parameters
+        ----------
+        axes
+            Where to draw: positions, velocities, gaps, impulses; None skips one. Without it a new figure is made.
+        coordinates
+            Columns of q and v to draw, or {column: label}; all of them by default.
+        panels
+            By "quantity", "unit" or "body"; None: by unit where coordinates have different units.
+        time
+            "time", or "event" for equal room between impacts.
+        width
+            "one column" (85 mm), "two columns" (174 mm) or millimetres; None is for screens.
+        path
+            Where to write the figure: .png, .pdf or .svg.
+        """
         from saltus.plot import plot_solution
 
-        return plot_solution(self, **options)
+        return plot_solution(self, axes=axes, coordinates=coordinates, panels=panels, time=time, width=width, path=path)
 
-    def plot_steps(self, **options):
-        """Draw step sizes, rejected attempts, error estimates and degrees over time; returns the matplotlib figure."""
+    def plot_steps(self, *, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw step sizes, rejected attempts, error estimates and degrees over time; path writes .png, .pdf, .svg."""
         from saltus.plot import plot_steps
 
-        return plot_steps(self, **options)
+        return plot_steps(self, path=path)
 
     def gaps(self) -> np.ndarray:
         """Return the gaps of all contacts at the kept times (n + 1, contacts) [m]."""
@@ -558,7 +594,7 @@ class Solution:
 
     # ---- questions, each in a file of its own
 
-    def gap_at(self, t, side: Side = "+") -> np.ndarray:
+    def gap_at(self, t: ArrayLike, side: Side = "+") -> np.ndarray:
         """Return the gaps of all contacts at any time, or at many (times, contacts) [m].
 
         `side` chooses the place where an event of the user resets the positions. A loaded solution answers by the
@@ -566,7 +602,7 @@ class Solution:
         """
         return gap_at(self, t, side)
 
-    def energy_at(self, t, side: Side = "+") -> EnergyAt:
+    def energy_at(self, t: ArrayLike, side: Side = "+") -> EnergyAt:
         """Return the energy ledger at any time, or at many [J]: kinetic energy, work, dissipation, defect.
 
         Kinetic energy and the loss of impacts belong to their times; what friction takes in a step, and the defect of
@@ -641,7 +677,9 @@ class Solution:
 
         return JointResult(self, x)
 
-    def strobe(self, times: Any = None, *, axes: Any = None, path: str | os.PathLike | None = None) -> Any:
+    def strobe(
+        self, times: ArrayLike | None = None, *, axes: Axes | None = None, path: str | os.PathLike[str] | None = None
+    ) -> Figure:
         """Draw a mechanism at some times into one picture, later ones stronger; returns the matplotlib figure.
 
         times [s]: five over the run by default. axes: where to draw. path writes .png, .pdf or .svg.
@@ -719,7 +757,7 @@ class Solution:
 
     # ---- files
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything but the model and the exact solution to an HDF5 file; `saltus.load` reads it back.
 
         The file appears as a whole or not at all, carries a checksum, and is valid netCDF-4.

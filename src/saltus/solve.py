@@ -32,7 +32,10 @@ from saltus.status import Status
 from saltus.system import System
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from saltus.mechanics.planar import Planar
+    from saltus.schemes.plan import SchemeLike
 
 
 class _SolvingRules(NamedTuple):
@@ -52,10 +55,10 @@ SOLVING_RULES = _SolvingRules()
 def solve(
     system: System | Problem | Planar,
     t_span: tuple[float, float] | None = None,
-    q0=None,
-    v0=None,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
     *,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
     h: float | None = None,
     rtol: float | Sequence[float] | None = None,
     atol: float | Sequence[float] | None = None,
@@ -64,7 +67,7 @@ def solve(
     control: Any = None,
     events: Event | Sequence[Event] = (),
     parameters: Mapping[str, Any] | None = None,
-    breaks: Sequence[float] = (),
+    breaks: Sequence[float] | None = None,
     t_eval: Sequence[float] | None = None,
     save: Literal["steps", "events"] | int | Sequence[float] = "steps",
     start_tolerance: float = SOLVING_RULES.start_tolerance,
@@ -110,7 +113,7 @@ def solve(
     parameters
         Values of the model's `Parameters` by name, for this run; those that are not named keep their first value.
     breaks
-        Times at which the force jumps [s]: steps end there, and f is evaluated on both sides.
+        Times at which the force jumps [s]: steps end there, and f is evaluated on both sides. None: there are none.
     t_eval
         Times to return [s]; short for save=times.
     save
@@ -189,6 +192,7 @@ def arranged(
 ) -> Arranged:  # fmt: skip
     """Check what was given to `solve`, and say what it means; nothing is compiled."""
     problem = _problem(system, t_span, q0, v0, parameters)
+    breaks = () if breaks is None else breaks
     scheme = default_scheme() if scheme is None else scheme
     scheme = system.prepared(scheme) if _is_mechanism(system) else scheme
     _check_scheme(scheme)
@@ -237,10 +241,10 @@ def resume(
     path: str | os.PathLike,
     system: System | Problem | Planar,
     t_span: tuple[float, float] | None = None,
-    q0=None,
-    v0=None,
+    q0: ArrayLike | None = None,
+    v0: ArrayLike | None = None,
     *,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
     control: Any = None,
     events: Event | Sequence[Event] = (),
     parameters: Mapping[str, Any] | None = None,

@@ -334,6 +334,11 @@ class System:
         rows = [contact.law(values, f"contact {name!r}") for name, contact in named]
         return np.array(rows, dtype=float).reshape(len(rows), len(RUN_NUMBERS))
 
+    def _repr_html_(self) -> str:
+        from saltus.results.html import system_html
+
+        return system_html(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy or a pickle holds: the fields, not the compiled model, which belongs to this process."""
         state = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

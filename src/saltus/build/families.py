@@ -732,8 +732,8 @@ class FamilyBuilder(Builder):
             first = append("rows", group.values.ravel())
             references += [(first + row * kind.width + place, one) for row, place, one in group.references]
             head = np.zeros(GROUP)
-            head[[loops.ROWS, loops.FIRST, loops.CONSTANTS]] = len(group), first, own
-            head[[loops.NOISE, loops.HOLDING]] = self.noise, self.switching.holding or 0
+            head[[loops.ROWS_AT, loops.FIRST, loops.CONSTANTS]] = len(group), first, own
+            head[[loops.NOISE, loops.HOLDING_AT]] = self.noise, self.switching.holding or 0
             head[[loops.EVENTS, loops.NQ_AT]] = len(self.events), self.nq
             base = append("group", head)
             for name, address in self.addresses(kind, codes[id(kind)]).items():

@@ -42,7 +42,7 @@ MARKED_LIBRARIES = frozenset({"numpy", "scipy", "numba", "llvmlite", "pandas", "
 "h5py", "rich",
                        "saltus", "pytest", "_pytest", "pluggy"}) | sys.stdlib_module_names - {"__main__"}  # fmt: skip
 # what is not in this process, or in no variable of a function: files, the environment, names that are made of text
-OUTSIDE = frozenset({"os", "sys", "io", "pathlib", "importlib", "builtins", "inspect", "gc", "json", "csv", "pickle",
+ELSEWHERE = frozenset({"os", "sys", "io", "pathlib", "importlib", "builtins", "inspect", "gc", "json", "csv", "pickle",
                      "shelve", "sqlite3", "configparser", "tomllib", "zipfile", "gzip", "mmap", "glob", "shutil",
                      "tempfile", "fileinput", "linecache", "socket", "subprocess", "locale", "urllib"})  # fmt: skip
 READERS = frozenset({"loadtxt", "genfromtxt", "fromfile", "memmap", "fromregex", "read_text", "read_bytes", "read_csv",
@@ -250,7 +250,7 @@ class _Look:
             raise Unmarked
 
     def _module(self, module: types.ModuleType, names: Iterable[str], depth: int) -> Any:
-        if module.__name__.partition(".")[0] in OUTSIDE:
+        if module.__name__.partition(".")[0] in ELSEWHERE:
             raise Unmarked
         if _is_library(module.__name__):
             return module

@@ -62,7 +62,7 @@ from saltus.system import Contact, Joint, System
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
 ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
-NUMBERS = ARITHMETIC | {"num"}  # what can be computed from numbers alone
+COMPUTABLE = ARITHMETIC | {"num"}  # what can be computed from numbers alone
 SMALL_BOXES = 1e-6, 1e-9  # of the coordinates: bounds of a gap that are as wide in the second one help nobody
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
@@ -860,7 +860,7 @@ class Builder:
         found = list(mass.flat) if mass.dtype == object else []
         found += [x for row in rows for x in (*(row.entries or ()), row.w)]
         inside = reachable(found)
-        return all(x.op in NUMBERS or (x.op == "par" and not self.trace.is_named(x.payload)) for x in inside)
+        return all(x.op in COMPUTABLE or (x.op == "par" and not self.trace.is_named(x.payload)) for x in inside)
 
     def linear(self, matrix, name: str) -> np.ndarray | None:
         if matrix is None:

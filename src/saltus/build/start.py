@@ -28,7 +28,9 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     for name, gap in zip(problem.system.contact_names, g, strict=False):
         if gap < -tolerance:
             raise ModelError(
-                f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact"
+                f"q0 violates contact {name!r}: g = {gap:.3e} < 0 at t = {t:g}; move q0 out of the contact, "
+                f"allow it by solve(..., start_tolerance={_allowing(gap):.1g}), or write a mechanism of bodies, whose "
+                "assemble() finds a start"
             )
     if nr == 0 or (nj == 0 and model.rows_checked):
         model.checked.add(tolerance)
@@ -60,13 +62,21 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     for name, value, u in zip(names, g[nc:], G @ v + w, strict=True):
         if abs(value) > tolerance:
             raise ModelError(
-                f"q0 violates joint {name!r}: constraint = {value:.3e} at t = {t:g}, not 0; move q0 onto the joint"
+                f"q0 violates joint {name!r}: constraint = {value:.3e} at t = {t:g}, not 0; move q0 onto the joint, "
+                f"allow it by solve(..., start_tolerance={_allowing(value):.1g}), or write a mechanism of bodies, "
+                "whose assemble() closes its joints"
             )
         if abs(u) > tolerance * max(1.0, float(np.max(np.abs(v)))):
             raise ModelError(
                 f"v0 violates joint {name!r}: it moves at {u:.3e} at t = {t:g}, not 0; choose v0 along the joints"
             )
     model.checked.add(tolerance)
+
+
+def _allowing(value: float) -> float:
+    """Return a tolerance of one digit that lets a violation pass."""
+    unit = 10.0 ** np.floor(np.log10(abs(value)))
+    return float((np.floor(abs(value) / unit) + 1.0) * unit)
 
 
 def _check_consistent(G: np.ndarray, w: np.ndarray, names: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Derivatives of a model by state, time and parameters, for studies of stability: compiled only where they are asked for.
+"""Derivatives of a model by state, time and parameters, for studies of stability: compiled only where asked for.
 
 The functions of a system are traced once more, with the parameters as variables, and differentiated along a direction
 (dt, dq, dv, dp). One unit gives the model in a state, another one its derivatives:
@@ -39,7 +39,7 @@ UNITS = {
 
 
 class States(NamedTuple):
-    """A model in N states: M (N, nv, nv), f (N, nv), g (N, ng), W by rows (N, nr, nv), w, zeta (N, nr), q_dot (N, nq)."""
+    """A model in N states: M (N, nv, nv), f (N, nv), g (N, ng), W by rows (N, nr, nv), w, zeta (N, nr), q_dot."""
 
     M: np.ndarray
     f: np.ndarray
@@ -96,8 +96,13 @@ class Sizes(NamedTuple):
 class Derivatives(Protocol):
     """A model that knows its derivatives. Directions are rows (dt, dq, dv, dp)."""
 
-    sizes: Sizes
-    exact: bool  # traced, not by differences
+    @property
+    def sizes(self) -> Sizes: ...
+
+    @property
+    def exact(self) -> bool:
+        """Whether they come from a trace, not from differences."""
+        ...
 
     def states(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> States:
         """Return the model in N states."""
@@ -173,11 +178,15 @@ def _traced(builder: _TangentBuilder, model: CompiledModel) -> TracedModel:
     trace, nv = builder.trace, builder.nv
     varied = builder.vary()
     builder.rate, builder.B = builder.kinematic_map()
-    M = np.array([[trace.real(x) for x in row] for row in builder.mass()[0].reshape(nv, nv)], dtype=object)
-    f = [trace.real(x) for x in builder.force()[0]]
+    mass: Any = builder.mass()[0]
+    force: Any = builder.force()[0]
+    M = np.array([[trace.real(x) for x in row] for row in mass.reshape(nv, nv)], dtype=object)
+    f = [trace.real(x) for x in force]
     for matrix, state in ((builder.system.K, builder.q), (builder.system.C, builder.v)):
         given = builder.linear(matrix, "K or C")
-        for i, j in zip(*np.nonzero(given), strict=True) if given is not None else ():
+        if given is None:
+            continue
+        for i, j in zip(*np.nonzero(given), strict=True):
             f[i] = f[i] - trace.real(float(given[i, j])) * state[j]
     gaps, rows, _ = builder.contacts()
     joint_gaps, joint_rows = builder.joints()
@@ -354,14 +363,14 @@ class DifferencedModel:
         made = np.zeros((len(t), len(ways), sum(sizes.tangent)))
         for k in range(len(t)):
             for c, way in enumerate(ways):
-                dt, dq, dv, dp = way[0], way[1 : 1 + sizes.nq], way[1 + sizes.nq :][: sizes.nv], way[1 + sizes.nq + sizes.nv :]
+                dt, dq, dv, dp = np.split(way, np.cumsum([1, sizes.nq, sizes.nv]))
                 size = np.max(np.abs(way), initial=0.0)
                 if size == 0.0:
                     continue
                 step = STEP / size
                 for shift, weight in WEIGHTS:
                     s = shift * step
-                    moved = t[k] + s * dt, q[k] + s * dq, v[k] + s * dv
+                    moved = t[k] + s * dt[0], q[k] + s * dq, v[k] + s * dv
                     row = self._state(float(moved[0]), moved[1], moved[2], self._par(s * dp))
                     made[k, c] += weight / step * self._looked_at(row, moved[2], a[k], r[k])
         return Tangents(*_split(made, sizes.tangent))

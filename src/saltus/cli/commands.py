@@ -53,15 +53,15 @@ COMMANDS = {
     "events": Command(("events", "events_command"), "RUN.h5 [OPTIONS]", "List the events of a saved run."),
     "convergence": Command(
         ("convergence", "convergence_command"), "PROBLEM --h-max NUMBER [OPTIONS]",
-        "Measure the orders of convergence of schemes on a problem.", "tokens",
+        "Measure how the errors of schemes shrink with the step size.", "tokens",
     ),
     "work-precision": Command(
         ("work_precision", "work_precision_command"), "PROBLEM [OPTIONS]",
-        "Measure errors of schemes on a problem against what they cost.", "tokens",
+        "Measure which precision schemes reach for which work.", "tokens",
     ),
     "reproduce": Command(
         ("reproduce", "reproduce_command"), "NAME [OPTIONS]",
-        "Run published experiments anew and compare the orders with those expected.", "alone",
+        "Run published experiments anew and print measured orders beside the expected ones.", "alone",
     ),
     "diagnose": Command(
         ("diagnose", "diagnose_command"), "PROBLEM [OPTIONS]",

@@ -12,7 +12,7 @@ from saltus.io import results
 from saltus.solution import Solution
 from saltus.status import Status
 
-DONE, FAILED, INTERRUPTED = 0, 1, 130  # 130: what shells expect after Ctrl-C
+DONE, RUN_FAILED, INTERRUPTED = 0, 1, 130  # 130: what shells expect after Ctrl-C
 
 
 def finish(

@@ -252,7 +252,7 @@ class _Parts:
         try:
             known = json.loads(self._content_of(self._index))
             # a name that is none of ours could lead anywhere, and what is not used any more is removed
-            self.known = {k: str(v) for k, v in known.items() if cache.PART.fullmatch(k)}
+            self.known = {k: str(v) for k, v in known.items() if cache.PART_NAME.fullmatch(k)}
         except (OSError, ValueError, AttributeError, RecursionError, cache.Refused):
             self.known = {}
 

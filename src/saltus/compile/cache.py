@@ -16,10 +16,10 @@ import stat
 import sys
 import time
 
-NAME = "saltus-kernels"
+FOLDER_NAME = "saltus-kernels"
 ENTRY = re.compile(r"built-[0-9a-f]{16}")
-PART = re.compile(r"[0-9a-f]{64}(-\d+\.bc|\.o)")
-OURS = re.compile(rf"manifest\.json|\.lock|[a-z0-9_-]+\.a|\.new-\w+|index\.json|{PART.pattern}")
+PART_NAME = re.compile(r"[0-9a-f]{64}(-\d+\.bc|\.o)")
+OURS = re.compile(rf"manifest\.json|\.lock|[a-z0-9_-]+\.a|\.new-\w+|index\.json|{PART_NAME.pattern}")
 DAYS = 60.0  # an entry that nobody used for so long is removed
 
 
@@ -39,7 +39,7 @@ def root() -> pathlib.Path | None:
     unusable: list[str] = []
     for parent in _choices():
         try:
-            return opened(parent / NAME)
+            return opened(parent / FOLDER_NAME)
         except Refused as refused:
             warn("saltus: %s", refused)
         except OSError as error:
@@ -107,7 +107,7 @@ def content_of(path: pathlib.Path) -> bytes:
 
 def is_entry(folder: pathlib.Path) -> bool:
     """Tell whether a folder is one of the cache, not of a checkout, which is as good as its sources."""
-    return folder.parent.name == NAME and ENTRY.fullmatch(folder.name) is not None
+    return folder.parent.name == FOLDER_NAME and ENTRY.fullmatch(folder.name) is not None
 
 
 def _check_parent(parent: pathlib.Path) -> None:
@@ -157,7 +157,7 @@ def entry(key: str) -> pathlib.Path | None:
 def known_entry(key: str) -> pathlib.Path | None:
     """Return the folder of an entry if it is there, without making anything."""
     for parent in _choices():
-        base, path = parent / NAME, parent / NAME / f"built-{key}"
+        base, path = parent / FOLDER_NAME, parent / FOLDER_NAME / f"built-{key}"
         try:
             checked(base, folder=True)
             _check_parent(parent)

@@ -14,10 +14,10 @@ import numpy as np
 
 from saltus.parameters import Parameter, Parameters
 
-MAX_DEPTH = 8  # functions that call each other
+MOST_CALLS_DEEP = 8  # functions that call each other
 STORING = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "STORE_GLOBAL", "STORE_DEREF", "STORE_NAME", "DELETE_", "YIELD",
            "IMPORT", "SEND", "GET_AWAITABLE", "SETUP_WITH", "BEFORE_WITH", "MAKE_FUNCTION", "MAKE_CELL")  # fmt: skip
-NUMBERS = (bool, int, float, complex, str, type(None), np.number, np.bool_)
+PLAIN_VALUES = (bool, int, float, complex, str, type(None), np.number, np.bool_)
 # of an array: what changes it in place
 CHANGING = frozenset({"sort", "fill", "put", "resize", "partition", "itemset", "setfield", "setflags", "byteswap"})
 
@@ -25,7 +25,7 @@ CHANGING = frozenset({"sort", "fill", "put", "resize", "partition", "itemset", "
 def is_free_of_effects(function: types.FunctionType, depth: int = 0) -> bool:
     """Return whether a call with scalars leaves no trace anywhere."""
     code = function.__code__
-    if depth > MAX_DEPTH or not _stores_nothing(code) or CHANGING & set(code.co_names):
+    if depth > MOST_CALLS_DEEP or not _stores_nothing(code) or CHANGING & set(code.co_names):
         return False
     if function.__defaults__ or function.__kwdefaults__:
         return False
@@ -39,7 +39,7 @@ def is_free_of_effects(function: types.FunctionType, depth: int = 0) -> bool:
 
 def _is_harmless(value: Any, depth: int) -> bool:
     """Whether a value can be used without being changed."""
-    if isinstance(value, (*NUMBERS, Parameters, Parameter)):
+    if isinstance(value, (*PLAIN_VALUES, Parameters, Parameter)):
         return True
     if isinstance(value, types.ModuleType):
         return value.__name__ in ("numpy", "math")

@@ -18,12 +18,12 @@ from math import (  # isort: skip  one line each would be half a page
 import numpy as np
 
 from saltus.compile.seam import interpreted, larger, ready, smaller, unit
-from saltus.compile.tape import HEAD, NODES, OPERATION, RESULTS, VALUE_NODES, VALUES, VARIABLES, WIDTH, Tape
+from saltus.compile.tape import NODES_AT, OPERATION, RESULTS, TAPE_HEAD, VALUE_NODES, VALUES, VARIABLES, WIDTH, Tape
 from saltus.compile.types import A, F, I, J
 from saltus.compile.views import vec
 
 ULP = 2.0**-52  # the distance of 1.0 to the next number
-LEAST = 5e-324  # the least positive number
+LEAST_POSITIVE = 5e-324  # the least positive number
 OF_ROUNDING = ULP  # relative width that covers one rounded operation
 OF_FUNCTIONS = 4.0 * ULP  # the same for the elementary functions, whose last digits vary between libraries
 GREATEST = 1.7976931348623157e308
@@ -72,17 +72,17 @@ def enclose(code, numbers, par, low, high, work, out):
     work
         As many floats as the tape says; nothing in it is kept.
     """
-    nodes, values, results, n = code[NODES], code[VALUES], code[RESULTS], code[VARIABLES]
+    nodes, values, results, n = code[NODES_AT], code[VALUES], code[RESULTS], code[VARIABLES]
     pairs = vec(work, 0, 2 * nodes)
     found = vec(work, 2 * nodes, 2 * results)
     middle = vec(work, 2 * (nodes + results), n)
     rest = 2 * (nodes + results) + n
     scratch = vec(work, rest, work.shape[0] - rest)
-    slopes, listed = results - values, HEAD + results
+    slopes, listed = results - values, TAPE_HEAD + results
     has_slopes = slopes > 0
     jumps = run_tape(code, nodes if has_slopes else code[VALUE_NODES], numbers, par, low, high, pairs, scratch)
     for k in range(results):
-        node = code[HEAD + k]
+        node = code[TAPE_HEAD + k]
         found[2 * k], found[2 * k + 1] = pairs[2 * node], pairs[2 * node + 1]
     for k in range(2 * values):
         out[k] = found[k]
@@ -92,7 +92,7 @@ def enclose(code, numbers, par, low, high, work, out):
         run_tape(code, code[VALUE_NODES], numbers, par, middle, middle, pairs, scratch)
         slope_at = 0
         for k in range(values):
-            node = code[HEAD + k]
+            node = code[TAPE_HEAD + k]
             a, b = pairs[2 * node], pairs[2 * node + 1]
             while slope_at < slopes and code[listed + 2 * slope_at] == k:
                 i, at = code[listed + 2 * slope_at + 1], 2 * (values + slope_at)
@@ -116,13 +116,13 @@ def enclose(code, numbers, par, low, high, work, out):
 @unit(F(F, F), small=True)
 def down(x, relative):
     """Return a number that is surely not above the exact one."""
-    return x - (abs(x) * relative + LEAST)
+    return x - (abs(x) * relative + LEAST_POSITIVE)
 
 
 @unit(F(F, F), small=True)
 def up(x, relative):
     """Return a number that is surely not below the exact one."""
-    return x + (abs(x) * relative + LEAST)
+    return x + (abs(x) * relative + LEAST_POSITIVE)
 
 
 @unit(F(F, F), small=True)
@@ -159,7 +159,7 @@ def keep_wider(pairs, k, a, b, relative):
 @unit(I(J, I, A, A, A, A, A, A))
 def run_tape(code, count, numbers, par, low, high, pairs, scratch):
     """Compute the bounds of the first `count` nodes; return how many of the values' nodes may jump inside."""
-    jumps, first_instruction = 0, HEAD + 3 * code[RESULTS] - 2 * code[VALUES]
+    jumps, first_instruction = 0, TAPE_HEAD + 3 * code[RESULTS] - 2 * code[VALUES]
     for k in range(count):
         at = first_instruction + WIDTH * k
         op, first, second = code[at], code[at + 1], code[at + 2]
@@ -531,7 +531,7 @@ def join_polynomial(coefficients, order, derivative, left, right, pairs, k, scra
     for i in range(degree + 1):  # in units of the width
         scratch[i] *= power
         power *= right - left
-    slack = 4.0 * (degree + 1) * OF_ROUNDING * size + LEAST
+    slack = 4.0 * (degree + 1) * OF_ROUNDING * size + LEAST_POSITIVE
     for i in range(degree + 1):
         value, ratio = 0.0, 1.0
         for j in range(i + 1):

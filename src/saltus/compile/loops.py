@@ -4,7 +4,7 @@ One kind of body, force, joint or contact is compiled once, as units that loop o
 A model of many kinds is a list of addresses and places in `par`: the text WALKED goes through it, and it is the same
 for all models, whatever bodies they are made of.
 
-Behind all else in `par` stands the head, HEAD numbers: for each unit of the model where its list begins and how many
+Behind all else in `par` stands the head, HEAD_SIZE numbers: for each unit of the model where its list begins, how many
 entries it has, (address, place of the group) each; then SIZE of the mass and the number of switching functions.
 A group begins with its number of rows, where they begin, and where the constants of its kind stand.
 """
@@ -19,14 +19,14 @@ from saltus.compile.modules import module_from
 
 WALKS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface")
 SIZE_AT, NS_AT = 2 * len(WALKS), 2 * len(WALKS) + 1  # places in the head
-HEAD = 2 * len(WALKS) + 2
+HEAD_SIZE = 2 * len(WALKS) + 2
 # of a group: rows, where they begin, constants of the kind, noise of t, holding, events before the switching functions
-ROWS, FIRST, CONSTANTS, NOISE, HOLDING, EVENTS, NQ_AT, GROUP = range(8)
+ROWS_AT, FIRST, CONSTANTS, NOISE, HOLDING_AT, EVENTS, NQ_AT, GROUP = range(8)
 
 WALK = f'''@unit(I(F, A, A, A, I, A, A))
 def walk(t, q, v, par, which, out, more):
     """Call all loops of one unit of the model."""
-    at = par.shape[0] - {HEAD} + 2 * which
+    at = par.shape[0] - {HEAD_SIZE} + 2 * which
     first = int(par[at])
     for k in range(int(par[at + 1])):
         call_at(par[first + 2 * k], t, q, v, par, int(par[first + 2 * k + 1]), out, more)
@@ -36,7 +36,7 @@ def walk(t, q, v, par, which, out, more):
 @unit(I(A, A))
 def clear(par, out):
     """Write zeros to a matrix in profile storage."""
-    for i in range(int(par[par.shape[0] - {HEAD} + {SIZE_AT}])):
+    for i in range(int(par[par.shape[0] - {HEAD_SIZE} + {SIZE_AT}])):
         out[i] = 0.0
     return 0
 '''
@@ -57,7 +57,7 @@ WALKED = {
     "rate": _walk("rate", "0.0", "v", "out", "out"),
     "retract": _walk("retract", "0.0", "q", "q", "q"),
     "switch": _walk("switch", "t", "v", "out", "out"),
-    "surface": f"    out[3 * int(par[par.shape[0] - {HEAD} + {NS_AT}])] = 0.0\n"
+    "surface": f"    out[3 * int(par[par.shape[0] - {HEAD_SIZE} + {NS_AT}])] = 0.0\n"
     + _walk("surface", "t", "v", "out", "out"),
 }
 

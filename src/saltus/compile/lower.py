@@ -35,10 +35,10 @@ INTRINSICS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64", "copysign": "llvm
 ROUNDED = {"floor": "llvm.floor.f64", "ceil": "llvm.ceil.f64", "trunc": "llvm.trunc.f64"}
 LIBRARY = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc", "exp",
                      "expm1", "log", "log10", "log1p", "log2", "pow", "sin", "sinh", "tan", "tanh"})  # fmt: skip
-NUMBERS = {"inf": math.inf, "nan": math.nan}
+NUMBER_NAMES = {"inf": math.inf, "nan": math.nan}
 CHOICES = {"min": "olt", "smaller": "olt", "max": "ogt", "larger": "ogt"}  # the second one where it compares so
-WORDS = {"F": "double", "I": "i64", "B": "i1"}
-ARITHMETIC: dict[type, tuple[str, str]] = {
+IR_TYPES = {"F": "double", "I": "i64", "B": "i1"}
+ARITHMETIC_CODES: dict[type, tuple[str, str]] = {
     ast.Add: ("fadd", "add"),
     ast.Sub: ("fsub", "sub"),
     ast.Mult: ("fmul", "mul"),
@@ -47,7 +47,7 @@ COMPARISONS: dict[type, tuple[str, str]] = {
     ast.Lt: ("olt", "slt"), ast.LtE: ("ole", "sle"), ast.Gt: ("ogt", "sgt"), ast.GtE: ("oge", "sge"),
     ast.Eq: ("oeq", "eq"), ast.NotEq: ("une", "ne"),
 }  # fmt: skip
-LEAVES = (ast.Constant, ast.Name)
+SIMPLE_NODES = (ast.Constant, ast.Name)
 KNOWN_MODULES = frozenset({"math", *(f"saltus.compile.{name}" for name in ("seam", "types", "views", "loops"))})
 # no errno, no exceptions: a call with the same arguments need not be made twice
 PURE = "attributes #0 = { nounwind willreturn memory(none) }\n"
@@ -144,7 +144,7 @@ class _Module:
         return Lowered(text, units, frozenset(name.split("(")[0] for name in self.library), self.outside)
 
     def constant(self, name: str) -> float | None:
-        return NUMBERS.get(name, self._constants.get(name))
+        return NUMBER_NAMES.get(name, self._constants.get(name))
 
     def signature(self, name: str) -> Signature | None:
         """Return how a function is called; its body is lowered when it is asked for the first time."""
@@ -182,7 +182,7 @@ def _declared(node: ast.FunctionDef) -> Signature:
 
 def _words(kinds: tuple[str, ...]) -> list[str]:
     """Return the types of the words that arguments are passed as."""
-    return [word for kind in kinds for word in (("ptr", "i64") if kind == "A" else (WORDS.get(kind, "ptr"),))]
+    return [word for kind in kinds for word in (("ptr", "i64") if kind == "A" else (IR_TYPES.get(kind, "ptr"),))]
 
 
 def _bits(number: float) -> str:
@@ -217,9 +217,9 @@ class _Function:
                 words += [f"ptr {name}", f"i64 {name}.n"]
                 self.names[argument.arg] = Value("A", name, f"{name}.n")
             else:
-                words.append(f"{WORDS.get(kind, 'ptr')} {name}")
+                words.append(f"{IR_TYPES.get(kind, 'ptr')} {name}")
                 self.names[argument.arg] = Value(kind, name)
-        result = "i32" if self.signature.is_unit else WORDS[self.signature.result]
+        result = "i32" if self.signature.is_unit else IR_TYPES[self.signature.result]
         scope = "" if self.signature.is_public else "internal "
         self.head = f"define {scope}{result} @{self.signature.symbol}({', '.join(words)}) {{\nentry:\n"
 
@@ -292,12 +292,12 @@ class _Function:
             self.loaded = {}
         elif not isinstance(target, ast.Name):
             raise _not_lowered(target)
-        elif value.kind not in WORDS or (self.depth == 0 and target.id in self.once):
+        elif value.kind not in IR_TYPES or (self.depth == 0 and target.id in self.once):
             self.names[target.id] = value
         else:
             place = f"%{target.id}.{value.kind}"
-            self.places[place] = WORDS[value.kind]
-            self.line(f"store {WORDS[value.kind]} {value.text}, ptr {place}")
+            self.places[place] = IR_TYPES[value.kind]
+            self.line(f"store {IR_TYPES[value.kind]} {value.text}, ptr {place}")
             self.names[target.id] = Value(f"place {value.kind}", place)
 
     def choose(self, node: ast.If) -> None:
@@ -385,7 +385,7 @@ class _Function:
             return Value("unit", f"@{signature.symbol}")
         if known.kind.startswith("place "):
             kind = known.kind[-1]
-            return Value(kind, self.new(f"load {WORDS[kind]}, ptr {known.text}"))
+            return Value(kind, self.new(f"load {IR_TYPES[kind]}, ptr {known.text}"))
         return known
 
     def subscript(self, node: ast.Subscript) -> Value:
@@ -406,13 +406,13 @@ class _Function:
     def binary(self, node: ast.BinOp) -> Value:
         a, b, op = self.value(node.left), self.value(node.right), type(node.op)
         if a.kind == b.kind == "I":
-            if op in ARITHMETIC:
-                return Value("I", self.new(f"{ARITHMETIC[op][1]} i64 {a.text}, {b.text}"))
+            if op in ARITHMETIC_CODES:
+                return Value("I", self.new(f"{ARITHMETIC_CODES[op][1]} i64 {a.text}, {b.text}"))
             if op is ast.FloorDiv and b.text.isdigit() and int(b.text) > 0:
                 return self.floor_divide(a.text, b.text)
         x, y = self.real(a), self.real(b)
-        if op in ARITHMETIC:
-            return Value("F", self.new(f"{ARITHMETIC[op][0]} double {x}, {y}"))
+        if op in ARITHMETIC_CODES:
+            return Value("F", self.new(f"{ARITHMETIC_CODES[op][0]} double {x}, {y}"))
         if op is ast.Div:
             return Value("F", self.new(f"fdiv double {x}, {y}"))
         if op is ast.Mod:
@@ -460,9 +460,9 @@ class _Function:
     def conditional(self, node: ast.IfExp) -> Value:
         """Only the branch that is taken is computed, unless there is nothing to compute."""
         condition = self.truth(self.value(node.test))
-        if isinstance(node.body, LEAVES) and isinstance(node.orelse, LEAVES):
+        if isinstance(node.body, SIMPLE_NODES) and isinstance(node.orelse, SIMPLE_NODES):
             a, b = self.alike(self.value(node.body), self.value(node.orelse))
-            word = WORDS[a.kind]
+            word = IR_TYPES[a.kind]
             return Value(a.kind, self.new(f"select i1 {condition}, {word} {a.text}, {word} {b.text}"))
         yes, no, after = self.labels("yes", "no", "after")
         before = self.loaded
@@ -480,7 +480,7 @@ class _Function:
             raise _not_lowered(node)
         self.label(after)
         self.loaded = before
-        return Value(a.kind, self.new(f"phi {WORDS[a.kind]} [{a.text}, %{from_a}], [{b.text}, %{from_b}]"))
+        return Value(a.kind, self.new(f"phi {IR_TYPES[a.kind]} [{a.text}, %{from_a}], [{b.text}, %{from_b}]"))
 
     def alike(self, a: Value, b: Value) -> tuple[Value, Value]:
         return (a, b) if a.kind == b.kind else (Value("F", self.real(a)), Value("F", self.real(b)))
@@ -569,9 +569,9 @@ class _Function:
         for value, kind in zip(arguments, signature.arguments, strict=True):
             if kind == "A":
                 words += [f"ptr {value.text}", f"i64 {value.length}"]
-            elif kind in WORDS:
+            elif kind in IR_TYPES:
                 text = self.real(value) if kind == "F" else self.whole(value)
-                words.append(f"{WORDS[kind]} {text}")
+                words.append(f"{IR_TYPES[kind]} {text}")
             else:
                 words.append(f"ptr {value.text}")
         if not signature.is_unit:

@@ -21,13 +21,13 @@ from saltus.compile.seam import interpreted
 from saltus.compile.texts import BuiltText
 
 _FLOAT, _BYTE = np.dtype(np.float64), ctypes.c_char
-WORDS = {"F": (ctypes.c_double,), "I": (ctypes.c_int64,), "A": (ctypes.c_void_p, ctypes.c_int64)}
+C_TYPES = {"F": (ctypes.c_double,), "I": (ctypes.c_int64,), "A": (ctypes.c_void_p, ctypes.c_int64)}
 
 
 @functools.cache
 def prototype(unit_type: str) -> Any:
     """Return the ctypes type of a unit: int32 f(ret*, exc*, words...)."""
-    words = [word for kind in UNIT_KINDS[unit_type] for word in WORDS[kind]]
+    words = [word for kind in UNIT_KINDS[unit_type] for word in C_TYPES[kind]]
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)
 
 

@@ -30,10 +30,10 @@ MAX_ITERATES = (
 )
 
 # how a number can stand to another one, as bits: below, equal, above
-BELOW, EQUAL, ABOVE = 1, 2, 4
-ANYHOW = BELOW | EQUAL | ABOVE
-HOLDS = {"lt": BELOW, "le": BELOW | EQUAL, "eq": EQUAL, "ne": BELOW | ABOVE}
-PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOWER, EQUAL, HIGHER = 1, 2, 4
+ANYHOW = LOWER | EQUAL | HIGHER
+HOLDS = {"lt": LOWER, "le": LOWER | EQUAL, "eq": EQUAL, "ne": LOWER | HIGHER}
+OWN_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MAX_LINE = 60  # characters of a line of source in a message
 
 
@@ -251,7 +251,7 @@ class Paths:
 
 
 def _mirrored(stands: int) -> int:
-    return stands & EQUAL | (ABOVE if stands & BELOW else 0) | (BELOW if stands & ABOVE else 0)
+    return stands & EQUAL | (HIGHER if stands & LOWER else 0) | (LOWER if stands & HIGHER else 0)
 
 
 def _implied(stands: int, level: float, number: float) -> int:
@@ -259,8 +259,8 @@ def _implied(stands: int, level: float, number: float) -> int:
     if level == number:
         return stands
     if level < number:
-        return ANYHOW if stands & ABOVE else BELOW
-    return ANYHOW if stands & BELOW or not level > number else ABOVE
+        return ANYHOW if stands & HIGHER else LOWER
+    return ANYHOW if stands & LOWER or not level > number else HIGHER
 
 
 def _grew(before: Expr, now: Expr) -> bool:
@@ -272,7 +272,7 @@ def _grew(before: Expr, now: Expr) -> bool:
 def _frame() -> types.FrameType:
     """The frame of the user's function that asks."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OWN_FOLDER):
         frame = frame.f_back
     return frame
 

@@ -25,9 +25,9 @@ from saltus.compile.expression import LEAVES, Expr, reachable
 from saltus.compile.graph import Graph, rebuild
 
 FREE = math.inf  # a mode that leaves the choice to the state
-SIGN, BELOW, ABOVE = range(3)  # kinds of switching functions: a sign; the two ends of a cell
+BY_SIGN, BELOW, ABOVE = range(3)  # kinds of switching functions: a sign; the two ends of a cell
 RELATIONS = frozenset({"lt", "le", "eq", "ne"})
-LEAST = {"sqrt": 0.0, "pow": 0.0, "log": 1e-300, "asin": -1.0, "acos": -1.0}  # edges of functions
+DOMAIN_EDGES = {"sqrt": 0.0, "pow": 0.0, "log": 1e-300, "asin": -1.0, "acos": -1.0}  # edges of functions
 LONGEST_NAME = 48  # characters of a switching function in its name
 PASSED = 0.05  # of the tolerance: how much of itself, and of its slope, a table may change at its knots
 SMOOTH = 1e-9  # of what a table does within a cell: jumps below are rounding
@@ -123,7 +123,7 @@ class Switches:
             return self._remainder(*args)
         if op == "piecewise":
             return self._piecewise(node, args[0])
-        if op in LEAST and (guarded or any(below.op == "held" for below in reachable(args[:1]))):
+        if op in DOMAIN_EDGES and (guarded or any(below.op == "held" for below in reachable(args[:1]))):
             return rebuild(node, [self._inside(op, args[0]), *args[1:]])
         return rebuild(node, args)
 
@@ -147,7 +147,7 @@ class Switches:
             self._functions[slot] = self._function
             known = self._signs[s.index] = slot, 1
             self._signs[opposite.index] = slot, -1
-            self._found.append((s, slot, SIGN, None))
+            self._found.append((s, slot, BY_SIGN, None))
         return known
 
     def _unit_cell(self, x: Expr) -> int:
@@ -200,7 +200,7 @@ class Switches:
         graph = self.graph
         if self.holding is None:
             self.holding = graph.table([FREE])
-        kept = graph.node("max", (x, graph.number(LEAST[op])))
+        kept = graph.node("max", (x, graph.number(DOMAIN_EDGES[op])))
         if op in ("asin", "acos"):
             kept = graph.node("min", (kept, graph.one))
         return graph.where(graph.node("free", (graph.parameter(self.holding),)), x, kept)
@@ -223,7 +223,7 @@ class Switches:
         said = text.removeprefix("= ")
         for index in sorted({node.payload for node in reachable([value]) if node.op == "par"}, reverse=True):
             said = said.replace(f"par[{index}]", self.graph.spelled(index))
-        short = kind == SIGN and "\n" not in text and len(said) <= LONGEST_NAME
+        short = kind == BY_SIGN and "\n" not in text and len(said) <= LONGEST_NAME
         return f"{self._functions[slot]}: {said if short else ('a kink', 'a knot', 'a knot')[kind]}"
 
     def tables_of(self, geometry: Iterable[Expr]) -> tuple[Table, ...]:
@@ -268,7 +268,7 @@ class Switches:
         """
         graph, mode, value = self.graph, self.graph.parameter(switch.slot), switch.value
         inside = value + blur
-        if switch.kind == SIGN:
+        if switch.kind == BY_SIGN:
             on = blur - graph.absolute(value)
             inside = graph.where(graph.equal(mode, 0), on, mode * value + blur)
         unused = graph.node("free", (mode,))

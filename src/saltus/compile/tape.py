@@ -17,7 +17,7 @@ from saltus.compile.derivative import differentiate
 from saltus.compile.expression import Expr, Untraceable, reachable
 
 # places in the head
-NODES, VALUE_NODES, VALUES, RESULTS, VARIABLES, HEAD = range(6)
+NODES_AT, VALUE_NODES, VALUES, RESULTS, VARIABLES, TAPE_HEAD = range(6)
 WIDTH = 6  # numbers of one instruction
 MEETING = 1e-13  # how far apart two cells of a table may end, relative to their terms, if they are to meet
 
@@ -93,8 +93,8 @@ def tape_of(exprs: Iterable[Expr] | np.ndarray, variables: Sequence[Expr], *, sl
         if name not in OPERATION:
             raise Untraceable(f"{name} has no interval arithmetic")
         row[: 1 + len(operands)] = [OPERATION[name], *operands]
-    head = np.zeros(HEAD, dtype=np.int64)
-    head[[NODES, VALUE_NODES, VALUES]] = len(nodes), len(values), len(roots)
+    head = np.zeros(TAPE_HEAD, dtype=np.int64)
+    head[[NODES_AT, VALUE_NODES, VALUES]] = len(nodes), len(values), len(roots)
     head[[RESULTS, VARIABLES]] = len(results), len(order)
     found = [place[expr.index] for expr in results]
     whole = np.concatenate([head, np.array(found, dtype=np.int64), np.array(sloped, np.int64).ravel(), code.ravel()])

@@ -41,7 +41,7 @@ CLOCKS = frozenset({"now", "today", "utcnow"})  # of dates
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
 _ATOMS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_, Expr,
                     TracerArray, slice, range, type(...)})  # fmt: skip
-_SCALARS = frozenset({int, float, np.float64, Expr})
+_PLAIN_NUMBERS = frozenset({int, float, np.float64, Expr})
 
 
 def _root(module: str | None) -> str:
@@ -162,7 +162,12 @@ class StandIns:
         @functools.wraps(made)
         def call(*args, **options):
             paths = self.graph.paths
-            if paths is None or options or not all(type(value) in _SCALARS for value in args) or not has_tracer(args):
+            if (
+                paths is None
+                or options
+                or not all(type(value) in _PLAIN_NUMBERS for value in args)
+                or not has_tracer(args)
+            ):
                 return made(*args, **options)
             return paths.within(lambda: made(*args))
 

@@ -29,7 +29,7 @@ from saltus.compile.parsing import parsed_expression
 
 __all__ = ["Numbers", "Room", "RoomPlan", "Workspace", "any_of", "integers", "room", "rooms"]
 
-LITERAL, FLOATS, INTEGERS, WORDS = range(4)  # what is added to a word when a room is made: nothing or an address
+LITERAL, FLOATS, OF_INTEGERS, OF_WORDS = range(4)  # what is added to a word when a room is made: nothing or an address
 WORD = 8  # bytes of a float, an integer, an address
 _BYTE = ctypes.c_char
 
@@ -187,11 +187,11 @@ class RoomPlan:
             self._words[place] = len(self._words) * WORD
             for guest in self._guests[first : first + count]:
                 guest[0] = len(self._words)
-                self._put(0, WORDS)
+                self._put(0, OF_WORDS)
         for place, plan, at_float, at_integer in self._guests:
             begin = len(self._words)
             self._words[place] = begin * WORD
-            shift = {LITERAL: 0, FLOATS: at_float * WORD, INTEGERS: at_integer * WORD, WORDS: begin * WORD}
+            shift = {LITERAL: 0, FLOATS: at_float * WORD, OF_INTEGERS: at_integer * WORD, OF_WORDS: begin * WORD}
             self._words += [int(word) + shift[int(base)] for word, base in zip(plan.words, plan.bases, strict=True)]
             self._bases += plan.bases.tolist()
         self.words = np.array(self._words, dtype=np.int64)
@@ -217,7 +217,7 @@ class RoomPlan:
             count = 1 if field.count is None else size_of(field.count, sizes)
             if field.count is not None:  # a vector of addresses, which stand behind all other words
                 self._tables.append((len(self._words), len(self._guests), count))
-                self._put(0, WORDS)
+                self._put(0, OF_WORDS)
                 self._put(count, LITERAL)
             plan, places = sizes[field.name], []
             for _ in range(count):
@@ -227,14 +227,14 @@ class RoomPlan:
                 self.floats += plan.floats
                 self.integers += plan.integers
             if field.count is None:
-                self._put(0, WORDS)
+                self._put(0, OF_WORDS)
             return plan, places
         count = field.size if isinstance(field, Numbers) else size_of(field.size, sizes)
         if field.kind.dtype is F:
             self._put(self.floats * WORD, FLOATS)
             self.floats += count
         else:
-            self._put(self.integers * WORD, INTEGERS)
+            self._put(self.integers * WORD, OF_INTEGERS)
             self.integers += count
         self._put(count, LITERAL)
         return begin, (self.floats, self.integers)

@@ -1,11 +1,11 @@
 """Saltation: what an event does to variations of the state.
 
-An event is where a guard h(t, q, v, p) vanishes. A variation z moves its time by dt = -(h_z z) / (h_z F- + h_t), so that
-behind it
+An event is where a guard h(t, q, v, p) vanishes. A variation z moves its time by dt = -(h_z z) / (h_z F- + h_t), so
+that behind it
 
     z+ = DR (z + F- dt) + R_t dt - F+ dt
 
-with the reset R of the event and the motions F-, F+ before and behind it (Ivanov 1993, Leine and Nijmeijer 2004, ch. 7).
+with the reset R of the event and the motions F-, F+ before and behind it (Leine and Nijmeijer 2004, chapter 7).
 
 impact       guard: the gap that closes. R: the impact law of all closed contacts, differentiated with the contacts that
              push, stick and slide as they do

@@ -248,8 +248,8 @@ def _impulses(impacts: Impacts, law: _Law, M, W, G: np.ndarray, u_minus: np.ndar
     k = int(np.argmax(off))
     if not off[k] <= IMPACTS.same:
         raise SettingError(
-            f"the impact at t = {impacts.t[k]:.9g} cannot be differentiated: the run has v = {impacts.v_plus[k]} behind "
-            f"it, contacts that push, stick and slide as they do there would give {v[k]}; Poisson's law with friction "
-            "or with several contacts has no derivative here yet"
+            f"the impact at t = {impacts.t[k]:.9g} cannot be differentiated: the run has v = {impacts.v_plus[k]} "
+            f"behind it, contacts that push, stick and slide as they do there would give {v[k]}; Poisson's law with "
+            "friction or with several contacts has no derivative here yet"
         )
     return np.einsum("nij,nj->ni", G, x)

@@ -14,6 +14,7 @@ the last two only where they are asked for.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -138,7 +139,7 @@ class Motion:
         )
         ni = self.contact_rows if impulses else 0
         ends = np.cumsum([0, sizes.nq, sizes.nv, ni, len(self.chosen)])
-        self.place = Place(*(slice(int(a), int(b)) for a, b in zip(ends, ends[1:], strict=False)), int(ends[-1]))
+        self.place = Place(*(slice(int(a), int(b)) for a, b in itertools.pairwise(ends)), int(ends[-1]))
         self.ni = ni
         self.e, self.mu, self.e_t = (np.asarray(getattr(model.units, name)) for name in ("e", "mu", "e_t"))
         self.law_ways = {name: self._law_ways(name, places) for name in ("e", "mu", "e_t")}

@@ -27,6 +27,7 @@ from saltus.flight.frame import (
     PROMISE,
     TASK,
     frame_plan,
+    left_of_slip,
     promise_size,
     span_of,
 )
@@ -410,6 +411,10 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     marks, strikes, window = frame.marks, frame.marks.event_kind == FLIGHT_END.strikes, frame.marks.window
     which = frame.marks.which
     fires = marks.event_kind == FLIGHT_END.crosses and window == 0.0
+    halts = marks.event_kind == TRANSITION.stopped and marks.stopping == 1.0 and window == 0.0
+    if halts:  # in the plane its sign is frozen, and polynomials pass smoothly through its stop
+        at = model.layout.contact_row + whole(which)
+        halts = model.layout[at + 1] - model.layout[at] == 3
     # the duration of the flight, not the time of day, says how well an impact can be located
     precise = larger(0.05 * window, FLIGHT_TUNED.precise * size)
     near = FLIGHT_TUNED.taylor * settings.rtol * marks.sharper * size * size
@@ -421,15 +426,19 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
             status = plain.phase(model, staged, settings, TASK.again, t, size, frame_room, record)
             if status != 0:
                 return status
-        if attempt == FLIGHT_TUNED.corrections - 1 or not (strikes or fires):
+        if attempt == FLIGHT_TUNED.corrections - 1 or not (strikes or fires or halts):
             break
         filled = made
-        if fires:  # an event that ends short of its zero would happen once more, with its reset
+        if fires or halts:  # an event that ends short of its zero would happen once more, with its reset
             status = plain.phase(model, staged, settings, TASK.fill, t, size, frame_room, record)
             if status != 0:
                 return status
-            late, filled = event_late(model, t + size, FLIGHT_TUNED.probe * size, whole(which), frame), True
-            late = late if abs(late) > precise else FLIGHT_TUNED.never
+            filled = True
+            if halts:
+                late = stop_late(model, settings, t + size, whole(which), frame)
+            else:
+                late = event_late(model, t + size, FLIGHT_TUNED.probe * size, whole(which), frame)
+                late = late if abs(late) > precise else FLIGHT_TUNED.never
         else:
             late = closing_late(model, t + size, -1.0 if made else precise, frame)
         if not abs(late) < 0.1 * size:
@@ -469,6 +478,28 @@ def closing_late(model, t, precise, frame):
     if not fall < 0.0 or abs(g[which]) <= precise * -fall:
         return FLIGHT_TUNED.never
     return -g[which] / fall
+
+
+@unit(F(MODEL, A, F, I, FRAME.kind))
+def stop_late(model, settings, t, which, frame):
+    """Return when a slip in space stops, counted from the end of the flight [s]; never where nothing is left of it.
+
+    Friction turns it the faster the slower it is, so that polynomials which reach beyond its stop find it too early or
+    too late; what would be cut of it moves the body aside.
+    """
+    layout, ends, room, direction = model.layout, frame.ends, frame.interval.lasting, frame.memory.acting.direction
+    row, W, w, zeta, forward, brakes = (
+        layout[layout.contact_row + which], room.W, ends.u_minus, room.zeta, 0.0, 0.0
+    )  # fmt: skip
+    model.kinematics(t, ends.q, model.par, W, w)
+    model.curvature(t, ends.q, ends.v, model.par, zeta)
+    for i in range(2):
+        way, at = direction[2 * which + i], row + 1 + i
+        forward += (row_dot(layout, W, at, ends.v) + w[at]) * way
+        brakes -= (row_dot(layout, W, at, frame.a_last) + zeta[at]) * way
+    if abs(forward) <= left_of_slip(layout, settings) or not brakes > 0.0:
+        return FLIGHT_TUNED.never
+    return forward / brakes
 
 
 @unit(F(MODEL, F, F, I, FRAME.kind))

@@ -363,9 +363,9 @@ def closing_place(model, c, t, h, low, high, g_low, Q, V, which, slack, work):
 def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     """Return the first place at which the gap of a contact that is not held falls through zero, or NONE.
 
-    samples: weights of the nodes at SCAN.samples + 1 places from 0 to 1, a column per node; slack: depth [m] up to which
-    a gap is not yet an event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes again
-    where the step begins.
+    samples: weights of the nodes at SCAN.samples + 1 places from 0 to 1, a column per node; slack: depth [m] up to
+    which a gap is not yet an event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes
+    again where the step begins.
     A gap that is not resolved by SCAN.samples * 2^SCAN.depth pieces may close unseen between them.
     """
     watched = 0
@@ -640,7 +640,11 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
         while known <= SCAN.samples and (known <= piece + 3 or known < 5) and rough == 0:
             values = head(sample_of(own, ne, known), ne)
             model.switch(
-                t + known / SCAN.samples * h, row_of(states, known, nq), row_of(velocities, known, nv), model.par, values
+                t + known / SCAN.samples * h,
+                row_of(states, known, nq),
+                row_of(velocities, known, nv),
+                model.par,
+                values,
             )
             known += 1
         if rough == 0:

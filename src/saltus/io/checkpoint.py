@@ -23,7 +23,7 @@ from saltus.run.march import MARCH
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
-SHARE = 0.1  # most of the wall time that writing may take: large runs are written less often
+WRITING_SHARE = 0.1  # most of the wall time that writing may take: large runs are written less often
 PROBE, TIMES = "model/probe", "march/times"
 MOST_KEPT = 2**53  # steps of which one is kept
 WORDS_OF_PARTS = {
@@ -69,7 +69,7 @@ class Checkpoint:
             write(self.path, "checkpoint", variables, {"problem": self.problem, "settings": self.settings})
         finally:
             ended = time.perf_counter()
-            self._next = ended + max(self.every, (ended - began) / SHARE)
+            self._next = ended + max(self.every, (ended - began) / WRITING_SHARE)
 
 
 def read_checkpoint(path: str | os.PathLike, max_bytes: float | None = None) -> Content:

@@ -437,8 +437,8 @@ def _solution(content: Content) -> Solution:
         _coordinates(described, "units", arrays["q"].shape[1]),
     )
     scene = taken(described, "scene", words.maybe(words.obj), None)  # older files have none
-    read_scene = sketch_of if scene is not None and "parts" in scene else scene_of
-    scene = read_scene(scene, arrays["q"].shape[1], system.contact_names, system.joint_names)
+    names = arrays["q"].shape[1], system.contact_names, system.joint_names
+    scene = sketch_of(scene, *names) if scene is not None and "parts" in scene else scene_of(scene, *names)
     system = dataclasses.replace(system, scene=scene)
     rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
     if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:

@@ -39,6 +39,7 @@ class _Projected(NamedTuple):
 
 PROJECTED = _Projected()
 
+UNSEEN = 100.0  # of the tolerance: larger gaps are put back once at least
 MOST_PROJECTIONS = 20  # they converge quadratically
 
 
@@ -101,6 +102,8 @@ def project(model, tolerance, t, ends, work):
     for attempt in range(MOST_PROJECTIONS + 2):
         model.gap(t, q, par, ends.g)
         allowed = tolerance * (1.0 + largest(q))
+        if attempt == 0:  # coordinates may be large that no gap is made of, as angles of many turns
+            allowed = smaller(allowed, UNSEEN * tolerance)
         velocities = farthest_held(model, ends, layout.nc) <= allowed or attempt > MOST_PROJECTIONS
         if velocities and farthest_held(model, ends, 0) > allowed:
             return Status.JOINTS_CONTRADICT if redundant > 0 else Status.DRIFT_STALLED

@@ -14,7 +14,7 @@ from saltus.compile.seam import head, larger, row_of, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
 from saltus.lasting.workspace import LASTING
 from saltus.memory.vectors import clear
-from saltus.reaction.joint_graph import UNCERTAIN, factor_graph, solve_graph
+from saltus.reaction.joint_graph import PIVOT_UNCERTAIN, factor_graph, solve_graph
 from saltus.reaction.react import row_add, row_dot
 from saltus.status import Status
 
@@ -39,7 +39,7 @@ def factor_held(model, n, work):
     work.held.along = 0
     if layout.joint_ptr > 0:
         redundant = factor_along(model, n, work)
-        if redundant != UNCERTAIN:
+        if redundant != PIVOT_UNCERTAIN:
             work.held.along = 1
             return redundant
     return factor_rows(layout, work.W, work.X, work.rows, n, work.lu_D, work.scale, work.column, work.pivots)
@@ -63,14 +63,14 @@ def factor_along(model, n, work):
     """Write the factors of the joints along their graph, and behind them those of the contacts; see `factor_held`.
 
     out     lu_D: factors of S, then D_jj^-1 D_jc, one contact row after the other; directions: null vectors of D_jj
-    UNCERTAIN where a full matrix must decide.
+    PIVOT_UNCERTAIN where a full matrix must decide.
     """
     layout, W, X, rows, column, pivots = model.layout, work.W, work.X, work.rows, work.column, work.pivots
     nj, first, contacts = layout.nj, layout.nr - layout.nj, n - layout.nj
     S, Z, scale = head(work.lu_D, contacts * contacts), tail(work.lu_D, contacts * contacts), work.scale
     redundant = factor_graph(model, W, X, work.graph)
-    if redundant == UNCERTAIN:
-        return UNCERTAIN
+    if redundant == PIVOT_UNCERTAIN:
+        return PIVOT_UNCERTAIN
     for i in range(n):
         size = own_answer(layout, W, X, rows[i], work.graph.column)
         scale[i] = 1.0 / sqrt(abs(size)) if size != 0.0 else 1.0
@@ -87,7 +87,7 @@ def factor_along(model, n, work):
             S[i * contacts + k] = scale[i] * scale[k] * row_dot(layout, W, rows[i], column)
         pivots[k], pivots[contacts + k] = k, k
     if eliminate(contacts, S, 1.0, pivots) > 0:
-        return UNCERTAIN
+        return PIVOT_UNCERTAIN
     if redundant > 0:
         free_forces(model, tail(scale, contacts), work)
     return redundant

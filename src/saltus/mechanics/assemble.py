@@ -19,9 +19,9 @@ from saltus.mechanics.mechanism import StartRow
 from saltus.mechanics.rows import JointRow
 
 TINY = 1e-30  # step along the imaginary axis
-CLOSED = 1e-10  # of its size: how far open a joint may stay; what rounding leaves is 1e-15
+JOINT_CLOSED = 1e-10  # of its size: how far open a joint may stay; what rounding leaves is 1e-15
 DEPENDENT = 1e-9  # singular value of normalised rows below which they say the same
-MOST_STEPS = 200
+MOST_ASSEMBLY_STEPS = 200
 LARGEST_TURN = 0.5  # rad, of a body in one step: rough guesses must not jump to another branch
 NUDGE = 1e-3  # how far from a position its neighbours are looked at, in the metric of the step
 
@@ -115,10 +115,10 @@ def close(
     names = _names(rows) + [f"start of {row.where.body.name}" for row in starts if row.value is not None]
     turns = _turns(frame)
     best, nearest = np.inf, q
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_ASSEMBLY_STEPS):
         g, J = _with_starts(rows, starts, frame, t, q)
         size = float(np.max(np.abs(g), initial=0.0))
-        if size <= CLOSED * lengths and size >= 0.5 * best:  # rounding is all that is left
+        if size <= JOINT_CLOSED * lengths and size >= 0.5 * best:  # rounding is all that is left
             return nearest
         if size < best:
             best, nearest = size, q.copy()

@@ -26,8 +26,11 @@ from saltus.mechanics.scene import Outline, Point
 
 DRAWN = 360  # corners of the outline of a cam
 LOOKED = 3600  # angles at which its curvature is looked at
-STEP = 1e-3  # rad, of the difference quotients of the search
+SEARCH_STEP = 1e-3  # rad, of the difference quotients of the search
 SEARCH = 5  # steps of Newton's method
+PITCHED = 720  # places of a cam that is drawn for a roller
+PITCH_STEP = 1e-4  # rad, of the differences that find them
+MOST_TURNS = 200  # of that search
 CLOSES = 1e-9  # of the lift: a table must come back to where it began
 
 
@@ -71,6 +74,45 @@ class Cam:
                 f"lift of a cam is {values[0]:.6g} m at 0 and {values[-1]:.6g} m after a turn: its period must be 2 pi"
             )
         self._check_round()
+
+    @classmethod
+    def for_roller(cls, lift: Any, base: float, roller: float, **options: Any) -> Cam:
+        """Return the cam that moves the centre of a roller by lift(angle) along a line through its axis.
+
+        The centre runs on the pitch curve, base + roller + lift(phi) away from the axis [m]; the cam lies a radius
+        inside of it. Its support function, that of the pitch curve less the radius, is drawn as a spline through
+        PITCHED places, which such a roller feels in some 1e-10 of the base.
+
+        Parameters
+        ----------
+        lift
+            As for a cam, but of the centre of the roller: a function with the period 2 pi, or a table.
+        base, roller
+            Radii of the base circle and of the roller [m].
+        """
+        if not number_of(roller, "roller of a cam") > 0.0 or not number_of(base, "base of a cam") > 0.0:
+            raise ModelError(f"base and roller of a cam are {base!r} and {roller!r}: radii must be positive [m]")
+        law: Any = lift if callable(lift) else _spline(lift)
+
+        def far(phi: np.ndarray) -> np.ndarray:
+            return base + roller + np.array([float(law(angle)) for angle in phi])
+
+        def slope(phi: np.ndarray) -> np.ndarray:
+            h = PITCH_STEP
+            return (8.0 * (far(phi + h) - far(phi - h)) - (far(phi + 2.0 * h) - far(phi - 2.0 * h))) / (12.0 * h)
+
+        psi = 2.0 * math.pi * np.arange(PITCHED + 1) / PITCHED
+        phi = psi.copy()  # where the pitch curve looks in the direction psi: psi = phi - atan(slope / far)
+        for _ in range(MOST_TURNS):
+            turned_by = psi + np.arctan2(slope(phi), far(phi)) - phi
+            phi = phi + turned_by
+            if np.max(np.abs(turned_by)) < 1e-13:
+                break
+        else:
+            raise ModelError("the pitch curve of a cam is too steep for a roller: take a larger base or a gentler lift")
+        table = far(phi) * np.cos(phi - psi) - roller - base
+        table[-1] = table[0]
+        return cls((psi, table), base, **options)
 
     def _check_round(self) -> None:
         """Refuse a cam that is hollow somewhere: neither a flat nor the search for a roller would touch it there."""
@@ -154,8 +196,8 @@ class Cam:
 
             psi = p[6] + np.arctan2(c * dy - s * dx, c * dx + s * dy)
             for _ in range(SEARCH):
-                less, here, more = far(psi - STEP), far(psi), far(psi + STEP)
-                psi = psi - 0.5 * STEP * (more - less) / (more - 2.0 * here + less)
+                less, here, more = far(psi - SEARCH_STEP), far(psi), far(psi + SEARCH_STEP)
+                psi = psi - 0.5 * SEARCH_STEP * (more - less) / (more - 2.0 * here + less)
             return psi, far(psi)
 
         def cam_roller(t: Any, q: Any, p: Any) -> Any:

@@ -5,6 +5,9 @@ working pressure angle alpha, cos alpha = R / a, the play on both flanks is
 
     j/2 +- (r_a (theta_a - gamma) + r_b (theta_b - gamma) - phase) + R (inv alpha - inv alpha_0),  inv x = tan x - x.
 
+Inside of a ring a, r_b counts negative, R = r_a - r_b, and an axis that moves away closes the flanks: the last term is
+subtracted.
+
 It is the true distance of the flanks along the line of action also where bearings let the axes move: an axis that
 moves away by da opens both flanks by sin(alpha) da. Conjugate teeth hand the contact on without a step, so one row
 serves all teeth of a flank; where they rub, the place of contact runs along the line of action and starts anew with
@@ -23,8 +26,10 @@ from saltus.errors import ModelError
 from saltus.mechanics.body import number_of, place
 from saltus.mechanics.scene import Outline, Point
 
-# p = (a x, y, base radius a, b x, y, base radius b, half the backlash, R inv alpha_0, side, phase, base pitch)
-PHASE = 9  # its place among them
+# p = (a x, y, base radius a, b x, y, base radius b, half the backlash, R inv alpha_0, side, phase, base pitch,
+#      1 for two wheels or -1 inside of a ring)
+PHASE_AT = 9  # its place among them
+LEAST_MORE = 8  # teeth that a ring of 20 degrees must have more than its wheel
 
 
 def _mesh(q: Any, p: Any) -> tuple[Any, ...]:
@@ -39,14 +44,15 @@ def _mesh(q: Any, p: Any) -> tuple[Any, ...]:
 def flank(t: Any, q: Any, p: Any) -> Any:
     """Play on one flank along the line of action; side 1: the one that keeps a from turning back against b."""
     _, _, _, _, gamma, alpha, tangent = _mesh(q, p)
-    way = p[2] * (q[0][2] - gamma) + p[5] * (q[1][2] - gamma) - p[PHASE]
-    return p[6] + p[8] * way + (p[2] + p[5]) * (tangent - alpha) - p[7]
+    way = p[2] * (q[0][2] - gamma) + p[5] * (q[1][2] - gamma) - p[PHASE_AT]
+    return p[6] + p[8] * way + p[11] * ((p[2] + p[5]) * (tangent - alpha) - p[7])
 
 
 def flank_slip(t: Any, q: Any, v: Any, p: Any) -> Any:
     """Slip of the teeth of a on those of b, at the place of the tooth that is nearest to the pitch point."""
     x, y, dx, dy, gamma, alpha, _ = _mesh(q, p)
-    nx, ny = -p[8] * np.sin(gamma + p[8] * alpha), p[8] * np.cos(gamma + p[8] * alpha)  # force on a
+    turn = gamma + p[11] * p[8] * alpha
+    nx, ny = -p[8] * np.sin(turn), p[8] * np.cos(turn)  # force on a
     # the contact runs along the line of action as fast as the string of the base circle
     way = p[8] * p[2] * (q[0][2] - gamma) / p[10]
     s = p[10] * (way - np.floor(way) - 0.5)
@@ -59,7 +65,9 @@ def flank_slip(t: Any, q: Any, v: Any, p: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GearData:
-    """Numbers of a pair: base radii [m], distance of the axes as drawn [m], base pitch [m], pressure angle [rad]."""
+    """Numbers of a pair: base radii [m], that of a wheel inside of a ring negative, distance of the axes as drawn [m],
+    base pitch [m], pressure angle [rad].
+    """
 
     radii: tuple[float, float]
     distance: float
@@ -70,11 +78,14 @@ class GearData:
     def p(self, a: Point, b: Point, side: float) -> tuple[float, ...]:
         """Return the data of the row of one flank."""
         involute = sum(self.radii) * (math.tan(self.angle) - self.angle)
-        return (*a, self.radii[0], *b, self.radii[1], self.backlash / 2.0, involute, side, 0.0, self.pitch)
+        kind = 1.0 if self.radii[1] > 0.0 else -1.0
+        return (*a, self.radii[0], *b, self.radii[1], self.backlash / 2.0, involute, side, 0.0, self.pitch, kind)
 
 
-def gear_data(teeth: Any, module: Any, backlash: Any, pressure_angle: Any, who: str) -> GearData:
-    """Return the numbers of a pair of external gears, or say what is wrong with them."""
+def gear_data(
+    teeth: Any, module: Any, backlash: Any, pressure_angle: Any, who: str, internal: bool = False
+) -> GearData:
+    """Return the numbers of a pair of gears, or say what is wrong with them; internal: b inside of the ring a."""
     if not isinstance(teeth, list | tuple) or len(teeth) != 2 or not all(_whole(z) for z in teeth):
         raise ModelError(f"teeth of {who} is {teeth!r}: give two whole numbers of at least 5, like (20, 40)")
     if not number_of(module, f"module of {who}") > 0.0:
@@ -85,10 +96,15 @@ def gear_data(teeth: Any, module: Any, backlash: Any, pressure_angle: Any, who: 
         raise ModelError(
             f"pressure angle of {who} is {pressure_angle!r}: give an angle in rad, like 0.349 (20 degrees)"
         )
-    base = module * math.cos(pressure_angle) / 2.0
+    if internal and not teeth[0] >= teeth[1] + LEAST_MORE:
+        raise ModelError(
+            f"teeth of {who} are {teeth}: the ring, which comes first, needs at least {LEAST_MORE} teeth more than the "
+            "wheel inside of it, or they cross each other"
+        )
+    base, other = module * math.cos(pressure_angle) / 2.0, -teeth[1] if internal else teeth[1]
     made = GearData(
-        radii=(base * teeth[0], base * teeth[1]),
-        distance=module * sum(teeth) / 2.0,
+        radii=(base * teeth[0], base * other),
+        distance=module * (teeth[0] + other) / 2.0,
         pitch=math.pi * module * math.cos(pressure_angle),
         angle=float(pressure_angle),
         backlash=float(backlash),
@@ -115,8 +131,11 @@ def mesh_phase(a: Point, b: Point, radii: tuple[float, float]) -> Any:
     return phase
 
 
-def wheel(centre: Point, teeth: int, module: float, first: float) -> Outline:
-    """Return the outline of a wheel: its teeth drawn as trapezoids, the first one in a direction [rad]."""
+def wheel(centre: Point, teeth: int, module: float, first: float, *, ring: bool = False) -> Outline:
+    """Return the outline of a wheel: its teeth drawn as trapezoids, the first one in a direction [rad].
+
+    ring: the teeth of the outline are the gaps of a ring, whose material is outside.
+    """
     r, corners = module * teeth / 2.0, []
     for k in range(teeth):
         for share, high in ((-0.27, -1.2), (-0.13, 1.0), (0.13, 1.0), (0.27, -1.2)):
@@ -124,4 +143,4 @@ def wheel(centre: Point, teeth: int, module: float, first: float) -> Outline:
             corners.append(
                 (centre[0] + (r + high * module) * math.cos(angle), centre[1] + (r + high * module) * math.sin(angle))
             )
-    return Outline(kind="polygon", points=tuple(corners))
+    return Outline(kind="polygon", points=tuple(corners), solid=not ring)

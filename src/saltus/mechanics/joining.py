@@ -30,7 +30,7 @@ from saltus.mechanics.rows import ContactRow, JointRow
 from saltus.parameters import Parameter
 
 LEAST_CLEARANCE = 1e-7  # m: schemes take gaps below 1e-8 m for closed
-CORNERS = (("upper rear", -1, 1), ("upper front", 1, 1), ("lower rear", -1, -1), ("lower front", 1, -1))
+GUIDE_CORNERS = (("upper rear", -1, 1), ("upper front", 1, 1), ("lower rear", -1, -1), ("lower front", 1, -1))
 
 
 class Joining(Mechanism):
@@ -406,7 +406,7 @@ class Joining(Mechanism):
         half_length, half_height = size
         inside = joint.angle - turn  # of the axis, in the frame of b
         x, y = unit(inside)
-        for part, along, side in CORNERS:
+        for part, along, side in GUIDE_CORNERS:
             u, w = along * half_length, side * half_height
             corner = (joint.b.x + x * u - y * w, joint.b.y + y * u + x * w)
             p = (joint.a.x, joint.a.y, *corner, *joint.axis, half_height, joint.clearance, float(side))

@@ -57,7 +57,7 @@ EXAMPLES: dict[str, Example] = {
 }
 
 
-SHAPES: tuple[tuple[Any, Any, bool], ...] = (  # a pair, and whether the first one lies inside of the second
+SHAPE_PAIRS: tuple[tuple[Any, Any, bool], ...] = (  # a pair, and whether the first one lies inside of the second
     (Circle(0.1), Plane(), False),
     (Box(0.2, 0.1), Plane(), False),
     (Bar(0.3, 0.02), Plane(), False),
@@ -75,7 +75,7 @@ SHAPES: tuple[tuple[Any, Any, bool], ...] = (  # a pair, and whether the first o
 def texts() -> set[str]:
     """Return the texts of all examples."""
     found: set[str] = set()
-    for one, other, inside in SHAPES:
+    for one, other, inside in SHAPE_PAIRS:
         for mu in (0.0, 0.1):
             for fixed in (True, False):
                 found |= _texts_of_pair(one, other, inside, mu, fixed)
@@ -117,10 +117,11 @@ def _texts_of_gears() -> set[str]:
     """Return the texts of gears with play, with friction and without."""
     found: set[str] = set()
     for mu in (0.0, 0.1):
-        w = Planar()
-        a, b = (w.body(Circle(radius), mass=1.0) for radius in (0.05, 0.1))
-        w.gear(a, b, teeth=(20, 40), module=0.005, backlash=1e-4, mu=mu)
-        found |= _of_random_state(w)
+        for fixed in (False, True):  # the first wheel belongs to the ground
+            w = Planar()
+            a, b = (w.body(Circle(radius), mass=1.0) for radius in (0.05, 0.1))
+            w.gear(w.ground if fixed else a, b, teeth=(20, 40), module=0.005, backlash=1e-4, mu=mu)
+            found |= _of_random_state(w)
     return found
 
 

@@ -154,7 +154,7 @@ class Kernel:
     slip: Callable
 
 
-KERNELS = {
+PAIR_KERNELS = {
     kernel.name: kernel
     for kernel in (
         Kernel("circle-plane", circle_plane, circle_plane_slip),
@@ -184,16 +184,20 @@ def pair_rows(a: Outline, b: Outline, *, inside: bool = False, who: str = "a con
 
     Raises ModelError where nothing of them can touch.
     """
-    table = INSIDE if inside else OUTSIDE
+    table = INSIDE if inside else OUTSIDE_PAIRS
     if (a.kind, b.kind) in table:
         return table[a.kind, b.kind](a, b, who)
     if not inside and (b.kind, a.kind) in table:
         return [dataclasses.replace(row, swapped=not row.swapped) for row in table[b.kind, a.kind](b, a, who)]
-    how = f"a {WORDS[a.kind]} inside of a {WORDS[b.kind]}" if inside else f"a {WORDS[a.kind]} and a {WORDS[b.kind]}"
+    how = (
+        f"a {SHAPE_WORDS[a.kind]} inside of a {SHAPE_WORDS[b.kind]}"
+        if inside
+        else f"a {SHAPE_WORDS[a.kind]} and a {SHAPE_WORDS[b.kind]}"
+    )
     raise ModelError(f"{who} is between {how}: there is no such pair of shapes")
 
 
-WORDS = {"circle": "circle", "polygon": "polygon", "capsule": "bar", "line": "plane"}
+SHAPE_WORDS = {"circle": "circle", "polygon": "polygon", "capsule": "bar", "line": "plane"}
 
 
 def _circles(shape: Outline, who: str) -> list[tuple[float, float, float]]:
@@ -236,7 +240,7 @@ def _faces(shape: Outline) -> list[tuple[float, ...]]:
 
 
 def _on_plane(a: Outline, b: Outline, who: str) -> list[Row]:
-    ((x, y), (ex, ey), _), kernel = _edges(b)[0], KERNELS["circle-plane"]
+    ((x, y), (ex, ey), _), kernel = _edges(b)[0], PAIR_KERNELS["circle-plane"]
     plane = (x, y, -ey, ex)
     return [
         Row(kernel, False, (*circle, *plane), part) for circle, part in zip(_circles(a, who), _parts(a), strict=True)
@@ -244,13 +248,13 @@ def _on_plane(a: Outline, b: Outline, who: str) -> list[Row]:
 
 
 def _on_circle(a: Outline, b: Outline, who: str) -> list[Row]:
-    kernel = KERNELS["circle-circle"]
+    kernel = PAIR_KERNELS["circle-circle"]
     return [Row(kernel, False, (*_circles(a, who)[0], *_circles(b, who)[0]))]
 
 
 def _on_bar(a: Outline, b: Outline, who: str, swapped: bool = False) -> list[Row]:
     """Return the circles, corners or ends of a against the bar b."""
-    ((x, y), direction, length), kernel = _edges(b)[0], KERNELS["circle-bar"]
+    ((x, y), direction, length), kernel = _edges(b)[0], PAIR_KERNELS["circle-bar"]
     bar = (x, y, *direction, length, _circles(b, who)[0][2])
     return [
         Row(kernel, swapped, (*circle, *bar), part) for circle, part in zip(_circles(a, who), _parts(a), strict=True)
@@ -268,7 +272,7 @@ def _on_polygon(a: Outline, b: Outline, who: str, swapped: bool = False) -> list
     for circle, part in zip(_circles(a, who), _parts(a), strict=True):
         for k, face in enumerate(_faces(b), start=1):
             named = [f"face{k}", part] if swapped else [part, f"face{k}"]
-            made.append(Row(KERNELS["circle-face"], swapped, (*circle, *face), "-".join(filter(None, named))))
+            made.append(Row(PAIR_KERNELS["circle-face"], swapped, (*circle, *face), "-".join(filter(None, named))))
     return made
 
 
@@ -286,7 +290,7 @@ def _in_circle(a: Outline, b: Outline, who: str) -> list[Row]:
     for *_, radius in _circles(a, who):
         if a.kind == "circle" and not radius < b.radius:
             raise ModelError(f"{who}: a circle of {radius} m does not fit into one of {b.radius} m")
-    kernel = KERNELS["circle in circle"]
+    kernel = PAIR_KERNELS["circle in circle"]
     return [
         Row(kernel, False, (*circle, *outer), part) for circle, part in zip(_circles(a, who), _parts(a), strict=True)
     ]
@@ -297,11 +301,11 @@ def _in_polygon(a: Outline, b: Outline, who: str) -> list[Row]:
     for circle, part in zip(_circles(a, who), _parts(a), strict=True):
         for k, ((x, y), (ex, ey), _) in enumerate(_edges(b), start=1):
             named = "-".join(filter(None, [part, f"face{k}"]))
-            made.append(Row(KERNELS["circle-plane"], False, (*circle, x, y, -ey, ex), named))
+            made.append(Row(PAIR_KERNELS["circle-plane"], False, (*circle, x, y, -ey, ex), named))
     return made
 
 
-OUTSIDE: dict[tuple[str, str], Callable[[Outline, Outline, str], list[Row]]] = {
+OUTSIDE_PAIRS: dict[tuple[str, str], Callable[[Outline, Outline, str], list[Row]]] = {
     ("circle", "line"): _on_plane,
     ("polygon", "line"): _on_plane,
     ("capsule", "line"): _on_plane,

@@ -18,7 +18,7 @@ from saltus.mechanics.body import number_of
 from saltus.mechanics.scene import Outline, Point
 
 FLAT = 1e-9  # of the size of a polygon: three corners that lie closer to a line are on it
-FAR = 10.0  # m: half of what is drawn of a plane
+DRAWN_HALF = 10.0  # m: half of what is drawn of a plane
 
 
 def _positive(value: Any, who: str) -> float:
@@ -270,4 +270,6 @@ class Plane:
 
     def outline(self, centre: Point) -> Outline:
         (x, y), c, s = _moved([self.at], centre)[0], math.cos(self.angle), math.sin(self.angle)
-        return Outline(kind="line", points=((x - FAR * c, y - FAR * s), (x + FAR * c, y + FAR * s)))
+        return Outline(
+            kind="line", points=((x - DRAWN_HALF * c, y - DRAWN_HALF * s), (x + DRAWN_HALF * c, y + DRAWN_HALF * s))
+        )

@@ -92,11 +92,12 @@ class Touching(Loading):
         module: float,
         backlash: float,
         pressure_angle: float = math.radians(20.0),
+        internal: bool = False,
         e: Any = None,
         mu: Any = None,
         name: str | None = None,
     ) -> tuple[str, str]:
-        """Let two external gears mesh with play; returns the names of the contacts of both flanks.
+        """Let two gears mesh with play; returns the names of the contacts of both flanks.
 
         Parameters
         ----------
@@ -109,6 +110,9 @@ class Touching(Loading):
             their axes. The teeth start in the middle of it.
         pressure_angle
             Of the teeth [rad].
+        internal
+            Whether a is a ring with its teeth inside, in which b runs; the distance of their axes is then
+            module (teeth a - teeth b) / 2.
         e, mu
             Restitution and friction of the flanks.
         name
@@ -117,7 +121,7 @@ class Touching(Loading):
         name = self._name(name, f"{_called(a)}-{_called(b)}", "gear")
         who = f"gear {name!r}"
         one, other = self._two(a, b, who)
-        made = gears.gear_data(teeth, module, backlash, pressure_angle, who)
+        made = gears.gear_data(teeth, module, backlash, pressure_angle, who, internal)
         law = self.law(one.body, other.body, who, e=e, mu=mu)
         phase = gears.mesh_phase(one.local, other.local, made.radii)
         names = (f"{name}.drive", f"{name}.coast")
@@ -130,8 +134,10 @@ class Touching(Loading):
             )  # fmt: skip
         self._names.update(names)
         # drawn as they mesh at the angles 0 with b to the right of a: a tooth against a gap
-        for anchor, z, first in zip((one, other), teeth, (0.0, math.pi + math.pi / teeth[1]), strict=True):
-            anchor.body.drawn.append(gears.wheel(anchor.local, z, module, first))
+        facing = (0.0, 0.0 if internal else math.pi + math.pi / teeth[1])
+        for anchor, z, first in zip((one, other), teeth, facing, strict=True):
+            ring = internal and anchor is one
+            anchor.body.drawn.append(gears.wheel(anchor.local, z, module, first, ring=ring))
         outlines = tuple(len(anchor.body.shapes) + len(anchor.body.drawn) - 1 for anchor in (one, other))
         self.record_pair(name, "gear", one.body, other.body, names, (outlines[0], outlines[1]))
         return names

@@ -45,14 +45,12 @@ from .zeno_ball import zeno_ball
 from .zeno_oscillator import zeno_oscillator
 
 if TYPE_CHECKING:
-    from .mechanisms import (
-        chain,
-        circuit_breaker,
-        four_bar_bodies,
-        gear_rattle,
-        slider_crank_bodies,
-        valve_train_bodies,
-    )
+    from .mechanisms.chain import chain
+    from .mechanisms.circuit_breaker import circuit_breaker
+    from .mechanisms.four_bar_bodies import four_bar_bodies
+    from .mechanisms.gear_rattle import gear_rattle
+    from .mechanisms.slider_crank_bodies import slider_crank_bodies
+    from .mechanisms.valve_train_bodies import valve_train_bodies
 
 __all__ = [
     "bead_column",

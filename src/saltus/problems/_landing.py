@@ -7,7 +7,7 @@ from math import inf, sqrt
 
 from saltus.errors import RunError
 
-MOST_STEPS = 100_000  # a graze needs many, an ordinary landing about ten
+MOST_SEARCH_STEPS = 100_000  # a graze needs many, an ordinary landing about ten
 
 
 def landing(gap: Callable, bound: float, longest: float, start: float = 0.0) -> float:
@@ -18,7 +18,7 @@ def landing(gap: Callable, bound: float, longest: float, start: float = 0.0) -> 
     root this is as fast as Newton's method.
     """
     tau = start
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_SEARCH_STEPS):
         if tau > longest:
             return inf
         distance, rate = gap(tau)
@@ -29,4 +29,4 @@ def landing(gap: Callable, bound: float, longest: float, start: float = 0.0) -> 
         if tau + step == tau:
             return tau
         tau += step
-    raise RunError(f"no landing was found in {MOST_STEPS} steps up to {tau:.6g} s; change the parameters")
+    raise RunError(f"no landing was found in {MOST_SEARCH_STEPS} steps up to {tau:.6g} s; change the parameters")

@@ -11,7 +11,7 @@ from saltus.system import Contact, System
 
 from ._sketches import beads
 
-CLOSED = 1e-14  # of the chain's length and of v0: smaller gaps and approach speeds are rounding
+TOUCHING = 1e-14  # of the chain's length and of v0: smaller gaps and approach speeds are rounding
 
 
 def newtons_cradle(
@@ -63,7 +63,7 @@ def newtons_cradle(
 def _chain(q: NDArray, v: NDArray, radius: float, e: float, mass: float, t_end: float):
     """Start times, positions, velocities, accumulated impulses of the uniform motions between impacts."""
     WT = np.diff(np.eye(q.size), axis=0)
-    tiny_gap, tiny_speed = CLOSED * (q[-1] - q[0]), CLOSED * np.abs(v).max()
+    tiny_gap, tiny_speed = TOUCHING * (q[-1] - q[0]), TOUCHING * np.abs(v).max()
     gaps = WT @ q - 2.0 * radius
     pieces = [(0.0, q, v, np.zeros(len(WT)))]
     while True:

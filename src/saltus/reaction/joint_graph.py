@@ -18,8 +18,8 @@ from saltus.compile.seam import unit
 from saltus.compile.types import MODEL, A, F, I
 from saltus.compile.workspace import Workspace
 
-UNCERTAIN = -1
-SHARE = 1e-7  # of a diagonal that its pivot must keep: below, rows may be redundant
+PIVOT_UNCERTAIN = -1
+PIVOT_SHARE = 1e-7  # of a diagonal that its pivot must keep: below, rows may be redundant
 VANISHED = 1e-12  # of a diagonal: a pivot that keeps no more is rounding, and its row redundant
 
 # lower, upper: entries of the factors beside the diagonal, as joint_col lists them; diagonal: 0 where a row is
@@ -32,7 +32,7 @@ GRAPH = Workspace(
 
 @unit(I(MODEL, A, A, GRAPH.kind))
 def factor_graph(model, W_joint, X, work):
-    """Write the factors of D; return how many rows are redundant, or UNCERTAIN where a pivot is too small to tell."""
+    """Write the factors of D; return how many rows are redundant, or PIVOT_UNCERTAIN where a pivot tells nothing."""
     layout, redundant = model.layout, 0
     nj, pointers, columns = layout.nj, layout.joint_ptr, layout.joint_col
     lower, upper, diagonal, low, high = work.lower, work.upper, work.diagonal, work.low, work.high
@@ -64,8 +64,8 @@ def factor_graph(model, W_joint, X, work):
         if abs(pivot) <= VANISHED * most:
             pivot = 0.0
             redundant += 1
-        elif not pivot > SHARE * most:
-            return UNCERTAIN
+        elif not pivot > PIVOT_SHARE * most:
+            return PIVOT_UNCERTAIN
         diagonal[k] = pivot
     return redundant
 

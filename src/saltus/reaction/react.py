@@ -32,7 +32,7 @@ from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
 from saltus.memory.profile import factor, solve_row
 from saltus.memory.vectors import add, clear, clear_marks, largest
-from saltus.reaction.joint_graph import GRAPH, UNCERTAIN, factor_graph, solve_graph
+from saltus.reaction.joint_graph import GRAPH, PIVOT_UNCERTAIN, factor_graph, solve_graph
 from saltus.status import Status
 
 
@@ -159,7 +159,7 @@ def factor_joints(model, lu, W, W_joint, work):
         answer_row(layout, lu, W, first + j, work.X, column)
     if layout.joint_ptr > 0:
         redundant = factor_graph(model, W_joint, work.X, joining.graph)
-        if redundant != UNCERTAIN:
+        if redundant != PIVOT_UNCERTAIN:
             return ALONG_GRAPH - redundant
     for j in range(nj):
         clear(column)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 KINDS_OF_LOSS = ("impact",)  # rows whose `energy` is what that contact took
 JUMPS = ("impact", "zeno")  # rows with an impulse of their own
-AXES = ("N", "T1", "T2")
-UNITS = {"t": "s", "u_minus": "m/s", "u_plus": "m/s", "impulse": "N s", "energy": "J"}
+AXES_OF_EVENTS = ("N", "T1", "T2")
+UNITS_OF_EVENTS = {"t": "s", "u_minus": "m/s", "u_plus": "m/s", "impulse": "N s", "energy": "J"}
 
 
 class EventTable(np.ndarray):
@@ -76,6 +76,11 @@ class EventTable(np.ndarray):
         names += [str(name) for name in np.unique(self["contact"]) if name not in names]
         return Summary(tuple(_counted(name, self[self["contact"] == name]) for name in names))
 
+    def _repr_html_(self) -> str:
+        from saltus.results.html import events_html
+
+        return events_html(self)
+
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one column per number: u_minus_N, u_minus_T1, ...; `frame.attrs["units"]` has units."""
         try:
@@ -86,12 +91,14 @@ class EventTable(np.ndarray):
         for name in self.dtype.names or ():
             values = self[name]
             parts = (
-                {f"{name}_{axis}": values[:, i] for i, axis in enumerate(AXES)} if values.ndim == 2 else {name: values}
+                {f"{name}_{axis}": values[:, i] for i, axis in enumerate(AXES_OF_EVENTS)}
+                if values.ndim == 2
+                else {name: values}
             )
             for label, column in parts.items():
                 columns[label] = column.astype(object) if column.dtype.kind == "U" else column
-                if name in UNITS:
-                    units[label] = UNITS[name]
+                if name in UNITS_OF_EVENTS:
+                    units[label] = UNITS_OF_EVENTS[name]
         made = pandas.DataFrame(columns)
         made.attrs["units"] = units
         return made

@@ -39,6 +39,14 @@ class Energy:
     work: np.ndarray
     dissipation: np.ndarray
 
+    def __repr__(self) -> str:
+        taken, defect = float(self.dissipation[-1].sum()), float(np.max(np.abs(self.defect)))
+        return (
+            f"Energy({len(self.kinetic)} times, kinetic {self.kinetic[0]:.4g} to {self.kinetic[-1]:.4g} J, work "
+            f"{self.work[-1]:.4g} J, dissipation {taken:.4g} J in {self.dissipation.shape[1]} contacts, defect up to "
+            f"{defect:.1e} J)"
+        )
+
     @property
     def defect(self) -> np.ndarray:
         """What the scheme itself gained or lost [J]."""

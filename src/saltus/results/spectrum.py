@@ -28,8 +28,8 @@ WINDOWS = {
     "flattop": (0.21557895, -0.41663158, 0.277263158, -0.083578947, 0.006947368),  # amplitudes true to 0.02 %
     "none": (1.0,),
 }
-SAMPLES = 8192  # where nobody says dt
-CHUNK = 1 << 20  # jumps times frequencies that are summed together, so that memory stays flat
+DEFAULT_SAMPLES = 8192  # where nobody says dt
+TERMS_AT_ONCE = 1 << 20  # jumps times frequencies that are summed together, so that memory stays flat
 SMALLEST_JUMP = 1e-10  # of the largest value: smaller ones are sampled with the rest
 
 
@@ -83,7 +83,7 @@ def spectrum(solution: Solution, x: Any, dt: float | None, span: Any, window: st
         raise SettingError(f"window is {window!r}: it must be one of {', '.join(map(repr, WINDOWS))}")
     one = column_of(solution, x)
     begin, end = span_of(solution, span)
-    t = equal_times(begin, end, (end - begin) / SAMPLES if dt is None else dt)
+    t = equal_times(begin, end, (end - begin) / DEFAULT_SAMPLES if dt is None else dt)
     n, dt = len(t) - 1, float(t[1] - t[0])
     if n < 4:
         raise SettingError(f"dt = {dt} s leaves {n} samples: a spectrum needs at least 4")
@@ -189,7 +189,7 @@ def _of_force(solution: Solution, one: Quantity, t: np.ndarray, window) -> tuple
 
 def _parts(times: np.ndarray, s: np.ndarray, count: int):
     """Yield slices of jumps that are summed together, and where they are in the span."""
-    most = max(CHUNK // count, 1)
+    most = max(TERMS_AT_ONCE // count, 1)
     for first in range(0, len(times), most):
         part = slice(first, first + most)
         yield part, s[part]

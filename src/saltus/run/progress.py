@@ -1,23 +1,55 @@
-"""Progress bars for runs and studies that take longer than a second, on terminals only unless asked for."""
+"""Progress bars for runs and studies that take longer than a second, on terminals and in notebooks unless asked for."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 SHOWN_AFTER = 1.0  # seconds before anything is shown
+REDRAWN_AFTER = 0.2  # seconds between two pictures of a plain bar
+BAR_LENGTH = 40
+
+
+def in_notebook() -> bool:
+    """Whether this is a kernel of Jupyter, whose output is a page and no terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+class PlainBar:
+    """A bar of characters in one line that is written again and again; notebooks need nothing installed for it."""
+
+    def __init__(self) -> None:
+        self._shown, self._width = 0.0, 0
+
+    def draw(self, share: float, text: str) -> None:
+        """Write the bar, a few times per second at most."""
+        now = time.perf_counter()
+        if now - self._shown < REDRAWN_AFTER:
+            return
+        done = int(BAR_LENGTH * min(max(share, 0.0), 1.0))
+        line = f"{text} [{'#' * done}{'.' * (BAR_LENGTH - done)}] {100.0 * share:3.0f} %"
+        self._shown, self._width = now, max(self._width, len(line))
+        sys.stderr.write("\r" + line.ljust(self._width))
+        sys.stderr.flush()
+
+    def stop(self) -> None:
+        """Clear the line."""
+        sys.stderr.write("\r" + " " * self._width + "\r")
+        sys.stderr.flush()
 
 
 class Bar:
     """A bar with a text before it, made when patience has ended; used as a context manager."""
 
     def __init__(self, wanted: bool | None):
-        self._wanted = sys.stderr.isatty() if wanted is None else wanted
+        self._wanted = (sys.stderr.isatty() or in_notebook()) if wanted is None else wanted
         self._began = time.perf_counter()
-        self._bar = None
-        self._task = None
+        self._bar: Any = None
+        self._task: Any = None
 
     def __enter__(self) -> Self:
         return self
@@ -29,6 +61,10 @@ class Bar:
     def move(self, share: float, text: str) -> None:
         """Move the bar to a share of its length and change its text."""
         if not self._wanted or time.perf_counter() - self._began < SHOWN_AFTER:
+            return
+        if in_notebook():
+            self._bar = self._bar or PlainBar()
+            self._bar.draw(share, text)
             return
         if self._bar is None or self._task is None:
             from rich.console import Console

@@ -24,7 +24,9 @@ from saltus.schemes.traits import FLYING, FLYING_ON_GRID, Traits
 from saltus.tables.runge_kutta import table
 from saltus.tables.tableau import tableau
 
-SHARE = 0.1  # of the tolerance, for each step and window: errors of many add up, and estimates see little of a jump
+TOLERANCE_SHARE = (
+    0.1  # of the tolerance, for each step and window: errors of many add up, and estimates see little of a jump
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +138,7 @@ class AnyOrder:
         # without tolerances nothing is scaled, but the drift of what is held has its bound
         rtol, atol = (1e-6, 1e-6)
         if self.rtol is not None and self.atol is not None:
-            rtol, atol = SHARE * self.rtol, SHARE * self.atol
+            rtol, atol = TOLERANCE_SHARE * self.rtol, TOLERANCE_SHARE * self.atol
         window = (atol, 0.0) if self.traits.adaptive else (float(self.C), self.order + 1.0)
         return runge_kutta_plan(
             self, layout, self.base, estimates=self.traits.adaptive, closed=self.closed_tolerance,

@@ -15,7 +15,7 @@ from .curve import Curve, curve, reference_of
 
 NORMS = ("L1", "L2", "Linf")
 GAUSS_POINTS = 4  # per smooth piece: exact to degree 7, more than any dense output of two or three points needs
-CHUNK = 50_000  # pieces evaluated at once, so that memory stays flat
+PIECES_AT_ONCE = 50_000  # pieces evaluated at once, so that memory stays flat
 
 
 def error(
@@ -85,8 +85,8 @@ def _dense(t: np.ndarray, found: Curve, wanted: Curve) -> tuple[float, float, fl
     points, weights = np.polynomial.legendre.leggauss(GAUSS_POINTS)
     points, weights = (points + 1.0) / 2.0, weights / 2.0
     first = second = largest = 0.0
-    for begin in range(0, len(marks) - 1, CHUNK):
-        piece = marks[begin : begin + CHUNK + 1]
+    for begin in range(0, len(marks) - 1, PIECES_AT_ONCE):
+        piece = marks[begin : begin + PIECES_AT_ONCE + 1]
         length = np.diff(piece)
         times = (piece[:-1, None] + length[:, None] * points).ravel()
         distance = np.linalg.norm(found.right(times) - wanted.right(times), axis=1)

@@ -102,7 +102,9 @@ class Lyapunov:
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{x:.6g}" for x in self.exponents)
-        return f"Lyapunov({listed} 1/s over {self.duration:g} s, {self.impacts} impacts, sum off by {self.sum_error:.1e})"
+        return (
+            f"Lyapunov({listed} 1/s over {self.duration:g} s, {self.impacts} impacts, sum off by {self.sum_error:.1e})"
+        )
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a Dataset: exponents, per_impact and the history over time."""
@@ -193,7 +195,8 @@ def lyapunov(
     result = follower.result()
     if not result.consistent:
         warnings.warn(
-            f"the exponents add up to {result.sum_error:.2e} 1/s more than divergence and impacts say: take a smaller tol",
+            f"the exponents add up to {result.sum_error:.2e} 1/s more than divergence and impacts say: "
+            "take a smaller tol",
             stacklevel=2,
         )
     return result

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -93,10 +94,12 @@ class Shooting:
         return made
 
     def _to_section(self, t: float, q: np.ndarray, v: np.ndarray, others: tuple, settings: dict[str, Any]) -> Solution:
-        one = solve(self.system, (t, t + self.longest), q, v, events=(*others, self.section), **settings)
+        events: Any = (*others, self.section)
+        one = solve(self.system, (t, t + self.longest), q, v, events=events, **settings)
         if one.status is not Status.TERMINATED:
             raise OrbitError(
-                f"the section was not crossed within {self.longest:g} s from t = {t:.6g}: give a better start, or longest=",
+                f"the section was not crossed within {self.longest:g} s from t = {t:.6g}: give a better start, or "
+                "longest=",
                 one,
             )
         return one
@@ -217,7 +220,10 @@ class PeriodicOrbit:
         return E @ inside
 
     def at(self, **values: float) -> PeriodicOrbit:
-        """Return the orbit for other values of parameters, followed in steps as large as Newton's method allows."""
+        """Return the orbit for other values of parameters, followed in steps as large as Newton's method allows.
+
+        Where the period depends on them, its start stays at the same share of the period.
+        """
         names = tuple(values)
         first = np.array([float(self.parameters[_known(self, name)]) for name in names])
         last = np.array([float(values[name]) for name in names])
@@ -226,11 +232,13 @@ class PeriodicOrbit:
             new = min(reached + step, 1.0)
             target = dict(zip(names, first + new * (last - first), strict=True))
             slope = orbit.derivative(*names) @ (last - first) * (new - reached)
-            nq = len(self.q)
+            nq, values, t = len(self.q), {**self.parameters, **target}, orbit.t
+            if self.shooting.period is not None:
+                # the start keeps its place in the period: at a fixed time, impacts would move across it
+                t = orbit.t / orbit.period * self.shooting.period(values)
+                slope = slope + _end_rate(along(orbit.solutions[-1])) * (t - orbit.t)
             try:
-                orbit = _shoot(
-                    self.shooting, orbit.t, orbit.q + slope[:nq], orbit.v + slope[nq:], {**self.parameters, **target}
-                )
+                orbit = _shoot(self.shooting, t, orbit.q + slope[:nq], orbit.v + slope[nq:], values)
                 reached, step = new, 2.0 * step
             except (SaltusError, np.linalg.LinAlgError) as error:
                 step = 0.5 * (new - reached)
@@ -272,7 +280,7 @@ class PeriodicOrbit:
                 known[value] = known[nearest].at(**{name: value})
             return test(known[value])
 
-        root: Any = brentq(off, low, high, xtol=1e-14, rtol=4e-15)
+        root: Any = brentq(off, low, high, xtol=1e-14, rtol=np.float64(4e-15))
         off(root)
         return known[root]
 
@@ -284,7 +292,7 @@ class PeriodicOrbit:
             axes = pyplot.subplots()[1]
         for one in self.solutions:
             breaks = np.unique(np.concatenate([one.t[[0, -1]], one.events["t"]]))
-            for begin, end in zip(breaks[:-1], breaks[1:], strict=False):
+            for begin, end in itertools.pairwise(breaks):
                 t = np.linspace(begin, end, 200)
                 state = one(t[:-1])
                 last = one(end, side="-")
@@ -301,7 +309,7 @@ class PeriodicOrbit:
             axes = pyplot.subplots()[1]
         angle = np.linspace(0.0, 2.0 * np.pi, 200)
         axes.plot(np.cos(angle), np.sin(angle), color="0.6", linewidth=0.8)
-        axes.plot(self.multipliers.real, self.multipliers.imag, "o")
+        axes.plot(np.real(self.multipliers), np.imag(self.multipliers), "o")
         axes.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
         return axes
 
@@ -310,7 +318,7 @@ def _test(loss: str, orbit: PeriodicOrbit) -> float:
     """Return a number that changes its sign where an orbit loses its stability."""
     inside = orbit.basis.T @ orbit.monodromy @ orbit.basis
     if loss == "neimark-sacker":
-        pairs = np.abs(orbit.multipliers[np.abs(orbit.multipliers.imag) > 0.0])
+        pairs = np.abs(orbit.multipliers[np.abs(np.imag(orbit.multipliers)) > 0.0])
         return float(np.max(pairs, initial=0.0)) - 1.0
     sign = 1.0 if loss == "period doubling" else -1.0
     return float(np.linalg.det(inside + sign * np.eye(len(inside))))
@@ -347,7 +355,8 @@ def periodic_orbit(
     system
         What moves.
     period
-        Its period [s]: a number, or a function that reads parameters (lambda: 2 * np.pi / p.w).
+        Its period [s]: a number, or a function that reads parameters (lambda: 2 * np.pi / p.w). What drives the system
+        must repeat itself with it; the start is moved back to the first period.
     section
         In place of a period: an event whose crossings end it; with a reset, the orbit is started behind it.
     crossings
@@ -387,8 +396,17 @@ def periodic_orbit(
     ending = None if section is None else dataclasses.replace(section, terminal=True, name=event_names([section])[0])
     settings = {"tol": tol, "scheme": scheme, "events": given}
     shooting = Shooting(
-        model, None if period is None else _period(period), ending, crossings, longest, settings, accuracy, max_iterations
+        model,
+        None if period is None else _period(period),
+        ending,
+        crossings,
+        longest,
+        settings,
+        accuracy,
+        max_iterations,
     )
+    if shooting.period is not None:
+        t = t % shooting.period(values)  # what drives the system repeats itself
     return _shoot(shooting, t, vector(q0, "q0"), vector(v0, "v0"), values)
 
 

@@ -125,7 +125,7 @@ class Extreme:
             if 0 <= a and b < len(t) and speed(t[a], "+") > 0.0 > speed(t[b], "-"):
                 from scipy.optimize import brentq
 
-                found: Any = brentq(lambda time: speed(time, "+"), t[a], t[b], xtol=1e-15, rtol=1e-14)
+                found: Any = brentq(lambda time: speed(time, "+"), t[a], t[b], xtol=1e-15, rtol=np.float64(1e-14))
                 return float(found), True
         return float(t[k]), False
 
@@ -252,7 +252,7 @@ def sensitivity(
     by
         Names of parameters; an array counts with all its numbers.
     """
-    wanted = list(of) if isinstance(of, list | tuple) else [of]
+    wanted: list[Any] = list(of) if isinstance(of, list | tuple) else [of]
     if not wanted:
         raise SettingError("of is empty: name a quantity, like EndState()")
     if isinstance(by, str):
@@ -263,7 +263,10 @@ def sensitivity(
     place, labels = tangent.motion.place, tangent.motion.labels
     made = [
         Derivative(
-            name, value, {label: float(x) for label, x in zip(labels, slope[place.p], strict=True)}, slope[: place.moving]
+            name,
+            value,
+            {label: float(x) for label, x in zip(labels, slope[place.p], strict=True)},
+            slope[: place.moving],
         )
         for one in wanted
         for name, value, slope in one.measured(tangent)

@@ -16,7 +16,7 @@ PATH = pathlib.Path(__file__).with_name("galerkin.npy")
 TOP = 16  # highest degree with all of its arrays
 RAISED = 2  # positions are of a degree higher by two than accelerations: so are the nodes of what is handed on
 SAMPLES = 16  # parts of an interval between which polynomials are sampled
-HEAD = (TOP, RAISED, SAMPLES)
+FILE_HEAD = (TOP, RAISED, SAMPLES)
 
 
 class Arrays(NamedTuple):
@@ -52,10 +52,10 @@ def stored() -> Store:
     except (OSError, ValueError, EOFError):
         return EMPTY
     count, fields = TOP + RAISED, len(Arrays._fields)
-    begin = len(HEAD) + count * fields
-    if numbers.ndim != 1 or len(numbers) < begin or tuple(numbers[: len(HEAD)]) != HEAD:
+    begin = len(FILE_HEAD) + count * fields
+    if numbers.ndim != 1 or len(numbers) < begin or tuple(numbers[: len(FILE_HEAD)]) != FILE_HEAD:
         return EMPTY
-    lengths = [int(length) for length in numbers[len(HEAD) : begin]]
+    lengths = [int(length) for length in numbers[len(FILE_HEAD) : begin]]
     if len(numbers) != begin + sum(lengths) + 2 * (TOP + 1):
         return EMPTY
     numbers.setflags(write=False)
@@ -69,4 +69,4 @@ def write(made: Store) -> None:
     """Write the file."""
     arrays = [array for one in made.degrees.values() for array in one]
     lengths = [float(len(array)) for array in arrays]
-    np.save(PATH, np.concatenate([HEAD, lengths, *arrays, made.kappa, made.stiff_kappa]))
+    np.save(PATH, np.concatenate([FILE_HEAD, lengths, *arrays, made.kappa, made.stiff_kappa]))

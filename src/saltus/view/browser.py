@@ -18,7 +18,7 @@ from saltus.errors import SaltusError
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 VARIABLE = "SALTUS_CHROMIUM"  # names another one
 SWITCHES = (
-    "--headless=new", "--no-sandbox", "--disable-gpu",
+    "--headless=new", "--disable-gpu",
     "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-extensions",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps",
     "--disable-dev-shm-usage", "--force-color-profile=srgb", "--remote-debugging-pipe",
@@ -72,7 +72,8 @@ class Browser:
         if program is None:
             raise BrowserError("there is no Chromium on this machine: install it (Debian: apt install chromium)")
         self._folder = tempfile.TemporaryDirectory(prefix="saltus_chromium_", ignore_cleanup_errors=True)
-        self._pid, self._to, self._from = _started([program, *SWITCHES, f"--user-data-dir={self._folder.name}"])
+        switches = (*SWITCHES, "--no-sandbox") if os.geteuid() == 0 else SWITCHES  # root has no sandbox in Chromium
+        self._pid, self._to, self._from = _started([program, *switches, f"--user-data-dir={self._folder.name}"])
         self._rest, self._count, self._session = b"", 0, None
         self.requests: list[str] = []
         self.messages: list[str] = []

@@ -43,6 +43,7 @@ class ThinModel(models.StructModel):
 
 register_model(Thin)(ThinModel)
 
+
 def tagged(builder, instruction, kind: str):
     """Return a load or store with what it reads or writes: numbers, whole numbers, or words of a record.
 

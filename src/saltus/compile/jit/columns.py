@@ -1,4 +1,4 @@
-"""The loops of compile/columns.py as vector instructions, which the compiler splits where the processor has shorter ones.
+"""The loops of compile/columns.py as vector instructions, split where the processor has shorter ones.
 
 Rows are made in blocks of four; the last block is moved back so that it ends with the last row, and makes some rows a
 second time. Fewer rows than four are made one by one.

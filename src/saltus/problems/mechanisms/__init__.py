@@ -1,4 +1,4 @@
-"""Problems made of bodies and joints, which need saltus.mechanics; reached as `saltus.problems.NAME` like all others."""
+"""Problems made of bodies and joints, which need saltus.mechanics; reached as `saltus.problems.NAME` as all are."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from .paoli import ANGLES, PAOLI_STEPS, SHIFTS, corner
 from .tabled import Tabled
 
 COARSE_STEP = math.sqrt(2.0) / 10.0  # [s]: the late impact of the ball can be seen
-FAR = 30.0  # shifts of the start in the picture, over those of the table
+MAGNIFIED = 30.0  # shifts of the start in the picture, over those of the table
 
 
 def draw(made: Tabled) -> Figure:
@@ -55,8 +55,8 @@ def _corner(axes: Axes, angle: str) -> None:
     axes.plot([0.0, 1.1], [0.0, 0.0], color="#444444", linewidth=2.0)
     axes.plot([0.0, 1.1 * along[0]], [0.0, 1.1 * along[1]], color="#444444", linewidth=2.0)
     for k, shift in enumerate(SHIFTS):
-        run = solve(corner(angle, 0.5, FAR * shift), scheme=PaoliVelocity(), h=PAOLI_STEPS[1])
-        label = f"start moved by {1e3 * FAR * shift:+g} mm" if shift else "straight into the corner"
+        run = solve(corner(angle, 0.5, MAGNIFIED * shift), scheme=PaoliVelocity(), h=PAOLI_STEPS[1])
+        label = f"start moved by {1e3 * MAGNIFIED * shift:+g} mm" if shift else "straight into the corner"
         axes.plot(run.q[:, 0], run.q[:, 1], color=COLOURS[k], linewidth=1.2, label=label)
         axes.plot(*run.q[0], color=COLOURS[k], marker="o", markersize=4.0, linestyle="")
         axes.plot(*run.q[-1], color=COLOURS[k], marker="s", markersize=4.0, linestyle="", markerfacecolor="white")

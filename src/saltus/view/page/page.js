@@ -73,7 +73,7 @@ function say(run) {
   if (run.ledger) {
     curveAt(b.curve_t, run.ledger.before, run.ledger.after, view.t, view.side, run.ledger.now);
     const [kinetic, work, lost, defect] = run.ledger.now, first = run.ledger.before[0];
-    [first, work, -lost, defect, kinetic].forEach((x, i) => { run.cells[i].textContent = `${i > 0 && i < 4 && x > 0 ? "+" : ""}${number(x, 4)} J`; });
+    [first, work, -lost, defect, kinetic].forEach((x, i) => { run.cells[i].textContent = `${i > 0 && i < 4 && x > 0 ? "+" : ""}${number(x, 3)} J`; });
   }
 }
 
@@ -192,7 +192,7 @@ function fillPage(run) {
   run.look.row = liveliest(run); $("row").value = run.look.row;
   head.kinds.forEach((kind, k) => option($("kind"), k, kind));
   [...head.contacts.map(one => one.name), ...head.event_names].forEach((name, c) => option($("contact"), c, name));
-  if (run.ledger) run.cells = ["kinetic at start", "work", "dissipated", "defect", "= kinetic"].map(name => { const cell = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd"); dt.textContent = name; cell.append(dt, dd); $("ledger").append(cell); return dd; });
+  if (run.ledger) run.cells = ["at start", "work", "dissipated", "defect", "= kinetic"].map(name => { const cell = document.createElement("div"), dt = document.createElement("dt"), dd = document.createElement("dd"); dt.textContent = name; cell.append(dt, dd); $("ledger").append(cell); return dd; });
   else $("ledger").hidden = true;
   if (!head.contacts.length) for (const one of document.querySelectorAll(".key")) one.hidden = true;
   if (!run.gap) $("magnify").parentElement.hidden = true;
