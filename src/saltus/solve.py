@@ -186,8 +186,8 @@ class Arranged:
 def arranged(
     system: System | Problem | Planar, t_span=None, q0=None, v0=None, *, scheme: Any = None, h: float | None = None,
     rtol=None, atol=None, tol=None, scale=None, control: Any = None, events: Event | Sequence[Event] = (),
-    parameters: Mapping[str, Any] | None = None, breaks: Sequence[float] | None = None, t_eval=None, save: Any = "steps",
-    start_tolerance: float = SOLVING_RULES.start_tolerance, max_steps: int | None = None,
+    parameters: Mapping[str, Any] | None = None, breaks: Sequence[float] | None = None, t_eval=None,
+    save: Any = "steps", start_tolerance: float = SOLVING_RULES.start_tolerance, max_steps: int | None = None,
     max_memory: float | None = None, max_step: float | None = None,
 ) -> Arranged:  # fmt: skip
     """Check what was given to `solve`, and say what it means; nothing is compiled."""
