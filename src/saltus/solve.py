@@ -186,8 +186,8 @@ class Arranged:
 def arranged(
     system: System | Problem | Planar, t_span=None, q0=None, v0=None, *, scheme: Any = None, h: float | None = None,
     rtol=None, atol=None, tol=None, scale=None, control: Any = None, events: Event | Sequence[Event] = (),
-    parameters: Mapping[str, Any] | None = None, breaks: Sequence[float] = (), t_eval=None, save: Any = "steps",
-    start_tolerance: float = SOLVING_RULES.start_tolerance, max_steps: int | None = None,
+    parameters: Mapping[str, Any] | None = None, breaks: Sequence[float] | None = None, t_eval=None,
+    save: Any = "steps", start_tolerance: float = SOLVING_RULES.start_tolerance, max_steps: int | None = None,
     max_memory: float | None = None, max_step: float | None = None,
 ) -> Arranged:  # fmt: skip
     """Check what was given to `solve`, and say what it means; nothing is compiled."""
@@ -284,9 +284,8 @@ def resume(
     stored = read_checkpoint(path, max_bytes)
     known, given = stored.about["problem"], stored.about["settings"]
     if isinstance(system, System) or _is_mechanism(system):
-        t_span, q0, v0 = (
-            known[key] if value is None else value for key, value in (("t_span", t_span), ("q0", q0), ("v0", v0))
-        )
+        t_span = known["t_span"] if t_span is None else t_span
+        q0, v0 = (known[key] if value is None else value for key, value in (("q0", q0), ("v0", v0)))
     problem = _problem(system, t_span, q0, v0, known["values"] if parameters is None else parameters)
     settings = Settings(
         _stored_setting(path, given, "scheme", scheme),

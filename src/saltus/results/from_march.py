@@ -10,6 +10,7 @@ import numpy as np
 from saltus.compile.types import Nodes
 from saltus.laws import LAWS
 from saltus.memory.record import COLUMN, EVENT, KIND_NAMES, RECORDED
+from saltus.results.events import EventTable
 from saltus.results.records import Asked, read_only
 from saltus.schemes.traits import traits_of
 from saltus.solution import Solution
@@ -63,7 +64,7 @@ def build_solution(
         t=nodes.t[:, 0],
         q=nodes.q,
         v=nodes.v,
-        events=table,
+        events=table.view(EventTable),
         work=counts,
         status=status,
         message=message,
