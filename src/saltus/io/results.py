@@ -23,6 +23,7 @@ from saltus.io.sketch import sketch_of
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
 from saltus.io.words import taken
 from saltus.memory.record import KIND_NAMES
+from saltus.results.events import EventTable
 from saltus.results.from_march import event_type
 from saltus.results.records import Asked, NodeValues, read_only
 from saltus.results.table import PLACES, Table, table_of
@@ -592,7 +593,7 @@ def _verification(given: dict[str, Any] | None, arrays: dict[str, np.ndarray]) -
     )
 
 
-def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...], kinds: Sequence[str], room: int) -> np.ndarray:
+def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...], kinds: Sequence[str], room: int) -> EventTable:
     kind = event_type(names)
     _check_room("events", (len(names) + len(arrays["events/t"])) * kind.itemsize, room)
     table = np.zeros(len(arrays["events/t"]), dtype=kind)
@@ -605,4 +606,4 @@ def _events(arrays: dict[str, np.ndarray], names: tuple[str, ...], kinds: Sequen
         table[name] = arrays[f"events/{name}"]
     table["count"] = arrays.get("events/count", 1)  # older files have one row per impact
     table["energy"] = arrays.get("events/energy", 0.0)
-    return table
+    return table.view(EventTable)
