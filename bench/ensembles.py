@@ -278,7 +278,7 @@ def main() -> None:
     """Measure the rows that are named, or all; print them and enter them in the table."""
     known = {}
     if TABLE.exists():
-        lines = TABLE.read_text().splitlines()
+        lines = TABLE.read_text(encoding="utf-8").splitlines()
         known = {line.split(" | ")[0][2:]: line for line in lines if line.startswith("| ") and "asked" not in line}
     for name in sys.argv[1:] or ROWS:
         figure, asked, measured, met = ROWS[name]()
@@ -290,7 +290,7 @@ def main() -> None:
             "that of the machine, which has two cores.\n\n"
             "| figure | asked | measured | met | load |\n|---|---|---|---|---|\n"
         )
-        TABLE.write_text(head + "\n".join(known.values()) + "\n")
+        TABLE.write_text(head + "\n".join(known.values()) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

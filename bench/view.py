@@ -76,7 +76,7 @@ def ready(browser: Browser, path: Path, times: int) -> float:
     found = []
     for _ in range(times):
         began = time.perf_counter()
-        browser.open(path)
+        browser.visit(path)
         found.append(time.perf_counter() - began)
     return min(found)
 
@@ -149,7 +149,7 @@ def main() -> None:
                 f"{evaluated:.3f} | {drawn:.1f} | {playing(browser):.0f} | {aim or '-'} |"
             )
             print(many[-1], flush=True)
-        again = browser.open(empty) or browser.run(FPS)
+        again = browser.visit(empty) or browser.run(FPS)
     text = [
         "# What a view costs",
         "",

@@ -36,9 +36,11 @@ def opens_text(call: ast.Call) -> bool:
 
 
 def is_open(call: ast.Call) -> bool:
-    """Whether this is the built-in open, os.fdopen, or open of a path; os.open gives a number, not a text."""
+    """Whether this is the built-in open, os.fdopen, or open of a path; os.open and Pillow give no text."""
     of = getattr(call.func.value, "id", "") if isinstance(call.func, ast.Attribute) else ""
-    return name_of(call.func) == "fdopen" or (name_of(call.func) == "open" and of not in ("os", "self"))
+    return name_of(call.func) == "fdopen" or (
+        name_of(call.func) == "open" and of not in ("os", "self", "image", "Image")
+    )
 
 
 def test_every_read_and_write_of_text_names_its_encoding():

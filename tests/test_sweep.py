@@ -229,12 +229,13 @@ def test_a_store_of_something_else_is_refused(serial, tmp_path):
     with pytest.raises(sl.SettingError, match="differs in the model"):
         scattered(tmp_path, tol=1e-8)
     about = json.loads(serial["ensemble.json"])
-    (tmp_path / "ensemble.json").write_text(json.dumps({**about, "cpu": "another", "libm": "another"}))
+    other_machine = json.dumps({**about, "cpu": "another", "libm": "another"})
+    (tmp_path / "ensemble.json").write_text(other_machine, encoding="utf-8")
     with pytest.raises(sl.SettingError, match="the level of the processor, the C library"):
         scattered(tmp_path)
     other = tmp_path / "folder"
     other.mkdir()
-    (other / "letter.txt").write_text("dear")
+    (other / "letter.txt").write_text("dear", encoding="utf-8")
     with pytest.raises(sl.SettingError, match="other files"):
         scattered(other)
 
@@ -348,5 +349,5 @@ def test_importing_sweeps_brings_no_heavy_packages():
     program = (
         "import sys, saltus.sweep; print([m for m in ('xarray', 'dask', 'numba', 'matplotlib') if m in sys.modules])"
     )
-    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)  # noqa: S603
     assert made.stdout.strip() == "[]"

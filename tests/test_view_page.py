@@ -47,7 +47,7 @@ def runs(tmp_path_factory):
 
 def opened(browser, page):
     browser.resize(1280, 720)
-    browser.open(page)
+    browser.visit(page)
     assert browser.requests == [] and browser.messages == []
 
 
@@ -316,7 +316,7 @@ def test_a_page_shows_itself_in_a_notebook(browser, runs, tmp_path):
         "<!doctype html><html data-ready='yes'><link rel=icon href='data:,'><body>" + view._repr_html_(),
         encoding="utf-8",
     )
-    browser.open(page)
+    browser.visit(page)
     browser.until("document.querySelector('iframe').contentWindow.saltus !== undefined", 30.0)
     assert browser.run("document.querySelector('iframe').contentWindow.saltus.state(1.0, '-').pose.length") == 1
     assert browser.requests == [] and browser.messages == []

@@ -32,7 +32,7 @@ MOST_OPERATIONS = 20_000  # of all derivatives: straight-line code beyond this c
 STEP = 1e-3  # of differences, relative to the size of a state; they are of fourth order
 WEIGHTS = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 UNITS = {
-    "state": "t, q, v, par, out", "states": "n, t, q, v, par, out",
+    "instant": "t, q, v, par, out", "instants": "n, t, q, v, par, out",
     "tangent": "t, q, v, a, r, par, dt, dq, dv, dpar, out",
     "tangents": "n, columns, t, q, v, a, r, par, way, dpar, out",
 }  # fmt: skip
@@ -233,9 +233,9 @@ def _text(sizes: Sizes, value: list[Expr], derived: list[Expr]) -> str:
     ways, state = 1 + nq + nv, f"t[k], vec(q, k * {nq}, {nq}), vec(v, k * {nv}, {nv})"
     direction = f"way[c * {ways}], vec(way, c * {ways} + 1, {nq}), vec(way, c * {ways} + {1 + nq}, {nv})"
     body = {
-        "state": emit([(f"out[{i}]", x) for i, x in enumerate(value)]),
+        "instant": emit([(f"out[{i}]", x) for i, x in enumerate(value)]),
         "tangent": emit([(f"out[{i}]", x) for i, x in enumerate(derived)]),
-        "states": f"    for k in range(n):\n        state({state}, par, vec(out, k * {inside}, {inside}))\n",
+        "instants": f"    for k in range(n):\n        instant({state}, par, vec(out, k * {inside}, {inside}))\n",
         "tangents": (
             "    for k in range(n):\n        for c in range(columns):\n"
             f"            tangent({state}, vec(a, k * {nv}, {nv}), vec(r, k * {nr}, {nr}), par, {direction}, "
@@ -276,7 +276,7 @@ class TracedModel:
     def states(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> States:
         n = len(t)
         out = np.empty(n * sum(self.sizes.state))
-        self.units["states"](n, _flat(t), _flat(q), _flat(v), self.par, out)
+        self.units["instants"](n, _flat(t), _flat(q), _flat(v), self.par, out)
         return _as_states(out.reshape(n, -1), self.sizes)
 
     def tangents(self, t, q, v, a, r, ways) -> Tangents:

@@ -27,7 +27,7 @@ from saltus.compile.parsing import parsed
 UNIT_KINDS = {
     "MASS": "FAAA", "FORCE": "FAAAA", "JACOBIAN": "FAAAAA", "GAP": "FAAA", "KINEMATICS": "FAAAA",
     "CURVATURE": "FAAAA", "RATE": "AAAA", "RETRACT": "AA", "SWITCH": "FAAAA", "SURFACE": "FAAAA", "RESET": "IFAAA",
-    "STATE": "FAAAA", "STATES": "IAAAAA", "TANGENT": "FAAAAAFAAAA", "TANGENTS": "IIAAAAAAAAA",
+    "INSTANT": "FAAAA", "INSTANTS": "IAAAAA", "TANGENT": "FAAAAAFAAAA", "TANGENTS": "IIAAAAAAAAA",
     "LOOP": "FAAAIAA", "REDUCE": "IFAAAAA",
 }  # fmt: skip
 INTRINSICS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64", "copysign": "llvm.copysign.f64"}

@@ -41,8 +41,8 @@ RESET = Pointer(I(I, F, A, A, A))  # number of the event t q v par -> q and v in
 REDUCE = Pointer(I(I, F, A, A, A, A, A))  # number t q v par, row of an event -> memory of a reducer of the user
 LOOP = Pointer(I(F, A, A, A, I, A, A))  # t q v par, place of a group of rows in par -> two results (loops.py)
 # of a model and its derivatives, which only studies of stability ask for (build/tangent.py); the plural for many states
-STATE = Pointer(I(F, A, A, A, A))  # t q v par -> M, f, gaps, W, w, zeta, q_dot
-STATES = Pointer(I(I, A, A, A, A, A))  # number of states, then the same
+INSTANT = Pointer(I(F, A, A, A, A))  # t q v par -> M, f, gaps, W, w, zeta, q_dot
+INSTANTS = Pointer(I(I, A, A, A, A, A))  # number of states, then the same
 TANGENT = Pointer(I(F, A, A, A, A, A, F, A, A, A, A))  # t q v a r par, direction dt dq dv dpar -> derivatives
 TANGENTS = Pointer(I(I, I, A, A, A, A, A, A, A, A, A))  # numbers of states and directions, states, directions
 

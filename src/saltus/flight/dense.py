@@ -94,12 +94,13 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
         # the place of a border is known to rounding only
         which = np.sum(s[rows] > inner + bits[rows] if side == "-" else s[rows] >= inner - bits[rows], axis=1)
         begin, stop = (places[np.arange(len(rows)), which, i][:, None] for i in (0, 1))
-        shape = len(rows), pieces, stages
+        # a piece of a few roundings may have no length: then its end is asked for
+        width, shape = stop - begin, (len(rows), pieces, stages)
         yield _Steps(
             rows, known[stages], places, q, v, a.reshape(*shape, nv), r.reshape(*shape, nr),
             q_dot.reshape(*shape, nq) if own_rate else None, block[rows, DENSE_HEADER:first],
             block[rows, last:], which,
-            ((s[rows] - begin) / (stop - begin))[:, 0], (stop - begin) * h[rows],
+            np.where(width > 0.0, (s[rows] - begin) / np.where(width > 0.0, width, 1.0), 1.0)[:, 0], width * h[rows],
         )  # fmt: skip
 
 

@@ -250,7 +250,7 @@ def _scales(scheme, run: Solution) -> Scales:
     position = np.broadcast_to(np.asarray(scale, dtype=float), (nq,)).copy()
     start = start_of(run._model, float(run.t[0]), run.q[0].copy())  # pyright: ignore[reportArgumentType]
     velocity = start.moved_by(position) / span
-    return Scales(position, velocity, start.pushes(velocity)[:rows])
+    return Scales(position, velocity, start.pushes(velocity[None])[0, :rows])
 
 
 def _described(run: Solution, other: Solution) -> str:

@@ -109,7 +109,7 @@ class Browser:
         """Give the page another size [pixels]."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
-    def open(self, page: str | Path, timeout: float = 60.0) -> None:
+    def visit(self, page: str | Path, timeout: float = 60.0) -> None:
         """Open a file, and wait until its view is ready [s]."""
         self.requests.clear()
         self.messages.clear()

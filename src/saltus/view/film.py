@@ -103,7 +103,7 @@ def _frames(view: View, film: Film, count: int) -> Iterator[Iterator[bytes]]:
         with Browser(film.width, film.height, dark=film.dark) as browser, tempfile.TemporaryDirectory() as folder:
             page = Path(folder, "run.html")
             page.write_text(view.html, encoding="utf-8")
-            browser.open(page)
+            browser.visit(page)
             yield _page_frames(browser, film, count)
     elif importlib.util.find_spec("matplotlib") is not None:
         yield _drawn_frames(view, film, count)
