@@ -436,7 +436,7 @@ def _mark(system: System, events: tuple[Event, ...]):
     return tuple(marks)
 
 
-PARTS = frozenset({"contacts", "joints", "bodies", "forces"})  # of a system: they have a turn of their own
+PARTS = frozenset({"contacts", "joints", "bodies", "forces", "scene"})  # with a turn of their own; drawings move nothing
 
 
 @functools.cache
