@@ -436,7 +436,7 @@ def _mark(system: System, events: tuple[Event, ...]):
     return tuple(marks)
 
 
-PARTS = frozenset({"contacts", "joints", "bodies", "forces", "scene"})  # with a turn of their own; drawings move nothing
+PARTS = frozenset({"contacts", "joints", "bodies", "forces", "scene"})  # with turns of their own; drawings move nothing
 
 
 @functools.cache
