@@ -21,7 +21,9 @@ from scipy.optimize import brentq
 
 RTOL, ATOL = 1e-13, 1e-15
 STEPS = 60  # least number of steps of a span
-SHARES = np.arange(1, 17) / 16.0  # places of a step at which guards are looked at
+PLACES = 16  # of a step at which guards are looked at, at least
+LOOKS = 6.0  # at guards between two neighbouring knots of a wall, at least
+MOST_PLACES = 4096  # of a step
 MARGIN = 3e-3  # of the largest value of a guard: nearer to zero without crossing it is a graze
 APART = 1e-6  # of the span: events nearer to each other are a tie
 SHORT = 1e-7  # of the span: flights shorter than this end an accumulation of impacts
@@ -61,6 +63,13 @@ class Wall:
             return 0.0
         return max(abs(float(self.curve.pieces[self.curve.cell(x)](x)[1])) for x in _inside(self.curve.knots))
 
+    @functools.cached_property
+    def finest(self) -> float:
+        """The least distance of two knots of a wall that stands: how narrow its features are."""
+        if self.curve is None or self.over is None or len(self.curve.knots) < 2:
+            return np.inf
+        return float(np.diff(self.curve.knots).min())
+
     def argument(self, t, q):
         return t if self.over is None else q[self.over]
 
@@ -97,6 +106,7 @@ class Hinged:
     curve = None
     over = None
     speed = 0.0
+    finest = np.inf
 
     def gap(self, cell: int, t, q):
         return self.function(q)
@@ -417,7 +427,7 @@ def _piece(body, mode, guards, t, y, bound, n, rtol, longest, sizes, lows):
             raise Unfit(f"the reference failed: {message}")
         dense, start = solver.dense_output(), solver.t_old
         piece.add(start, dense)
-        places = start + (solver.t - start) * SHARES
+        places = _places(body, dense, start, solver.t, n)
         Y = dense(places)
         body.fastest = max(body.fastest, float(np.abs(Y[n : 2 * n]).max()))
         found = None
@@ -433,6 +443,16 @@ def _piece(body, mode, guards, t, y, bound, n, rtol, longest, sizes, lows):
         if found:
             return piece, found
     return piece, None
+
+
+def _places(body, dense, start: float, end: float, n: int) -> np.ndarray:
+    """Where guards are looked at in a step: so densely that no hill of a wall lies between two places."""
+    count = PLACES
+    moved = np.abs(np.diff(dense(np.linspace(start, end, PLACES + 1))[:n])).sum(axis=1)
+    for wall in body.walls:
+        if wall.finest < np.inf:
+            count = max(count, int(min(np.ceil(LOOKS * moved[wall.over] / wall.finest), MOST_PLACES)))
+    return start + (end - start) * np.arange(1, count + 1) / count
 
 
 def _note_lows(key, values: np.ndarray, before, lows: list) -> None:
