@@ -34,7 +34,9 @@ def packed(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     """Return a JSON object and arrays as bytes; the same ones for the same content."""
     text = np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8)
     file = io.BytesIO()
-    np.savez(file, allow_pickle=False, about=text, **arrays)
+    if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
+        raise TypeError(f"{', '.join(objects)}: arrays of objects would be pickled")  # numpy 2.0 has no switch for it
+    np.savez(file, about=text, **arrays)
     return file.getvalue()
 
 
