@@ -23,7 +23,7 @@ import springs
 import walls
 from curves import SMOOTH
 from hybrid import Kink
-from judge import TOLERANCES, Case, Job, Verdict, finish, judged, options, run_jobs
+from judge import BOUNDS, TOLERANCES, Case, Job, Verdict, finish, judged, options, run_jobs
 from reference import Unfit
 
 from saltus.errors import SlowFunctionWarning
@@ -88,27 +88,30 @@ def shift(kink: Kink, case: Case) -> float:
     return moved / kink.rate
 
 
-def ends_there(sol, kink: Kink, case: Case, tol: float, near: float) -> bool:
+def ends_there(sol, kink: Kink, case: Case, promise: float, near: float) -> bool:
     """Whether a piece of the run ends where the run itself, not the reference, is on the surface.
 
     The run crosses the surface at another time than the reference, because its state errs: by no more than ERRORS
-    promises of the state are worth in time (`near` for one of them). Where it does cross, it must end a piece: to the
+    promises of the state are worth in time (`near` for a unit of them). Where it does cross, it must end a piece: to the
     digits of time, or where it has passed the surface by what counts as rest, a tenth of the promise.
     """
     length = case.span[1] - case.span[0]
     if kink.surface is None:
         return bool(np.abs(sol.t - kink.t).min() <= EXACT * length)
-    candidates = sol.t[np.abs(sol.t - kink.t) <= EXACT * length + ERRORS * tol * near]
+    candidates = sol.t[np.abs(sol.t - kink.t) <= EXACT * length + ERRORS * promise * near]
     for t in candidates:
         state = sol(np.array([t]))
         off = abs(float(kink.surface(t, state.q.reshape(-1), state.v.reshape(-1))))
-        if off <= (EXACT * length + REST * tol * near) * kink.rate:
+        if off <= (EXACT * length + REST * promise * near) * kink.rate:
             return True
     return False
 
 
-def crossings(sol, case: Case, tol: float) -> dict[str, int]:
-    """Count the switching surfaces that were crossed by what jumps there, and those at which a piece ends."""
+def crossings(sol, case: Case, promise: float) -> dict[str, int]:
+    """Count the switching surfaces that were crossed by what jumps there, and those at which a piece ends.
+
+    promise: what the scheme promises, its factor times the tolerance.
+    """
     made: dict[str, int] = defaultdict(int)
     replaced = [(t - duration, t) for t, duration in accumulations(sol)]
     for kink in case.reference.kinks:
@@ -116,7 +119,7 @@ def crossings(sol, case: Case, tol: float) -> dict[str, int]:
             continue
         kind = f"{kink.where} {('jump', 'kink', 'bend')[kink.order]}"
         made[kind] += 1
-        seen = ends_there(sol, kink, case, tol, shift(kink, case))
+        seen = ends_there(sol, kink, case, promise, shift(kink, case))
         made[kind + " seen"] += int(seen)
         if not seen:
             # a cause that is checked: bounces below the promise were replaced by their accumulation over this time
@@ -159,7 +162,7 @@ def measured(seed: int, scheme: str, tol: float, name: str) -> Verdict:
     case, rejected = draw(name, seed)
     drawn = time.process_time() - begin
     found = {}
-    case.checks = [lambda sol, tol: found.update(crossings(sol, case, tol))]
+    case.checks = [lambda sol, tol: found.update(crossings(sol, case, BOUNDS.get(scheme, 1.0) * tol))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowFunctionWarning)  # a plain `if` that is called as Python is slow, not wrong
         made = judged(case, seed, scheme, tol)
