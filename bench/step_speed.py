@@ -22,7 +22,7 @@ from saltus.run import run
 OMEGA, E = 2.6, 0.8
 PERIOD = 2.0 * pi / OMEGA
 PERIODS, SECONDS = 100, 1.5
-RUNS, STEPS = 512, 2000  # in lanes
+RUNS, STEPS, LONG = 512, 2000, 22_000  # in lanes; steps of a short and of a long run
 
 
 class _March:
@@ -104,23 +104,39 @@ def located() -> None:
             print(f"{name + f', {periods} periods':<40} {1e-3 * each:8.2f} us per impact, {each / limit:6.1f} times")
 
 
+def marched(timed: _March, problem, steps: int, h: float) -> float:
+    """Return the shortest time that a run of some steps spends in the march [ns]."""
+    best, until = np.inf, time.process_time() + SECONDS
+    while time.process_time() < until:
+        timed.spent = 0
+        sl.solve(problem, t_span=(0.0, steps * h), scheme=sl.MoreauJean(), h=h, progress=False, save="events")
+        best = min(best, timed.spent)
+    return best
+
+
 def stepping() -> None:
-    """Print nanoseconds per step of Moreau-Jean."""
-    h = 1e-3
+    """Print nanoseconds per step of Moreau-Jean: the difference of a long and a short run, which Python enters alike.
+
+    In a sweep nothing enters from Python. The ball flies, but for one bounce; at rest every step has a contact.
+    """
     timed = run.march = _March(run.march)
-    for name, problem in (("ball", sl.problems.zeno_ball()), ("oscillator", sl.problems.forced_impact_oscillator())):
-        span = (0.0, STEPS * h)
-        best, until = np.inf, time.process_time() + SECONDS
-        while time.process_time() < until:
-            timed.spent = 0
-            sl.solve(problem, t_span=span, scheme=sl.MoreauJean(), h=h, progress=False, save="events")
-            best = min(best, timed.spent)
-        print(f"{f'MoreauJean, {name}, one run':<40} {best / STEPS:8.1f} ns per step")
+    cases = (
+        ("ball", sl.problems.zeno_ball(), 5e-5), ("ball at rest", sl.problems.zeno_ball(q0=0.0, e=0.0), 1e-3),
+        ("oscillator", sl.problems.forced_impact_oscillator(), 1e-3),
+    )  # fmt: skip
+    for name, problem, h in cases:
+        short, long = (marched(timed, problem, steps, h) for steps in (STEPS, LONG))
+        each = (long - short) / (LONG - STEPS)
+        print(f"{f'MoreauJean, {name}, one run':<40} {each:8.1f} ns per step")
+        entries = (short - STEPS * each) * 1e-3
+        print(f"{f'  and entering the march, {STEPS} steps':<40} {entries:8.1f} us of Python per run")
+        if name == "ball at rest":
+            continue
         model = compile_model(problem.system, 0.0, problem.q0, problem.v0, (), None)
         rng = np.random.default_rng(0)
         q0, v0 = problem.q0 + problem.q0 * rng.random((RUNS, 1)), problem.v0 + 0.1 * rng.random((RUNS, 1))
         for sine in ("library", "own") if name == "oscillator" else ("library",):
-            spent = least(lambda: moreau_jean_lanes(model, q0, v0, 0.0, h, STEPS, sine=sine))  # noqa: B023
+            spent = least(lambda: moreau_jean_lanes(model, q0, v0, 0.0, 1e-3, STEPS, sine=sine))  # noqa: B023
             what = f"MoreauJean, {name}, in lanes" + (f", sine={sine!r}" if name == "oscillator" else "")
             print(f"{what:<48} {spent / STEPS / RUNS:6.2f} ns per step and run")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 
-from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_getattr, infer_global, signature
@@ -42,25 +41,6 @@ class ThinModel(models.StructModel):
 
 
 register_model(Thin)(ThinModel)
-
-
-def tagged(builder, instruction, kind: str):
-    """Return a load or store with what it reads or writes: numbers, whole numbers, or words of a record.
-
-    No two kinds share memory, so that what is written to one leaves what was read of another valid.
-    """
-    module, zero = builder.module, ir.IntType(64)(0)
-    root = module.add_metadata(["saltus"])
-    one = module.add_metadata([kind, root, zero])
-    instruction.set_metadata("tbaa", module.add_metadata([one, one, zero]))
-    return instruction
-
-
-def kind_of(thin: Thin) -> str:
-    """Return the kind of the entries of a vector; a layout is never written to."""
-    if isinstance(thin.dtype, types.Float):
-        return "number"
-    return "layout" if "contact_row" in getattr(thin, "names", ()) else "whole"
 
 
 VECTOR, INTEGERS, MATRIX = Thin(types.float64, 1), Thin(types.int64, 1), Thin(types.float64, 2)
@@ -105,13 +85,12 @@ def _element(context, builder, thin, value, index):
 
 @lower_builtin(operator.getitem, Thin, types.Any)
 def _get(context, builder, sig, args):
-    return tagged(builder, builder.load(_element(context, builder, sig.args[0], *args)), kind_of(sig.args[0]))
+    return builder.load(_element(context, builder, sig.args[0], *args))
 
 
 @lower_builtin(operator.setitem, Thin, types.Any, types.Any)
 def _set(context, builder, sig, args):
-    stored = builder.store(args[2], _element(context, builder, sig.args[0], args[0], args[1]))
-    tagged(builder, stored, kind_of(sig.args[0]))
+    builder.store(args[2], _element(context, builder, sig.args[0], args[0], args[1]))
     return context.get_dummy_value()
 
 

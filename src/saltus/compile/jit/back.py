@@ -6,7 +6,7 @@ import functools
 
 from llvmlite import binding
 
-OPT = 2  # loops are not vectorised: most of them run over one to six entries
+OPT = 2  # loops are neither vectorised nor unrolled: most of them run over one to six entries
 
 
 @functools.cache
@@ -48,7 +48,7 @@ def object_code(own: list[bytes], inlined: list[tuple[str, bytes]], small: list[
             function.linkage = "internal"
     module.triple, module.data_layout = generator.triple, str(generator.target_data)
     options = binding.create_pipeline_tuning_options(speed_level=OPT)
-    options.loop_vectorization = options.slp_vectorization = False
+    options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
     passes = binding.create_pass_builder(generator, options)
     passes.getModulePassManager().run(module, passes)
     return generator.emit_object(module)

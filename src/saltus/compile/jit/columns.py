@@ -19,7 +19,6 @@ from saltus.compile.columns import (
     matrix_entries,
     subtract_multiple,
 )
-from saltus.compile.jit.arrays import tagged
 
 NUMBER, FOUR = ir.DoubleType(), ir.VectorType(ir.DoubleType(), 4)
 ANY, WHOLE, REAL = types.Any, types.Integer, types.Float
@@ -64,14 +63,12 @@ def _vector(context, builder, sig, args, k):
 def _read(builder, data, at, kind):
     loaded = builder.load(builder.bitcast(builder.gep(data, [at]), kind.as_pointer()))
     loaded.align = 8
-    return tagged(builder, loaded, "number")
+    return loaded
 
 
 def _write(builder, value, data, at):
     place = builder.bitcast(builder.gep(data, [at]), value.type.as_pointer())
-    stored = builder.store(value, place)
-    stored.align = 8
-    tagged(builder, stored, "number")
+    builder.store(value, place).align = 8
 
 
 def _spread(builder, value, kind):

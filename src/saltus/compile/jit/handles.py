@@ -9,7 +9,6 @@ from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import lower_builtin, lower_cast, lower_getattr_generic, models, register_model, type_callable
 
-from saltus.compile.jit.arrays import tagged
 from saltus.compile.views import handle
 
 
@@ -70,7 +69,7 @@ def _lower_member(context, builder, handle, value, name):
     place, kind = handle.member(name)
     index = ir.IntType(32)
     address = builder.gep(value, [index(0), index(place)], inbounds=True)
-    return address if isinstance(kind, HandleType) else tagged(builder, builder.load(address), "record")
+    return address if isinstance(kind, HandleType) else builder.load(address)
 
 
 @lower_cast(HandleType, RoomType)

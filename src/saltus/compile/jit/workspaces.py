@@ -19,7 +19,7 @@ from numba.extending import (
     typeof_impl,
 )
 
-from saltus.compile.jit.arrays import Thin, ThinModel, kind_of, tagged
+from saltus.compile.jit.arrays import Thin, ThinModel
 from saltus.compile.jit.handles import RoomType
 from saltus.compile.views import room_at
 from saltus.compile.workspace import Numbers, Workspace
@@ -86,13 +86,12 @@ def _address(context, builder, vector, value, name):
 
 @lower_getattr_generic(NamedVector)
 def _lower_read(context, builder, vector, value, name):
-    return tagged(builder, builder.load(_address(context, builder, vector, value, name)), kind_of(vector))
+    return builder.load(_address(context, builder, vector, value, name))
 
 
 @lower_setattr_generic(NamedVector)
 def _lower_write(context, builder, sig, args, name):
-    stored = builder.store(args[1], _address(context, builder, sig.args[0], args[0], name))
-    tagged(builder, stored, kind_of(sig.args[0]))
+    builder.store(args[1], _address(context, builder, sig.args[0], args[0], name))
 
 
 # ---- what is called: WORKSPACE(room), NUMBERS(vector)
