@@ -19,7 +19,6 @@ from saltus.errors import ModelError, SettingError
 from saltus.problem import Problem
 from saltus.system import System
 
-DIFFERENCE = 1e-7  # of differences [m, rad]: far below any clearance, far above rounding
 MOST_STEPS = 400
 AT_REST = 1e-9  # of the forces that act: what may be left of them
 CLOSED = 1e-9  # gap up to which a contact counts as closed [m]
@@ -144,7 +143,7 @@ def _slopes(function: Any, x: np.ndarray) -> np.ndarray:
     """Return the derivatives of a vector by differences of fourth order."""
     columns = []
     for i in range(len(x)):
-        h = DIFFERENCE * max(1.0, abs(x[i]))
+        h = 1e-7 * max(1.0, abs(x[i]))  # [m, rad]: far below any clearance, far above rounding
         parts = []
         for k in (1.0, 2.0):
             up, down = x.copy(), x.copy()

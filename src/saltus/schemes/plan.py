@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from saltus.flight.promise import Promise
 
 NO_MEMORY = Workspace("NoMemory").plan({})
-MOST_RUNS = 16  # spans and starts whose settings a plan remembers
 FLIGHT_PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
 
 
@@ -151,7 +150,7 @@ class SchemePlan:
         known = self._runs.get(key)
         if known is None:
             known = dataclasses.replace(self, settings=self.promise.fill(self.settings, model, t_span, q), promise=None)
-            if len(self._runs) >= MOST_RUNS:
+            if len(self._runs) >= 16:  # spans and starts, which are few in any study
                 self._runs.clear()
             self._runs[key] = known
         return known
