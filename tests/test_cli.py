@@ -15,7 +15,7 @@ import saltus as sl
 from saltus.cli.describe import parameter_texts
 from saltus.cli.names import kebab, problem_functions, scheme_classes, solver_classes
 from saltus.cli.options import options_of
-from saltus.cli.values import REAL, WHOLE_NUMBER, reader_of, vector
+from saltus.cli.values import REAL_NUMBER, WHOLE_NUMBER, reader_of, vector
 
 MODEL = '''
 import saltus as sl
@@ -438,11 +438,11 @@ def test_convergence_without_exact_solution_takes_a_reference_run(call):
 @pytest.mark.parametrize("text", ["", "1,5", "0x10", "1_000", "inf", "nan", "1e400", " 1", "--1"])
 def test_what_is_no_number_is_refused(text):
     with pytest.raises(ValueError, match="number"):
-        REAL.read(text)
+        REAL_NUMBER.read(text)
 
 
 def test_numbers_are_read_exactly():
-    assert REAL.read("-1.5e-3") == -1.5e-3
+    assert REAL_NUMBER.read("-1.5e-3") == -1.5e-3
     assert WHOLE_NUMBER.read("-7") == -7
     assert vector(2).read("1,-2.5") == (1.0, -2.5)
     with pytest.raises(ValueError, match="whole"):

@@ -8,7 +8,7 @@ import pytest
 import saltus as sl
 from saltus import problems, sweep
 from saltus.ensemble import engine as engines
-from saltus.ensemble.loop import LOOP
+from saltus.ensemble.loop import LOOP_TUNED
 from saltus.flight.promise import start_of
 from saltus.status import Status
 
@@ -134,7 +134,7 @@ def test_counted_steps_meet_every_strobe():
 def test_the_next_number_is_one_addition_away():
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.uniform(-10, 10, 2000) * 10.0 ** rng.integers(-300, 300, 2000), [0.0, 1.0, -1.0, 2.0**60]])
-    step = LOOP.half * np.abs(x) + LOOP.tiny
+    step = LOOP_TUNED.half * np.abs(x) + LOOP_TUNED.tiny
     assert np.array_equal(x + step, np.nextafter(x, np.inf))
     assert np.array_equal(x - step, np.nextafter(x, -np.inf))
 

@@ -7,7 +7,7 @@ import pytest
 
 import saltus as sl
 from saltus.build.model import compile_model
-from saltus.ensemble.lanes_sine import FARTHEST
+from saltus.ensemble.lanes_sine import LARGEST_ANGLE
 from saltus.ensemble.lanes_text import LANES, NoLanes
 from saltus.ensemble.moreau_jean_lanes import LANE_STATUS, moreau_jean_lanes
 
@@ -144,7 +144,7 @@ def test_sines_of_our_own_are_right_to_a_unit_of_the_last_place():
     system, n = cosine_system(), 4000
     rng = np.random.default_rng(5)
     w = np.concatenate(
-        [rng.uniform(-10.0, 10.0, n), rng.uniform(-0.99, 0.99, n) * FARTHEST, np.pi / 4 * np.arange(-99, 99)]
+        [rng.uniform(-10.0, 10.0, n), rng.uniform(-0.99, 0.99, n) * LARGEST_ANGLE, np.pi / 4 * np.arange(-99, 99)]
     )
     model = compile_model(system, 0.0, [0.0], [0.0], (), None)
     par = np.tile(model.units.par, (len(w), 1))
@@ -162,7 +162,7 @@ def test_a_sine_of_our_own_too_far_out_is_refused_per_run():
     system = cosine_system()
     model = compile_model(system, 0.0, [0.0], [0.0], (), None)
     par = np.tile(model.units.par, (2, 1))
-    par[:, model.par_layout.parameters["w"].offset] = [1.0, 3.0 * FARTHEST]
+    par[:, model.par_layout.parameters["w"].offset] = [1.0, 3.0 * LARGEST_ANGLE]
     made = moreau_jean_lanes(model, np.zeros((2, 1)), np.zeros((2, 1)), 0.5, 1.0, 1, par=par, sine="own")
     assert made.status.tolist() == [LANE_STATUS.done, LANE_STATUS.too_far]
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from saltus.system import System
 
 GROUND = -1  # number of the ground among the bodies
-IMPACTS = ("newton", "poisson")
+IMPACT_LAWS = ("newton", "poisson")  # of a contact
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ class ContactFamily:
         _function(self.gap, "gap", who, ("t", "q", "p"))
         _function(self.slip, "slip", who, ("t", "q", "v", "p"), optional=True)
         _rows_of(self, who)
-        if self.impact not in IMPACTS:
+        if self.impact not in IMPACT_LAWS:
             raise ModelError(f"impact of {who} is {self.impact!r}: it must be 'newton' or 'poisson'")
         for letter in ("e", "mu", "e_t"):
             object.__setattr__(self, letter, _one_per_row(getattr(self, letter), letter, len(self), who))

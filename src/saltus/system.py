@@ -13,7 +13,7 @@ import numpy as np
 
 from saltus import family as families
 from saltus.errors import ModelError
-from saltus.family import Bodies, BodyFamily, ContactFamily, ForceFamily, JointFamily, Slots, repeated
+from saltus.family import IMPACT_LAWS, Bodies, BodyFamily, ContactFamily, ForceFamily, JointFamily, Slots, repeated
 from saltus.parameters import Parameter, Values
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
 RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
 Quantity = float | Sequence | np.ndarray | Callable
-IMPACTS = ("newton", "poisson")  # laws of impacts
 GAP_ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
 
 
@@ -85,7 +84,7 @@ class Contact:
             given = getattr(self, letter)
             for number in given if letter == "mu" and isinstance(given, tuple) else (given,):
                 _number(number, f"{letter} of {who}")
-        if self.impact not in IMPACTS:
+        if self.impact not in IMPACT_LAWS:
             raise ModelError(f"impact of {who} is {self.impact!r}: it must be 'newton' or 'poisson'")
         self.law(None, who)
 

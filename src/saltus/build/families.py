@@ -17,7 +17,7 @@ import numpy as np
 from saltus.build.compare import Comparison
 from saltus.build.frictions import has_units, kind_of
 from saltus.build.kinds import BodyKind, ForceKind, Kind, RowKind, SlotKind
-from saltus.build.model import ARITHMETIC, UNITS, Builder, CompiledModel, _Row
+from saltus.build.model import AFFINE_OPERATIONS, UNITS, Builder, CompiledModel, _Row
 from saltus.build.user_function import UserFunction, at
 from saltus.compile import loops, seam
 from saltus.compile.direct import is_compiled
@@ -731,10 +731,10 @@ class FamilyBuilder(Builder):
                 mode_places.append((firsts[:, None] + where[None, :]).ravel())
             first = append("rows", group.values.ravel())
             references += [(first + row * kind.width + place, one) for row, place, one in group.references]
-            head = np.zeros(GROUP)
-            head[[loops.ROWS_AT, loops.FIRST, loops.CONSTANTS]] = len(group), first, own
-            head[[loops.NOISE, loops.HOLDING_AT]] = self.noise, self.switching.holding or 0
-            head[[loops.EVENTS, loops.NQ_AT]] = len(self.events), self.nq
+            head = np.zeros(GROUP.all)
+            head[[GROUP.rows, GROUP.first, GROUP.constants]] = len(group), first, own
+            head[[GROUP.noise, GROUP.holding]] = self.noise, self.switching.holding or 0
+            head[[GROUP.events, GROUP.nq]] = len(self.events), self.nq
             base = append("group", head)
             for name, address in self.addresses(kind, codes[id(kind)]).items():
                 if name == "phase" and not self.waving:
@@ -891,7 +891,7 @@ def _as_written(said: str) -> str:
 def _is_arithmetic(kind: RowKind) -> bool:
     """Tell whether what moves in the gaps of a kind is added and multiplied only."""
     moving = [kind.t, *kind.moving_q, *kind.moving_v]
-    return all(node.op in ARITHMETIC for node in reachable(kind.gaps) if depends_on(node, moving))
+    return all(node.op in AFFINE_OPERATIONS for node in reachable(kind.gaps) if depends_on(node, moving))
 
 
 def _mass_of(family: BodyFamily, at_q: slice, values: Callable) -> Callable:

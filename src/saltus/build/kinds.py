@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.compile.loops import CONSTANTS, EVENTS, FIRST, HEAD_SIZE, HOLDING_AT, NOISE, NQ_AT, NS_AT, ROWS_AT
+from saltus.compile.loops import GROUP, WALK_HEAD
 from saltus.compile.nature import Kind as Nature
 from saltus.compile.nature import nature_of, phase_rate
 from saltus.compile.switches import Switch, Switches
@@ -292,7 +292,7 @@ class Kind:
         made |= {slot: (f"k_{k}", f"par[z + {self.rate_at + k}]") for k, slot in enumerate(rate_slots)}
         made |= {slot: (f"m_{k}", f"par[m + {k}]") for k, slot in enumerate(self.mode_slots)}
         if self.switching.holding is not None:
-            made[self.switching.holding] = "holding", f"par[int(par[base + {HOLDING_AT}])]"
+            made[self.switching.holding] = "holding", f"par[int(par[base + {GROUP.holding}])]"
         return made
 
     def loop(self, name: str, targets: Sequence[tuple[str, Expr]], *, add: bool = False, largest: bool = False) -> None:
@@ -319,18 +319,18 @@ class Kind:
         indices = [f"        {one} = int(par[z + {place}])\n" for one, place in self.fields.items() if _uses(body, one)]
         before = ""
         if _uses(body, "own"):
-            before += f"    own = vec(par, int(par[base + {CONSTANTS}]), {len(self.trace.constants)})\n"
+            before += f"    own = vec(par, int(par[base + {GROUP.constants}]), {len(self.trace.constants)})\n"
         if _uses(body, "noise"):
-            before += f"    noise = int(par[base + {NOISE}])\n"
+            before += f"    noise = int(par[base + {GROUP.noise}])\n"
         if _uses(body, "nq"):
-            before += f"    nq = int(par[base + {NQ_AT}])\n"
+            before += f"    nq = int(par[base + {GROUP.nq}])\n"
         if _uses(body, "ne"):
-            before += f"    ne = int(par[base + {EVENTS}])\n"
+            before += f"    ne = int(par[base + {GROUP.events}])\n"
         if _uses(body, "ns"):
-            before += f"    ns = int(par[par.shape[0] - {HEAD_SIZE} + {NS_AT}])\n"
+            before += f"    ns = int(par[par.shape[0] - {WALK_HEAD.all} + {WALK_HEAD.ns}])\n"
         return (
             f"@unit(LOOP)\ndef {name}(t, q, v, par, base, out, more):\n"
-            f"{before}    first = int(par[base + {FIRST}])\n    for k in range(int(par[base + {ROWS_AT}])):\n"
+            f"{before}    first = int(par[base + {GROUP.first}])\n    for k in range(int(par[base + {GROUP.rows}])):\n"
             f"        z = first + {self.width} * k\n{''.join(indices)}{body}    return 0\n"
         )
 

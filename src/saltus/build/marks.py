@@ -25,7 +25,6 @@ import numpy as np
 
 from saltus.parameters import Parameter, Parameters
 
-MOST_VALUES = 20_000  # that are looked at for one mark: beyond, looking would take longer than compiling
 COPIED_BYTES = 100_000  # of an array that is kept as it is; larger ones are kept as a digest
 MOST_DEPTH = 60  # objects inside of objects
 ABSENT = "<absent>"
@@ -106,7 +105,7 @@ class _Look:
 
     def __init__(self):
         self._met: dict[int, tuple[int, Any]] = {}  # id -> (number, the value, kept alive)
-        self._left = MOST_VALUES
+        self._left = 20_000  # values to look at: beyond, looking would take longer than compiling
         self._by_name = self._module_met = False  # attributes are read by name; a module of the user was met
 
     def mark(self, value: Any, names: Iterable[str], depth: int) -> Any:

@@ -61,8 +61,8 @@ from saltus.system import Contact, Joint, System
 
 NO_SLOTS = ParLayout(())
 EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and rows of one state are those of all
-ARITHMETIC = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
-COMPUTABLE = ARITHMETIC | {"num"}  # what can be computed from numbers alone
+AFFINE_OPERATIONS = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
+COMPUTABLE = AFFINE_OPERATIONS | {"num"}  # what can be computed from numbers alone
 SMALL_BOXES = 1e-6, 1e-9  # of the coordinates: bounds of a gap that are as wide in the second one help nobody
 MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
@@ -851,7 +851,7 @@ class Builder:
         if any(isinstance(x, _OpaqueUse) for x in exprs):
             return False
         moving = [self.t, *self.q, *self.v]
-        return all(node.op in ARITHMETIC for node in reachable(exprs) if depends_on(node, moving))
+        return all(node.op in AFFINE_OPERATIONS for node in reachable(exprs) if depends_on(node, moving))
 
     def without_parameters(self, mass, rows: list[_Row]) -> bool:
         """Tell whether masses and rows are plain arithmetic of numbers, so that no parameter of a run changes them."""

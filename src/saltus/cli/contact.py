@@ -17,7 +17,7 @@ from saltus.cli.commands import CONTACT_COMMANDS
 from saltus.cli.names import find_problem, pick, solver_classes
 from saltus.cli.options import Family, Option, command, family, option_value, options_of
 from saltus.cli.report import DONE
-from saltus.cli.values import FILE, REAL, WHOLE_NUMBER, WORD_READER
+from saltus.cli.values import FILE, REAL_NUMBER, WHOLE_NUMBER, WORD_READER
 from saltus.compile.seam import ready
 from saltus.contact import ContactProblem, ContactResult
 from saltus.contact.problem import GlobalForm, check_support
@@ -74,7 +74,7 @@ def _solve_command(tokens: list[str]) -> Callable:
     name = pick(option_value(tokens, "--solver") or DEFAULT_SOLVER, known, "solver")
     own = family("contact", "Options", [
         Option("solver", WORD_READER, f"Contact solver: {', '.join(known)}.", DEFAULT_SOLVER),
-        Option("tol", REAL, "Scaled residual that counts as solved.", f"{TOL:g}"),
+        Option("tol", REAL_NUMBER, "Scaled residual that counts as solved.", f"{TOL:g}"),
         Option("save", FILE, "Write the problem with its solution as an FCLib file."),
     ])  # fmt: skip
     options = [
@@ -149,11 +149,11 @@ def _maker(result: ContactResult) -> str:
 def _dump_command() -> Callable:
     own = family("contact", "Options", [
         Option("step", WHOLE_NUMBER, "Number of the step, from 0; negative from the end."),
-        Option("time", REAL, "Time inside of the step, or its end [s]."),
+        Option("time", REAL_NUMBER, "Time inside of the step, or its end [s]."),
         Option("problem", WHOLE_NUMBER, "Which problem of the step, from 0; by default the last of the largest."),
         Option("out", FILE, "File to write.", "RUN-stepN.hdf5"),
         Option("model", WORD_READER, "Problem of a run that was saved from Python: its name or FILE.py:NAME."),
-        Option("h", REAL, "Size of a step that failed [s]; that of the step before by default."),
+        Option("h", REAL_NUMBER, "Size of a step that failed [s]; that of the step before by default."),
     ])  # fmt: skip
 
     def action(word: str | None, given: dict[str, dict[str, Any]]) -> int:

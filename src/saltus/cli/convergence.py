@@ -10,7 +10,7 @@ from saltus.cli import settings
 from saltus.cli.names import scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.run import PROBLEM
-from saltus.cli.values import FILE, REAL, WHOLE_NUMBER, WORD_READER, Reader
+from saltus.cli.values import FILE, REAL_NUMBER, WHOLE_NUMBER, WORD_READER, Reader
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
@@ -45,13 +45,13 @@ def own_options() -> list[Option]:
     schemes = ", ".join(scheme_classes())
     return [
         Option("scheme", WORD_READER, f"One or more schemes with commas between them: {schemes}.", STUDIED_SCHEME),
-        Option("h_max", REAL, "Largest step size [s]. Required."),
+        Option("h_max", REAL_NUMBER, "Largest step size [s]. Required."),
         Option("levels", WHOLE_NUMBER, "How often the step size is halved, plus one; 4 or more.", "5"),
         Option("grids", WHOLE_NUMBER, "Runs per level; 6 or more give orders one can trust.", "6"),
         Option("quantities", written_words(QUANTITIES), "Any of q, v, impulse.", "all"),
         Option("norms", written_words(NORM_CHOICES), f"Any of {', '.join(NORM_CHOICES)}.", "L1"),
-        Option("reference_h", REAL, "Compare with a run of the first scheme at this step size [s] instead of the "
-               "exact solution."),
+        Option("reference_h", REAL_NUMBER, "Compare with a run of the first scheme at this step size [s] instead of "
+               "the exact solution."),
         Option("plot", FILE, "Draw the errors over the step size into .png, .pdf or .svg."),
         Option("csv", FILE, "Write all errors, one line per run, quantity and norm."),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from saltus.cli import settings
 from saltus.cli.options import Option, command, family
 from saltus.cli.report import DONE
-from saltus.cli.values import REAL, vector
+from saltus.cli.values import REAL_NUMBER, vector
 from saltus.errors import SettingError
 
 PROBLEM = Parameter(
@@ -30,8 +30,8 @@ def own_options() -> list[Option]:
     """Return the options of the command itself."""
     return [
         Option("at", vector(), "Position to look at, one number per coordinate; the start of the problem by default."),
-        Option("time", REAL, "Time [s] for contacts that move; the start of the problem by default."),
-        Option("closed_tolerance", REAL, "Gap [m] up to which a contact counts as closed.", "1e-8"),
+        Option("time", REAL_NUMBER, "Time [s] for contacts that move; the start of the problem by default."),
+        Option("closed_tolerance", REAL_NUMBER, "Gap [m] up to which a contact counts as closed.", "1e-8"),
     ]
 
 

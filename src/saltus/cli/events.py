@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from saltus.cli.info import RUN, loaded
+from saltus.cli.info import RUN_FILE, loaded
 
 COLUMNS = (
     "t", "contact", "kind", "u_minus_N", "u_minus_T1", "u_minus_T2", "u_plus_N", "u_plus_T1", "u_plus_T2",
@@ -17,7 +17,7 @@ COLUMNS = (
 
 
 def events_command(
-    run: Annotated[str | None, RUN] = None,
+    run: Annotated[str | None, RUN_FILE] = None,
     /,
     *,
     kind: Annotated[

@@ -8,10 +8,10 @@ from cyclopts import Parameter
 
 from saltus.errors import SettingError
 
-RUN = Parameter(name="RUN", help="What saltus run --save FILE or sol.save(FILE) wrote.")
+RUN_FILE = Parameter(name="RUN", help="What saltus run --save FILE or sol.save(FILE) wrote.")
 
 
-def info_command(run: Annotated[str | None, RUN] = None, /) -> int:
+def info_command(run: Annotated[str | None, RUN_FILE] = None, /) -> int:
     """Say what a saved run is and how far it can be trusted.
 
     $ saltus run zeno-ball --tol 1e-8 --save run.h5

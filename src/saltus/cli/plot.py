@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from saltus.cli.info import RUN, loaded
+from saltus.cli.info import RUN_FILE, loaded
 from saltus.errors import SettingError
 
 # what each figure takes of the options x, y, contact, period
-KINDS = {
+PICTURES = {
     "run": (),
     "steps": (),
     "phase": ("x", "y"),
@@ -24,14 +24,14 @@ KINDS = {
     "strobe": (),
 }
 OVER_TIME = ("run", "gantt", "energy")
-WIDTHS = {"one": "one column", "two": "two columns"}
+WIDTH_WORDS = {"one": "one column", "two": "two columns"}
 
 
 def plot_command(
-    run: Annotated[str | None, RUN] = None,
+    run: Annotated[str | None, RUN_FILE] = None,
     /,
     *,
-    kind: Annotated[str, Parameter(metavar="NAME", help=f"One of {', '.join(KINDS)}.")] = "run",
+    kind: Annotated[str, Parameter(metavar="NAME", help=f"One of {', '.join(PICTURES)}.")] = "run",
     out: Annotated[
         str | None, Parameter(metavar="FILE", help="Where it goes: .pdf, .svg or .png. [default: RUN-KIND.pdf]")
     ] = None,
@@ -58,11 +58,11 @@ def plot_command(
     from saltus.cli.names import suggestion
     from saltus.cli.settings import check_picture
 
-    if kind not in KINDS:
-        raise SettingError(f"--kind is {kind!r}{suggestion(kind, KINDS)} (kinds: {', '.join(KINDS)})")
+    if kind not in PICTURES:
+        raise SettingError(f"--kind is {kind!r}{suggestion(kind, PICTURES)} (kinds: {', '.join(PICTURES)})")
     given = {"x": x, "y": y, "contact": contact, "period": period, "event": event}
     given = {name: value for name, value in given.items() if value is not None}
-    strange = [name for name in given if name not in KINDS[kind]]
+    strange = [name for name in given if name not in PICTURES[kind]]
     if strange:
         raise SettingError(f"--{strange[0]} means nothing to --kind {kind}")
     if time != "time" and kind not in OVER_TIME:
@@ -82,8 +82,8 @@ def plot_command(
 
 
 def _width(text: str) -> str | float:
-    if text in WIDTHS:
-        return WIDTHS[text]
+    if text in WIDTH_WORDS:
+        return WIDTH_WORDS[text]
     try:
         return float(text)
     except ValueError as error:

@@ -13,7 +13,7 @@ from saltus.cli.describe import first_line, prose
 from saltus.cli.names import Source, control_classes, scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.report import finish
-from saltus.cli.values import FILE, REAL, WORD_READER, YES_NO, Reader, choice, vector
+from saltus.cli.values import FILE, REAL_NUMBER, WORD_READER, YES_NO, Reader, choice, vector
 from saltus.cli.view import check_view
 from saltus.errors import SettingError
 from saltus.problem import Problem
@@ -55,10 +55,10 @@ def own_options() -> list[Option]:
         Option("scheme", WORD_READER, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
         Option(
             "h",
-            REAL,
+            REAL_NUMBER,
             "Step size [s]; for schemes that choose their steps the first one to try. Else required.",
         ),
-        Option("tol", REAL, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
+        Option("tol", REAL_NUMBER, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
         Option("control", WORD_READER, f"What chooses the steps of a tolerance: {', '.join(control_classes())}."),
         Option("breaks", vector(), "Times at which the force jumps [s]: steps end there."),
         Option("keep", Reader("steps|events|K", keep), "Keep all steps, those with events, or every K-th.", "steps"),
@@ -67,7 +67,7 @@ def own_options() -> list[Option]:
         Option("view", FILE, "Write a page that plays the run (.html), a film (.mp4, .gif) or .glb."),
         Option("save", FILE, "Write the whole solution, to be read by saltus.load()."),
         Option("checkpoint", FILE, "Write the state of the run now and then, for saltus resume."),
-        Option("checkpoint_every", REAL, "Time between checkpoints [s of wall clock].", "60"),
+        Option("checkpoint_every", REAL_NUMBER, "Time between checkpoints [s of wall clock].", "60"),
         Option(
             "progress",
             choice({"auto": None, "always": True, "never": False}),

@@ -20,12 +20,12 @@ from saltus.cli.names import (
     solver_classes,
 )
 from saltus.cli.options import Family, Option, check_required, family, first_word, option_value, options_of
-from saltus.cli.values import REAL
+from saltus.cli.values import REAL_NUMBER
 from saltus.errors import FileError, MissingExtraError, ModelError, SettingError
 from saltus.io.format import check_place, parsed
 from saltus.problem import Problem
 
-T_END = Option("t_end", REAL, "End of the run [s]; that of the problem by default.")
+T_END = Option("t_end", REAL_NUMBER, "End of the run [s]; that of the problem by default.")
 
 
 def find_source(tokens: list[str]) -> Source | None:

@@ -16,7 +16,7 @@ from saltus.cli import settings
 from saltus.cli.names import Source, scheme_classes, suggestion
 from saltus.cli.options import Family, Option, command, family, option_value
 from saltus.cli.run import DEFAULT_SCHEME, PROBLEM
-from saltus.cli.values import DECIMAL, FILE, REAL, TEXT, WHOLE_NUMBER, WORD_READER, Reader, choice
+from saltus.cli.values import DECIMAL, FILE, REAL_NUMBER, TEXT, WHOLE_NUMBER, WORD_READER, Reader, choice
 from saltus.errors import SettingError
 from saltus.problem import Problem
 
@@ -86,13 +86,13 @@ def own_options() -> list[Option]:
     schemes = ", ".join(scheme_classes())
     return [
         Option("scheme", WORD_READER, f"Time-stepping scheme: {schemes}.", DEFAULT_SCHEME),
-        Option("h", REAL, "Step size [s]; for schemes that choose their steps the first one to try."),
-        Option("tol", REAL, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
+        Option("h", REAL_NUMBER, "Step size [s]; for schemes that choose their steps the first one to try."),
+        Option("tol", REAL_NUMBER, "Tolerance of schemes that estimate their error; hp-tdg: 1e-6."),
         Option("measures", TEXT, "What is kept of every run, with commas between: see above.", "impacts"),
         Option("forcing", WORD_READER, "Parameter that is the circular frequency of the forcing."),
-        Option("period", REAL, "Period of the forcing [s]."),
+        Option("period", REAL_NUMBER, "Period of the forcing [s]."),
         Option("section", TEXT, "Section of a diagram: strobe, impacts, impacts:CONTACT or event:NAME.", "strobe"),
-        Option("transient", REAL, "Periods that are left out; without a section a time [s].", "150 or 0"),
+        Option("transient", REAL_NUMBER, "Periods that are left out; without a section a time [s].", "150 or 0"),
         Option("keep", WHOLE_NUMBER, "Periods in which sections are kept.", "50"),
         Option("direction", choice({word: word for word in ("up", "down", "both")}), "Which way a diagram goes.", "up"),
         Option("runs", WHOLE_NUMBER, "Runs of a Monte Carlo study.", "1000"),
@@ -134,7 +134,7 @@ def _problem_family(source: Source | None, others: list[Family]) -> Family:
         found = source.found
         first = compile_model(found.system, found.t_span[0], found.q0.copy(), found.v0.copy()).first
         scalars = [name for name, value in first.items() if isinstance(value, float)]
-        more = [Option(name, REAL, "Parameter of the model.", f"{first[name]:g}") for name in scalars]
+        more = [Option(name, REAL_NUMBER, "Parameter of the model.", f"{first[name]:g}") for name in scalars]
         options += family("problem", made.title, more, [*others, made]).options
     return Family(made.key, made.title, tuple(swept_option(option) for option in options))
 

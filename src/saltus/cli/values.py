@@ -38,7 +38,7 @@ def _whole_or_number(text: str) -> float:
     return int(text) if WHOLE_TEXT.fullmatch(text) else _number(text)
 
 
-REAL = Reader("NUMBER", _number)
+REAL_NUMBER = Reader("NUMBER", _number)
 WHOLE_NUMBER = Reader("COUNT", _whole)
 EITHER_NUMBER = Reader("NUMBER", _whole_or_number)
 TEXT = Reader("TEXT", str)
@@ -47,7 +47,7 @@ WORD_READER = Reader("NAME", str)
 YES_NO = Reader("", bool)
 
 
-def vector(count: int | None = None, entry: Reader = REAL) -> Reader:
+def vector(count: int | None = None, entry: Reader = REAL_NUMBER) -> Reader:
     """Read numbers with commas between them, exactly `count` where that is given."""
     shown = ",".join(["X"] * count) if count else "X,Y,..."
 
@@ -67,7 +67,7 @@ def _one_or_many(many: Reader | None) -> Reader | None:
     """Read a number, or several where there are commas."""
     if many is None or "," not in many.shown:
         return many
-    return Reader(f"X or {many.shown}", lambda text: (many if "," in text else REAL).read(text))
+    return Reader(f"X or {many.shown}", lambda text: (many if "," in text else REAL_NUMBER).read(text))
 
 
 def choice(words: dict[str, Any]) -> Reader:
@@ -89,7 +89,7 @@ def reader_of(hint: Any, default: Any) -> Reader | None:
     kinds = [kind for kind in _parts(hint) if kind is not type(None)]
     if len(kinds) == 1:
         hint = kinds[0]
-    plain = {float: REAL, int: WHOLE_NUMBER, bool: YES_NO, str: TEXT}
+    plain = {float: REAL_NUMBER, int: WHOLE_NUMBER, bool: YES_NO, str: TEXT}
     if isinstance(hint, type) and hint in plain:
         return plain[hint]
     if set(kinds) == {int, float}:
@@ -101,7 +101,7 @@ def reader_of(hint: Any, default: Any) -> Reader | None:
         return _one_or_many(reader_of(next(kind for kind in kinds if kind is not float), None))
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is tuple and arguments and all(kind in (int, float) for kind in arguments):
-        return vector(len(arguments), WHOLE_NUMBER if set(arguments) == {int} else REAL)
+        return vector(len(arguments), WHOLE_NUMBER if set(arguments) == {int} else REAL_NUMBER)
     if origin in (tuple, list, Sequence, np.ndarray) or hint in (tuple, list, np.ndarray):
         return vector()
     return _reader_like(default) if hint in (None, Any) else None

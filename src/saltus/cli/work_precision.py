@@ -12,7 +12,7 @@ from saltus.cli.names import scheme_classes
 from saltus.cli.options import Option, command, family, option_value
 from saltus.cli.report import DONE, INTERRUPTED
 from saltus.cli.run import PROBLEM
-from saltus.cli.values import FILE, REAL, WHOLE_NUMBER, WORD_READER, choice, vector
+from saltus.cli.values import FILE, REAL_NUMBER, WHOLE_NUMBER, WORD_READER, choice, vector
 from saltus.errors import SettingError
 from saltus.problem import Problem
 from saltus.schemes.traits import traits_of
@@ -34,14 +34,15 @@ def own_options() -> list[Option]:
     return [
         Option("scheme", WORD_READER, f"One or more schemes with commas between them: {schemes}.", DEFAULT_SCHEMES),
         Option("tols", vector(), "Tolerances of schemes that choose their steps.", "1e-2,1e-3,1e-4,1e-5,1e-6"),
-        Option("h_max", REAL, "Largest step size [s]. Required for schemes with a fixed step."),
+        Option("h_max", REAL_NUMBER, "Largest step size [s]. Required for schemes with a fixed step."),
         Option("levels", WHOLE_NUMBER, "How often the step size is halved, plus one.", "5"),
         Option("quantities", written_words(QUANTITIES), "Any of q, v, impulse.", "all"),
         Option("norms", written_words(NORM_CHOICES), f"Any of {', '.join(NORM_CHOICES)}.", "L1"),
         Option("where", choice({"dense": "dense", "grid": "grid"}), "Measure between the steps, too, or at their ends.",
                "dense"),
-        Option("reference_h", REAL, "Compare with a run of the first scheme with fixed steps at this step size [s]; "
-               "by default with the exact solution, or with event-driven at a hundredth of the smallest tolerance."),
+        Option("reference_h", REAL_NUMBER, "Compare with a run of the first scheme with fixed steps at this step size "
+               "[s]; by default with the exact solution, or with event-driven at a hundredth of the smallest "
+               "tolerance."),
         Option("repeat", WHOLE_NUMBER, "Runs of which the fastest gives the seconds.", "1"),
         Option("against", choice({word: word for word in ("evaluations", "seconds", "both")}), "Work in the picture.",
                "both"),

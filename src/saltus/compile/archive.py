@@ -20,7 +20,7 @@ from collections.abc import Callable
 from saltus.compile.sources import hash_of
 
 Reader = Callable[[pathlib.Path], bytes]
-FORMAT = 2
+ARCHIVE_FORMAT = 2
 MANIFEST = "manifest.json"
 _MAGIC = b"!<arch>\n"
 
@@ -51,7 +51,7 @@ class Manifest:
     libraries: dict[str, dict]
 
     def write(self, folder: pathlib.Path) -> None:
-        text = json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, indent=0, sort_keys=True)
+        text = json.dumps({"format": ARCHIVE_FORMAT, **dataclasses.asdict(self)}, indent=0, sort_keys=True)
         replace(folder / MANIFEST, text.encode())
 
     @classmethod
@@ -59,7 +59,7 @@ class Manifest:
         """Read a manifest; raises Damaged where there is none that makes sense."""
         try:
             given = json.loads(content_of(folder / MANIFEST))
-            if given.pop("format") != FORMAT:
+            if given.pop("format") != ARCHIVE_FORMAT:
                 raise Damaged(f"{folder / MANIFEST} has another format")
             made = cls(**given)
             sound = (

@@ -32,7 +32,7 @@ from saltus.compile.unit import Unit
 # seconds of one core, measured over all units of the package on a free machine
 STARTING, TRANSLATING, COMPILING = 3.0, 0.16, 0.06
 FOLDER = sources.PACKAGE / "kernels"
-KINDS = "saltus.mechanics.kinds"  # where built-in kinds are listed; by name: it lies above this module
+KINDS_MODULE = "saltus.mechanics.kinds"  # where built-in kinds are listed; by name: it lies above this module
 NO_ROOM = 3  # how the program ends where files cannot be written
 Report = Callable[[str, int, int], None]
 
@@ -64,8 +64,8 @@ def package_units() -> list[Unit]:
 
 def package_texts() -> tuple[list[str], list[str]]:
     """Return the texts that built-in kinds of mechanics are compiled from, and the files that they depend on."""
-    kinds = importlib.import_module(KINDS)
-    files = digest.sources_of({KINDS, "saltus.build.families", "saltus.compile.lower"})
+    kinds = importlib.import_module(KINDS_MODULE)
+    files = digest.sources_of({KINDS_MODULE, "saltus.build.families", "saltus.compile.lower"})
     return sorted({NO_UNITS, *kinds.texts()}), files
 
 

@@ -17,7 +17,7 @@ import sys
 import time
 
 FOLDER_NAME = "saltus-kernels"
-ENTRY = re.compile(r"built-[0-9a-f]{16}")
+CACHE_ENTRY = re.compile(r"built-[0-9a-f]{16}")
 PART_NAME = re.compile(r"[0-9a-f]{64}(-\d+\.bc|\.o)")
 OURS = re.compile(rf"manifest\.json|\.lock|[a-z0-9_-]+\.a|\.new-\w+|index\.json|{PART_NAME.pattern}")
 DAYS = 60.0  # an entry that nobody used for so long is removed
@@ -107,7 +107,7 @@ def content_of(path: pathlib.Path) -> bytes:
 
 def is_entry(folder: pathlib.Path) -> bool:
     """Tell whether a folder is one of the cache, not of a checkout, which is as good as its sources."""
-    return folder.parent.name == FOLDER_NAME and ENTRY.fullmatch(folder.name) is not None
+    return folder.parent.name == FOLDER_NAME and CACHE_ENTRY.fullmatch(folder.name) is not None
 
 
 def _check_parent(parent: pathlib.Path) -> None:
@@ -177,7 +177,7 @@ def prune(base: pathlib.Path, keep: pathlib.Path) -> None:
     """Remove entries that nobody used for a while: those with a name of ours, and of them only files of ours."""
     for old in base.iterdir():
         with contextlib.suppress(OSError, Refused):  # another process may be pruning too
-            if ENTRY.fullmatch(old.name) and old != keep:
+            if CACHE_ENTRY.fullmatch(old.name) and old != keep:
                 checked(old, folder=True)
                 if time.time() - old.stat().st_mtime > DAYS * 86400.0:
                     _remove(old / "parts")

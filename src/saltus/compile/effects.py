@@ -17,7 +17,6 @@ from saltus.parameters import Parameter, Parameters
 MOST_CALLS_DEEP = 8  # functions that call each other
 STORING = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "STORE_GLOBAL", "STORE_DEREF", "STORE_NAME", "DELETE_", "YIELD",
            "IMPORT", "SEND", "GET_AWAITABLE", "SETUP_WITH", "BEFORE_WITH", "MAKE_FUNCTION", "MAKE_CELL")  # fmt: skip
-PLAIN_VALUES = (bool, int, float, complex, str, type(None), np.number, np.bool_)
 # of an array: what changes it in place
 CHANGING = frozenset({"sort", "fill", "put", "resize", "partition", "itemset", "setfield", "setflags", "byteswap"})
 
@@ -39,7 +38,7 @@ def is_free_of_effects(function: types.FunctionType, depth: int = 0) -> bool:
 
 def _is_harmless(value: Any, depth: int) -> bool:
     """Whether a value can be used without being changed."""
-    if isinstance(value, (*PLAIN_VALUES, Parameters, Parameter)):
+    if isinstance(value, (bool, int, float, complex, str, type(None), np.number, np.bool_, Parameters, Parameter)):
         return True
     if isinstance(value, types.ModuleType):
         return value.__name__ in ("numpy", "math")

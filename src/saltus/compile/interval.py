@@ -18,7 +18,7 @@ from math import (  # isort: skip  one line each would be half a page
 import numpy as np
 
 from saltus.compile.seam import interpreted, larger, ready, smaller, unit
-from saltus.compile.tape import NODES_AT, OPERATION, RESULTS, TAPE_HEAD, VALUE_NODES, VALUES, VARIABLES, WIDTH, Tape
+from saltus.compile.tape import OP, TAPE_HEAD, WIDTH, Tape
 from saltus.compile.types import A, F, I, J
 from saltus.compile.views import vec
 
@@ -29,21 +29,8 @@ OF_FUNCTIONS = 4.0 * ULP  # the same for the elementary functions, whose last di
 GREATEST = 1.7976931348623157e308
 MAX_EXPONENT = 709.782712893384  # exp of more overflows
 MAX_PHASE = 1e15  # beyond it the phase of a sine is lost in rounding
-WHOLE = 2.0**52  # from here on every number is whole
+ALL_WHOLE = 2.0**52  # from here on every number is whole
 HALF_PI, TWO_PI = 0.5 * pi, 2.0 * pi
-
-VARIABLE, PAR, NUMBER = OPERATION["variable"], OPERATION["par"], OPERATION["number"]
-ADD, SUB, MUL, DIV = OPERATION["add"], OPERATION["sub"], OPERATION["mul"], OPERATION["div"]
-NEG, POWER, ABS, MIN, MAX = (OPERATION[name] for name in ("neg", "power", "abs", "min", "max"))
-WHERE, LT, LE, EQ, NE = (OPERATION[name] for name in ("where", "lt", "le", "eq", "ne"))
-AND, OR, NOT, SIGN = (OPERATION[name] for name in ("and", "or", "not", "sign"))
-FLOOR, CEIL, TRUNC, MOD = (OPERATION[name] for name in ("floor", "ceil", "trunc", "mod"))
-COPYSIGN, HYPOT, ATAN2, POW = (OPERATION[name] for name in ("copysign", "hypot", "atan2", "pow"))
-PIECEWISE, TABLE, SIN, COS, TAN = (OPERATION[name] for name in ("piecewise", "table", "sin", "cos", "tan"))
-COSH, ACOS, ERFC, ASIN, ATAN = (OPERATION[name] for name in ("cosh", "acos", "erfc", "asin", "atan"))
-SINH, TANH, ASINH, ACOSH, ATANH = (OPERATION[name] for name in ("sinh", "tanh", "asinh", "acosh", "atanh"))
-EXP, EXPM1, LOG, LOG10 = (OPERATION[name] for name in ("exp", "expm1", "log", "log10"))
-LOG2, LOG1P, SQRT, ERF = (OPERATION[name] for name in ("log2", "log1p", "sqrt", "erf"))
 
 
 def bounds(tape: Tape, par, low, high, *, compiled: bool = False) -> np.ndarray:
@@ -53,7 +40,7 @@ def bounds(tape: Tape, par, low, high, *, compiled: bool = False) -> np.ndarray:
     """
     low, high = (np.array(x, dtype=float).reshape(-1) for x in (low, high))
     par = np.array(par, dtype=float) if len(par) else np.zeros(1)
-    out = np.full(2 * int(tape.code[VALUES]), np.nan)
+    out = np.full(2 * int(tape.code[TAPE_HEAD.values]), np.nan)
     run = ready(enclose) if compiled else interpreted(enclose)
     run(tape.code, tape.numbers, par, low, high, np.zeros(tape.work), out)
     return out.reshape(-1, 2)
@@ -72,27 +59,29 @@ def enclose(code, numbers, par, low, high, work, out):
     work
         As many floats as the tape says; nothing in it is kept.
     """
-    nodes, values, results, n = code[NODES_AT], code[VALUES], code[RESULTS], code[VARIABLES]
+    nodes, values = code[TAPE_HEAD.nodes], code[TAPE_HEAD.values]
+    results, n = code[TAPE_HEAD.results], code[TAPE_HEAD.variables]
     pairs = vec(work, 0, 2 * nodes)
     found = vec(work, 2 * nodes, 2 * results)
     middle = vec(work, 2 * (nodes + results), n)
     rest = 2 * (nodes + results) + n
     scratch = vec(work, rest, work.shape[0] - rest)
-    slopes, listed = results - values, TAPE_HEAD + results
+    slopes, listed = results - values, TAPE_HEAD.size + results
     has_slopes = slopes > 0
-    jumps = run_tape(code, nodes if has_slopes else code[VALUE_NODES], numbers, par, low, high, pairs, scratch)
+    run_nodes = nodes if has_slopes else code[TAPE_HEAD.value_nodes]
+    jumps = run_tape(code, run_nodes, numbers, par, low, high, pairs, scratch)
     for k in range(results):
-        node = code[TAPE_HEAD + k]
+        node = code[TAPE_HEAD.size + k]
         found[2 * k], found[2 * k + 1] = pairs[2 * node], pairs[2 * node + 1]
     for k in range(2 * values):
         out[k] = found[k]
     if has_slopes and jumps == 0:
         for i in range(n):
             middle[i] = 0.5 * low[i] + 0.5 * high[i]
-        run_tape(code, code[VALUE_NODES], numbers, par, middle, middle, pairs, scratch)
+        run_tape(code, code[TAPE_HEAD.value_nodes], numbers, par, middle, middle, pairs, scratch)
         slope_at = 0
         for k in range(values):
-            node = code[TAPE_HEAD + k]
+            node = code[TAPE_HEAD.size + k]
             a, b = pairs[2 * node], pairs[2 * node + 1]
             while slope_at < slopes and code[listed + 2 * slope_at] == k:
                 i, at = code[listed + 2 * slope_at + 1], 2 * (values + slope_at)
@@ -159,43 +148,43 @@ def keep_wider(pairs, k, a, b, relative):
 @unit(I(J, I, A, A, A, A, A, A))
 def run_tape(code, count, numbers, par, low, high, pairs, scratch):
     """Compute the bounds of the first `count` nodes; return how many of the values' nodes may jump inside."""
-    jumps, first_instruction = 0, TAPE_HEAD + 3 * code[RESULTS] - 2 * code[VALUES]
+    jumps, first_instruction = 0, TAPE_HEAD.size + 3 * code[TAPE_HEAD.results] - 2 * code[TAPE_HEAD.values]
     for k in range(count):
         at = first_instruction + WIDTH * k
         op, first, second = code[at], code[at + 1], code[at + 2]
         jumped = 0
-        if op == VARIABLE:
+        if op == OP.variable:
             keep(pairs, k, low[first], high[first])
-        elif op == PAR:
+        elif op == OP.par:
             keep(pairs, k, par[first], par[first])
-        elif op == NUMBER:
+        elif op == OP.number:
             keep(pairs, k, numbers[first], numbers[first])
         else:
             a, b = pairs[2 * first], pairs[2 * first + 1]
-            if op >= SIN:
+            if op >= OP.sin:
                 jumped = enclose_function(op, a, b, pairs, k)
-            elif op == PIECEWISE or op == TABLE:
+            elif op == OP.piecewise or op == OP.table:
                 jumped = enclose_cells(code, at, par, a, b, pairs, k, scratch)
-                if op == TABLE:
+                if op == OP.table:
                     jumped = 0
-            elif op == POWER:
+            elif op == OP.power:
                 enclose_power(a, b, second, pairs, k)
-            elif op == NEG:
+            elif op == OP.neg:
                 keep(pairs, k, -b, -a)
-            elif op == ABS:
+            elif op == OP.abs:
                 keep(pairs, k, least_distance(a, b), larger(-a, b))
-            elif op == NOT:
+            elif op == OP.not_:
                 keep(pairs, k, 1.0 - b, 1.0 - a)
-            elif SIGN <= op <= TRUNC:
+            elif OP.sign <= op <= OP.trunc:
                 c, d = step_of(op, a), step_of(op, b)
                 keep(pairs, k, c, d)
                 jumped = 0 if c == d else 1
-            elif op == WHERE:
+            elif op == OP.where:
                 jumped = enclose_choice(a, b, pairs, k, second, code[at + 3])
             else:
                 c, d = pairs[2 * second], pairs[2 * second + 1]
                 jumped = enclose_two(op, a, b, c, d, pairs, k)
-        if k < code[VALUE_NODES]:
+        if k < code[TAPE_HEAD.value_nodes]:
             jumps += jumped
     return jumps
 
@@ -209,13 +198,13 @@ def least_distance(a, b):
 @unit(F(I, F), small=True)
 def step_of(op, x):
     """Return a step function of one number."""
-    if op == SIGN:
+    if op == OP.sign:
         return 1.0 if x > 0.0 else (-1.0 if x < 0.0 else 0.0)
-    if not abs(x) < WHOLE:
+    if not abs(x) < ALL_WHOLE:
         return float(x)
-    if op == FLOOR:
+    if op == OP.floor:
         return float(floor(x))
-    if op == CEIL:
+    if op == OP.ceil:
         return float(ceil(x))
     return float(floor(x)) if x > 0.0 else float(ceil(x))
 
@@ -255,31 +244,31 @@ def whole_power(x, n):
 @unit(I(I, F, F, F, F, A, I))
 def enclose_two(op, a, b, c, d, pairs, k):
     """An operation on [a, b] and [c, d]; returns 1 if it may jump."""
-    if op == ADD:
+    if op == OP.add:
         return keep_wider(pairs, k, a + c, b + d, OF_ROUNDING)
-    if op == SUB:
+    if op == OP.sub:
         return keep_wider(pairs, k, a - d, b - c, OF_ROUNDING)
-    if op == MUL:
+    if op == OP.mul:
         p, r, s, w = product(a, c), product(a, d), product(b, c), product(b, d)
         least, most = smaller(smaller(p, r), smaller(s, w)), larger(larger(p, r), larger(s, w))
         return keep_wider(pairs, k, least, most, OF_ROUNDING)
-    if op == DIV:
+    if op == OP.div:
         return enclose_quotient(a, b, c, d, pairs, k)
-    if op == MIN:
+    if op == OP.min:
         return keep(pairs, k, smaller(a, c), smaller(b, d))
-    if op == MAX:
+    if op == OP.max:
         return keep(pairs, k, larger(a, c), larger(b, d))
-    if op == LT:
+    if op == OP.lt:
         return keep(pairs, k, 1.0 if b < c else 0.0, 0.0 if a >= d else 1.0)
-    if op == LE:
+    if op == OP.le:
         return keep(pairs, k, 1.0 if b <= c else 0.0, 0.0 if a > d else 1.0)
-    if op == EQ:
+    if op == OP.eq:
         return keep(pairs, k, 1.0 if a == b and c == d and a == c else 0.0, 0.0 if b < c or d < a else 1.0)
-    if op == NE:
+    if op == OP.ne:
         return keep(pairs, k, 1.0 if b < c or d < a else 0.0, 0.0 if a == b and c == d and a == c else 1.0)
-    if op == AND:
+    if op == OP.and_:
         return keep(pairs, k, smaller(a, c), smaller(b, d))
-    if op == OR:
+    if op == OP.or_:
         return keep(pairs, k, larger(a, c), larger(b, d))
     return enclose_rare(op, a, b, c, d, pairs, k)
 
@@ -307,9 +296,9 @@ def enclose_quotient(a, b, c, d, pairs, k):
 @unit(I(I, F, F, F, F, A, I))
 def enclose_rare(op, a, b, c, d, pairs, k):
     """Remainders, angles and powers; returns 1 if it may jump."""
-    if op == MOD:
+    if op == OP.mod:
         return enclose_remainder(a, b, c, d, pairs, k)
-    if op == COPYSIGN:
+    if op == OP.copysign:
         least, most = least_distance(a, b), larger(-a, b)
         if c > 0.0:
             return keep(pairs, k, least, most)
@@ -317,11 +306,11 @@ def enclose_rare(op, a, b, c, d, pairs, k):
             return keep(pairs, k, -most, -least)
         keep(pairs, k, -most, most)
         return 1
-    if op == HYPOT:
+    if op == OP.hypot:
         least = hypot(least_distance(a, b), least_distance(c, d))
         most = hypot(larger(-a, b), larger(-c, d))
         return keep(pairs, k, larger(down(least, OF_FUNCTIONS), 0.0), up(most, OF_FUNCTIONS))
-    if op == ATAN2:
+    if op == OP.atan2:
         if c <= 0.0 and a <= 0.0 <= b:  # the angle jumps behind the origin
             keep(pairs, k, down(-pi, OF_FUNCTIONS), up(pi, OF_FUNCTIONS))
             return 1
@@ -378,9 +367,9 @@ def enclose_remainder(a, b, c, d, pairs, k):
 @unit(I(I, F, F, A, I))
 def enclose_function(op, a, b, pairs, k):
     """An elementary function over [a, b]; returns 1 if it may jump."""
-    if op == SIN or op == COS:
-        return enclose_wave(a, b, HALF_PI if op == SIN else 0.0, op == SIN, pairs, k)
-    if op == TAN:
+    if op == OP.sin or op == OP.cos:
+        return enclose_wave(a, b, HALF_PI if op == OP.sin else 0.0, op == OP.sin, pairs, k)
+    if op == OP.tan:
         size = larger(-a, b)
         if size < MAX_PHASE:
             slack = OF_FUNCTIONS * (1.0 + size)
@@ -388,26 +377,26 @@ def enclose_function(op, a, b, pairs, k):
                 return keep_wider(pairs, k, tan(a), tan(b), OF_FUNCTIONS)
         keep(pairs, k, -inf, inf)
         return 1
-    if op == COSH:
+    if op == OP.cosh:
         least, most = value_of(op, least_distance(a, b)), value_of(op, larger(-a, b))
         return keep(pairs, k, larger(down(finite(least), OF_FUNCTIONS), 1.0), up(most, OF_FUNCTIONS))
     # the others are monotone in their domain
     first, last = -inf, inf
-    if op == ASIN or op == ACOS or op == ATANH:
+    if op == OP.asin or op == OP.acos or op == OP.atanh:
         first, last = -1.0, 1.0
-    elif op == ACOSH:
+    elif op == OP.acosh:
         first = 1.0
-    elif op == LOG or op == LOG10 or op == LOG2 or op == SQRT:
+    elif op == OP.log or op == OP.log10 or op == OP.log2 or op == OP.sqrt:
         first = 0.0
-    elif op == LOG1P:
+    elif op == OP.log1p:
         first = -1.0
     if b < first or a > last:  # no value anywhere
         keep(pairs, k, -inf, inf)
         return 1
     p, r = value_of(op, larger(a, first)), value_of(op, smaller(b, last))
-    if op == ACOS or op == ERFC:
+    if op == OP.acos or op == OP.erfc:
         p, r = r, p
-    if op == SQRT or op == EXP or op == ERFC or op == ACOS:
+    if op == OP.sqrt or op == OP.exp or op == OP.erfc or op == OP.acos:
         return keep(pairs, k, larger(down(finite(p), OF_FUNCTIONS), 0.0), up(r, OF_FUNCTIONS))
     return keep_wider(pairs, k, finite(p), larger(r, -GREATEST), OF_FUNCTIONS)
 
@@ -437,42 +426,42 @@ def enclose_wave(a, b, top, is_sine, pairs, k):
 @unit(F(I, F))
 def value_of(op, x):
     """Return a function of one number in its domain, infinity where it is too large."""
-    if op == EXP or op == EXPM1 or op == SINH or op == COSH:
+    if op == OP.exp or op == OP.expm1 or op == OP.sinh or op == OP.cosh:
         if x > MAX_EXPONENT:
             return inf
-        if x < -MAX_EXPONENT and op == SINH:
+        if x < -MAX_EXPONENT and op == OP.sinh:
             return -inf
-    if op == EXP:
+    if op == OP.exp:
         return exp(x)
-    if op == EXPM1:
+    if op == OP.expm1:
         return expm1(x)
-    if op == SINH:
+    if op == OP.sinh:
         return sinh(x)
-    if op == COSH:
+    if op == OP.cosh:
         return cosh(x)
-    if op == SQRT:
+    if op == OP.sqrt:
         return sqrt(x)
-    if op == ATANH:
+    if op == OP.atanh:
         return inf if x >= 1.0 else (-inf if x <= -1.0 else atanh(x))
-    if op == LOG1P:
+    if op == OP.log1p:
         return -inf if x <= -1.0 else log1p(x)
-    if op == LOG or op == LOG10 or op == LOG2:
+    if op == OP.log or op == OP.log10 or op == OP.log2:
         if x <= 0.0:
             return -inf
-        return log(x) if op == LOG else (log10(x) if op == LOG10 else log2(x))
-    if op == ASIN:
+        return log(x) if op == OP.log else (log10(x) if op == OP.log10 else log2(x))
+    if op == OP.asin:
         return asin(x)
-    if op == ACOS:
+    if op == OP.acos:
         return acos(x)
-    if op == ATAN:
+    if op == OP.atan:
         return atan(x)
-    if op == TANH:
+    if op == OP.tanh:
         return tanh(x)
-    if op == ASINH:
+    if op == OP.asinh:
         return asinh(x)
-    if op == ACOSH:
+    if op == OP.acosh:
         return acosh(x)
-    return erf(x) if op == ERF else erfc(x)
+    return erf(x) if op == OP.erf else erfc(x)
 
 
 # ---- tables

@@ -4,8 +4,9 @@ One kind of body, force, joint or contact is compiled once, as units that loop o
 A model of many kinds is a list of addresses and places in `par`: the text WALKED goes through it, and it is the same
 for all models, whatever bodies they are made of.
 
-Behind all else in `par` stands the head, HEAD_SIZE numbers: for each unit of the model where its list begins, how many
-entries it has, (address, place of the group) each; then SIZE of the mass and the number of switching functions.
+Behind all else in `par` stands the head (WALK_HEAD): for each unit of the model where its list begins and how many
+entries it has, (address, place of the group) each; then how many numbers the mass has, and how many switching functions
+there are.
 A group begins with its number of rows, where they begin, and where the constants of its kind stand.
 """
 
@@ -13,20 +14,40 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from saltus.compile.modules import module_from
 
 WALKS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface")
-SIZE_AT, NS_AT = 2 * len(WALKS), 2 * len(WALKS) + 1  # places in the head
-HEAD_SIZE = 2 * len(WALKS) + 2
-# of a group: rows, where they begin, constants of the kind, noise of t, holding, events before the switching functions
-ROWS_AT, FIRST, CONSTANTS, NOISE, HOLDING_AT, EVENTS, NQ_AT, GROUP = range(8)
+
+
+class _WalkHead(NamedTuple):
+    """Places in the head, behind two for each unit, and how many there are."""
+
+    size: int = 2 * len(WALKS)
+    ns: int = 2 * len(WALKS) + 1
+    all: int = 2 * len(WALKS) + 2
+
+
+class _Group(NamedTuple):
+    """Places of a group of rows, and how many there are."""
+
+    rows: int = 0
+    first: int = 1  # where the rows begin
+    constants: int = 2  # of the kind
+    noise: int = 3  # of t
+    holding: int = 4
+    events: int = 5  # before the switching functions
+    nq: int = 6
+    all: int = 7
+
+
+WALK_HEAD, GROUP = _WalkHead(), _Group()
 
 WALK = f'''@unit(I(F, A, A, A, I, A, A))
 def walk(t, q, v, par, which, out, more):
     """Call all loops of one unit of the model."""
-    at = par.shape[0] - {HEAD_SIZE} + 2 * which
+    at = par.shape[0] - {WALK_HEAD.all} + 2 * which
     first = int(par[at])
     for k in range(int(par[at + 1])):
         call_at(par[first + 2 * k], t, q, v, par, int(par[first + 2 * k + 1]), out, more)
@@ -36,7 +57,7 @@ def walk(t, q, v, par, which, out, more):
 @unit(I(A, A))
 def clear(par, out):
     """Write zeros to a matrix in profile storage."""
-    for i in range(int(par[par.shape[0] - {HEAD_SIZE} + {SIZE_AT}])):
+    for i in range(int(par[par.shape[0] - {WALK_HEAD.all} + {WALK_HEAD.size}])):
         out[i] = 0.0
     return 0
 '''
@@ -57,7 +78,7 @@ WALKED = {
     "rate": _walk("rate", "0.0", "v", "out", "out"),
     "retract": _walk("retract", "0.0", "q", "q", "q"),
     "switch": _walk("switch", "t", "v", "out", "out"),
-    "surface": f"    out[3 * int(par[par.shape[0] - {HEAD_SIZE} + {NS_AT}])] = 0.0\n"
+    "surface": f"    out[3 * int(par[par.shape[0] - {WALK_HEAD.all} + {WALK_HEAD.ns}])] = 0.0\n"
     + _walk("surface", "t", "v", "out", "out"),
 }
 

@@ -8,7 +8,9 @@ then up to five operands (nodes, or places in `par` and `numbers`).
 from __future__ import annotations
 
 import itertools
+from collections import namedtuple
 from collections.abc import Iterable, Sequence
+from keyword import iskeyword
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +18,19 @@ import numpy as np
 from saltus.compile.derivative import differentiate
 from saltus.compile.expression import Expr, Untraceable, reachable
 
-# places in the head
-NODES_AT, VALUE_NODES, VALUES, RESULTS, VARIABLES, TAPE_HEAD = range(6)
+
+class _Head(NamedTuple):
+    """Places in the head of a tape, and how many they are."""
+
+    nodes: int = 0
+    value_nodes: int = 1
+    values: int = 2
+    results: int = 3
+    variables: int = 4
+    size: int = 5
+
+
+TAPE_HEAD = _Head()
 WIDTH = 6  # numbers of one instruction
 MEETING = 1e-13  # how far apart two cells of a table may end, relative to their terms, if they are to meet
 
@@ -26,7 +39,8 @@ OPERATIONS = (
     "mod copysign hypot atan2 pow piecewise table sin cos tan cosh acos erfc asin atan sinh tanh asinh acosh atanh "
     "exp expm1 log log10 log2 log1p sqrt erf"
 ).split()
-OPERATION = {name: number for number, name in enumerate(OPERATIONS)}
+# their numbers, by name: OP.add, OP.and_
+OP = namedtuple("Operation", [f"{name}_" if iskeyword(name) else name for name in OPERATIONS])(*range(len(OPERATIONS)))
 
 
 class Tape(NamedTuple):
@@ -90,12 +104,12 @@ def tape_of(exprs: Iterable[Expr] | np.ndarray, variables: Sequence[Expr], *, sl
             name = "table" if _is_continuous(node) else name
             operands += node.payload
             scratch = max(scratch, node.payload[2] + 1)
-        if name not in OPERATION:
+        if name not in OPERATIONS:
             raise Untraceable(f"{name} has no interval arithmetic")
-        row[: 1 + len(operands)] = [OPERATION[name], *operands]
-    head = np.zeros(TAPE_HEAD, dtype=np.int64)
-    head[[NODES_AT, VALUE_NODES, VALUES]] = len(nodes), len(values), len(roots)
-    head[[RESULTS, VARIABLES]] = len(results), len(order)
+        row[: 1 + len(operands)] = [OPERATIONS.index(name), *operands]
+    head = np.zeros(TAPE_HEAD.size, dtype=np.int64)
+    head[[TAPE_HEAD.nodes, TAPE_HEAD.value_nodes, TAPE_HEAD.values]] = len(nodes), len(values), len(roots)
+    head[[TAPE_HEAD.results, TAPE_HEAD.variables]] = len(results), len(order)
     found = [place[expr.index] for expr in results]
     whole = np.concatenate([head, np.array(found, dtype=np.int64), np.array(sloped, np.int64).ravel(), code.ravel()])
     # bounds of all nodes, bounds of the results, the middle of the box, polynomials of one cell of a table

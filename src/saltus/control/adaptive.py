@@ -63,7 +63,15 @@ class Adaptive:
 
 @unit(DECIDE)
 def adapt(settings, header, t, h, memory, decision):
-    """Accept a step whose error is at most 1 and propose the next h from this error and the last one (PI control)."""
+    """Accept a step whose error is at most 1 and propose the next h from this error and the last one (PI control).
+
+    h_new = h safety error^(3/4 beta - 1/order) error_last^beta with beta = settings.proportional, between the smallest
+    and the largest factor (as in dopri5 of Hairer and Wanner); behind a rejected step it does not grow.
+
+    in      header: error in units of the tolerance, h_used, degree (the order where settings give none)
+    out     decision[0]: next length [s]; returns 0 to accept, 1 to reject
+    kept    memory: last error, 1 behind a rejected step
+    """
     settings, memory = SETTINGS(settings), MEMORY(memory)
     order = settings.order if settings.order > 0.0 else header.degree
     error = header.error

@@ -27,6 +27,6 @@ class Fixed:
 
 @unit(DECIDE)
 def keep(settings, header, t, h, memory, decision):
-    """Accept every step and keep its length."""
+    """Accept every step and keep its length: decision[0] = h, returns 0; nothing is kept between steps."""
     decision[0] = h
     return 0

@@ -30,7 +30,12 @@ class Grid:
 
 @unit(DECIDE)
 def to_grid(settings, header, t, h, memory, decision):
-    """memory: whether the grid is known, its first point, its step."""
+    """Accept every step that could be solved; the next one goes to the next point of the grid t_0 + k h_0.
+
+    in      header: error, 1 or less where the step counts; h_used, less than h where an event cut it
+    out     decision[0]: next length [s]; returns 0 to accept, 1 to try again with half the length
+    kept    memory: whether the grid is known, its first point, its step
+    """
     if memory[0] == 0.0:
         memory[0], memory[1], memory[2] = 1.0, t, h
     if not header.error <= 1.0:  # equations that could not be solved: in smaller pieces

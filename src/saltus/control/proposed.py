@@ -40,7 +40,11 @@ class Proposed:
 
 @unit(DECIDE)
 def as_proposed(settings, header, t, h, memory, decision):
-    """Accept steps whose error is below 1; the next length is what the scheme proposes, at most the largest one."""
+    """Accept steps whose error is at most 1; the next length is what the scheme proposes, at most the largest one.
+
+    in      settings: h_max; header: error in units of the tolerance, next_h
+    out     decision[0]: next length [s]; returns 0 to accept, 1 to reject. Nothing is kept between steps
+    """
     decision[0] = smaller(header.next_h, settings[0])
     if header.error <= 1.0:
         return 0

@@ -27,7 +27,7 @@ from saltus.io.settings import describe, rebuild
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
-PLAIN = ("width", "single", "skip", "keep", "chain", "max_steps", "energy", "start_tolerance")  # fields of a Plan
+PLAN_FIELDS = ("width", "single", "skip", "keep", "chain", "max_steps", "energy", "start_tolerance")
 
 
 def packed(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -60,7 +60,7 @@ def blueprint(engine: Engine, model: CompiledModel) -> bytes:
             f"{', '.join(model.opaque_names)} cannot be traced, so the model stays in this process: take Serial() or "
             "Threads() as executor, or write the function without what cannot be traced"
         )
-    about: dict[str, Any] = {"plan": {name: getattr(engine.plan, name) for name in PLAIN}}
+    about: dict[str, Any] = {"plan": {name: getattr(engine.plan, name) for name in PLAN_FIELDS}}
     for name in ("scheme", "control"):
         about[name] = described(getattr(engine, name), name)
     texts: list[str] = []

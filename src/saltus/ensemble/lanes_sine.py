@@ -1,4 +1,4 @@
-"""Sine and cosine of many numbers at once, for lanes: within 1 unit of the last place for |x| <= FARTHEST.
+"""Sine and cosine of many numbers at once, for lanes: within 1 unit of the last place for |x| <= LARGEST_ANGLE.
 
 x = n pi/2 + r + s, pi/2 in three parts of which the first has 33 bits, so that n times it is exact; sine and cosine of
 r, |r| <= pi/4, by their series, with s as a small correction. The C library rounds some of them otherwise, so that runs
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from saltus.ensemble.lanes_text import Code, Lane
 
-FARTHEST = 1e6  # up to there n has 20 bits
-# pi / 2 = FIRST + SECOND + THIRD: 33 bits, 33 bits, the rest (its digits: DLMF 3.12)
-FIRST = float(int(pi / 2 * 2.0**32)) * 2.0**-32
+LARGEST_ANGLE = 1e6  # up to there n has 20 bits
+# pi / 2 = PI_FIRST + PI_SECOND + PI_THIRD: 33 bits, 33 bits, the rest (its digits: DLMF 3.12)
+PI_FIRST = float(int(pi / 2 * 2.0**32)) * 2.0**-32
 PI_OVER_TWO = 1_570796326794896619231321691639751442098584699687552910487  # times 10^-57
-_LEFT = PI_OVER_TWO * 2**120 // 10**57 - int(FIRST * 2.0**32) * 2**88  # behind FIRST, times 2^120
-SECOND = float(_LEFT >> 54) * 2.0**-66
-THIRD = float(_LEFT - ((_LEFT >> 54) << 54)) * 2.0**-120
+_LEFT = PI_OVER_TWO * 2**120 // 10**57 - int(PI_FIRST * 2.0**32) * 2**88  # behind PI_FIRST, times 2^120
+PI_SECOND = float(_LEFT >> 54) * 2.0**-66
+PI_THIRD = float(_LEFT - ((_LEFT >> 54) << 54)) * 2.0**-120
 SINES = [(-1) ** k / factorial(2 * k + 1) for k in range(1, 9)]
 COSINES = [(-1) ** k / factorial(2 * k) for k in range(2, 10)]
 
@@ -35,10 +35,10 @@ def _series(z: Lane, coefficients: list[float]) -> Lane:
 def _reduced(code: Code, x: Lane) -> tuple[Lane, Lane, Lane]:
     """Return n mod 4 and the two parts of x - n pi/2."""
     n = code.intrinsic("llvm.rint.f64", x * (2.0 / pi))
-    near = x - n * FIRST
-    step = n * SECOND
+    near = x - n * PI_FIRST
+    step = n * PI_SECOND
     nearer = near - step
-    lost = n * THIRD - ((near - nearer) - step)
+    lost = n * PI_THIRD - ((near - nearer) - step)
     r = nearer - lost
     quadrant = n - 4.0 * code.intrinsic("llvm.floor.f64", n * 0.25)
     return quadrant, r, (nearer - r) - lost

@@ -19,9 +19,9 @@ from saltus.ensemble.lanes_sine import cosine, sine
 from saltus.errors import SettingError
 
 LANES = 16  # a power of two; more than a vector register holds, so that one half works while the other waits
-NUMBERS, TRUTHS = f"<{LANES} x double>", f"<{LANES} x i1>"
+REALS, TRUTHS = f"<{LANES} x double>", f"<{LANES} x i1>"
 ARITHMETIC = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-WHOLE = {**ARITHMETIC, ast.FloorDiv: operator.floordiv}
+WHOLE_ARITHMETIC = {**ARITHMETIC, ast.FloorDiv: operator.floordiv}
 
 
 class NoLanes(SettingError):
@@ -38,7 +38,7 @@ class Lane:
 
     def _with(self, instruction: str, other: Lane | float, *, swapped: bool = False) -> Lane:
         a, b = self.text, self.code.lane(other).text
-        return self.code.new(f"{instruction} {NUMBERS} {b}, {a}" if swapped else f"{instruction} {NUMBERS} {a}, {b}")
+        return self.code.new(f"{instruction} {REALS} {b}, {a}" if swapped else f"{instruction} {REALS} {a}, {b}")
 
     def __add__(self, other):
         return self._with("fadd", other)
@@ -65,11 +65,11 @@ class Lane:
         return self._with("fdiv", other, swapped=True)
 
     def __neg__(self):
-        return self.code.new(f"fneg {NUMBERS} {self.text}")
+        return self.code.new(f"fneg {REALS} {self.text}")
 
     def compared(self, how: str, other: Lane | float) -> Lane:
         """Return the truth of a comparison, by its name in LLVM."""
-        made = self.code.new(f"fcmp {how} {NUMBERS} {self.text}, {self.code.lane(other).text}")
+        made = self.code.new(f"fcmp {how} {REALS} {self.text}, {self.code.lane(other).text}")
         return Lane(self.code, made.text, is_truth=True)
 
     def __lt__(self, other):
@@ -127,28 +127,28 @@ class Code:
 
     def spread(self, scalar: str) -> Lane:
         """Return a scalar of the function in all lanes."""
-        first = self.new(f"insertelement {NUMBERS} poison, double {scalar}, i32 0")
-        return self.new(f"shufflevector {NUMBERS} {first.text}, {NUMBERS} poison, <{LANES} x i32> zeroinitializer")
+        first = self.new(f"insertelement {REALS} poison, double {scalar}, i32 0")
+        return self.new(f"shufflevector {REALS} {first.text}, {REALS} poison, <{LANES} x i32> zeroinitializer")
 
     def select(self, condition: Lane, a: Lane | float, b: Lane | float) -> Lane:
-        kind = TRUTHS if isinstance(a, Lane) and a.is_truth else NUMBERS
+        kind = TRUTHS if isinstance(a, Lane) and a.is_truth else REALS
         a, b = self.lane(a), self.lane(b)
         made = self.new(f"select {TRUTHS} {condition.text}, {kind} {a.text}, {kind} {b.text}")
         return Lane(self, made.text, is_truth=kind == TRUTHS)
 
     def read(self, vector: str, at: int) -> Lane:
         """Return entry `at` of a table in memory, whose lanes lie side by side."""
-        place = self.new(f"getelementptr {NUMBERS}, ptr {vector}, i64 {at}")
-        return self.new(f"load {NUMBERS}, ptr {place.text}, align 8")
+        place = self.new(f"getelementptr {REALS}, ptr {vector}, i64 {at}")
+        return self.new(f"load {REALS}, ptr {place.text}, align 8")
 
     def write(self, value: Lane, vector: str, at: int) -> None:
-        place = self.new(f"getelementptr {NUMBERS}, ptr {vector}, i64 {at}")
-        self.line(f"store {NUMBERS} {value.text}, ptr {place.text}, align 8")
+        place = self.new(f"getelementptr {REALS}, ptr {vector}, i64 {at}")
+        self.line(f"store {REALS} {value.text}, ptr {place.text}, align 8")
 
     def intrinsic(self, name: str, *numbers: Lane) -> Lane:
         symbol = f"{name.removesuffix('.f64')}.v{LANES}f64"
-        self.declared[symbol] = f"declare {NUMBERS} @{symbol}({', '.join([NUMBERS] * len(numbers))})\n"
-        return self.new(f"call {NUMBERS} @{symbol}({', '.join(f'{NUMBERS} {x.text}' for x in numbers)})")
+        self.declared[symbol] = f"declare {REALS} @{symbol}({', '.join([REALS] * len(numbers))})\n"
+        return self.new(f"call {REALS} @{symbol}({', '.join(f'{REALS} {x.text}' for x in numbers)})")
 
     def fabs(self, x: Lane) -> Lane:
         return self.intrinsic("llvm.fabs.f64", x)
@@ -163,9 +163,9 @@ class Code:
         self.declared[symbol] = f"declare double @{symbol}({', '.join(['double'] * len(numbers))}) #0\n"
         made = "poison"
         for k in range(LANES):
-            one = [self.new(f"extractelement {NUMBERS} {number.text}, i32 {k}").text for number in numbers]
+            one = [self.new(f"extractelement {REALS} {number.text}, i32 {k}").text for number in numbers]
             value = self.new(f"call double @{symbol}({', '.join(f'double {x}' for x in one)}) #0")
-            made = self.new(f"insertelement {NUMBERS} {made}, double {value.text}, i32 {k}").text
+            made = self.new(f"insertelement {REALS} {made}, double {value.text}, i32 {k}").text
         return Lane(self, made)
 
 
@@ -231,8 +231,8 @@ class Function:
 
     def binary(self, node: ast.BinOp) -> Any:
         a, b, how = self.value(node.left), self.value(node.right), type(node.op)
-        if isinstance(a, int) and isinstance(b, int) and how in WHOLE:
-            return WHOLE[how](a, b)
+        if isinstance(a, int) and isinstance(b, int) and how in WHOLE_ARITHMETIC:
+            return WHOLE_ARITHMETIC[how](a, b)
         if how not in ARITHMETIC:
             raise _unknown(node)
         return ARITHMETIC[how](self.code.lane(a), b)

@@ -50,7 +50,7 @@ class _Loop(NamedTuple):
     tiny: float = 5e-324
 
 
-LOOP = _Loop()
+LOOP_TUNED = _Loop()
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def run_many(
             if cursor.entered == 0:
                 enter_segment(clock, tally, lane, runs)
             before = tally.accepted + tally.rejected
-            allowed = cursor.looked + LOOP.stuck_after - before
+            allowed = cursor.looked + LOOP_TUNED.stuck_after - before
             allowed = left if left < allowed else allowed
             if rules.max_steps >= 0 and rules.max_steps - before < allowed:
                 allowed = rules.max_steps - before
@@ -144,7 +144,7 @@ def begin_run(model, remembered, clock, tally, state, state_new, record, nodes, 
     begin_watches(model, runs, k)
     nodes.t[0] = span.begin
     clock.last_time = span.begin
-    tally.keep, tally.extra, tally.count, tally.last = LOOP.never, 1, 1, 1
+    tally.keep, tally.extra, tally.count, tally.last = LOOP_TUNED.never, 1, 1, 1
     cursor.segment, cursor.entered, cursor.begun, cursor.looked = 0, 0, 1, 0
     cursor.segments = rules.keep if rules.keep > 1 else 1
     lane.paced[0] = span.begin
@@ -163,12 +163,12 @@ def enter_segment(clock, tally, lane, runs):
         left = span.begin + span.period * (rules.skip + j)
     if j + 1 < count:
         right = span.begin + span.period * (rules.skip + j + 1)
-    begin = left if j == 0 else left + (LOOP.half * abs(left) + LOOP.tiny)
-    end = right if j + 1 == count else right - (LOOP.half * abs(right) + LOOP.tiny)
+    begin = left if j == 0 else left + (LOOP_TUNED.half * abs(left) + LOOP_TUNED.tiny)
+    end = right if j + 1 == count else right - (LOOP_TUNED.half * abs(right) + LOOP_TUNED.tiny)
     ratio = (right - left) / span.h
     entire = math.floor(ratio + 0.5)
     steps, size = math.ceil(ratio), span.h
-    if entire >= 1 and abs(ratio - entire) <= LOOP.on_grid * entire:
+    if entire >= 1 and abs(ratio - entire) <= LOOP_TUNED.on_grid * entire:
         steps, size = entire, (right - left) / entire
     clock.begin, clock.end, clock.h, clock.now = begin, end, smaller(size, right - left), begin
     clock.name_begin, clock.name_end, clock.now_low = left, right, 0.0
@@ -186,11 +186,11 @@ def judge_pace(clock, tally, lane, runs):
     attempts = tally.accepted + tally.rejected
     if rules.max_steps >= 0 and attempts >= rules.max_steps:
         return Status.STEPS_SPENT
-    if attempts - cursor.looked >= LOOP.stuck_after:
+    if attempts - cursor.looked >= LOOP_TUNED.stuck_after:
         cursor.looked = attempts
         advance = clock.now - lane.paced[0]
         lane.paced[0] = clock.now
-        if tally.steps < 0 and advance < LOOP.stuck_share * (clock.end - clock.begin):
+        if tally.steps < 0 and advance < LOOP_TUNED.stuck_share * (clock.end - clock.begin):
             return Status.CHATTERING
     return Status.CHUNK
 

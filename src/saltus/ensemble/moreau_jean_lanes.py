@@ -19,8 +19,8 @@ from saltus.compile.machine import assemble, library_address
 from saltus.compile.native import NativeUnit
 from saltus.ensemble.lanes_contact import one_contact
 from saltus.ensemble.lanes_matrix import answer, dot, factored, solved, solved_row, stored_size
-from saltus.ensemble.lanes_sine import FARTHEST
-from saltus.ensemble.lanes_text import LANES, NUMBERS, Code, Function, Lane, NoLanes
+from saltus.ensemble.lanes_sine import LARGEST_ANGLE
+from saltus.ensemble.lanes_text import LANES, REALS, Code, Function, Lane, NoLanes
 from saltus.errors import SettingError
 from saltus.laws import COULOMB_PLANAR, UNILATERAL
 from saltus.memory.layout import F_FREE, F_LINEAR, HAS_RETRACT, J_CONSTANT, M_CONSTANT, RATE_IDENTITY, W_CONSTANT
@@ -41,7 +41,7 @@ class _LaneStatus(NamedTuple):
     not_finite: int = 1  # a number is not finite
     two_contacts: int = 2  # two contacts react in one step
     unsolvable: int = 3  # a contact moves nothing, or a mass is not positive
-    too_far: int = 4  # the argument of a sine of our own is beyond FARTHEST
+    too_far: int = 4  # the argument of a sine of our own is beyond LARGEST_ANGLE
 
 
 LANE_STATUS = _LaneStatus()
@@ -256,32 +256,30 @@ class _Writer:
         fresh = code.new("icmp eq i64 %first, 0").text
         gaps = self.gaps(start, kept["q"])
         for c in range(nc):  # before the first step nobody knows them
-            kept["gaps"][c] = code.new(f"select i1 {fresh}, {NUMBERS} {gaps[c].text}, {NUMBERS} {kept['gaps'][c].text}")
+            kept["gaps"][c] = code.new(f"select i1 {fresh}, {REALS} {gaps[c].text}, {REALS} {kept['gaps'][c].text}")
         allocas = ""
         for name, values in kept.items():
             for k, value in enumerate(values):
                 place = f"%{name}.{k}"
-                allocas += f"  {place} = alloca {NUMBERS}\n"
-                code.line(f"store {NUMBERS} {value.text}, ptr {place}")
+                allocas += f"  {place} = alloca {REALS}\n"
+                code.line(f"store {REALS} {value.text}, ptr {place}")
         code.line("br label %test")
         code.lines.append("test:\n")
         code.line("%k = phi i64 [%first, %entry], [%k.next, %loop]")
         code.line("%more = icmp slt i64 %k, %end")
         code.line("br i1 %more, label %loop, label %after")
         code.lines.append("loop:\n")
-        now = {
-            name: [code.new(f"load {NUMBERS}, ptr %{name}.{k}") for k in range(size)] for name, size in sizes.items()
-        }
+        now = {name: [code.new(f"load {REALS}, ptr %{name}.{k}") for k in range(size)] for name, size in sizes.items()}
         after = self.step(code.spread(self._time("%k")), now)
         for name, values in after.items():
             for k, value in enumerate(values):
-                code.line(f"store {NUMBERS} {value.text}, ptr %{name}.{k}")
+                code.line(f"store {REALS} {value.text}, ptr %{name}.{k}")
         code.line("%k.next = add i64 %k, 1")
         code.line("br label %test")
         code.lines.append("after:\n")
         for name, size in sizes.items():
             for k in range(size):
-                code.write(code.new(f"load {NUMBERS}, ptr %{name}.{k}"), f"%{name}", k)
+                code.write(code.new(f"load {REALS}, ptr %{name}.{k}"), f"%{name}", k)
         code.line("ret void")
         words = ", ".join(
             [*(f"ptr noalias %{name}" for name in ARGUMENTS), "double %t0", f"double {grid}", "double %h"]
@@ -384,7 +382,7 @@ class _Writer:
         for size in (*map(code.fabs, (*v_new, *q_new)), *(-one for one in g_new)):
             status = code.select(size < BEYOND, status, float(LANE_STATUS.not_finite))
         for x in code.farthest:
-            status = code.select(code.fabs(x) <= FARTHEST, status, float(LANE_STATUS.too_far))
+            status = code.select(code.fabs(x) <= LARGEST_ANGLE, status, float(LANE_STATUS.too_far))
         v_new = [code.select(code.fabs(one) < SUBNORMAL, 0.0, one) for one in v_new]
 
         # ---- record; a run that has failed stays where it was

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
 NO_SLOTS = ParLayout(())
-ARGUMENTS = "number, t, q, v, par, row, memory"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,7 +106,7 @@ def _text(body: str) -> str:
         text += "from saltus.compile.types import A, F, I\n"
     for source, signature in used:
         text += f"\n\n@unit({signature})\n{source}"
-    return f"{text}\n\n@unit(REDUCE)\ndef reduce({ARGUMENTS}):\n{body}    return 0\n"
+    return f"{text}\n\n@unit(REDUCE)\ndef reduce(number, t, q, v, par, row, memory):\n{body}    return 0\n"
 
 
 def _unit(text: str) -> Any:

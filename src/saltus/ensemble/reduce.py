@@ -1,6 +1,6 @@
 """Reducers: what is kept of a run while it is made, in place of its tables.
 
-A reducer watches impacts of a contact, events of the user, sections of the strobe or the ends of steps (WATCHED), and
+A reducer watches impacts of a contact, events of the user, sections of the strobe or the ends of steps (REDUCED), and
 does one thing with them (ACTION). Its numbers stand in the row of the run; how many they are is known beforehand, so
 that a run takes the same memory however many impacts it has:
 
@@ -44,7 +44,7 @@ class _Action(NamedTuple):
     own: int = 4
 
 
-WATCHED, ACTION = _Watched(), _Action()
+REDUCED, ACTION = _Watched(), _Action()
 # of the impacts of a contact: their number, accumulations counted by what they stand for; rows of events; sum and
 # largest of the normal impulses [N s] and of the approach speeds [m/s]; energy that was lost is not in the rows
 STATISTICS = Numbers("impacts rows impulse_sum impulse_max speed_sum speed_max t_first t_last")
@@ -102,8 +102,8 @@ def watch_events(model, runs, numbers, k, tally, events, t, state):
         struck = kind == EVENT.impact or kind == EVENT.accumulation
         for n in range(count):
             watch = WATCH(row_of(runs.watches, n, WATCH_SIZE))
-            seen = watch.kind == WATCHED.impacts and struck and (watch.which < 0 or watch.which == which)
-            seen = seen or (watch.kind == WATCHED.events and kind == EVENT.user and which - nc == watch.which)
+            seen = watch.kind == REDUCED.impacts and struck and (watch.which < 0 or watch.which == which)
+            seen = seen or (watch.kind == REDUCED.events and kind == EVENT.user and which - nc == watch.which)
             if seen:
                 act(model, runs, numbers, k, n, row, t, state)
     return 0
@@ -116,7 +116,7 @@ def watch_step(model, runs, numbers, k, t, state):
     if t < SPAN(row_of(runs.spans, k, SPAN_SIZE)).after:
         return 0
     for n in range(count):
-        if WATCH(row_of(runs.watches, n, WATCH_SIZE)).kind == WATCHED.steps:
+        if WATCH(row_of(runs.watches, n, WATCH_SIZE)).kind == REDUCED.steps:
             act(model, runs, numbers, k, n, head(runs.nothing, COLUMN.all), t, state)
     return 0
 
@@ -128,7 +128,7 @@ def watch_strobe(model, runs, numbers, k, t, state):
     if runs.rules.keep == 0:
         return 0
     for n in range(count):
-        if WATCH(row_of(runs.watches, n, WATCH_SIZE)).kind == WATCHED.strobe:
+        if WATCH(row_of(runs.watches, n, WATCH_SIZE)).kind == REDUCED.strobe:
             act(model, runs, numbers, k, n, head(runs.nothing, COLUMN.all), t, state)
     return 0
 
@@ -140,7 +140,7 @@ def act(model, runs, numbers, k, n, row, t, state):
     nq, nv = model.layout.nq, model.layout.nv
     width = runs.out.shape[0] // runs.status.shape[0]
     mine = tail(row_of(runs.out, k, width), watch.at)
-    happened = watch.kind == WATCHED.impacts or watch.kind == WATCHED.events
+    happened = watch.kind == REDUCED.impacts or watch.kind == REDUCED.events
     when = row[COLUMN.t] if happened else t
     here = when == t  # an event inside of a step has no state of its own
     if watch.action == ACTION.section:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from saltus.build.tangent import STEP, WEIGHTS
+from saltus.build.tangent import TANGENT_STEP, WEIGHTS
 from saltus.compile.native import runnable
 from saltus.ensemble.tangent_motion import Motion, Phase, solved
 
@@ -216,7 +216,7 @@ def _along(motion: Motion, at: Moment, ways: np.ndarray, function) -> np.ndarray
         size = np.max(np.abs(way), initial=0.0)
         total = 0.0 * function(at.t, at.q.copy(), at.v.copy(), motion.model.units.par)
         if size > 0.0:
-            step = STEP / size
+            step = TANGENT_STEP / size
             dq, dv, dp = np.split(way[1:], [sizes.nq, sizes.nq + sizes.nv])
             for shift, weight in WEIGHTS:
                 s = shift * step

@@ -19,7 +19,7 @@ import numpy as np
 from saltus.ensemble.saltation import Jump, Moment, Rates, closed, guard_of, rebranched, switched, user_event
 from saltus.ensemble.saltation_impact import Impacts
 from saltus.ensemble.saltation_impact import jumps as impact_jumps
-from saltus.ensemble.tangent_flow import FLOWS, NODES, Flow, flows, gauss
+from saltus.ensemble.tangent_flow import FLOWS, GAUSS_NODES, Flow, flows, gauss
 from saltus.ensemble.tangent_motion import Motion, Phase, Sliding
 from saltus.errors import SettingError
 from saltus.schemes.traits import traits_of
@@ -198,7 +198,7 @@ class _Walk:
         if not motion.nc:
             return [Phase(joints)] * n
         t = (self.times[:-1, None] + np.diff(self.times)[:, None] * gauss().c).ravel()
-        r = self.solution.force_at(t)[:, list(motion.normals)].reshape(n, NODES, -1)
+        r = self.solution.force_at(t)[:, list(motion.normals)].reshape(n, GAUSS_NODES, -1)
         carried = np.max(r, axis=1)
         is_closed = carried > ALONG.carries * max(np.max(carried, initial=0.0), 1e-300)
         slip = self._slips(t, n)
@@ -234,7 +234,7 @@ class _Walk:
         q, v = self.states(t)
         s = self.motion.derivatives.states(t, q, v)
         u = np.einsum("nij,nj->ni", s.W, v) + s.w
-        return {one.rows: u[:, list(one.rows)].reshape(n, NODES, -1) for one in self.motion.frictions}
+        return {one.rows: u[:, list(one.rows)].reshape(n, GAUSS_NODES, -1) for one in self.motion.frictions}
 
     def _told(self) -> list[list[str | None]]:
         """Return what events said last about the friction of every contact, "stick" or "slip", in every piece."""

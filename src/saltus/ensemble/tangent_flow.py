@@ -15,7 +15,7 @@ import numpy as np
 
 from saltus.ensemble.tangent_motion import Motion, Phase
 
-NODES = 8
+GAUSS_NODES = 8
 
 
 class _Flows(NamedTuple):
@@ -46,10 +46,10 @@ class Table(NamedTuple):
 def gauss() -> Table:
     """Return the collocation at Gauss nodes, made in a Legendre basis (monomials would lose eight digits)."""
     legendre = np.polynomial.legendre
-    x, weight = legendre.leggauss(NODES)
-    basis = legendre.legvander(x, NODES - 1)
-    unit = np.eye(NODES)
-    integrals = np.array([legendre.legval(x, legendre.legint(unit[k], lbnd=-1)) for k in range(NODES)]).T / 2.0
+    x, weight = legendre.leggauss(GAUSS_NODES)
+    basis = legendre.legvander(x, GAUSS_NODES - 1)
+    unit = np.eye(GAUSS_NODES)
+    integrals = np.array([legendre.legval(x, legendre.legint(unit[k], lbnd=-1)) for k in range(GAUSS_NODES)]).T / 2.0
     coefficients = np.linalg.inv(basis)
     return Table((x + 1.0) / 2.0, weight / 2.0, integrals @ coefficients, coefficients)
 
@@ -109,7 +109,7 @@ def flows(
     phases: dict[Phase, list[tuple[int, float, float]]] = {}
     for k, (t, end, phase) in enumerate(pieces):
         phases.setdefault(phase, []).append((k, t, end))
-    most = max(1, FLOWS.at_once // (NODES * motion.place.size) ** 2)
+    most = max(1, FLOWS.at_once // (GAUSS_NODES * motion.place.size) ** 2)
     for phase, todo in phases.items():
         for depth in range(FLOWS.deepest + 1):
             again: list[tuple[int, float, float]] = []
@@ -140,7 +140,9 @@ def _collocated(
     h = np.array([piece[2] for piece in pieces]) - start
     t = (start[:, None] + h[:, None] * table.c).ravel()
     q, v = states(t)
-    whole = motion.jacobian(t, q, v, phase, motion.balance(t, q, v, phase)).reshape(len(pieces), NODES, size, size)
+    whole = motion.jacobian(t, q, v, phase, motion.balance(t, q, v, phase)).reshape(
+        len(pieces), GAUSS_NODES, size, size
+    )
     fine = _is_fine(whole, h, motion, longest)
     chosen = np.arange(len(pieces)) if last else np.flatnonzero(fine | (h <= FLOWS.shortest * np.abs(start)))
     made: list[Flow | None] = [None] * len(pieces)
@@ -171,11 +173,11 @@ def _collocated(
 def _stages(A: np.ndarray, right: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Return K_i = h A_i sum_j a_ij K_j + right_i of many pieces (N, nodes, n, columns)."""
     pieces, n, table = len(h), A.shape[-1], gauss()
-    if NODES * n <= FLOWS.direct:
+    if GAUSS_NODES * n <= FLOWS.direct:
         system = -h[:, None, None, None, None] * np.einsum("ij,kiab->kiajb", table.A, A)
-        system = system.reshape(pieces, NODES * n, NODES * n)
-        system[:, np.arange(NODES * n), np.arange(NODES * n)] += 1.0
-        return np.linalg.solve(system, right.reshape(pieces, NODES * n, -1)).reshape(right.shape)
+        system = system.reshape(pieces, GAUSS_NODES * n, GAUSS_NODES * n)
+        system[:, np.arange(GAUSS_NODES * n), np.arange(GAUSS_NODES * n)] += 1.0
+        return np.linalg.solve(system, right.reshape(pieces, GAUSS_NODES * n, -1)).reshape(right.shape)
     # one after the other: pieces are so short that this converges like a geometric series of 0.4
     hA, K = h[:, None, None, None] * A, right
     for _ in range(FLOWS.most_sweeps):

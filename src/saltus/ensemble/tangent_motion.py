@@ -28,7 +28,7 @@ from saltus.parameters import Parameter
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
-REDUNDANT = 1e-10  # smallest over largest singular value of W_h M^-1 W^T G below which rows are redundant
+REDUNDANT_ROWS = 1e-10  # smallest over largest singular value of W_h M^-1 W^T G below which rows are redundant
 
 
 class Sliding(NamedTuple):
@@ -263,9 +263,9 @@ def _groups(kind: int, row: int) -> list[tuple[int, ...]]:
 def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Solve N systems; where rows are redundant, the shortest solution, which moves the system like any other."""
     s = np.linalg.svd(matrix, compute_uv=False)
-    if matrix.shape[-1] == 0 or np.all(s[:, -1] > REDUNDANT * s[:, 0]):
+    if matrix.shape[-1] == 0 or np.all(s[:, -1] > REDUNDANT_ROWS * s[:, 0]):
         return np.linalg.solve(matrix, right)
-    return np.linalg.pinv(matrix, rcond=REDUNDANT) @ right
+    return np.linalg.pinv(matrix, rcond=REDUNDANT_ROWS) @ right
 
 
 def null_space(rows: np.ndarray) -> np.ndarray:

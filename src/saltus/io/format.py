@@ -52,7 +52,7 @@ class _Limits(NamedTuple):
 LIMITS = _Limits()
 
 MARK, BLANK = b"saltus-sha256:", b"0" * 64  # the checksum is that of the file with zeros in its own place
-ABOUT = "about/json"
+ABOUT_DATASET = "about/json"
 NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."  # the words that netCDF-4 prescribes
 
 STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # of JSON
@@ -163,7 +163,7 @@ def _content(path, kind: str, file: Image, max_bytes: float | None) -> Content:
         )
     try:
         most = LIMITS.longest_text if max_bytes is None else int(max_bytes)
-        about = parsed(file.text(ABOUT, most), LIMITS.most_values if max_bytes is None else most)
+        about = parsed(file.text(ABOUT_DATASET, most), LIMITS.most_values if max_bytes is None else most)
     except ValueError as error:
         raise FileFormatError(f"{path} does not say what it holds: {error}") from error
     names = about.get("variables")
@@ -252,7 +252,7 @@ def _image(kind: str, variables: Mapping[str, Variable], about: dict[str, Any]) 
                 if dim != name:
                     made[name].dims[axis].attach_scale(scales[dim])
         text = json.dumps({**about, "version": version(), "variables": list(variables)})
-        file.create_dataset(ABOUT, data=text, dtype=h5py.string_dtype())
+        file.create_dataset(ABOUT_DATASET, data=text, dtype=h5py.string_dtype())
     image = buffer.getvalue()
     if image.count(MARK) != 1:
         raise FileError(f"a name or message contains {MARK.decode()!r}, which marks the checksum: choose another one")

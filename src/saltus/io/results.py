@@ -26,19 +26,19 @@ from saltus.memory.record import KIND_NAMES
 from saltus.results.events import EventTable
 from saltus.results.from_march import event_type
 from saltus.results.records import Asked, NodeValues, read_only
-from saltus.results.table import PLACES, Table, table_of
+from saltus.results.table import CUBIC_PLACES, Table, table_of
 from saltus.schemes.traits import Forced
 from saltus.solution import Solution
 from saltus.status import Status
 from saltus.system import run_number
 from saltus.verification import REASONS, VERIFIED_QUANTITIES, Parting, Verification
 from saltus.view.content import Options, frame_times, frames_of, seen
-from saltus.view.frames import FRAME
+from saltus.view.frames import FRAME_SIZE
 from saltus.view.sketch import Sketch
 
 EVENT_VECTORS = ("u_minus", "u_plus", "impulse")
 FINITE_EVENTS = ("events/t", "events/energy", *(f"events/{name}" for name in EVENT_VECTORS))
-SWITCHES = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
+SWITCH_COLUMNS = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 LEAST_EXTRAS = 4  # columns: error, degree, offset of the dense block, whether the step was kept; then rejections
 LARGEST_PLACE = 2.0**53  # beyond, floats do not count
@@ -81,8 +81,8 @@ COLUMNS_OF_FILE = {
     "events/u_plus": Column(("event", "axis"), "m s-1"),
     "events/impulse": Column(("event", "axis"), "N s"),
     "extra/table": Column(("t", "extra_column"), later=True),
-    SWITCHES[0]: Column(("switch",), "s", later=True),
-    SWITCHES[1]: Column(("switch",), later=True, whole=True),
+    SWITCH_COLUMNS[0]: Column(("switch",), "s", later=True),
+    SWITCH_COLUMNS[1]: Column(("switch",), later=True, whole=True),
     "verification/t": Column(("verification_time",), "s", later=True),
     "verification/growth": Column(("verification_time", "quantity"), later=True),
     "gap": Column(("t", "contact"), "m", later=True),
@@ -92,7 +92,7 @@ COLUMNS_OF_FILE = {
     "between/error": Column(("between_quantity",), later=True),
     "contact_frame": Column(("frame", "contact", "frame_column"), later=True),
 }
-BETWEEN = tuple(name for name in COLUMNS_OF_FILE if name.startswith("between/"))
+BETWEEN_COLUMNS = tuple(name for name in COLUMNS_OF_FILE if name.startswith("between/"))
 
 
 def save(solution: Solution, path: str | os.PathLike, source: str | None = None) -> None:
@@ -169,7 +169,7 @@ def _variables(solution: Solution) -> dict[str, Variable]:
     if solution._extra is not None:
         made["extra/table"] = solution._extra
     switches = solution.switches
-    made[SWITCHES[0]], made[SWITCHES[1]] = switches["t"], _places(switches["name"], _names(switches))
+    made[SWITCH_COLUMNS[0]], made[SWITCH_COLUMNS[1]] = switches["t"], _places(switches["name"], _names(switches))
     if verification is not None:
         made["verification/t"], made["verification/growth"] = verification.t, verification.growth
     if solution._forces is not None:
@@ -182,7 +182,7 @@ def _variables(solution: Solution) -> dict[str, Variable]:
         pass  # a gap that fails at some state must not cost the run; the loaded solution says that there are none
     table, frames = table_of(solution), _frames(solution)
     if table is not None:
-        made |= dict(zip(BETWEEN, (table.t, table.gap, table.kinetic, np.array(table.error)), strict=True))
+        made |= dict(zip(BETWEEN_COLUMNS, (table.t, table.gap, table.kinetic, np.array(table.error)), strict=True))
     if frames is not None:
         made["contact_frame"] = frames
     return {
@@ -331,8 +331,8 @@ def check_tables(content: Content) -> None:
     rows = len(taken(about, "rows", words.many(words.anything)))
     contacts = len(taken(taken(about, "system", words.obj), "contacts", words.many(words.anything)))
     sizes = {
-        "row": rows, "contact": contacts, "axis": 3, "side": 2, "inside_column": FOUND.all, "place": len(PLACES),
-        "between_quantity": 2, "frame_column": FRAME,
+        "row": rows, "contact": contacts, "axis": 3, "side": 2, "inside_column": FOUND.all, "place": len(CUBIC_PLACES),
+        "between_quantity": 2, "frame_column": FRAME_SIZE,
         "quantity": len(VERIFIED_QUANTITIES),
     }  # fmt: skip
     for name, column in COLUMNS_OF_FILE.items():
@@ -360,9 +360,9 @@ def check_tables(content: Content) -> None:
 
 def _check_between(arrays: dict[str, np.ndarray]) -> None:
     """Refuse pieces between the times that do not cover the run, or hold no numbers."""
-    present = [name for name in BETWEEN if name in arrays]
-    if present and len(present) < len(BETWEEN):
-        raise ValueError(f"{present[0]!r} is there without {', '.join(sorted({*BETWEEN} - {*present}))}")
+    present = [name for name in BETWEEN_COLUMNS if name in arrays]
+    if present and len(present) < len(BETWEEN_COLUMNS):
+        raise ValueError(f"{present[0]!r} is there without {', '.join(sorted({*BETWEEN_COLUMNS} - {*present}))}")
     for name in (*present, *(("contact_frame",) if "contact_frame" in arrays else ())):
         if not np.all(np.isfinite(arrays[name])):
             raise ValueError(f"{name!r} holds something that is not a finite number")
@@ -380,7 +380,7 @@ def _check_values(arrays: dict[str, np.ndarray]) -> None:
     t, n = arrays["t"], len(arrays["t"])
     if n == 0 or not np.all(np.isfinite(t)) or np.any(np.diff(t) < 0.0):
         raise ValueError("'t' must be finite numbers that never decrease, at least one")
-    for name in ("q", "v", *FINITE_EVENTS, *(name for name in (SWITCHES[0],) if name in arrays)):
+    for name in ("q", "v", *FINITE_EVENTS, *(name for name in (SWITCH_COLUMNS[0],) if name in arrays)):
         if name in arrays and not np.all(np.isfinite(arrays[name])):
             raise ValueError(f"{name!r} holds something that is not a finite number")
     if np.any(np.diff(arrays["events/t"]) < 0.0):
@@ -491,9 +491,9 @@ def _solution(content: Content) -> Solution:
 
 def _table(arrays: dict[str, np.ndarray]) -> Table | None:
     """Return gaps and kinetic energies between the times; older files have none."""
-    if BETWEEN[0] not in arrays:
+    if BETWEEN_COLUMNS[0] not in arrays:
         return None
-    t, gap, kinetic, error = (arrays[name] for name in BETWEEN)
+    t, gap, kinetic, error = (arrays[name] for name in BETWEEN_COLUMNS)
     return Table(t, gap, kinetic, (float(error[0]), float(error[1])))
 
 
@@ -519,9 +519,9 @@ def _scheme(given: dict[str, Any]) -> Any:
 
 def _switches(given: dict[str, Any] | None, arrays: dict[str, np.ndarray], room: int) -> np.ndarray:
     """Return the table of switches (t, name); older files have none."""
-    if given is None or SWITCHES[0] not in arrays or SWITCHES[1] not in arrays:
+    if given is None or SWITCH_COLUMNS[0] not in arrays or SWITCH_COLUMNS[1] not in arrays:
         return np.zeros(0, dtype=[("t", float), ("name", "U1")])
-    t, places = (arrays[name] for name in SWITCHES)
+    t, places = (arrays[name] for name in SWITCH_COLUMNS)
     names = taken(given, "names", words.many(words.text)) or [""]
     if np.any(places < 0) or np.any(places >= len(names)):
         raise ValueError("'switches/name' has the number of a name that is not there")

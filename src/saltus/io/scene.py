@@ -13,7 +13,6 @@ from saltus.mechanics.scene import Outline, Scene, SceneBody, SceneForce, SceneJ
 LEAST_POINTS = {"circle": 1, "polygon": 3, "line": 2, "capsule": 2}
 POINT = words.row(words.finite, words.finite)
 POINTS = words.many(POINT)
-NAMES = words.many(words.shown)
 
 
 def described(scene: Scene | None) -> dict[str, Any] | None:
@@ -116,7 +115,7 @@ def _joint(given: dict[str, Any], count: int, contacts: frozenset[str], joints: 
         angle=taken(given, "angle", words.finite, 0.0),
         rows=tuple(rows),  # pyright: ignore[reportArgumentType]
         contacts=_named(given, "contacts", contacts),
-        parts=tuple(taken(given, "parts", NAMES, [])),
+        parts=tuple(taken(given, "parts", words.many(words.shown), [])),
         clearance=taken(given, "clearance", words.finite, 0.0),
         radius=taken(given, "radius", words.finite, 0.0),
     )

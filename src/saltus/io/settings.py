@@ -17,13 +17,7 @@ from saltus import contact, control, schemes
 from saltus.errors import SettingError
 
 SETTING_FAMILIES = {
-    "scheme": (
-        schemes,
-        (
-            "AnyOrder", "EventDriven", "Extrapolated", "GeneralizedAlpha", "HalfExplicitTDG", "HpTDG", "MoreauJean",
-            "PaoliVelocity", "SchatzmanPaoli", "Splitting", "StepDoubling", "TDGMinus", "TDGPlus",
-        ),
-    ),
+    "scheme": (schemes, tuple(schemes.__all__)),  # that list holds schemes alone, so that files may name all of it
     "solver": (
         contact,
         (

@@ -13,7 +13,7 @@ from saltus.view.sketch import FIXED, SOLIDS, Follow, Outline, Part, Place, Sket
 
 MOST_PARTS = 100_000
 POINT3 = words.row(words.finite, words.finite, words.finite)
-VECTOR = words.many(words.finite)
+FINITE_NUMBERS = words.many(words.finite)
 TERM = words.row(words.count, words.finite)
 
 
@@ -39,7 +39,7 @@ def sketch_of(given: dict[str, Any], nq: int, contacts: Sequence[str], joints: S
         raise ValueError(f"the sketch has {len(parts)} parts")
     made.parts += [_part(one, k, dimension, nq) for k, one in enumerate(parts)]
     made.fixed += [_outline(one) for one in _records(given, "fixed")]
-    made.floors += taken(given, "floors", VECTOR, [])
+    made.floors += taken(given, "floors", FINITE_NUMBERS, [])
     for first, second in taken(given, "springs", words.many(words.row(words.obj, words.obj)), []):
         made.springs.append((_place(first, len(parts), dimension), _place(second, len(parts), dimension)))
     made.touches += [_touch(one, len(parts), dimension, frozenset(contacts)) for one in _records(given, "touches")]
@@ -102,7 +102,7 @@ def _solid(given: dict[str, Any]) -> Solid:
 
 
 def _place(given: dict[str, Any], count: int, dimension: int) -> Place:
-    part, at = taken(given, "part", words.whole), taken(given, "at", VECTOR)
+    part, at = taken(given, "part", words.whole), taken(given, "at", FINITE_NUMBERS)
     if not FIXED <= part < count or len(at) != dimension:
         raise ValueError(f"the sketch has a place on part {part} that is not there")
     return Place(part, tuple(at))
@@ -112,7 +112,7 @@ def _touch(given: dict[str, Any], count: int, dimension: int, contacts: frozense
     name = taken(given, "contact", words.text)
     if name not in contacts:
         raise ValueError("the sketch names contacts that are not there")
-    normal, tangents = taken(given, "normal", VECTOR), taken(given, "tangents", words.many(VECTOR), [])
+    normal, tangents = taken(given, "normal", FINITE_NUMBERS), taken(given, "tangents", words.many(FINITE_NUMBERS), [])
     if any(len(one) != dimension for one in (normal, *tangents)) or len(tangents) >= dimension:
         raise ValueError("the sketch has a direction of a contact that is none")
     place = _place(taken(given, "place", words.obj), count, dimension)

@@ -10,7 +10,6 @@ import numpy as np
 
 Value = TypeVar("Value")
 LARGEST_WORD = 2**63 - 1  # of a count
-MOST_AXES = 8  # of an array of numbers
 REQUIRED: Any = object()
 
 
@@ -96,7 +95,7 @@ def numbers(value: Any) -> float | np.ndarray:
         made = np.array(value)
     except ValueError:
         made = np.array(None)  # rows of different lengths
-    if made.dtype.kind not in "fi" or made.ndim > MOST_AXES or not np.isfinite(made).all():
+    if made.dtype.kind not in "fi" or made.ndim > 8 or not np.isfinite(made).all():
         raise ValueError(f"{value!r:.100} is no array of finite numbers")
     return made.astype(float)
 

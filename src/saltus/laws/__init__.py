@@ -124,7 +124,11 @@ def hardest(kind, first, rows, P):
 
 @unit(LOCAL)
 def frictionless_local(kind, mu, D, b, P):
-    """Solve one block whose law is bilateral or unilateral."""
+    """Solve one block whose law is bilateral or unilateral, and return the status: for systems without friction.
+
+    in      kind: law by its number; mu: not used; D, b: u = D P + b of this block
+    out     P: the impulse that satisfies the law exactly
+    """
     if kind == BILATERAL:
         return solve_bilateral(mu, D, b, P)
     return solve_unilateral(mu, D, b, P)
@@ -132,7 +136,10 @@ def frictionless_local(kind, mu, D, b, P):
 
 @unit(CONE)
 def frictionless_cone(kind, mu, P):
-    """Project one block whose law is bilateral or unilateral."""
+    """Project the impulse of one block onto the set of its law, bilateral or unilateral; return 0.
+
+    in/out  P: any number -> the nearest one that the law admits (P >= 0 of a contact, everything of a joint)
+    """
     if kind == BILATERAL:
         return project_bilateral(mu, P)
     return project_unilateral(mu, P)
@@ -140,7 +147,12 @@ def frictionless_cone(kind, mu, P):
 
 @unit(LOCAL)
 def frictional_local(kind, mu, D, b, P):
-    """Solve one block of any law."""
+    """Solve one block of any law, and return the status.
+
+    in      kind: law by its number (KERNEL of its file); mu: in the units of the law; D, b: u = D P + b of this block,
+            D as wide as the block has rows and at least 3
+    out     P: impulses that satisfy the law exactly; behind its rows LOCAL_ROOM - rows floats to work in
+    """
     if kind == COULOMB_SPATIAL:
         return solve_spatial(mu, D, b, P)
     if kind == COULOMB_PLANAR:
@@ -156,7 +168,10 @@ def frictional_local(kind, mu, D, b, P):
 
 @unit(CONE)
 def frictional_cone(kind, mu, P):
-    """Project one block of any law."""
+    """Project the impulses of one block onto the set of its law (|P_f| <= mu P_N for each friction); return 0.
+
+    in/out  P: any impulses -> the nearest ones in the set, by Euclid's distance
+    """
     if kind == COULOMB_SPATIAL:
         return project_spatial(mu, P)
     if kind == COULOMB_PLANAR:

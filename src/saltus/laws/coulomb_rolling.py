@@ -46,7 +46,7 @@ class _Way(NamedTuple):
     all: int = 4
 
 
-WAY = _Way()
+FRICTION_WAY = _Way()
 
 
 def units(mu: float, mu_r: float) -> tuple[float, ...]:
@@ -96,7 +96,7 @@ def violation(mu, D, b, P_N, P_T, P_R):
 @unit(F(I), inline="always")
 def _way(way):
     """Return the direction of a slip, 0 without one."""
-    return 1.0 if way == WAY.forwards else (-1.0 if way == WAY.backwards else 0.0)
+    return 1.0 if way == FRICTION_WAY.forwards else (-1.0 if way == FRICTION_WAY.backwards else 0.0)
 
 
 @unit(I(F, F, F, A, A, A))
@@ -120,7 +120,7 @@ def _closed(mu, does_T, does_R, D, b, P):
     refinement. UNSOLVABLE where they depend on each other.
     """
     s_T, s_R = -mu * _way(does_T), -mu * _way(does_R)
-    T, R = 1.0 if does_T == WAY.rest else 0.0, 1.0 if does_R == WAY.rest else 0.0
+    T, R = 1.0 if does_T == FRICTION_WAY.rest else 0.0, 1.0 if does_R == FRICTION_WAY.rest else 0.0
     a_NN, a_NT, a_NR = D[0] + s_T * D[1] + s_R * D[2], T * D[1], R * D[2]
     a_TN, a_TT, a_TR = T * (D[3] + s_R * D[5]), T * D[4] + (1.0 - T), T * R * D[5]
     a_RN, a_RT, a_RR = R * (D[6] + s_T * D[7]), R * T * D[7], R * D[8] + (1.0 - R)
@@ -154,10 +154,10 @@ def solve(mu, D, b, P):
         return 0
     worst, P_N, P_T, P_R = math.inf, 0.0, 0.0, 0.0
     size = math.sqrt(b[0] * b[0] + b[1] * b[1] + b[2] * b[2])
-    for state in range(2 * WAY.all * WAY.all):
+    for state in range(2 * FRICTION_WAY.all * FRICTION_WAY.all):
         # all states by their own rows, then all of them by P_N alone
-        does_T, does_R, status = state % WAY.all, state // WAY.all % WAY.all, 0
-        if state < WAY.all * WAY.all:
+        does_T, does_R, status = state % FRICTION_WAY.all, state // FRICTION_WAY.all % FRICTION_WAY.all, 0
+        if state < FRICTION_WAY.all * FRICTION_WAY.all:
             status = _closed(mu, does_T, does_R, D, b, P)
         else:
             _pressed(mu, _way(does_T), _way(does_R), D, b, P)

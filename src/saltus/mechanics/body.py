@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from saltus.errors import ModelError
-from saltus.mechanics.scene import GROUND, Outline, Point, SceneBody
+from saltus.family import GROUND
+from saltus.mechanics.scene import Outline, Point, SceneBody
 from saltus.parameters import Parameter
 
 # ---- kernels: what every joint, force and contact computes of a body; q = (x, y, angle), ground = (0, 0, 0)

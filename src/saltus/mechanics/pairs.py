@@ -184,7 +184,7 @@ def pair_rows(a: Outline, b: Outline, *, inside: bool = False, who: str = "a con
 
     Raises ModelError where nothing of them can touch.
     """
-    table = INSIDE if inside else OUTSIDE_PAIRS
+    table = INSIDE_PAIRS if inside else OUTSIDE_PAIRS
     if (a.kind, b.kind) in table:
         return table[a.kind, b.kind](a, b, who)
     if not inside and (b.kind, a.kind) in table:
@@ -316,7 +316,7 @@ OUTSIDE_PAIRS: dict[tuple[str, str], Callable[[Outline, Outline, str], list[Row]
     ("capsule", "polygon"): _bar_polygon,
     ("polygon", "polygon"): _polygons,
 }
-INSIDE: dict[tuple[str, str], Callable[[Outline, Outline, str], list[Row]]] = {
+INSIDE_PAIRS: dict[tuple[str, str], Callable[[Outline, Outline, str], list[Row]]] = {
     (inner, outer): rows
     for inner in ("circle", "polygon", "capsule")
     for outer, rows in (("circle", _in_circle), ("polygon", _in_polygon))

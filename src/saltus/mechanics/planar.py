@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from saltus.errors import ModelError
-from saltus.family import BodyFamily
+from saltus.family import GROUND, BodyFamily
 from saltus.mechanics import assemble, statics
 from saltus.mechanics.assemble import Assembly, Frame
 from saltus.mechanics.body import Anchor, Body, Line, free_mass, line_mass, line_weight, weight
 from saltus.mechanics.place import rough_places
 from saltus.mechanics.rows import contact_families, force_families, joint_families
-from saltus.mechanics.scene import GROUND, Point, Scene, SceneJoint
+from saltus.mechanics.scene import Point, Scene, SceneJoint
 from saltus.mechanics.statics import Equilibrium, Modes
 from saltus.mechanics.touching import Touching
 from saltus.parameters import given

@@ -18,7 +18,6 @@ from typing import Literal, Protocol, runtime_checkable
 
 from saltus.errors import ModelError
 
-GROUND = -1  # number of the ground among the bodies
 Point = tuple[float, float]  # (x, y) [m]
 
 

@@ -9,7 +9,7 @@ differences of fourth order of all forces.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,15 +19,21 @@ from saltus.errors import ModelError, SettingError
 from saltus.problem import Problem
 from saltus.system import System
 
-DIFFERENCE = 1e-7  # of differences [m, rad]: far below any clearance, far above rounding
-MOST_STEPS = 400
-AT_REST = 1e-9  # of the forces that act: what may be left of them
-CLOSED = 1e-9  # gap up to which a contact counts as closed [m]
-LONGEST = 0.05  # m or rad, of any coordinate in one correction of a creeping step
-MOST_CORRECTIONS = 10
-SETTLED = 1e-12  # of the coordinates: last correction of a creeping step
-TOUCHES = 1e-13  # penetration that a correction may foresee [m]
-HELD = 1e-9  # singular value of normalised rows below which they hold nothing more
+
+class _Statics(NamedTuple):
+    """Tuned numbers of this file."""
+
+    most_steps: int = 400
+    at_rest: float = 1e-9  # of the forces that act: what may be left of them
+    closed: float = 1e-9  # gap up to which a contact counts as closed [m]
+    longest: float = 0.05  # m or rad, of any coordinate in one correction of a creeping step
+    most_corrections: int = 10
+    settled: float = 1e-12  # of the coordinates: last correction of a creeping step
+    touches: float = 1e-13  # penetration that a correction may foresee [m]
+    held: float = 1e-9  # singular value of normalised rows below which they hold nothing more
+
+
+STATICS = _Statics()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -144,7 +150,7 @@ def _slopes(function: Any, x: np.ndarray) -> np.ndarray:
     """Return the derivatives of a vector by differences of fourth order."""
     columns = []
     for i in range(len(x)):
-        h = DIFFERENCE * max(1.0, abs(x[i]))
+        h = 1e-7 * max(1.0, abs(x[i]))  # [m, rad]: far below any clearance, far above rounding
         parts = []
         for k in (1.0, 2.0):
             up, down = x.copy(), x.copy()
@@ -156,7 +162,7 @@ def _slopes(function: Any, x: np.ndarray) -> np.ndarray:
 
 
 def equilibrium(
-    problem: Problem, *, t: float | None = None, parameters: Any = None, max_steps: int = MOST_STEPS
+    problem: Problem, *, t: float | None = None, parameters: Any = None, max_steps: int = STATICS.most_steps
 ) -> Equilibrium:
     """Return the rest that the start of a problem creeps to, contacts without friction.
 
@@ -186,7 +192,7 @@ def equilibrium(
             continue
         q, reactions, corrections = made
         left = _left(look, q, reactions)
-        if left < AT_REST:
+        if left < STATICS.at_rest:
             return _found(look, q, reactions, left)
         creep *= 0.25 if corrections <= 4 else 0.5 if corrections <= 6 else 1.0
     raise ModelError(
@@ -210,7 +216,7 @@ def _creep(
     steps are always possible: None where this one is too long for Newton's method.
     """
     q, M, before = q_k.copy(), look.mass(q_k), np.inf
-    for correction in range(1, MOST_CORRECTIONS + 1):
+    for correction in range(1, STATICS.most_corrections + 1):
         gaps, errors = look.gaps(q)
         H = look.stiffness(q, reactions) + creep * M
         made = _correction(look, H, look.force(q) - creep * M @ (q - q_k), look.rows(q), gaps, errors, reactions)
@@ -218,10 +224,10 @@ def _creep(
             return None
         step, reactions = made
         size = float(np.max(np.abs(step), initial=0.0))
-        if not size <= LONGEST or (correction > 3 and size > 0.7 * before):
+        if not size <= STATICS.longest or (correction > 3 and size > 0.7 * before):
             return None
         q, before = q + step, size
-        if size < SETTLED * max(1.0, float(np.max(np.abs(q), initial=0.0))):
+        if size < STATICS.settled * max(1.0, float(np.max(np.abs(q), initial=0.0))):
             return q, reactions, correction
     return None
 
@@ -248,7 +254,7 @@ def _correction(
     size[size == 0.0] = 1.0
     rows = rows / size[:, None]
     ahead, errors = gaps / size[normals], errors / size[joints]
-    active = {c for c in range(look.nc) if gaps[c] <= CLOSED or before[normals[c]] > 0.0}
+    active = {c for c in range(look.nc) if gaps[c] <= STATICS.closed or before[normals[c]] > 0.0}
     for turn in range(20 + 4 * look.nc):
         closed = sorted(active)
         held = [*normals[closed], *joints]
@@ -258,7 +264,7 @@ def _correction(
         step, values = made[: look.nv], made[look.nv :]
         left = (ahead + rows[normals] @ step) * size[normals]
         wrong = {c for k, c in enumerate(closed) if values[k] < 0.0}
-        wrong |= {c for c in range(look.nc) if c not in active and left[c] < -TOUCHES}
+        wrong |= {c for c in range(look.nc) if c not in active and left[c] < -STATICS.touches}
         if not wrong:
             reactions = np.zeros(look.nr)
             reactions[held] = values / size[held]
@@ -292,7 +298,9 @@ def _left(look: Look, q: np.ndarray, reactions: np.ndarray) -> float:
 def _found(look: Look, q: np.ndarray, reactions: np.ndarray, left: float) -> Equilibrium:
     """Return the record of an equilibrium."""
     names, joint_names = look.system.contact_names, look.system.joint_names
-    contacts = {names[c]: float(reactions[look.normal(c)]) for c in range(look.nc) if look.gaps(q)[0][c] <= CLOSED}
+    contacts = {
+        names[c]: float(reactions[look.normal(c)]) for c in range(look.nc) if look.gaps(q)[0][c] <= STATICS.closed
+    }
     joints, begin = {}, look.nr - look.nj
     for name, joint in zip(joint_names, look.system.joints, strict=True):
         size = np.size(_constraint(joint, look.t, q))
@@ -318,7 +326,7 @@ def _free(look: Look, q: np.ndarray, held: list[int]) -> np.ndarray:
         return np.eye(look.nv)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     _, values, vt = np.linalg.svd(rows / np.where(lengths > 0.0, lengths, 1.0))
-    return vt[int(np.sum(values > HELD)) :].T
+    return vt[int(np.sum(values > STATICS.held)) :].T
 
 
 def modes(
@@ -344,7 +352,7 @@ def modes(
         raise SettingError(f"at has {q.size} coordinates, but the problem has {problem.q0.size}")
     look = Look(problem.system, problem.t_span[0] if t is None else t, q, parameters)
     gaps = look.gaps(q)[0]
-    closed = [c for c in range(look.nc) if gaps[c] <= CLOSED]
+    closed = [c for c in range(look.nc) if gaps[c] <= STATICS.closed]
     held = [look.normal(c) for c in closed] + [r for c in closed if stick for r in look.tangents(c)]
     reactions = _reactions(look, q, held)
     basis = _free(look, q, held)

@@ -18,8 +18,6 @@ from saltus.compile.types import LAYOUT, A, F, I
 from saltus.memory.ordering import components_of, neighbours_of, reverse_cuthill_mckee
 from saltus.status import Status
 
-SMALL = 200  # degrees of freedom up to which diagonal and full patterns are recognised without a graph
-
 
 @dataclasses.dataclass(frozen=True)
 class Profile:
@@ -46,7 +44,7 @@ class Profile:
     def of(cls, pattern: np.ndarray) -> Profile:
         """Build the profile of a boolean (nv, nv) pattern or of its list of nonzero pairs."""
         nv = pattern.shape[0]
-        if isinstance(pattern, np.ndarray) and nv < SMALL:
+        if isinstance(pattern, np.ndarray) and nv < 200:  # few enough: diagonal and full patterns need no graph
             joined = pattern | pattern.T
             np.fill_diagonal(joined, False)
             if not joined.any():

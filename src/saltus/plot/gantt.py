@@ -20,7 +20,7 @@ from saltus.results.reactions import ATOMS
 if TYPE_CHECKING:
     from saltus.solution import Solution
 
-STATES = {"closed": COLOURS[6], "sticks": COLOURS[0], "slides": COLOURS[4]}
+STATE_COLOURS = {"closed": COLOURS[6], "sticks": COLOURS[0], "slides": COLOURS[4]}
 IMPULSE = COLOURS[1]
 BAR = 0.3  # height of a bar, where the contacts are 1 apart
 STEM = 0.62  # height of the largest stem above the bar
@@ -71,8 +71,10 @@ def gantt(
             for state, begin, end in _bars(solution, name):
                 x = clock(np.column_stack([begin, end]))
                 spans = [(a, b - a) for a, b in x]
-                axes.broken_barh(spans, (floor, BAR), facecolor=STATES[state], linewidth=0.0, label=f"_{name} {state}")
-                seen[state] = STATES[state]
+                axes.broken_barh(
+                    spans, (floor, BAR), facecolor=STATE_COLOURS[state], linewidth=0.0, label=f"_{name} {state}"
+                )
+                seen[state] = STATE_COLOURS[state]
             t, impulse = strikes[name]
             if len(t):
                 height = STEM * np.sqrt(impulse / largest) if largest > 0.0 else np.zeros(len(t))

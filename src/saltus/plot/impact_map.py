@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from saltus.solution import Solution
 
 Impact = Literal["speed", "impulse", "interval", "phase"]
-WORDS = {
+QUANTITY_WORDS = {
     "speed": "speed of approach [m/s]",
     "impulse": "normal impulse [N s]",
     "interval": "time since the impact before [s]",
@@ -74,7 +74,7 @@ def impact_map(
             axes.plot(way[:-1], way[1:], color=COLOURS[5], linewidth=0.7, alpha=0.8, label="cobweb")
         axes.plot(x[:-1], x[1:], ".", color=COLOURS[0], markersize=4.0, label="impacts")
         axes.set(xlim=ends, ylim=ends, aspect="equal")
-        axes.set_xlabel(f"{WORDS[quantity]}, impact n")
+        axes.set_xlabel(f"{QUANTITY_WORDS[quantity]}, impact n")
         axes.set_ylabel("impact n + 1")
         grid(axes)
         saved(figure_of(axes), path)
@@ -85,8 +85,8 @@ def impacts_of(
     solution: Solution, contact: str | None, quantity: Impact, period: float | None, span: tuple[float, float] | None
 ) -> np.ndarray:
     """Return a quantity of the impacts of one contact in the order of time."""
-    if quantity not in WORDS:
-        raise SettingError(f"quantity is {quantity!r}: it must be one of {', '.join(map(repr, WORDS))}")
+    if quantity not in QUANTITY_WORDS:
+        raise SettingError(f"quantity is {quantity!r}: it must be one of {', '.join(map(repr, QUANTITY_WORDS))}")
     if (quantity == "phase") != (period is not None):
         raise SettingError("give period [s] with quantity='phase', and only there")
     if period is not None and not period > 0.0:

@@ -18,8 +18,6 @@ from saltus.results.sample import span_of
 if TYPE_CHECKING:
     from saltus.solution import Solution
 
-SMALLEST_JUMP = 1e-9  # of the picture: smaller ones are rounding
-
 
 def phase(
     solution: Solution,
@@ -54,7 +52,8 @@ def phase(
     with looks(width):
         axes = place(axes, width, 5.0, title_of(solution))
         size = np.ptp(np.concatenate([curve.left, curve.right]), axis=0)
-        jump = np.any(np.abs(curve.right - curve.left) > SMALLEST_JUMP * np.where(size > 0.0, size, 1.0), axis=1)
+        rounding = 1e-9 * np.where(size > 0.0, size, 1.0)
+        jump = np.any(np.abs(curve.right - curve.left) > rounding, axis=1)
         jump[0] = jump[0] and span is None  # what was before a part of the run is not drawn
         points, breaks = _path(curve, jump)
         axes.plot(*np.insert(points, breaks, np.nan, axis=0).T, color=COLOURS[0], linewidth=1.0)

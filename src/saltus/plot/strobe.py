@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus.errors import SettingError
-from saltus.mechanics.scene import GROUND, Outline, Scene, SceneBody
+from saltus.family import GROUND
+from saltus.mechanics.scene import Outline, Scene, SceneBody
 from saltus.plot.page import COLOURS, Width, figure_of, looks, place, saved
 from saltus.results.body import places_of, poses_of, scene_of
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from saltus.solution import Solution
 
 ROUND = 48  # points of a circle
-MOST_TIMES = 200
+MOST_SHOTS = 200
 ZIGZAG = np.array([0.0, 0.2, *np.linspace(0.25, 0.75, 9), 0.8, 1.0])  # along a spring
 SWING = np.array([0.0, 0.0, *np.array([1, -1, 1, -1, 1, -1, 1, -1, 1]), 0.0, 0.0])  # and across it
 
@@ -69,8 +70,8 @@ def _times(solution: Solution, times: Any) -> np.ndarray:
         made = np.atleast_1d(np.asarray(times, dtype=float))
     except (TypeError, ValueError) as error:
         raise SettingError(f"times is {times!r}: give a time or a list of times [s]") from error
-    if made.ndim != 1 or not 0 < len(made) <= MOST_TIMES:
-        raise SettingError(f"times has the shape {made.shape}: give 1 to {MOST_TIMES} times [s]")
+    if made.ndim != 1 or not 0 < len(made) <= MOST_SHOTS:
+        raise SettingError(f"times has the shape {made.shape}: give 1 to {MOST_SHOTS} times [s]")
     return np.sort(made)
 
 

@@ -31,15 +31,6 @@ class _Found(NamedTuple):
 FOUND = _Found()
 
 
-class _Looks(NamedTuple):
-    """Tuned numbers of this file."""
-
-    rounding: float = 1e-14  # a smaller defect is rounding of its evaluation, and counts as none
-
-
-LOOKS = _Looks()
-
-
 def look_work(layout) -> int:
     """Return the floats that `look_at` needs."""
     nv, nc, nj, nr = int(layout.nv), int(layout.nc), int(layout.nj), int(layout.nr)
@@ -93,7 +84,8 @@ def look_at(model, t, q, v, a, r, duration, closes, scale, work, found):
         solve(layout, M, missing, missing, rest)
         for i in range(nv):
             missed = duration * abs(missing[i]) / scale[i]
-            if not missed <= larger(found[FOUND.defect], LOOKS.rounding):  # what is not a number must not pass
+            # a defect below 1e-14 is rounding of its evaluation, and counts as none; what is not a number must not pass
+            if not missed <= larger(found[FOUND.defect], 1e-14):
                 found[FOUND.defect] = missed
     if nc + nj > 0:
         model.gap(t, q, par, g)

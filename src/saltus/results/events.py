@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pandas
 
 KINDS_OF_LOSS = ("impact",)  # rows whose `energy` is what that contact took
-JUMPS = ("impact", "zeno")  # rows with an impulse of their own
 AXES_OF_EVENTS = ("N", "T1", "T2")
 UNITS_OF_EVENTS = {"t": "s", "u_minus": "m/s", "u_plus": "m/s", "impulse": "N s", "energy": "J"}
 
@@ -136,7 +135,7 @@ class Happened:
 
 def _counted(name: str, rows: np.ndarray) -> Happened:
     kinds, counts = np.unique(rows["kind"], return_counts=True)
-    struck = rows[np.isin(rows["kind"], JUMPS)]
+    struck = rows[np.isin(rows["kind"], ("impact", "zeno"))]  # rows with an impulse of their own
     lost = rows["energy"][np.isin(rows["kind"], KINDS_OF_LOSS)]
     return Happened(
         name=name,

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from saltus.solution import Solution
 
-MOST_ROWS = 20  # of a table: the first and the last ones beyond that
+MOST_SHOWN = 20  # of a table: the first and the last ones beyond that
 
 
 def solution_html(solution: Solution) -> str:
@@ -78,7 +78,7 @@ def system_html(system: Any) -> str:
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     made = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     lines = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    if len(lines) > MOST_ROWS:
-        left_out = f'<td colspan="{len(head)}">... {len(lines) - MOST_ROWS:,} more ...</td>'
-        lines = [*lines[: MOST_ROWS // 2], left_out, *lines[-MOST_ROWS // 2 :]]
+    if len(lines) > MOST_SHOWN:
+        left_out = f'<td colspan="{len(head)}">... {len(lines) - MOST_SHOWN:,} more ...</td>'
+        lines = [*lines[: MOST_SHOWN // 2], left_out, *lines[-MOST_SHOWN // 2 :]]
     return f"<table><tr>{made}</tr>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from saltus.results.records import Side
     from saltus.solution import Solution
 
-PLACES = np.array([0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0])
+CUBIC_PLACES = np.array([0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0])
 BETWEEN = np.array([1.0 / 6.0, 0.5, 5.0 / 6.0])  # places at which cubics are compared
 ACCURACY = 1e-8  # of the largest gap and of the largest energy
 LEAST_PIECES = 600  # so that curves look like curves
@@ -74,7 +74,7 @@ def table_of(solution: Solution) -> Table | None:
     events = solution.events["t"]
     inside = events[(events > solution.t[0]) & (events < solution.t[-1])]
     t = np.unique(np.concatenate([solution.t, inside, np.linspace(solution.t[0], solution.t[-1], LEAST_PIECES + 1)]))
-    most = MOST_VALUES // (len(PLACES) * max(1, contacts))
+    most = MOST_VALUES // (len(CUBIC_PLACES) * max(1, contacts))
     if len(t) > most:
         return None
     try:
@@ -84,7 +84,7 @@ def table_of(solution: Solution) -> Table | None:
 
 
 def _refined(solution: Solution, t: np.ndarray, most: int) -> Table:
-    gap, kinetic = _values(solution, t[:-1], t[1:], PLACES)
+    gap, kinetic = _values(solution, t[:-1], t[1:], CUBIC_PLACES)
     off = np.full((2, len(t) - 1), np.inf)  # not looked at yet
     for last in range(ROUNDS):
         new = np.flatnonzero(np.isinf(off[0]))
@@ -99,7 +99,7 @@ def _refined(solution: Solution, t: np.ndarray, most: int) -> Table:
         gap, kinetic = (np.insert(one, halve, 0.0, axis=0) for one in (gap, kinetic))
         off = np.insert(off, halve, np.inf, axis=1)
         both = np.unique(np.concatenate([at, at + 1]))
-        gap[both], kinetic[both] = _values(solution, t[both], t[both + 1], PLACES)
+        gap[both], kinetic[both] = _values(solution, t[both], t[both + 1], CUBIC_PLACES)
         off[:, both] = np.inf
     error = [float(np.max(one, initial=0.0)) for one in off]
     return Table(t, gap, kinetic, (error[0], error[1]))
@@ -135,8 +135,8 @@ def _values(solution: Solution, start: np.ndarray, end: np.ndarray, places: np.n
 
 def _weights(s: np.ndarray) -> np.ndarray:
     """Return the weights of the four places at shares s of a piece (len(s), 4)."""
-    made = np.ones((len(s), len(PLACES)))
-    for k, at in enumerate(PLACES):
-        for other in np.delete(PLACES, k):
+    made = np.ones((len(s), len(CUBIC_PLACES)))
+    for k, at in enumerate(CUBIC_PLACES):
+        for other in np.delete(CUBIC_PLACES, k):
             made[:, k] *= (s - other) / (at - other)
     return made

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from saltus.schemes.tdg.minus import TDGMinus
     from saltus.schemes.tdg.plus import TDGPlus
 
-HOMES = {
+SCHEME_HOMES = {
     "AnyOrder": "any_order",
     "EventDriven": "event_driven",
     "Extrapolated": "extrapolated",
@@ -58,9 +58,9 @@ __all__ = [
 
 def __getattr__(name: str):
     """Import the scheme of that name."""
-    if name not in HOMES:
+    if name not in SCHEME_HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"saltus.schemes.{HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"saltus.schemes.{SCHEME_HOMES[name]}"), name)
 
 
 def default_scheme():

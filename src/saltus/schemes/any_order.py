@@ -141,10 +141,8 @@ class AnyOrder:
             rtol, atol = TOLERANCE_SHARE * self.rtol, TOLERANCE_SHARE * self.atol
         window = (atol, 0.0) if self.traits.adaptive else (float(self.C), self.order + 1.0)
         return runge_kutta_plan(
-            self, layout, self.base, estimates=self.traits.adaptive, closed=self.closed_tolerance,
-            rest=self.rest_tolerance, zeno=0.0, rtol=rtol, atol=atol, newton_tolerance=self.newton_tolerance,
-            solver=self.solver,
-            projection_tolerance=self.projection_tolerance, window=window, anticipates=self.anticipation,
+            self, layout, self.base, estimates=self.traits.adaptive, zeno=0.0, rtol=rtol, atol=atol,
+            newton_tolerance=self.newton_tolerance, window=window, anticipates=self.anticipation,
         )  # fmt: skip
 
     def interpolate(self, s, h, start, end, block, side):

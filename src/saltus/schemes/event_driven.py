@@ -118,10 +118,8 @@ class EventDriven:
         """Return the compiled pieces and sizes for a system with this layout."""
         method = self.method or ("radau5" if friction_rows(layout) > 1 else "dop853")
         return runge_kutta_plan(
-            self, layout, method, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
-            zeno=self.zeno_speed, rtol=self.rtol, atol=self.atol, scale=self.scale,
-            newton_tolerance=max(1e-3 * self.rtol, 1e-14), solver=self.solver,
-            projection_tolerance=self.projection_tolerance,
+            self, layout, method, estimates=True, zeno=self.zeno_speed, rtol=self.rtol, atol=self.atol,
+            newton_tolerance=max(1e-3 * self.rtol, 1e-14), scale=self.scale,
         )  # fmt: skip
 
     def interpolate(self, s, h, start, end, block, side):

@@ -38,9 +38,6 @@ from saltus.schemes.theta_newton import (
 from saltus.schemes.traits import Traits
 from saltus.status import Status
 
-LONGER_THAN = (
-    10.0  # times the step before: such a step begins anew, because accelerations of very short ones are rounding
-)
 SETTINGS = Numbers("rho_inf closed_tolerance newton_tolerance max_iterations")
 # known.h: size of the step before, to which a belongs, 0 where v_dot and a are not known; v_dot: what forces alone do;
 # a: v_dot, filtered; mean: acceleration over that step, a guess; marks: see `report`; impulses: warm start
@@ -108,7 +105,8 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
         state_new.memory[i] = state.memory[i]
 
     # ---- predict: accelerations at the start as they are for this h, velocities of the rows
-    ratio = h / memory.known.h if h <= LONGER_THAN * memory.known.h else 0.0
+    # a step that is ten times as long as the one before begins anew: accelerations of very short ones are rounding
+    ratio = h / memory.known.h if h <= 10.0 * memory.known.h else 0.0
     if ratio == 0.0:
         model.force(t, q_k, v_k, model.par, newton.f)
         record.counters.force_calls += 1
@@ -242,8 +240,7 @@ def contact(model, reaction, t, h, q, v_new, P, work):
         restitute(model, c, work.u_minus[layout[layout.contact_row + c]], 0, work.u_minus, target)
     status = reaction.react(
         model, reaction.solver, head(newton.S, 0), W, work.W_end, work.W_end, target, work.active, ASKED.whole,
-        v_new, P,
-        newton.info, work.react,
+        v_new, P, newton.info, work.react,
     )  # fmt: skip
     for i in range(nv):
         rhs[i] = 0.0

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from saltus.flight.promise import Promise
 
 NO_MEMORY = Workspace("NoMemory").plan({})
-MOST_RUNS = 16  # spans and starts whose settings a plan remembers
 FLIGHT_PARTS = Plain._fields.index("phase")  # where the parts of a flight begin
 
 
@@ -151,7 +150,7 @@ class SchemePlan:
         known = self._runs.get(key)
         if known is None:
             known = dataclasses.replace(self, settings=self.promise.fill(self.settings, model, t_span, q), promise=None)
-            if len(self._runs) >= MOST_RUNS:
+            if len(self._runs) >= 16:  # spans and starts, which are few in any study
                 self._runs.clear()
             self._runs[key] = known
         return known
@@ -350,22 +349,25 @@ def flight_plan(scheme, layout: Layout, contact_solver, made: Flight, promise: P
 
 
 def runge_kutta_plan(
-    scheme, layout: Layout, method: str, *, estimates: bool, closed: float | None, rest: float | None,
-    zeno: float | None, rtol: float, atol: float, newton_tolerance: float, solver, projection_tolerance: float,
-    window: tuple[float, float] = (0.0, 0.0), anticipates: bool = False, scale=None,
+    scheme, layout: Layout, method: str, *, estimates: bool, zeno: float | None, rtol: float, atol: float,
+    newton_tolerance: float, window: tuple[float, float] = (0.0, 0.0), anticipates: bool = False, scale=None,
 ) -> SchemePlan:  # fmt: skip
-    """Return the plan of a scheme that flies by a Runge-Kutta method; window: factor and power of the step size."""
+    """Return the plan of a scheme that flies by a Runge-Kutta method; window: factor and power of the step size.
+
+    The scheme has the settings closed_tolerance, rest_tolerance, projection_tolerance and solver.
+    """
     from saltus.flight.phase_implicit import implicit_phase
     from saltus.flight.promise import Promise
     from saltus.flight.runge_kutta_flight import runge_kutta_flight
     from saltus.lasting.interval import solve_interval
 
-    contact_solver = chosen_solver(solver, layout)
+    contact_solver = chosen_solver(scheme.solver, layout)
     made = runge_kutta_flight(
         layout, contact_solver, method, estimates=estimates, zeno=zeno, rtol=rtol, atol=atol,
-        newton_tolerance=newton_tolerance, projection_tolerance=projection_tolerance, window=window,
+        newton_tolerance=newton_tolerance, projection_tolerance=scheme.projection_tolerance, window=window,
         anticipates=anticipates,
     )  # fmt: skip
     implicit = made.parts[0] is implicit_phase
+    closed, rest = scheme.closed_tolerance, scheme.rest_tolerance
     promise = Promise(atol, closed, rest, (1e-3, 1e-13), lasting=True, scale=scale)
     return flight_plan(scheme, layout, contact_solver, made, promise, interval=solve_interval if implicit else None)

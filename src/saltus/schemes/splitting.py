@@ -211,10 +211,9 @@ class Splitting:
         """Return the compiled pieces and sizes for a system with this layout."""
         if self.rtol is not None and self.atol is not None and self._in_time:
             return runge_kutta_plan(
-                self, layout, self.base, estimates=True, closed=self.closed_tolerance, rest=self.rest_tolerance,
-                zeno=0.0, rtol=SPLITTING_TUNED.share * self.rtol, atol=SPLITTING_TUNED.share * self.atol,
-                newton_tolerance=self.newton_tolerance,
-                solver=self.solver, projection_tolerance=self.projection_tolerance, window=(float(self.atol), 0.0),
+                self, layout, self.base, estimates=True, zeno=0.0, rtol=SPLITTING_TUNED.share * self.rtol,
+                atol=SPLITTING_TUNED.share * self.atol, newton_tolerance=self.newton_tolerance,
+                window=(float(self.atol), 0.0),
             )  # fmt: skip
         contact_solver = chosen_solver(self.solver, layout)
         implicit = self.base in IMPLICIT_METHODS

@@ -28,7 +28,6 @@ from .work_table import WorkPoint, WorkPrecision
 
 TOLS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 REFERENCE_SHARE = 0.01  # tolerance of the reference run relative to the smallest one of the study
-FINEST = 1e-14  # tolerance that rounding allows
 OWN_ARGUMENTS = (
     "system",
     "t_span",
@@ -322,7 +321,7 @@ def _reference(problem: Problem, reference, finest: float) -> tuple[Solution | E
         return reference or problem.exact, "the exact solution"  # pyright: ignore[reportReturnType]
     if reference is not None:
         raise SettingError(f"reference is {reference!r}: it must be a Solution or an Exact")
-    tol = max(REFERENCE_SHARE * finest, FINEST)
+    tol = max(REFERENCE_SHARE * finest, 1e-14)  # rounding allows no smaller one
     try:
         made = _whole_run(problem, {"scheme": EventDriven(), "tol": tol, "progress": False})
     except RunError as error:

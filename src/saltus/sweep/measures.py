@@ -17,7 +17,7 @@ import numpy as np
 from saltus.ensemble.engine import Reduced
 from saltus.ensemble.own import OwnReducer
 from saltus.ensemble.records import COUNTS, WORST
-from saltus.ensemble.reduce import ACTION, EXTREMES, STATISTICS, WATCHED
+from saltus.ensemble.reduce import ACTION, EXTREMES, REDUCED, STATISTICS
 from saltus.errors import SettingError
 from saltus.event import Event
 from saltus.memory.record import COLUMN
@@ -147,7 +147,7 @@ class Strobe(_Plain):
     period: Any
 
     def watches(self, model: CompiledModel, room: int = 0) -> list[Watch]:
-        return [Watch(WATCHED.strobe, 0, ACTION.section, section_size(model, room), room)]
+        return [Watch(REDUCED.strobe, 0, ACTION.section, section_size(model, room), room)]
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
         room = _room_of(parts[0], seen.model)
@@ -168,7 +168,7 @@ class Impacts(_Plain):
 
     def watches(self, model: CompiledModel) -> list[Watch]:
         which = contact_number(model, self.contact)
-        return [Watch(WATCHED.impacts, which, ACTION.section, section_size(model, self.most), self.most, single=True)]
+        return [Watch(REDUCED.impacts, which, ACTION.section, section_size(model, self.most), self.most, single=True)]
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
         return _section_columns("impact_", parts[0], self.most, seen.model, impact=True)
@@ -184,7 +184,7 @@ class Events(_Plain):
 
     def watches(self, model: CompiledModel) -> list[Watch]:
         which = event_number(model, self.event)
-        return [Watch(WATCHED.events, which, ACTION.section, section_size(model, self.most), self.most, single=True)]
+        return [Watch(REDUCED.events, which, ACTION.section, section_size(model, self.most), self.most, single=True)]
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
         return _section_columns("event_", parts[0], self.most, seen.model, impact=False)
@@ -208,7 +208,7 @@ class ImpactStatistics(_Plain):
     contact: str | None = None
 
     def watches(self, model: CompiledModel) -> list[Watch]:
-        return [Watch(WATCHED.impacts, contact_number(model, self.contact), ACTION.statistics, STATISTICS.size)]
+        return [Watch(REDUCED.impacts, contact_number(model, self.contact), ACTION.statistics, STATISTICS.size)]
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
         prefix = "" if self.contact is None else f"{self.contact.replace(' ', '_')}_"
@@ -232,8 +232,8 @@ class FirstPassage(_Plain):
     def watches(self, model: CompiledModel) -> list[Watch]:
         size = 1 + int(model.layout.nq + model.layout.nv)
         if self.of in model.event_names:
-            return [Watch(WATCHED.events, event_number(model, self.of), ACTION.passage, size)]
-        return [Watch(WATCHED.impacts, contact_number(model, self.of), ACTION.passage, size)]
+            return [Watch(REDUCED.events, event_number(model, self.of), ACTION.passage, size)]
+        return [Watch(REDUCED.impacts, contact_number(model, self.of), ACTION.passage, size)]
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
         return {f"{self.of.replace(' ', '_')}_passage": ((), parts[0][:, 0], "s")}
@@ -269,7 +269,7 @@ class Extremes(_Plain):
         i = self.place(model.system)
         if not 0 <= i < int(model.layout.nq):
             raise SettingError(f"Extremes({self.coordinate!r}): the model has coordinates 0 to {model.layout.nq - 1}")
-        return [Watch(WATCHED.steps, 0, ACTION.extremes, EXTREMES.size, argument=i, single=True)]
+        return [Watch(REDUCED.steps, 0, ACTION.extremes, EXTREMES.size, argument=i, single=True)]
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
         i, column = self.place(seen.model.system), dict(zip(EXTREMES.names, parts[0].T, strict=True))
@@ -426,14 +426,14 @@ class Reduce(_Plain):
         memory = tuple(float(one) for one in np.atleast_1d(np.asarray(self.memory, dtype=float)))
         own = OwnReducer(self.function, memory, self.name)
         kind, which = {
-            "steps": (WATCHED.steps, 0),
-            "impacts": (WATCHED.impacts, -1),
-            "strobe": (WATCHED.strobe, 0),
+            "steps": (REDUCED.steps, 0),
+            "impacts": (REDUCED.impacts, -1),
+            "strobe": (REDUCED.strobe, 0),
         }.get(self.at, (-1, 0))
         if kind < 0 and self.at in model.event_names:
-            kind, which = WATCHED.events, event_number(model, self.at)
+            kind, which = REDUCED.events, event_number(model, self.at)
         elif kind < 0:
-            kind, which = WATCHED.impacts, contact_number(model, self.at)
+            kind, which = REDUCED.impacts, contact_number(model, self.at)
         return [Watch(kind, which, ACTION.own, len(memory), len(memory), single=True, own=own)]
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from saltus.sweep.result import Sweep
 
-COLOURS = {"up": "tab:blue", "down": "tab:red"}
-ENTRY = re.compile(r"([qv])(\d+)")
+WAY_COLOURS = {"up": "tab:blue", "down": "tab:red"}
 
 
 def _axes(ax: Axes | None) -> Any:
@@ -39,7 +38,7 @@ def draw_points(sweep: Sweep, y: str | None, ax: Axes | None, options: dict[str,
     prefix = next(one for one in ("", "impact_", "event_") if f"{one}q" in data)
     if y is None:
         y = "impact_u_minus" if prefix == "impact_" else "q0"
-    found = ENTRY.fullmatch(y)
+    found = re.fullmatch(r"([qv])(\d+)", y)  # an entry of the state
     if found is not None:
         letter, place = found[1], int(found[2])
         values = data[f"{prefix}{letter}"]
@@ -54,12 +53,12 @@ def draw_points(sweep: Sweep, y: str | None, ax: Axes | None, options: dict[str,
     for way in data["direction"].values.tolist():
         points = values.sel(direction=way).values
         x = np.repeat(data[name].values, points.shape[1])
-        style = {"color": COLOURS[way], "ls": "", "marker": ".", "ms": 1, "mew": 0, "label": way, **options}
+        style = {"color": WAY_COLOURS[way], "ls": "", "marker": ".", "ms": 1, "mew": 0, "label": way, **options}
         axes.plot(x, points.ravel(), **style)
     axes.set_xlabel(name)
     axes.set_ylabel(_label(values, y))
     if data.sizes["direction"] > 1:
-        marks = [axes.plot([], [], "o", ms=4, color=COLOURS[way], label=way)[0] for way in COLOURS]
+        marks = [axes.plot([], [], "o", ms=4, color=WAY_COLOURS[way], label=way)[0] for way in WAY_COLOURS]
         axes.legend(handles=marks)
     return axes
 

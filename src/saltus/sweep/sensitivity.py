@@ -26,8 +26,6 @@ from saltus.system import System
 if TYPE_CHECKING:
     import xarray
 
-PLACES = 12  # of a step that are looked at for its largest coordinate
-
 
 class Quantity(Protocol):
     """A number that a run ends with."""
@@ -112,7 +110,7 @@ class Extreme:
         i, sign = self.coordinate, 1.0 if self.which == "largest" else -1.0
         if self.which not in ("largest", "smallest") or not 0 <= i < solution.q.shape[1]:
             raise SettingError(f"{self!r} needs a coordinate of the system, and 'largest' or 'smallest'")
-        share = np.linspace(0.0, 1.0, PLACES, endpoint=False)
+        share = np.linspace(0.0, 1.0, 12, endpoint=False)  # places of a step that are looked at
         t = (solution.t[:-1, None] + np.diff(solution.t)[:, None] * share).ravel()
         t = np.unique(np.concatenate([t, solution.t[-1:], solution.events["t"]]))
         k = int(np.argmax(sign * solution(t).q[:, i]))

@@ -26,10 +26,8 @@ from saltus.errors import FileError, FileFormatError, SettingError
 from saltus.io.format import clear_parts, replace, version
 from saltus.sweep.job import Chunk
 
-ABOUT = "ensemble.json"
-NAME = re.compile(r"chunk-(\d{9})-(\d{9})\.npz")
-FORMAT = 1
-WORDS = {
+CHUNK_NAME = re.compile(r"chunk-(\d{9})-(\d{9})\.npz")
+DIFFERENCE_WORDS = {
     "model": "the model, its settings or what is measured", "rows": "parameters or starts of the runs",
     "runs": "the number of runs", "cpu": "the level of the processor", "libm": "the C library",
     "version": "the version of saltus", "format": "the format",
@@ -57,17 +55,17 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike, about: dict[str, Any], chunk: int):
         self.folder = pathlib.Path(folder)
-        about = {"format": FORMAT, "version": version(), **machine(), **about}
+        about = {"format": 1, "version": version(), **machine(), **about}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"store {folder} cannot be made: {error.strerror}") from error
-        place = self.folder / ABOUT
+        place = self.folder / "ensemble.json"
         if place.exists():
             known = self._known(place)
-            other = [key for key in WORDS if known.get(key) != about.get(key)]
+            other = [key for key in DIFFERENCE_WORDS if known.get(key) != about.get(key)]
             if other:
-                said = ", ".join(WORDS[key] for key in other)
+                said = ", ".join(DIFFERENCE_WORDS[key] for key in other)
                 raise SettingError(
                     f"store {folder} belongs to another sweep: it differs in {said}; take another folder"
                 )

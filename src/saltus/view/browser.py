@@ -16,7 +16,6 @@ from typing import Any
 from saltus.errors import SaltusError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-VARIABLE = "SALTUS_CHROMIUM"  # names another one
 SWITCHES = (
     "--headless=new", "--disable-gpu",
     "--enable-unsafe-swiftshader", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-extensions",
@@ -27,7 +26,7 @@ SWITCHES = (
 
 def chromium() -> str | None:
     """Return the path of a Chromium on this machine, or None."""
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get("SALTUS_CHROMIUM")
     if named is not None:
         return shutil.which(named)
     return next((found for name in NAMES if (found := shutil.which(name))), None)

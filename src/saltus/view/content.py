@@ -12,7 +12,7 @@ from saltus.mechanics.scene import Scene
 from saltus.results.instants import energy_at, loaded
 from saltus.results.names import columns_of
 from saltus.results.table import Table, table_of
-from saltus.view.frames import FRAME, frames_at
+from saltus.view.frames import FRAME_SIZE, frames_at
 from saltus.view.keys import Motion, jump_times, motion_of, reaches
 from saltus.view.pack import Pack
 from saltus.view.picture import Picture, picture_of
@@ -24,8 +24,7 @@ MOST_TIMES = 6000  # of curves; more are thinned
 MOST_BYTES = 40 << 20  # of a page: browsers take seconds to open more
 FINEST = 1e-7  # step of stored poses [m, rad], or finer
 ROUNDING = 1e-9  # of the largest value of a curve: smaller ones are drawn as zero
-AXES = {"N": 0, "T": 1, "T1": 1, "T2": 2}
-LIMITS = (1e-5, 1e-6, 1e-6)  # of residual, violation [m], admissibility: what is above is shown in red
+AXIS_NUMBERS = {"N": 0, "T": 1, "T1": 1, "T2": 2}
 RESIDUAL_OF_TOLERANCE = 10.0  # of the tolerance of the run: the least limit of the residual
 
 
@@ -126,7 +125,7 @@ def packed(given: Seen, options: Options) -> str:
         "pins": [[spot.body, *spot.at, int(fixed)] for spot, fixed in picture.pins],
         "contacts": [_contact(contact) for contact in picture.contacts],
         "rows": [
-            [solution.system.contact_names.index(name), AXES.get(axis, -1)] for name, axis in solution.rows
+            [solution.system.contact_names.index(name), AXIS_NUMBERS.get(axis, -1)] for name, axis in solution.rows
         ],
         "names": [[one.name, one.units] for one in columns_of(solution) if one.kind != "r"],
     }  # fmt: skip
@@ -149,7 +148,7 @@ def limits_of(solution: Solution) -> tuple[float, float, float]:
     if not isinstance(tolerance, float):
         tolerance = getattr(getattr(solution._asked, "control", None), "tol", None)
     tolerance = tolerance if isinstance(tolerance, float) else 0.0
-    residual, violation, admissibility = LIMITS
+    residual, violation, admissibility = 1e-5, 1e-6, 1e-6  # the second one in m
     return max(residual, RESIDUAL_OF_TOLERANCE * tolerance), max(violation, tolerance), max(admissibility, tolerance)
 
 
@@ -258,7 +257,7 @@ def _curves(pack: Pack, head: dict[str, Any], given: Seen) -> None:
     if moving:
         frames = np.stack([np.asarray(given.picture.contacts[c].frames) for c in moving], axis=1)
         pack.add("frame_t", frame_times(solution), "f8")
-        pack.add("frames", frames.reshape(-1, len(moving) * FRAME), "f4")
+        pack.add("frames", frames.reshape(-1, len(moving) * FRAME_SIZE), "f4")
 
 
 def _ledger(solution: Solution, t: np.ndarray, side: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from saltus.mechanics.scene import Outline
     from saltus.view.content import Seen
 
-COLOURS = ("#4477aa", "#aa3377", "#3aa6c4", "#8a6fc0", "#b08d28", "#6b7a8f", "#5566cc", "#c25b8a")
+BODY_COLOURS = ("#4477aa", "#aa3377", "#3aa6c4", "#8a6fc0", "#b08d28", "#6b7a8f", "#5566cc", "#c25b8a")
 ROUND = 48  # points of a circle
 EDGES = [(a, b) for a, b in product(range(8), repeat=2) if a < b and bin(a ^ b).count("1") == 1]  # of a box
 
@@ -52,7 +52,7 @@ class Drawing:
         picture, solution = self.seen.picture, self.seen.solution
         poses = picture.motion.poses(np.array([t]), solution(np.array([t])).q)[0]
         for b, body in enumerate(picture.bodies):
-            colour = body.colour or COLOURS[b % len(COLOURS)]
+            colour = body.colour or BODY_COLOURS[b % len(BODY_COLOURS)]
             if picture.dimension == 3:
                 self._solids(body, poses[b], colour)
                 continue

@@ -21,10 +21,9 @@ from saltus.results.body import poses_of
 if TYPE_CHECKING:
     from saltus.solution import Solution
 
-FRAME = 6  # numbers of a frame: point in the frame of the body (2), normal and tangent in the fixed frame (2 each)
+FRAME_SIZE = 6  # numbers of a frame: point in the frame of the body (2), normal and tangent in the fixed frame (2 each)
 FLOATS_AT_ONCE = 1 << 22
-SMALL = 1e-9  # of a direction: a row that pushes less than this turns the body only
-ROUND = 96  # corners that stand for a circle
+TURNS_ONLY = 1e-9  # of a direction: a row that pushes less than this turns the body only
 
 
 def contact_bodies(scene: Scene) -> dict[str, tuple[int, Any]]:
@@ -40,13 +39,13 @@ def contact_bodies(scene: Scene) -> dict[str, tuple[int, Any]]:
 
 
 def frames_at(solution: Solution, t: np.ndarray) -> np.ndarray:
-    """Return the frames of all contacts of a mechanism at times (times, contacts, FRAME); zeros where there is none."""
+    """Return the frames of all contacts of a mechanism at times (times, contacts, 6); zeros where there is none."""
     scene: Any = solution.system.scene
     names, rows = solution.system.contact_names, solution.rows
     normal_row = {name: next(j for j, row in enumerate(rows) if row[0] == name) for name in names}
     slip_row = {name: j for j, (name, axis) in enumerate(rows) if axis == "T"}
     q = solution(t).q
-    made = np.zeros((len(t), len(names), FRAME))
+    made = np.zeros((len(t), len(names), FRAME_SIZE))
     bodies = contact_bodies(scene)
     most = max(1, FLOATS_AT_ONCE // max(1, len(rows) * solution.v.shape[1]))
     for first in range(0, len(t), most):
@@ -66,16 +65,16 @@ def frames_at(solution: Solution, t: np.ndarray) -> np.ndarray:
 def _frames(push: np.ndarray, slip: np.ndarray | None, angle: np.ndarray, surface: Any) -> np.ndarray:
     """Return frames of one contact from its rows on one body (times, 3): direction and moment."""
     n, length = push[:, :2], np.hypot(push[:, 0], push[:, 1])
-    turns_only = length < SMALL * max(1.0, float(np.max(np.abs(push), initial=0.0)))
+    turns_only = length < TURNS_ONLY * max(1.0, float(np.max(np.abs(push), initial=0.0)))
     scale = np.where(turns_only, 1.0, length)
     n, moment = n / scale[:, None], push[:, 2] / scale
     tangent = np.column_stack([n[:, 1], -n[:, 0]])
     arm = np.column_stack([-n[:, 1], n[:, 0]]) * -moment[:, None]  # foot of the line of action
-    if slip is not None and not np.any(np.hypot(slip[:, 0], slip[:, 1]) < SMALL):
+    if slip is not None and not np.any(np.hypot(slip[:, 0], slip[:, 1]) < TURNS_ONLY):
         along = np.hypot(slip[:, 0], slip[:, 1])
         tangent, twist = slip[:, :2] / along[:, None], slip[:, 2] / along
         area = n[:, 0] * tangent[:, 1] - n[:, 1] * tangent[:, 0]
-        area = np.where(np.abs(area) < SMALL, 1.0, area)
+        area = np.where(np.abs(area) < TURNS_ONLY, 1.0, area)
         # arm x n = moment and arm x tangent = twist
         arm = (twist[:, None] * n - moment[:, None] * tangent) / area[:, None]
     elif surface is not None:
@@ -110,7 +109,7 @@ def _surface(scene: Scene, body: int, record: Any) -> tuple[np.ndarray, bool] | 
 
 
 def _circle(centre: np.ndarray, radius: float) -> np.ndarray:
-    turn = 2.0 * np.pi * np.arange(ROUND) / ROUND
+    turn = np.linspace(0.0, 2.0 * np.pi, 96, endpoint=False)
     return centre + radius * np.column_stack([np.cos(turn), np.sin(turn)])
 
 

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saltus.view.drawing import COLOURS
+from saltus.view.drawing import BODY_COLOURS
 from saltus.view.keys import Keys
 
 if TYPE_CHECKING:
     from saltus.view.content import Seen
     from saltus.view.picture import Picture
 
-ROUND = 32  # corners of a circle
+MESH_CORNERS = 32  # corners of a circle
 THICK = 0.01  # of the scene: how thick outlines of the plane are
 APART = 4e-7  # of a clip: the shortest interval that 32 bit floats tell apart, with room
-FLOAT, UINT = 5126, 5125
 
 
 class Turned:
@@ -73,7 +72,7 @@ class _Binary:
         view = {"buffer": 0, "byteOffset": len(self.data), "byteLength": array.nbytes}
         self.views.append(view | ({} if target is None else {"target": target}))
         self.data += array.tobytes()
-        made: dict[str, Any] = {"bufferView": len(self.views) - 1, "componentType": UINT if whole else FLOAT}
+        made: dict[str, Any] = {"bufferView": len(self.views) - 1, "componentType": 5125 if whole else 5126}
         made |= {"count": array.size if kind == "SCALAR" else len(array), "type": kind}
         if limits:
             table = array.reshape(len(array), -1)
@@ -90,7 +89,7 @@ def glb(seen: Seen) -> bytes:
     clip, stretched = clip_times(times)
     materials, meshes, nodes, samplers, channels = [], [], [], [], []
     for b, (body, keys) in enumerate(zip(picture.bodies, motion.keys, strict=True)):
-        materials.append(_material(body.colour or COLOURS[b % len(COLOURS)]))
+        materials.append(_material(body.colour or BODY_COLOURS[b % len(BODY_COLOURS)]))
         node: dict[str, Any] = {"name": body.name, "translation": keys.before[0, :3].tolist()}
         node["rotation"] = (keys.before[0, 3:] / np.linalg.norm(keys.before[0, 3:])).tolist()
         mesh = _mesh(binary, body, b, THICK * seen.size)
@@ -198,12 +197,12 @@ def _outline_mesh(outline: Any, thick: float) -> tuple[np.ndarray, np.ndarray]:
     """Return an outline of the plane as a thin plate: corners and triangles; a fan, so that it should be convex."""
     points = np.array(outline.points, dtype=float)
     if outline.kind == "circle":
-        turn = 2.0 * np.pi * np.arange(ROUND) / ROUND
+        turn = 2.0 * np.pi * np.arange(MESH_CORNERS) / MESH_CORNERS
         points = points[0] + outline.radius * np.column_stack([np.cos(turn), np.sin(turn)])
     elif outline.kind == "capsule":
         way = points[1] - points[0]
         angle = np.arctan2(way[1], way[0])
-        half = np.linspace(-0.5 * np.pi, 0.5 * np.pi, ROUND // 2)
+        half = np.linspace(-0.5 * np.pi, 0.5 * np.pi, MESH_CORNERS // 2)
         radius = max(outline.radius, 0.5 * thick)
         ends = ((points[1], angle + half), (points[0], angle + np.pi + half))
         points = np.concatenate([at + radius * np.column_stack([np.cos(a), np.sin(a)]) for at, a in ends])
@@ -225,21 +224,21 @@ def solid_mesh(solid: Any) -> tuple[np.ndarray, np.ndarray]:
         faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
         triangles = np.array([t for a, b, c, d in faces for t in ((a, b, c), (a, c, d))])
         return corners * np.array(solid.size) + np.array(solid.centre), triangles
-    rows = ROUND // 2 if solid.kind == "sphere" else 1
-    turn = 2.0 * np.pi * np.arange(ROUND) / ROUND
+    rows = MESH_CORNERS // 2 if solid.kind == "sphere" else 1
+    turn = 2.0 * np.pi * np.arange(MESH_CORNERS) / MESH_CORNERS
     rings = []
     for k in range(rows + 1):
         lat = np.pi * (k / rows - 0.5)
         radius, z = (0.5 * np.cos(lat), 0.5 * np.sin(lat)) if solid.kind == "sphere" else (0.5, k - 0.5)
-        rings.append(np.column_stack([radius * np.cos(turn), radius * np.sin(turn), np.full(ROUND, z)]))
+        rings.append(np.column_stack([radius * np.cos(turn), radius * np.sin(turn), np.full(MESH_CORNERS, z)]))
     corners = np.concatenate([*rings, [[0.0, 0.0, -0.5], [0.0, 0.0, 0.5]]])
     triangles = []
     for k in range(rows):
-        for j in range(ROUND):
-            a, b = k * ROUND + j, k * ROUND + (j + 1) % ROUND
-            triangles += [(a, b, b + ROUND), (a, b + ROUND, a + ROUND)]
+        for j in range(MESH_CORNERS):
+            a, b = k * MESH_CORNERS + j, k * MESH_CORNERS + (j + 1) % MESH_CORNERS
+            triangles += [(a, b, b + MESH_CORNERS), (a, b + MESH_CORNERS, a + MESH_CORNERS)]
     low, high = len(corners) - 2, len(corners) - 1
-    for j in range(ROUND):
-        after = (j + 1) % ROUND
-        triangles += [(low, after, j), (high, rows * ROUND + j, rows * ROUND + after)]
+    for j in range(MESH_CORNERS):
+        after = (j + 1) % MESH_CORNERS
+        triangles += [(low, after, j), (high, rows * MESH_CORNERS + j, rows * MESH_CORNERS + after)]
     return corners * np.array(solid.size) + np.array(solid.centre), np.array(triangles)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from saltus.errors import SettingError
-from saltus.mechanics.scene import GROUND, Outline, Scene, SceneBody
+from saltus.family import GROUND
+from saltus.mechanics.scene import Outline, Scene, SceneBody
 from saltus.results.body import places_of, poses_of, rates_of
 from saltus.view.frames import contact_bodies
 from saltus.view.sketch import FIXED, Follow, Place, Sketch, Solid
@@ -16,7 +17,7 @@ from saltus.view.sketch import FIXED, Follow, Place, Sketch, Solid
 if TYPE_CHECKING:
     from saltus.solution import Solution
 
-PLANAR, SPATIAL = 3, 7  # numbers of a pose: x, y, angle; x, y, z and a quaternion
+PLANAR_POSE, SPATIAL_POSE = 3, 7  # numbers of a pose: x, y, angle; x, y, z and a quaternion
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Picture:
     @property
     def columns(self) -> int:
         """Numbers of a pose."""
-        return PLANAR if self.dimension == 2 else SPATIAL
+        return PLANAR_POSE if self.dimension == 2 else SPATIAL_POSE
 
 
 def picture_of(solution: Solution, scene: Any = None, frames: np.ndarray | None = None) -> Picture:
@@ -237,7 +238,7 @@ class SketchMotion:
     def poses(self, t: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Return the pose of every part (times, parts, 3 or 7)."""
         if self.sketch.dimension == 3:
-            made = np.zeros((len(t), len(self.sketch.parts), SPATIAL))
+            made = np.zeros((len(t), len(self.sketch.parts), SPATIAL_POSE))
             made[:, :, 3] = 1.0
             for k, part in enumerate(self.sketch.parts):
                 for axis, one in enumerate(part.at):
@@ -245,7 +246,7 @@ class SketchMotion:
                 if part.turn is not None:
                     made[:, k, 3:] = q[:, part.turn : part.turn + 4]
             return made
-        made = np.zeros((len(t), len(self.sketch.parts), PLANAR))
+        made = np.zeros((len(t), len(self.sketch.parts), PLANAR_POSE))
         for k, part in enumerate(self.sketch.parts):
             x, y = (_value(one, t, q) for one in part.at)
             made[:, k, 2] = _value(part.angle, t, q)
@@ -259,14 +260,14 @@ class SketchMotion:
     def rates(self, t: np.ndarray, q: np.ndarray, q_dot: np.ndarray) -> np.ndarray:
         """Return their rates."""
         if self.sketch.dimension == 3:
-            made = np.zeros((len(t), len(self.sketch.parts), SPATIAL))
+            made = np.zeros((len(t), len(self.sketch.parts), SPATIAL_POSE))
             for k, part in enumerate(self.sketch.parts):
                 for axis, one in enumerate(part.at):
                     made[:, k, axis] = _slope(one, t, q_dot)
                 if part.turn is not None:
                     made[:, k, 3:] = q_dot[:, part.turn : part.turn + 4]
             return made
-        poses, made = self.poses(t, q), np.zeros((len(t), len(self.sketch.parts), PLANAR))
+        poses, made = self.poses(t, q), np.zeros((len(t), len(self.sketch.parts), PLANAR_POSE))
         for k, part in enumerate(self.sketch.parts):
             x_dot, y_dot = (_slope(one, t, q_dot) for one in part.at)
             made[:, k, 2] = _slope(part.angle, t, q_dot)

@@ -20,7 +20,7 @@ from saltus.compile.parsing import PARSING, parsed
 from saltus.compile.surprises import catches, same_code, unset
 
 # copies: what a function changes in its arguments is its own business
-ARGUMENTS = {0: "copied(q), copied(v)", 1: "copied(q)", 2: "t, copied(q)", 3: "t, copied(q), copied(v)"}
+STATE_ARGUMENTS = {0: "copied(q), copied(v)", 1: "copied(q)", 2: "t, copied(q)", 3: "t, copied(q), copied(v)"}
 NAN = "1e400 - 1e400"  # without a name that the function may use otherwise
 COMPILED = frozenset({"numpy", "math"})  # modules whose attributes nobody changes
 ADAPTER = """
@@ -60,7 +60,7 @@ def compile_source(function: Callable, arity: int) -> CompiledSource:
 def _source_module(function: Callable, arity: int) -> tuple[str, np.ndarray]:
     writer = _Writer()
     parameters = writer.add(function, "_user")
-    names = ", ".join([ARGUMENTS[arity], *parameters])
+    names = ", ".join([STATE_ARGUMENTS[arity], *parameters])
     text = "\n".join(
         [
             *sorted(writer.imports),

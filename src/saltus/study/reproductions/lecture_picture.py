@@ -20,7 +20,7 @@ from .lecture import LECTURE_QUANTITIES, PROBLEMS, Lecture, floor
 
 LECTURE_NAMES = {"q": "q, error [m s]", "v": "v, error [m]"}  # in L1, hence times seconds
 LECTURE_TITLES = {"ball": "bouncing ball", "oscillator": "linear oscillator"}
-WIDTHS = [1.0, 1.0, 1.3] * len(PROBLEMS)  # panels of q and v, then their legend
+PANEL_WIDTHS = [1.0, 1.0, 1.3] * len(PROBLEMS)  # panels of q and v, then their legend
 
 
 class _LecturePicture(NamedTuple):
@@ -51,8 +51,8 @@ def draw(made: Lecture) -> Figure:
         FigureCanvasAgg(figure)
         # a fixed layout: panels of a column stay aligned whatever their legends say
         places = figure.subplots(
-            rows, len(WIDTHS), squeeze=False,
-            gridspec_kw={"width_ratios": WIDTHS, "left": 0.035, "right": 1.0,
+            rows, len(PANEL_WIDTHS), squeeze=False,
+            gridspec_kw={"width_ratios": PANEL_WIDTHS, "left": 0.035, "right": 1.0,
             "top": 1.0 - LECTURE_PICTURE.head / height,
                          "bottom": LECTURE_PICTURE.foot / height, "wspace": 0.22, "hspace": 0.6},
         )  # fmt: skip
