@@ -25,6 +25,9 @@ from saltus.system import System
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
+
+    from saltus.schemes.plan import SchemeLike
 
 PLACES = 12  # of a step that are looked at for its largest coordinate
 
@@ -210,7 +213,7 @@ class Sensitivity:
             data, {"quantity": [one.name for one in self.quantities], "parameter": labels, "state": states}
         )
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Axes | None = None) -> Axes:
         """Draw by how much every quantity changes, relative to its value, per relative change of a parameter."""
         if axes is None:
             from matplotlib import pyplot
@@ -239,7 +242,7 @@ def sensitivity(
     parameters: Mapping[str, Any] | None = None,
     events: Event | Sequence[Event] = (),
     tol: float = 1e-10,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
 ) -> Sensitivity:
     """Return derivatives of quantities of a run by parameters and by its start.
 
