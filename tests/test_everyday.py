@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pathlib
 import queue
@@ -58,6 +59,40 @@ def test_the_names_are_those_of_the_documentation():
     page = (ROOT / "docs" / "names.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([A-Za-z]+)` \|", page, flags=re.MULTILINE)
     assert sorted(listed) == sorted(sl.__all__)
+
+
+@pytest.mark.parametrize("name", sl.MODULES)
+def test_completion_of_a_module_shows_its_public_names_and_no_stray(name):
+    module = getattr(sl, name)
+    assert {one for one in dir(module) if not one.startswith("__")} == set(module.__all__)
+    assert all(hasattr(module, one) for one in module.__all__)
+
+
+# what a user's file need not show: records that calls return, and parts that only saltus itself puts together
+UNSHOWN = {
+    "control": {"Grid", "Proposed"},
+    "errors": set(sl.errors.__all__),  # shown as sl.NAME
+    "problems": set(sl.problems.__all__),  # all alike: functions that return a Problem, of which some are shown
+    "schemes": set(sl.schemes.__all__),  # shown as sl.NAME
+    "study": {"Convergence", "WorkPoint", "ball_local_error", "hausdorff_in_space", "hausdorff_polylines"},
+}
+CALLED = ("Solution", "Problem", "Verification")
+
+
+def test_the_file_of_types_uses_every_public_name():
+    tree = ast.parse((ROOT / "tests" / "user_types.py").read_text(encoding="utf-8"))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    of = {(node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", ""), node.attr)
+          for node in ast.walk(tree) if isinstance(node, ast.Attribute)}  # fmt: skip
+    missing = {name for name in sl.__all__ if ("sl", name) not in of and name not in ("sweep", "view", "mechanics")}
+    for module in sl.MODULES:
+        names = set(getattr(sl, module).__all__) - UNSHOWN.get(module, set())
+        missing |= {f"{module}.{name}" for name in names if (module, name) not in of and ("sl", name) not in of}
+    classes = [getattr(sl, name) for name in CALLED] + [sl.view.View, sl.sweep.Grid, sl.sweep.PeriodicOrbit]
+    for cls in classes:
+        calls = [name for name in vars(cls) if not name.startswith("_") and not isinstance(vars(cls)[name], str)]
+        missing |= {f"{cls.__name__}.{name}" for name in calls if name not in used}
+    assert missing == set()
 
 
 def test_importing_saltus_imports_no_numerics():

@@ -456,10 +456,15 @@ def test_a_gif_is_written_without_ffmpeg(box, tmp_path, monkeypatch):
     assert image.open(io.BytesIO(place.read_bytes())).n_frames >= 2
 
 
-@pytest.mark.parametrize("wrong", [{"seconds": -1.0}, {"width": 33}, {"event_time": 2.0}, {"fps": 3}])
+@pytest.mark.parametrize("wrong", [{"seconds": -1.0}, {"width": 33}, {"event_time": 2.0}])
 def test_wrong_settings_of_a_film_are_refused(box, wrong):
     with pytest.raises(sl.SettingError, match=f"{next(iter(wrong))}"):
         box.view().save("box.mp4", **wrong)
+
+
+def test_a_film_has_a_signature_so_that_python_refuses_names_it_does_not_have(box):
+    with pytest.raises(TypeError, match="fps"):
+        box.view().save("box.mp4", fps=3)
 
 
 def test_settings_of_films_belong_to_films(box):

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from saltus import contact, control, errors, mechanics, plot, problems, schemes, study, sweep
+    from saltus import contact, control, errors, mechanics, plot, problems, schemes, study, sweep, view
     from saltus.contact import NSGS, ContactProblem, Lemke
     from saltus.errors import (
         ChatteringError,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         FileFormatError,
         FunctionError,
         LimitError,
+        MissingExtraError,
         ModelError,
         RunError,
         SaltusError,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-MODULES = ("contact", "control", "errors", "mechanics", "plot", "problems", "schemes", "study", "sweep")
+MODULES = ("contact", "control", "errors", "mechanics", "plot", "problems", "schemes", "study", "sweep", "view")
 
 # the module that each name comes from
 HOMES = {
@@ -81,6 +82,7 @@ HOMES = {
     "JointFamily": "family",
     "Lemke": "contact",
     "LimitError": "errors",
+    "MissingExtraError": "errors",
     "ModelError": "errors",
     "MoreauJean": "schemes",
     "PaoliVelocity": "schemes",
@@ -157,6 +159,7 @@ __all__ = [
     "JointFamily",
     "Lemke",
     "LimitError",
+    "MissingExtraError",
     "ModelError",
     "MoreauJean",
     "PaoliVelocity",
@@ -187,4 +190,5 @@ __all__ = [
     "solve",
     "study",
     "sweep",
+    "view",
 ]

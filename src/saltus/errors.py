@@ -22,6 +22,22 @@ import typing
 if typing.TYPE_CHECKING:
     from saltus.solution import Solution
 
+__all__ = [
+    "ChatteringError",
+    "CheckpointWarning",
+    "DamagedFileError",
+    "FileError",
+    "FileFormatError",
+    "FunctionError",
+    "LimitError",
+    "MissingExtraError",
+    "ModelError",
+    "RunError",
+    "SaltusError",
+    "SettingError",
+    "SlowFunctionWarning",
+]
+
 
 class SaltusError(Exception):
     """Any error that saltus raises on purpose."""
@@ -83,3 +99,8 @@ class SlowFunctionWarning(UserWarning):
 
 class MissingExtraError(SaltusError, ImportError):
     """An optional library is not installed; the message names the extra to install."""
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

@@ -64,3 +64,8 @@ def __getattr__(name: str) -> Any:
     if name in _LATER:
         return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

@@ -13,3 +13,8 @@ __all__ = ["Adaptive", "Fixed", "Grid", "Proposed", "Richardson", "VariableOrder
 def default_control(*, tolerant: bool) -> Fixed | VariableOrder:
     """Return the control of schemes that bring none: steps that follow a tolerance where there is one, else h."""
     return VariableOrder() if tolerant else Fixed()
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

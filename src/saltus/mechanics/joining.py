@@ -183,7 +183,9 @@ class Joining(Mechanism):
         self._slide_stops(joint, stops, stop_e)
         return joint
 
-    def fixed(self, a: Body | Anchor, b: Body | Anchor, *, angle: float = 0.0, name: str | None = None, **no: Any):
+    def fixed(
+        self, a: Body | Anchor, b: Body | Anchor, *, angle: float = 0.0, name: str | None = None, **no: Any
+    ) -> PlanarJoint:
         """Weld b to a at two points that coincide; `angle` of b in a [rad]. Three constraint rows."""
         joint = self._joint("fixed", a, b, name)
         _refuse(joint, no, "make one body of both, or a revolute joint with stops")

@@ -27,30 +27,18 @@ from saltus.plot.energy import energy
 from saltus.plot.friction_cone import friction_cone
 from saltus.plot.gantt import gantt
 from saltus.plot.impact_map import impact_map
-from saltus.plot.page import COLOURS, PLOT, FigureCanvasAgg, SolutionFigure
+from saltus.plot.page import COLOURS, PLOT, FigureCanvasAgg, SolutionFigure  # noqa: F401  for other files of saltus
 from saltus.plot.phase import phase
 from saltus.plot.section import section
-from saltus.plot.solution import plot_solution
-from saltus.plot.spectrum import plot_spectrum, spectrum
-from saltus.plot.steps import plot_steps
+from saltus.plot.solution import plot_solution  # noqa: F401
+from saltus.plot.spectrum import plot_spectrum, spectrum  # noqa: F401
+from saltus.plot.steps import plot_steps  # noqa: F401
 from saltus.plot.strobe import strobe
-from saltus.plot.verification import plot_verification
+from saltus.plot.verification import plot_verification  # noqa: F401
 
-__all__ = [
-    "COLOURS",
-    "PLOT",
-    "FigureCanvasAgg",
-    "SolutionFigure",
-    "energy",
-    "friction_cone",
-    "gantt",
-    "impact_map",
-    "phase",
-    "plot_solution",
-    "plot_spectrum",
-    "plot_steps",
-    "plot_verification",
-    "section",
-    "spectrum",
-    "strobe",
-]
+__all__ = ["energy", "friction_cone", "gantt", "impact_map", "phase", "section", "spectrum", "strobe"]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

@@ -105,3 +105,8 @@ def __getattr__(name: str):
     if name in __all__:
         return getattr(importlib.import_module("saltus.problems.mechanisms"), name)
     raise AttributeError(f"module 'saltus.problems' has no attribute {name!r}: it must be one of {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

@@ -66,3 +66,8 @@ def __getattr__(name: str):
 def default_scheme():
     """Return the scheme of runs that name none."""
     return __getattr__("HpTDG")()
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

@@ -29,3 +29,8 @@ __all__ = [
     "local_error",
     "work_precision",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

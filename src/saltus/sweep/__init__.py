@@ -39,3 +39,8 @@ __all__ = [
     "Threads", "Triangular", "Uniform", "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo", "periodic_orbit",
     "sensitivity",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Return the public names, so that completion shows these and nothing else."""
+    return sorted([*__all__, "__doc__", "__file__", "__name__"])

@@ -18,6 +18,8 @@ from saltus.sweep.swept import values_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from saltus.schemes.plan import SchemeLike
+
 MOST_AXES = 3
 
 
@@ -48,7 +50,7 @@ def grid(
     store: str | os.PathLike | None = None,
     chunk: int | None = None,
     progress: bool | None = None,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
     h: float | None = None,
     tol: float | None = None,
     options: dict[str, Any] | None = None,

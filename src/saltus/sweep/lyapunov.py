@@ -28,7 +28,9 @@ from saltus.system import System
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
 
+    from saltus.schemes.plan import SchemeLike
     from saltus.solution import Solution
 
 
@@ -120,7 +122,7 @@ class Lyapunov:
         said = {"duration": self.duration, "impacts": self.impacts, "sum_error": self.sum_error}
         return xarray.Dataset(data, {"number": numbers, "t": self.history_t}, said)
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the exponents over the time that they are means of; return the axes."""
         if axes is None:
             from matplotlib import pyplot
@@ -145,7 +147,7 @@ def lyapunov(
     t0: float = 0.0,
     exponents: int | None = None,
     tol: float = 1e-9,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
     events: Event | Sequence[Event] = (),
     parameters: Mapping[str, Any] | None = None,
 ) -> Lyapunov:

@@ -56,7 +56,7 @@ class Seen:
 class Measure(Protocol):
     """What is kept of every run."""
 
-    def events(self, model: Any) -> tuple[Event, ...]:
+    def events(self, system: Any) -> tuple[Event, ...]:
         """Return events that must be found for it."""
         ...
 
@@ -79,6 +79,9 @@ class _Plain:
 
     def watches(self, model: CompiledModel) -> list[Watch]:
         return []
+
+    def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
+        return {}
 
 
 def contact_number(model: CompiledModel, name: str | None) -> int:

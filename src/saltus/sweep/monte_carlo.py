@@ -18,6 +18,8 @@ from saltus.sweep.running import made_sweep
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from saltus.schemes.plan import SchemeLike
+
 
 class MonteCarlo(Sweep):
     """Runs with random parameters; the dataset has the dimension run, and the drawn values as coordinates."""
@@ -48,7 +50,7 @@ def monte_carlo(
     store: str | os.PathLike | None = None,
     chunk: int | None = None,
     progress: bool | None = None,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
     h: float | None = None,
     tol: float | None = None,
     options: dict[str, Any] | None = None,

@@ -15,7 +15,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,11 @@ from saltus.solution import Solution
 from saltus.solve import solve
 from saltus.status import Status
 from saltus.system import System
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from saltus.schemes.plan import SchemeLike
 
 
 class _Shooting(NamedTuple):
@@ -284,7 +289,7 @@ class PeriodicOrbit:
         off(root)
         return known[root]
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the orbit in the plane of the first coordinate and its velocity; return the axes."""
         if axes is None:
             from matplotlib import pyplot
@@ -301,7 +306,7 @@ class PeriodicOrbit:
         axes.set(xlabel="q0", ylabel="v0")
         return axes
 
-    def plot_multipliers(self, axes: Any = None) -> Any:
+    def plot_multipliers(self, axes: Axes | None = None) -> Axes:
         """Draw the multipliers and the unit circle; return the axes."""
         if axes is None:
             from matplotlib import pyplot
@@ -343,7 +348,7 @@ def periodic_orbit(
     parameters: Mapping[str, Any] | None = None,
     events: Event | Sequence[Event] = (),
     tol: float = 1e-12,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
     accuracy: float = 1e-10,
     longest: float = 100.0,
     max_iterations: int = 20,

@@ -25,6 +25,9 @@ from saltus.system import System
 
 if TYPE_CHECKING:
     import xarray
+    from matplotlib.axes import Axes
+
+    from saltus.schemes.plan import SchemeLike
 
 
 class Quantity(Protocol):
@@ -208,7 +211,7 @@ class Sensitivity:
             data, {"quantity": [one.name for one in self.quantities], "parameter": labels, "state": states}
         )
 
-    def plot(self, axes: Any = None) -> Any:
+    def plot(self, axes: Axes | None = None) -> Axes:
         """Draw by how much every quantity changes, relative to its value, per relative change of a parameter."""
         if axes is None:
             from matplotlib import pyplot
@@ -237,7 +240,7 @@ def sensitivity(
     parameters: Mapping[str, Any] | None = None,
     events: Event | Sequence[Event] = (),
     tol: float = 1e-10,
-    scheme: Any = None,
+    scheme: SchemeLike | None = None,
 ) -> Sensitivity:
     """Return derivatives of quantities of a run by parameters and by its start.
 

@@ -48,17 +48,35 @@ class View:
         """What is drawn, as numbers."""
         return self._seen
 
-    def save(self, path: str | os.PathLike, **film: Any) -> Path:
+    def save(
+        self, path: str | os.PathLike, *, seconds: float | None = None, rate: float | None = None,
+        width: int | None = None, height: int | None = None, span: tuple[float, float] | None = None,
+        event_time: float | None = None, dark: bool | None = None,
+    ) -> Path:  # fmt: skip
         """Write .html, a film (.mp4, .gif) or a scene for other programs (.glb); returns the path.
 
         Parameters
         ----------
         path
             Its ending decides.
-        **film
-            Of films: seconds (10), frames per second `rate` (25; .gif 12), width and height in pixels, span of the run
-            (begin, end) [s], `event_time` from 0 to 1.
+        seconds
+            Of films, as all that follow: how long it lasts [s]; 10.
+        rate
+            Frames per second; 25, of a .gif 12.
+        width, height
+            Size in pixels; 1280 x 720.
+        span
+            Begin and end of what it shows, in the time of the run [s]; all of it.
+        event_time
+            From 0, the axis is time, to 1, every interval between jumps lasts equally long; 0.
+        dark
+            Dark colours.
         """
+        asked: dict[str, Any] = {
+            "seconds": seconds, "rate": rate, "width": width, "height": height, "span": span,
+            "event_time": event_time, "dark": dark,
+        }  # fmt: skip
+        film = {name: value for name, value in asked.items() if value is not None}
         place = Path(path)
         suffix = place.suffix.lower()
         if suffix not in SUFFIXES:
