@@ -269,11 +269,12 @@ def run_values(first: Values, changes: Mapping[str, Any]) -> dict[str, float | n
                     f"read p.{name} in its functions"
                 )
             raise SettingError(f"parameters has {name!r}, which the system does not have: it has {', '.join(values)}")
-        made = checked_value(name, value, SettingError)
-        if np.shape(made) != np.shape(values[name]):
+        made, first_value = checked_value(name, value, SettingError), values[name]
+        numbers = type(made) is float and type(first_value) is float  # mostly; asking numpy takes ten times as long
+        if not numbers and np.shape(made) != np.shape(first_value):
             raise SettingError(
                 f"parameter {name!r} is {_said(made)} of shape {np.shape(made)}, but the model was written with shape "
-                f"{np.shape(values[name])}: give {_said(values[name])} or numbers of that shape"
+                f"{np.shape(first_value)}: give {_said(first_value)} or numbers of that shape"
             )
         values[name] = made
     return values

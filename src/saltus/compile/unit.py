@@ -142,6 +142,28 @@ class Pinned:
         )
         self.address = self.memory.ctypes.data
 
+    def replaced(self, **arrays: np.ndarray) -> Pinned:
+        """Return the same record with other arrays; only their words are made anew."""
+        made = object.__new__(Pinned)
+        made.kind, made.record = self.kind, self.record._replace(**arrays)
+        made.memory = self.memory.copy()
+        places = _places(self.kind.record)
+        for name, array in arrays.items():
+            kind, begin = places[name]
+            made.memory[begin : begin + 1 + array.ndim] = (_place(kind, array), *array.shape)
+        made.address = made.memory.ctypes.data
+        return made
+
+
+@functools.cache
+def _places(record: Record) -> dict[str, tuple[Any, int]]:
+    """Return the kind of every member of a record, and where its words begin."""
+    made, begin = {}, 0
+    for name, member in zip(record.type._fields, record.members, strict=True):  # pyright: ignore[reportAttributeAccessIssue]
+        made[name] = member, begin
+        begin += len(member.leaves)
+    return made
+
 
 def _plain(kind: Kind, value: Any) -> Any:
     """Return what an interpreted kernel takes: the record itself for the address of one."""
