@@ -92,7 +92,7 @@ def ends_there(sol, kink: Kink, case: Case, promise: float, near: float) -> bool
     """Whether a piece of the run ends where the run itself, not the reference, is on the surface.
 
     The run crosses the surface at another time than the reference, because its state errs: by no more than ERRORS
-    promises of the state are worth in time (`near` for a unit of them). Where it does cross, it must end a piece: to the
+    promises of the state are worth in time (`near` for one unit). Where it does cross, it must end a piece: to the
     digits of time, or where it has passed the surface by what counts as rest, a tenth of the promise.
     """
     length = case.span[1] - case.span[0]
@@ -204,7 +204,8 @@ def ends(verdicts: list[Verdict]) -> list[str]:
         if kind in ("rejected", "drawing") or kind.split()[-1] in FOUND_AS:
             continue
         seen, *others = (counts[name, scheme, f"{kind} {what}"] for what in FOUND_AS)
-        made.append(" | ".join([f"| {name}", scheme, kind, str(count), f"{seen / count:.2%}", *map(str, others)]) + " |")
+        words = [name, scheme, kind, str(count), f"{seen / count:.2%}", *map(str, others)]
+        made.append(f"| {' | '.join(words)} |")
     return made
 
 
