@@ -36,7 +36,8 @@ def packed(about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     file = io.BytesIO()
     if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
         raise TypeError(f"{', '.join(objects)}: arrays of objects would be pickled")  # numpy 2.0 has no switch for it
-    np.savez(file, about=text, **arrays)
+    content: dict[str, Any] = {"about": text, **arrays}
+    np.savez(file, **content)
     return file.getvalue()
 
 
