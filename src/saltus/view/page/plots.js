@@ -1,6 +1,6 @@
 // ---- plots: gaps, a coordinate, its rate with vertical jumps, the energy ledger; all over the same screen time
 const CURVE = ["#2f6fde", "#c2408c", "#0f9d9d", "#9a6bd8", "#b07d10", "#5c7a29", "#d0503f", "#667788"];
-const LEFT = 62, RIGHT = 12;
+const LEFT = 62, RIGHT = 12, NAME_ROW = 14;  // NAME_ROW: height of a row of names
 
 function number(x, digits = 3) {
   if (x === 0) return "0";
@@ -57,19 +57,32 @@ function tableCurve(run, table, c) {
   return made;
 }
 
+// a wheel that turns keeps thousands of times what its impacts take: only changes can be seen beside each other
+function sinceStart(points) {
+  const first = points[1];
+  return points.map((x, i) => i % 2 ? x - first : x);
+}
+
 function panelsOf(run) {
   const made = [], { name } = chosenRow(run);
   if (run.gap) made.push({ title: "gap [m]", curves: run.head.contacts.map((one, c) => ({ name: one.name, points: tableCurve(run, run.gap, c), bad: run.head.blamed.includes(c) })) });
   made.push({ title: `${name[0]} [${name[1]}]`, curves: [{ name: "", points: keyCurve(run, false) }] });
   made.push({ title: `${name[0]} rate [${name[1]}/s]`, curves: [{ name: "", points: keyCurve(run, true) }] });
-  if (run.ledger) made.push({ title: "energy [J]", curves: ["kinetic", "work", "dissipated", "defect"].map((title, c) => ({ name: title, points: tableCurve(run, run.ledger, c) })) });
+  if (run.ledger) made.push({ title: "energy [J]", curves: ["kinetic since start", "work", "dissipated", "defect"].map((title, c) => ({ name: title, points: sinceStart(tableCurve(run, run.ledger, c)) })) });
   return made;
 }
 
 function drawPlots(run) {
   const drawn = layer("plot", ["plots", run.clock.stretch, run.look.row, run.dark].join(), (g, W, H) => {
     const panels = panelsOf(run), tall = H / panels.length, X = t => LEFT + (W - LEFT - RIGHT) * run.clock.tau(t);
-    return panels.map((panel, p) => { const top = p * tall + 24, bottom = (p + 1) * tall - 10; drawPanel(run, g, panel, X, top, bottom, W); return [top, bottom]; });
+    return panels.map((panel, p) => {
+      g.font = "11px system-ui, sans-serif";
+      const placed = placedNames(g, panel, W), rows = legendRows(placed, tall), title = p * tall + 16;
+      const top = title + 8 + (rows - 1) * NAME_ROW, bottom = (p + 1) * tall - 10;
+      drawLegend(run, g, placed, rows, title);
+      drawPanel(run, g, panel, X, title, top, bottom, W);
+      return [top, bottom];
+    });
   });
   if (!drawn) return;
   const { g, W } = drawn, x = LEFT + (W - LEFT - RIGHT) * run.clock.tau(run.view.t);
@@ -77,7 +90,7 @@ function drawPlots(run) {
   for (const [top, bottom] of drawn.made) g.fillRect(x - 0.5, top, 1, bottom - top);  // not through the titles
 }
 
-function drawPanel(run, g, panel, X, top, bottom, W) {
+function drawPanel(run, g, panel, X, title, top, bottom, W) {
   const { ink } = run;
   let low = Infinity, high = -Infinity;
   for (const { points } of panel.curves) for (let i = 1; i < points.length; i += 2) { if (points[i] < low) low = points[i]; if (points[i] > high) high = points[i]; }
@@ -85,10 +98,9 @@ function drawPanel(run, g, panel, X, top, bottom, W) {
   const room = 0.06 * (high - low), Y = y => bottom - (bottom - top) * (y - low + room) / (high - low + 2 * room);
   g.strokeStyle = ink.line; g.lineWidth = 1; g.strokeRect(LEFT + 0.5, top + 0.5, W - LEFT - RIGHT, bottom - top);
   if (low < 0 && high > 0) { g.beginPath(); g.moveTo(LEFT, Y(0)); g.lineTo(W - RIGHT, Y(0)); g.stroke(); }
-  g.font = "11px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.fillStyle = ink.ink; g.textAlign = "left"; g.fillText(panel.title, 8, top - 8);
+  g.font = "11px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.fillStyle = ink.ink; g.textAlign = "left"; g.fillText(panel.title, 8, title);
   g.fillStyle = ink.soft; g.textAlign = "right"; const tidy = x => number(Math.abs(x) < 1e-6 * (high - low) ? 0 : x);
   g.fillText(tidy(high), LEFT - 6, Y(high) + 8); g.fillText(tidy(low), LEFT - 6, Y(low));
-  drawLegend(run, g, panel, top - 8, W);
   g.save(); g.beginPath(); g.rect(LEFT, top, W - LEFT - RIGHT, bottom - top); g.clip(); g.lineJoin = "round";
   panel.curves.forEach(({ points, bad }, c) => {
     g.strokeStyle = bad ? ink.bad : CURVE[c % CURVE.length]; g.lineWidth = bad ? 2 : 1.2; g.beginPath();
@@ -98,16 +110,36 @@ function drawPanel(run, g, panel, X, top, bottom, W) {
   g.restore();
 }
 
-// names of curves to the right of the title; what finds no room is counted
-function drawLegend(run, g, panel, y, W) {
-  let x = 8 + g.measureText(panel.title).width + 16;
+// where the names of curves stand: behind the title, then in further rows of their own
+function placedNames(g, panel, W) {
+  const placed = [];
+  let x = 8 + g.measureText(panel.title).width + 16, row = 0;
+  panel.curves.forEach((one, c) => {
+    if (!one.name) return;
+    const wide = g.measureText(one.name).width + 22;
+    if (x + wide > W - RIGHT && x > 24) { row += 1; x = 24; }
+    placed.push({ one, c, x, row });
+    x += wide;
+  });
+  return placed;
+}
+
+// a panel of hundreds of contacts keeps most of its height for its curves: names beyond these rows are counted
+function legendRows(placed, tall) {
+  const rows = placed.length ? placed[placed.length - 1].row + 1 : 1;
+  return Math.min(rows, Math.max(1, Math.floor(0.4 * tall / NAME_ROW)));
+}
+
+function drawLegend(run, g, placed, rows, y) {
   g.textAlign = "left";
-  const named = panel.curves.filter(one => one.name);
-  for (let c = 0; c < named.length; c++) {
-    const wide = g.measureText(named[c].name).width + 22, rest = named.length - c - 1;
-    if (x + wide + (rest ? 46 : 0) > W - RIGHT) { g.fillStyle = run.ink.soft; g.fillText(`+${named.length - c} more`, x, y); return; }
-    g.fillStyle = named[c].bad ? run.ink.bad : CURVE[c % CURVE.length]; g.fillRect(x, y - 5, 10, 3); g.fillStyle = named[c].bad ? run.ink.bad : run.ink.soft; g.fillText(named[c].name, x + 13, y); x += wide;
+  const shown = placed.filter(name => name.row < rows), left = placed.length - shown.length;
+  if (left) shown.pop();
+  for (const { one, c, x, row } of shown) {
+    const line = y + row * NAME_ROW;
+    g.fillStyle = one.bad ? run.ink.bad : CURVE[c % CURVE.length]; g.fillRect(x, line - 5, 10, 3);
+    g.fillStyle = one.bad ? run.ink.bad : run.ink.soft; g.fillText(one.name, x + 13, line);
   }
+  if (left) { const { x, row } = placed[shown.length]; g.fillStyle = run.ink.soft; g.fillText(`+${left + 1} more`, x, y + row * NAME_ROW); }
 }
 
 // phase plane: a coordinate and its rate; jumps are dashed
