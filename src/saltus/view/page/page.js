@@ -73,7 +73,7 @@ function say(run) {
   if (run.ledger) {
     curveAt(b.curve_t, run.ledger.before, run.ledger.after, view.t, view.side, run.ledger.now);
     const [kinetic, work, lost, defect] = run.ledger.now, first = run.ledger.before[0];
-    [first, work, -lost, defect, kinetic].forEach((x, i) => { run.cells[i].textContent = `${i > 0 && i < 4 && x > 0 ? "+" : ""}${number(x, 3)} J`; });
+    [first, work, -lost, defect, kinetic].forEach((x, i) => { run.cells[i].textContent = `${i > 0 && i < 4 && x > 0 ? "+" : ""}${number(x, 5)} J`; });
   }
 }
 
