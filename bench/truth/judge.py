@@ -33,8 +33,8 @@ ADMISSIBLE = 1e-9  # of the largest force: what a contact may pull, or exceed it
 CURVED = 1.0  # tolerances: the same for friction whose direction turns, between the nodes of its polynomial
 LEDGER = 1e-8  # of the energy that was moved: largest defect,
 ROUGH = 1e-7  # where the tolerance is not above this one; rougher runs may lose as much as their tolerance
-# tolerances: the same where a body slides throughout, by the promise of the scheme. The 30 tolerances of EventDriven are
-# those of q, v and impulses; about the energy it says a tenth of rtol where something rubs, at every tolerance.
+# tolerances: the same where a body slides throughout, by the promise of the scheme. The 30 tolerances of EventDriven
+# are those of q, v and impulses; about the energy it says a tenth of rtol where something rubs, at every tolerance.
 RUBBING_LEDGER = {"event-driven": 0.1}
 FORCE_TIMES = 1000  # random times at which forces are looked at
 WORKERS = 2
