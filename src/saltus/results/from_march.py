@@ -179,6 +179,8 @@ def grown_error(made: Solution, e: np.ndarray) -> float:
     """
     ledger, h = made.energy, np.diff(made.t)
     count, span = len(e), float(made.t[-1] - made.t[0])
+    if not span > 0.0:
+        return np.inf  # a run that broke before a second node was kept
     most = np.maximum.accumulate(ledger.kinetic[::-1])[::-1]  # what is still to come: impacts may lose energy
     share = np.abs(np.cumsum(np.diff(ledger.defect, prepend=0.0) / np.where(most > 0.0, most, np.inf)))
     late = np.append(0.0, np.cumsum(0.5 * (share[1:] + share[:-1]) * h))
