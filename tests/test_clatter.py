@@ -8,7 +8,7 @@ import pytest
 import saltus as sl
 from saltus import problems
 from saltus.flight.frame import FLIGHT_SETTINGS
-from saltus.flight.promise import Promise
+from saltus.flight.promise import Promise, Start, start_of
 
 SCHEMES = [None, sl.EventDriven(rtol=1e-8, atol=1e-8)]
 
@@ -44,6 +44,40 @@ def test_thresholds_do_not_follow_from_a_gap_without_direction(aside, tol, monke
         solved(system, (0.0, 1.0), [start, 0.0], [0.1, 0.0], tol=tol)
     (rest, closed), (rest_off, closed_off) = kept
     assert 0.3 < rest / rest_off < 3.0 and 0.3 < closed / closed_off < 3.0
+
+
+@pytest.mark.parametrize("scale", [2e-4, (2e-4, 3e-4)])
+def test_how_far_aside_a_gap_is_asked_for_its_direction_follows_from_the_scale(scale):
+    # a bead in a small bowl, in metres and in millimetres; aside by 1e-3 (1 + |q|) was a thousandth of a millimetre in
+    # the one and a millimetre in the other, five times the width of the bowl
+    def rows(unit):
+        width, given = 2e-4 * unit, tuple(np.multiply(scale, unit)) if isinstance(scale, tuple) else scale * unit
+        bowl = sl.Contact(gap=lambda t, q: (width**2 - q[0] ** 2 - q[1] ** 2) / (2.0 * width), e=0.5)
+        system = sl.System(M=np.eye(2), f=lambda t, q, v: np.zeros(2), contacts=[bowl])
+        sol = solved(system, (0.0, 1e-3), [0.0, 0.0], [1e-3 * unit, 0.0], tol=1e-6, scale=given)
+        return start_of(sol._model, 0.0, np.zeros(2), given).entry
+
+    assert np.all(rows(1.0) != 0.0) and np.allclose(rows(1.0), rows(1e3), rtol=1e-9)
+
+
+def test_a_scale_is_not_taken_from_another_run_of_the_same_model():
+    bowl = sl.Contact(gap=lambda t, q: 0.5 * (1.0 - q[0] ** 2 - q[1] ** 2), e=0.5)
+    system = sl.System(M=np.eye(2), f=lambda t, q, v: np.zeros(2), contacts=[bowl])
+    sol = solved(system, (0.0, 1e-3), [0.0, 0.0], [1e-3, 0.0], tol=1e-6)
+    small, large = (start_of(sol._model, 0.0, np.zeros(2), scale).entry for scale in (1.0, 10.0))
+    assert np.allclose(10.0 * small, large, rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("tiny", [1e-17, 1e-200, 5e-324])
+def test_entries_of_rows_that_are_rounding_make_no_scale(tiny):
+    # 5e-324 overflowed where a change of the velocity was divided by it
+    def struck(*entry):
+        start = Start(np.ones(2), np.zeros(2, int), np.arange(2), np.array(entry), 1, 1, None)
+        return start.struck(np.array([[1e10]]))[0]
+
+    assert np.array_equal(struck(1.0, tiny), struck(1.0, 0.0))
+    assert not np.any(struck(tiny * 1e-200, 0.0) == 0.0)  # a row of nothing asks for no velocity to be exact
 
 
 def plate(start, half_length, inertia):

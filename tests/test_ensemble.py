@@ -328,7 +328,7 @@ def test_the_settings_of_many_spans_are_those_of_each():
             except sl.SettingError:  # a law that this scheme does not do
                 continue
             ends = rng.uniform(0.01, 500.0, 5)
-            start = start_of(model, 0.0, problem.q0)
+            start = start_of(model, 0.0, problem.q0, plan.promise.scale)
             places, values = plan.promise.numbers(plan.settings, model.layout, np.zeros(5), ends, start)
             for end, row in zip(ends, values, strict=True):
                 alone = plan.promise.fill(plan.settings, model, (0.0, end), problem.q0)

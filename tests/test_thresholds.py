@@ -210,11 +210,12 @@ W, DEPTH, SPEED = 2.3, 0.5, 3.1
 PERIOD = 2.0 * np.arctan2(SPEED / W, -DEPTH) / W
 
 
-def long_run(impacts: int, tol: float) -> tuple[float, sl.Solution]:
+def long_run(impacts: int, tol: float, scheme=None) -> tuple[float, sl.Solution]:
     """Return the error over the promise of an oscillator that strikes a wall without loss, and its solution."""
     wall = sl.Contact(lambda q: q[0] + DEPTH, e=1.0)
     oscillator = sl.System(M=1.0, f=lambda t, q, v: [-W * W * q[0]], contacts=[wall])
-    sol = sl.solve(oscillator, (0.0, float(PERIOD * (impacts - 0.5))), -DEPTH, SPEED, tol=tol)
+    span = (0.0, float(PERIOD * (impacts - 0.5)))
+    sol = sl.solve(oscillator, span, -DEPTH, SPEED, tol=tol, scheme=scheme or sl.HpTDG())
     t = np.sort(np.random.default_rng(0).uniform(0.0, sol.t[-1], 2000))
     x = t - np.floor(t / PERIOD) * PERIOD
     v = DEPTH * W * np.sin(W * x) + SPEED * np.cos(W * x)
@@ -232,3 +233,38 @@ def test_what_rounding_adds_over_very_many_impacts_is_said():
     ratio, sol = long_run(10_000, 1e-10)
     assert sol.success and "Rounding over 9999 impacts may have added up to" in sol.message
     assert ratio <= float(sol.message.split("up to ")[1].split(" times")[0])
+
+
+@pytest.mark.parametrize("impacts", [102, 1000])
+@pytest.mark.parametrize(("method", "tol"), [(None, 1e-7), (None, 1e-10), ("dopri5", 1e-7), ("radau5", 1e-4)])
+def test_event_driven_says_what_its_errors_may_have_added_up_to(method, tol, impacts):
+    # the sentence was there, but only with the words "far more than the tolerance": 56 times, or 90 000?
+    ratio, sol = long_run(impacts, tol, sl.EventDriven(method=method))
+    assert f"over {impacts - 1} impacts errors may have added up to" in sol.message
+    if "as much as the motion itself" in sol.message:
+        assert ratio * tol > 0.03
+    else:
+        said = float(sol.message.split("added up to ")[1].split(" times")[0])
+        assert ratio <= said <= 100.0 * ratio
+
+
+def test_event_driven_says_little_where_restitution_forgets():
+    system = sl.System(
+        M=1.0,
+        f=lambda t, q, v: [-4.0 * q[0] + 2.0 * np.cos(3.0 * t) - 0.1 * v[0]],
+        contacts=[sl.Contact(lambda q: q[0] + 0.2, e=0.8)],
+    )
+    sol = sl.solve(system, (0.0, 400.0), 0.0, 1.0, tol=1e-7, scheme=sl.EventDriven())
+    assert float(sol.message.split("added up to ")[1].split(" times")[0]) <= 30.0
+
+
+def test_event_driven_says_what_rounded_places_of_impacts_add_up_to():
+    # a ball without loss: polynomials, so that steps have no error and the ledger no defect, but places are rounded
+    speed, g = 4.4, 9.81
+    ball = sl.System(M=1.0, f=lambda t, q, v: [-g], contacts=[sl.Contact(lambda q: q[0], e=1.0)])
+    period = 2.0 * speed / g
+    sol = sl.solve(ball, (0.0, 1999.5 * period), 0.0, speed, tol=1e-10, scheme=sl.EventDriven())
+    t = np.sort(np.random.default_rng(0).uniform(0.0, sol.t[-1], 2000))
+    error = np.mean(np.abs(sol(t).v[:, 0] - (speed - g * (t % period))))
+    ratio = error / (1e-10 * (1.0 + speed))
+    assert ratio <= float(sol.message.split("added up to ")[1].split(" times")[0]) <= 1000.0 * ratio

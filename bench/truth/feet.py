@@ -424,7 +424,7 @@ def yawing(seed: int) -> Case:
     order = tuple(map(int, rng.permutation(n)))
     again = system_of(dataclasses.replace(body, order=order))[0]
     case = Case("yawing", f"{kind}, {n} feet, mu {mu:.2f}", system_of(body)[0], (0.0, span), q0, v0, again=again)
-    case.ledger = case.curved = True
+    case.ledger = case.curved = case.rubs = True
     return case
 
 

@@ -258,7 +258,8 @@ class Solution:
 
         position = np.broadcast_to(np.asarray(scale, dtype=float), self.q.shape[1:])
         model: Any = self._model  # a loaded solution has its certificate and never asks
-        return share * start_of(model, self.t[0], self.q[0].copy()).moved_by(position) / (self.t[-1] - self.t[0])
+        start = start_of(model, self.t[0], self.q[0].copy(), scale)
+        return share * start.moved_by(position) / (self.t[-1] - self.t[0])
 
     @property
     def step_error(self) -> np.ndarray:

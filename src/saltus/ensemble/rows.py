@@ -117,7 +117,7 @@ def parameter_rows(
     promise, count = engine.steps.promise, len(starts)
     if promise is not None:
         if fixed_inertia(model, table):
-            start = start_of(model, float(spans[0, 0]), model.start[1])
+            start = start_of(model, float(spans[0, 0]), model.start[1], promise.scale)
             places, values = promise.numbers(engine.steps.settings, model.layout, spans[:, 0], spans[:, 1], start)
         else:
             places, values = _promises(engine, [_at(model, table, starts, spans, k) for k in range(count)], spans)
@@ -144,7 +144,7 @@ def _promises(engine: Engine, models: Sequence[CompiledModel], spans: np.ndarray
     if promise is None:
         raise ValueError("the scheme promises nothing")
     for model, span in zip(models, spans, strict=True):
-        start = start_of(model, float(span[0]), model.start[1])
+        start = start_of(model, float(span[0]), model.start[1], promise.scale)
         places, row = promise.numbers(engine.steps.settings, model.layout, span[:1], span[1:2], start)
         values.append(row[0])
     return places, np.array(values)

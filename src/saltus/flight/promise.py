@@ -38,10 +38,14 @@ class _PromiseTuned(NamedTuple):
     lasting: float = 50.0
     adding_up: float = 1.5
     # largest entry of the row of a gap below which it may have no direction where a run begins; how far coordinates are
-    # moved to ask again, and times the row must be larger there
+    # moved to ask again (of their scale, and of their size, of which rounding leaves so much at least where a scale is
+    # given), and times the row must be larger there
     no_direction: float = 0.3
     aside: float = 1e-3
+    aside_rounding: float = 1e-8
     larger_aside: float = 10.0
+    # of the largest entry of a row: entries below are rounding, and what a contact does to their velocities is no scale
+    felt: float = 1e-16
 
 
 PROMISE_TUNED = _PromiseTuned()
@@ -75,14 +79,14 @@ class Promise:
 
     def key(self, model: CompiledModel, t_span, q: np.ndarray) -> tuple:
         """Return what the settings of a run depend on, beside the plan."""
-        start = start_of(model, t_span[0], q)
+        start = start_of(model, t_span[0], q, self.scale)
         rate = b"" if start.rate is None else start.rate.tobytes()
         return *t_span, start.mass.tobytes(), start.entry.tobytes(), rate
 
     def fill(self, settings: np.ndarray, model: CompiledModel, t_span, q: np.ndarray) -> np.ndarray:
         """Return the settings of a run over a span that begins at q."""
         begin, end = t_span
-        start = start_of(model, begin, q)
+        start = start_of(model, begin, q, self.scale)
         places, values = self.numbers(settings, model.layout, np.array([begin]), np.array([end]), start)
         made = settings.copy()
         made[places] = values[0]
@@ -157,6 +161,8 @@ class Start:
     rows: int  # of contacts and joints
     contact_rows: int
     rate: np.ndarray | None  # q_dot per velocity (nq, nv); None where q_dot = v
+    aside: bool = False  # whether some row was asked for aside of the start, which depends on
+    scale: float | tuple[float, ...] | None = None  # the scale of the coordinates that was given
 
     def moved_by(self, position: np.ndarray) -> np.ndarray:
         """Return for every velocity how far it may move before some coordinate has moved by its scale."""
@@ -192,7 +198,9 @@ class Start:
         row, column, entry = self.row[one], self.column[one], np.abs(self.entry[one])
         inverse = np.bincount(row, entry**2 / self.mass[column], minlength=self.contact_rows)
         change = np.full((len(self.mass), len(push)), np.inf)
-        felt = entry > 0.0
+        size = np.zeros(self.contact_rows)
+        np.maximum.at(size, row, entry)
+        felt = (entry > PROMISE_TUNED.felt * size[row]) & (inverse[row] > 0.0)
         np.minimum.at(change, column[felt], ((push[:, : self.contact_rows] * inverse)[:, row[felt]] / entry[felt]).T)
         return change.T
 
@@ -210,10 +218,13 @@ class Start:
         return 1.0 / np.maximum(np.max(changes, axis=1), np.max(pushed, axis=1))
 
 
-def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
-    """Return masses and rows of the state for which a model was compiled; worked out once."""
+def start_of(model: CompiledModel, t: float, q: np.ndarray, scale: float | tuple[float, ...] | None) -> Start:
+    """Return masses and rows of the state for which a model was compiled; worked out once, for a scale if it matters.
+
+    scale: that of the coordinates, as it was given to the scheme.
+    """
     known = model.inertia
-    if known is not None:
+    if known is not None and (not known.aside or known.scale == scale):
         return known
     layout, units = model.layout, model.units
     nq, nv, nr, nw = int(layout.nq), int(layout.nv), int(layout.nr), int(layout.nw)
@@ -233,19 +244,23 @@ def start_of(model: CompiledModel, t: float, q: np.ndarray) -> Start:
             rate[:, i] = moved
     used = int(pointers[-1])
     row = np.repeat(np.arange(nr), np.diff(pointers))
-    entry = rows_with_direction(model, t, q, row, W[:used])
-    made = Start(
-        mass, row, np.asarray(layout[layout.W_col : layout.W_col + used]), entry, nr, nr - int(layout.nj), rate
-    )
+    at_start = W[:used]
+    entry = rows_with_direction(model, t, q, row, at_start, scale)
+    column = np.asarray(layout[layout.W_col : layout.W_col + used])
+    made = Start(mass, row, column, entry, nr, nr - int(layout.nj), rate, entry is not at_start, scale)
     object.__setattr__(model, "inertia", made)
     return made
 
 
-def rows_with_direction(model: CompiledModel, t: float, q: np.ndarray, row: np.ndarray, entry: np.ndarray):
+def rows_with_direction(
+    model: CompiledModel, t: float, q: np.ndarray, row: np.ndarray, entry: np.ndarray,
+    scale: float | tuple[float, ...] | None,
+) -> np.ndarray:  # fmt: skip
     """Return the entries of the rows at q; of contacts whose gap has no direction there, the entries a little aside.
 
     A pin in the middle of its worn bush is equally far from all of it: the gradient of the gap vanishes, and masses
-    seen through it would make thresholds of rounding.
+    seen through it would make thresholds of rounding. How far aside follows from the scale of the coordinates; where
+    none is given it is 1 and the place itself, whatever the units are.
     """
     layout, units = model.layout, model.units
     nc, nr, used = int(layout.nc), int(layout.nr), len(entry)
@@ -256,7 +271,11 @@ def rows_with_direction(model: CompiledModel, t: float, q: np.ndarray, row: np.n
     if not np.any(small):
         return entry
     golden = 0.5 + np.arange(1, len(q) + 1) * 0.6180339887498949 % 1.0  # no two coordinates move by the same
-    moved = q + PROMISE_TUNED.aside * (1.0 + np.abs(q)) * golden
+    if scale is None:
+        far = PROMISE_TUNED.aside * (1.0 + np.abs(q))
+    else:
+        far = PROMISE_TUNED.aside * np.asarray(scale, dtype=float) + PROMISE_TUNED.aside_rounding * np.abs(q)
+    moved = q + far * golden
     runnable(units.retract)(moved, units.par)
     W, w, size_aside = np.zeros(int(layout.nw)), np.zeros(nr), np.zeros(nr)
     runnable(units.kinematics)(t, moved, units.par, W, w)

@@ -32,7 +32,8 @@ class EventDriven:
 
     The tolerance holds for a step, not for a run: mean errors of q, v and impulses stay below some 30 times tol (1 +
     their size), up to some hundred impacts. Over more they add up, with the square of the number of impacts where no
-    energy is lost: thousands of tolerances after 1000 impacts, `sol.message` says so. `HpTDG` keeps them below tol.
+    energy is lost: thousands of tolerances after 1000 impacts, `sol.message` says how many they may be. `HpTDG` keeps
+    them below tol.
     Where something rubs, kinetic energy and work agree to a tenth of rtol of the energy that was moved.
 
     Parameters

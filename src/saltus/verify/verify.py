@@ -248,7 +248,8 @@ def _scales(scheme, run: Solution) -> Scales:
         return Scales(np.ones(nq), np.ones(nv), np.ones(rows))
     span = run._asked.t_span[1] - run._asked.t_span[0]
     position = np.broadcast_to(np.asarray(scale, dtype=float), (nq,)).copy()
-    start = start_of(run._model, float(run.t[0]), run.q[0].copy())  # pyright: ignore[reportArgumentType]
+    model: Any = run._model
+    start = start_of(model, float(run.t[0]), run.q[0].copy(), scale)
     velocity = start.moved_by(position) / span
     return Scales(position, velocity, start.pushes(velocity[None])[0, :rows])
 
