@@ -384,6 +384,13 @@ def test_help_of_a_problem_lists_its_parameters_with_units_and_defaults(call, mo
     assert "--gamma" not in out
 
 
+def test_help_has_letters_only(call):
+    # rich turns a letter between two colons into a picture: A:B:N was one
+    out = call("sweep forced-impact-oscillator --help")[1]
+    assert "--omega NUMBER|FROM:TO:COUNT" in out
+    assert not [sign for sign in out if ord(sign) > 0x2600]
+
+
 def test_examples_are_part_of_the_help(call):
     for command in ("run", "convergence"):
         assert f"$ saltus {command} zeno-ball" in call(f"{command} --help")[1]

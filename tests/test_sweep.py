@@ -345,6 +345,22 @@ def test_what_is_typed_wrongly_is_named(words, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("options", [{}, {"scheme": sl.MoreauJean(), "h": 1e-3}], ids=["HpTDG", "MoreauJean"])
+def test_a_function_may_return_a_mechanism(options):
+    def pendulum(length=1.0):
+        w = sl.mechanics.Planar(gravity=9.81)
+        bar = w.bar(length, mass=1.0)
+        w.revolute(w.ground, bar.start)
+        w.start(bar, angle=0.3, speed=0.0)
+        return w
+
+    lengths = [0.5, 1.0, 2.0]
+    made = sweep.grid(pendulum, length=lengths, t_span=(0.0, 1.0), measures=sweep.Worst("violation"), options=options)
+    for k, length in enumerate(lengths):
+        alone = sl.solve(pendulum(length), (0.0, 1.0), **options)  # MoreauJean with its projection, as for mechanisms
+        np.testing.assert_array_equal(made["q_end"][k], alone.q[-1])
+
+
 def test_importing_sweeps_brings_no_heavy_packages():
     program = (
         "import sys, saltus.sweep; print([m for m in ('xarray', 'dask', 'numba', 'matplotlib') if m in sys.modules])"

@@ -35,7 +35,7 @@ class Source:
             return self.found
         made = self.found(**parameters)
         if not isinstance(made, Problem):
-            raise ModelError(f"{self.where} returned {type(made).__name__}: it must return a Problem")
+            raise ModelError(f"{self.where} returned {type(made).__name__}: it must return a Problem{_remedy(made)}")
         return made
 
 
@@ -141,8 +141,15 @@ def _from_file(text: str) -> Source:
     if isinstance(found, System):
         raise ModelError(f"{text} is a System: wrap it as Problem(system, t_span, q0, v0)")
     if not isinstance(found, Problem) and (isinstance(found, type) or not callable(found)):
-        raise ModelError(f"{text} is {type(found).__name__}: it must be a Problem or a function that returns one")
+        raise ModelError(
+            f"{text} is {type(found).__name__}: it must be a Problem or a function that returns one{_remedy(found)}"
+        )
     return Source(f"{path}:{attribute}", found)
+
+
+def _remedy(found: Any) -> str:
+    """Return what is left to do with a mechanism, which makes problems itself."""
+    return ", such as w.problem((0.0, 1.0)) of a Planar w" if hasattr(found, "problem") else ""
 
 
 def _execute(path: pathlib.Path) -> ModuleType:

@@ -152,7 +152,7 @@ def _of_run(asked: Asked, values: dict[str, Any]) -> tuple[Any, dict[str, Any] |
         return asked.model, {**asked.parameters, **values}
     made = asked.model(**{**asked.parameters, **values})
     if not isinstance(made, Problem):
-        raise SettingError(f"the model function returned {made!r:.80}: it must return a Problem")
+        raise SettingError(f"the model function returned {made!r:.80}: it must return a Problem or a Planar")
     return made, None
 
 
@@ -166,9 +166,8 @@ def prepare(asked: Asked) -> Prepared:
     unknown = [name for name in asked.options if name not in OPTIONS]
     if unknown:
         raise SettingError(f"a sweep has no option {unknown[0]!r}: there are {', '.join(OPTIONS)}")
-    if hasattr(asked.model, "prepared"):
-        asked = _of_mechanism(asked)
     row_0 = {name: row_value(column, 0) for name, column in asked.table.items()}
+    asked = _of_mechanism(asked, row_0)
     problem, first = _first_problem(asked, row_0)
     runs = asked.runs
     measures = ((asked.section,) if asked.section is not None else ()) + asked.measures
@@ -227,18 +226,39 @@ def _breaks(spans: np.ndarray, skip: int, keep: int, k: int) -> list[float]:
     return strobe_times(spans[k], skip, keep)
 
 
-def _of_mechanism(asked: Asked) -> Asked:
-    """Return the same with a function in place of a mechanism: its start hangs on its parameters."""
+def _of_mechanism(asked: Asked, row_0: dict[str, Any]) -> Asked:
+    """Return the same with a function that makes problems in place of a mechanism, or of a function that makes these.
+
+    The start of a mechanism hangs on its parameters, so that it is assembled for every run; time steppings are taken as
+    `solve` takes them for a mechanism.
+    """
     mechanism = asked.model
+    if is_function(mechanism):
+        mechanism = mechanism(**{**asked.parameters, **row_0})
+    if not _is_mechanism(mechanism):
+        return asked
     if asked.t_span is None and asked.section is None:
         raise SettingError("t_span is missing: give (start, end) in seconds")
     options = dict(asked.options)
     options["scheme"] = mechanism.prepared(options.get("scheme") or _default())
+    if not is_function(asked.model):
 
-    def made(**values: Any) -> Problem:
-        return mechanism.problem((0.0, 1.0), parameters=values)
+        def assembled(**values: Any) -> Problem:
+            return mechanism.problem((0.0, 1.0), parameters=values)
+
+        return dataclasses.replace(asked, model=assembled, options=options)
+    make = asked.model
+
+    @functools.wraps(make)  # whose defaults a period may read
+    def made(**values: Any) -> Any:
+        one = make(**values)
+        return one.problem((0.0, 1.0)) if _is_mechanism(one) else one
 
     return dataclasses.replace(asked, model=made, options=options)
+
+
+def _is_mechanism(model: Any) -> bool:
+    return not isinstance(model, type) and hasattr(model, "prepared") and hasattr(model, "problem")
 
 
 def _default() -> Any:
