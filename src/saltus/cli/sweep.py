@@ -77,8 +77,8 @@ def swept_option(option: Option) -> Option:
     """Return an option that takes ranges and distributions too."""
     if option.reader.shown in ("", "TEXT"):
         return option
-    # no A:B:N: between colons rich draws a letter as a picture
-    reader = Reader(f"{option.reader.shown}|FROM:TO:COUNT", functools.partial(read_values, option.reader))
+    # the help says above what values are; a range in short, A:B:N, would be drawn as a picture by rich
+    reader = Reader("VALUES", functools.partial(read_values, option.reader))
     return dataclasses.replace(option, reader=reader)
 
 
