@@ -37,8 +37,8 @@ def valve_train(
     joined by a linear spring-damper, the elastic train without lash. The valve spring is two halves with a mass
     between them, so that it surges; a light spring keeps the follower on the cam while the valve is closed.
 
-    engine_speed of the crankshaft [rev/min], lift of the cam [m], sharpness [-]; follower_mass and valve_mass [kg], coil_mass
-    of the first surge of the spring [kg]; link_stiffness [N/m] and link_damping [N s/m] of the train;
+    engine_speed of the crankshaft [rev/min], lift of the cam [m], sharpness [-]; follower_mass and valve_mass [kg],
+    coil_mass of the first surge of the spring [kg]; link_stiffness [N/m] and link_damping [N s/m] of the train;
     spring_stiffness [N/m], spring_damping of each half [N s/m], spring_preload at the seat [N]; return_stiffness
     [N/m], return_preload [N] of the follower's spring; e_cam, e_seat [-]; t_end [s]. Without exact solution.
 
