@@ -53,7 +53,7 @@ def draw_points(sweep: Sweep, y: str | None, ax: Axes | None, options: dict[str,
     for way in data["direction"].values.tolist():
         points = values.sel(direction=way).values
         x = np.repeat(data[name].values, points.shape[1])
-        style = {"color": WAY_COLOURS[way], "ls": "", "marker": ".", "ms": 1, "mew": 0, "label": way, **options}
+        style = {"color": WAY_COLOURS[way], "ls": "", "marker": ".", "ms": 2, "mew": 0, "label": way, **options}
         axes.plot(x, points.ravel(), **style)
     axes.set_xlabel(name)
     axes.set_ylabel(_label(values, y))
