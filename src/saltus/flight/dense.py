@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import legendre
 
-from saltus.reaction.dense_block import DENSE_HEADER
+from saltus.errors import DamagedFileError
+from saltus.reaction.dense_block import DENSE_HEADER, PIECE_HEADER
 from saltus.tables.tableau import Tableau
 
 SHAPES = 1 << 16  # more than any step has stages, so that pieces and stages make one number
@@ -77,13 +78,33 @@ class _Steps:
         return parts[:, 0] if parts.shape[1] == 1 else parts[np.arange(len(self.which)), self.which]
 
 
-def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
-    known = {one.stages: one for one in tableaux}
+def _headers(block: np.ndarray) -> np.ndarray:
+    """Return the whole numbers that say what blocks of one size hold; a file may say what cannot be."""
+    headers = block[:, : DENSE_HEADER - 1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        pieces, stages, nq, nv, nr, own_rate = headers.T
+        piece = PIECE_HEADER + nq + nv + stages * (nv + nr + nq * own_rate)
+        fits = DENSE_HEADER + 2.0 * nr + pieces * piece == block.shape[1]
+        fits &= (pieces >= 1.0) & (stages >= 1.0) & np.all((headers >= 0.0) & (headers == np.floor(headers)), axis=1)
+        fits &= np.all(headers[:, 2:] == headers[0, 2:], axis=1)
+    if not fits.all():
+        raise DamagedFileError(
+            "dense output is described by numbers that do not belong together: was its file changed?"
+        )
+    return headers.astype(int)
+
+
+def _steps(tableaux: list[Tableau], s, h, block, side, **sizes: int) -> Iterator[_Steps]:
+    """Yield steps of one shape after the other; sizes: those of nq, nv, nr that are known otherwise."""
+    known, headers = {one.stages: one for one in tableaux}, _headers(block)
+    stored = dict(zip(("nq", "nv", "nr"), headers[0, 2:5].tolist(), strict=True))
+    if not set(headers[:, 1].tolist()) <= set(known) or any(stored[name] != size for name, size in sizes.items()):
+        raise DamagedFileError("dense output is of another scheme or system than the run: was its file changed?")
     # the other numbers of the header are the same in a whole run
     shapes, first_of, group = np.unique(SHAPES * block[:, 0] + block[:, 1], return_index=True, return_inverse=True)
     bits = 4.0 * np.finfo(float).eps * (1.0 + np.abs(block[:, DENSE_HEADER - 1 : DENSE_HEADER]) / h)
     for k in range(len(shapes)):
-        pieces, stages, nq, nv, nr, own_rate = block[first_of[k], : DENSE_HEADER - 1].astype(int)
+        pieces, stages, nq, nv, nr, own_rate = headers[first_of[k]]
         rows = np.flatnonzero(group == k)
         widths = [2, nq, nv, stages * nv, stages * nr, stages * nq * own_rate]
         ends = np.cumsum(widths)
@@ -107,7 +128,7 @@ def _steps(tableaux: list[Tableau], s, h, block, side) -> Iterator[_Steps]:
 def interpolate(tableaux: list[Tableau], s, h, start, end, block, side) -> tuple[np.ndarray, np.ndarray]:
     """Return q and v at places s (n, 1) in steps of size h (n, 1)."""
     q, v = np.empty_like(start.q), np.empty_like(start.v)
-    for steps in _steps(tableaux, s, h, block, side):
+    for steps in _steps(tableaux, s, h, block, side, nq=q.shape[1], nv=v.shape[1]):
         made, x, length = steps.made, steps.x, steps.length
         q_0, v_0, a = steps.mine(steps.q), steps.mine(steps.v), steps.mine(steps.a)
         once, twice = _weights(made, x, "once", "twice")
@@ -132,7 +153,7 @@ def interpolate_stages(tableaux: list[Tableau], s, h, start, end, block, side) -
     The impulse at the end of a step is v - v_minus there; what a projection adds to v counts as a part of it.
     """
     q, v = np.empty_like(start.q), np.empty_like(start.v)
-    for steps in _steps(tableaux, s, h, block, side):
+    for steps in _steps(tableaux, s, h, block, side, nq=q.shape[1], nv=v.shape[1]):
         made, x, length, rows = steps.made, steps.x, steps.length, steps.rows
         q_0, v_0, a, last = steps.mine(steps.q), steps.mine(steps.v), steps.mine(steps.a), steps.q.shape[1] - 1
         if made.degree == 0:
@@ -154,7 +175,7 @@ def interpolate_stages(tableaux: list[Tableau], s, h, start, end, block, side) -
 def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarray, np.ndarray]:
     """Return the forces of all rows at s and their integral since the beginning of the step."""
     force, impulse = np.zeros((len(s), rows)), np.zeros((len(s), rows))
-    for steps in _steps(tableaux, s, h, block, side):
+    for steps in _steps(tableaux, s, h, block, side, nr=rows):
         made, mine = steps.made, steps.mine(steps.r)
         value, once = _weights(made, steps.x, "value", "once")
         durations = (steps.places[:, :, 1] - steps.places[:, :, 0]) * h[steps.rows]
@@ -171,14 +192,13 @@ def reaction(tableaux: list[Tableau], s, h, block, rows, side) -> tuple[np.ndarr
 
 def window_start(block: np.ndarray, t_end: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Return where the window of an impact begins that ends a step, the end of the step where there is none."""
-    last_of_first = block[np.arange(len(block)), DENSE_HEADER + block[:, 4].astype(int) + 1]
+    last_of_first = block[np.arange(len(block)), DENSE_HEADER + _headers(block)[:, 4] + 1]
     return np.where(block[:, 0] == 2, t_end - h * (1.0 - last_of_first), t_end)
 
 
 def acceleration(tableaux: list[Tableau], s, h, block, side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return v_dot at places s, the number of the piece that each of them lies in, and its duration [s]."""
-    first = block[0, : DENSE_HEADER - 1].astype(int)
-    made, piece, duration = np.empty((len(s), first[3])), np.empty(len(s), dtype=int), np.empty(len(s))
+    made, piece, duration = np.empty((len(s), _headers(block)[0, 3])), np.empty(len(s), dtype=int), np.empty(len(s))
     for steps in _steps(tableaux, s, h, block, side):
         (value,) = _weights(steps.made, steps.x, "value")
         made[steps.rows] = _combined(value, steps.mine(steps.a))
