@@ -28,6 +28,14 @@ def test_an_orbit_returns_and_its_multipliers_have_the_product_of_one_impact(orb
     assert np.prod(orbit.multipliers).real == pytest.approx(0.64, abs=1e-11)
 
 
+def test_an_orbit_is_a_dataset_that_notebooks_show(orbit):
+    data = orbit.dataset
+    assert data["start"].sel(state="q0") == orbit.q[0] and data["start"].sel(state="v0") == orbit.v[0]
+    np.testing.assert_array_equal(data["multipliers"], orbit.multipliers)
+    assert data.attrs["period"] == orbit.period and data.attrs["w"] == orbit.parameters["w"]
+    assert "multipliers" in orbit._repr_html_()
+
+
 def test_the_period_doubling_of_the_oscillator_is_found_to_nine_digits(orbit):
     found = orbit.find("period doubling", w=(2.6, 2.7))
     assert abs(found.parameters["w"] - PERIOD_DOUBLING) < 1e-9

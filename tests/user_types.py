@@ -235,6 +235,7 @@ assert_type(spectrum.sum_per_impact, float)
 assert_type(spectrum.consistent, bool)
 assert_type(spectrum.plot(), Axes)
 assert_type(spectrum.to_xarray(), xarray.Dataset)
+assert_type(spectrum.dataset, xarray.Dataset)
 try:
     orbit = sweep.periodic_orbit(system, period=2.4, start=sol)
     assert_type(orbit, sweep.PeriodicOrbit)
@@ -248,6 +249,7 @@ try:
     assert_type(orbit.find("period doubling", w=(2.6, 2.7)), sweep.PeriodicOrbit)
     assert_type(orbit.plot(), Axes)
     assert_type(orbit.plot_multipliers(), Axes)
+    assert_type(orbit.dataset, xarray.Dataset)
 except sweep.OrbitError as lost:
     assert_type(lost.solution, sl.Solution | None)
 answer = sweep.sensitivity(
@@ -257,6 +259,7 @@ answer = sweep.sensitivity(
 assert_type(answer, sweep.Sensitivity)
 assert_type(answer.plot(), Axes)
 assert_type(answer.to_xarray(), xarray.Dataset)
+assert_type(answer.dataset, xarray.Dataset)
 
 # ---- contact problems, controls, studies
 

@@ -97,7 +97,7 @@ def _headers(block: np.ndarray) -> np.ndarray:
 def _steps(tableaux: list[Tableau], s, h, block, side, **sizes: int) -> Iterator[_Steps]:
     """Yield steps of one shape after the other; sizes: those of nq, nv, nr that are known otherwise."""
     known, headers = {one.stages: one for one in tableaux}, _headers(block)
-    stored = dict(zip(("nq", "nv", "nr"), headers[0, 2:5].tolist(), strict=True))
+    stored: dict[str, int] = dict(zip(("nq", "nv", "nr"), headers[0, 2:5].tolist(), strict=True))
     if not set(headers[:, 1].tolist()) <= set(known) or any(stored[name] != size for name, size in sizes.items()):
         raise DamagedFileError("dense output is of another scheme or system than the run: was its file changed?")
     # the other numbers of the header are the same in a whole run

@@ -20,10 +20,11 @@ import numpy as np
 from saltus.ensemble.saltation import Jump
 from saltus.ensemble.tangent import Corner, Tangent, along
 from saltus.ensemble.tangent_flow import FLOWS
-from saltus.errors import MissingExtraError, SettingError
+from saltus.errors import SettingError
 from saltus.event import Event
 from saltus.problem import Problem, vector
 from saltus.solve import solve
+from saltus.sweep.tabled import Tabled, xarray_module
 from saltus.system import System
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Lost(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Lyapunov:
+class Lyapunov(Tabled):
     """Lyapunov exponents of a motion.
 
     Attributes
@@ -110,17 +111,13 @@ class Lyapunov:
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a Dataset: exponents, per_impact and the history over time."""
-        try:
-            import xarray
-        except ImportError as missing:
-            raise MissingExtraError("a Dataset needs xarray: pip install saltus[xarray]") from missing
         numbers = np.arange(len(self.exponents))
         data = {
             "exponents": ("number", self.exponents), "per_impact": ("number", self.per_impact),
             "history": (("t", "number"), self.history),
         }  # fmt: skip
         said = {"duration": self.duration, "impacts": self.impacts, "sum_error": self.sum_error}
-        return xarray.Dataset(data, {"number": numbers, "t": self.history_t}, said)
+        return xarray_module().Dataset(data, {"number": numbers, "t": self.history_t}, said)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the exponents over the time that they are means of; return the axes."""

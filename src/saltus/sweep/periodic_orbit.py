@@ -29,9 +29,11 @@ from saltus.problem import Problem, vector
 from saltus.solution import Solution
 from saltus.solve import solve
 from saltus.status import Status
+from saltus.sweep.tabled import Tabled, xarray_module
 from saltus.system import System
 
 if TYPE_CHECKING:
+    import xarray
     from matplotlib.axes import Axes
 
     from saltus.schemes.plan import SchemeLike
@@ -142,7 +144,7 @@ def _last_phase(tangent: Tangent) -> Phase:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PeriodicOrbit:
+class PeriodicOrbit(Tabled):
     """A periodic orbit.
 
     Attributes
@@ -288,6 +290,21 @@ class PeriodicOrbit:
         root: Any = brentq(off, low, high, xtol=1e-14, rtol=np.float64(4e-15))
         off(root)
         return known[root]
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return a Dataset: start (q, v), multipliers, monodromy, parameters and what happens in a period."""
+        states = [*(f"q{i}" for i in range(len(self.q))), *(f"v{i}" for i in range(len(self.v)))]
+        moving = np.arange(len(self.monodromy))
+        data = {
+            "start": ("state", np.concatenate([self.q, self.v]), {"long_name": "where the orbit is started"}),
+            "multipliers": ("number", self.multipliers, {"long_name": "Floquet multipliers"}),
+            "monodromy": (("row", "column"), self.monodromy),
+        }
+        said = {"t": self.t, "period": self.period, "residual": self.residual, "stable": int(self.stable)}
+        said |= {"impacts": self.impacts, "rests": self.rests}
+        said |= {name: float(value) for name, value in self.parameters.items() if np.ndim(value) == 0}
+        coords = {"state": states, "number": np.arange(len(self.multipliers)), "row": moving, "column": moving}
+        return xarray_module().Dataset(data, coords, said)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw the orbit in the plane of the first coordinate and its velocity; return the axes."""

@@ -16,11 +16,12 @@ import numpy as np
 
 from saltus.ensemble.saltation import Jump
 from saltus.ensemble.tangent import Corner, Tangent, along
-from saltus.errors import MissingExtraError, SettingError
+from saltus.errors import SettingError
 from saltus.event import Event
 from saltus.problem import Problem
 from saltus.solution import Solution
 from saltus.solve import solve
+from saltus.sweep.tabled import Tabled, xarray_module
 from saltus.system import System
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Derivative:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Sensitivity:
+class Sensitivity(Tabled):
     """Derivatives of what a run ends with.
 
     Attributes
@@ -194,10 +195,6 @@ class Sensitivity:
 
     def to_xarray(self) -> xarray.Dataset:
         """Return a Dataset: value, by_parameter (quantity, parameter), by_start (quantity, state)."""
-        try:
-            import xarray
-        except ImportError as missing:
-            raise MissingExtraError("a Dataset needs xarray: pip install saltus[xarray]") from missing
         labels = list(self.quantities[0].by)
         nq = self.solution.q.shape[1]
         states = [f"q{i}" for i in range(nq)] + [f"v{i}" for i in range(self.solution.v.shape[1])]
@@ -207,7 +204,7 @@ class Sensitivity:
             "by_parameter": (("quantity", "parameter"), slopes.reshape(len(self.quantities), len(labels))),
             "by_start": (("quantity", "state"), np.array([one.by_start for one in self.quantities])),
         }
-        return xarray.Dataset(
+        return xarray_module().Dataset(
             data, {"quantity": [one.name for one in self.quantities], "parameter": labels, "state": states}
         )
 
