@@ -73,8 +73,12 @@ LOCAL = Pointer(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solut
 CONE = Pointer(I(I, F, A))  # kind mu -> P projected onto its set, in place
 SOLVE = Pointer(I(CONTACTS, LOCAL, CONE, A, A, A, A, ROOM))  # .. settings P u info, with a room to work in
 
-# one colour of a large problem, see contact/coloured.py
-TREAT = Pointer(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
+# a large problem that a team of threads sweeps over, see contact/coloured.py; colours to stream: contact/packed.py.
+# P_old, y_old: P and y = X P after the sweep before; sums: two per chunk, for two sweeps; shared: what the team counts
+Swept = namedtuple("Swept", "local cone colours header columns stream P P_old y y_old sums shared")
+SWEPT = Handle(Members([LOCAL, CONE, J, J, J, A, A, A, A, A, A, J], Swept))
+TEAM = Numbers("member members", integer=True)
+TREAT = Pointer(I(SWEPT, I, I, I, I, F, F, A, A))  # .. mode, first contact, end, chunk, factor, ahead, sums, buffer
 RESIDUAL = Pointer(F(CONTACTS, CONE, A, A, ROOM))  # P -> u; the scaled natural map
 JOINTS = Pointer(I(MODEL, A, A, A, A, I, A, A, ROOM))  # see saltus/reaction/react.py
 
