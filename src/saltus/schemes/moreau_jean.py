@@ -228,7 +228,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
             mean_force(model, own_mass, theta, work)
         scale = free_motion(model, h, single, v_k, v, v_new, newton)
         if reacting:
-            status = contact(model, reaction, settings, t, t_at, h, iteration, state, q, g, v_new, P, work)
+            status = contact(model, reaction, settings, t, t_at, h, iteration, state, state_new, v_new, record, work)
             if status != 0:
                 return status
             record.counters.sweeps += whole(newton.info.sweeps)
@@ -343,16 +343,19 @@ def mean_motion(model, theta, v_k, v, work):
     return 0
 
 
-@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, F, I, STATE, A, A, A, A, WORK.kind), small=True)
-def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v_new, P, work):
+@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, F, I, STATE, STATE, A, RECORD, WORK.kind), small=True)
+def contact(model, reaction, settings, t, t_at, h, iteration, state, state_new, v_new, record, work):
     """Let contacts and joints react on the free velocity, and return the status.
 
-    in      t_at: time of M, W and f; g: gaps at the start; work: v_theta, q_at, q_dot, active, u_start, factors of S
-    in/out  v_new: free velocity -> velocity; P: warm start -> impulses; work.struck: found by the first iteration
-    out     q_end: end of the step as the guess has it, where there are joints;
+    in      t_at: time of M, W and f; gaps at the start in the memory of state_new;
+            work: v_theta, q_at, q_dot, active, u_start, factors of S
+    in/out  v_new: free velocity -> velocity; record.impulse: warm start -> impulses;
+            work.struck: found by the first iteration
+    out     state_new.q: end of the step as the guess has it, where there are joints;
             work: W, w, u_minus, target as `react` leaves it, info
     """
     layout, par, flags = model.layout, model.par, model.layout.features
+    g, q_end, P = MEMORY(state_new.own).gaps, state_new.q, record.impulse
     nc, nj, nr, newton = layout.nc, layout.nj, layout.nr, work.newton
     W, w, W_end, target, u_minus, u_start = work.W, work.w, work.W_end, work.target, work.u_minus, work.u_start
     active, struck = work.active, work.struck
