@@ -85,7 +85,10 @@ JOINTS = Pointer(I(MODEL, A, A, A, A, I, A, A, ROOM))  # see saltus/reaction/rea
 Solver = namedtuple("Solver", "solve local cone residual joints settings")
 SOLVER_RECORD = Members([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
 SOLVER = Handle(SOLVER_RECORD)
-REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, ROOM))  # see saltus/reaction/react.py
+# rows of W: of the forces, and of the conditions of contacts and of joints; schemes may take each at a time of its own
+Directions = namedtuple("Directions", "forces contacts joints")
+DIRECTIONS = Handle(Members([A, A, A], Directions))
+REACT = Pointer(I(MODEL, SOLVER, A, DIRECTIONS, A, J, I, A, A, A, ROOM))  # see saltus/reaction/react.py
 DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, ROOM, ROOM))  # settings t q v P, its own room and that of `react`
 
 Reaction = namedtuple("Reaction", "solver react drift")
