@@ -17,7 +17,7 @@ import numpy as np
 from saltus.build.compare import Comparison
 from saltus.build.frictions import has_units, kind_of
 from saltus.build.kinds import BodyKind, ForceKind, Kind, RowKind, SlotKind
-from saltus.build.model import AFFINE_OPERATIONS, UNITS, Builder, CompiledModel, _Row
+from saltus.build.model import AFFINE_OPERATIONS, UNITS, Builder, CompiledModel, _Row, law_of_impacts
 from saltus.build.user_function import UserFunction, at
 from saltus.compile import loops, seam
 from saltus.compile.direct import is_compiled
@@ -49,7 +49,6 @@ from saltus.laws import KERNELS
 from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, Parameters, run_values
-from saltus.reaction.impacts import impact_law
 from saltus.reaction.joint_graph import joint_pattern
 from saltus.system import System, arity
 
@@ -295,9 +294,7 @@ class FamilyBuilder(Builder):
         waving = self.family_waves(waves)
         flags |= lay.WAVES if waving else 0
         self.number_switches(joint_sizes)
-        contacts = self.given.contacts
-        tangential = any(isinstance(c.e_t, Parameter) or c.e_t > 0.0 for c in contacts)
-        self.impact_law = impact_law(contacts[0].impact if contacts else "newton", tangential)
+        self.impact_law = law_of_impacts(self.given.contacts)
         every = self.every_switch()
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if every else -1
         if any(group.kind.switching.holding is not None for group in self.groups) and self.switching.holding is None:

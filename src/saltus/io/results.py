@@ -413,14 +413,8 @@ def _frictions(contact: Any, values: Any) -> list:
     return [[float(run_number(one, values)) for one in sliding], mu_r]
 
 
-def _solution(content: Content) -> Solution:
-    arrays, about = content.arrays, content.about
-    described = taken(about, "system", words.obj)
-    event_names = taken(about, "events", words.distinct, ())
-    values = NodeValues(
-        arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"],
-        _table(arrays), arrays.get("contact_frame"),
-    )  # fmt: skip
+def _system(described: dict[str, Any], nq: int, values: NodeValues) -> StoredSystem:
+    """Return the description of a system with nq coordinates, as it stands in the file."""
     contacts = taken(described, "contacts", words.many(words.row(words.text, words.share, words.not_negative)))
     numbers = words.many(words.row(words.many(words.not_negative), words.maybe(words.not_negative)))
     frictions = taken(described, "frictions", numbers, [([mu], None) for _, _, mu in contacts])
@@ -434,13 +428,25 @@ def _solution(content: Content) -> Solution:
         ),
         tuple(StoredJoint(name) for name in taken(described, "joints", words.many(words.text))),
         values.rate if taken(described, "q_dot", words.truth) else None,
-        _coordinates(described, "coordinates", arrays["q"].shape[1]),
-        _coordinates(described, "units", arrays["q"].shape[1]),
+        _coordinates(described, "coordinates", nq),
+        _coordinates(described, "units", nq),
     )
     scene = taken(described, "scene", words.maybe(words.obj), None)  # older files have none
-    names = arrays["q"].shape[1], system.contact_names, system.joint_names
+    names = nq, system.contact_names, system.joint_names
     scene = sketch_of(scene, *names) if scene is not None and "parts" in scene else scene_of(scene, *names)
-    system = dataclasses.replace(system, scene=scene)
+    return dataclasses.replace(system, scene=scene)
+
+
+def _solution(content: Content) -> Solution:
+    """Return the solution that a file holds."""
+    arrays, about = content.arrays, content.about
+    described = taken(about, "system", words.obj)
+    event_names = taken(about, "events", words.distinct, ())
+    values = NodeValues(
+        arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"],
+        _table(arrays), arrays.get("contact_frame"),
+    )  # fmt: skip
+    system = _system(described, arrays["q"].shape[1], values)
     rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
     if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:
         raise ValueError("'rows' are not those of the contacts, in their order")
