@@ -25,7 +25,7 @@ from saltus.build.marks import Unmarked, mark_of
 from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
-from saltus.compile.expression import reachable
+from saltus.compile.expression import MOST_OPERATIONS, reachable
 from saltus.compile.interval import bounds
 from saltus.compile.modules import module_from, module_name
 from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
@@ -65,7 +65,6 @@ EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and r
 AFFINE_OPERATIONS = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 COMPUTABLE = AFFINE_OPERATIONS | {"num"}  # what can be computed from numbers alone
 SMALL_BOXES = 1e-6, 1e-9  # of the coordinates: bounds of a gap that are as wide in the second one help nobody
-MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
 SIGNATURES = {

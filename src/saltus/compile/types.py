@@ -87,8 +87,8 @@ SOLVER_RECORD = Members([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
 SOLVER = Handle(SOLVER_RECORD)
 # rows of W: of the forces, and of the conditions of contacts and of joints; schemes may take each at a time of its own
 Directions = namedtuple("Directions", "forces contacts joints")
-DIRECTIONS = Handle(Members([A, A, A], Directions))
-REACT = Pointer(I(MODEL, SOLVER, A, DIRECTIONS, A, J, I, A, A, A, ROOM))  # see saltus/reaction/react.py
+# see saltus/reaction/react.py
+REACT = Pointer(I(MODEL, SOLVER, A, Handle(Members([A, A, A], Directions)), A, J, I, A, A, A, ROOM))
 DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, ROOM, ROOM))  # settings t q v P, its own room and that of `react`
 
 Reaction = namedtuple("Reaction", "solver react drift")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,16 @@ from saltus.errors import SettingError
 from saltus.laws import LOCAL_ROOM, MOST_ROWS, ends
 from saltus.status import Status
 
-SWEEPS_OF_PATIENCE = 1000  # sweeps without progress after which they are averaged
-CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
+
+class _Nsgs(NamedTuple):
+    """Tuned numbers of this file."""
+
+    check: int = 50  # sweeps between two looks at the residual when the estimate does not call for one
+    patience: int = 1000  # sweeps without progress after which they are averaged
+
+
+NSGS_TUNED = _Nsgs()
+
 
 SETTINGS = Numbers("tol max_sweeps relaxation rounding")
 # y = X P is that of the residual, which renews it; D: blocks one behind the other, see `width_of`; b_k, P_k: of one
@@ -115,7 +124,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
     target = tol if nb > 1 else math.inf  # one block is solved by one sweep
     best, mark = math.inf, math.inf
     for count in range(1, last + 1):
-        if count % CHECK == CHECK - 1 or count % CHECK == 0:  # the last two steps before a look
+        if (count + 1) % NSGS_TUNED.check <= 1:  # the last two sweeps before a look
             for i in range(n):
                 older[i], old[i] = old[i], P[i]
         change, size, failed, at = 0.0, 0.0, 0, 0
@@ -141,7 +150,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
         change, size, info[1] = math.sqrt(change), math.sqrt(size), float(count)
         if not change < math.inf:
             return Status.NONFINITE
-        still, due = change <= rounding * size, count % CHECK == 0 or count == last
+        still, due = change <= rounding * size, count % NSGS_TUNED.check == 0 or count == last
         if scale * change <= target or still or due:
             for k in range(nb):
                 cone(blocks[3 * k], mu[k], head(tail(P, blocks[3 * k + 1]), blocks[3 * k + 2]))
@@ -155,7 +164,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
             if due and nb > 1:
                 extrapolate(contacts, cone, older, old, P)
                 info[0] = residual(contacts, cone, P, u, work.judging)
-            if count % SWEEPS_OF_PATIENCE == 0:
+            if count % NSGS_TUNED.patience == 0:
                 # no progress, sweeps run in circles: average them
                 relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings.relaxation
                 mark = best

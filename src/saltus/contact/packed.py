@@ -16,7 +16,7 @@ import numpy as np
 
 from saltus.compile.kinds import Handle
 from saltus.compile.kinds import Record as Members
-from saltus.compile.seam import handle, head, ready, row_of, tail, unit
+from saltus.compile.seam import head, ready, row_of, tail, unit
 from saltus.compile.types import CONTACTS, CONTACTS_RECORD, A, Contacts, F, I, J
 from saltus.contact.colouring import Schedule, neighbourly, schedule
 from saltus.contact.problem import ContactProblem, ReducedForm
@@ -43,8 +43,7 @@ PACKING = _Packing()
 # The velocities that contacts touch, in the numbers of y. reads, writes: columns of W and of X, contact by contact;
 # number, scale: new number of each velocity of the problem, and what its W is multiplied by
 Touched = namedtuple("Touched", "reads_start reads writes_start writes number scale")
-TOUCHED_RECORD = Members([J, J, J, J, J, A], Touched)
-TOUCHED = Handle(TOUCHED_RECORD)
+TOUCHED = Handle(Members([J, J, J, J, J, A], Touched))
 
 
 @unit(I(CONTACTS_RECORD, J), entry=True)
@@ -122,7 +121,7 @@ def find_masses(contacts, scale, row):
     return 1
 
 
-@unit(F(CONTACTS_RECORD, TOUCHED_RECORD, J, I, I, J, J, J, A), entry=True)
+@unit(F(CONTACTS, TOUCHED, J, I, I, J, J, J, A), entry=True)
 def pack(contacts, touched, order, bodies, shared_W, slot, header, columns, stream):
     """Write headers and stream in the order of the schedule; returns the sum of the diagonal of D.
 
@@ -130,7 +129,7 @@ def pack(contacts, touched, order, bodies, shared_W, slot, header, columns, stre
     out     columns: of each contact, behind their numbers; only where contacts are not between bodies
     work    slot: one per velocity, -1
     """
-    contacts, touched, blocks = handle(contacts), handle(touched), contacts.blocks
+    blocks = contacts.blocks
     place, listed, diagonal = 0, 0, 0.0
     for k in range(order.shape[0]):
         c = order[k]

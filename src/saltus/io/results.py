@@ -21,7 +21,7 @@ from saltus.io.settings import describe, listed, rebuild
 from saltus.io.sketch import described as described_sketch
 from saltus.io.sketch import sketch_of
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
-from saltus.io.words import taken
+from saltus.io.words import LARGEST_WHOLE, taken
 from saltus.memory.record import KIND_NAMES
 from saltus.results.events import EventTable
 from saltus.results.from_march import event_type
@@ -41,7 +41,6 @@ FINITE_EVENTS = ("events/t", "events/energy", *(f"events/{name}" for name in EVE
 SWITCH_COLUMNS = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 LEAST_EXTRAS = 4  # columns: error, degree, offset of the dense block, whether the step was kept; then rejections
-LARGEST_PLACE = 2.0**53  # beyond, floats do not count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -393,7 +392,7 @@ def _check_values(arrays: dict[str, np.ndarray]) -> None:
         offsets, rejections = extra[:, 2], extra[:, 4:5]
         if not _are_places(offsets, len(arrays["dense/block"])) or np.any(np.diff(offsets) < 0.0):
             raise ValueError("'extra/table' refers to dense output that is not there")
-        if not _are_places(rejections, LARGEST_PLACE) or not np.all(np.isfinite(extra[:, 1])):
+        if not _are_places(rejections, LARGEST_WHOLE) or not np.all(np.isfinite(extra[:, 1])):
             raise ValueError("'extra/table' has a degree or a count that is none")
     if np.any(arrays["events/kind"] < 0) or np.any(arrays.get("events/count", np.zeros(0)) < 0):
         raise ValueError("'events' has a kind or a count below zero")

@@ -48,14 +48,13 @@ EXPANDING_AT_ONCE = Workspace(
     "ExpandingAtOnce", unit_of="few", b="few", P_s="few", P_new="few", error="few", step="few", low="nc", block=BLOCK,
     D="few * few", J="few * few",
 )  # fmt: skip
-# rows, blocks: of the contacts that take part; scale: largest of their velocities [m/s]; frictional: 1 where one has
-# friction; lost: energy that the compression takes [J]
-MET = Numbers("rows blocks scale frictional lost")
 # u_c: velocities at the end of the compression; floor: normal impulses that are given back at least; P_e, u_e:
-# impulses and velocities of the expansion; y = X P_e; X_i: one row of X; D: 9 numbers per block; b_k, P_k: of one block
+# impulses and velocities of the expansion; y = X P_e; X_i: one row of X; D: 9 numbers per block; b_k, P_k: of one
+# block; met.rows, blocks: of the contacts that take part, scale: largest of their velocities [m/s], frictional: 1 where
+# one has friction, lost: energy that the compression takes [J]
 EXPANDING = Workspace(
     "Expanding", u_c="nr", P_e="nr", u_e="nr", floor="nc", y="nv", X_i="nv", D="9 * nc", b_k="3", P_k="3",
-    met=MET, at_once=EXPANDING_AT_ONCE,
+    met=Numbers("rows blocks scale frictional lost"), at_once=EXPANDING_AT_ONCE,
 )  # fmt: skip
 
 
@@ -75,7 +74,7 @@ def react_poisson(model, solver, lu, directions, target, active, task, v, P, inf
     work = REACTING(room)
     own = EXPANDING(work.impact)
     met = own.met
-    if find_impact(model, target, active, met) == 0:
+    if find_impact(model, target, active, own) == 0:
         return 0
 
     # ---- the contact problem that `react` left
@@ -115,14 +114,14 @@ def react_poisson(model, solver, lu, directions, target, active, task, v, P, inf
     return 0
 
 
-@unit(I(MODEL, A, INTEGERS, MET.kind), small=True)
-def find_impact(model, target, active, met):
+@unit(I(MODEL, A, INTEGERS, EXPANDING.kind), small=True)
+def find_impact(model, target, active, own):
     """Write what is known of the contacts that take part, and return 1 where they approach each other.
 
     in      target: as `react` leaves it, velocities before the impact in its second half
-    out     met: rows, blocks, scale, frictional
+    out     own.met: rows, blocks, scale, frictional
     """
-    layout = model.layout
+    layout, met = model.layout, own.met
     nr, approach = layout.nr, 0.0
     met.rows, met.blocks, met.scale, met.frictional = 0.0, 0.0, 0.0, 0.0
     for c in range(layout.nc):

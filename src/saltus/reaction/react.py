@@ -31,6 +31,7 @@ from saltus.compile.types import (
 )
 from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
+from saltus.laws import UNILATERAL
 from saltus.memory.profile import factor, solve_row
 from saltus.memory.vectors import add, clear, clear_marks, largest
 from saltus.reaction.joint_graph import GRAPH, PIVOT_UNCERTAIN, factor_graph, solve_graph
@@ -47,7 +48,6 @@ class _Asked(NamedTuple):
 
 ASKED = _Asked()
 
-UNILATERAL_KIND = 1
 ALONG_GRAPH = -1  # instead of the rank of the joints, less one for every redundant row
 SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
 
@@ -275,7 +275,7 @@ def list_rows(model, lu, W, target, active, task, P, work):
             if active[c] == SLIDING:
                 slide(layout, lu, W, c, mu[nb], target, X, column)
             if task == ASKED.normal_only or active[c] == SLIDING:
-                blocks[3 * nb] = UNILATERAL_KIND
+                blocks[3 * nb] = UNILATERAL
                 for r in range(row + 1, end):
                     P[r] = 0.0
                 end = row + 1

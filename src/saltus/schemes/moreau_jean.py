@@ -40,7 +40,6 @@ from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 LOADED = 1e-6  # of the way that its load would move it in a step: a gap that a loaded contact has not opened
-PROJECTIONS = 20.0  # most iterations of the projection: it converges quadratically, 20 means never
 
 # at_end: 1 where W and f_new are taken at the end of the step; own_mass: 1 where f_k has its own M there, not that of
 # the end; projects: 1 where every step is projected
@@ -145,7 +144,7 @@ class MoreauJean:
                 newton_tolerance=self.newton_tolerance,
                 max_iterations=float(self.max_iterations),
                 projection_tolerance=self.projection_tolerance,
-                projection_iterations=PROJECTIONS,
+                projection_iterations=20.0,  # it converges quadratically: 20 means never
                 projects=float(self.projection is True),
             ),
             inner=reaction_plan(layout, contact_solver, drift=bool(self.projection), any_law=True),
