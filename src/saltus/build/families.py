@@ -54,8 +54,6 @@ from saltus.system import System, arity
 
 SAMPLED = 3  # rows of a group that are held against the user's function
 MOST_SLOPES = 10_000  # of all gaps, by the time and the coordinates of their bodies, for which a tape is made
-MOST_FORCES = 20  # on one body that are added up for that
-LOWEST = 1e-14  # relative: eigenvalues of a mass below are not positive
 
 
 @dataclasses.dataclass
@@ -200,7 +198,7 @@ class FamilyBuilder(Builder):
         for one in self.given.forces:
             for k in np.flatnonzero((one.bodies == b).any(axis=1)).tolist():
                 rows.append((one.force, Slots(self.bodies, one.bodies[k]), row_values(one.p[k]), one.bodies[k] == b))
-        if len(rows) > MOST_FORCES:
+        if len(rows) > 20:  # the tape of a gap would hold each of them
             return None
         whole, own = of_state(self.given.f), family.force
 
@@ -805,7 +803,7 @@ class FamilyBuilder(Builder):
             lowest = np.diagonal(blocks, axis1=1, axis2=2).min(axis=1)
         else:
             lowest = np.linalg.eigvalsh(blocks)[:, 0]
-        low = ~(lowest > LOWEST * scale)
+        low = ~(lowest > 1e-14 * scale)  # below, the sign of an eigenvalue is rounding
         if low.any():
             k = int(np.argmax(low))
             raise ModelError(
