@@ -29,11 +29,10 @@ from saltus.status import Status
 
 
 class _Wanted(NamedTuple):
-    """What the iteration asks for before it goes on."""
+    """What the iteration asks for before it goes on; a status, 0 or more, ends it."""
 
-    # what the iteration asks for before it goes on; a status >= 0 ends it
-    factor: int = -2
-    substitute: int = -1
+    factor: int = -2  # linear equations with a new penalty
+    substitute: int = -1  # linear equations with the same penalty
 
 
 WANTED = _Wanted()
@@ -67,7 +66,7 @@ ACCELERATING = Workspace(
     L=f"{ADMM_TUNED.memory * ADMM_TUNED.memory}",
     dv=f"{ADMM_TUNED.memory} * few", dg=f"{ADMM_TUNED.memory} * few",
 )  # fmt: skip
-# few: rows, as long as they are not too many; x: solution of the linear equations, or their right side; scaling: of
+# few: rows, at most max_rows; x: solution of the linear equations, or their right side; scaling: of
 # the rows; v, z = proj(v), g: change of v; p: scratch; best: impulses
 ITERATION = Workspace(
     "Alternating", numbers=ADMM_NUMBERS, x="few", scaling="few", v="few", z="few", g="few", p="few", best="few",

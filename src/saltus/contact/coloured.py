@@ -46,13 +46,12 @@ class _Coloured(NamedTuple):
     check: int = 50  # sweeps between two looks at the residual when the estimate does not call for one
     window: int = 500  # sweeps in which the residual should be halved, else another part of the momentum is tried
     patience: int = 1000  # sweeps without progress after which they are averaged
-    growth: float = 1.05  # squared movement of a sweep over the least since the last restart that makes another one
+    growth: float = 1.05  # a sweep that moves more, squared, than this times the least since the last restart restarts
     memory: float = 0.8  # part of the momentum that is left after a restart
     ahead: int = 4  # contacts between the one that is treated and the one whose velocities are fetched
-    # turn of the direction of slip after which the next one, its square, is left to the next sweep
-    aligned: float = 1e-5
+    aligned: float = 1e-5  # turn of the slip direction [rad] that ends Newton's method: the next one is its square
     breath: int = 1_000_000  # contacts treated between two looks for an interrupt, about 50 ms
-    share: int = 1500  # contacts for which another thread pays
+    share: int = 1500  # contacts per thread: with fewer, another thread does not pay
 
 
 COLOURED = _Coloured()

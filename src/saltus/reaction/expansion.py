@@ -19,30 +19,26 @@ from saltus.status import Status
 class _Expansion(NamedTuple):
     """Tuned numbers of this file."""
 
-    approach: float = 1e-12  # of the velocities: what comes nearer more slowly is at rest
-    same: float = 1e-13  # of the velocities: differences that are rounding
-    # residual that the sweeps aim for, and with which they may end
-    expanded: float = 1e-12
-    accepted: float = 1e-8
-    # sweeps in all, and between two residuals
+    approach: float = 1e-12  # share of the largest velocity: bodies that approach more slowly are at rest
+    same: float = 1e-13  # share of the largest velocity: smaller differences are rounding
+    expanded: float = 1e-12  # residual that the sweeps aim for
+    accepted: float = 1e-8  # largest residual with which they may end
     most_sweeps: int = 20_000
-    look: int = 10
+    look: int = 10  # sweeps between two looks at the residual
     patience: int = 200  # exact sweeps in which the residual must at least halve
-    first_sweeps: int = 40  # after which Newton's method takes over: a corner that rests makes sweeps slow
-    # of Newton's method, and of one of its steps
-    newton_steps: int = 60
-    halvings: int = 12
+    first_sweeps: int = 40  # sweeps after which Newton's method takes over: they are slow where a corner rests
+    newton_steps: int = 60  # most steps of Newton's method
+    halvings: int = 12  # most halvings of one of its steps
     newton_target: float = 1e-14  # scaled error with which it ends
-    # decrease that a step must bring, weight of former errors in their mean
-    enough: float = 1e-4
-    former: float = 0.85
-    most_rows: int = 300  # for which Newton's method is tried: its time grows with their third power
+    enough: float = 1e-4  # relative decrease of the error that a step must bring
+    former: float = 0.85  # weight of former errors in the mean that a step must go below
+    most_rows: int = 300  # rows up to which Newton's method is tried: its time grows with their third power
 
 
 EXPANSION = _Expansion()
 
 
-# few: rows, as long as they are not too many; unit_of, b, D: see `scaled`; P_s, P_new, low: scaled impulses and floors;
+# few: rows, at most EXPANSION.most_rows; unit_of, b, D: see `scaled`; P_s, P_new, low: scaled impulses and floors;
 # error, step, J: of Newton's method
 EXPANDING_AT_ONCE = Workspace(
     "ExpandingAtOnce", unit_of="few", b="few", P_s="few", P_new="few", error="few", step="few", low="nc", block=BLOCK,

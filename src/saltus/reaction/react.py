@@ -99,7 +99,7 @@ def write_row(layout, x, row, X):
 
 @unit(I(LAYOUT, A, A, I, A, A), small=True)
 def answer_row(layout, lu, W, row, X, work):
-    """Write one row of X = lu^-1 W; no factors mean that it stands there already."""
+    """Write one row of X = lu^-1 W; where lu is empty, the caller has written it already."""
     return solve_row(layout, lu, W, row, X, work) if lu.shape[0] > 0 else 0
 
 

@@ -39,7 +39,7 @@ class _Schatzman(NamedTuple):
     """Tuned numbers of this file."""
 
     same_step: float = 1e-6  # relative change of h that the rounding of t explains
-    rounding: float = 4e-16  # what rounding q relative to its size leaves undecided
+    rounding: float = 4e-16  # relative rounding error of q: gaps are not known better
     spread: float = 3.0  # mark of a contact in the second step of an impact, which is neither a hit nor lasting contact
 
 
