@@ -183,33 +183,61 @@ class Arranged:
     limits: Limits
 
 
+@dataclasses.dataclass(frozen=True)
+class Wishes:
+    """How to solve a problem: the arguments of `solve` that have these names, not checked yet."""
+
+    scheme: Any = None
+    h: float | None = None
+    rtol: Any = None
+    atol: Any = None
+    tol: Any = None
+    scale: Any = None
+    control: Any = None
+    events: Event | Sequence[Event] = ()
+    breaks: Sequence[float] | None = None
+    t_eval: Any = None
+    save: Any = "steps"
+    start_tolerance: float = SOLVING_RULES.start_tolerance
+    max_steps: int | None = None
+    max_memory: float | None = None
+    max_step: float | None = None
+
+
 def arranged(
-    system: System | Problem | Planar, t_span=None, q0=None, v0=None, *, scheme: Any = None, h: float | None = None,
-    rtol=None, atol=None, tol=None, scale=None, control: Any = None, events: Event | Sequence[Event] = (),
-    parameters: Mapping[str, Any] | None = None, breaks: Sequence[float] | None = None, t_eval=None,
-    save: Any = "steps", start_tolerance: float = SOLVING_RULES.start_tolerance, max_steps: int | None = None,
-    max_memory: float | None = None, max_step: float | None = None,
-) -> Arranged:  # fmt: skip
-    """Check what was given to `solve`, and say what it means; nothing is compiled."""
+    system: System | Problem | Planar,
+    t_span=None,
+    q0=None,
+    v0=None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    **wishes: Any,
+) -> Arranged:
+    """Check the arguments of `solve`, of which `Wishes` names all but the problem, and say what they mean.
+
+    Nothing is compiled.
+    """
+    asked = Wishes(**wishes)
     problem = _problem(system, t_span, q0, v0, parameters)
-    breaks = () if breaks is None else breaks
-    scheme = default_scheme() if scheme is None else scheme
+    h, control = asked.h, asked.control
+    breaks = () if asked.breaks is None else asked.breaks
+    scheme = default_scheme() if asked.scheme is None else asked.scheme
     scheme = system.prepared(scheme) if _is_mechanism(system) else scheme
     _check_scheme(scheme)
     if control is not None and (isinstance(control, type) or not hasattr(control, "kernel_memory")):
         raise SettingError(f"control is {control!r}: it must be a control such as Fixed()")
     if control is None and not brings_control(scheme):
-        tolerant = any(given is not None for given in (rtol, atol, tol))
+        tolerant = any(given is not None for given in (asked.rtol, asked.atol, asked.tol))
         chooses = h is None and tolerant and not traits_of(scheme).fixed_step
         control = default_control(tolerant=chooses)
     given, comparing = scheme, control if compares(control) else None
     scheme = comparing.doubled(scheme) if comparing else scheme
-    scheme = _with_scale(_with_tolerance(scheme, rtol, atol, tol), scale)
+    scheme = _with_scale(_with_tolerance(scheme, asked.rtol, asked.atol, asked.tol), asked.scale)
     size = _check_settings(given if comparing else scheme, h, problem, control, breaks)
-    events = _locatable(events, scheme, problem.system)
-    if not start_tolerance >= 0.0:
-        raise SettingError(f"start_tolerance is {start_tolerance}: it must be a length of zero or more [m]")
-    keep, times = _keeping(save, t_eval, problem.t_span)
+    events = _locatable(asked.events, scheme, problem.system)
+    if not asked.start_tolerance >= 0.0:
+        raise SettingError(f"start_tolerance is {asked.start_tolerance}: it must be a length of zero or more [m]")
+    keep, times = _keeping(asked.save, asked.t_eval, problem.t_span)
     marks = _breaks(breaks, problem.t_span)
     if control is None:
         control = scheme.control()  # it may depend on the tolerances
@@ -218,10 +246,10 @@ def arranged(
         raise SettingError(f"{scheme.name} may have to repeat a step, which {who}() does not do: leave control out")
     if comparing:
         control = comparing.over(problem.t_span[1] - problem.t_span[0])
-    if max_step is not None:
-        size, control = _shortened(max_step, size, scheme, control)
+    if asked.max_step is not None:
+        size, control = _shortened(asked.max_step, size, scheme, control)
     settings = Settings(scheme, size, control, marks, keep, times)
-    return Arranged(problem, events, settings, _limits(max_steps, max_memory, settings))
+    return Arranged(problem, events, settings, _limits(asked.max_steps, asked.max_memory, settings))
 
 
 def _verified(solution: Solution, progress: bool | None) -> Solution:

@@ -17,7 +17,7 @@ import numpy as np
 from saltus.build.compare import Comparison
 from saltus.build.frictions import has_units, kind_of
 from saltus.build.kinds import BodyKind, ForceKind, Kind, RowKind, SlotKind
-from saltus.build.model import AFFINE_OPERATIONS, UNITS, Builder, CompiledModel, _Row
+from saltus.build.model import AFFINE_OPERATIONS, UNITS, Builder, CompiledModel, _Row, law_of_impacts
 from saltus.build.user_function import UserFunction, at
 from saltus.compile import loops, seam
 from saltus.compile.direct import is_compiled
@@ -49,14 +49,11 @@ from saltus.laws import KERNELS
 from saltus.memory import layout as lay
 from saltus.memory.profile import Profile
 from saltus.parameters import Parameter, Parameters, run_values
-from saltus.reaction.impacts import impact_law
 from saltus.reaction.joint_graph import joint_pattern
 from saltus.system import System, arity
 
 SAMPLED = 3  # rows of a group that are held against the user's function
 MOST_SLOPES = 10_000  # of all gaps, by the time and the coordinates of their bodies, for which a tape is made
-MOST_FORCES = 20  # on one body that are added up for that
-LOWEST = 1e-14  # relative: eigenvalues of a mass below are not positive
 
 
 @dataclasses.dataclass
@@ -201,7 +198,7 @@ class FamilyBuilder(Builder):
         for one in self.given.forces:
             for k in np.flatnonzero((one.bodies == b).any(axis=1)).tolist():
                 rows.append((one.force, Slots(self.bodies, one.bodies[k]), row_values(one.p[k]), one.bodies[k] == b))
-        if len(rows) > MOST_FORCES:
+        if len(rows) > 20:  # the tape of a gap would hold each of them
             return None
         whole, own = of_state(self.given.f), family.force
 
@@ -295,9 +292,7 @@ class FamilyBuilder(Builder):
         waving = self.family_waves(waves)
         flags |= lay.WAVES if waving else 0
         self.number_switches(joint_sizes)
-        contacts = self.given.contacts
-        tangential = any(isinstance(c.e_t, Parameter) or c.e_t > 0.0 for c in contacts)
-        self.impact_law = impact_law(contacts[0].impact if contacts else "newton", tangential)
+        self.impact_law = law_of_impacts(self.given.contacts)
         every = self.every_switch()
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if every else -1
         if any(group.kind.switching.holding is not None for group in self.groups) and self.switching.holding is None:
@@ -808,7 +803,7 @@ class FamilyBuilder(Builder):
             lowest = np.diagonal(blocks, axis1=1, axis2=2).min(axis=1)
         else:
             lowest = np.linalg.eigvalsh(blocks)[:, 0]
-        low = ~(lowest > LOWEST * scale)
+        low = ~(lowest > 1e-14 * scale)  # below, the sign of an eigenvalue is rounding
         if low.any():
             k = int(np.argmax(low))
             raise ModelError(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from saltus.compile.expression import MOST_OPERATIONS
 from saltus.compile.loops import GROUP, WALK_HEAD
 from saltus.compile.nature import Kind as Nature
 from saltus.compile.nature import nature_of, phase_rate
@@ -38,7 +39,6 @@ from saltus.errors import FunctionError, ModelError
 from saltus.family import BodyFamily, ContactFamily, ForceFamily, JointFamily
 
 INDICES = ("g", "r", "e", "m", "s")  # of a row: its gap, its first row of W, entry of W, mode, switching function
-MOST_OPERATIONS = 20_000  # of one function of a family
 PARAMETER = re.compile(r"\bpar\[(\d+)\]")
 
 

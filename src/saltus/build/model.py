@@ -25,7 +25,7 @@ from saltus.build.marks import Unmarked, mark_of
 from saltus.build.user_function import UserFunction, parameters_in
 from saltus.compile import opaque, seam
 from saltus.compile.differences import scratch_size
-from saltus.compile.expression import reachable
+from saltus.compile.expression import MOST_OPERATIONS, reachable
 from saltus.compile.interval import bounds
 from saltus.compile.modules import module_from, module_name
 from saltus.compile.native import NativeUnit, absent_unit, compile_text, runnable
@@ -65,7 +65,6 @@ EVERYWHERE = lay.M_CONSTANT | lay.W_CONSTANT | lay.RATE_IDENTITY  # masses and r
 AFFINE_OPERATIONS = frozenset({"var", "add", "sub", "mul", "div", "neg"})  # affine where their derivatives are constant
 COMPUTABLE = AFFINE_OPERATIONS | {"num"}  # what can be computed from numbers alone
 SMALL_BOXES = 1e-6, 1e-9  # of the coordinates: bounds of a gap that are as wide in the second one help nobody
-MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 UNITS = ("mass", "force", "jacobian", "gap", "kinematics", "curvature", "rate", "retract", "switch", "surface",
          "reset")  # fmt: skip
 SIGNATURES = {
@@ -488,6 +487,12 @@ def _level_of_caller() -> int:
     return level
 
 
+def law_of_impacts(contacts: Sequence[Contact]) -> int:
+    """Return the number of the law of impacts that these contacts have in common."""
+    tangential = any(isinstance(c.e_t, Parameter) or c.e_t > 0.0 for c in contacts)
+    return impact_law(contacts[0].impact if contacts else "newton", tangential)
+
+
 class Builder:
     """Builder of a system that is written out.
 
@@ -593,9 +598,7 @@ class Builder:
         profile = Profile.of(pattern)
         flags = f_flags | (lay.M_CONSTANT if M_constant else 0) | (lay.RATE_IDENTITY if self.rate is None else 0)
         flags |= lay.HAS_RETRACT if self.system.retract is not None else 0
-        tangential = any(isinstance(c.e_t, Parameter) or c.e_t > 0.0 for c in self.system.contacts)
-        impact = self.system.contacts[0].impact if self.system.contacts else "newton"
-        self.impact_law = impact_law(impact, tangential)
+        self.impact_law = law_of_impacts(self.system.contacts)
         moving = [self.t, *self.q]
         if all(r.entries is not None and not any(depends_on(x, moving) for x in (*r.entries, r.w)) for r in rows):
             flags |= lay.W_CONSTANT
@@ -620,12 +623,26 @@ class Builder:
         }
         if self.curved:
             body["curvature"] = self.emit_curvature(rows, gaps, joint_gaps)
+        body |= self.emit_events(events, waves)
+        model = self.model_of(body, layout, profile, K, C, self.without_parameters(mass, rows))
+        for made in self.opaque:
+            weakref.finalize(model, made.release)
+        model.comparison.at_start(model)
+        return model
+
+    def emit_events(self, events, waves) -> dict[str, str]:
+        """Return the functions that only systems with events, switching functions or waves have."""
+        body = {}
         if self.events or self.switches:
             body["switch"] = self.emit_switches(events)
         if self.switches or waves is not self.trace.zero:
             body["surface"] = self.emit_surfaces(waves)
         if any(event.reset is not None for event in self.events):
             body["reset"] = self.emit_reset()
+        return body
+
+    def model_of(self, body: dict[str, str], layout, profile: Profile, K, C, inertia_fixed: bool) -> CompiledModel:
+        """Return the model whose functions have these bodies, compiled, with the values of this run."""
         text, par, par_layout = self.module_text(body)
         first = par_layout.read(par)
         values = run_values(first, self.changes)
@@ -634,7 +651,7 @@ class Builder:
         labels, start = self.row_labels(), (self.t0, self.q0, self.v0)
         tables = self.switching.tables_of(self.geometry)
         switches = tuple(switch.name for switch in self.switches)
-        model = CompiledModel(
+        return CompiledModel(
             self.given,
             units,
             profile,
@@ -651,16 +668,12 @@ class Builder:
             par_layout,
             first,
             values,
-            inertia_fixed=self.without_parameters(mass, rows),
+            inertia_fixed=inertia_fixed,
             in_units=any(has_units(kind) for kind in self.kinds),
             comparison=Comparison.of(text, self.functions, K, C),
             joint_sizes=tuple(self.functions[f"constraint of joint {name!r}"].size for name in self.system.joint_names),
             curved=self.curved,
         )
-        for made in self.opaque:
-            weakref.finalize(model, made.release)
-        model.comparison.at_start(model)
-        return model
 
     def units(self, text: str, body: dict[str, str]) -> list[Any]:
         """Return all units of the model, compiled."""

@@ -19,6 +19,7 @@ import numpy as np
 from saltus.build.model import SIGNATURES, Builder
 from saltus.build.user_function import UserFunction
 from saltus.compile import seam
+from saltus.compile.expression import MOST_OPERATIONS
 from saltus.compile.modules import module_from
 from saltus.compile.native import NativeUnit, compile_text, runnable
 from saltus.compile.trace import HELPERS, IMPORTS, Expr, Untraceable, directional, emit, operation_count
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
     from saltus.compile.par_layout import ParLayout
 
-MOST_OPERATIONS = 20_000  # of all derivatives: straight-line code beyond this compiles for minutes
 TANGENT_STEP = 1e-3  # of differences, relative to the size of a state; they are of fourth order
 WEIGHTS = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 TANGENT_UNITS = {

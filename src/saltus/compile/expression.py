@@ -25,6 +25,7 @@ UNARY = {
 }  # fmt: skip
 CONDITIONS = frozenset({"bool", "lt", "le", "eq", "ne", "and", "or", "not", "held", "free"})
 LEAVES = frozenset({"var", "par", "num", "bool"})
+MOST_OPERATIONS = 20_000  # straight-line code beyond this compiles for minutes: compile the source with its loops
 METHODS = frozenset(UNARY) | {"square", "cbrt", "exp2", "radians", "degrees", "deg2rad", "rad2deg", "fabs",
                               "conjugate", "arctan2", "hypot", "fmod"}  # fmt: skip
 

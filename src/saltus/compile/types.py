@@ -73,15 +73,22 @@ LOCAL = Pointer(I(I, F, A, A, A))  # kind mu D(3x3 flat) b -> P, the exact solut
 CONE = Pointer(I(I, F, A))  # kind mu -> P projected onto its set, in place
 SOLVE = Pointer(I(CONTACTS, LOCAL, CONE, A, A, A, A, ROOM))  # .. settings P u info, with a room to work in
 
-# one colour of a large problem, see contact/coloured.py
-TREAT = Pointer(I(I, I, I, I, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
+# a large problem that a team of threads sweeps over, see contact/coloured.py; colours to stream: contact/packed.py.
+# P_old, y_old: P and y = X P after the sweep before; sums: two per chunk, for two sweeps; shared: what the team counts
+Swept = namedtuple("Swept", "local cone colours header columns stream P P_old y y_old sums shared")
+SWEPT = Handle(Members([LOCAL, CONE, J, J, J, A, A, A, A, A, A, J], Swept))
+TEAM = Numbers("member members", integer=True)
+TREAT = Pointer(I(SWEPT, I, I, I, I, F, F, A, A))  # .. mode, first contact, end, chunk, factor, ahead, sums, buffer
 RESIDUAL = Pointer(F(CONTACTS, CONE, A, A, ROOM))  # P -> u; the scaled natural map
 JOINTS = Pointer(I(MODEL, A, A, A, A, I, A, A, ROOM))  # see saltus/reaction/react.py
 
 Solver = namedtuple("Solver", "solve local cone residual joints settings")
 SOLVER_RECORD = Members([SOLVE, LOCAL, CONE, RESIDUAL, JOINTS, A], Solver)
 SOLVER = Handle(SOLVER_RECORD)
-REACT = Pointer(I(MODEL, SOLVER, A, A, A, A, A, J, I, A, A, A, ROOM))  # see saltus/reaction/react.py
+# rows of W: of the forces, and of the conditions of contacts and of joints; schemes may take each at a time of its own
+Directions = namedtuple("Directions", "forces contacts joints")
+# see saltus/reaction/react.py
+REACT = Pointer(I(MODEL, SOLVER, A, Handle(Members([A, A, A], Directions)), A, J, I, A, A, A, ROOM))
 DRIFT = Pointer(I(MODEL, SOLVER, A, F, A, A, A, ROOM, ROOM))  # settings t q v P, its own room and that of `react`
 
 Reaction = namedtuple("Reaction", "solver react drift")

@@ -167,6 +167,8 @@ def _places(record: Record) -> dict[str, tuple[Any, int]]:
 
 def _plain(kind: Kind, value: Any) -> Any:
     """Return what an interpreted kernel takes: the record itself for the address of one."""
+    if type(kind) is Record and type(value) is kind.type:
+        return kind.type(*map(_plain, kind.members, value))
     return value.record if type(kind) is Handle and hasattr(value, "address") else value
 
 

@@ -29,11 +29,10 @@ from saltus.status import Status
 
 
 class _Wanted(NamedTuple):
-    """What the iteration asks for before it goes on."""
+    """What the iteration asks for before it goes on; a status, 0 or more, ends it."""
 
-    # what the iteration asks for before it goes on; a status >= 0 ends it
-    factor: int = -2
-    substitute: int = -1
+    factor: int = -2  # linear equations with a new penalty
+    substitute: int = -1  # linear equations with the same penalty
 
 
 WANTED = _Wanted()
@@ -67,7 +66,7 @@ ACCELERATING = Workspace(
     L=f"{ADMM_TUNED.memory * ADMM_TUNED.memory}",
     dv=f"{ADMM_TUNED.memory} * few", dg=f"{ADMM_TUNED.memory} * few",
 )  # fmt: skip
-# few: rows, as long as they are not too many; x: solution of the linear equations, or their right side; scaling: of
+# few: rows, at most max_rows; x: solution of the linear equations, or their right side; scaling: of
 # the rows; v, z = proj(v), g: change of v; p: scratch; best: impulses
 ITERATION = Workspace(
     "Alternating", numbers=ADMM_NUMBERS, x="few", scaling="few", v="few", z="few", g="few", p="few", best="few",
@@ -225,15 +224,35 @@ def _change_penalty(contacts, cone, start, numbers, v, z, x, p):
     return 0
 
 
+@unit(I(CONTACTS, F, A, A, ITERATION.kind), small=True)
+def _begin(contacts, penalty, P, u, work):
+    """Write the scaling and the variable v of the first iteration, from the impulses P and their velocities u."""
+    n, numbers, scaling, v, wild = P.shape[0], work.numbers, work.scaling, work.v, False
+    _scale(contacts, numbers, scaling, work.judging.X_i)
+    numbers.penalty, numbers.count, numbers.kept, numbers.newest = penalty, 1.0, -1.0, 0.0
+    numbers.smallest, numbers.mark, numbers.since, numbers.turn = math.inf, math.inf, 0.0, 0.0
+    for k in range(contacts.mu.shape[0]):
+        first, nr, slip = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0
+        for i in range(first, first + nr):
+            slip += u[i] * u[i] if i > first else 0.0
+        for i in range(first, first + nr):
+            dual = u[i] + (contacts.mu[k] * math.sqrt(slip) if i == first else 0.0)
+            v[i] = (P[i] / scaling[i] - scaling[i] * dual / penalty) / numbers.b_size
+            work.best[i] = P[i]
+            wild = wild or not abs(v[i]) < ADMM_TUNED.huge
+    for i in range(n if wild else 0):
+        v[i] = 0.0  # rounding errors of such a start would hide b
+    return 0
+
+
 @unit(I(CONTACTS, CONE, SETTINGS.kind, A, A, A, ITERATION.kind))
 def advance(contacts, cone, settings, P, u, info, work):
     """Take the solution x of the linear equations to the right side, again in x, of the next iteration.
 
-    contacts / law: cone / settings
     in/out  P: start -> impulses, the best of all; work: numbers.count = 0 at the start
     out     u: velocities; info: residual, iterations
-    return  WANTED.factor: equations with a new penalty; WANTED.substitute: with the same one; else the status, at the
-            end
+    return  WANTED.factor: solve equations with a new penalty next; WANTED.substitute: with the same one; else the
+            status with which all ends
     """
     n, numbers, x, scaling, v, z = P.shape[0], work.numbers, work.x, work.scaling, head(work.v, P.shape[0]), work.z
     g, p, best, judging = head(work.g, n), work.p, work.best, work.judging
@@ -243,21 +262,8 @@ def advance(contacts, cone, settings, P, u, info, work):
             return Status.NONFINITE
         if info[0] <= settings.tol:
             return 0
-        _scale(contacts, numbers, scaling, judging.X_i)
-        numbers.penalty, numbers.count, numbers.kept, numbers.newest = settings.penalty, 1.0, -1.0, 0.0
-        numbers.smallest, numbers.best, numbers.mark = math.inf, info[0], math.inf
-        numbers.since, numbers.turn, wild = 0.0, 0.0, False
-        for k in range(contacts.mu.shape[0]):
-            first, nr, slip = contacts.blocks[3 * k + 1], contacts.blocks[3 * k + 2], 0.0
-            for i in range(first, first + nr):
-                slip += u[i] * u[i] if i > first else 0.0
-            for i in range(first, first + nr):
-                dual = u[i] + (contacts.mu[k] * math.sqrt(slip) if i == first else 0.0)
-                v[i] = (P[i] / scaling[i] - scaling[i] * dual / settings.penalty) / numbers.b_size
-                best[i] = P[i]
-                wild = wild or not abs(v[i]) < ADMM_TUNED.huge
-        for i in range(n if wild else 0):
-            v[i] = 0.0  # rounding errors of such a start would hide b
+        numbers.best = info[0]
+        _begin(contacts, settings.penalty, P, u, work)
         _prepare(contacts, cone, numbers, scaling, v, z, x)
         return WANTED.factor
     length, count = 0.0, whole(numbers.count)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,7 +20,8 @@ import numpy as np
 from saltus.compile.lanes import dot_bodies, foresee, fused, push_body
 from saltus.compile.seam import head, larger, ready, row_of, smaller, tail, unit, whole
 from saltus.compile.team import SHARED, STOP, meet
-from saltus.compile.types import CONE, LOCAL, TREAT, A, F, I, J
+from saltus.compile.types import CONE, LOCAL, SWEPT, TEAM, TREAT, A, F, I, Swept
+from saltus.compile.workspace import Numbers
 from saltus.contact.packed import PACKING, Packed, packed
 from saltus.contact.problem import ContactProblem, ContactResult, check_support
 from saltus.errors import ModelError, SettingError
@@ -44,41 +46,52 @@ class _Coloured(NamedTuple):
     check: int = 50  # sweeps between two looks at the residual when the estimate does not call for one
     window: int = 500  # sweeps in which the residual should be halved, else another part of the momentum is tried
     patience: int = 1000  # sweeps without progress after which they are averaged
-    growth: float = 1.05  # squared movement of a sweep over the least since the last restart that makes another one
+    growth: float = 1.05  # a sweep that moves more, squared, than this times the least since the last restart restarts
     memory: float = 0.8  # part of the momentum that is left after a restart
     ahead: int = 4  # contacts between the one that is treated and the one whose velocities are fetched
-    # turn of the direction of slip after which the next one, its square, is left to the next sweep
-    aligned: float = 1e-5
+    aligned: float = 1e-5  # turn of the slip direction [rad] that ends Newton's method: the next one is its square
     breath: int = 1_000_000  # contacts treated between two looks for an interrupt, about 50 ms
-    share: int = 1500  # contacts for which another thread pays
+    share: int = 1500  # contacts per thread: with fewer, another thread does not pay
 
 
 COLOURED = _Coloured()
 
 
-@unit(I(LOCAL, A, I, F, A, I, F, F, F, A), small=True)
-def step_spatial(local, stream, at, mu, P, i, u_N, u_1, u_2, buffer):
+# scale: 1 / (rho |b|), which makes a movement of P a residual
+SETTINGS = Numbers("tol max_sweeps relaxation rounding rho scale momentum")
+# sweeps: made so far; target: movement of a sweep at which the residual is looked at; least: of the squared movements
+# since the last restart; theta, ahead: of Nesterov's extrapolation; best, mark, recent: least residual, and what it was
+# when relaxation and trust were last chosen; judged: sweep of the last look; trust: part of the momentum that is taken
+MEMORY = Numbers("sweeps target least theta relaxation best mark judged ahead trust recent")
+
+
+@unit(I(LOCAL, A, F, A, F, F, F, A), small=True)
+def step_spatial(local, own, mu, P, u_N, u_1, u_2, buffer):
     """Solve one spatial contact exactly: take-off, stick, or slip from the last direction of slip.
 
     The equations are those of laws/coulomb_spatial.py. A slip turns s by Newton's method until the slip
     drive - C s is parallel to it; where that is not quick and safe the law's own solution is taken.
+
+    in      own: the numbers of this contact in the stream, see PACKING; u_N, u_1, u_2: its velocities
+    in/out  P: its three impulses
+    work    buffer: three numbers
     """
-    P_N, P_1, P_2 = P[i], P[i + 1], P[i + 2]
-    b_N = u_N - stream[at] * P_N - stream[at + 1] * P_1 - stream[at + 2] * P_2
+    P_N, P_1, P_2 = P[0], P[1], P[2]
+    b_N = u_N - own[0] * P_N - own[1] * P_1 - own[2] * P_2
     if b_N >= 0.0:
-        P[i], P[i + 1], P[i + 2] = 0.0, 0.0, 0.0
+        P[0], P[1], P[2] = 0.0, 0.0, 0.0
         return 0
-    regular = stream[at + 9] > 0.0
+    regular = own[9] > 0.0
     if regular:
-        stick_N = P_N - (stream[at + 9] * u_N + stream[at + 10] * u_1 + stream[at + 11] * u_2)
-        stick_1 = P_1 - (stream[at + 12] * u_N + stream[at + 13] * u_1 + stream[at + 14] * u_2)
-        stick_2 = P_2 - (stream[at + 15] * u_N + stream[at + 16] * u_1 + stream[at + 17] * u_2)
+        stick_N = P_N - (own[9] * u_N + own[10] * u_1 + own[11] * u_2)
+        stick_1 = P_1 - (own[12] * u_N + own[13] * u_1 + own[14] * u_2)
+        stick_2 = P_2 - (own[15] * u_N + own[16] * u_1 + own[17] * u_2)
         length = stick_1 * stick_1 + stick_2 * stick_2
         if stick_N > 0.0 and length <= mu * mu * stick_N * stick_N:
-            P[i], P[i + 1], P[i + 2] = stick_N, stick_1, stick_2
+            P[0], P[1], P[2] = stick_N, stick_1, stick_2
             return 0
-    b_1 = u_1 - stream[at + 3] * P_N - stream[at + 4] * P_1 - stream[at + 5] * P_2
-    b_2 = u_2 - stream[at + 6] * P_N - stream[at + 7] * P_1 - stream[at + 8] * P_2
+    b_1 = u_1 - own[3] * P_N - own[4] * P_1 - own[5] * P_2
+    b_2 = u_2 - own[6] * P_N - own[7] * P_1 - own[8] * P_2
     if regular:
         before = P_1 * P_1 + P_2 * P_2
         slipping = before >= 0.9 * mu * mu * P_N * P_N and before > 0.0
@@ -87,12 +100,12 @@ def step_spatial(local, stream, at, mu, P, i, u_N, u_1, u_2, buffer):
             s_1, s_2, scale = P_1, P_2, before
         scale = -1.0 / math.sqrt(scale)
         s_1, s_2 = scale * s_1, scale * s_2
-        drive_1 = b_1 * stream[at] - b_N * stream[at + 3]
-        drive_2 = b_2 * stream[at] - b_N * stream[at + 6]
-        C_11 = mu * (b_1 * stream[at + 1] - b_N * stream[at + 4])
-        C_12 = mu * (b_1 * stream[at + 2] - b_N * stream[at + 5])
-        C_21 = mu * (b_2 * stream[at + 1] - b_N * stream[at + 7])
-        C_22 = mu * (b_2 * stream[at + 2] - b_N * stream[at + 8])
+        drive_1 = b_1 * own[0] - b_N * own[3]
+        drive_2 = b_2 * own[0] - b_N * own[6]
+        C_11 = mu * (b_1 * own[1] - b_N * own[4])
+        C_12 = mu * (b_1 * own[2] - b_N * own[5])
+        C_21 = mu * (b_2 * own[1] - b_N * own[7])
+        C_22 = mu * (b_2 * own[2] - b_N * own[8])
         for _ in range(8):
             left_1, left_2 = drive_1 - C_11 * s_1 - C_12 * s_2, drive_2 - C_21 * s_1 - C_22 * s_2
             along = s_1 * left_1 + s_2 * left_2
@@ -106,64 +119,66 @@ def step_spatial(local, stream, at, mu, P, i, u_N, u_1, u_2, buffer):
             cosine = 2.0 * cosine - 1.0
             s_1, s_2 = cosine * s_1 - sine * s_2, cosine * s_2 + sine * s_1
             if abs(turn) < COLOURED.aligned:
-                normal = stream[at] - mu * (stream[at + 1] * s_1 + stream[at + 2] * s_2)
+                normal = own[0] - mu * (own[1] * s_1 + own[2] * s_2)
                 P_N = -b_N / normal
-                P[i], P[i + 1], P[i + 2] = P_N, -mu * P_N * s_1, -mu * P_N * s_2
+                P[0], P[1], P[2] = P_N, -mu * P_N * s_1, -mu * P_N * s_2
                 return 0
     buffer[0], buffer[1], buffer[2] = b_N, b_1, b_2
-    return local(COULOMB_SPATIAL, mu, head(tail(stream, at), 9), head(buffer, 3), head(tail(P, i), 3))
+    return local(COULOMB_SPATIAL, mu, head(own, 9), head(buffer, 3), P)
 
 
-@unit(I(LOCAL, A, I, I, I, F, F, A, I, F, F, F, A), small=True)
-def step_block(local, stream, at, kind, nr, mu, relaxation, P, i, u_N, u_1, u_2, buffer):
-    """Solve one contact of any law; returns a status, and the change of P in buffer[3:6]."""
-    P_N, P_1, P_2 = P[i], P[i + 1], P[i + 2]
+@unit(I(LOCAL, A, I, I, F, F, A, F, F, F, A), small=True)
+def step_block(local, own, kind, nr, mu, relaxation, P, u_N, u_1, u_2, buffer):
+    """Solve one contact of any law; returns a status, and the change of P in buffer[3:6].
+
+    The arguments are those of `step_spatial`; nr: its rows. A contact that cannot be solved keeps its impulses.
+    """
+    P_N, P_1, P_2 = P[0], P[1], P[2]
     if kind == COULOMB_SPATIAL:
-        status = step_spatial(local, stream, at, mu, P, i, u_N, u_1, u_2, buffer)
+        status = step_spatial(local, own, mu, P, u_N, u_1, u_2, buffer)
     else:
-        buffer[0] = u_N - stream[at] * P_N - stream[at + 1] * P_1
-        buffer[1] = u_1 - stream[at + 3] * P_N - stream[at + 4] * P_1
-        status = local(kind, mu, head(tail(stream, at), 9), head(buffer, 3), head(tail(P, i), 3))
+        buffer[0] = u_N - own[0] * P_N - own[1] * P_1
+        buffer[1] = u_1 - own[3] * P_N - own[4] * P_1
+        status = local(kind, mu, head(own, 9), head(buffer, 3), P)
         for r in range(nr, 3):
-            P[i + r] = 0.0
+            P[r] = 0.0
     if status != 0:
-        P[i], P[i + 1], P[i + 2] = P_N, P_1, P_2
+        P[0], P[1], P[2] = P_N, P_1, P_2
     if relaxation != 1.0:
-        P[i] = P_N + relaxation * (P[i] - P_N)
-        P[i + 1] = P_1 + relaxation * (P[i + 1] - P_1)
-        P[i + 2] = P_2 + relaxation * (P[i + 2] - P_2)
-    buffer[3], buffer[4], buffer[5] = P[i] - P_N, P[i + 1] - P_1, P[i + 2] - P_2
+        P[0] = P_N + relaxation * (P[0] - P_N)
+        P[1] = P_1 + relaxation * (P[1] - P_1)
+        P[2] = P_2 + relaxation * (P[2] - P_2)
+    buffer[3], buffer[4], buffer[5] = P[0] - P_N, P[1] - P_1, P[2] - P_2
     return status
 
 
-@unit(F(CONE, I, I, F, F, A, I, F, F, F, A))
-def miss(cone, kind, nr, mu, rho, P, i, u_N, u_1, u_2, buffer):
+@unit(F(CONE, I, I, F, F, A, F, F, F, A))
+def miss(cone, kind, nr, mu, rho, P, u_N, u_1, u_2, buffer):
     """Return the square of the natural map of one contact, as in residual.py."""
     trial, step = row_of(buffer, 0, 3), row_of(buffer, 1, 3)
     step[0] = rho * (u_N + (mu * math.sqrt(u_1 * u_1 + u_2 * u_2) if nr > 1 else 0.0))
     step[1], step[2] = rho * u_1, rho * u_2
     for r in range(3):
-        trial[r] = P[i + r] - step[r]
+        trial[r] = P[r] - step[r]
     cone(kind, mu, trial)
     total = 0.0
     for r in range(nr):
-        total += (step[r] - (trial[r] - (P[i + r] - step[r]))) ** 2
+        total += (step[r] - (trial[r] - (P[r] - step[r]))) ** 2
     return total
 
 
 @unit(TREAT)
-def treat_bodies(
-    mode, begin, end, chunk, local, cone, header, columns, stream, factor, ahead, P, P_old, y, sums, buffer
-):
+def treat_bodies(swept, mode, begin, end, chunk, factor, ahead, sums, buffer):
     """Work on contacts begin .. end - 1 of one colour, each of which touches one or two rigid bodies.
 
-    mode    PASS.sweep: solve each, factor = relaxation, from P + ahead (P - P_old); PASS.add: P into its cone, y += X
-            P;
-            PASS.judge: natural map, factor = rho
-    in      header: velocities of its bodies begin at a and b, the same where one is fixed; stream
-    in/out  P, P_old: P of the sweep before, y
-    out     sums: two numbers per chunk
+    mode    PASS.sweep: solve each from P + ahead (P - P_old), factor = relaxation; PASS.add: project P onto its set and
+            add X P to y; PASS.judge: sum the squares of the natural map, factor = rho
+    in      swept.header: where the velocities of both bodies begin in y, twice the same where one body is fixed
+    in/out  swept: P, P_old, y
+    out     sums: two numbers per chunk, the first of which is number `chunk`; returns the worst status
     """
+    local, cone, header, columns, stream = swept.local, swept.cone, swept.header, swept.columns, swept.stream
+    P, P_old, y = swept.P, swept.P_old, swept.y
     failed, first, second, d_N, d_1, d_2 = 0, 0.0, 0.0, 0.0, 0.0, 0.0
     apart = 0 if columns[0] == 1 else 36
     for k in range(begin, end):
@@ -177,27 +192,28 @@ def treat_bodies(
             soon = header[h + PACKING.header * COLOURED.ahead + 1]
             for j in range(-36, 22, 8):
                 foresee(stream, soon + j)
-        kind, nr, mu = header[h] & 7, header[h] >> 3, stream[at + 21]
+        own, P_k = head(tail(stream, at), PACKING.tail), head(tail(P, i), 3)
+        kind, nr, mu = header[h] & 7, header[h] >> 3, own[PACKING.mu]
         if mode == PASS.add:
-            cone(kind, mu, head(tail(P, i), 3))
-            d_N, d_1, d_2 = P[i], P[i + 1], P[i + 2]
+            cone(kind, mu, P_k)
+            d_N, d_1, d_2 = P_k[0], P_k[1], P_k[2]
         else:
-            u_N, u_1, u_2 = stream[at + 18], stream[at + 19], stream[at + 20]
+            u_N, u_1, u_2 = own[PACKING.b], own[PACKING.b + 1], own[PACKING.b + 2]
             u_N += dot_bodies(stream, W, y, a, b)
             u_1 += dot_bodies(stream, W + 12, y, a, b)
             u_2 += dot_bodies(stream, W + 24, y, a, b)
             if mode == PASS.judge:
-                first += miss(cone, kind, nr, mu, factor, P, i, u_N, u_1, u_2, buffer)
+                first += miss(cone, kind, nr, mu, factor, P_k, u_N, u_1, u_2, buffer)
             else:
                 for j in range(i, i + 3):
                     P_j = P[j]
                     P[j] = fused(ahead, P_j - P_old[j], P_j)
                     P_old[j] = P_j
-                status = step_block(local, stream, at, kind, nr, mu, factor, P, i, u_N, u_1, u_2, buffer)
+                status = step_block(local, own, kind, nr, mu, factor, P_k, u_N, u_1, u_2, buffer)
                 failed = failed if failed > status else status
                 d_N, d_1, d_2 = buffer[3], buffer[4], buffer[5]
                 first += d_N * d_N + d_1 * d_1 + d_2 * d_2
-                second += P[i] * P[i] + P[i + 1] * P[i + 1] + P[i + 2] * P[i + 2]
+                second += P_k[0] * P_k[0] + P_k[1] * P_k[1] + P_k[2] * P_k[2]
         if mode != PASS.judge and (d_N != 0.0 or d_1 != 0.0 or d_2 != 0.0):
             push_body(stream, X, d_N, d_1, d_2, y, a)
             push_body(stream, X + 6, d_N, d_1, d_2, y, b)
@@ -209,10 +225,13 @@ def treat_bodies(
 
 
 @unit(TREAT)
-def treat_columns(
-    mode, begin, end, chunk, local, cone, header, columns, stream, factor, ahead, P, P_old, y, sums, buffer
-):
-    """Do the same for contacts with any columns: listed, after their number, from place a for W and b for X."""
+def treat_columns(swept, mode, begin, end, chunk, factor, ahead, sums, buffer):
+    """Do the same for contacts with any columns.
+
+    in      swept.header: where in swept.columns those of W begin, and those of X; their number stands in front of them
+    """
+    local, cone, header, columns, stream = swept.local, swept.cone, swept.header, swept.columns, swept.stream
+    P, P_old, y = swept.P, swept.P_old, swept.y
     failed, first, second, d_N, d_1, d_2 = 0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(begin, end):
         h, i = PACKING.header * k, 3 * k
@@ -220,29 +239,30 @@ def treat_columns(
         wide, X_wide = columns[a - 1], columns[b - 1]
         X = at - 3 * X_wide
         W = X - 3 * wide
-        kind, nr, mu = header[h] & 7, header[h] >> 3, stream[at + 21]
+        own, P_k = head(tail(stream, at), PACKING.tail), head(tail(P, i), 3)
+        kind, nr, mu = header[h] & 7, header[h] >> 3, own[PACKING.mu]
         if mode == PASS.add:
-            cone(kind, mu, head(tail(P, i), 3))
-            d_N, d_1, d_2 = P[i], P[i + 1], P[i + 2]
+            cone(kind, mu, P_k)
+            d_N, d_1, d_2 = P_k[0], P_k[1], P_k[2]
         else:
-            u_N, u_1, u_2 = stream[at + 18], stream[at + 19], stream[at + 20]
+            u_N, u_1, u_2 = own[PACKING.b], own[PACKING.b + 1], own[PACKING.b + 2]
             for j in range(wide):
                 y_j = y[columns[a + j]]
                 u_N = fused(stream[W + 3 * j], y_j, u_N)
                 u_1 = fused(stream[W + 3 * j + 1], y_j, u_1)
                 u_2 = fused(stream[W + 3 * j + 2], y_j, u_2)
             if mode == PASS.judge:
-                first += miss(cone, kind, nr, mu, factor, P, i, u_N, u_1, u_2, buffer)
+                first += miss(cone, kind, nr, mu, factor, P_k, u_N, u_1, u_2, buffer)
             else:
                 for j in range(i, i + 3):
                     P_j = P[j]
                     P[j] = fused(ahead, P_j - P_old[j], P_j)
                     P_old[j] = P_j
-                status = step_block(local, stream, at, kind, nr, mu, factor, P, i, u_N, u_1, u_2, buffer)
+                status = step_block(local, own, kind, nr, mu, factor, P_k, u_N, u_1, u_2, buffer)
                 failed = failed if failed > status else status
                 d_N, d_1, d_2 = buffer[3], buffer[4], buffer[5]
                 first += d_N * d_N + d_1 * d_1 + d_2 * d_2
-                second += P[i] * P[i] + P[i + 1] * P[i + 1] + P[i + 2] * P[i + 2]
+                second += P_k[0] * P_k[0] + P_k[1] * P_k[1] + P_k[2] * P_k[2]
         if mode != PASS.judge and (d_N != 0.0 or d_1 != 0.0 or d_2 != 0.0):
             for j in range(X_wide):
                 low = fused(d_2, stream[X + 3 * j + 2], y[columns[b + j]])
@@ -254,16 +274,11 @@ def treat_columns(
     return failed
 
 
-@unit(I(TREAT, I, I, I, J, J, LOCAL, CONE, J, J, A, F, F, A, A, A, A, A))
-def pass_over(
-    treat, mode, member, members, shared, colours, local, cone, header, columns, stream, factor, ahead, P, P_old, y,
-    sums, buffer,
-):  # fmt: skip
-    """Go over all contacts, colour by colour; what follows the last colour is left to member 0.
-
-    colours: first contact and first chunk of each, of the rest, and the ends
-    """
-    failed, count = 0, colours.shape[0] // 2 - 1
+@unit(I(TREAT, SWEPT, TEAM.kind, I, F, F, A, A))
+def pass_over(treat, swept, team, mode, factor, ahead, sums, buffer):
+    """Go over all contacts, colour by colour; those without a colour come last and are left to member 0."""
+    member, members, colours, failed = team.member, team.members, swept.colours, 0
+    count = colours.shape[0] // 2 - 1
     for c in range(count):
         begin, end, chunk = colours[2 * c], colours[2 * c + 2], colours[2 * c + 1]
         low, high = 0, colours[2 * c + 3] - chunk
@@ -274,53 +289,36 @@ def pass_over(
         stop = begin + PACKING.chunk * high
         stop = stop if stop < end else end
         begin, chunk = begin + PACKING.chunk * low, chunk + low
-        status = treat(
-            mode, begin, stop, chunk, local, cone, header, columns, stream, factor, ahead, P, P_old, y, sums, buffer
-        )
+        status = treat(swept, mode, begin, stop, chunk, factor, ahead, sums, buffer)
         failed = failed if failed > status else status
-        if meet(shared, members) != 0:
+        if meet(swept.shared, members) != 0:
             return Status.INTERRUPTED
     return failed
 
 
-@unit(I(TREAT, I, I, I, J, J, LOCAL, CONE, J, J, A, A, A, A, A, A, A, A, A, A), entry=True)
-def relax(
-    treat, member, members, until, shared, colours, local, cone, header, columns, stream, settings, P, y, P_old, y_old,
-    sums, state, buffer, info,
-):  # fmt: skip
-    """Sweep until the residual is below the tolerance; returns MORE where `until` sweeps were done before.
+@unit(I(TREAT, SWEPT, TEAM.kind, SETTINGS.kind, MEMORY.kind, A, A, I), entry=True)
+def relax(treat, swept, team, settings, memory, buffer, info, until):
+    """Sweep until the residual is below the tolerance; returns CHUNK where `until` sweeps were done before.
 
-    team: member, members, shared / laws: local, cone / packed contacts: colours, header, columns, stream
-    settings: tol, max_sweeps, relaxation, rounding, rho, scale = 1 / (rho |b|), momentum
-    in/out  P; y = X P, zero at first; P_old, y_old: after the sweep before; state: memory of this member
+    in/out  swept: P, its warm start; y = X P, zero at first; P_old, y_old; memory: of this member
     out     info: residual, sweeps
-    work    sums: two per chunk, twice; buffer: 8 of this member
+    work    swept.sums; buffer: 16 numbers of this member
 
     All members hold the same numbers and decide alike.
     """
-    tol, last, rounding, rho, scale = settings[0], whole(settings[1]), settings[3], settings[4], settings[5]
-    nv, chunks = y.shape[0], sums.shape[0] // 4
-    y_begin, y_end = nv * member // members, nv * (member + 1) // members
-    count, target, least, theta, relaxation = whole(state[0]), state[1], state[2], state[3], state[4]
-    best, mark, judged, ahead = state[5], state[6], whole(state[7]), state[8]
-    trust, recent = state[9], state[10]
-    if count == 0:
-        target, least, theta, relaxation, best, mark = tol, math.inf, 1.0, settings[2], math.inf, math.inf
-        trust, recent = 1.0, math.inf
-        status = pass_over(
-            treat, PASS.add, member, members, shared, colours, local, cone, header, columns, stream, rho, ahead, P,
-            P_old, y,
-            sums, buffer,
-        )  # fmt: skip
+    last, chunks, nv = whole(settings.max_sweeps), swept.sums.shape[0] // 4, swept.y.shape[0]
+    y_begin, y_end = nv * team.member // team.members, nv * (team.member + 1) // team.members
+    if memory.sweeps == 0.0:
+        memory.target, memory.least, memory.theta, memory.relaxation = settings.tol, math.inf, 1.0, settings.relaxation
+        memory.best, memory.mark, memory.trust, memory.recent = math.inf, math.inf, 1.0, math.inf
+        status = pass_over(treat, swept, team, PASS.add, settings.rho, memory.ahead, swept.sums, buffer)
         if status == Status.INTERRUPTED:
             return status
-    while count < until:
-        count += 1
-        part = row_of(sums, count % 2, 2 * chunks)  # the other half may still be read
-        failed = pass_over(
-            treat, PASS.sweep, member, members, shared, colours, local, cone, header, columns, stream, relaxation,
-            ahead, P, P_old, y, part, buffer,
-        )  # fmt: skip
+    while memory.sweeps < until:
+        memory.sweeps += 1.0
+        count = whole(memory.sweeps)
+        part = row_of(swept.sums, count % 2, 2 * chunks)  # another member may still read the other half
+        failed = pass_over(treat, swept, team, PASS.sweep, memory.relaxation, memory.ahead, part, buffer)
         if failed == Status.INTERRUPTED:
             return failed
         now, size = 0.0, 0.0
@@ -329,63 +327,84 @@ def relax(
             size += part[2 * c + 1]
         if not now < math.inf:
             return Status.NONFINITE
-        moved, size = scale * math.sqrt(now), scale * math.sqrt(size)
-        still, due = moved <= rounding * size, count % COLOURED.check == 0 or count == last
-        if moved <= target or still or due:
-            for i in range(y_begin, y_end):  # y anew; y_old is shifted alike, else the jump would be extrapolated
-                y_old[i] -= y[i]
-                y[i] = 0.0
-            if meet(shared, members) != 0:
+        moved, size = settings.scale * math.sqrt(now), settings.scale * math.sqrt(size)
+        still, due = moved <= settings.rounding * size, count % COLOURED.check == 0 or count == last
+        if moved <= memory.target or still or due:
+            found = residual(treat, swept, team, settings, memory.ahead, part, buffer)
+            if found < 0.0:
                 return Status.INTERRUPTED
-            for mode in (PASS.add, PASS.judge):
-                status = pass_over(
-                    treat, mode, member, members, shared, colours, local, cone, header, columns, stream, rho,
-                    ahead, P, P_old, y, part, buffer,
-                )  # fmt: skip
-                if status == Status.INTERRUPTED:
-                    return status
-            for i in range(y_begin, y_end):
-                y_old[i] += y[i]
-            total = 0.0
-            for c in range(chunks):
-                total += part[2 * c]
-            found = scale * math.sqrt(total)
-            if member == 0:
-                info[0], info[1] = found, float(count)
-            if found <= larger(tol, smaller(rounding * size, 1e4 * tol)):
+            if team.member == 0:
+                info[0], info[1] = found, memory.sweeps
+            if found <= larger(settings.tol, smaller(settings.rounding * size, 1e4 * settings.tol)):
                 return 0
             # a contact may fail by rounding while others move, and y may have been off by rounding: judged at the end
-            if (still and judged == count - 1) or count == last:
+            if (still and memory.judged == memory.sweeps - 1.0) or count == last:
                 return failed if failed != 0 else Status.CONTACT_STALLED
-            judged = count
-            # where the residual should be reached, from its ratio to the movement
-            target = moved * larger(smaller(tol / found, 0.95), 0.3)
-            best = smaller(best, found)
-            if (
-                count % COLOURED.window == 0
-            ):  # stacks need all of the momentum, rough contacts less: 1, 0.8, 0.6, 0.4 in turn
-                if best > 0.5 * recent:
-                    trust = trust - 0.2 if trust > 0.5 else 1.0
-                recent = best
-            if count % COLOURED.patience == 0:  # no progress, sweeps run in circles: average them
-                relaxation = larger(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings[2]
-                mark = best
-        ahead = 0.0
-        if now > COLOURED.growth * least:
-            theta, least = larger(COLOURED.memory * theta, 1.0), now
-        else:
-            new = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * theta * theta))
-            ahead, theta, least = trust * settings[6] * (theta - 1.0) / new, new, smaller(least, now)
+            learn(settings, memory, moved, found)
+        ahead = momentum(settings, memory, now)
+        y, y_old = swept.y, swept.y_old
         for i in range(y_begin, y_end):
             y_i = y[i]
             y[i] = fused(ahead, y_i - y_old[i], y_i)
             y_old[i] = y_i
-        if meet(shared, members) != 0:
+        if meet(swept.shared, team.members) != 0:
             return Status.INTERRUPTED
-    state[0], state[1], state[2], state[3], state[4] = float(count), target, least, theta, relaxation
-    state[5], state[6], state[7], state[8] = best, mark, float(judged), ahead
-    state[9], state[10] = trust, recent
     return Status.CHUNK
+
+
+@unit(F(TREAT, SWEPT, TEAM.kind, SETTINGS.kind, F, A, A))
+def residual(treat, swept, team, settings, ahead, sums, buffer):
+    """Make y = X P anew, without the rounding errors of the sweeps, and return the residual; -1: interrupted."""
+    y, y_old, nv = swept.y, swept.y_old, swept.y.shape[0]
+    y_begin, y_end = nv * team.member // team.members, nv * (team.member + 1) // team.members
+    for i in range(y_begin, y_end):  # y_old is shifted by as much as y, else the jump would be extrapolated
+        y_old[i] -= y[i]
+        y[i] = 0.0
+    if meet(swept.shared, team.members) != 0:
+        return -1.0
+    for mode in (PASS.add, PASS.judge):
+        status = pass_over(treat, swept, team, mode, settings.rho, ahead, sums, buffer)
+        if status == Status.INTERRUPTED:
+            return -1.0
+    for i in range(y_begin, y_end):
+        y_old[i] += y[i]
+    total = 0.0
+    for c in range(sums.shape[0] // 2):
+        total += sums[2 * c]
+    return settings.scale * math.sqrt(total)
+
+
+@unit(I(SETTINGS.kind, MEMORY.kind, F, F), small=True)
+def learn(settings, memory, moved, found):
+    """Change target, trust and relaxation after a look at the residual; moved: by the last sweep, found: residual."""
+    count = whole(memory.sweeps)
+    memory.judged = memory.sweeps
+    # where the residual should be reached, from its ratio to the movement
+    memory.target = moved * larger(smaller(settings.tol / found, 0.95), 0.3)
+    memory.best = smaller(memory.best, found)
+    # stacks need all of the momentum, rough contacts less: 1, 0.8, 0.6, 0.4 in turn
+    if count % COLOURED.window == 0:
+        if memory.best > 0.5 * memory.recent:
+            memory.trust = memory.trust - 0.2 if memory.trust > 0.5 else 1.0
+        memory.recent = memory.best
+    if count % COLOURED.patience == 0:  # no progress, sweeps run in circles: average them
+        stuck = memory.best > 0.9 * memory.mark
+        memory.relaxation = larger(0.5 * memory.relaxation, 0.25) if stuck else settings.relaxation
+        memory.mark = memory.best
+    return 0
+
+
+@unit(F(SETTINGS.kind, MEMORY.kind, F), small=True)
+def momentum(settings, memory, now):
+    """Return the part of the last movement that the next sweep begins with, 0 at a restart; now: its square."""
+    theta, memory.ahead = memory.theta, 0.0
+    if now > COLOURED.growth * memory.least:
+        memory.theta, memory.least = larger(COLOURED.memory * theta, 1.0), now
+    else:
+        new = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * theta * theta))
+        memory.ahead = memory.trust * settings.momentum * (theta - 1.0) / new
+        memory.theta, memory.least = new, smaller(memory.least, now)
+    return memory.ahead
 
 
 # ---- the solver
@@ -473,64 +492,56 @@ class ColouredNSGS:
         nb = problem.mu.size
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         members = max(1, min(self.threads or cores, nb // COLOURED.share if self.threads is None else self.threads))
-        settings = np.array(
-            [
-                (1.0 - 1e-3) * self.tol,  # so that rounding errors of the certificate do not decide
-                float(self.max_sweeps),
-                self.relaxation,
-                self.rounding,
-                made.rho,
-                1.0 / (made.rho * made.b_size),
-                self.momentum,
-            ]
+        settings = SETTINGS.filled(
+            tol=(1.0 - 1e-3) * self.tol,  # so that rounding errors of the certificate do not decide
+            max_sweeps=float(self.max_sweeps),
+            relaxation=self.relaxation,
+            rounding=self.rounding,
+            rho=made.rho,
+            scale=1.0 / (made.rho * made.b_size),
+            momentum=self.momentum,
         )
-        contacts = made.colours, ready(problem.local), ready(problem.cone), made.header, made.columns, made.stream
-        y, y_old, P_old, info = made.velocities(), made.velocities(), np.zeros(3 * nb), np.zeros(2)
-        sums, shared = np.zeros(4 * int(made.colours[-1])), np.zeros(SHARED, dtype=np.int64)
+        shared, info = np.zeros(SHARED, dtype=np.int64), np.zeros(2)
+        swept = Swept(
+            ready(problem.local), ready(problem.cone), made.colours, made.header, made.columns, made.stream, P,
+            np.zeros(3 * nb), made.velocities(), made.velocities(), np.zeros(4 * int(made.colours[-1])), shared,
+        )  # fmt: skip
         kernel, treat = ready(relax), ready(treat_bodies if made.bodies else treat_columns)
         statuses = [Status.CHUNK] * members
-        errors: list[BaseException] = []
 
         def take_part(member: int) -> None:
-            state, buffer, until = np.zeros(11), np.zeros(16), 0
+            team = TEAM.filled(member=member, members=members)
+            memory, buffer, until = np.zeros(MEMORY.size), np.zeros(16), 0
+            team, memory = TEAM(team), MEMORY(memory)
             while statuses[member] == Status.CHUNK:
                 until += 1 + COLOURED.breath // nb
-                statuses[member] = kernel(
-                    treat,
-                    member,
-                    members,
-                    until,
-                    shared,
-                    *contacts,
-                    settings,
-                    P,
-                    y,
-                    P_old,
-                    y_old,
-                    sums,
-                    state,
-                    buffer,
-                    info,
-                )
+                statuses[member] = kernel(treat, swept, team, SETTINGS(settings), memory, buffer, info, until)
 
-        def assist(member: int) -> None:
-            try:
-                take_part(member)
-            except BaseException as error:  # handed to the caller below
-                errors.append(error)
-                shared[STOP] = 1
-
-        threads = [threading.Thread(target=assist, args=(member,), daemon=True) for member in range(1, members)]
-        begun = []
-        try:
-            for thread in threads:
-                thread.start()
-                begun.append(thread)
-            take_part(0)
-        finally:
-            shared[STOP] = 1  # releases the others where this thread was interrupted
-            for thread in begun:
-                thread.join()
-        if errors:
-            raise errors[0]
+        _in_threads(take_part, members, shared)
         return Status(statuses[0]), info
+
+
+def _in_threads(take_part: Callable[[int], None], members: int, shared: np.ndarray) -> None:
+    """Call take_part(member) for all members, 0 in this thread; what one of the others raises is raised here."""
+    errors: list[BaseException] = []
+
+    def assist(member: int) -> None:
+        try:
+            take_part(member)
+        except BaseException as error:  # handed to the caller below
+            errors.append(error)
+            shared[STOP] = 1
+
+    threads = [threading.Thread(target=assist, args=(member,), daemon=True) for member in range(1, members)]
+    begun = []
+    try:
+        for thread in threads:
+            thread.start()
+            begun.append(thread)
+        take_part(0)
+    finally:
+        shared[STOP] = 1  # releases the others where this thread was interrupted
+        for thread in begun:
+            thread.join()
+    if errors:
+        raise errors[0]

@@ -17,7 +17,6 @@ from saltus.compile.seam import ready, unit
 from saltus.compile.types import I, J
 
 MOST_COLOURS = 62  # bits of a word that are used as colours
-FEW = 16  # contacts; smaller colours are not worth a meeting of threads
 
 
 class Schedule(NamedTuple):
@@ -138,7 +137,7 @@ def schedule(reads: tuple[np.ndarray, np.ndarray], writes: tuple[np.ndarray, np.
     colour, counts = np.zeros(n, dtype=np.int64), np.zeros(MOST_COLOURS + 1, dtype=np.int64)
     masks = np.zeros(2 * nv, dtype=np.int64)
     ready(paint)(starts, columns, *writes, order, colour, masks, counts)
-    together = np.flatnonzero(counts[:MOST_COLOURS] >= FEW)
+    together = np.flatnonzero(counts[:MOST_COLOURS] >= 16)  # smaller ones are not worth a meeting of threads
     rank = np.full(MOST_COLOURS + 1, together.size, dtype=np.int64)
     rank[together] = np.arange(together.size)
     rank = rank[colour]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,16 @@ from saltus.errors import SettingError
 from saltus.laws import LOCAL_ROOM, MOST_ROWS, ends
 from saltus.status import Status
 
-SWEEPS_OF_PATIENCE = 1000  # sweeps without progress after which they are averaged
-CHECK = 50  # sweeps between two looks at the residual when the estimate does not call for one
+
+class _Nsgs(NamedTuple):
+    """Tuned numbers of this file."""
+
+    check: int = 50  # sweeps between two looks at the residual when the estimate does not call for one
+    patience: int = 1000  # sweeps without progress after which they are averaged
+
+
+NSGS_TUNED = _Nsgs()
+
 
 SETTINGS = Numbers("tol max_sweeps relaxation rounding")
 # y = X P is that of the residual, which renews it; D: blocks one behind the other, see `width_of`; b_k, P_k: of one
@@ -65,6 +74,35 @@ def confirmed(contacts, P, found, tol, rounding, y):
     return 0.0 if found * math.sqrt(size) <= rounding * math.sqrt(terms) else found
 
 
+@unit(F(CONTACTS, A, A, A, A), small=True)
+def diagonal_blocks(contacts, P, D, y, X_i):
+    """Write the diagonal blocks of D = W^T X one after another, and y = X P; return the sum of the diagonal.
+
+    work    X_i: one row of X, zero at the end
+    """
+    blocks, rows, X_col, X = contacts.blocks, contacts.rows, contacts.X_col, contacts.X
+    for i in range(contacts.nv):
+        y[i], X_i[i] = 0.0, 0.0
+    diagonal, at = 0.0, 0
+    for k in range(contacts.mu.shape[0]):
+        first, nr, width = blocks[3 * k + 1], blocks[3 * k + 2], width_of(blocks[3 * k + 2])
+        for c in range(nr):
+            i = first + c
+            for m in range(rows[4 * i + 2], rows[4 * i + 3]):
+                X_i[X_col[m]] += X[m]
+                y[X_col[m]] += P[i] * X[m]
+            for r in range(nr):
+                total = 0.0
+                for m in range(rows[4 * (first + r)], rows[4 * (first + r) + 1]):
+                    total += contacts.W[m] * X_i[contacts.W_col[m]]
+                D[at + width * r + c] = total
+            for m in range(rows[4 * i + 2], rows[4 * i + 3]):
+                X_i[X_col[m]] = 0.0
+            diagonal += D[at + (width + 1) * c]
+        at += width * width
+    return diagonal
+
+
 @unit(SOLVE)
 def sweep(contacts, local, cone, settings, P, u, info, room):
     """Sweep over the blocks until the residual is below the tolerance.
@@ -79,32 +117,14 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
     y, X_i, D, b_k, P_k, older, old = work.judging.y, work.judging.X_i, work.D, work.b_k, work.P_k, work.older, work.old
     tol, last, relaxation, rounding = settings.tol, whole(settings.max_sweeps), settings.relaxation, settings.rounding
 
-    for i in range(contacts.nv):
-        y[i], X_i[i] = 0.0, 0.0
-    diagonal, b_size, at = 0.0, 0.0, 0
-    for k in range(nb):
-        first, nr, width = blocks[3 * k + 1], blocks[3 * k + 2], width_of(blocks[3 * k + 2])
-        for c in range(nr):
-            i = first + c
-            for m in range(rows[4 * i + 2], rows[4 * i + 3]):
-                X_i[X_col[m]] += X[m]
-                y[X_col[m]] += P[i] * X[m]
-            for r in range(nr):
-                total = 0.0
-                for m in range(rows[4 * (first + r)], rows[4 * (first + r) + 1]):
-                    total += W[m] * X_i[W_col[m]]
-                D[at + width * r + c] = total
-            for m in range(rows[4 * i + 2], rows[4 * i + 3]):
-                X_i[X_col[m]] = 0.0
-            diagonal += D[at + (width + 1) * c]
-            b_size += b[i] * b[i]
-        at += width * width
-
+    diagonal, b_size = diagonal_blocks(contacts, P, D, y, X_i), 0.0
+    for i in range(n):
+        b_size += b[i] * b[i]
     scale = diagonal / (n * math.sqrt(b_size)) if b_size > 0.0 else 1.0  # makes ||P|| free of units
     target = tol if nb > 1 else math.inf  # one block is solved by one sweep
     best, mark = math.inf, math.inf
     for count in range(1, last + 1):
-        if count % CHECK == CHECK - 1 or count % CHECK == 0:  # the last two steps before a look
+        if (count + 1) % NSGS_TUNED.check <= 1:  # the last two sweeps before a look
             for i in range(n):
                 older[i], old[i] = old[i], P[i]
         change, size, failed, at = 0.0, 0.0, 0, 0
@@ -130,7 +150,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
         change, size, info[1] = math.sqrt(change), math.sqrt(size), float(count)
         if not change < math.inf:
             return Status.NONFINITE
-        still, due = change <= rounding * size, count % CHECK == 0 or count == last
+        still, due = change <= rounding * size, count % NSGS_TUNED.check == 0 or count == last
         if scale * change <= target or still or due:
             for k in range(nb):
                 cone(blocks[3 * k], mu[k], head(tail(P, blocks[3 * k + 1]), blocks[3 * k + 2]))
@@ -144,7 +164,7 @@ def sweep(contacts, local, cone, settings, P, u, info, room):
             if due and nb > 1:
                 extrapolate(contacts, cone, older, old, P)
                 info[0] = residual(contacts, cone, P, u, work.judging)
-            if count % SWEEPS_OF_PATIENCE == 0:
+            if count % NSGS_TUNED.patience == 0:
                 # no progress, sweeps run in circles: average them
                 relaxation = max(0.5 * relaxation, 0.25) if best > 0.9 * mark else settings.relaxation
                 mark = best

@@ -8,13 +8,16 @@ Other contacts list their columns. A problem that was given by D is turned into 
 from __future__ import annotations
 
 import math
+from collections import namedtuple
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from saltus.compile.seam import head, ready, tail, unit
-from saltus.compile.types import CONTACTS_RECORD, A, Contacts, F, I, J
+from saltus.compile.kinds import Handle
+from saltus.compile.kinds import Record as Members
+from saltus.compile.seam import head, ready, row_of, tail, unit
+from saltus.compile.types import CONTACTS, CONTACTS_RECORD, A, Contacts, F, I, J
 from saltus.contact.colouring import Schedule, neighbourly, schedule
 from saltus.contact.problem import ContactProblem, ReducedForm
 
@@ -26,12 +29,21 @@ class _Packing(NamedTuple):
     line: int = 8  # floats of a cache line: bodies begin on lines of their own, so that threads do not share them
     chunk: int = 8  # contacts whose sums are added up before those of others
     header: int = 4  # integers of a contact: kind + 8 rows, place of D in the stream, places of its velocities
-    tail: int = 22  # floats of a contact behind its W and X: D (9), the inverse of D (9), b (3), mu
+    tail: int = 22  # floats of a contact behind its W and X: D (9), then as follows
+    inverse: int = 9  # where the inverse of D begins in the tail, zero where the law itself must look at D
+    b: int = 18  # where b begins in the tail
+    mu: int = 21  # where mu stands in the tail
     regular: float = 1e-9  # determinant of a block of D, relative to its diagonal, from which on its inverse is used
     same: float = 1e-15  # relative difference of X and W times inverse mass that counts as rounding error
 
 
 PACKING = _Packing()
+
+
+# The velocities that contacts touch, in the numbers of y. reads, writes: columns of W and of X, contact by contact;
+# number, scale: new number of each velocity of the problem, and what its W is multiplied by
+Touched = namedtuple("Touched", "reads_start reads writes_start writes number scale")
+TOUCHED = Handle(Members([J, J, J, J, J, A], Touched))
 
 
 @unit(I(CONTACTS_RECORD, J), entry=True)
@@ -109,95 +121,94 @@ def find_masses(contacts, scale, row):
     return 1
 
 
-@unit(F(CONTACTS_RECORD, I, I, J, J, J, J, J, J, A, J, J, J, A), entry=True)
-def pack(
-    contacts,
-    bodies,
-    shared_W,
-    order,
-    reads_start,
-    reads,
-    writes_start,
-    writes,
-    number,
-    scale,
-    slot,
-    header,
-    columns,
-    stream,
-):
+@unit(F(CONTACTS, TOUCHED, J, I, I, J, J, J, A), entry=True)
+def pack(contacts, touched, order, bodies, shared_W, slot, header, columns, stream):
     """Write headers and stream in the order of the schedule; returns the sum of the diagonal of D.
 
-    in      contacts; bodies: whether 12 places per row stand for two bodies; shared_W: whether X is W in place
-            columns of each contact, in new numbers; new number and scale of each velocity
+    in      bodies: 1 where 12 places per row stand for two bodies; shared_W: 1 where X is W in place
+    out     columns: of each contact, behind their numbers; only where contacts are not between bodies
     work    slot: one per velocity, -1
     """
-    blocks, rows, W_col, W = contacts.blocks, contacts.rows, contacts.W_col, contacts.W
-    X_col, X, b = contacts.X_col, contacts.X, contacts.b
+    blocks = contacts.blocks
     place, listed, diagonal = 0, 0, 0.0
     for k in range(order.shape[0]):
-        c, h = order[k], PACKING.header * k
-        first, nr = blocks[3 * c + 1], blocks[3 * c + 2]
-        begin, X_begin = reads_start[c], writes_start[c]
-        wide = 2 * PACKING.side if bodies == 1 else reads_start[c + 1] - begin
-        X_wide = 2 * PACKING.side if bodies == 1 else writes_start[c + 1] - X_begin
-        # where an entry is: rows one after another for bodies, the rows of a column together else
-        by_row, by_column = (wide, 1) if bodies == 1 else (1, 3)
-        at_W = place
-        at_X = at_W if shared_W == 1 else at_W + 3 * wide
+        c = order[k]
+        begin, X_begin, nr = touched.reads_start[c], touched.writes_start[c], blocks[3 * c + 2]
+        wide = 2 * PACKING.side if bodies == 1 else touched.reads_start[c + 1] - begin
+        X_wide = 2 * PACKING.side if bodies == 1 else touched.writes_start[c + 1] - X_begin
+        at_X = place if shared_W == 1 else place + 3 * wide
         at = at_X + 3 * X_wide
-        header[h], header[h + 1] = blocks[3 * c] + 8 * nr, at
+        own_header = row_of(header, k, PACKING.header)
+        own_header[0], own_header[1] = blocks[3 * c] + 8 * nr, at
         if bodies == 1:
-            header[h + 2] = reads[begin]
-            header[h + 3] = reads[begin + PACKING.side] if reads_start[c + 1] - begin > PACKING.side else reads[begin]
+            second = begin + PACKING.side if touched.reads_start[c + 1] - begin > PACKING.side else begin
+            own_header[2], own_header[3] = touched.reads[begin], touched.reads[second]
         else:
-            header[h + 2], header[h + 3] = listed + 1, listed + wide + 2
+            own_header[2], own_header[3] = listed + 1, listed + wide + 2
             columns[listed], columns[listed + wide + 1] = wide, X_wide
             for m in range(wide):
-                columns[listed + 1 + m] = reads[begin + m]
+                columns[listed + 1 + m] = touched.reads[begin + m]
             for m in range(X_wide):
-                columns[listed + wide + 2 + m] = writes[X_begin + m]
+                columns[listed + wide + 2 + m] = touched.writes[X_begin + m]
             listed += wide + X_wide + 2
-        place = at + PACKING.tail
-        for i in range(at_W, place):
+        for i in range(place, at + PACKING.tail):
             stream[i] = 0.0
-        for m in range(X_begin, writes_start[c + 1]):
-            slot[writes[m]] = m - X_begin
+        # where an entry is: rows one after another for bodies, the rows of a column together else
+        by_row, by_column = (wide, 1) if bodies == 1 else (1, 3)
+        own_W, own_X = tail(stream, place), tail(stream, at_X)
+        own = head(tail(stream, at), PACKING.tail)
+        fill(contacts, touched, c, shared_W, by_row, by_column, slot, own_W, own_X, own)
         for r in range(nr):
-            i = first + r
-            for m in range(rows[4 * i + 2], rows[4 * i + 3]):
-                if shared_W == 0:
-                    stream[at_X + r * by_row + by_column * slot[number[X_col[m]]]] += X[m]
-        for m in range(X_begin, writes_start[c + 1]):
-            slot[writes[m]] = -1
-        for m in range(begin, reads_start[c + 1]):
-            slot[reads[m]] = m - begin
-        for r in range(nr):
-            i = first + r
-            stream[at + 18 + r] = b[i]
-            for m in range(rows[4 * i], rows[4 * i + 1]):
-                stream[at_W + r * by_row + by_column * slot[number[W_col[m]]]] += W[m] * scale[W_col[m]]
-        for m in range(X_begin, writes_start[c + 1]):
-            j = slot[writes[m]]
-            for r in range(nr if j >= 0 else 0):
-                for q in range(nr):
-                    w = stream[at_W + r * by_row + by_column * j]
-                    stream[at + 3 * r + q] += w * stream[at_X + q * by_row + by_column * (m - X_begin)]
-        for m in range(begin, reads_start[c + 1]):
-            slot[reads[m]] = -1
-        mu = contacts.mu[c] if nr > 1 else 0.0
-        stream[at + 21] = mu
-        for r in range(nr):
-            diagonal += stream[at + 4 * r]
+            diagonal += own[4 * r]
         if nr == 3:
-            invert(stream, at, mu)
+            invert(own)
+        place = at + PACKING.tail
     return diagonal
 
 
-@unit(I(A, I, F))
-def invert(stream, at, mu):
+@unit(I(CONTACTS, TOUCHED, I, I, I, I, J, A, A, A), small=True)
+def fill(contacts, touched, c, shared_W, by_row, by_column, slot, own_W, own_X, own):
+    """Write the numbers of one contact: its rows of W and of X, and D = W^T X, b and mu; all places are zero before.
+
+    in      c: its number; by_row, by_column: distances of the entries of own_W and own_X
+    work    slot: one per velocity, -1: where an entry of the velocity is among those of the contact
+    """
+    rows, first, nr = contacts.rows, contacts.blocks[3 * c + 1], contacts.blocks[3 * c + 2]
+    reads, writes, number = touched.reads, touched.writes, touched.number
+    begin, end, X_begin, X_end = (
+        touched.reads_start[c], touched.reads_start[c + 1], touched.writes_start[c], touched.writes_start[c + 1]
+    )  # fmt: skip
+    if shared_W == 0:
+        for m in range(X_begin, X_end):
+            slot[writes[m]] = m - X_begin
+        for r in range(nr):
+            for m in range(rows[4 * (first + r) + 2], rows[4 * (first + r) + 3]):
+                own_X[r * by_row + by_column * slot[number[contacts.X_col[m]]]] += contacts.X[m]
+        for m in range(X_begin, X_end):
+            slot[writes[m]] = -1
+    for m in range(begin, end):
+        slot[reads[m]] = m - begin
+    for r in range(nr):
+        own[PACKING.b + r] = contacts.b[first + r]
+        for m in range(rows[4 * (first + r)], rows[4 * (first + r) + 1]):
+            column = contacts.W_col[m]
+            own_W[r * by_row + by_column * slot[number[column]]] += contacts.W[m] * touched.scale[column]
+    for m in range(X_begin, X_end):
+        j = slot[writes[m]]
+        for r in range(nr if j >= 0 else 0):
+            for q in range(nr):
+                w = own_W[r * by_row + by_column * j]
+                own[3 * r + q] += w * own_X[q * by_row + by_column * (m - X_begin)]
+    for m in range(begin, end):
+        slot[reads[m]] = -1
+    own[PACKING.mu] = contacts.mu[c] if nr > 1 else 0.0
+    return 0
+
+
+@unit(I(A))
+def invert(own):
     """Write the inverse of a block of D behind it; zero where the law itself must look at it."""
-    D, out = head(tail(stream, at), 9), head(tail(stream, at + 9), 9)
+    D, out, mu = head(own, 9), head(tail(own, PACKING.inverse), 9), own[PACKING.mu]
     out[0], out[1], out[2] = D[4] * D[8] - D[5] * D[7], D[2] * D[7] - D[1] * D[8], D[1] * D[5] - D[2] * D[4]
     out[3], out[4], out[5] = D[5] * D[6] - D[3] * D[8], D[0] * D[8] - D[2] * D[6], D[2] * D[3] - D[0] * D[5]
     out[6], out[7], out[8] = D[3] * D[7] - D[4] * D[6], D[1] * D[6] - D[0] * D[7], D[0] * D[4] - D[1] * D[3]
@@ -309,10 +320,8 @@ def packed(problem: ContactProblem) -> Packed:
         np.array([int(symmetric)]) if bodies else np.empty(reads[1].size + writes[1].size + 2 * nb, dtype=np.int64)
     )
     slot = np.full(nv, -1)
-    diagonal = ready(pack)(
-        contacts, int(bodies), int(symmetric), plan.order, *reads, *writes, number, scale, slot, header,
-        columns, stream,
-    )  # fmt: skip
+    touched = Touched(*reads, *writes, number, scale)
+    diagonal = ready(pack)(contacts, touched, plan.order, int(bodies), int(symmetric), slot, header, columns, stream)
     first = np.append(plan.starts, nb)
     chunks = np.concatenate([[0], np.cumsum(-(-np.diff(first) // PACKING.chunk))])
     colours = np.stack([first, chunks], axis=1).ravel()

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from saltus.compile.seam import larger, smaller, unit, whole
-from saltus.compile.types import DECIDE, F
+from saltus.compile.types import DECIDE, F, I
 from saltus.compile.workspace import Numbers
 from saltus.errors import SettingError
 from saltus.schemes.traits import traits_of
@@ -189,32 +189,49 @@ def decide(settings, header, t, h, memory, decision):
     judged = larger(error, contact)
     header.error = judged
 
-    # ---- rejected
+    # ---- the next length
     if not judged <= 1.0:
         memory.rejected = 1.0
         if hunts and contact > 1.0:
-            if memory.left <= 0.0:
-                memory.smooth, memory.allowed = h, 0.0
-            memory.left, memory.calm = h, 0.0
-            if impulsive:
-                memory.allowed = settings.safety * h / contact
-            decision[0] = larger(0.5 * h, smaller(memory.allowed, 0.9 * h))
+            decision[0] = nearer(settings, h, contact, impulsive, memory)
             return 1
         if contact > error and settings.smoothed == 1.0:
             exponent = 1.0
         shrink = settings.safety * judged ** (-1.0 / exponent) if judged < 1e100 else settings.smallest
         decision[0] = h * larger(settings.smallest, smaller(shrink, 0.9))
         return 1
-
-    # ---- accepted near or at an impact
     if hunts and impulsive:
-        since = t + h - memory.struck
-        memory.struck, memory.last, memory.rejected = t + h, 0.0, 0.0
-        # bounces may follow each other faster and faster: do not look farther ahead than the last flight was long
-        allowed = memory.smooth if memory.smooth > 0.0 else h * settings.largest
-        memory.left = 0.0
-        decision[0] = smaller(larger(smaller(allowed, since), h), settings.h_max)
-        return 0
+        decision[0] = after_impact(settings, t, h, memory)
+    else:
+        decision[0] = after_smooth(settings, h, judged, exponent, memory)
+    return 0
+
+
+@unit(F(SETTINGS.kind, F, F, I, MEMORY.kind), small=True)
+def nearer(settings, h, contact, impulsive, memory):
+    """Return the length with which a rejected step comes nearer to its impact; contact: its error there."""
+    if memory.left <= 0.0:
+        memory.smooth, memory.allowed = h, 0.0
+    memory.left, memory.calm = h, 0.0
+    if impulsive == 1:
+        memory.allowed = settings.safety * h / contact
+    return larger(0.5 * h, smaller(memory.allowed, 0.9 * h))
+
+
+@unit(F(SETTINGS.kind, F, F, MEMORY.kind), small=True)
+def after_impact(settings, t, h, memory):
+    """Return the length of the step that follows an accepted one with an impact."""
+    since = t + h - memory.struck
+    memory.struck, memory.last, memory.rejected = t + h, 0.0, 0.0
+    # bounces may follow each other faster and faster: do not look farther ahead than the last flight was long
+    allowed = memory.smooth if memory.smooth > 0.0 else h * settings.largest
+    memory.left = 0.0
+    return smaller(larger(smaller(allowed, since), h), settings.h_max)
+
+
+@unit(F(SETTINGS.kind, F, F, F, MEMORY.kind), small=True)
+def after_smooth(settings, h, judged, exponent, memory):
+    """Return the length of the step that follows an accepted smooth one; it may be on its way to an impact."""
     if settings.smoothed == 1.0:
         judged = larger(judged, 1e-10)
         growth = settings.safety * judged ** (-0.7 / exponent)
@@ -226,16 +243,16 @@ def decide(settings, header, t, h, memory, decision):
     if memory.rejected == 1.0 and settings.smoothed == 1.0:
         growth = smaller(growth, 1.0)
     memory.last, memory.rejected = judged, 0.0
-    decision[0] = smaller(h * growth, settings.h_max)
+    h_next = smaller(h * growth, settings.h_max)
     if memory.left > 0.0:
         memory.left -= h
         memory.calm += 1.0
         if memory.left > 0.01 * h:
             share = 0.5 if memory.calm < DOUBLING.most_calm else 1.0
-            decision[0] = smaller(decision[0], larger(share * memory.left, memory.allowed))
+            h_next = smaller(h_next, larger(share * memory.left, memory.allowed))
         else:
             memory.left = 0.0  # the impact did not come
-    return 0
+    return h_next
 
 
 @unit(F(SETTINGS.kind, F, F, MEMORY.kind))

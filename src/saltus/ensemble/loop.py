@@ -31,7 +31,7 @@ from saltus.memory.record import RECORDED
 from saltus.memory.vectors import clear, clear_marks, copy
 from saltus.reaction.look import FOUND
 from saltus.reaction.react import row_dot
-from saltus.run.march import CLOCK, MARCH, SUMS, TALLY, march
+from saltus.run.march import CLOCK, MARCH, SUMS, TALLY, Marching, march
 from saltus.status import Status
 
 LARGEST_SLOPE = 1e150  # of a gap: kernels divide by squares (build/start.py)
@@ -92,8 +92,8 @@ def run_many(
                 allowed = 1
             accepted = tally.accepted
             status = march(
-                model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums,
-                decision, room, allowed,
+                model, scheme, control, clock, tally,
+                Marching(state, state_new, record, nodes, events, dense, times, sums, decision, room), allowed,
             )  # fmt: skip
             left -= 1 + tally.accepted + tally.rejected - before
             watch_events(model, runs, lane.numbers, k, tally, events, clock.last_time, state)

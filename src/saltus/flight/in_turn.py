@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.compile.seam import larger, unit, whole
-from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
+from saltus.compile.seam import handle, larger, unit, whole
+from saltus.compile.types import MODEL, RECORD, STAGED, A, Directions, F, I
 from saltus.flight.arrange import arrange
 from saltus.flight.follow import frozen
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME
@@ -64,8 +64,8 @@ def strike_in_turn(model, staged, settings, t, frame, record):
             return arrange(model, staged, settings, t, 1, 1, frame, record)
         ask_impact(model, lands, ends.index, micro, room)
         status = staged.reaction.react(
-            model, staged.reaction.solver, room.lu, room.W, room.W, room.W, room.target, room.active, ASKED.impact,
-            micro.v, micro.P_now, micro.info, room.react,
+            model, staged.reaction.solver, room.lu, handle(Directions(room.W, room.W, room.W)), room.target,
+            room.active, ASKED.impact, micro.v, micro.P_now, micro.info, room.react,
         )  # fmt: skip
         record.counters.sweeps += whole(micro.info[1])
         if status != 0:

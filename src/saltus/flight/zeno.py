@@ -11,8 +11,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from saltus.compile.seam import larger, unit, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.seam import handle, larger, unit, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, A, Directions, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.workspace import LASTING
@@ -83,8 +83,8 @@ def accumulate(model, reaction, index, g, work, room, record):
         ask_impact(model, lands, index, work, room)
         copy(work.v, work.v_before)
         status = reaction.react(
-            model, reaction.solver, room.lu, room.W, room.W, room.W, room.target, room.active, ASKED.impact, work.v,
-            work.P_now, work.info, room.react,
+            model, reaction.solver, room.lu, handle(Directions(room.W, room.W, room.W)), room.target, room.active,
+            ASKED.impact, work.v, work.P_now, work.info, room.react,
         )  # fmt: skip
         record.counters.sweeps += whole(work.info[1])
         ended = drowned(model, work) if status != 0 else bounce(model, work, room)

@@ -16,7 +16,7 @@ from saltus.errors import FileFormatError, FunctionError, SettingError
 from saltus.io import words
 from saltus.io.format import Content, Variable, check_place, read, version, write
 from saltus.io.settings import listed
-from saltus.io.words import taken
+from saltus.io.words import LARGEST_WHOLE, taken
 from saltus.problem import Problem
 from saltus.run.march import MARCH
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 WRITING_SHARE = 0.1  # most of the wall time that writing may take: large runs are written less often
 PROBE, TIMES = "model/probe", "march/times"
-MOST_KEPT = 2**53  # steps of which one is kept
 WORDS_OF_PARTS = {
     "model": "the functions of the system",
     "parameters": "the numbers of the system",
@@ -129,7 +128,7 @@ def _settings(content: Content) -> dict[str, Any]:
         raise ValueError("the times to keep are missing")
     if not begin <= times[0] or not times[-1] <= end or not np.all(np.diff(times) > 0.0):
         raise ValueError("the times to keep do not increase inside of t_span")
-    if made["keep"] < MARCH.keep_events or made["keep"] == 0 or made["keep"] > MOST_KEPT:
+    if made["keep"] < MARCH.keep_events or made["keep"] == 0 or made["keep"] > LARGEST_WHOLE:
         raise ValueError(f"what is kept is {made['keep']}, which means nothing")
     if made["keep"] != MARCH.keep_times and (times.size != 1 or times[0] != end):
         raise ValueError("times are listed of which none is kept")

@@ -21,7 +21,7 @@ from saltus.io.settings import describe, listed, rebuild
 from saltus.io.sketch import described as described_sketch
 from saltus.io.sketch import sketch_of
 from saltus.io.stored import StoredContact, StoredForceScheme, StoredJoint, StoredScheme, StoredSystem
-from saltus.io.words import taken
+from saltus.io.words import LARGEST_WHOLE, taken
 from saltus.memory.record import KIND_NAMES
 from saltus.results.events import EventTable
 from saltus.results.from_march import event_type
@@ -41,7 +41,6 @@ FINITE_EVENTS = ("events/t", "events/energy", *(f"events/{name}" for name in EVE
 SWITCH_COLUMNS = "switches/t", "switches/name"  # times at which branches of functions change, and places of their names
 UNKNOWN_KIND = "unknown"  # an event of a kind that a later version of saltus knows
 LEAST_EXTRAS = 4  # columns: error, degree, offset of the dense block, whether the step was kept; then rejections
-LARGEST_PLACE = 2.0**53  # beyond, floats do not count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -393,7 +392,7 @@ def _check_values(arrays: dict[str, np.ndarray]) -> None:
         offsets, rejections = extra[:, 2], extra[:, 4:5]
         if not _are_places(offsets, len(arrays["dense/block"])) or np.any(np.diff(offsets) < 0.0):
             raise ValueError("'extra/table' refers to dense output that is not there")
-        if not _are_places(rejections, LARGEST_PLACE) or not np.all(np.isfinite(extra[:, 1])):
+        if not _are_places(rejections, LARGEST_WHOLE) or not np.all(np.isfinite(extra[:, 1])):
             raise ValueError("'extra/table' has a degree or a count that is none")
     if np.any(arrays["events/kind"] < 0) or np.any(arrays.get("events/count", np.zeros(0)) < 0):
         raise ValueError("'events' has a kind or a count below zero")
@@ -413,14 +412,8 @@ def _frictions(contact: Any, values: Any) -> list:
     return [[float(run_number(one, values)) for one in sliding], mu_r]
 
 
-def _solution(content: Content) -> Solution:
-    arrays, about = content.arrays, content.about
-    described = taken(about, "system", words.obj)
-    event_names = taken(about, "events", words.distinct, ())
-    values = NodeValues(
-        arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"],
-        _table(arrays), arrays.get("contact_frame"),
-    )  # fmt: skip
+def _system(described: dict[str, Any], nq: int, values: NodeValues) -> StoredSystem:
+    """Return the description of a system with nq coordinates, as it stands in the file."""
     contacts = taken(described, "contacts", words.many(words.row(words.text, words.share, words.not_negative)))
     numbers = words.many(words.row(words.many(words.not_negative), words.maybe(words.not_negative)))
     frictions = taken(described, "frictions", numbers, [([mu], None) for _, _, mu in contacts])
@@ -434,13 +427,25 @@ def _solution(content: Content) -> Solution:
         ),
         tuple(StoredJoint(name) for name in taken(described, "joints", words.many(words.text))),
         values.rate if taken(described, "q_dot", words.truth) else None,
-        _coordinates(described, "coordinates", arrays["q"].shape[1]),
-        _coordinates(described, "units", arrays["q"].shape[1]),
+        _coordinates(described, "coordinates", nq),
+        _coordinates(described, "units", nq),
     )
     scene = taken(described, "scene", words.maybe(words.obj), None)  # older files have none
-    names = arrays["q"].shape[1], system.contact_names, system.joint_names
+    names = nq, system.contact_names, system.joint_names
     scene = sketch_of(scene, *names) if scene is not None and "parts" in scene else scene_of(scene, *names)
-    system = dataclasses.replace(system, scene=scene)
+    return dataclasses.replace(system, scene=scene)
+
+
+def _solution(content: Content) -> Solution:
+    """Return the solution that a file holds."""
+    arrays, about = content.arrays, content.about
+    described = taken(about, "system", words.obj)
+    event_names = taken(about, "events", words.distinct, ())
+    values = NodeValues(
+        arrays["t"], arrays["kinetic_energy"], arrays.get("gap"), arrays["dense/state"], arrays["dense/q_dot"],
+        _table(arrays), arrays.get("contact_frame"),
+    )  # fmt: skip
+    system = _system(described, arrays["q"].shape[1], values)
     rows = tuple(taken(about, "rows", words.many(words.row(words.text, words.text))))
     if tuple(name for name, _ in itertools.groupby(row[0] for row in rows)) != system.contact_names:
         raise ValueError("'rows' are not those of the contacts, in their order")

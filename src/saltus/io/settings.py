@@ -15,6 +15,7 @@ import numpy as np
 
 from saltus import contact, control, schemes
 from saltus.errors import SettingError
+from saltus.io.words import LARGEST_WHOLE
 
 SETTING_FAMILIES = {
     "scheme": (schemes, tuple(schemes.__all__)),  # that list holds schemes alone, so that files may name all of it
@@ -27,7 +28,6 @@ SETTING_FAMILIES = {
     ),
     "control": (control, ("Adaptive", "Fixed", "Grid", "Proposed", "Richardson", "VariableOrder")),
 }  # fmt: skip
-LARGEST_WHOLE = 2**53  # beyond, floats do not count
 LONGEST_LIST = 100_000  # values of one setting
 
 

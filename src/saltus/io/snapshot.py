@@ -12,6 +12,7 @@ import numpy as np
 
 from saltus.compile.workspace import Room, RoomPlan
 from saltus.event import EVENT_INTEGERS
+from saltus.io.words import LARGEST_WHOLE
 from saltus.lasting.index_set import INDEX
 from saltus.memory.record import COLUMN, EVENT, KIND_NAMES, RECORDED
 from saltus.run import march as marching
@@ -20,7 +21,6 @@ from saltus.schemes.plan import SchemePlan
 if TYPE_CHECKING:
     from saltus.run.run import Run, Segment
 
-MOST_COUNTED = 2**53  # of a count: beyond, floats do not count
 NEAR_GRID = 1e-6  # of a step: how far the times of a counted grid are from their places
 
 
@@ -49,7 +49,7 @@ def _check_tables(run: Run, arrays: dict[str, np.ndarray]) -> None:
     """Every table has the rows that the tally counts."""
     tally = marching.TALLY(arrays["march/tally"])
     counts = [tally.count, tally.reactions, tally.events, tally.dense]
-    if min(counts) < 0 or max(counts) > MOST_COUNTED or counts[0] < 1:
+    if min(counts) < 0 or max(counts) > LARGEST_WHOLE or counts[0] < 1:
         raise ValueError(f"a table cannot have {min(counts)} or {max(counts)} rows")
     rows, reactions, events, dense = (int(count) for count in counts)
     names = run.tables.nodes._fields
@@ -75,8 +75,8 @@ def _check_tally(run: Run, arrays: dict[str, np.ndarray]) -> None:
         if found != wanted:
             raise ValueError(f"{name} is {found}, but must be {wanted}")
     if (
-        not 0 <= accepted <= MOST_COUNTED
-        or not 0 <= rejected <= (0 if counted else MOST_COUNTED)
+        not 0 <= accepted <= LARGEST_WHOLE
+        or not 0 <= rejected <= (0 if counted else LARGEST_WHOLE)
         or not 0 <= since <= accepted
     ):
         raise ValueError(f"{accepted} steps, {rejected} rejected ones and {since} since the last node are no counts")
@@ -180,7 +180,7 @@ def _check_events(run: Run, events: np.ndarray, ended: bool) -> None:
     contacts, kinds, counts = (events[:, k] for k in (COLUMN.contact, COLUMN.kind, COLUMN.impacts))
     if not _are_whole(contacts, len(names) - 1) or not _are_whole(kinds, len(KIND_NAMES) - 1):
         raise ValueError("an event has a contact or a kind that is not there")
-    if not np.all(np.isfinite(events[:, 0])) or not _are_whole(counts, MOST_COUNTED):
+    if not np.all(np.isfinite(events[:, 0])) or not _are_whole(counts, LARGEST_WHOLE):
         raise ValueError("an event has a time or a count that is none")
     own = contacts[kinds == EVENT.user].astype(int) - int(layout.nc)
     terminal = [k for k in own if k >= 0 and layout[layout.event_table + EVENT_INTEGERS * k + 1]]
@@ -211,7 +211,7 @@ def _check_state(run: Run, arrays: dict[str, np.ndarray]) -> None:
 def _check_galerkin(plan: SchemePlan, memory: np.ndarray) -> None:
     remembered = _room(plan.memory, memory)
     numbers = remembered.numbers
-    if numbers.valid not in (0.0, 1.0) or not _are_whole(np.array(numbers.intervals), MOST_COUNTED):
+    if numbers.valid not in (0.0, 1.0) or not _are_whole(np.array(numbers.intervals), LARGEST_WHOLE):
         raise ValueError("'state/memory' counts intervals that were not made")
     _check_index(remembered.index)
 
@@ -230,7 +230,7 @@ def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> 
     if any(flag not in (0.0, 1.0) for flag in (numbers.valid, numbers.changed, numbers.unknown)):
         raise ValueError("'state/memory' is neither valid nor not")
     counted = np.array([numbers.flights, numbers.in_turn])
-    if numbers.longest < 0.0 or numbers.spent < 0.0 or not _are_whole(counted, MOST_COUNTED):
+    if numbers.longest < 0.0 or numbers.spent < 0.0 or not _are_whole(counted, LARGEST_WHOLE):
         raise ValueError("'state/memory' counts flights that were not made")
     _check_index(memory.index)
     phase = plan.inner.phase

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 Value = TypeVar("Value")
+LARGEST_WHOLE = 2**53  # beyond, floats do not count one by one
 LARGEST_WORD = 2**63 - 1  # of a count
 REQUIRED: Any = object()
 

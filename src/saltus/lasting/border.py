@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.compile.seam import larger, smaller, unit, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, F, I
+from saltus.compile.seam import handle, larger, smaller, unit, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, Directions, F, I
 from saltus.lasting.held_rows import factor_held, solve_held
 from saltus.lasting.hold import rest_speed
 from saltus.lasting.index_set import INDEX
@@ -81,8 +81,9 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
         restitute(model, c, speed, 1 if speed < -still else 0, u_minus, target)
     copy(v, v_new)
     status = reaction.react(
-        model, reaction.solver, lu, W, W, W, target, ends.closed, ASKED.impact, v_new, P, ends.info, work.react
-    )
+        model, reaction.solver, lu, handle(Directions(W, W, W)), target, ends.closed, ASKED.impact, v_new, P, ends.info,
+        work.react,
+    )  # fmt: skip
     record.counters.sweeps += whole(ends.info[1])
     for i in range(nr):
         ends.u_plus[i] = row_dot(layout, W, i, v_new) + w[i]

@@ -10,13 +10,13 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from saltus.compile.seam import larger, unit, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.seam import handle, larger, unit, whole
+from saltus.compile.types import MODEL, REACTION, RECORD, A, Directions, F, I, J
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, LASTING
 from saltus.memory.profile import solve
 from saltus.memory.vectors import largest
-from saltus.reaction.react import SLIDING, row_add, row_dot, slide
+from saltus.reaction.react import ASKED, SLIDING, row_add, row_dot, slide
 from saltus.status import Status
 
 
@@ -100,8 +100,9 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
             unheld = larger(unheld, abs(a[i]))
         ask_law(model, attempt, v, candidate, rolling, index, acting, work)
         status = reaction.react(
-            model, reaction.solver, lu, W, W, W, work.target, work.active, 0, a, acting.r, info, work.react
-        )
+            model, reaction.solver, lu, handle(Directions(W, W, W)), work.target, work.active, ASKED.whole, a, acting.r,
+            info, work.react,
+        )  # fmt: skip
         record.counters.sweeps += whole(info[1])
         if status != Status.CONTACT_STALLED and status != Status.CONTACT_UNSOLVABLE:
             break

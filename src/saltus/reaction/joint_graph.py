@@ -19,8 +19,6 @@ from saltus.compile.types import MODEL, A, F, I
 from saltus.compile.workspace import Workspace
 
 PIVOT_UNCERTAIN = -1
-PIVOT_SHARE = 1e-7  # of a diagonal that its pivot must keep: below, rows may be redundant
-VANISHED = 1e-12  # of a diagonal: a pivot that keeps no more is rounding, and its row redundant
 
 # lower, upper: entries of the factors beside the diagonal, as joint_col lists them; diagonal: 0 where a row is
 # redundant; low, high: one row and one column of them by position; row, column: a row of W and one of X by degrees of
@@ -61,10 +59,10 @@ def factor_graph(model, W_joint, X, work):
             c = layout[columns + e]
             lower[e], upper[e] = low[c], high[c]
             low[c], high[c] = 0.0, 0.0
-        if abs(pivot) <= VANISHED * most:
+        if abs(pivot) <= 1e-12 * most:  # it keeps no more than rounding of the diagonal: the row is redundant
             pivot = 0.0
             redundant += 1
-        elif not pivot > PIVOT_SHARE * most:
+        elif not pivot > 1e-7 * most:  # it keeps so little that rows may be redundant
             return PIVOT_UNCERTAIN
         diagonal[k] = pivot
     return redundant

@@ -24,12 +24,14 @@ from saltus.compile.types import (
     SOLVER,
     A,
     Contacts,
+    Directions,
     F,
     I,
     J,
 )
 from saltus.compile.workspace import Numbers, Workspace, integers, room
 from saltus.contact.residual import JUDGING
+from saltus.laws import UNILATERAL
 from saltus.memory.profile import factor, solve_row
 from saltus.memory.vectors import add, clear, clear_marks, largest
 from saltus.reaction.joint_graph import GRAPH, PIVOT_UNCERTAIN, factor_graph, solve_graph
@@ -39,15 +41,13 @@ from saltus.status import Status
 class _Asked(NamedTuple):
     """What `react` solves."""
 
-    # what `react` solves: the laws, without friction (positions), an impact
-    whole: int = 0
-    normal_only: int = 1
-    impact: int = 2
+    whole: int = 0  # the laws
+    normal_only: int = 1  # the laws without friction, for positions
+    impact: int = 2  # an impact, by the law of impacts
 
 
 ASKED = _Asked()
 
-UNILATERAL_KIND = 1
 ALONG_GRAPH = -1  # instead of the rank of the joints, less one for every redundant row
 SLIDING = 3  # mark of an active contact whose slip direction is known: its friction is -mu P_N times that direction
 
@@ -99,7 +99,7 @@ def write_row(layout, x, row, X):
 
 @unit(I(LAYOUT, A, A, I, A, A), small=True)
 def answer_row(layout, lu, W, row, X, work):
-    """Write one row of X = lu^-1 W; no factors mean that it stands there already."""
+    """Write one row of X = lu^-1 W; where lu is empty, the caller has written it already."""
     return solve_row(layout, lu, W, row, X, work) if lu.shape[0] > 0 else 0
 
 
@@ -206,24 +206,22 @@ def solve_joints(model, rank, joining):
 
 
 @unit(REACT)
-def react(model, solver, lu, W, W_contact, W_joint, target, active, task, v, P, info, room):
+def react(model, solver, lu, directions, target, active, task, v, P, info, room):
     """Solve joints and active contacts for the impulses and apply them.
 
-    model / solver
-    in      lu: factors, empty where the caller has written X himself; W: rows (forces); W_contact, W_joint: rows of the
-            conditions; target: constant of each row, unit slip in the tangential places of SLIDING contacts; active: 1
-            (the whole law) or SLIDING per contact that takes part; task: ASKED.whole, ASKED.normal_only or
-            ASKED.impact, for which
+    in      lu: factors, empty where the caller has written X itself; directions: rows of forces and conditions; target:
+            constant of each row, unit slip in the tangential places of SLIDING contacts; active: 1 (the whole law) or
+            SLIDING per contact that takes part; task: ASKED.whole, ASKED.normal_only or ASKED.impact, for which
             `restitute` has prepared the target, whose second half belongs to `react_poisson` (reaction/expansion.py)
     in/out  v: free velocity -> velocity; P: warm start -> impulses, rows of inactive contacts 0;
             target: constant -> free value of each active row, target included
     out     info: residual, sweeps; room: REACTING with X and the contact problem
     """
-    layout, work = model.layout, REACTING(room)
+    layout, work, W, W_contact = model.layout, REACTING(room), directions.forces, directions.contacts
     b, P_active, u, origin = work.b, work.P_active, work.u, work.origin
     n = list_rows(model, lu, W, target, active, task, P, work)
     if layout.nj > 0:
-        status = solver.joints(model, lu, W, W_joint, target, n, v, P, work)
+        status = solver.joints(model, lu, W, directions.joints, target, n, v, P, work)
         if status != 0:
             return status
     info[0], info[1] = 0.0, 0.0
@@ -277,7 +275,7 @@ def list_rows(model, lu, W, target, active, task, P, work):
             if active[c] == SLIDING:
                 slide(layout, lu, W, c, mu[nb], target, X, column)
             if task == ASKED.normal_only or active[c] == SLIDING:
-                blocks[3 * nb] = UNILATERAL_KIND
+                blocks[3 * nb] = UNILATERAL
                 for r in range(row + 1, end):
                     P[r] = 0.0
                 end = row + 1
@@ -362,8 +360,9 @@ def correct_drift(model, solver, settings, t, q, v, P, room, react_room):
             target[nr - nj + j] = g[nc + j]
         clear(move)
         status = react(
-            model, solver, lu, W, W, W, target, active, ASKED.normal_only, move, P_move, work.info, react_room
-        )
+            model, solver, lu, handle(Directions(W, W, W)), target, active, ASKED.normal_only, move, P_move, work.info,
+            react_room,
+        )  # fmt: skip
         if status != 0:
             return status
         model.rate(q, move, model.par, work.q_dot)
@@ -397,7 +396,10 @@ def stop_joints(model, solver, t, q, v, P, work, react_room):
     clear_marks(work.active)
     for r in range(layout.nr - layout.nj, layout.nr):
         target[r] = work.w[r]
-    status = react(model, solver, lu, W, W, W, target, work.active, ASKED.normal_only, v, P_move, work.info, react_room)
+    status = react(
+        model, solver, lu, handle(Directions(W, W, W)), target, work.active, ASKED.normal_only, v, P_move, work.info,
+        react_room,
+    )  # fmt: skip
     if status != 0:
         return status
     for r in range(layout.nr - layout.nj, layout.nr):

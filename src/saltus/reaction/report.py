@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from saltus.compile.seam import row_of, smaller, unit, whole
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
+from saltus.compile.workspace import Workspace
 from saltus.laws import hardest
 from saltus.memory.layout import F_FREE
 from saltus.memory.profile import quadratic
@@ -17,10 +18,9 @@ from saltus.reaction.react import row_add, row_dot
 class _ContactMark(NamedTuple):
     """Status of a contact among its marks."""
 
-    # status of a contact among its marks: never met, just hit, in lasting contact
     open: float = 0.0
-    struck: float = 1.0
-    closed: float = 2.0
+    struck: float = 1.0  # by an impact in the last step
+    closed: float = 2.0  # in lasting contact
 
 
 CONTACT_MARK = _ContactMark()
@@ -49,23 +49,46 @@ class _KnownRows(NamedTuple):
 KNOWN_ROWS = _KnownRows()
 
 
-@unit(I(MODEL, F, A, A, A, A, A, A, A, A, J, A, A, RECORD))
-def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, marks, record):
-    """Write energy, left limit and events of a step with reactions; before, after: room for W^T v at both ends.
+# u_minus: W^T v_k + w, written by the scheme; before, after: room for W^T v at both ends of the step
+REPORTING = Workspace("Reporting", u_minus="nr", before="nr", after="nr")
 
-    A contact that pushes is an impact when it approached faster than the smooth forces of one step explain.
-    active: 1 per contact that takes part; u_free: W^T v_free + w + e u_minus (Poisson: without e); X: rows of lu^-1 W;
-    marks: status of every contact, then whether it sticks or slips, kept by the scheme from step to step.
+
+@unit(I(MODEL, F, A, A, A, A, A, J, A, A, REPORTING.kind, RECORD))
+def report(model, t, v_k, v, W, w, u_free, active, X, marks, told, record):
+    """Write energy, left limit and events of a step with reactions.
+
+    in      W, w: rows of the velocities v_k and v at both ends; u_free: W^T v_free + w + e u_minus (Poisson: without
+            e); X: rows of lu^-1 W; told: REPORTING, with u_minus
+    in/out  active: 1 per contact that takes part -> REPORTS.hit where an impact strikes it; marks: status of every
+            contact, then whether it sticks or slips, kept by the scheme from step to step
     """
-    layout = model.layout
-    nc, nr = layout.nc, layout.nr
-    P, header = record.impulse, record.header
-    for r in range(nr):
+    layout, P, header = model.layout, record.impulse, record.header
+    before, after, u_minus = told.before, told.after, told.u_minus
+    for r in range(layout.nr):
         before[r], after[r] = row_dot(layout, W, r, v_k), row_dot(layout, W, r, v)
         given = 0.5 * P[r] * (before[r] + after[r])
         header.force_work -= given if (layout.features & F_FREE) == 0 else 0.0
         header.drive_work += given  # what contacts dissipate is taken off below
-    # an impact reaches the contacts behind it at the same instant: what is struck grows until nothing changes
+    struck = mark_struck(model, W, X, u_free, active, told, record)
+    for c in range(layout.nc):
+        tell_contact(model, t, c, w, active, marks, told, record)
+    if struck == 1:
+        # of an impact only the step is known: it gains energy if it does so before and behind the smooth forces
+        for c in range(layout.nc):
+            row = layout[layout.contact_row + c]
+            u_free[row] -= returned(model, c) * u_minus[row]
+        gain_event(model, t, active, REPORTS.hit, KNOWN_ROWS.all, u_free, u_minus, after, P, record)
+    return 0
+
+
+@unit(I(MODEL, A, A, A, J, REPORTING.kind, RECORD), small=True)
+def mark_struck(model, W, X, u_free, active, told, record):
+    """Mark the contacts that an impact strikes, take their impulses off v_minus, and return 1 where there are some.
+
+    A contact that pushes is struck when it approached faster than the smooth forces of one step explain. An impact
+    reaches the contacts behind it at the same instant: what is struck grows until nothing changes.
+    """
+    layout, nc, P, u_minus, after = model.layout, model.layout.nc, record.impulse, told.u_minus, told.after
     found, struck = nc > 0, False
     while found:
         found = False
@@ -81,38 +104,38 @@ def report(model, t, v_k, v, W, w, u_minus, u_free, before, after, active, X, ma
                 for r in range(row, end):
                     row_add(layout, X, r, -P[r], record.v_minus)
                 active[c], found, struck = REPORTS.hit, nc > 1, True
-    for c in range(nc):
-        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if active[c] == 0 or P[row] <= 0.0:
-            if marks[c] == CONTACT_MARK.closed:
-                new_event(t, c, EVENT.release, row, end, u_minus, u_minus, P, record)
-            marks[c], marks[nc + c] = CONTACT_MARK.open, CONTACT_MARK.open
-            continue
-        for r in range(row, end):
-            after[r] += w[r]
-            lost = -0.5 * P[r] * (u_minus[r] + after[r])
-            record.dissipation[c] += lost
-            header.drive_work += lost
-        if active[c] == REPORTS.hit:
-            new_event(t, c, EVENT.impact, row, end, u_minus, after, P, record)
-            marks[c] = CONTACT_MARK.struck
-            continue
-        if marks[c] == CONTACT_MARK.open:
-            new_event(t, c, EVENT.closing, row, end, u_minus, after, P, record)
-        marks[c] = CONTACT_MARK.closed
-        if end - row > 1:
-            friction = hardest(layout[layout.kind + c], row, end - row, P)
-            sticks = friction < REPORTS.sticking * model.mu[c] * P[row]
-            kind = EVENT.stick if sticks else EVENT.slip
-            if marks[nc + c] != kind:
-                new_event(t, c, kind, row, end, u_minus, after, P, record)
-            marks[nc + c] = kind
-    if struck:
-        # of an impact only the step is known: it gains energy if it does so before and behind the smooth forces
-        for c in range(nc):
-            row = layout[layout.contact_row + c]
-            u_free[row] -= returned(model, c) * u_minus[row]
-        gain_event(model, t, active, REPORTS.hit, KNOWN_ROWS.all, u_free, u_minus, after, P, record)
+    return 1 if struck else 0
+
+
+@unit(I(MODEL, F, I, A, J, A, REPORTING.kind, RECORD), small=True)
+def tell_contact(model, t, c, w, active, marks, told, record):
+    """Write what a contact dissipates and the events of this step, and change its marks."""
+    layout, nc, P, u_minus, after = model.layout, model.layout.nc, record.impulse, told.u_minus, told.after
+    row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+    if active[c] == 0 or P[row] <= 0.0:
+        if marks[c] == CONTACT_MARK.closed:
+            new_event(t, c, EVENT.release, row, end, u_minus, u_minus, P, record)
+        marks[c], marks[nc + c] = CONTACT_MARK.open, CONTACT_MARK.open
+        return 0
+    for r in range(row, end):
+        after[r] += w[r]
+        lost = -0.5 * P[r] * (u_minus[r] + after[r])
+        record.dissipation[c] += lost
+        record.header.drive_work += lost
+    if active[c] == REPORTS.hit:
+        new_event(t, c, EVENT.impact, row, end, u_minus, after, P, record)
+        marks[c] = CONTACT_MARK.struck
+        return 0
+    if marks[c] == CONTACT_MARK.open:
+        new_event(t, c, EVENT.closing, row, end, u_minus, after, P, record)
+    marks[c] = CONTACT_MARK.closed
+    if end - row > 1:
+        friction = hardest(layout[layout.kind + c], row, end - row, P)
+        sticks = friction < REPORTS.sticking * model.mu[c] * P[row]
+        kind = EVENT.stick if sticks else EVENT.slip
+        if marks[nc + c] != kind:
+            new_event(t, c, kind, row, end, u_minus, after, P, record)
+        marks[nc + c] = kind
     return 0
 
 
@@ -122,9 +145,8 @@ def gain_event(model, t, active, mark, known, early, u_minus, u_plus, P, record)
 
     Newton's law does so where friction turns a slip around. Velocities are those against moving walls and belts, whose
     work is no gain.
-    in      active: contacts marked with `mark` are struck; early: velocities before the step, of the
-            KNOWN_ROWS.normals or of KNOWN_ROWS.all
-            rows: a time stepping does not know when in its step the impact happens, so that a gain is reported only if
+    in      active: contacts marked with `mark` are struck; known: the rows of which `early` has the velocity before the
+            step. A time stepping does not know when in its step the impact happens, so that a gain is reported only if
             it is one with both possible velocities before the impact
     """
     layout = model.layout

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import functools
 import mmap
+from collections import namedtuple
 from typing import NamedTuple
 
 import numpy as np
 
+from saltus.compile.kinds import Record as Members
 from saltus.compile.seam import handle, head, larger, row_of, tail, unit, whole
 from saltus.compile.types import (
     CONTROL,
@@ -59,6 +61,10 @@ SUMS = Workspace(
     "Sums", total=Numbers("reacted violation work residual error degree"), inside="inside", impulse="nr",
     dissipation="nc", v_minus="nv",
 )  # fmt: skip
+# What the march works on. state: where the run stands; state_new, record: of the step that is tried; nodes, events,
+# dense: tables that grow; times: to keep; decision: of the control; room: of the scheme
+Marching = namedtuple("Marching", "state state_new record nodes events dense times sums decision room")
+MARCHING_RECORD = Members([STATE, STATE, RECORD, NODES_RECORD, A, A, A, SUMS.kind, A, ROOM], Marching)
 
 
 class _March(NamedTuple):
@@ -86,24 +92,21 @@ def reaction_width(nv: int, nr: int, nc: int) -> int:
 @functools.cache
 def march_signature(depth: int):
     """Return the signature of the march for schemes of a depth."""
-    standing = CLOCK.kind, TALLY.kind, STATE, STATE, RECORD
-    return I(MODEL, scheme_handle(depth), CONTROL, *standing, NODES_RECORD, A, A, A, SUMS.kind, A, ROOM, I)
+    return I(MODEL, scheme_handle(depth), CONTROL, CLOCK.kind, TALLY.kind, MARCHING_RECORD, I)
 
 
 @unit(*(march_signature(depth) for depth in range(4)), entry=True)
-def march(
-    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, decision, room,
-    budget,
-):  # fmt: skip
+def march(model, scheme, control, clock, tally, buffers, budget):
     """Make steps from the state on until something wants Python: the end, a full table, a spent budget, a failure.
 
-    model / scheme / control
-    in      times: to keep; budget: most attempts
-    in/out  clock, tally, sums: see the head of the file; state: where the run stands
-    out     nodes, events, dense: tables that grow; returns a Status
-    work    state_new, record: of the step that is tried; decision: of the control; room: of the scheme
+    in      budget: most attempts
+    in/out  clock, tally, buffers: see the head of the file; returns a Status
     """
-    now, new, nodes = state, state_new, handle(nodes)
+    state, record, sums, times, decision = (
+        buffers.state, buffers.record, buffers.sums, buffers.times, buffers.decision
+    )  # fmt: skip
+    nodes, events, dense = handle(buffers.nodes), buffers.events, buffers.dense
+    now, new, room = state, buffers.state_new, buffers.room
     layout, header, counted = model.layout, record.header, tally.steps >= 0
     result = Status.CHUNK
     for _ in range(budget):

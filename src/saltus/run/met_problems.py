@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from saltus.solution import Solution
 
 SAME = 1e-5  # relative difference of the ends up to which a step counts as the stored one
-MOST_ATTEMPTS = 40  # of a scheme that refuses steps, to get from one stored time to the next
-STEPS_BEFORE = (0, 1, 2)  # how many steps before are made, to fill the memory of the scheme
-LONGER_STEPS = (1.0, 1.0 + 1e-6, 1.5)  # a step that ended at an event was longer when it was tried
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -66,10 +63,11 @@ def met_problems(
         )
     size = _step_size(solution, k, h)
     nearest = np.inf
-    for before in STEPS_BEFORE:
+    for before in (0, 1, 2):  # steps that are made before it, to fill the memory of the scheme
         if k < before or (before and not np.all(solution._whole(np.arange(k - before + 1, k + 1)))):
             continue
-        for longer in LONGER_STEPS if not failed and h is None else (1.0,):
+        # a step that ended at an event was longer when it was tried
+        for longer in (1.0, 1.0 + 1e-6, 1.5) if not failed and h is None else (1.0,):
             made = _MadeAgain(model, plan, solution)
             try:
                 difference = made.steps(k, before, longer, size, failed)
@@ -187,7 +185,7 @@ class _MadeAgain:
         """Go from one stored time to the next: by one step, or by several where the scheme refuses the one."""
         begin, end = (float(t) for t in self.solution.t[k : k + 2])
         t, h, state = begin, longer * (end - begin), self._stored(k, memory)
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(40):  # a scheme that refuses more steps than that never gets to the next stored time
             known = len(self.met)
             status, new, header = self.rehearsal.step(t, h, state)
             reached = t + float(header.h_used)

@@ -7,10 +7,6 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
-SHOWN_AFTER = 1.0  # seconds before anything is shown
-REDRAWN_AFTER = 0.2  # seconds between two pictures of a plain bar
-BAR_LENGTH = 40
-
 
 def in_notebook() -> bool:
     """Whether this is a kernel of Jupyter, whose output is a page and no terminal."""
@@ -28,10 +24,11 @@ class PlainBar:
     def draw(self, share: float, text: str) -> None:
         """Write the bar, a few times per second at most."""
         now = time.perf_counter()
-        if now - self._shown < REDRAWN_AFTER:
+        if now - self._shown < 0.2:
             return
-        done = int(BAR_LENGTH * min(max(share, 0.0), 1.0))
-        line = f"{text} [{'#' * done}{'.' * (BAR_LENGTH - done)}] {100.0 * share:3.0f} %"
+        length = 40  # characters of the bar itself
+        done = int(length * min(max(share, 0.0), 1.0))
+        line = f"{text} [{'#' * done}{'.' * (length - done)}] {100.0 * share:3.0f} %"
         self._shown, self._width = now, max(self._width, len(line))
         sys.stderr.write("\r" + line.ljust(self._width))
         sys.stderr.flush()
@@ -60,7 +57,7 @@ class Bar:
 
     def move(self, share: float, text: str) -> None:
         """Move the bar to a share of its length and change its text."""
-        if not self._wanted or time.perf_counter() - self._began < SHOWN_AFTER:
+        if not self._wanted or time.perf_counter() - self._began < 1.0:  # a second is waited for without a bar
             return
         if in_notebook():
             self._bar = self._bar or PlainBar()

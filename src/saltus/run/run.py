@@ -37,7 +37,7 @@ from saltus.results.names import velocity_names
 from saltus.results.records import Asked
 from saltus.run import march as marching
 from saltus.run.chatter import described, restless
-from saltus.run.march import Tables, march, march_signature, reaction_width
+from saltus.run.march import Marching, Tables, march, march_signature, reaction_width
 from saltus.run.progress import Progress
 from saltus.schemes.traits import traits_of
 from saltus.solution import Solution
@@ -306,6 +306,20 @@ class Run:
         self.tally.step, self.tally.steps = 0, segment.steps
         self.work.clear()  # nothing that a scheme kept for one segment is valid in the next
 
+    def _buffers(self) -> Marching:
+        return Marching(
+            state=self.state_room,
+            state_new=self.state_new_room,
+            record=self.record_room,
+            nodes=self.tables.nodes,
+            events=self.tables.events,
+            dense=self.tables.dense,
+            times=self.times,
+            sums=self.sums,
+            decision=self.decision,
+            room=self.work,
+        )
+
     def _march_segment(self, progress: Progress) -> Status:
         if self.tally.ended:
             return Status.TERMINATED  # the checkpoint of a run that a terminal event ended
@@ -323,10 +337,8 @@ class Run:
             try:
                 with failures_raised(called=self.model.calls_python):
                     status = march(
-                        self.units, self.scheme, self.decider, self.clock, self.tally, self.state_room,
-                        self.state_new_room, self.record_room, self.tables.nodes, self.tables.events, self.tables.dense,
-                        self.times, self.sums, self.decision, self.work, budget,
-                    )  # fmt: skip
+                        self.units, self.scheme, self.decider, self.clock, self.tally, self._buffers(), budget
+                    )
                 status = Status(status)
             except BaseException:
                 # the march changes places of the two states with every step and had no chance to put them back

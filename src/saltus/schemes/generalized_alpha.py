@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import dataclasses
 
-from saltus.compile.seam import head, larger, unit, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
+from saltus.compile.seam import handle, head, larger, unit, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, Directions, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.memory.layout import M_CONSTANT, Layout
 from saltus.memory.profile import multiply, solve, solve_row
 from saltus.reaction.impacts import restitute
 from saltus.reaction.look import spread_row
 from saltus.reaction.react import ASKED, REACTING, row_add, row_dot, write_row
-from saltus.reaction.report import released, report
+from saltus.reaction.report import REPORTING, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, parabola, stepping_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
@@ -43,12 +43,12 @@ SETTINGS = Numbers("rho_inf closed_tolerance newton_tolerance max_iterations")
 # a: v_dot, filtered; mean: acceleration over that step, a guess; marks: see `report`; impulses: warm start
 MEMORY = Workspace("AlphaMemory", known=Numbers("h"), v_dot="nv", a="nv", mean="nv", marks="2 * nc", impulses="nr")
 # newton: M, S at the end of the step; inertia: factors of M in the middle; carry: see `contact`; w: at the start; W: in
-# the middle; W_end, w_end: at the end; u_minus: of the rows at the start; target: see `react`; before, after: for
-# `report`; jump: what contacts and joints do to v; active: 1 per contact that takes part
+# the middle; W_end, w_end: at the end; told.u_minus: of the rows at the start; target: see `react`; jump: what
+# contacts and joints do to v; active: 1 per contact that takes part
 WORK = Workspace(
     "Alpha", newton=NEWTON, inertia="size", carry="size", w="nr", W="nw", W_end="nw", w_end="nr", g="nc + nj",
-    u_minus="nr", target="nr", before="nr", after="nr", a_k="nv", jump="nv", jump_new="nv", move="nv", q_dot="nq",
-    q_middle="nq", active=integers("nc"), react=REACTING,
+    target="nr", a_k="nv", jump="nv", jump_new="nv", move="nv", q_dot="nq", q_middle="nq", active=integers("nc"),
+    react=REACTING, told=REPORTING,
 )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
     if nr > 0:
         model.kinematics(t, q_k, model.par, work.W_end, w)
     for r in range(nr):
-        work.u_minus[r] = row_dot(layout, work.W_end, r, v_k) + w[r]
+        work.told.u_minus[r] = row_dot(layout, work.W_end, r, v_k) + w[r]
     for c in range(nc):
         active[c] = 0
 
@@ -142,8 +142,8 @@ def generalized_alpha(model, reaction, settings, t, h, state, state_new, record,
     open_accounts(model, h, reacting, v_k, v, newton, record)
     if reacting:
         report(
-            model, t + h, v_k, v, work.W_end, work.w_end, work.u_minus, work.target, work.before, work.after, active,
-            work.react.X, memory_new.marks, record,
+            model, t + h, v_k, v, work.W_end, work.w_end, work.target, active, work.react.X, memory_new.marks,
+            work.told, record,
         )  # fmt: skip
         for r in range(nr):
             memory_new.impulses[r] = P[r]
@@ -224,7 +224,7 @@ def contact(model, reaction, t, h, q, v_new, P, work):
     out     work: W, W_end, w_end, target, jump_new, X in `react`
     """
     layout, newton, W, target, X = model.layout, work.newton, work.W, work.target, work.react.X
-    x, rhs, nv, nr = newton.change, newton.rhs, layout.nv, layout.nr
+    x, rhs, nv, nr, u_minus = newton.change, newton.rhs, layout.nv, layout.nr, work.told.u_minus
     model.kinematics(t + 0.5 * h, work.q_middle, model.par, W, work.w_end)
     model.kinematics(t + h, q, model.par, work.W_end, work.w_end)
     for r in range(nr):
@@ -237,10 +237,10 @@ def contact(model, reaction, t, h, q, v_new, P, work):
         solve(layout, newton.S, rhs, x, newton.scratch)
         write_row(layout, x, r, X)
     for c in range(layout.nc):
-        restitute(model, c, work.u_minus[layout[layout.contact_row + c]], 0, work.u_minus, target)
+        restitute(model, c, u_minus[layout[layout.contact_row + c]], 0, u_minus, target)
     status = reaction.react(
-        model, reaction.solver, head(newton.S, 0), W, work.W_end, work.W_end, target, work.active, ASKED.whole,
-        v_new, P, newton.info, work.react,
+        model, reaction.solver, head(newton.S, 0), handle(Directions(W, work.W_end, work.W_end)), target, work.active,
+        ASKED.whole, v_new, P, newton.info, work.react,
     )  # fmt: skip
     for i in range(nv):
         rhs[i] = 0.0

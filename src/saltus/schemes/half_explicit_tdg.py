@@ -13,8 +13,8 @@ import dataclasses
 from math import sqrt
 from typing import Literal, NamedTuple
 
-from saltus.compile.seam import head, larger, row_of, unit, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, A, F, I, step_type
+from saltus.compile.seam import handle, head, larger, row_of, unit, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, A, Directions, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.flight.dense import interpolate, reaction
@@ -245,8 +245,8 @@ def settle_forecast(model, reaction, settings, t, h, work, record):
             model.kinematics(t + h, q, par, work.W_1, work.w_1)
             copy(work.w_1, head(work.target, layout.nr))
             status = reaction.react(
-                model, reaction.solver, work.M_0, work.W_0, work.W_1, work.W_1, work.target, work.closed, 0, v_1,
-                work.P_0, ends.info, work.room.react,
+                model, reaction.solver, work.M_0, handle(Directions(work.W_0, work.W_1, work.W_1)), work.target,
+                work.closed, ASKED.whole, v_1, work.P_0, ends.info, work.room.react,
             )  # fmt: skip
             record.counters.sweeps += whole(ends.info[1])
             if status != 0:
@@ -303,8 +303,8 @@ def end_step(model, reaction, settings, t, h, work, record):
     W, w, target = work.W_1, work.w_1, work.target
     targets(model, settings, t_end, h, work)
     status = reaction.react(
-        model, reaction.solver, work.M_1, W, W, W, target, ends.closed, ASKED.impact, ends.v_new, ends.P, ends.info,
-        work.room.react,
+        model, reaction.solver, work.M_1, handle(Directions(W, W, W)), target, ends.closed, ASKED.impact, ends.v_new,
+        ends.P, ends.info, work.room.react,
     )  # fmt: skip
     record.counters.sweeps += whole(ends.info[1])
     record.header.residual = larger(record.header.residual, ends.info[0])

@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from saltus.compile.seam import larger, unit, whole
-from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, F, I, step_type
+from saltus.compile.seam import handle, larger, unit, whole
+from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, Directions, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.memory.layout import HAS_RETRACT, M_CONSTANT, RATE_IDENTITY, W_CONSTANT, Layout
@@ -20,7 +20,7 @@ from saltus.memory.profile import multiply, solve
 from saltus.memory.record import RECORDED
 from saltus.reaction.impacts import asks_who_is_struck, reacting_sizes, restitute, without_tangential
 from saltus.reaction.react import ASKED, DRIFTING, PROJECTION, REACTING, row_dot
-from saltus.reaction.report import answer, released, report
+from saltus.reaction.report import REPORTING, answer, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, chosen_solver, parabola, reaction_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
@@ -40,7 +40,6 @@ from saltus.schemes.traits import Traits
 from saltus.status import Status
 
 LOADED = 1e-6  # of the way that its load would move it in a step: a gap that a loaded contact has not opened
-PROJECTIONS = 20.0  # most iterations of the projection: it converges quadratically, 20 means never
 
 # at_end: 1 where W and f_new are taken at the end of the step; own_mass: 1 where f_k has its own M there, not that of
 # the end; projects: 1 where every step is projected
@@ -56,13 +55,13 @@ MEMORY = Workspace(
     loads="nc",
 )  # fmt: skip
 # W, w: at theta or at the end, constant ones kept from step to step; W_end, w_end: rows of joints at the end; target:
-# see `react` and `restitute`; u_start: of the rows at the start, u_minus: of W; before, after: for `report`; f_k: force
+# see `react` and `restitute`; u_start: of the rows at the start, told.u_minus: of W; f_k: force
 # at the start, a_k: its share of the acceleration, inertia: factors of M_k, f_mean: mean of both forces; projection:
 # settings of `drift`; active, struck: 1 per contact that takes part, that an impact strikes
 WORK = Workspace(
-    "MoreauJean", newton=NEWTON, W="nw", W_end="nw", w="nr", w_end="nr", target="2 * nr", u_minus="nr", u_start="nr",
-    before="nr", after="nr", f_k="nv", a_k="nv", f_mean="nv", inertia="size", v_theta="nv", q_at="nq", q_dot="nq",
-    active=integers("nc"), struck=integers("nc"), react=REACTING, projection=PROJECTION, drift=DRIFTING,
+    "MoreauJean", newton=NEWTON, W="nw", W_end="nw", w="nr", w_end="nr", target="2 * nr", u_start="nr",
+    f_k="nv", a_k="nv", f_mean="nv", inertia="size", v_theta="nv", q_at="nq", q_dot="nq",
+    active=integers("nc"), struck=integers("nc"), react=REACTING, told=REPORTING, projection=PROJECTION, drift=DRIFTING,
 )  # fmt: skip
 
 
@@ -145,7 +144,7 @@ class MoreauJean:
                 newton_tolerance=self.newton_tolerance,
                 max_iterations=float(self.max_iterations),
                 projection_tolerance=self.projection_tolerance,
-                projection_iterations=PROJECTIONS,
+                projection_iterations=20.0,  # it converges quadratically: 20 means never
                 projects=float(self.projection is True),
             ),
             inner=reaction_plan(layout, contact_solver, drift=bool(self.projection), any_law=True),
@@ -228,7 +227,7 @@ def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room)
             mean_force(model, own_mass, theta, work)
         scale = free_motion(model, h, single, v_k, v, v_new, newton)
         if reacting:
-            status = contact(model, reaction, settings, t, t_at, h, iteration, state, q, g, v_new, P, work)
+            status = contact(model, reaction, settings, t, t_at, h, iteration, state, state_new, v_new, record, work)
             if status != 0:
                 return status
             record.counters.sweeps += whole(newton.info.sweeps)
@@ -343,18 +342,21 @@ def mean_motion(model, theta, v_k, v, work):
     return 0
 
 
-@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, F, I, STATE, A, A, A, A, WORK.kind), small=True)
-def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v_new, P, work):
+@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, F, I, STATE, STATE, A, RECORD, WORK.kind), small=True)
+def contact(model, reaction, settings, t, t_at, h, iteration, state, state_new, v_new, record, work):
     """Let contacts and joints react on the free velocity, and return the status.
 
-    in      t_at: time of M, W and f; g: gaps at the start; work: v_theta, q_at, q_dot, active, u_start, factors of S
-    in/out  v_new: free velocity -> velocity; P: warm start -> impulses; work.struck: found by the first iteration
-    out     q_end: end of the step as the guess has it, where there are joints;
-            work: W, w, u_minus, target as `react` leaves it, info
+    in      t_at: time of M, W and f; gaps at the start in the memory of state_new;
+            work: v_theta, q_at, q_dot, active, u_start, factors of S
+    in/out  v_new: free velocity -> velocity; record.impulse: warm start -> impulses;
+            work.struck: found by the first iteration
+    out     state_new.q: end of the step as the guess has it, where there are joints;
+            work: W, w, told.u_minus, target as `react` leaves it, info
     """
     layout, par, flags = model.layout, model.par, model.layout.features
+    g, q_end, P = MEMORY(state_new.own).gaps, state_new.q, record.impulse
     nc, nj, nr, newton = layout.nc, layout.nj, layout.nr, work.newton
-    W, w, W_end, target, u_minus, u_start = work.W, work.w, work.W_end, work.target, work.u_minus, work.u_start
+    W, w, W_end, target, u_minus, u_start = work.W, work.w, work.W_end, work.target, work.told.u_minus, work.u_start
     active, struck = work.active, work.struck
     if (flags & W_CONSTANT) == 0 or nj > 0:
         model.kinematics(t_at, work.q_at, par, W, w)
@@ -381,19 +383,19 @@ def contact(model, reaction, settings, t, t_at, h, iteration, state, q_end, g, v
         for r in range(nr - nj, nr):
             target[r] = work.w_end[r]
     return reaction.react(
-        model, reaction.solver, newton.S, W, W, W_end, target, active, ASKED.impact, v_new, P, newton.info, work.react
+        model, reaction.solver, newton.S, handle(Directions(W, W, W_end)), target, active, ASKED.impact, v_new, P,
+        newton.info, work.react,
     )  # fmt: skip
 
 
 @unit(I(MODEL, F, A, A, A, WORK.kind, RECORD), small=True)
 def report_contacts(model, t, v_k, v, marks, work, record):
     """Report energy, left limit and events of a step; work: as `contact` leaves it."""
-    layout, target, u_minus = model.layout, work.target, work.u_minus
+    layout, target, u_minus = model.layout, work.target, work.told.u_minus
     if record.header.reacted == 0.0:
         return released(t, layout.nc, marks, record)
     for c in range(layout.nc):
         without_tangential(model, c, work.struck[c], u_minus, target)
     return report(
-        model, t, v_k, v, work.W, work.w, u_minus, target, work.before, work.after, work.active,
-        work.react.X, marks, record,
+        model, t, v_k, v, work.W, work.w, target, work.active, work.react.X, marks, work.told, record
     )  # fmt: skip

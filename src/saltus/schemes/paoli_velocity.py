@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from saltus.compile.seam import unit, whole
-from saltus.compile.types import MODEL, PLAIN, A, I, step_type
+from saltus.compile.seam import handle, unit, whole
+from saltus.compile.types import MODEL, PLAIN, A, Directions, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.memory.layout import F_FREE, F_LINEAR, HAS_RETRACT, M_CONSTANT, RATE_IDENTITY, Layout
 from saltus.reaction.react import ASKED, REACTING, row_dot
-from saltus.reaction.report import inertia_gain, released, report
+from saltus.reaction.report import REPORTING, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, check_stepping, stepping_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
@@ -34,11 +34,11 @@ from saltus.status import Status
 SETTINGS = Numbers("closed_tolerance newton_tolerance max_iterations")
 # marks: see `report`; impulses: warm start of the contact solver; acceleration: guess for the next step
 MEMORY = Workspace("PaoliVelocityMemory", marks="2 * nc", impulses="nr", acceleration="nv")
-# W, w, g: at the end of the step; target: see `react`; u_minus: of the rows before the step; before, after: for
-# `report`; active: 1 per contact that takes part
+# W, w, g: at the end of the step; target: see `react`; told.u_minus: of the rows before the step; active: 1 per
+# contact that takes part
 WORK = Workspace(
-    "PaoliVelocity", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_minus="nr", before="nr", after="nr",
-    q_dot="nq", active=integers("nc"), react=REACTING,
+    "PaoliVelocity", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", q_dot="nq",
+    active=integers("nc"), react=REACTING, told=REPORTING,
 )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
     settings, work = SETTINGS(settings), WORK(room)
     q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
     q, v, memory_new, P, header = state_new.q, state_new.v, MEMORY(state_new.own), record.impulse, record.header
-    newton, W, w, u_minus, g, active = work.newton, work.W, work.w, work.u_minus, work.g, work.active
+    newton, W, w, u_minus, g, active = work.newton, work.W, work.w, work.told.u_minus, work.g, work.active
     q_dot = v_k if (flags & RATE_IDENTITY) != 0 else work.q_dot
     for i in range(state.memory.shape[0]):
         state_new.memory[i] = state.memory[i]
@@ -163,10 +163,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
     # ---- record
     open_accounts(model, h, reacting, v_k, v, newton, record)
     if reacting:
-        report(
-            model, t + h, v_k, v, W, w, u_minus, work.target, work.before, work.after, active,
-            work.react.X, memory_new.marks, record,
-        )  # fmt: skip
+        report(model, t + h, v_k, v, W, w, work.target, active, work.react.X, memory_new.marks, work.told, record)
     elif nc > 0:
         released(t + h, nc, memory_new.marks, record)
     if (flags & M_CONSTANT) == 0:
@@ -184,7 +181,7 @@ def paoli_velocity(model, reaction, settings, t, h, state, state_new, record, ro
 def contact(model, reaction, v_new, P, work):
     """Let contacts and joints react on the free velocity, and return the status.
 
-    in      work: W, w, u_minus, active, factors of S
+    in      work: W, w, told.u_minus, active, factors of S
     in/out  v_new: free velocity -> velocity; P: warm start -> impulses
     out     work: target as `react` leaves it, info
     """
@@ -193,7 +190,8 @@ def contact(model, reaction, v_new, P, work):
         target[r] = w[r]
     for c in range(layout.nc):
         row = layout[layout.contact_row + c]
-        target[row] += model.e[c] * work.u_minus[row]
+        target[row] += model.e[c] * work.told.u_minus[row]
     return reaction.react(
-        model, reaction.solver, newton.S, W, W, W, target, work.active, ASKED.whole, v_new, P, newton.info, work.react
+        model, reaction.solver, newton.S, handle(Directions(W, W, W)), target, work.active, ASKED.whole, v_new, P,
+        newton.info, work.react,
     )  # fmt: skip

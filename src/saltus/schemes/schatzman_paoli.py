@@ -10,8 +10,8 @@ import dataclasses
 import numbers
 from typing import NamedTuple
 
-from saltus.compile.seam import larger, unit, whole
-from saltus.compile.types import MODEL, A, F, I, step_type
+from saltus.compile.seam import handle, larger, unit, whole
+from saltus.compile.types import MODEL, A, Directions, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
 from saltus.laws import friction_rows
@@ -19,7 +19,7 @@ from saltus.memory.layout import F_LINEAR, HAS_RETRACT, J_CONSTANT, M_CONSTANT, 
 from saltus.memory.record import RECORDED
 from saltus.reaction.impacts import reacting_sizes
 from saltus.reaction.react import ASKED, REACTING, row_dot
-from saltus.reaction.report import CONTACT_MARK, inertia_gain, released, report
+from saltus.reaction.report import CONTACT_MARK, REPORTING, inertia_gain, released, report
 from saltus.schemes.plan import SchemePlan, chosen_solver, newton_only, reaction_plan
 from saltus.schemes.theta_newton import (
     NEWTON,
@@ -39,7 +39,7 @@ class _Schatzman(NamedTuple):
     """Tuned numbers of this file."""
 
     same_step: float = 1e-6  # relative change of h that the rounding of t explains
-    rounding: float = 4e-16  # what rounding q relative to its size leaves undecided
+    rounding: float = 4e-16  # relative rounding error of q: gaps are not known better
     spread: float = 3.0  # mark of a contact in the second step of an impact, which is neither a hit nor lasting contact
 
 
@@ -54,11 +54,11 @@ MEMORY = Workspace(
 )
 # gaps and rows at one z
 ROWS_AT_MEAN = Workspace("RowsAtMean", z="nq", g="nc + nj", W="nw", w="nr")
-# W, w, g: of every row at its z, constant ones kept from step to step; target: see `react`; u_minus: of W and x_k;
-# u_free, before, after: for `report`; x: guess; q_at: q at theta; active: 1 per contact, all of them
+# W, w, g: of every row at its z, constant ones kept from step to step; target: see `react`; told.u_minus: of W and
+# x_k; u_free: for `report`; x: guess; q_at: q at theta; active: 1 per contact, all of them
 WORK = Workspace(
-    "SchatzmanPaoli", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_minus="nr", u_free="nr", before="nr",
-    after="nr", x="nv", q_at="nq", rows=ROWS_AT_MEAN, active=integers("nc"), react=REACTING,
+    "SchatzmanPaoli", newton=NEWTON, W="nw", w="nr", g="nc + nj", target="nr", u_free="nr", x="nv", q_at="nq",
+    rows=ROWS_AT_MEAN, active=integers("nc"), react=REACTING, told=REPORTING,
 )  # fmt: skip
 
 
@@ -202,8 +202,8 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
         reacting = conditions(model, h, x_k, x_new, work) == 1 or nj > 0
         if reacting:
             status = reaction.react(
-                model, reaction.solver, newton.S, W, W, W, target, active, ASKED.whole, x_new, P, newton.info,
-                work.react
+                model, reaction.solver, newton.S, handle(Directions(W, W, W)), target, active, ASKED.whole, x_new, P,
+                newton.info, work.react,
             )  # fmt: skip
             if status != 0:
                 return status
@@ -228,10 +228,7 @@ def schatzman_paoli(model, reaction, settings, t, h, state, state_new, record, r
     # ---- record
     open_accounts(model, h, reacting, x_k, x, newton, record)
     if reacting:
-        report(
-            model, t + h, x_k, x, W, w, work.u_minus, work.u_free, work.before, work.after, active,
-            work.react.X, marks, record,
-        )  # fmt: skip
+        report(model, t + h, x_k, x, W, w, work.u_free, active, work.react.X, marks, work.told, record)
         for c in range(nc):
             if memory.marks[c] == CONTACT_MARK.struck and marks[c] == CONTACT_MARK.closed:
                 marks[c] = SCHATZMAN.spread
@@ -288,9 +285,9 @@ def conditions(model, h, x_k, x_new, work):
     It is a condition on x_new like those on velocities.
 
     in      work: g, W, w, x: the guess at which g was taken
-    out     work: target, u_minus, u_free
+    out     work: target, told.u_minus, u_free
     """
-    layout, W, w, target, u_minus = model.layout, work.W, work.w, work.target, work.u_minus
+    layout, W, w, target, u_minus = model.layout, work.W, work.w, work.target, work.told.u_minus
     broken = 0
     for r in range(layout.nr):
         e = model.e[r] if r < layout.nc else 0.0

@@ -32,7 +32,10 @@ NEWTON = Workspace(
 
 @unit(I(F, I, A, A, A, NEWTON.kind), small=True)
 def first_guess(h, single, v_k, acceleration, v, newton):
-    """Start the iterations with v_k, single: where one of them is exact, or else with what the step before did."""
+    """Write the guess that iterations start with: v_k where one of them is exact (single), else v_k + h acceleration.
+
+    acceleration: mean of the step before
+    """
     newton.info.residual, newton.info.sweeps = 0.0, 0.0
     for i in range(v.shape[0]):
         v[i] = v_k[i] if single != 0 else v_k[i] + h * acceleration[i]

@@ -169,17 +169,19 @@ def miss(t, x, s, y, r, worst, queue):
         top = y[queue[begin]] if end > begin else -np.inf
         if until > now and larger(x[i - 1], x[i]) - r > top:
             row = row_of(worst, i * HAUSDORFF.stretches // n, HAUSDORFF.row)
-            most = larger(most, piece(t, x, s, y, r, now, until, i, enter, leave, top, row, run))
+            begins, ends = between(t, x, i, now) - r, between(t, x, i, until) - r
+            most = larger(most, piece(s, y, r, now, until, begins, ends, enter, leave, top, row, run))
         now = until
 
 
-@unit(F(A, A, A, A, F, F, F, I, I, I, F, A, A))
-def piece(t, x, s, y, r, now, until, i, enter, leave, highest, row, run):
-    """Note the miss of an edge of (t, x) between two times, while no point enters or leaves the window.
+@unit(F(A, A, F, F, F, F, F, I, I, F, A, A))
+def piece(s, y, r, now, until, begin, end, enter, leave, highest, row, run):
+    """Note by how much an edge misses (s, y) between two times, while no point of s enters or leaves the window.
 
-    The excess is the least of three lines, so that it is positive on one interval. Returns what it counts.
+    The excess is the least of three lines, so that it is positive on one interval. Returns the miss.
+    begin, end: value of the edge at both times, less r; enter, leave: points of s that come next at the two ends of the
+    window, which is 2 r wide; highest: y of the points inside of it; row, run: as in `miss`
     """
-    begin, end = between(t, x, i, now) - r, between(t, x, i, until) - r
     first, last, excess = 0.0, 1.0, np.inf  # first, last: shares of the piece
     for line in range(3):
         a, b = begin - highest, end - highest
