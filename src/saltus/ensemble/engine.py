@@ -15,6 +15,7 @@ import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.failure import failures_raised
+from saltus.compile.pin import pin
 from saltus.compile.types import Model
 from saltus.control.interface import steps_of
 from saltus.ensemble.lane import Block, Lane
@@ -127,6 +128,8 @@ class Reduced:
     @classmethod
     def joined(cls, parts: list[Reduced]) -> Reduced:
         """Return the runs of several chunks behind each other."""
+        if len(parts) == 1:
+            return parts[0]
         names = [field.name for field in dataclasses.fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
@@ -149,6 +152,8 @@ class Engine:
         Whether some function of the model is called as Python.
     keeps
         What must live as long as the engine: owners of machine code.
+    pinned
+        The units of the model as kernels take them, where that was made before; lanes put their numbers into it.
     """
 
     def __init__(
@@ -160,9 +165,11 @@ class Engine:
         *,
         calls_python: bool = False,
         keeps: list | None = None,
+        pinned: Any = None,
     ):
         self.units, self.scheme, self.control, self.plan = units, scheme, control, plan
         self.calls_python, self.keeps = calls_python, keeps or []
+        self.pinned = pin(units) if pinned is None else pinned
         self.steps: SchemePlan = ready_plan(scheme, units.layout, control.kernel)
         seam.ready(run_many, run_many_signature(self.steps.depth))
         if plan.own is no_reducer:
@@ -182,7 +189,10 @@ class Engine:
 
     def lane(self) -> Lane:
         """Return buffers for one thread."""
-        return Lane(self.units, self.steps, self.control.kernel, self.control.kernel_memory, self.block, self.base)
+        control = self.control
+        return Lane(
+            self.units, self.pinned, self.steps, control.kernel, control.kernel_memory, self.block, self.base
+        )  # fmt: skip
 
     def make_runs(self, lane: Lane, rows: Rows, tick: Tick | None = None) -> Reduced:
         """Make all runs of some rows, one after the other."""

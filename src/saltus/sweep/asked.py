@@ -22,6 +22,7 @@ from saltus.ensemble.records import WATCH
 from saltus.ensemble.rows import check_structure, fixed_inertia, model_rows, parameter_rows, row_value
 from saltus.errors import SettingError, SlowFunctionWarning
 from saltus.problem import Problem
+from saltus.run.run import ready_plan
 from saltus.schemes.traits import traits_of
 from saltus.solve import SOLVING_RULES, Arranged, arranged, solve
 from saltus.sweep.job import Job
@@ -185,11 +186,12 @@ def prepare(asked: Asked) -> Prepared:
     starts = starts_of(asked, problem, runs)
     model = _first_model(asked, problem, arrangement.events, starts[0], float(base[0]), row_0)
     plan, own, parts = _plan(asked, measures, model, arrangement, skip, keep)
-    promise = settings.scheme.plan(model.layout).promise
+    promise = ready_plan(settings.scheme, model.layout, settings.control.kernel).promise
     tol = None if promise is None else promise.tol
     engine = Engine(
-        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=[model]
-    )
+        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=[model],
+        pinned=model.pinned,
+    )  # fmt: skip
     plain = {name: value for name, value in asked.options.items() if name != "events"}
 
     def settings_of(begin: float, end: float) -> np.ndarray:
