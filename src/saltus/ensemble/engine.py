@@ -61,6 +61,8 @@ class Plan:
         Attempts of a run; None: any number.
     energy
         Whether the energy ledger is asked for.
+    breaks
+        Times at which steps of every run end [s]; none with a strobe.
     """
 
     watches: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, WATCH.size), dtype=np.int64))
@@ -74,6 +76,7 @@ class Plan:
     max_steps: int | None = None
     energy: bool = False
     start_tolerance: float = 1e-8
+    breaks: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,9 +203,9 @@ class Engine:
         made.starts[:] = rows.starts
         runs = Runs(
             self.base, rows.places, np.ascontiguousarray(rows.values).reshape(-1), made.starts.reshape(-1),
-            np.ascontiguousarray(rows.spans).reshape(-1), self.rules, self.plan.watches.reshape(-1), self.plan.own,
-            made.status, made.counts.reshape(-1), made.ends.reshape(-1), made.worst.reshape(-1), made.out.reshape(-1),
-            self.plan.start_tolerance, np.zeros(COLUMN.all),
+            np.ascontiguousarray(rows.spans).reshape(-1), self.plan.breaks, self.rules, self.plan.watches.reshape(-1),
+            self.plan.own, made.status, made.counts.reshape(-1), made.ends.reshape(-1), made.worst.reshape(-1),
+            made.out.reshape(-1), self.plan.start_tolerance, np.zeros(COLUMN.all),
         )  # fmt: skip
         cursor, budget, status = lane.cursor, ENGINES.first_budget, Status.CHUNK
         cursor[:] = 0

@@ -90,8 +90,8 @@ HP_NUMBERS = Numbers(
 # look
 SOLVING = Numbers("first end acting free linear newton learns learnt", integer=True)
 # stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them; tried_matrix, tried_pivots: factors
-# of the last interval that was tried, which those of the shorter one up to its impact leave alone; sweep: what the last sweep changed,
-# and what its forces lack, in units of the tolerance
+# of the last interval that was tried, which those of the shorter one up to its impact leave alone; sweep: what the last
+# sweep changed, and what its forces lack, in units of the tolerance
 GALERKIN = Workspace(
     "GalerkinPhase", numbers=HP_NUMBERS, solving=SOLVING, sweep=Numbers("moved lacks"), fit="fit",
     known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
