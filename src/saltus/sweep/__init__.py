@@ -36,9 +36,9 @@ from saltus.sweep.sensitivity import EndState, Extreme, ImpactTime, Impulse, Sen
 __all__ = [
     "Bifurcation", "Choice", "Dask", "EndState", "Events", "Extreme", "Extremes", "FirstPassage", "Grid",
     "ImpactStatistics", "ImpactTime", "Impacts", "Impulse", "LogNormal", "Lyapunov", "MonteCarlo", "MoreauJeanLanes",
-    "Normal", "OrbitError", "Period", "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe", "Sweep",
-    "Threads", "Triangular", "Uniform", "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo", "periodic_orbit",
-    "sensitivity",
+    "Normal", "OrbitError", "Period", "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe",
+    "Sweep", "Threads", "Triangular", "Uniform", "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo",
+    "periodic_orbit", "sensitivity",
 ]  # fmt: skip
 
 
