@@ -59,6 +59,44 @@ def test_every_run_has_the_bits_of_solve(options):
         assert_same_end(result, k)
 
 
+@pytest.mark.parametrize("options", [{}, {"scheme": sl.EventDriven()}, {"scheme": sl.MoreauJean(), "h": 1e-2}])
+def test_breaks_end_steps_of_every_run_as_they_do_in_solve(options):
+    given = {"t_span": (0.0, 4.0), **options}
+    result = scattered(options={"breaks": [0.5, 2.0 / 3.0, 3.1]}, **given)
+    whole = scattered(**given)
+    assert len(result.failed) == 0
+    for k in range(len(result)):
+        assert_same_end(result, k)
+        assert set(np.array([0.5, 2.0 / 3.0, 3.1])) <= set(result.solve(k).t)
+    assert result._reduced.ends.tobytes() != whole._reduced.ends.tobytes()
+
+
+def test_breaks_outside_of_a_span_or_beside_a_strobe_are_refused():
+    with pytest.raises(sl.SettingError, match="inside of all spans: run"):
+        scattered(options={"breaks": [9.0]})
+    with pytest.raises(sl.SettingError, match="leave breaks out"):
+        sweep.grid(OSCILLATOR, -0.5, 0.0, w=[2.6], section=sweep.Strobe(2.0), options={"breaks": [3.0]})
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"scheme": sl.EventDriven()}, {"scheme": sl.MoreauJean(), "h": 1e-3}], ids=["hp", "events", "mj"]
+)
+def test_runs_under_poissons_law_have_the_bits_of_solve(options):
+    ends = [
+        sl.Contact(
+            lambda q, s=s: q[1] + s * np.sin(q[2]), e=p.e, mu=0.3, slip=lambda t, q, v, s=s: v[0] - s * q[2] * v[2],
+            name=f"end {s}", impact="poisson",
+        )
+        for s in (-0.5, 0.5)
+    ]  # fmt: skip
+    rod = sl.System(M=np.diag([1.0, 1.0, 0.1]), f=[0.0, -9.81, 0.0], contacts=ends)
+    start = {"q0": [0.0, sweep.Uniform(0.4, 0.7), 0.3], "v0": [1.0, 0.0, 0.2]}
+    result = sweep.monte_carlo(rod, **start, e=sweep.Uniform(0.2, 0.8), runs=8, t_span=(0.0, 0.8), **options)
+    assert len(result.failed) == 0
+    for k in range(len(result)):
+        assert_same_end(result, k)
+
+
 def test_runs_of_a_scheme_that_remembers_steps_have_the_bits_of_solve():
     result = sweep.grid(
         OSCILLATOR, -0.5, 0.0, w=[2.1, 2.6], e=[0.3, 0.9], t_span=(0.0, 2.0), scheme=sl.SchatzmanPaoli(), h=2e-3

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus import sweep
 from saltus.build.model import compile_model
 from saltus.ensemble.lanes_sine import LARGEST_ANGLE
 from saltus.ensemble.lanes_text import LANES, NoLanes
@@ -192,3 +193,71 @@ def test_settings_that_lanes_do_not_have_are_refused():
             moreau_jean_lanes(model, p.q0[None], p.v0[None], 0.0, 1e-3, 1, scheme=scheme)
     with pytest.raises(sl.errors.SettingError, match="q has the shape"):
         moreau_jean_lanes(model, np.zeros((3, 2)), np.zeros((3, 1)), 0.0, 1e-3, 1)
+
+
+# ---- in sweeps
+
+
+P = sl.Parameters(k=3.0, c=0.2, a=4.0, w=5.0, e=0.7)
+SWEPT = sl.System(
+    M=1.3, f=lambda t, q, v: drive(P, t, q, v),
+    contacts=[
+        sl.Contact(lambda q: 0.4 - q[0], e=P.e, name="right"), sl.Contact(lambda q: q[0] + 0.3, e=0.2, name="left"),
+    ],
+)  # fmt: skip
+
+
+def swept(scheme, **options):
+    given = {"t_span": (0.0, 1.5), "h": H, "runs": 2 * LANES + 5, "e": sweep.Uniform(0.1, 0.9), **options}
+    return sweep.monte_carlo(
+        SWEPT, [sweep.Uniform(-0.25, 0.35)], [sweep.Uniform(-1.0, 1.0)], w=sweep.Uniform(3.0, 6.0), scheme=scheme,
+        **given,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("span", [(0.0, 1.5), (0.1, 1.1003), (0.0, lambda: 2.0 * np.pi / P.w)], ids=str)
+def test_a_sweep_in_lanes_has_the_bits_of_moreau_jean_and_of_solve(span):
+    lanes, scalar = (swept(scheme, t_span=span) for scheme in (sweep.MoreauJeanLanes(sine="library"), sl.MoreauJean()))
+    assert len(lanes.failed) == 0
+    for name in ("status", "steps", "t_end", "q_end", "v_end"):
+        assert lanes[name].values.tobytes() == scalar[name].values.tobytes(), name
+    alone = lanes.solve(7)
+    assert (lanes["q_end"][7, 0], lanes["v_end"][7, 0]) == (alone.q[-1, 0], alone.v[-1, 0])
+
+
+def test_sines_of_our_own_differ_in_last_digits_only_and_threads_in_none(tmp_path):
+    own, library = swept(sweep.MoreauJeanLanes()), swept(sl.MoreauJean())
+    np.testing.assert_allclose(own["q_end"], library["q_end"], rtol=0.0, atol=1e-12)
+    threads = swept(sweep.MoreauJeanLanes(), executor=sweep.Threads(2), chunk=7, store=tmp_path / "own")
+    assert threads["v_end"].values.tobytes() == own["v_end"].values.tobytes()
+    with pytest.raises(sl.SettingError, match="store"):
+        swept(sweep.MoreauJeanLanes(sine="library"), chunk=7, store=tmp_path / "own")
+
+
+def test_runs_that_lanes_cannot_make_are_made_one_by_one():
+    corner = sl.System(
+        M=1.0, f=lambda t, q, v: [-P.k * q[0]],
+        contacts=[sl.Contact(lambda q: q[0], e=0.5, name="a"), sl.Contact(lambda q: q[0] + 1e-15, e=0.5, name="b")],
+    )  # fmt: skip
+    given = {"k": np.linspace(1.0, 5.0, 20), "runs": 20, "t_span": (0.0, 2.0), "h": H}
+    starts = np.where(np.arange(20) == 3, -0.5, 0.5)[:, None]  # one begins inside of the wall
+    lanes, scalar = (
+        sweep.monte_carlo(corner, starts, 0.0, scheme=scheme, **given)
+        for scheme in (sweep.MoreauJeanLanes(), sl.MoreauJean())
+    )
+    assert lanes.failed.tolist() == scalar.failed.tolist() == [3]
+    assert lanes["q_end"].values.tobytes() == scalar["q_end"].values.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"measures": sweep.ImpactStatistics()}, "ends of runs only"),
+        ({"executor": sweep.Processes(1)}, "stay in this process"),
+        ({"h": None, "tol": 1e-3}, "equal steps"),
+    ],
+    ids=["measures", "processes", "tolerance"],
+)
+def test_what_a_sweep_in_lanes_cannot_do_is_refused(options, message):
+    with pytest.raises(sl.SettingError, match=message):
+        swept(sweep.MoreauJeanLanes(), **options)

@@ -192,13 +192,14 @@ def test_an_accumulation_leaves_nothing_of_a_variation_of_one_degree_of_freedom(
     assert np.max(np.abs(tangent.matrix())) < 1e-12
 
 
-def test_an_accumulation_with_friction_is_right_to_the_speed_at_which_it_begins():
+@pytest.mark.parametrize("tol", [1e-8, 1e-12])
+def test_an_accumulation_with_friction_is_right_wherever_bounces_are_followed_together(tol):
     system, start = rod(0.2, 0.3), np.array([0, 0.1, 0.3, 1.5, 0, 0.4])
-    run = sl.solve(system, (0.0, 0.6), start[:3], start[3:], tol=1e-12)
+    run = sl.solve(system, (0.0, 0.6), start[:3], start[3:], tol=tol)
     E = along(run).basis
-    begins = run.events["u_minus"][run.events["kind"] == "zeno", 0].max()
+    assert "zeno" in run.events["kind"]
     differences = by_differences(lambda x: end_of(system, 0.6, start + E @ x), E.shape[1])
-    assert np.max(np.abs(along(run).matrix() @ E - differences)) < 20.0 * begins < 1e-4
+    assert np.max(np.abs(along(run).matrix() @ E - differences)) < 2e-9
 
 
 def test_two_gaps_that_close_at_once_are_a_corner_unless_they_do_not_feel_each_other():

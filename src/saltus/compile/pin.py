@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from saltus.compile import code
 from saltus.compile.types import MODEL, Model, Scheme, depth_of, scheme_handle
 from saltus.compile.unit import Pinned
@@ -12,3 +14,8 @@ def pin(record: Model | Scheme) -> Pinned | Model | Scheme:
     if code.interpreting():
         return record
     return Pinned(MODEL if isinstance(record, Model) else scheme_handle(depth_of(record)), record)
+
+
+def with_arrays(pinned: Pinned | Model | Scheme, **arrays: np.ndarray) -> Pinned | Model | Scheme:
+    """Return what `pin` made with other arrays; units are not asked for their addresses once more."""
+    return pinned.replaced(**arrays) if isinstance(pinned, Pinned) else pinned._replace(**arrays)

@@ -78,6 +78,7 @@ def blueprint(engine: Engine, model: CompiledModel) -> bytes:
     arrays = {
         "par": par, "e": engine.units.e, "mu": engine.units.mu, "e_t": engine.units.e_t,
         "layout": np.asarray(engine.units.layout), "watches": engine.plan.watches, "own": engine.plan.own_numbers,
+        "breaks": engine.plan.breaks,
     }  # fmt: skip
     return packed(about, arrays)
 
@@ -119,7 +120,7 @@ def engine_of(content: bytes) -> Engine:
     laws = arrays["e"], arrays["mu"], arrays["e_t"]
     units = Model(*functions, par, *laws, LAYOUTS(arrays["layout"]))
     own = no_reducer if about["own"] is None else NativeUnit(codes[about["own"]], texts[about["own"]], "reduce")
-    plan = Plan(arrays["watches"], own=own, own_numbers=arrays["own"], **about["plan"])
+    plan = Plan(arrays["watches"], own=own, own_numbers=arrays["own"], breaks=arrays["breaks"], **about["plan"])
     scheme, control = rebuild(about["scheme"], "scheme"), rebuild(about["control"], "control")
     return Engine(units, scheme, control, plan, keeps=codes)
 

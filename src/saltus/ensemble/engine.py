@@ -15,6 +15,7 @@ import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.failure import failures_raised
+from saltus.compile.pin import pin
 from saltus.compile.types import Model
 from saltus.control.interface import steps_of
 from saltus.ensemble.lane import Block, Lane
@@ -60,6 +61,8 @@ class Plan:
         Attempts of a run; None: any number.
     energy
         Whether the energy ledger is asked for.
+    breaks
+        Times at which steps of every run end [s]; none with a strobe.
     """
 
     watches: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((0, WATCH.size), dtype=np.int64))
@@ -73,6 +76,7 @@ class Plan:
     max_steps: int | None = None
     energy: bool = False
     start_tolerance: float = 1e-8
+    breaks: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +131,8 @@ class Reduced:
     @classmethod
     def joined(cls, parts: list[Reduced]) -> Reduced:
         """Return the runs of several chunks behind each other."""
+        if len(parts) == 1:
+            return parts[0]
         names = [field.name for field in dataclasses.fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
@@ -149,6 +155,8 @@ class Engine:
         Whether some function of the model is called as Python.
     keeps
         What must live as long as the engine: owners of machine code.
+    pinned
+        The units of the model as kernels take them, where that was made before; lanes put their numbers into it.
     """
 
     def __init__(
@@ -160,9 +168,11 @@ class Engine:
         *,
         calls_python: bool = False,
         keeps: list | None = None,
+        pinned: Any = None,
     ):
         self.units, self.scheme, self.control, self.plan = units, scheme, control, plan
         self.calls_python, self.keeps = calls_python, keeps or []
+        self.pinned = pin(units) if pinned is None else pinned
         self.steps: SchemePlan = ready_plan(scheme, units.layout, control.kernel)
         seam.ready(run_many, run_many_signature(self.steps.depth))
         if plan.own is no_reducer:
@@ -182,7 +192,10 @@ class Engine:
 
     def lane(self) -> Lane:
         """Return buffers for one thread."""
-        return Lane(self.units, self.steps, self.control.kernel, self.control.kernel_memory, self.block, self.base)
+        control = self.control
+        return Lane(
+            self.units, self.pinned, self.steps, control.kernel, control.kernel_memory, self.block, self.base
+        )  # fmt: skip
 
     def make_runs(self, lane: Lane, rows: Rows, tick: Tick | None = None) -> Reduced:
         """Make all runs of some rows, one after the other."""
@@ -190,9 +203,9 @@ class Engine:
         made.starts[:] = rows.starts
         runs = Runs(
             self.base, rows.places, np.ascontiguousarray(rows.values).reshape(-1), made.starts.reshape(-1),
-            np.ascontiguousarray(rows.spans).reshape(-1), self.rules, self.plan.watches.reshape(-1), self.plan.own,
-            made.status, made.counts.reshape(-1), made.ends.reshape(-1), made.worst.reshape(-1), made.out.reshape(-1),
-            self.plan.start_tolerance, np.zeros(COLUMN.all),
+            np.ascontiguousarray(rows.spans).reshape(-1), self.plan.breaks, self.rules, self.plan.watches.reshape(-1),
+            self.plan.own, made.status, made.counts.reshape(-1), made.ends.reshape(-1), made.worst.reshape(-1),
+            made.out.reshape(-1), self.plan.start_tolerance, np.zeros(COLUMN.all),
         )  # fmt: skip
         cursor, budget, status = lane.cursor, ENGINES.first_budget, Status.CHUNK
         cursor[:] = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus.compile.pin import pin
+from saltus.compile.pin import with_arrays
 from saltus.compile.types import Control, Model, Nodes
 from saltus.ensemble import records
 from saltus.memory.layout import Layout
@@ -59,16 +59,16 @@ class Lane:
     """
 
     def __init__(
-        self, units: Model, plan: SchemePlan, decide: Any, control_memory: int, block: Block, base: np.ndarray
-    ):
+        self, units: Model, pinned: Any, plan: SchemePlan, decide: Any, control_memory: int, block: Block,
+        base: np.ndarray,
+    ):  # fmt: skip
         layout: Layout = units.layout
         nq, nv, nr, nc = (int(getattr(layout, name)) for name in ("nq", "nv", "nr", "nc"))
         self.numbers = numbers = base.copy()
-        self.units = units._replace(
-            par=numbers[block.par], e=numbers[block.e], mu=numbers[block.mu], e_t=numbers[block.e_t]
+        self.model = with_arrays(
+            pinned, par=numbers[block.par], e=numbers[block.e], mu=numbers[block.mu], e_t=numbers[block.e_t]
         )
-        self.model = pin(self.units)
-        self.scheme = pin(plan.link()._replace(settings=numbers[block.settings]))
+        self.scheme = with_arrays(plan.pinned, settings=numbers[block.settings])
         self.control = Control(decide, numbers[block.control], np.zeros(max(1, control_memory)))
         self.clock = CLOCK(np.zeros(CLOCK.size))
         self.tally = TALLY(np.zeros(TALLY.size, dtype=np.int64))

@@ -5,7 +5,7 @@ settings, the same march. What a failure is in `solve` is a status here. The loo
 budget of attempted steps is spent, and goes on where it was when it is entered again.
 
 A strobe ends a segment at every period, as `breaks` does in `solve`: a run with sections at begin + k period is
-`solve(..., breaks=these times)`.
+`solve(..., breaks=these times)`. Without a strobe, breaks of all runs may be given themselves.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def begin_run(model, remembered, clock, tally, state, state_new, record, nodes, 
     clock.last_time = span.begin
     tally.keep, tally.extra, tally.count, tally.last = LOOP_TUNED.never, 1, 1, 1
     cursor.segment, cursor.entered, cursor.begun, cursor.looked = 0, 0, 1, 0
-    cursor.segments = rules.keep if rules.keep > 1 else 1
+    cursor.segments = rules.keep if rules.keep > 1 else 1 + runs.breaks.shape[0]
     lane.paced[0] = span.begin
     if rules.energy == 1:
         worst.kinetic_0 = kinetic(model, span.begin, state, lane)
@@ -158,11 +158,11 @@ def enter_segment(clock, tally, lane, runs):
     """Put the clock at the start of the next segment, as `solve` does at a break."""
     cursor, rules = lane.cursor, runs.rules
     span, j, count = SPAN(row_of(runs.spans, cursor.run, SPAN_SIZE)), cursor.segment, cursor.segments
-    left, right = span.begin, span.end
+    left, right, given = span.begin, span.end, runs.breaks.shape[0] > 0
     if j > 0:
-        left = span.begin + span.period * (rules.skip + j)
+        left = runs.breaks[j - 1] if given else span.begin + span.period * (rules.skip + j)
     if j + 1 < count:
-        right = span.begin + span.period * (rules.skip + j + 1)
+        right = runs.breaks[j] if given else span.begin + span.period * (rules.skip + j + 1)
     begin = left if j == 0 else left + (LOOP_TUNED.half * abs(left) + LOOP_TUNED.tiny)
     end = right if j + 1 == count else right - (LOOP_TUNED.half * abs(right) + LOOP_TUNED.tiny)
     ratio = (right - left) / span.h

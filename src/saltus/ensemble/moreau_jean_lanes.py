@@ -116,6 +116,26 @@ def moreau_jean_lanes(
         raise SettingError(f"sine is {sine!r}: it must be 'library' or 'own'")
     if steps < 1 or not h > 0.0:
         raise SettingError(f"{steps} steps of {h} s: give at least one, of a positive size")
+    end = t0 + steps * h
+    size = (end - t0) / steps
+    grid = Grid(t0, end, size, end - (t0 + (steps - 1) * size), steps)
+    return made_in_lanes(model, scheme, sine, q0, v0, grid, par=par, e=e, mu=mu)[0]
+
+
+class Grid(NamedTuple):
+    """Equal steps, of which the last one may have another size by rounding [s]."""
+
+    begin: float
+    end: float
+    h: float
+    last: float
+    steps: int
+
+
+def made_in_lanes(
+    model: CompiledModel, scheme: MoreauJean, sine: str, q0: np.ndarray, v0: np.ndarray, grid: Grid, *, par, e, mu
+) -> tuple[LaneRuns, np.ndarray]:
+    """Return runs on a grid, and how deep inside of a contact each of them began [m]; see `moreau_jean_lanes`."""
     code = lane_code(model, scheme, own_sine=sine == "own")
     layout = model.layout
     runs = len(q0)
@@ -134,18 +154,18 @@ def moreau_jean_lanes(
             ]  # the last block repeats the last run
             table[:] = padded.reshape(-1, LANES, size).transpose(0, 2, 1)
         tables[name] = table
-    end = t0 + steps * h
-    size = (end - t0) / steps
-    last = end - (t0 + (steps - 1) * size)
-    code(tables, t0, size, last, steps)
+    code(tables, grid, 0, 0)
+    depth = -tables["gaps"].transpose(0, 2, 1).reshape(-1, max(sizes["gaps"], 1))[:runs].min(axis=1)
+    code(tables, grid, 0, grid.steps)
 
     def by_run(name: str) -> np.ndarray:
         return tables[name].transpose(0, 2, 1).reshape(-1, max(sizes[name], 1))[:runs, : sizes[name]].copy()
 
-    return LaneRuns(
+    made = LaneRuns(
         by_run("q"), by_run("v"), by_run("impacts").astype(np.int64), by_run("impulses"),
         by_run("status")[:, 0].astype(np.int64), by_run("made")[:, 0].astype(np.int64),
     )  # fmt: skip
+    return made, depth
 
 
 def _rows(name: str, given: Any, runs: int, size: int) -> np.ndarray:
@@ -212,18 +232,17 @@ class _Block:
 
     def __init__(self, text: str, library: set[str]):
         known = {symbol: library_address(symbol.removeprefix("libm.")) for symbol in library}
-        self.text, self.code = text, assemble(text, {"steps": "steps"}, known)
-        kinds = [ctypes.c_void_p] * len(ARGUMENTS) + [ctypes.c_double] * 3 + [ctypes.c_int64] * 2
-        self.call = ctypes.CFUNCTYPE(None, *kinds)(self.code["steps"])
+        self.text, self.code = text, assemble(text, {"blocks": "blocks"}, known)
+        kinds = [ctypes.c_void_p] * len(ARGUMENTS) + [ctypes.c_double] * 3 + [ctypes.c_int64] * 3
+        self.call = ctypes.CFUNCTYPE(None, *kinds)(self.code["blocks"])
 
-    def __call__(self, tables: dict[str, np.ndarray], t0: float, h: float, last: float, steps: int) -> None:
-        """Make all steps of all blocks; the last step may have another size by rounding."""
-        for block in range(len(tables["q"])):
-            places = [tables[name][block].ctypes.data for name in ARGUMENTS]
-            alone = last != h  # factors belong to a size
-            self.call(*places, t0, h, h, 0, steps - 1 if alone else steps)
-            if alone:
-                self.call(*places, t0, h, last, steps - 1, steps)
+    def __call__(self, tables: dict[str, np.ndarray], grid: Grid, first: int, end: int) -> None:
+        """Make steps `first` to `end` - 1 of all blocks."""
+        places, count = [tables[name].ctypes.data for name in ARGUMENTS], len(tables["q"])
+        alone = grid.last != grid.h and end == grid.steps  # factors belong to a size
+        self.call(*places, grid.begin, grid.h, grid.h, first, end - 1 if alone else end, count)
+        if alone:
+            self.call(*places, grid.begin, grid.h, grid.last, end - 1, end, count)
 
 
 def _written(model: CompiledModel, scheme: MoreauJean, *, own_sine: bool) -> tuple[str, set[str]]:
@@ -286,7 +305,26 @@ class _Writer:
         )
         head = f"define void @steps({words}, i64 %first, i64 %end) {{\nentry:\n{allocas}"
         pure = "attributes #0 = { nounwind willreturn memory(none) }\n"
-        return "".join([*code.declared.values(), pure, head, *code.lines, "}\n"])
+        return "".join([*code.declared.values(), pure, head, *code.lines, "}\n", self._blocks(words)])
+
+    def _blocks(self, words: str) -> str:
+        """Return a function that makes the same steps of all blocks, one after the other."""
+        layout, nc = self.layout, self.nc
+        sizes = {"q": int(layout.nq), "v": self.nv, "par": len(self.model.units.par), "impulses": self.nr}
+        sizes |= {"status": 1, "made": 1} | dict.fromkeys(("e", "mu", "gaps", "loads", "impacts"), nc)
+        moved, given = [], []
+        for name in ARGUMENTS:  # in bytes from block to block
+            moved.append(f"  %{name}.far = mul i64 %block, {8 * LANES * max(sizes[name], 1)}\n")
+            moved.append(f"  %{name}.block = getelementptr i8, ptr %{name}, i64 %{name}.far\n")
+            given.append(f"ptr %{name}.block")
+        passed = ", ".join([*given, "double %t0", "double %h_grid", "double %h", "i64 %first", "i64 %end"])
+        return (
+            f"define void @blocks({words}, i64 %first, i64 %end, i64 %count) {{\nentry:\n  br label %test\n"
+            "test:\n  %block = phi i64 [0, %entry], [%next, %loop]\n  %more = icmp slt i64 %block, %count\n"
+            "  br i1 %more, label %loop, label %after\n"
+            f"loop:\n{''.join(moved)}  call void @steps({passed})\n  %next = add i64 %block, 1\n  br label %test\n"
+            "after:\n  ret void\n}\n"
+        )
 
     def _time(self, k: str) -> str:
         """Return the time at which a step begins: counted, as the march does."""

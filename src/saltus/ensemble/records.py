@@ -1,6 +1,7 @@
 """What the loop over runs reads and writes: the numbers of all runs of a chunk, and the buffers of one thread.
 
-Runs    rows of a chunk: what differs from run to run, where each run begins, how it ended, what was reduced
+Runs    rows of a chunk: what differs from run to run, where each run begins, how it ended, what was reduced; times at
+        which steps of every run end (breaks)
 Lane    what one thread has beside the buffers of a march (lane.py)
 
 The numbers of a lane lie behind each other in one block: par, e, mu, e_t, settings of the scheme, settings of the
@@ -33,9 +34,9 @@ WORST = Numbers("residual end_violation defect violation excess load error kinet
 WATCH = Numbers("kind which action at room argument", integer=True)
 
 Runs = namedtuple(
-    "Runs", "base places values starts spans rules watches own status counts ends worst out allowed nothing"
+    "Runs", "base places values starts spans breaks rules watches own status counts ends worst out allowed nothing"
 )
-RUNS = Members([A, J, A, A, A, RULES.kind, J, REDUCE, J, J, A, A, A, F, A], Runs)
+RUNS = Members([A, J, A, A, A, A, RULES.kind, J, REDUCE, J, J, A, A, A, F, A], Runs)
 
 # run: the one at hand; segment, segments: of that run; begun, entered: 1 where the run and the segment are under way;
 # looked: attempts when its pace was looked at. Of the lane, reached: state at which the run before ended; paced: when

@@ -32,9 +32,16 @@ class Columns:
 
     def put(self, place: int, column: np.ndarray) -> None:
         """Keep a column, unless all of its numbers are those of the base."""
-        if np.any(column.view(np.int64) != np.float64(self.base[place]).view(np.int64)):
+        if (column.view(np.int64) != np.float64(self.base[place]).view(np.int64)).any():
             self.places.append(place)
             self.values.append(column)
+
+    def put_table(self, places: np.ndarray, table: np.ndarray) -> None:
+        """Keep the columns of a table that differ from the base, runs first."""
+        table = np.ascontiguousarray(table, dtype=float)
+        differs = (table.view(np.int64) != self.base[places].view(np.int64)).any(axis=0)
+        self.places += places[differs].tolist()
+        self.values += list(np.ascontiguousarray(table.T[differs]))
 
     def rows(self, starts: np.ndarray, spans: np.ndarray) -> Rows:
         """Return the rows with these starts and spans."""
@@ -121,8 +128,7 @@ def parameter_rows(
             places, values = promise.numbers(engine.steps.settings, model.layout, spans[:, 0], spans[:, 1], start)
         else:
             places, values = _promises(engine, [_at(model, table, starts, spans, k) for k in range(count)], spans)
-        for place, column in zip(places, values.T, strict=True):
-            columns.put(engine.block.settings.start + int(place), np.ascontiguousarray(column))
+        columns.put_table(engine.block.settings.start + np.asarray(places, dtype=np.int64), values)
     _put_controls(columns, engine, spans, settings_of_control)
     return columns.rows(starts, spans)
 

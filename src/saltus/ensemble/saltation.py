@@ -114,29 +114,58 @@ def rebranched(motion: Motion, at: Moment, rates: Rates, kind: str, names, guard
 # ---- accumulations, and what is left of a variation where contacts close
 
 
-def closed(motion: Motion, at: Moment, kind: str, names: tuple[str, ...]) -> Jump:
-    """Return the projection onto what the phase behind an event allows, along the impulses of its closed contacts."""
-    size, held = motion.place.size, list(at.after.held)
+def closed(motion: Motion, at: Moment, kind: str, names: tuple[str, ...], launched: int | None = None) -> Jump:
+    """Return the projection onto what the phase behind an event allows, along the impulses of its closed contacts.
+
+    Before an accumulation v_plus is the last launch, `launched` its contact. However many bounces follow, beside the
+    held motion they leave one impulse at the launch, which takes its velocity away, up to the third power of that: its
+    first moment is the integral of the velocity of the gap, which is zero. Variations are followed to their own launch.
+    """
+    size, held, place = motion.place.size, list(at.after.held), motion.place
     t, q, v = np.array([at.t]), at.q_plus[None], at.v_plus[None]
     balance = motion.balance(t, q, v, at.after)
-    X = np.linalg.solve(balance.states.M[0], balance.states.W[0].T @ balance.G[0])
-    schur = (balance.states.W[0][held] @ X)[None]
+    s, G = balance.states, balance.G[0]
+    M, W = s.M[0], s.W[0]
+    X = np.linalg.solve(M, W.T @ G)
+    schur = (W[held] @ X)[None]
     zero = np.zeros((1, motion.sizes.nv)), np.zeros((1, motion.sizes.nr))
-    along = motion.derivatives.tangents(t, q, v, *zero, motion.unit_ways)
+    ways = np.concatenate([motion.unit_ways, motion.ways(np.zeros((size, 1)), 1.0)])
+    gradients = motion.derivatives.tangents(t, q, v, *zero, ways).g[0]  # by variations, then by time
+    timing, matrix = np.zeros(size), np.eye(size)
+    if launched is not None:
+        flying = motion.balance(t, q, v, at.before).rate(motion.ni, len(motion.chosen))[0]
+        slope = float(gradients[:-1, launched] @ flying + gradients[-1, launched])
+        if slope > 0.0:
+            timing = -gradients[:-1, launched] / slope
+            matrix += np.outer(flying, timing)
     gaps = [motion.gap_of(row) for row in held]
-    dg = np.array([np.zeros(size) if gap is None else along.g[0][:, gap] for gap in gaps]).reshape(len(held), size)
+    moving = gradients[:-1].T @ matrix + np.outer(gradients[-1], timing)
+    dg = np.array([np.zeros(size) if gap is None else moving[gap] for gap in gaps]).reshape(len(held), size)
     moved = X @ solved(schur, dg[None])[0]
-    matrix = np.eye(size)
     # a shift of velocities as large as that of the coordinates, turned into one of coordinates by B
     shift = np.zeros((motion.place.size, size))
     shift[motion.place.v] = moved
     rate = motion.derivatives.tangents(t, q, v, *zero, motion.ways(shift)).q_dot[0].T
-    matrix[motion.place.q] -= rate
-    du = motion.derivatives.tangents(t, q, v, *zero, motion.ways(matrix)).u[0][:, held].T
-    P = solved(schur, du[None])[0]
-    matrix[motion.place.v] -= X @ P
+    matrix[place.q] -= rate
+    u = W[held] @ v[0] + s.w[0][held]
+    P = G @ solved(schur, -u[None, :, None])[0, :, 0]
+    taken = np.linalg.solve(M, W.T @ P)
+    still = motion.ways(matrix, timing)
+    still[:, 1 + place.v.start : 1 + place.v.stop] = 0.0
+    plus = motion.derivatives.tangents(t, q, v + taken, taken[None], P[None], still)
+    right, turned = M @ matrix[place.v] - plus.inertia[0].T, np.zeros((motion.sizes.nr, size))
+    for one, way in zip(at.after.sliding, balance.way, strict=True):
+        turned[list(one.rows)] -= np.outer(
+            way[0], P[one.normal] * (motion.law_ways["mu"][one.contact] @ matrix[place.p])
+        )
+    free = np.linalg.solve(M, right + W.T @ turned)
+    x = solved(schur, -(plus.u[0][:, held].T + W[held] @ free)[None])[0]
+    matrix[place.v] = free + X @ x
     if motion.ni:
-        matrix[motion.place.i] -= (balance.G[0] @ P)[: motion.ni]
+        matrix[place.i] += (turned + G @ x)[: motion.ni]
+    if launched is not None:
+        resting = motion.balance(t, q, v + taken, at.after).rate(motion.ni, len(motion.chosen))[0]
+        matrix -= np.outer(resting, timing)
     return Jump(at.t, kind, names, matrix, np.zeros(size), loses=True)
 
 

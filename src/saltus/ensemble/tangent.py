@@ -281,17 +281,25 @@ class _Walk:
 
     def accumulation(self, span: tuple[float, float, Phase]) -> list[Flow | Jump]:
         """Return what is left of variations where bounces end: they are projected, then move with what is closed."""
-        begin, end, phase = span
-        state = self.solution(end)
-        at = Moment(begin, state.q, state.v, state.q, state.v, phase, phase)
+        (begin, end, phase), motion = span, self.motion
+        state, launch = self.solution(end), self.solution(begin)
         names = tuple(str(self.events["contact"][k]) for k in self.rows[end] if self.events["kind"][k] == "zeno")
+        bouncing = {self.names[name] for name in names}
+        flying = {motion.normals[c] for c in bouncing} | {
+            row for one in motion.frictions if one.contact in bouncing for row in one.rows
+        }
+        open_phase = Phase(
+            tuple(row for row in phase.held if row not in flying),
+            tuple(one for one in phase.sliding if one.contact not in bouncing),
+        )
+        at = Moment(begin, launch.q, launch.v, launch.q, launch.v, open_phase, phase)
 
         def there(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return np.tile(state.q, (len(t), 1)), np.tile(state.v, (len(t), 1))
 
         return [
-            closed(self.motion, at, "zeno", names),
-            *flows(self.motion, there, [(begin, end, phase)], self.longest)[0],
+            closed(motion, at, "zeno", names, next(iter(bouncing)) if len(bouncing) == 1 else None),
+            *flows(motion, there, [(begin, end, phase)], self.longest)[0],
         ]
 
     def jumps(self, t: float, before: Phase, after: Phase | None) -> list[Jump]:

@@ -80,7 +80,7 @@ def find_closing(model, settings, t, h, frame):
     )  # fmt: skip
     Q, V = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv)
     c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
-    samples = head(tail(settings, whole(marks.samples_at)), (SCAN.samples + 1) * n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SCAN.samples + 2) * n)
     slack = closed_gap(settings, head(nodes.Q, layout.nq)) + deepest_start(model, t, index, frame)
     place = first_closing(model, c, samples, t, h, Q, V, index, slack, found, frame.scan)
     if place < NONE:
@@ -123,7 +123,7 @@ def find_switch(model, settings, t, h, frame):
     layout, marks, nodes, n = model.layout, frame.marks, frame.nodes, whole(frame.marks.nodes)
     Q, V, fired = head(nodes.Q, n * layout.nq), head(nodes.V, n * layout.nv), frame.memory.fired
     c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
-    samples = head(tail(settings, whole(marks.samples_at)), (SCAN.samples + 1) * n)
+    samples = head(tail(settings, whole(marks.samples_at)), (SCAN.samples + 2) * n)
     back = first_return(model, c, t, h, Q, V, fired, frame.scan)
     if back >= 0:
         happens(FLIGHT_END.crosses, back, 0.0, marks)

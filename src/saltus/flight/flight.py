@@ -36,6 +36,7 @@ from saltus.flight.ledger import ledger_error
 from saltus.flight.modes import MODES, free_modes, hold_modes
 from saltus.flight.passed import leaves_branch
 from saltus.flight.prove import prove_work
+from saltus.flight.scan import factors_of
 from saltus.lasting.hold import REPORTED
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import closed_gap
@@ -46,7 +47,6 @@ from saltus.reaction.books import open_books
 from saltus.reaction.dense_block import block_size
 from saltus.reaction.react import row_dot
 from saltus.status import Status
-from saltus.tables.polynomial import node_factors
 from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 
@@ -550,11 +550,11 @@ def stretch(model, settings, ratio, frame):
     c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     work, nodes, R = head(frame.stretch, n * n), frame.nodes, frame.node_forces
     column, places = head(tail(frame.stretch, n * n), n), head(frame.weights, n)
-    node_factors(c, column)
     for k in range(n):
         places[k] = ratio * c[k]
-    lagrange_columns(c, column, places, work)
-    for block in range(5):
+    lagrange_columns(c, factors_of(tail(settings, whole(marks.samples_at)), n), places, work)
+    # forces of contacts that are not held are zero
+    for block in range(5 if layout.nj > 0 or marks.holding == 1.0 else 4):
         size, values = nr, R
         if block == 0 or block == 2:
             size, values = nq, nodes.Q if block == 0 else nodes.Q_dot

@@ -15,15 +15,16 @@ from typing import NamedTuple
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised, span_of
+from saltus.flight.scan import factors_of
 from saltus.lasting.hold import row_size
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import INTERVAL_TUNED, closed_gap
 from saltus.memory.layout import F_STEADY, F_WILD, G_STRAIGHT, M_CONSTANT
-from saltus.memory.vectors import largest
+from saltus.memory.vectors import copy, largest
 from saltus.reaction.look import FOUND, look_at
 from saltus.reaction.react import row_dot
 from saltus.status import Status
-from saltus.tables.polynomial import combine, lagrange_weights
+from saltus.tables.polynomial import combine, spread
 from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 
@@ -95,7 +96,8 @@ def inspect(model, settings, t, h, frame, record):
     for k in range(whole(larger(gaps, forces))):
         s = INSPECT.golden * (first + k + 1.0)
         s -= whole(s)
-        lagrange_weights(c, s, weights)
+        copy(factors_of(tail(settings, whole(marks.samples_at)), n), weights)
+        spread(c, s, weights)
         combine(weights, head(nodes.Q, n * nq), q)
         combine(weights, head(R, n * nr), r)
         if k < forces or bends:

@@ -13,7 +13,7 @@ from saltus.compile.types import MODEL, PART, A, F, I
 from saltus.compile.workspace import Workspace, integers
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, TASK, judged_by, span_of
 from saltus.flight.packed_methods import packed_method
-from saltus.flight.scan import SCAN
+from saltus.flight.scan import SCAN, with_factors
 from saltus.flight.smooth_step import PACKED_TABLE, SMOOTH_STEP, STEP_ROOM, dense_nodes, stages_of_step, step_error
 from saltus.lasting.hold import REPORTED
 from saltus.lasting.index_set import INDEX, WAY
@@ -56,7 +56,7 @@ EXPLICIT_PHASE = _ExplicitPhase()
 def polynomial() -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes of the dense output as kernels see them, and their weights at the samples, by columns."""
     made = tableau(SMOOTH_STEP.nodes - 1, "-", "lobatto")
-    return packed(made), made.interpolation(np.arange(SCAN.samples + 1) / SCAN.samples).T.ravel()
+    return packed(made), with_factors(made.interpolation(np.arange(SCAN.samples + 1) / SCAN.samples), made.c)
 
 
 def phase_numbers(method: str, begin: int, *, estimates: bool, staged: np.ndarray | None = None):

@@ -83,11 +83,14 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
             model.gap(t + s_1 * h, q, model.par, g)
             for k in range(nc):
                 if index[k] != INDEX.slip and index[k] != INDEX.stick and g[k] < -deep and s_1 < limit:
-                    found[0] = k
+                    found[0], closed = k, g[k]
                     weigh(c, s_0, scan)
                     combine(head(tail(scan, n), n), Q, q)
                     model.gap(t + s_0 * h, q, model.par, g)
-                    return closing_place(model, c, t, h, s_0, s_1, g[k], Q, V, k, slack, scan)
+                    fall = closed - g[k]  # no rates are known: the search begins where a straight line closes
+                    return closing_place(
+                        model, c, t, h, s_0, s_1, g[k], fall, closed, fall, Q, V, k, slack, scan
+                    )  # fmt: skip
         s_0 = s_1
         top -= 1
     return NONE

@@ -16,6 +16,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
+import numpy as np
+
 from saltus.compile.columns import combine_columns
 from saltus.compile.seam import head, interpreted, larger, row_of, smaller, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
@@ -45,6 +47,12 @@ class _Scan(NamedTuple):
     distance: float = 0.02
     deviation: float = 0.1
     near: float = 8.0  # contradictions by which a gap may be wrong
+    # of a flight: how well the place of a closing is known. The flight that ends there closes the gap (`snap`), and the
+    # polynomial that was searched errs by more
+    located: float = 1e-11
+    ahead: int = 4  # samples that are made together
+    guesses: int = 3  # by cubic and secants, before a closing is enclosed
+    turns: int = 12  # of Newton's method on the cubic of a piece
     faster: float = 2.0  # the largest rate over the largest of the samples
 
 
@@ -102,6 +110,19 @@ def scan_work(layout, n: int) -> int:
     # end, samples and stack
     states = (SCAN.samples + 2) * (nq + nv)
     return 2 * n + states + nc + nj + int(layout.nw) + nr + 2 * ne + interpreted(stack_at)(max(nc, ne), SCAN.depth + 2)
+
+
+def with_factors(samples: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+    """Return the weights of nodes at the samples as scanners take them: by columns, the factors of the nodes behind."""
+    factors = np.empty(len(nodes))
+    interpreted(node_factors)(nodes, factors)
+    return np.concatenate([samples.T.ravel(), factors])
+
+
+@unit(A(A, I), small=True)
+def factors_of(samples, n):
+    """Return the factors of the nodes, which stand behind their weights at the samples."""
+    return head(tail(samples, (SCAN.samples + 1) * n), n)
 
 
 @unit(I(I, I), small=True)
@@ -185,14 +206,15 @@ def states_of(model, n, work):
 
 @unit(I(MODEL, A, A, A, A))
 def sample_states(model, samples, Q, V, work):
-    """Write the states at all samples."""
+    """Write the states at all samples, and the factors of the nodes, with which `weigh` begins."""
     layout, rows = model.layout, SCAN.samples + 1
-    nq, nv = layout.nq, layout.nv
-    states = states_of(model, samples.shape[0] // rows, work)
+    nq, nv, n = layout.nq, layout.nv, samples.shape[0] // (rows + 1)
+    states, weights = states_of(model, n, work), head(samples, rows * n)
+    copy(factors_of(samples, n), head(work, n))
     for i in range(nq):
-        combine_columns(samples, rows, 0.0, tail(Q, i), nq, tail(states, i), nq)
+        combine_columns(weights, rows, 0.0, tail(Q, i), nq, tail(states, i), nq)
     for i in range(nv):
-        combine_columns(samples, rows, 0.0, tail(V, i), nv, tail(states, rows * nq + i), nv)
+        combine_columns(weights, rows, 0.0, tail(V, i), nv, tail(states, rows * nq + i), nv)
     return 0
 
 
@@ -299,12 +321,17 @@ def cubic(g_0, d_0, g_1, d_1, s):
     return r * r * ((1.0 + 2.0 * s) * g_0 + s * d_0) + s * s * ((3.0 - 2.0 * s) * g_1 - r * d_1)
 
 
+@unit(F(F, F, F, F, F), small=True)
+def cubic_slope(g_0, d_0, g_1, d_1, s):
+    """Return the rate (times the length) of the cubic of a piece at its place s."""
+    r = 1.0 - s
+    return 6.0 * s * r * (g_1 - g_0) + r * (1.0 - 3.0 * s) * d_0 + s * (3.0 * s - 2.0) * d_1
+
+
 @unit(I(F, F, F, F, F, F, F, F))
 def strays(g_0, d_0, g_1, d_1, s, g, d, slack):
     """Return 1 where value and rate (times the length) at the place s of a piece are not on its cubic."""
-    r = 1.0 - s
-    value = cubic(g_0, d_0, g_1, d_1, s)
-    slope = 6.0 * s * r * (g_1 - g_0) + r * (1.0 - 3.0 * s) * d_0 + s * (3.0 * s - 2.0) * d_1
+    value, slope = cubic(g_0, d_0, g_1, d_1, s), cubic_slope(g_0, d_0, g_1, d_1, s)
     change = abs(d_0) + abs(d_1) + abs(d)
     return (
         1 if abs(g - value) > SCAN.distance * change + slack or abs(d - slope) > SCAN.deviation * change + slack else 0
@@ -346,11 +373,57 @@ def shape(g_0, d_0, g_1, d_1, slack):
     return HIDDEN.clear if turn >= -larger(0.5 * sqrt(abs(d_0 * d_1)), 0.01 * (abs(d_0) + abs(d_1))) else HIDDEN.split
 
 
-@unit(F(MODEL, A, F, F, F, F, F, A, A, I, F, A))
-def closing_place(model, c, t, h, low, high, g_low, Q, V, which, slack, work):
-    """Return where a gap that is open at `low` and closed at `high` closes."""
+@unit(F(F, F, F, F))
+def cubic_root(g_0, d_0, g_1, d_1):
+    """Return a place at which the cubic of a piece with g_0 > 0 > g_1 vanishes, to a few digits."""
+    low, high, s = 0.0, 1.0, g_0 / (g_0 - g_1)
+    for _ in range(SCAN.turns):
+        value = cubic(g_0, d_0, g_1, d_1, s)
+        if value > 0.0:
+            low = s
+        else:
+            high = s
+        slope, before = cubic_slope(g_0, d_0, g_1, d_1, s), s
+        s = s - value / slope if slope < 0.0 else 0.5 * (low + high)
+        if not low < s < high:
+            s = 0.5 * (low + high)
+        if abs(s - before) < SCAN.narrow / SCAN.located:
+            break
+    return s
+
+
+@unit(F(MODEL, A, F, F, F, F, F, F, F, F, A, A, I, A))
+def closing_in_piece(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q, V, which, work):
+    """Return where a gap with g_low > 0 > g_high closes, to SCAN.located; d: rates times the length of the piece.
+
+    The cubic of the piece says where to look first, secants go on from there; what they do not find is enclosed.
+    """
+    size, share = high - low, cubic_root(g_low, d_low, g_high, d_high)
+    s, slope = low + share * size, cubic_slope(g_low, d_low, g_high, d_high, share) / size
+    reach, value = size, 0.0  # what a slope was taken over: it is as good as that is small
+    for guess in range(SCAN.guesses):
+        value, before = watched_at(model, c, t, h, s, Q, V, which, 0, work), value
+        if guess > 0:
+            slope = (value - before) / reach
+        if not slope < 0.0:
+            break
+        step = -value / slope
+        if not low < s + step < high:
+            break
+        s += step
+        if abs(step * reach) <= SCAN.located:
+            return s
+        reach = step
+    return root(model, c, t, h, low, high, Q, V, which, 0, work)
+
+
+@unit(F(MODEL, A, F, F, F, F, F, F, F, F, A, A, I, F, A))
+def closing_place(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q, V, which, slack, work):
+    """Return where a gap that is open at `low` and closed at `high` closes; d: rates times the length of the piece."""
     if low > 0.0 or g_low > slack:
-        return root(model, c, t, h, low, high, Q, V, which, 0, work) if g_low > 0.0 else low
+        if not g_low > 0.0:
+            return low
+        return closing_in_piece(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q, V, which, work)
     low = high  # it begins at zero, up to rounding
     for _ in range(SCAN.halvings):
         low *= 0.5
@@ -363,7 +436,7 @@ def closing_place(model, c, t, h, low, high, g_low, Q, V, which, slack, work):
 def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
     """Return the first place at which the gap of a contact that is not held falls through zero, or NONE.
 
-    samples: weights of the nodes at SCAN.samples + 1 places from 0 to 1, a column per node; slack: depth [m] up to
+    samples: weights of the nodes at SCAN.samples + 1 places from 0 to 1, see `with_factors`; slack: depth [m] up to
     which a gap is not yet an event; found[0]: the contact. 0.0 is returned for a contact that never opens: it closes
     again where the step begins.
     A gap that is not resolved by SCAN.samples * 2^SCAN.depth pieces may close unseen between them.
@@ -373,12 +446,12 @@ def first_closing(model, c, samples, t, h, Q, V, index, slack, found, work):
         watched += 0 if index[k] == INDEX.slip or index[k] == INDEX.stick else 1
     if watched == 0:
         return NONE
-    work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough, n = 0, 0, c.shape[0]
     sample_states(model, samples, Q, V, work)
     for piece in range(SCAN.samples):
         # one sample ahead: a piece around an extremum does not contradict itself, the next one does
-        known = sample_gaps(model, n, t, h, known, piece + 2, work)
+        if known <= piece + 2:
+            known = sample_gaps(model, n, t, h, known, piece + 1 + SCAN.ahead, work)
         if rough == 0:
             seen = judge_gaps(model, c, t, h, Q, V, piece, index, slack, work)
             if seen == SHOWN.quiet:
@@ -549,12 +622,15 @@ def closing_in(model, c, t, h, Q, V, s_0, index, slack, found, entry, work):
     for k in range(nc):
         if index[k] == INDEX.slip or index[k] == INDEX.stick:
             continue
-        high, value = s_1, right[k]
+        high, value, rate = s_1, right[k], right[nc + k]
         if value >= -slack and HIDDEN.dip == shape(left[k], left[nc + k] * step, value, right[nc + k] * step, slack):
             high = root(model, c, t, h, s_0, s_1, Q, V, k, WATCHED.rate, work)
-            value = watched_at(model, c, t, h, high, Q, V, k, 0, work)
+            value, rate = watched_at(model, c, t, h, high, Q, V, k, 0, work), 0.0
         if value < -slack:
-            place = closing_place(model, c, t, h, s_0, high, left[k], Q, V, k, slack, work)
+            length = (high - s_0) * h
+            place = closing_place(
+                model, c, t, h, s_0, high, left[k], left[nc + k] * length, value, rate * length, Q, V, k, slack, work
+            )
             if place < best:
                 best = place
                 found[0] = k
@@ -631,7 +707,6 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
     ne, n = model.layout.ne, c.shape[0]
     own, states = own_of(model, n, work), states_of(model, n, work)
     nq, nv, velocities = model.layout.nq, model.layout.nv, tail(states, (SCAN.samples + 1) * model.layout.nq)
-    work[0] = 0.0  # the factors of the nodes are not known yet
     known, rough = 0, 0
     sample_states(model, samples, Q, V, work)
     for piece in range(SCAN.samples):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from saltus.compile.seam import larger, smaller, unit
+from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
 from saltus.lasting.held_rows import factor_held, solve_held
 from saltus.lasting.index_set import INDEX, WAY
@@ -19,6 +19,7 @@ from saltus.lasting.masses import factored_masses
 from saltus.lasting.split import SPLIT_TUNED, admit
 from saltus.lasting.workspace import LASTING
 from saltus.memory.profile import solve, solve_row
+from saltus.memory.vectors import clear, clear_marks
 from saltus.reaction.react import row_add, row_dot, slide
 from saltus.status import Status
 
@@ -70,11 +71,9 @@ def accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record):
     if status != 0:
         return status
     held.count, held.redundant, held.along, held.ambiguous, held.disagree = 0, 0, 0, 0, 0
-    for c in range(layout.nc):
-        shared[c] = 0
+    clear_marks(head(shared, layout.nc))
     if anything_acts(model, index) == 0:
-        for i in range(layout.nr):
-            r[i] = 0.0
+        clear(head(r, layout.nr))
         return 0
     status = hold_rows(model, t, q, v, index, direction, r, u, work)
     if status != 0:
@@ -130,8 +129,7 @@ def accelerate_freely(model, t, q, v, a, powers, work, record):
     solve(layout, work.lu, f, a, work.column)
     for i in range(nv):
         powers[REPORTED.unheld] = larger(powers[REPORTED.unheld], abs(a[i]))
-    for c in range(layout.nc):
-        powers[REPORTED.first_contact + c] = 0.0
+    clear(head(tail(powers, REPORTED.first_contact), layout.nc))
     return 0
 
 

@@ -211,6 +211,9 @@ def factor(layout, m):
 def solve(layout, lu, b, x, work):
     """Solve with the factors: b, x by degrees of freedom (may be the same array), work of nv floats."""
     nv = layout.nv
+    if nv == 1:
+        x[0] = b[0] / lu[0]
+        return 0
     perm, first, start = layout.perm, layout.first, layout.start
     lower = nv
     upper = nv + layout[start + nv]

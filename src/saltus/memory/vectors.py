@@ -51,8 +51,12 @@ def copy_marks(source, target):
 @unit(I(J), small=True)
 def clear_marks(target):
     """Write zeros."""
-    for i in range(target.shape[0]):
-        target[i] = 0
+    n = target.shape[0]
+    if n == 1:  # else the compiler calls a function for it
+        target[0] = 0
+    else:
+        for i in range(n):
+            target[i] = 0
     return 0
 
 

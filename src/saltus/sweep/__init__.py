@@ -11,6 +11,7 @@ sweep.sensitivity(system, (0, 20), q0, v0, of=sweep.ImpactTime("stop", 3), by=["
 
 from __future__ import annotations
 
+from saltus.ensemble.lane_engine import MoreauJeanLanes
 from saltus.sweep.bifurcation import Bifurcation, bifurcation
 from saltus.sweep.distributions import Choice, LogNormal, Normal, Triangular, Uniform
 from saltus.sweep.executors import Dask, Processes, Serial, Threads
@@ -34,10 +35,10 @@ from saltus.sweep.sensitivity import EndState, Extreme, ImpactTime, Impulse, Sen
 
 __all__ = [
     "Bifurcation", "Choice", "Dask", "EndState", "Events", "Extreme", "Extremes", "FirstPassage", "Grid",
-    "ImpactStatistics", "ImpactTime", "Impacts", "Impulse", "LogNormal", "Lyapunov", "MonteCarlo", "Normal",
-    "OrbitError", "Period", "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe", "Sweep",
-    "Threads", "Triangular", "Uniform", "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo", "periodic_orbit",
-    "sensitivity",
+    "ImpactStatistics", "ImpactTime", "Impacts", "Impulse", "LogNormal", "Lyapunov", "MonteCarlo", "MoreauJeanLanes",
+    "Normal", "OrbitError", "Period", "PeriodicOrbit", "Processes", "Reduce", "Sensitivity", "Serial", "Strobe",
+    "Sweep", "Threads", "Triangular", "Uniform", "Worst", "bifurcation", "grid", "lyapunov", "monte_carlo",
+    "periodic_orbit", "sensitivity",
 ]  # fmt: skip
 
 

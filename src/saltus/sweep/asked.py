@@ -7,7 +7,7 @@ import functools
 import inspect
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +17,13 @@ from saltus.compile.par_layout import ParLayout
 from saltus.control.interface import Comparing
 from saltus.ensemble.blueprint import digest_of
 from saltus.ensemble.engine import Engine, Plan, Reduced, Rows
+from saltus.ensemble.lane_engine import LaneEngine, MoreauJeanLanes
 from saltus.ensemble.own import own_reducers
 from saltus.ensemble.records import WATCH
 from saltus.ensemble.rows import check_structure, fixed_inertia, model_rows, parameter_rows, row_value
 from saltus.errors import SettingError, SlowFunctionWarning
 from saltus.problem import Problem
+from saltus.run.run import ready_plan
 from saltus.schemes.traits import traits_of
 from saltus.solve import SOLVING_RULES, Arranged, arranged, solve
 from saltus.sweep.job import Job
@@ -46,7 +48,13 @@ OPTIONS = (
     "start_tolerance",
     "max_steps",
     "max_step",
+    "breaks",
 )
+
+
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of `solve` without those that a sweep hands over itself."""
+    return {name: value for name, value in options.items() if name not in ("events", "breaks")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +124,7 @@ class Prepared:
         names = sorted(self.asked.table)
         numbers = [self.spans, self.starts, *(self.asked.table[name] for name in names)]
         contents = [repr((names, array.shape)).encode() + array.tobytes() for array in numbers]
-        return {"model": digest_of(self.job.blueprint), "rows": digest_of(*contents), "runs": self.job.runs}
+        return {"model": digest_of(*self.job.identity), "rows": digest_of(*contents), "runs": self.job.runs}
 
     def columns(self, reduced: Reduced) -> Columns:
         """Return everything that was measured, by name."""
@@ -135,7 +143,7 @@ class Prepared:
 
     def solve(self, k: int, start: np.ndarray, **options: Any) -> Solution:
         """Make one run alone, with all of its tables; start: q and v."""
-        given = {name: value for name, value in self.asked.options.items() if name != "events"}
+        given = plain_options(self.asked.options)
         values = {name: row_value(column, k) for name, column in self.asked.table.items()}
         nq = int(self.job.model.layout.nq)
         span = float(self.spans[k, 0]), float(self.spans[k, 1])
@@ -168,28 +176,37 @@ def prepare(asked: Asked) -> Prepared:
         raise SettingError(f"a sweep has no option {unknown[0]!r}: there are {', '.join(OPTIONS)}")
     row_0 = {name: row_value(column, 0) for name, column in asked.table.items()}
     asked = _of_mechanism(asked, row_0)
+    lanes = asked.options.get("scheme")
+    if isinstance(lanes, MoreauJeanLanes):
+        if is_function(asked.model):
+            raise SettingError("MoreauJeanLanes needs one System with Parameters: take MoreauJean()")
+        asked = dataclasses.replace(asked, options={**asked.options, "scheme": lanes.alone})
     problem, first = _first_problem(asked, row_0)
     runs = asked.runs
     measures = ((asked.section,) if asked.section is not None else ()) + asked.measures
     spans, skip, keep = spans_of(asked, first, problem)
     events = _events(asked, measures, problem.system)
     base = spans[0]
-    times = strobe_times(base, skip, keep)
+    times = _shared_breaks(asked, spans, keep) or strobe_times(base, skip, keep)
     arrangement = arranged(
         problem, (base[0], base[1]), parameters=None if is_function(asked.model) else {**asked.parameters, **row_0},
-        breaks=times, events=events, **{name: value for name, value in asked.options.items() if name != "events"},
+        breaks=times, events=events, **plain_options(asked.options),
     )  # fmt: skip
     settings = arrangement.settings
     spans[:, 2] = first_steps(arrangement, asked.options, spans)
     starts = starts_of(asked, problem, runs)
     model = _first_model(asked, problem, arrangement.events, starts[0], float(base[0]), row_0)
-    plan, own, parts = _plan(asked, measures, model, arrangement, skip, keep)
-    promise = settings.scheme.plan(model.layout).promise
+    plan, own, parts = _plan(asked, measures, model, arrangement, skip, keep, spans)
+    promise = ready_plan(settings.scheme, model.layout, settings.control.kernel).promise
     tol = None if promise is None else promise.tol
-    engine = Engine(
-        model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python, keeps=[model]
-    )
-    plain = {name: value for name, value in asked.options.items() if name != "events"}
+    if isinstance(lanes, MoreauJeanLanes):
+        engine: Engine = LaneEngine(model, lanes, settings.control, plan, pinned=model.pinned)
+    else:
+        engine = Engine(
+            model.units_for(tol), settings.scheme, settings.control, plan, calls_python=model.calls_python,
+            keeps=[model], pinned=model.pinned,
+        )  # fmt: skip
+    plain = plain_options(asked.options)
 
     def settings_of(begin: float, end: float) -> np.ndarray:
         return arranged(problem, (begin, end), **plain).settings.control.settings()
@@ -218,12 +235,29 @@ def prepare(asked: Asked) -> Prepared:
     else:
         rows = rows_of(slice(None), None)
         job = Job(engine, model, runs, rows.part)
-    breaks = functools.partial(_breaks, spans, skip, keep)
+    breaks = functools.partial(_breaks, spans, skip, keep, plan.breaks)
     return Prepared(asked, job, spans, starts, breaks, parts, events, rows_of)
 
 
-def _breaks(spans: np.ndarray, skip: int, keep: int, k: int) -> list[float]:
-    return strobe_times(spans[k], skip, keep)
+def _breaks(spans: np.ndarray, skip: int, keep: int, given: np.ndarray, k: int) -> list[float]:
+    return given.tolist() or strobe_times(spans[k], skip, keep)
+
+
+def _shared_breaks(asked: Asked, spans: np.ndarray, keep: int) -> list[float]:
+    """Return the breaks of all runs; those of a strobe are its own."""
+    given = asked.options.get("breaks")
+    if given is None or np.size(given) == 0:
+        return []
+    if keep:
+        raise SettingError("a strobe ends steps at its periods: leave breaks out, or section")
+    made = [float(one) for one in np.atleast_1d(np.asarray(given, dtype=float))]
+    outside = np.flatnonzero(~((spans[:, 0] < made[0]) & (made[-1] < spans[:, 1])))
+    if len(outside):
+        begin, end = spans[outside[0], :2]
+        raise SettingError(
+            f"breaks {given} must lie inside of all spans: run {outside[0]} goes from {begin} to {end} s"
+        )
+    return made
 
 
 def _of_mechanism(asked: Asked, row_0: dict[str, Any]) -> Asked:
@@ -336,7 +370,13 @@ def _made_models(
 
 
 def _plan(
-    asked: Asked, measures: Sequence[Measure], model: CompiledModel, arrangement: Arranged, skip: int, keep: int
+    asked: Asked,
+    measures: Sequence[Measure],
+    model: CompiledModel,
+    arrangement: Arranged,
+    skip: int,
+    keep: int,
+    spans: np.ndarray,
 ) -> tuple[Plan, ParLayout, list[tuple[Measure, list[slice]]]]:
     """Return what is reduced, the numbers of the user's reducers, and where each measure finds its own."""
     table, parts, at, single, watches = [], [], 0, False, []
@@ -357,5 +397,6 @@ def _plan(
         rows, at, own=own.unit, own_numbers=own.numbers, single=single, skip=skip, keep=keep, chain=asked.chain,
         max_steps=arrangement.limits.steps, energy=any(getattr(m, "needs_energy", False) for m in measures),
         start_tolerance=float(asked.options.get("start_tolerance", SOLVING_RULES.start_tolerance)),
+        breaks=np.array(_shared_breaks(asked, spans, keep)),
     )  # fmt: skip
     return plan, own.layout, parts

@@ -85,7 +85,7 @@ def grid(
     shape = tuple(len(values) for values in axes.values())
     table = dict(zip(axes, (one.ravel() for one in np.meshgrid(*axes.values(), indexing="ij")), strict=True))
     if section is not None:
-        transient = positive_whole(transient, "transient", 0)
+        transient = positive_whole(transient or 0, "transient", 0)
     settings = {"scheme": scheme, "h": h, "tol": tol, **(options or {})}
     asked = Asked(
         model, int(np.prod(shape)), table, q0, v0, t_span, listed(measures),

@@ -13,6 +13,8 @@ import numpy as np
 
 from saltus.ensemble.blueprint import blueprint
 from saltus.ensemble.engine import Engine, Reduced, Rows
+from saltus.ensemble.lane_engine import LaneEngine
+from saltus.errors import SettingError
 from saltus.status import Status
 
 if TYPE_CHECKING:
@@ -44,8 +46,17 @@ class Job:
 
     @functools.cached_property
     def blueprint(self) -> bytes:
-        """The engine as bytes."""
+        """The engine as bytes, for other processes."""
+        if isinstance(self.engine, LaneEngine):
+            raise SettingError("runs in lanes stay in this process: take Serial() or Threads(), or MoreauJean()")
         return blueprint(self.engine, self.model)
+
+    @property
+    def identity(self) -> tuple[bytes, ...]:
+        """What the results of the engine hang on."""
+        if isinstance(self.engine, LaneEngine):
+            return blueprint(self.engine, self.model), repr(self.engine.lanes).encode()
+        return (self.blueprint,)
 
     def lost(self, run: int, status: Status) -> Reduced:
         """Return what is known of a run that took its process with it, or never ended."""

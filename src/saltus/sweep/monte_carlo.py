@@ -101,7 +101,7 @@ def monte_carlo(
     if not drawn:
         raise SettingError("nothing is drawn: give parameters or starts distributions, like gap=Normal(0, 1e-3)")
     if section is not None:
-        transient = positive_whole(transient, "transient", 0)
+        transient = positive_whole(transient or 0, "transient", 0)
     settings = {"scheme": scheme, "h": h, "tol": tol, **(options or {})}
     asked = Asked(
         model, runs, table, starts["q0"], starts["v0"], t_span, listed(measures),

@@ -69,7 +69,7 @@ def _check_grids(arrangement: Arranged, options: Mapping[str, Any], length: np.n
     ):
         arranged(
             dataclasses.replace(problem, t_span=(problem.t_span[0], problem.t_span[0] + one)),
-            **{name: value for name, value in options.items() if name != "events"},
+            **{name: value for name, value in options.items() if name not in ("events", "breaks")},
         )
 
 

@@ -20,12 +20,15 @@ def node_factors(c, factors):
     """Write for every node the inverse of the product of its distances from all others."""
     n = c.shape[0]
     for k in range(n):
-        below = 1.0
-        for j in range(k):
-            below *= c[k] - c[j]
-        for j in range(k + 1, n):
-            below *= c[k] - c[j]
-        factors[k] = 1.0 / below
+        factors[k] = 1.0
+    for j in range(n):  # node by node: the products of all others do not wait for each other
+        node = c[j]
+        for k in range(j):
+            factors[k] *= c[k] - node
+        for k in range(j + 1, n):
+            factors[k] *= c[k] - node
+    for k in range(n):
+        factors[k] = 1.0 / factors[k]
     return 0
 
 

@@ -32,6 +32,7 @@ def predict(model, settings, degree, t, h, frame, record):
     nv, n = layout.nv, degree + 1
     for k in range(n):
         copy(frame.memory.acting.a, row_of(phase.stage.a, k, nv))
+    numbers.linearised = 0.0
     inside, far = numbers.series_t == t, t + h - numbers.series_t > FARTHEST * numbers.series_h
     if numbers.series_n > 0.0 and (inside or not far):
         return go_on(model, settings, degree, t, h, frame)
@@ -39,6 +40,10 @@ def predict(model, settings, degree, t, h, frame, record):
         return 0
     if (layout.features & RATE_IDENTITY) == 0 or degree < 2 or n * nv > SYSTEMS.largest_system:
         return 0
+    if numbers.driven == 1.0 and anything_acts(model, frame.ends.index) == 0:  # one sweep is exact from anywhere
+        numbers.linearised = -1.0
+        return 0
+    numbers.linearised = 1.0
     return linearise(model, settings, degree, t, h, frame, record)
 
 
@@ -84,7 +89,7 @@ def linearise(model, settings, degree, t, h, frame, record):
     change, G, J_q, J_v = phase.change, phase.matrix, phase.j_q, phase.j_v
     m, rate, c = (end - first) * nv, phase.scratch, head(tail(tab, TAB.vectors + STAGE_VECTOR.node * n), n)
     pivots = head(phase.pivots, m)
-    if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
+    if factor_stages(model, settings, degree, h, 1, frame, pivots) != 0:
         return 0
     clear(rate)
     if anything_acts(model, ends.index) == 1:
@@ -150,7 +155,7 @@ def foresee(model, settings, degree, t, h, frame):
         m,
     )
     found = frame.found
-    samples = head(tail(settings, numbers_of(settings, degree + RAISED, OF_DEGREE.sampled)), (SCAN.samples + 1) * m)
+    samples = head(tail(settings, numbers_of(settings, degree + RAISED, OF_DEGREE.sampled)), (SCAN.samples + 2) * m)
     open_ones = False
     for k in range(nc):
         open_ones = open_ones or (frame.ends.index[k] != INDEX.slip and frame.ends.index[k] != INDEX.stick)

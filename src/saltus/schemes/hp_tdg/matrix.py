@@ -13,6 +13,7 @@ from saltus.lasting.workspace import LASTING
 from saltus.memory.full_matrix import factor_dense
 from saltus.memory.layout import J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply, solve
+from saltus.memory.vectors import copy, copy_marks
 from saltus.schemes.hp_tdg.numbers import GALERKIN, table_of
 from saltus.tables.tableau import TAB
 
@@ -35,7 +36,7 @@ def renew(model, settings, t, q, v, a, frame, record):
         phase.j_v, phase.scratch, phase.jacobian_work, room,
         record,
     )  # fmt: skip
-    numbers.j_known, numbers.factored_h = 1.0 if status == 0 else 0.0, 0.0
+    numbers.j_known, numbers.factored_h, numbers.tried_h = 1.0 if status == 0 else 0.0, 0.0, 0.0
     J_q, J_v = phase.j_q, phase.j_v
     if status == 0 and not acting and (layout.features & M_CONSTANT) == 0 and (layout.features & RATE_IDENTITY) != 0:
         mass_turns(model, t, q, a, room, frame.mass, phase.scratch, J_q)
@@ -72,18 +73,34 @@ def mass_turns(model, t, q, a, room, M, change, J_q):
     return 0
 
 
-@unit(I(A, I, I, F, FRAME.kind, J))
-def factor_stages(settings, degree, nv, h, frame, pivots):
-    """Factor the matrix of the stage equations for the known Jacobians, unless that was just done."""
-    phase = GALERKIN(frame.phase)
+@unit(I(MODEL, A, I, F, I, FRAME.kind, J))
+def factor_stages(model, settings, degree, h, trial, frame, pivots):
+    """Factor the matrix of the stage equations for the known Jacobians, unless that was done.
+
+    trial: 1 for an interval that an event may cut. Its length is often the one that was tried behind the last event:
+    where Jacobians are constant, its factors are kept while those up to the event are made.
+    """
+    phase, nv = GALERKIN(frame.phase), model.layout.nv
     numbers, G = phase.numbers, phase.matrix
     stiff = whole(numbers.stiff)
-    if numbers.factored_h == h and numbers.factored_for == 2.0 * degree + stiff:
+    family = 2.0 * degree + stiff
+    if numbers.factored_h == h and numbers.factored_for == family:
         return 0
     tab = table_of(settings, degree, stiff)
     first, end = whole(tab[TAB.first]), whole(tab[TAB.end])
     m = (end - first) * nv
+    beside, pivots_beside = head(phase.tried_matrix, m * m), head(phase.tried_pivots, m)
+    keeps = trial == 1 and (model.layout.features & J_CONSTANT) != 0 and (model.layout.features & M_CONSTANT) != 0
+    if keeps and numbers.tried_h == h and numbers.tried_for == family:
+        copy(beside, head(G, m * m))
+        copy_marks(pivots_beside, pivots)
+        numbers.factored_h, numbers.factored_for = h, family
+        return 0
     assemble(tab, h, first, end, nv, phase.j_q, phase.j_v, 0, G)
     status = factor_dense(head(G, m * m), m, pivots)
-    numbers.factored_h, numbers.factored_for = h if status == 0 else 0.0, 2.0 * degree + stiff
+    numbers.factored_h, numbers.factored_for = h if status == 0 else 0.0, family
+    if keeps and status == 0:
+        copy(head(G, m * m), beside)
+        copy_marks(pivots, pivots_beside)
+        numbers.tried_h, numbers.tried_for = h, family
     return status

@@ -12,14 +12,14 @@ from saltus.compile.seam import head, tail, unit, whole
 from saltus.compile.types import A, I
 from saltus.compile.workspace import Numbers, RoomPlan, Workspace, integers
 from saltus.flight.frame import FLIGHT_SETTINGS
-from saltus.flight.scan import SCAN
+from saltus.flight.scan import SCAN, with_factors
 from saltus.lasting.hold import REPORTED
 from saltus.lasting.interval import JACOBIANS, STAGES_ROOM
-from saltus.memory.layout import sizes_of
+from saltus.memory.layout import J_CONSTANT, M_CONSTANT, sizes_of
 from saltus.schemes.hp_tdg.choice import FIT
 from saltus.tables import stored
 from saltus.tables.stored import RAISED
-from saltus.tables.tableau import STAGE_MATRIX, packed, place, tableau
+from saltus.tables.tableau import STAGE_MATRIX, STAGE_VECTOR, TAB, packed, place, tableau
 
 
 class _Setting(NamedTuple):
@@ -44,8 +44,8 @@ SETTING = _Setting()
 class _OfDegree(NamedTuple):
     """Tables of one degree."""
 
-    # those behind D- and D+ are stored by columns (compile/columns.py): samples, Legendre transform, lift, and the
-    # matrices of positions and of velocities of D- and of D+
+    # those behind D- and D+ are stored by columns (compile/columns.py): samples (with the factors of the nodes
+    # behind them), Legendre transform, lift, and the matrices of positions and of velocities of D- and of D+
     minus: int = 0
     plus: int = 1
     sampled: int = 2
@@ -75,24 +75,29 @@ OF_DEGREE = _OfDegree()
 #   factored_h, factored_for  length (0: none) and family of the interval whose matrix is factored
 #   guess                     error of the first guess of an interval, in units of the tolerance
 #   looked_h, looked_degree   length (or 0) and degree of a first look whose Jacobians wait to be used
+#   linearised, driven        1 where the guess of this interval is by linearised forces, -1 where it is none for that
+#                             they are driven; 1 where such a guess was poor although forces are linear: what drives
+#                             them is not in it
+#   tried_h, tried_for        length (0: none) and family of the interval whose factors are kept beside
 HP_NUMBERS = Numbers(
     "next_degree contraction contracted j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now "
     "rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
-    "series_rough"
+    "series_rough linearised driven tried_h tried_for"
 )
 # What kind of equations the stages of an interval have: first ... end - 1 are unknown; acting: 1 where contacts or
 # joints are held; free: 1 where forces do not know the motion; linear: 1 where one sweep is exact; newton: 1 for
 # Newton's method; learns: 1 where sweeps improve the Jacobians of the stages; learnt: 1 where they are those of a first
 # look
 SOLVING = Numbers("first end acting free linear newton learns learnt", integer=True)
-# stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them; sweep: what the last sweep changed,
-# and what its forces lack, in units of the tolerance
+# stage_j_q, stage_j_v: Jacobians of the stages, those of a first look behind them; tried_matrix, tried_pivots: factors
+# of the last interval that was tried, which those of the shorter one up to its impact leave alone; sweep: what the last
+# sweep changed, and what its forces lack, in units of the tolerance
 GALERKIN = Workspace(
     "GalerkinPhase", numbers=HP_NUMBERS, solving=SOLVING, sweep=Numbers("moved lacks"), fit="fit",
     known_index="nc", series="n * nv", j_q="nv * nv", j_v="nv * nv",
     stage=STAGES_ROOM, change="n * nv", matrix="unknowns * unknowns", scratch="nv", jacobian_work=JACOBIANS, levels="n",
     stage_j_q="2 * n * learnt * learnt", stage_j_v="2 * n * learnt * learnt", before="3 * n * learnt",
-    pivots=integers("n * nv"),
+    pivots=integers("n * nv"), tried_matrix="tried * tried", tried_pivots=integers("tried"),
 )  # fmt: skip
 
 
@@ -140,9 +145,10 @@ def degree_numbers(nodes: str, top: int) -> tuple[list[list[np.ndarray]], np.nda
 
 def galerkin_room(layout, top: int) -> RoomPlan:
     """Return the plan of what the phase works with."""
-    nv, n = int(layout.nv), top + 1
+    nv, n, flags = int(layout.nv), top + 1, int(layout.features)
+    unknowns, constant = min(n * nv, SYSTEMS.largest_system), flags & J_CONSTANT and flags & M_CONSTANT
     own = {
-        "n": n, "largest": n, "fit": FIT.size, "unknowns": min(n * nv, SYSTEMS.largest_system),
+        "n": n, "largest": n, "fit": FIT.size, "unknowns": unknowns, "tried": unknowns if constant else 0,
         "width": REPORTED.first_contact + int(layout.nc), "learnt": nv if nv <= SYSTEMS.learning_system else 0,
     }  # fmt: skip
     return GALERKIN.plan({**sizes_of(layout), **own})
@@ -168,7 +174,8 @@ def galerkin_numbers(nodes: str, top: int, begin_with: int, fixed: bool, begin: 
 def _by_columns(degree: int, minus, plus, samples, transform=None, lift=None) -> list[np.ndarray]:
     """Return the numbers of a degree as kernels take them; degrees of raised nodes have no transform and no lift."""
     n, none = degree + 1, np.zeros(0)
-    made = [minus, plus, samples.reshape(-1, n).T.ravel(), none, none, none, none]
+    nodes = minus[TAB.vectors + STAGE_VECTOR.node * n :][:n]
+    made = [minus, plus, with_factors(samples.reshape(-1, n), nodes), none, none, none, none]
     if transform is not None and lift is not None:
         made[OF_DEGREE.legendre] = transform.reshape(n, n).T.ravel()
         made[OF_DEGREE.lift] = lift.reshape(3, n + RAISED, n).transpose(0, 2, 1).ravel()

@@ -175,7 +175,7 @@ def choose(model, settings, t, h, frame, record):
         least = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
         degree = least if least >= CHOICE.least or least >= degree or fit[FIT.known] == 2.0 else CHOICE.least
     status = predict(model, settings, degree, t, h, frame, record)
-    if status == 0 and model.layout.nc > 0 and not fixed and numbers.skip == 0.0:
+    if status == 0 and model.layout.nc > 0 and not fixed and numbers.skip == 0.0 and numbers.linearised >= 0.0:
         place = foresee(model, settings, degree, t, h, frame)
         if place < 1.0 and place * h > 1e-13 * (abs(t) + h):
             h *= place

@@ -31,6 +31,9 @@ class _SolveStages(NamedTuple):
     solved_forces: float = 1.0  # last correction, in units of the tolerance, that the forces of held contacts may lack
     lacked: float = 0.2  # the same between the accelerations of these forces and those of the interval: impulses add up
     solved: float = 0.02  # of the tolerance: what the iteration may leave
+    # in units of the tolerance: error of a guess by linearised forces beyond which it foresees no impact well enough
+    # to save an interval
+    astray: float = 1000.0
 
 
 SOLVE_STAGES = _SolveStages()
@@ -152,7 +155,7 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
         )  # fmt: skip
         if status != 0:
             return status
-    if factor_stages(settings, degree, nv, h, frame, pivots) != 0:
+    if factor_stages(model, settings, degree, h, 0 if numbers.series_t == t else 1, frame, pivots) != 0:
         return Status.NEWTON_STALLED
     for i in range(nv * nv * solving.end if solving.learns == 1 else 0):
         phase.stage_j_q[i], phase.stage_j_v[i] = phase.j_q[i % (nv * nv)], phase.j_v[i % (nv * nv)]
@@ -195,6 +198,8 @@ def iterate(model, settings, degree, t, h, rough, frame, record):
             return status
         if solving.linear == 1 or solving.free == 1:
             converged = True
+            if numbers.linearised == 1.0 and phase.sweep.moved > SOLVE_STAGES.astray:
+                numbers.driven = 1.0
             break
         moved, lacks = phase.sweep.moved, phase.sweep.lacks
         if moved_before > 0.0:
@@ -319,7 +324,7 @@ def keep_learnt(model, degree, h, rough, frame):
     for i in range(nv * nv if learnt else 0):  # what was learnt last is the best that is known
         phase.j_q[i] = J_q[(end - 1) * nv * nv + i]
         phase.j_v[i] = J_v[(end - 1) * nv * nv + i]
-        numbers.factored_h = 0.0
+        numbers.factored_h, numbers.tried_h = 0.0, 0.0
     return 0
 
 
