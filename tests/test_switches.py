@@ -339,3 +339,26 @@ def test_what_ends_where_a_remainder_falls_back_begins_anew_with_it(torque, sche
     work = sum(float(torque(x)) for x in middles) * (places[1] - places[0])
     assert sol.q[-1, 0] > 2.0 * TURN
     assert abs(0.5 * sol.v[-1, 0] ** 2 - 8.0 - work) < 1e-4  # the sum meets the jumps of the remainder by a place
+
+
+GRID = np.array([[1.0, -2.0, 0.5], [3.0, 0.0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    "force",
+    [
+        lambda t, q, v: [np.interp(t, [0.0, 1.0, 1.0, 2.0], [0.0, 1.0, 5.0, 4.0])],
+        lambda t, q, v: [np.interp(t, [0.5, 0.5, 1.0, 2.0, 2.0], [0.0, 1.0, 5.0, 4.0, 0.0])],
+        lambda t, q, v: [np.interp(t, [0.0, 0.3, 1.0], [1.0, 5.0, 4.0], period=1.0)],
+        lambda t, q, v: [np.interp(v[0], [-1.0, 0.2, 2.0], [np.interp(q[0], [0.0, 1.5], row) for row in GRID.T])],
+    ],
+    ids=["jumps", "jumps at its ends", "repeated from its end", "table of tables"],
+)
+def test_tables_that_jump_and_tables_of_tables_are_traced(force):
+    sol = sl.solve(sl.System(M=1.0, f=force), (0.0, 3.0), 0.0, 0.0, tol=1e-10)
+    assert "Kinks not seen" not in sol.message
+    assert len(sol.switches) >= 2
+    times = np.linspace(0.0, 3.0, 30_001)
+    state = sol(times)
+    sizes = np.array([force(*each)[0] for each in zip(times, state.q, state.v, strict=True)])
+    assert abs(np.mean(0.5 * (sizes[1:] + sizes[:-1])) * 3.0 - sol.v[-1, 0]) < 1e-3  # a jump counts half a place

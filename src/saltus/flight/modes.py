@@ -23,7 +23,7 @@ class _Modes(NamedTuple):
     """Tuned numbers of this file."""
 
     free: float = 1e301  # kept in place of infinity: everything above 1e300 is free
-    time_noise: float = 1e-15  # of a time
+    time_noise: float = 4e-16  # of a time: some digits of it, because so much later a branch ends
     look: float = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
     jump: float = 1e3  # noises: what a function moves by more where other branches change, it jumps
     rounds: int = 6  # nested choices: an inner one is known when the outer ones are
