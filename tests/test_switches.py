@@ -314,3 +314,51 @@ def test_steps_that_are_chosen_by_other_steps_land_on_their_knots(step, of, sche
     knots = np.append(0.7 * np.arange(8), 5.0)
     impulse = sum((b - a) * float(step(0.5 * (a + b))) for a, b in itertools.pairwise(knots))
     assert sol.v[-1, 0] == pytest.approx(impulse, abs=1e-8)
+
+
+TURN = 1.7
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=["hp", "event-driven"])
+@pytest.mark.parametrize(
+    "torque",
+    [
+        lambda x: np.interp(x % TURN, [0.0, 0.5, 1.1, TURN], [1.0, 3.0, -2.0, 1.0]),  # a table over one turn
+        lambda x: np.interp(np.minimum(x % TURN, 1.1), [0.0, 0.5, 1.1], [1.0, 3.0, -2.0]),
+        lambda x: 1.0 if x % TURN < TURN else -5.0,
+        lambda x: np.clip(x % TURN, 0.0, TURN),
+        lambda x: abs(x - TURN * np.floor(x / TURN)),
+    ],
+    ids=["table", "minimum", "if", "clip", "abs"],
+)
+def test_what_ends_where_a_remainder_falls_back_begins_anew_with_it(torque, scheme):
+    """Two branches end together, and one of them moves the other: a table over a turn does not go on beyond its end."""
+    sol = sl.solve(sl.System(M=1.0, f=lambda t, q, v: [torque(q[0])]), (0.0, 3.0), 0.2, 4.0, scheme=scheme, tol=1e-8)
+    places = np.linspace(0.2, sol.q[-1, 0], 200_001)
+    middles = 0.5 * (places[1:] + places[:-1])
+    work = sum(float(torque(x)) for x in middles) * (places[1] - places[0])
+    assert sol.q[-1, 0] > 2.0 * TURN
+    assert abs(0.5 * sol.v[-1, 0] ** 2 - 8.0 - work) < 1e-4  # the sum meets the jumps of the remainder by a place
+
+
+GRID = np.array([[1.0, -2.0, 0.5], [3.0, 0.0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    "force",
+    [
+        lambda t, q, v: [np.interp(t, [0.0, 1.0, 1.0, 2.0], [0.0, 1.0, 5.0, 4.0])],
+        lambda t, q, v: [np.interp(t, [0.5, 0.5, 1.0, 2.0, 2.0], [0.0, 1.0, 5.0, 4.0, 0.0])],
+        lambda t, q, v: [np.interp(t, [0.0, 0.3, 1.0], [1.0, 5.0, 4.0], period=1.0)],
+        lambda t, q, v: [np.interp(v[0], [-1.0, 0.2, 2.0], [np.interp(q[0], [0.0, 1.5], row) for row in GRID.T])],
+    ],
+    ids=["jumps", "jumps at its ends", "repeated from its end", "table of tables"],
+)
+def test_tables_that_jump_and_tables_of_tables_are_traced(force):
+    sol = sl.solve(sl.System(M=1.0, f=force), (0.0, 3.0), 0.0, 0.0, tol=1e-10)
+    assert "Kinks not seen" not in sol.message
+    assert len(sol.switches) >= 2
+    times = np.linspace(0.0, 3.0, 30_001)
+    state = sol(times)
+    sizes = np.array([force(*each)[0] for each in zip(times, state.q, state.v, strict=True)])
+    assert abs(np.mean(0.5 * (sizes[1:] + sizes[:-1])) * 3.0 - sol.v[-1, 0]) < 1e-3  # a jump counts half a place

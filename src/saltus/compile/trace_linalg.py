@@ -125,11 +125,15 @@ def _boxed(item: Any) -> np.ndarray:
 
 
 def interp(x, xp: Sequence[float], fp: Sequence[float], left=None, right=None, period=None):
-    """np.interp: piecewise linear, constant outside the table or repeated with a period."""
-    graph = graph_of(*_boxed(x).flat)
-    if graph is None or has_tracer(xp) or has_tracer(fp) or has_tracer(period):
-        raise Untraceable("np.interp: only tables of numbers can be traced")
-    abscissae, ordinates = np.asarray(xp, dtype=float), np.asarray(fp, dtype=float)
+    """np.interp: piecewise linear, constant outside the table or repeated with a period.
+
+    An abscissa may stand twice: the table jumps there. Ordinates may depend on the state, as in tables of tables.
+    """
+    graph = graph_of(*_boxed(x).flat, *_boxed(fp).flat)
+    if graph is None or has_tracer(xp) or has_tracer(period):
+        raise Untraceable("np.interp: abscissae that depend on the state cannot be traced")
+    abscissae = np.asarray(xp, dtype=float)
+    ordinates = _boxed(fp) if has_tracer(fp) else np.asarray(fp, dtype=float)
     if period is not None:
         period = abs(float(period))
         order = np.argsort(abscissae % period)
@@ -138,12 +142,20 @@ def interp(x, xp: Sequence[float], fp: Sequence[float], left=None, right=None, p
         ordinates = np.concatenate([ordinates[-1:], ordinates, ordinates[:1]])
         left = right = None
         x = np.frompyfunc(lambda item: graph.remainder(item, period), 1, 1)(_boxed(x))
-    if abscissae.size < 2 or np.any(np.diff(abscissae) <= 0.0):
+    widths = np.diff(abscissae)
+    if abscissae.size < 2 or np.any(widths < 0.0) or not np.any(widths > 0.0):
         raise Untraceable("np.interp: the table needs two or more increasing abscissae")
-    n = abscissae.size - 1
-    coefficients = np.column_stack([np.diff(ordinates) / np.diff(abscissae), ordinates[:-1]])
-    offset = graph.table([*abscissae, *coefficients.flat])
+    if ordinates.dtype == object:
+        return _weighted(graph, x, abscissae, ordinates, left, right)
+    cells = widths > 0.0
+    knots = np.append(abscissae[:-1][cells], abscissae[-1])
+    coefficients = np.column_stack([np.diff(ordinates)[cells] / widths[cells], ordinates[:-1][cells]])
+    n = len(knots) - 1
+    offset = graph.table([*knots, *coefficients.flat])
     low, high = graph.parameter(offset), graph.parameter(offset + n)
+    # where the first or the last abscissa stands twice, the table jumps to what it is outside
+    left = ordinates[0] if left is None and not cells[0] else left
+    right = ordinates[-1] if right is None and not cells[-1] else right
 
     def value(item):
         result = graph.piecewise(graph.clip(item, low, high), offset, n, 1)
@@ -151,3 +163,23 @@ def interp(x, xp: Sequence[float], fp: Sequence[float], left=None, right=None, p
         return result if right is None else graph.where(graph.less(high, item), right, result)
 
     return np.frompyfunc(value, 1, 1)(_boxed(x))
+
+
+def _weighted(graph, x, abscissae: np.ndarray, ordinates: np.ndarray, left, right):
+    """A table whose ordinates depend on the state: the sum of them, each times a table that is 1 at its abscissa."""
+    if np.any(np.diff(abscissae) <= 0.0):
+        raise Untraceable("np.interp: a table whose ordinates depend on the state must not jump")
+    result = None
+    for j, ordinate in enumerate(ordinates):
+        near = slice(max(j - 1, 0), j + 2)
+        weight = np.zeros(len(abscissae))
+        weight[j] = 1.0
+        share = interp if has_tracer(x) else np.interp
+        part = share(x, abscissae[near], weight[near]) * _boxed(ordinate)
+        result = part if result is None else result + part
+
+    def outside(item, value):
+        value = value if left is None else graph.where(graph.less(item, graph.number(abscissae[0])), left, value)
+        return value if right is None else graph.where(graph.less(graph.number(abscissae[-1]), item), right, value)
+
+    return np.frompyfunc(outside, 2, 1)(_boxed(x), _boxed(result))

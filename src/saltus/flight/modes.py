@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.compile.seam import head, tail, unit
+from saltus.compile.seam import head, larger, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.lasting.hold import rest_speed
@@ -23,8 +23,9 @@ class _Modes(NamedTuple):
     """Tuned numbers of this file."""
 
     free: float = 1e301  # kept in place of infinity: everything above 1e300 is free
-    time_noise: float = 1e-15  # of a time
+    time_noise: float = 4e-16  # of a time: some digits of it, because so much later a branch ends
     look: float = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
+    jump: float = 1e3  # noises: what a function moves by more where other branches change, it jumps
     rounds: int = 6  # nested choices: an inner one is known when the outer ones are
 
 
@@ -162,20 +163,64 @@ def cross_modes(model, modes, fired):
     return changed
 
 
+@unit(I(MODEL, A, A, A, A, A))
+def forget_jumps(model, before, behind, old, modes, fired):
+    """Free the modes of what crossed zero together with another function whose new branch moves it elsewhere.
+
+    A table over q % period ends where q % period falls back to its start: it has not gone on into the next cell. What
+    is continuous through the branches of the others is moved by no more than the noise. Return how many were freed.
+
+    before, behind      surfaces of the same state with the old modes and with the new ones
+    """
+    layout, par = model.layout, model.par
+    ns, first, table = layout.ns, layout.ne - layout.ns, layout.switch_table
+    freed = 0
+    for k in range(ns):
+        slot, kind = layout[table + 2 * k], layout[table + 2 * k + 1]
+        if fired[first + k] != 1.0 or kind == MODE.above or modes[k] > 1e300 or old[k] > 1e300:
+            continue
+        moved = behind[k] - before[k]
+        if kind == MODE.below and modes[k] > old[k]:  # the end through which a cell is left is one of the next cell
+            moved = behind[k] + before[k + 1]
+        elif kind == MODE.below:
+            moved = behind[k + 1] + before[k]
+        if abs(moved) > MODES.jump * larger(before[ns + k], 0.0):
+            freed, modes[k], fired[first + k] = freed + 1, MODES.free, 0.0
+            par[slot] = MODES.free
+            if kind == MODE.below:
+                modes[k + 1], fired[first + k + 1] = MODES.free, 0.0
+    return freed
+
+
 @unit(I(MODEL, A, F, F, A, A, A, FRAME.kind, I))
 def update_modes(model, settings, t, h, q, v, a, frame, crossed):
     """Find the modes of a state, first those of switching functions that crossed zero; return how many changed."""
-    layout = model.layout
-    if layout.ns == 0:
+    layout, work = model.layout, frame.scan
+    ns = layout.ns
+    if ns == 0:
         return 0
     modes, fired = frame.memory.modes, frame.memory.fired
+    room = tail(work, 7 * ns + 2)  # behind that of `find_modes`
+    before, old, behind = head(room, 3 * ns + 1), head(tail(room, 3 * ns + 1), ns), head(work, 3 * ns + 1)
     changed = 0
+    if crossed == 1 and ns > 1:
+        model.surface(t, q, v, model.par, before)
+        for k in range(ns):
+            old[k] = modes[k]
     if crossed == 1:
         changed = cross_modes(model, modes, fired)
-    return changed + find_modes(
-        model, t, q, v, a, MODES.look * h, modes, fired, frame.scan,
+    changed += find_modes(
+        model, t, q, v, a, MODES.look * h, modes, fired, work,
         frame.q_shifted, frame.v_try,
     )  # fmt: skip
+    if crossed == 1 and changed > 1:
+        model.surface(t, q, v, model.par, behind)
+        if forget_jumps(model, before, behind, old, modes, fired) > 0:
+            changed += find_modes(
+                model, t, q, v, a, MODES.look * h, modes, fired, work,
+                frame.q_shifted, frame.v_try,
+            )  # fmt: skip
+    return changed
 
 
 @unit(I(MODEL, A, F, A, A, F, J, FRAME.kind))
