@@ -12,7 +12,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from saltus.compile.seam import larger, unit, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, A, F, I, J
+from saltus.compile.types import MODEL, REACTION, RECORD, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.workspace import LASTING
@@ -45,15 +45,16 @@ BOUNCE = _Bounce()
 
 
 # in: member: 1 per contact that bounces; g_0: gaps; a, slope: acceleration and its rate; u_0, rate_0, jerk_0: row
-# velocities, their rates and the rates of these; limits: eps: speed that bounds the bounces; end_speed: speed at which they are
-# over [m/s]; longest: duration allowed [s]. in/out: v. out: moved: integral of v; P: sum of the impulses of all rows;
-# summary: duration [s], number of impacts, mean: time at which the impulses act in the mean [s]. On the way: of the
-# contacts that bounce gap, u, rate and jerk of it; v_before, P_now, before: of one impact; now: time [s], number of
-# impacts at which the speeds are looked at next, the largest one of the last look, impulses so far and their moment
+# velocities, their rates and the rates of these; limits: eps: speed that bounds the bounces; end_speed: speed at which
+# they are over [m/s]; longest: duration allowed [s]. in/out: v. out: moved: integral of v; P: sum of the impulses of
+# all rows; summary: duration [s], number of impacts, mean: time at which the impulses act in the mean [s]. On the way:
+# of the contacts that bounce gap, u, rate and jerk of it; v_before, P_now, before: of one impact; now: time [s], number
+# of impacts at which the speeds are looked at next, the largest one of the last look, impulses so far and their moment
 BOUNCING = Workspace(
-    "Bouncing", limits=Numbers("eps end_speed longest"), g_0="nc", a="nv", slope="nv", u_0="nr", rate_0="nr", jerk_0="nr", v="nv",
-    moved="nv", P="nr", summary=Numbers("duration count middle"), gap="nc", u="nc", rate="nc", jerk="nc", v_before="nv",
-    P_now="nr", before="nr", info="2", now=Numbers("time next_look fastest pushed weighted"), member=integers("nc"),
+    "Bouncing", limits=Numbers("eps end_speed longest"), g_0="nc", a="nv", slope="nv", u_0="nr", rate_0="nr",
+    jerk_0="nr", v="nv", moved="nv", P="nr", summary=Numbers("duration count middle"), gap="nc", u="nc", rate="nc",
+    jerk="nc", v_before="nv", P_now="nr", before="nr", info="2", member=integers("nc"),
+    now=Numbers("time next_look fastest pushed weighted"),
 )  # fmt: skip
 
 
