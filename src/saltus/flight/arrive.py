@@ -170,6 +170,10 @@ def land(model, settings, t, frame, record):
     nc, index = layout.nc, ends.index
     model.retract(ends.q, model.par)
     enter_forces(model, frame.sum_r, frame.sum_powers, record)
+    for k in range(nc):
+        if index[k] == INDEX.stick:
+            # it neither takes nor gives: the work of its force on errors of velocities is a defect of the energy
+            record.dissipation[k] = 0.0
     if (layout.features & M_CONSTANT) == 0:
         tab = tail(settings, whole(marks.table_at))
         record.header.drive_work += inertia_work(

@@ -184,9 +184,8 @@ def ending_slip(model, settings, t, h, frame, record):
         model, t, ends.q_0, ends.v_0, frame.trial, direction, probe.a, probe.r, probe.u, probe.powers, room, record
     )
     if status != 0 or lawful(model, frame.trial, probe.r, probe.powers, room) == 0:
-        frame.marks.ending = turning_back(model, settings, frame) if status == 0 else -1
-        if frame.marks.ending >= 0.0:
-            brake(model, settings, frame)
+        if status == 0:
+            cut_unseen(model, settings, frame)
         return h
     copy(direction, frame.kept_way)
     brake(model, settings, frame)
@@ -198,13 +197,23 @@ def ending_slip(model, settings, t, h, frame, record):
         if leads_to_end(model, settings, t, shortest, frame, record) == 0:
             copy(frame.kept_way, direction)  # friction turns it into the direction of its end before
             act_at_start(model, t, frame, record)
+            cut_unseen(model, settings, frame)  # those that stop do not wait for others that cannot yet
             return h
     return smaller(h, DEPART.past_stop * shortest)
 
 
 @unit(I(MODEL, A, FRAME.kind))
+def cut_unseen(model, settings, frame):
+    """Let slips end at once that brake and of which the promise shows nothing any more; the law decides anew."""
+    frame.marks.ending = turning_back(model, settings, frame)
+    if frame.marks.ending >= 0.0:
+        brake(model, settings, frame)
+    return 0
+
+
+@unit(I(MODEL, A, FRAME.kind))
 def turning_back(model, settings, frame):
-    """Write to frame.trial the slips that end at once because they could not stick; return the first one, or -1.
+    """Write to frame.trial the slips that end at once although not all near their end stop; return the first, or -1.
 
     A slip that brakes and goes on another way passes near zero, where friction turns it in no time. What is left of it
     when the promise no longer shows it is cut: then it begins anew.

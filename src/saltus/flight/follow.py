@@ -174,7 +174,7 @@ def follow(model, staged, settings, t, h, frame, record):
     begin_bounces(model, begin, fastest[0], h - marks.length, frame)
     for attempt in range(2):
         copy(ends.v, micro.v)
-        ended = accumulate(model, staged.reaction, ends.index, ends.g, micro, room, record) == BOUNCE.closed
+        ended = accumulate(model, staged.reaction, ends.index, micro, room, record) == BOUNCE.closed
         if not ended and not visible:
             return end_at_once(model, staged, settings, begin, frame, record)
         if not ended or (visible and negligible(model, settings, micro.summary.duration, frame) == 0):
@@ -207,7 +207,11 @@ def follow(model, staged, settings, t, h, frame, record):
 
 @unit(I(MODEL, F, F, F, FRAME.kind))
 def begin_bounces(model, t, fastest, longest, frame):
-    """Write what bounces begin with: velocities and accelerations of the rows, speeds and time that bound them."""
+    """Write what bounces begin with: gaps, velocities and accelerations of the rows, speeds and time that bound them.
+
+    What has struck together is closed. What rounding says of its gap would be seen once bounces are as low: corners
+    that land together would land in turn, and turn a body that does not turn.
+    """
     layout, ends, micro, room = model.layout, frame.ends, frame.micro, frame.interval.lasting
     W, a_0, end_speed = room.W, frame.memory.acting.a, FOLLOW.ended_share * fastest
     frozen(model, t, ends.q, ends.v, room)
@@ -218,6 +222,7 @@ def begin_bounces(model, t, fastest, longest, frame):
         micro.u_0[i] = row_dot(layout, W, i, ends.v) + room.w[i]
         micro.rate_0[i] = row_dot(layout, W, i, a_0) + room.zeta[i]
     for k in range(layout.nc):
+        micro.g_0[k] = 0.0 if ends.closed[k] == 1 else larger(ends.g[k], 0.0)
         if micro.member[k] == 1:
             end_speed = larger(end_speed, FOLLOW.noise * row_size(layout, W, layout[layout.contact_row + k], ends.v))
     micro.limits.eps, micro.limits.end_speed, micro.limits.longest = fastest, end_speed, longest

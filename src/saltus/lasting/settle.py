@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from saltus.compile.seam import larger, row_of, unit
+from saltus.compile.seam import larger, row_of, smaller, unit
 from saltus.compile.types import LAYOUT, MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
 from saltus.lasting.hold import REPORTED, accelerate, rest_speed
@@ -166,6 +166,12 @@ def find_candidates(model, settings, t, degree, struck, ends, acting, interval):
     index, candidate, direction = ends.index, ends.candidate, acting.direction
     near, anyone, same, decided, rushed, unmoved, closed_ones, slow = False, False, True, False, False, 0, 0, 0.0
     slowest, slack = settings.rest, closed_gap(settings, q)
+    off = 0.0
+    for c in range(nc):
+        if index[c] == INDEX.slip or index[c] == INDEX.stick or ends.resting[c] == 1:
+            off = larger(off, abs(g[c]))
+    # a body stands where its closed contacts are: the gap of its other feet is not known better than theirs
+    slack += smaller(off, slack)
     for c in range(nc):
         near = near or ((g[c] <= slack or index[c] == INDEX.slip or index[c] == INDEX.stick) and degree > 0)
     if near:
