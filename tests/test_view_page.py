@@ -284,6 +284,50 @@ def test_a_failed_run_is_shown_with_its_message_and_the_blamed_contact_in_red(br
     assert scene_pixels(browser, (196, 22, 28)) > 40
 
 
+def drawn_ball(**given):
+    from saltus.view import Sketch
+
+    s = Sketch()
+    s.circle(0.1, at=(0.0, s.q[0]), name="ball")
+    return sl.System(M=1.0, **({"f": -2.0} | given), scene=s)
+
+
+def test_a_run_that_fails_in_its_first_step_is_shown_where_it_began(browser, tmp_path):
+    system = drawn_ball(f=lambda t, q, v: [np.where(t > 0.0, np.nan, -2.0)])
+    with pytest.raises(sl.RunError) as failed:
+        sl.solve(system, (0.0, 4.0), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.01)
+    assert len(failed.value.solution.t) == 1
+    page = failed.value.solution.view(tmp_path / "failed.html")
+    opened(browser, page.save(tmp_path / "failed.html"))
+    assert browser.run("saltus.state(0, '+').pose") == [[0.0, 1.0, 0.0]]
+    assert "nan" in browser.run("document.getElementById('failure').textContent")
+    for key in (".", ",", "s", " "):
+        press(browser, key, key)
+    assert browser.run("document.getElementById('badge').className") == "bad"
+    assert "NaN" not in browser.run("document.body.innerText") and browser.messages == []
+    with pytest.raises(sl.SettingError, match="nothing moves"):
+        page.save(tmp_path / "failed.gif")
+
+
+def test_without_contacts_their_switches_are_gone_and_what_moves_is_drawn(browser, tmp_path):
+    low = sl.Event(lambda q: q[0] - 0.5, direction=-1, terminal=True, name="low")
+    sol = sl.solve(drawn_ball(), (1e5, 1e5 + 4.0), 1.0, 0.0, tol=1e-6, events=[low])
+    opened(browser, sol.view(tmp_path / "ball.html").save(tmp_path / "ball.html"))
+    shown = "[...document.querySelectorAll('#tools label')].filter(e => e.offsetWidth).map(e => e.textContent.trim())"
+    assert [one.split()[0] for one in browser.run(shown)] == ["follow"]
+    assert browser.run("(r => r.options[r.selectedIndex].text)(document.getElementById('row'))") == "ball y"
+    end = browser.run("saltus.seek(2e5); document.getElementById('clock').textContent")
+    assert float(end.split()[2]) == pytest.approx(sol.t[-1], abs=2e-11)  # as many digits as tell events apart
+
+
+def test_a_long_name_leaves_room_for_the_badge(browser, tmp_path):
+    sol = sl.solve(drawn_ball(), (0.0, 1.0), 1.0, 0.0, tol=1e-6)
+    page = sol.view(title="</script><script>alert(1)</script> long " * 20).save(tmp_path / "long.html")
+    opened(browser, page)
+    assert browser.run("(b => b.scrollWidth - b.clientWidth)(document.getElementById('badge'))") <= 1
+    assert browser.run("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 def test_the_factor_of_magnified_gaps_stands_in_the_picture(browser, runs):
     opened(browser, runs("crank")[2])
     browser.run("(m => {m.value = 1.3; m.oninput({target: m})})(document.getElementById('magnify'))")

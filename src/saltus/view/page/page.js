@@ -31,7 +31,7 @@ function scales(run) {
 
 function certificate(run, t, side) {
   const T = run.blocks.step_t, k = Math.min(Math.max(side === "+" ? upper(T, t) : lower(T, t), 1), T.length - 1), b = run.blocks;
-  const values = [b.residual[k - 1], b.violation[k - 1], b.admissibility[k - 1]];
+  const values = [b.residual, b.violation, b.admissibility].map(all => k > 0 ? all[k - 1] : -1);
   return { step: k, steps: T.length - 1, values, red: values.some((x, i) => !(x >= 0 && x <= run.head.limits[i])) };
 }
 
@@ -62,7 +62,7 @@ function drawScales(run, g, H) {
 
 function say(run) {
   const { view, head } = run, here = certificate(run, view.t, view.side), [residual, violation, outside] = here.values, size = x => x < 0 ? "?" : x === 0 ? "0" : x.toExponential(1);
-  $("clock").textContent = `t = ${view.t.toPrecision(12)} s ${view.side === "+" ? "+" : "−"}`;
+  $("clock").textContent = `t = ${view.t.toPrecision(Math.min(17, 12 + run.more))} s ${view.side === "+" ? "+" : "−"}`;
   $("badge").textContent = `step ${here.step.toLocaleString("en")}/${here.steps.toLocaleString("en")}   residual ${size(residual)}   violation ${size(violation)} m   admissibility ${size(outside)}`;
   $("badge").className = here.red ? "bad" : "";
   $("side").textContent = view.side === "+" ? "+" : "−";
@@ -131,7 +131,7 @@ function wire(run) {
   $("follow").onchange = e => { look.follow = +e.target.value; look.x = look.y = 0; redraw(); };
   $("row").onchange = e => { look.row = +e.target.value; redraw(); };
   for (const name of ["kind", "contact"]) $(name).onchange = () => { fillList(run); markList(run); };
-  document.querySelectorAll("nav button").forEach(button => { button.onclick = () => { look.tab = button.dataset.tab; document.querySelectorAll("nav button, .tab").forEach(one => one.classList.toggle("on", one === button || one.id === look.tab)); if (look.tab === "events") fillList(run); redraw(); }; });
+  document.querySelectorAll("nav button").forEach(button => { button.onclick = () => { look.tab = button.dataset.tab; document.querySelectorAll("nav button, .tab").forEach(one => one.classList.toggle("on", one === button || one.id === look.tab)); $("row").hidden = look.tab === "events"; if (look.tab === "events") fillList(run); redraw(); }; });
   document.querySelector("#list tbody").onclick = e => { const row = e.target.closest("tr"); if (row) { pause(run); seek(run, run.blocks.event_t[+row.dataset.event], "+"); } };
   wireScene(run);
   addEventListener("resize", redraw);
@@ -199,10 +199,23 @@ function fillPage(run) {
   icon("previous", "previous"); icon("play", "play"); icon("next", "next"); notes(run);
 }
 
-// the coordinate whose rate jumps most, compared with what it is
+// the coordinate whose rate jumps most, compared with what it is; where none jumps, the one that moves most. What moves
+// less than the picture is drawn to is rounding
 function liveliest(run) {
+  const C = run.motion.columns, places = run.head.dimension, { length, angle } = run.head.bound;
   let best = 0, most = -1;
-  run.motion.keys.forEach((key, b) => { for (let c = 0; c < 3; c++) { let jump = 0, size = 1e-300; for (let i = c; i < key.rateBefore.length; i += run.motion.columns) { jump += Math.abs(key.rateAfter[i] - key.rateBefore[i]); size = Math.max(size, Math.abs(key.rateBefore[i])); } if (jump / size > most + 1e-9) { most = jump / size; best = b * run.motion.columns + c; } } });
+  run.motion.keys.forEach((key, b) => {
+    for (let c = 0; c < 3; c++) {
+      let jump = 0, size = 1e-300, low = Infinity, high = -Infinity;
+      for (let i = c; i < key.before.length; i += C) {
+        jump += Math.abs(key.rateAfter[i] - key.rateBefore[i]); size = Math.max(size, Math.abs(key.rateBefore[i]));
+        low = Math.min(low, key.before[i]); high = Math.max(high, key.before[i]);
+      }
+      const way = c < places ? high - low : (high - low) * length / angle[b];  // angles as the ways of the outermost points
+      const score = way <= 10 * length ? 0 : jump > 1e-9 * size ? 1 + jump / size : way / (way + run.head.size);
+      if (score > most + 1e-9) { most = score; best = b * C + c; }
+    }
+  });
   return best;
 }
 
@@ -212,6 +225,7 @@ unpack($("data").textContent).then(({ head, blocks }) => {
   run.look = { zoom: 1, x: 0, y: 0, yaw: -0.9, pitch: 0.42, follow: -1, magnify: 1, forces: true, impulses: true, row: 0, tab: "curves" };
   for (const name of ["gap", "force", "ledger"]) run[name] = twoSided(run, name);
   run.stops = Float64Array.from(new Set([head.span[0], ...blocks.event_t, head.span[1]]));
+  run.more = Math.max(0, Math.ceil(Math.log10(Math.max(...head.span.map(Math.abs)) / run.clock.span)));  // digits that all times share
   scales(run); readInk(run);
   if (head.dimension === 2) run.box = planeBox(run); else { run.box = spaceBox(run); makeSpace(run); }
   fillPage(run); wire(run); frame(run);
