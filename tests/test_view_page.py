@@ -183,11 +183,14 @@ def test_gaps_forces_and_ledger_of_the_page_are_those_of_the_run(browser, runs):
     np.testing.assert_allclose(force, sol.force_at(jumps), rtol=1e-4, atol=1e-4 * np.abs(force).max())
 
 
+CODES = {"Tab": 9, " ": 32, "ArrowRight": 39}  # without them Chromium moves no focus and presses no switch
+
+
 def press(browser, key, text=""):
+    code = {"windowsVirtualKeyCode": CODES[key]} if key in CODES else {}
     for kind in ("keyDown", "keyUp"):
-        browser.call(
-            "Input.dispatchKeyEvent", type=kind, key=key, **({"text": text} if text and kind == "keyDown" else {})
-        )
+        text_too = {"text": text} if text and kind == "keyDown" else {}
+        browser.call("Input.dispatchKeyEvent", type=kind, key=key, **code, **text_too)
 
 
 def test_keys_play_and_walk_from_event_to_event(browser, runs):
@@ -211,6 +214,33 @@ def test_keys_play_and_walk_from_event_to_event(browser, runs):
     still = browser.run(now)
     browser.run("new Promise(done => setTimeout(done, 200))")
     assert browser.run(now) == still
+
+
+def test_every_switch_can_be_reached_and_used_without_a_mouse(browser, runs):
+    opened(browser, runs("crank")[2])
+    reached = []
+    while "stretch" not in reached and len(reached) < 30:
+        press(browser, "Tab")
+        reached.append(browser.run("document.activeElement.id || document.activeElement.dataset.tab"))
+        if reached[-1] == "forces":
+            press(browser, " ", " ")
+            browser.until("document.activeElement.checked === false", 10.0)
+            assert browser.run("document.getElementById('clock').textContent").startswith("t = 0.0000")  # it did not play
+        if reached[-1] == "magnify":
+            press(browser, "ArrowRight")
+            browser.until("+document.activeElement.value > 0", 10.0)
+    wanted = {"follow", "magnify", "forces", "impulses", "curves", "phase", "events", "row"}
+    assert wanted | {"previous", "play", "next", "side", "speed", "stretch"} <= set(reached)
+    browser.run("document.activeElement.blur()")
+    size = "(s => s(1) - s(0))(x => saltus.place([x, 0])[0])"
+    before = browser.run(size)
+    press(browser, "+", "+")
+    assert browser.run(size) == pytest.approx(1.25 * before)
+    press(browser, "0", "0")
+    assert browser.run(size) == pytest.approx(before)
+    left = browser.run("saltus.place([0, 0])[0]")
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", modifiers=8)
+    assert browser.run("saltus.place([0, 0])[0]") == pytest.approx(left + 20.0)
 
 
 def test_the_list_of_events_is_filtered_and_a_row_leads_to_its_event(browser, runs):
@@ -256,7 +286,7 @@ OVERLAPS = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (960, 540), (820, 620), (480, 620)])
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (960, 540), (820, 620), (480, 620), (360, 740)])
 def test_nothing_overlaps_and_nothing_is_wider_than_the_page(browser, runs, size):
     opened(browser, runs("crank")[2])
     browser.resize(*size)

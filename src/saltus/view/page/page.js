@@ -42,13 +42,13 @@ function frame(run) {
   run.height = H; run.reach = Math.max(34, 0.2 * Math.min(W, H));
   (head.dimension === 2 ? drawPlane : drawSpace)(run, g, W, H);
   drawContacts(run, g);
-  drawScales(run, g, H);
+  drawScales(run, g, W, H);
   if (run.look.tab === "curves") drawPlots(run);
   if (run.look.tab === "phase") drawPhase(run);
   drawTimeline(run); markList(run); say(run);
 }
 
-function drawScales(run, g, H) {
+function drawScales(run, g, W, H) {
   const { head, look, ink } = run, shown = [];
   if (look.forces && run.force && run.largestForce > 1e-299) shown.push([ink.force, `${number(run.largestForce)} N`]);
   if (look.impulses && run.largestImpulse > 1e-299) shown.push([ink.impulse, `${number(run.largestImpulse)} N s`]);
@@ -56,14 +56,16 @@ function drawScales(run, g, H) {
   shown.forEach(([colour, text], i) => {
     const y = H - 14 - 18 * (shown.length - 1 - i);
     g.strokeStyle = colour; g.globalAlpha = 0.75; g.lineWidth = 2; g.beginPath(); g.moveTo(12, y - 4); g.lineTo(12 + run.reach, y - 4); g.moveTo(12, y - 8); g.lineTo(12, y); g.moveTo(12 + run.reach, y - 8); g.lineTo(12 + run.reach, y); g.stroke(); g.globalAlpha = 1;
-    g.fillStyle = ink.soft; g.fillText(i === shown.length - 1 ? `${text}, lengths by square root` : text, 20 + run.reach, y);
+    const long = `${text}, lengths by square root`, room = W - $("notes").offsetWidth - 32 - run.reach;
+    g.fillStyle = ink.soft; g.fillText(i < shown.length - 1 ? text : g.measureText(long).width < room ? long : `${text}, by √`, 20 + run.reach, y);
   });
 }
 
 function say(run) {
   const { view, head } = run, here = certificate(run, view.t, view.side), [residual, violation, outside] = here.values, size = x => x < 0 ? "?" : x === 0 ? "0" : x.toExponential(1);
   $("clock").textContent = `t = ${view.t.toPrecision(Math.min(17, 12 + run.more))} s ${view.side === "+" ? "+" : "−"}`;
-  $("badge").textContent = `step ${here.step.toLocaleString("en")}/${here.steps.toLocaleString("en")}   residual ${size(residual)}   violation ${size(violation)} m   admissibility ${size(outside)}`;
+  const parts = [`step ${here.step.toLocaleString("en")}/${here.steps.toLocaleString("en")}`, `residual ${size(residual)}`, `violation ${size(violation)} m`, `admissibility ${size(outside)}`];
+  parts.forEach((text, i) => { $("badge").children[i].textContent = text; });  // a narrow page breaks it between parts
   $("badge").className = here.red ? "bad" : "";
   $("side").textContent = view.side === "+" ? "+" : "−";
   const T = run.blocks.event_t, a = lower(T, view.t), z = upper(T, view.t), b = run.blocks, told = [];
@@ -137,10 +139,19 @@ function wire(run) {
   addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readInk(run); redraw(); });
   addEventListener("keydown", e => {
-    if (e.target.matches("input[type=range], select") && e.key.startsWith("Arrow") || e.ctrlKey || e.metaKey || e.altKey) return;
-    const small = clock.span / 500;
-    const keys = { " ": () => $("play").click(), ".": () => step(run, 1), ",": () => step(run, -1), s: () => $("side").click(), ArrowRight: () => { pause(run); seek(run, clock.time(Math.min(1, clock.tau(view.t) + small / clock.span)), "+"); }, ArrowLeft: () => { pause(run); seek(run, clock.time(Math.max(0, clock.tau(view.t) - small / clock.span)), "+"); }, Home: () => { pause(run); seek(run, head.span[0], "+"); }, End: () => { pause(run); seek(run, head.span[1], "+"); } };
-    if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
+    const at = e.target, move = way => { pause(run); seek(run, clock.time(Math.min(1, Math.max(0, clock.tau(view.t) + way / 500))), "+"); };
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    // what was reached by tab keeps its own keys; behind a click space plays
+    if (at.matches("select") && !/^[.,]$/.test(e.key) || at.matches("input[type=range]") && /^(Arrow|Home|End|Page)/.test(e.key)) return;
+    if (at.matches("button:focus-visible, input[type=checkbox]:focus-visible") && e.key === " ") return;
+    const keys = {
+      " ": () => $("play").click(), ".": () => step(run, 1), ",": () => step(run, -1), s: () => $("side").click(),
+      ArrowRight: () => move(1), ArrowLeft: () => move(-1), Home: () => { pause(run); seek(run, head.span[0], "+"); }, End: () => { pause(run); seek(run, head.span[1], "+"); },
+      "+": () => zoom(run, 1.25), "-": () => zoom(run, 0.8), "0": () => whole(run),
+    };
+    const turn = { ArrowRight: [20, 0], ArrowLeft: [-20, 0], ArrowUp: [0, -20], ArrowDown: [0, 20] };
+    const done = e.shiftKey && turn[e.key] ? () => drag(run, ...turn[e.key]) : keys[e.key];
+    if (done) { e.preventDefault(); done(); }
   });
 }
 
@@ -154,19 +165,25 @@ function snapped(run, tau, W) {
 
 function setStretch(run, a) { run.clock.setStretch(a); run.view.moved = true; $("stretch").value = a; $("share").textContent = number(a, 2); frame(run); }
 
+// the scene: drag moves it in the plane and turns it in space
+function drag(run, dx, dy) {
+  const { look } = run;
+  if (run.head.dimension === 2) { look.x += dx; look.y += dy; } else { look.yaw -= 0.008 * dx; look.pitch = Math.min(1.5, Math.max(-0.3, look.pitch + 0.008 * dy)); }
+  frame(run);
+}
+
+function zoom(run, factor) { const { look } = run; look.zoom *= factor; look.x *= factor; look.y *= factor; frame(run); }
+
+function whole(run) { Object.assign(run.look, { zoom: 1, x: 0, y: 0 }); frame(run); }
+
 function wireScene(run) {
-  const { look } = run, scene = $("drawing"), flat = run.head.dimension === 2;
+  const scene = $("drawing");
   let from = null;
   scene.onpointerdown = e => { from = [e.clientX, e.clientY]; scene.setPointerCapture(e.pointerId); };
-  scene.onpointerup = () => { from = null; };
-  scene.onpointermove = e => {
-    if (!from) return;
-    const dx = e.clientX - from[0], dy = e.clientY - from[1]; from = [e.clientX, e.clientY];
-    if (flat) { look.x += dx; look.y += dy; } else { look.yaw -= 0.008 * dx; look.pitch = Math.min(1.5, Math.max(-0.3, look.pitch + 0.008 * dy)); }
-    frame(run);
-  };
-  scene.onwheel = e => { e.preventDefault(); const factor = Math.exp(-0.0012 * e.deltaY); look.zoom *= factor; if (flat) { look.x *= factor; look.y *= factor; } frame(run); };
-  scene.ondblclick = () => { look.zoom = 1; look.x = look.y = 0; frame(run); };
+  scene.onpointerup = scene.onpointercancel = () => { from = null; };
+  scene.onpointermove = e => { if (from) { const [x, y] = from; from = [e.clientX, e.clientY]; drag(run, e.clientX - x, e.clientY - y); } };
+  scene.onwheel = e => { e.preventDefault(); zoom(run, Math.exp(-0.0012 * e.deltaY)); };
+  scene.ondblclick = () => whole(run);
 }
 
 function metres(x) {
@@ -240,6 +257,7 @@ unpack($("data").textContent).then(({ head, blocks }) => {
     seek: (t, side) => seek(run, t, side), stretch: a => setStretch(run, a), play: () => play(run), pause: () => pause(run),
     look: given => { Object.assign(run.look, given); notes(run); frame(run); },
     film: (since, t) => { run.view.t = t; run.view.side = "+"; run.view.since = since; frame(run); },
+    place: p => run.project(p),  // pixels of a point [m]
     marks: () => marksOf(run, $("timeline").clientWidth),
     evaluate: times => { const at = performance.now(); for (const t of times) moveTo(run.motion, t, "+", run.motion.pose, null); return (performance.now() - at) / times.length; },
     frames: times => { const at = performance.now(); for (const t of times) { run.view.t = t; frame(run); if (run.space) run.space.gl.finish(); } return (performance.now() - at) / times.length; },
