@@ -256,7 +256,7 @@ unpack($("data").textContent).then(({ head, blocks }) => {
     state, head, jumps: () => Array.from(blocks.jumps), tau: t => run.clock.tau(t), time: tau => run.clock.time(tau),
     seek: (t, side) => seek(run, t, side), stretch: a => setStretch(run, a), play: () => play(run), pause: () => pause(run),
     look: given => { Object.assign(run.look, given); notes(run); frame(run); },
-    film: (since, t) => { run.view.t = t; run.view.side = "+"; run.view.since = since; frame(run); },
+    film: (since, t) => { run.view.t = t; run.view.side = "+"; run.view.since = since; frame(run); return t; },
     place: p => run.project(p),  // pixels of a point [m]
     marks: () => marksOf(run, $("timeline").clientWidth),
     evaluate: times => { const at = performance.now(); for (const t of times) moveTo(run.motion, t, "+", run.motion.pose, null); return (performance.now() - at) / times.length; },
