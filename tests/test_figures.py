@@ -162,6 +162,11 @@ def test_a_section_at_impacts_has_both_sides(ball):
 # ---- contacts and energies
 
 
+def test_a_coordinate_that_is_the_same_at_every_impact_is_not_drawn_as_its_roundings(oscillator):
+    low, high = plot.section(oscillator, event="impact").get_xlim()
+    assert low < 0.0 < high and high - low > 1e-3
+
+
 def test_a_gantt_has_a_stem_for_every_impact_and_a_bar_where_a_force_lasts(ball):
     axes = plot.gantt(ball)
     artists = {c.get_label(): c for c in axes.collections}
@@ -224,10 +229,20 @@ def test_a_loss_of_an_impact_is_vertical_in_the_energy_budget(ball):
     assert at.max() == pytest.approx(2.0) and np.isclose(at, 0.5).any()
 
 
+def test_what_contacts_took_of_a_wheel_that_turns_can_be_seen(crank):
+    budget, _ = plot.energy(crank)
+    low, high = budget.get_ylim()
+    assert crank.energy.dissipation[-1].sum() > 0.2 * (high - low)
+    assert low < crank.energy.kinetic.min()
+
+
 def test_a_spectrum_names_its_largest_peaks(oscillator):
     axes = plot.spectrum(oscillator, "v[0]")
     made = oscillator.spectrum("v[0]")
-    assert [text.get_text() for text in axes.texts] == [f"{f:.4g} Hz" for f, _ in made.peaks(3)]
+    named = sorted(float(one) for text in axes.texts for one in text.get_text().removesuffix(" Hz").split(", "))
+    assert named == sorted(float(f"{f:.4g}") for f, _ in made.peaks(3))
+    places = sorted(text.xy[0] for text in axes.texts)  # apart, or nobody could read them
+    assert np.all(np.diff(places) >= 0.15 * made.f[-1])
     assert np.max(axes.lines[0].get_ydata()) == np.max(made.amplitude[1:])
 
 
@@ -310,6 +325,8 @@ def test_a_strobe_has_equal_scales_and_takes_axes(crank):
     axes = Figure().subplots()
     assert plot.strobe(crank, [0.0, 0.02], axes=axes) is axes
     assert axes.get_aspect() == 1.0
+    slider = next(line for line in axes.lines if line.get_label() == "slider")
+    assert len(slider.get_xdata()) == 5  # four corners, where its contacts are
 
 
 @pytest.mark.parametrize(

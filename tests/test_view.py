@@ -473,7 +473,7 @@ def test_settings_of_films_belong_to_films(box):
 
 
 def test_a_view_says_what_it_is_and_shows_itself_in_a_notebook(box):
-    assert repr(box.view()).startswith("View(1 bodies in space, drawn to ")
+    assert repr(box.view()).startswith("View(1 body in space, drawn to ")
     shown = box.view()._repr_html_()
     assert shown.startswith('<iframe srcdoc="') and shown.count('"') == shown.count('="') * 2
     assert dataclasses.is_dataclass(Options)

@@ -183,11 +183,14 @@ def test_gaps_forces_and_ledger_of_the_page_are_those_of_the_run(browser, runs):
     np.testing.assert_allclose(force, sol.force_at(jumps), rtol=1e-4, atol=1e-4 * np.abs(force).max())
 
 
+CODES = {"Tab": 9, " ": 32, "ArrowRight": 39}  # without them Chromium moves no focus and presses no switch
+
+
 def press(browser, key, text=""):
+    code = {"windowsVirtualKeyCode": CODES[key]} if key in CODES else {}
     for kind in ("keyDown", "keyUp"):
-        browser.call(
-            "Input.dispatchKeyEvent", type=kind, key=key, **({"text": text} if text and kind == "keyDown" else {})
-        )
+        text_too = {"text": text} if text and kind == "keyDown" else {}
+        browser.call("Input.dispatchKeyEvent", type=kind, key=key, **code, **text_too)
 
 
 def test_keys_play_and_walk_from_event_to_event(browser, runs):
@@ -211,6 +214,34 @@ def test_keys_play_and_walk_from_event_to_event(browser, runs):
     still = browser.run(now)
     browser.run("new Promise(done => setTimeout(done, 200))")
     assert browser.run(now) == still
+
+
+def test_every_switch_can_be_reached_and_used_without_a_mouse(browser, runs):
+    opened(browser, runs("crank")[2])
+    reached = []
+    while "stretch" not in reached and len(reached) < 30:
+        press(browser, "Tab")
+        reached.append(browser.run("document.activeElement.id || document.activeElement.dataset.tab"))
+        if reached[-1] == "forces":
+            press(browser, " ", " ")
+            browser.until("document.activeElement.checked === false", 10.0)
+            clock = browser.run("document.getElementById('clock').textContent")
+            assert clock.startswith("t = 0.0000")  # it did not play
+        if reached[-1] == "magnify":
+            press(browser, "ArrowRight")
+            browser.until("+document.activeElement.value > 0", 10.0)
+    wanted = {"follow", "magnify", "forces", "impulses", "curves", "phase", "events", "row"}
+    assert wanted | {"previous", "play", "next", "side", "speed", "stretch"} <= set(reached)
+    browser.run("document.activeElement.blur()")
+    size = "(s => s(1) - s(0))(x => saltus.place([x, 0])[0])"
+    before = browser.run(size)
+    press(browser, "+", "+")
+    assert browser.run(size) == pytest.approx(1.25 * before)
+    press(browser, "0", "0")
+    assert browser.run(size) == pytest.approx(before)
+    left = browser.run("saltus.place([0, 0])[0]")
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowRight", modifiers=8)
+    assert browser.run("saltus.place([0, 0])[0]") == pytest.approx(left + 20.0)
 
 
 def test_the_list_of_events_is_filtered_and_a_row_leads_to_its_event(browser, runs):
@@ -256,7 +287,7 @@ OVERLAPS = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (960, 540), (820, 620), (480, 620)])
+@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080), (960, 540), (820, 620), (480, 620), (360, 740)])
 def test_nothing_overlaps_and_nothing_is_wider_than_the_page(browser, runs, size):
     opened(browser, runs("crank")[2])
     browser.resize(*size)
@@ -282,6 +313,50 @@ def test_a_failed_run_is_shown_with_its_message_and_the_blamed_contact_in_red(br
     assert "floor" in browser.run("document.getElementById('failure').textContent")
     assert browser.run("saltus.head.blamed") == [0]
     assert scene_pixels(browser, (196, 22, 28)) > 40
+
+
+def drawn_ball(**given):
+    from saltus.view import Sketch
+
+    s = Sketch()
+    s.circle(0.1, at=(0.0, s.q[0]), name="ball")
+    return sl.System(M=1.0, **({"f": -2.0} | given), scene=s)
+
+
+def test_a_run_that_fails_in_its_first_step_is_shown_where_it_began(browser, tmp_path):
+    system = drawn_ball(f=lambda t, q, v: [np.where(t > 0.0, np.nan, -2.0)])
+    with pytest.raises(sl.RunError) as failed:
+        sl.solve(system, (0.0, 4.0), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.01)
+    assert len(failed.value.solution.t) == 1
+    page = failed.value.solution.view(tmp_path / "failed.html")
+    opened(browser, page.save(tmp_path / "failed.html"))
+    assert browser.run("saltus.state(0, '+').pose") == [[0.0, 1.0, 0.0]]
+    assert "nan" in browser.run("document.getElementById('failure').textContent")
+    for key in (".", ",", "s", " "):
+        press(browser, key, key)
+    assert browser.run("document.getElementById('badge').className") == "bad"
+    assert "NaN" not in browser.run("document.body.innerText") and browser.messages == []
+    with pytest.raises(sl.SettingError, match="nothing moves"):
+        page.save(tmp_path / "failed.gif")
+
+
+def test_without_contacts_their_switches_are_gone_and_what_moves_is_drawn(browser, tmp_path):
+    low = sl.Event(lambda q: q[0] - 0.5, direction=-1, terminal=True, name="low")
+    sol = sl.solve(drawn_ball(), (1e5, 1e5 + 4.0), 1.0, 0.0, tol=1e-6, events=[low])
+    opened(browser, sol.view(tmp_path / "ball.html").save(tmp_path / "ball.html"))
+    shown = "[...document.querySelectorAll('#tools label')].filter(e => e.offsetWidth).map(e => e.textContent.trim())"
+    assert [one.split()[0] for one in browser.run(shown)] == ["follow"]
+    assert browser.run("(r => r.options[r.selectedIndex].text)(document.getElementById('row'))") == "ball y"
+    end = browser.run("saltus.seek(2e5); document.getElementById('clock').textContent")
+    assert float(end.split()[2]) == pytest.approx(sol.t[-1], abs=2e-11)  # as many digits as tell events apart
+
+
+def test_a_long_name_leaves_room_for_the_badge(browser, tmp_path):
+    sol = sl.solve(drawn_ball(), (0.0, 1.0), 1.0, 0.0, tol=1e-6)
+    page = sol.view(title="</script><script>alert(1)</script> long " * 20).save(tmp_path / "long.html")
+    opened(browser, page)
+    assert browser.run("(b => b.scrollWidth - b.clientWidth)(document.getElementById('badge'))") <= 1
+    assert browser.run("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 def test_the_factor_of_magnified_gaps_stands_in_the_picture(browser, runs):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from saltus.solution import Solution
 
 HALVINGS = 60  # of an interval with a crossing: down to rounding
+ROUNDING = 1e-9  # of the largest value in the run: points closer than this are the same
 
 
 def section(
@@ -74,9 +75,20 @@ def section(
         axes.set_xlabel(named(across))
         axes.set_ylabel(named(up))
         axes.margins(0.08)
+        for column, one, limits in ((0, across, axes.set_xlim), (1, up, axes.set_ylim)):
+            _no_rounding(points[:, column], values_of(solution, one)(solution.t, "+")[:, 0], limits)
         grid(axes)
         saved(figure_of(axes), path)
     return axes
+
+
+def _no_rounding(points: np.ndarray, run: np.ndarray, limits: Any) -> None:
+    """Give the axis of a quantity that is the same in all points a width: that of roundings shows nothing."""
+    size = float(np.max(np.abs(run)))
+    if np.ptp(points) <= ROUNDING * size and size > 0.0:
+        middle = float(np.mean(points))
+        middle = 0.0 if abs(middle) <= ROUNDING * size else middle
+        limits(middle - 0.05 * size, middle + 0.05 * size)
 
 
 def section_times(

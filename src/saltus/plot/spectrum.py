@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from saltus.results.spectrum import Spectrum
     from saltus.solution import Solution
 
+LABEL = 0.15  # width of the name of a peak, as a share of that of the axes
+
 
 def spectrum(
     solution: Solution,
@@ -39,6 +41,18 @@ def plot_spectrum(spectrum: Spectrum, *, axes: Axes | None = None, path: str | o
     return figure_of(draw_spectrum(spectrum, axes, None, path))
 
 
+def _apart(peaks: list[tuple[float, float]], near: float) -> list[list[tuple[float, float]]]:
+    """Return peaks in groups: those nearer than this to a larger one are named beside it, not written over its name."""
+    made: list[list[tuple[float, float]]] = []
+    for one in peaks:
+        group = next((others for others in made if abs(others[0][0] - one[0]) < near), None)
+        if group is None:
+            made.append([one])
+        else:
+            group.append(one)
+    return made
+
+
 def draw_spectrum(spectrum: Spectrum, axes: Axes | None, width: Width, path: str | os.PathLike | None) -> Axes:
     """Draw a spectrum into axes or a new figure."""
     title = (
@@ -50,8 +64,9 @@ def draw_spectrum(spectrum: Spectrum, axes: Axes | None, width: Width, path: str
         largest = float(np.max(spectrum.amplitude[1:], initial=0.0)) or 1.0
         axes.semilogy(spectrum.f[1:], np.maximum(spectrum.amplitude[1:], 1e-16 * largest), color=COLOURS[0], lw=1.0)
         axes.set_ylim(max(np.median(spectrum.amplitude[1:]), 1e-8 * largest) / 30.0, 3.0 * largest)
-        for f, amplitude in spectrum.peaks(3):
-            axes.annotate(f"{f:.4g} Hz", (f, amplitude), xytext=(3, 3), textcoords="offset points", fontsize=8.0)
+        for peaks in _apart(spectrum.peaks(3), LABEL * float(spectrum.f[-1])):
+            said = ", ".join(f"{f:.4g}" for f, _ in peaks)
+            axes.annotate(f"{said} Hz", peaks[0], xytext=(3, 3), textcoords="offset points", fontsize=8.0)
         axes.set_xlim(0.0, spectrum.f[-1])
         axes.set_xlabel("frequency f [Hz]")
         axes.set_ylabel(f"amplitude of {spectrum.name}" + (f" [{spectrum.units}]" if spectrum.units else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,8 @@ from saltus.family import GROUND
 from saltus.mechanics.scene import Outline, Scene, SceneBody
 from saltus.plot.page import COLOURS, Width, figure_of, looks, place, saved
 from saltus.results.body import places_of, poses_of, scene_of
+from saltus.view.content import frames_of
+from saltus.view.picture import picture_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +51,7 @@ def strobe(
     matplotlib.axes.Axes
         With equal scales.
     """
-    scene = scene_of(solution)
+    scene = _shaped(solution, scene_of(solution))
     t = _times(solution, times)
     q = solution(t).q
     shown = ", ".join(f"{one:.4g}" for one in t) if len(t) <= 6 else f"{t[0]:.4g} to {t[-1]:.4g}, {len(t)} times"
@@ -61,6 +64,22 @@ def strobe(
         picture.finish()
         saved(figure_of(axes), path)
     return axes
+
+
+def _shaped(solution: Solution, scene: Scene) -> Scene:
+    """Return the scene with bodies that have no outline, and guides, as the viewer draws them."""
+    picture = picture_of(solution, scene, frames_of(solution))
+    moving = [body for body in scene.bodies if body.number != GROUND]
+    drawn = {body.number: one.outlines for body, one in zip(moving, picture.bodies, strict=True)}
+    made = []
+    for body in scene.bodies:
+        if body.number == GROUND:
+            made.append(dataclasses.replace(body, outlines=tuple(picture.fixed)))
+        elif body.outlines or not any(one.kind == "polygon" for one in drawn[body.number]):
+            made.append(body)
+        else:
+            made.append(dataclasses.replace(body, outlines=drawn[body.number]))
+    return dataclasses.replace(scene, bodies=tuple(made))
 
 
 def _times(solution: Solution, times: Any) -> np.ndarray:
@@ -184,7 +203,7 @@ class _Picture:
         room = 0.08 * max(float((high - low).max()), 1e-6)
         low, high = low - room, high + room
         for start, end in self.far:
-            self._ground_line(start, end)
+            self._ground_line(start, end, room)
         for points, colour, alpha, label in self.flats:
             way = (points[1] - points[0]) / np.hypot(*(points[1] - points[0]))
             piece = points.mean(axis=0) + room * np.array([-1.0, 1.0])[:, None] * way
@@ -200,10 +219,10 @@ class _Picture:
                 handles, labels, loc="upper left", bbox_to_anchor=(1.005, 1.0), frameon=False, fontsize=8.0
             )
 
-    def _ground_line(self, start: np.ndarray, end: np.ndarray) -> None:
+    def _ground_line(self, start: np.ndarray, end: np.ndarray, room: float) -> None:
         """Draw a plane: its surface, and a shade where it is solid, to the right of its direction."""
         way = end - start
-        down = np.array([way[1], -way[0]])
+        down = np.array([way[1], -way[0]]) * min(1.0, room / max(float(np.hypot(*way)), 1e-300))
         self.axes.plot(*np.array([start, end]).T, color="#555555", linewidth=1.2, zorder=1)
         solid = np.array([start, end, end + down, start + down])
         self.axes.fill(*solid.T, facecolor="#DDDDDD", alpha=0.5, zorder=0)

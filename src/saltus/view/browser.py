@@ -136,7 +136,9 @@ class Browser:
     def picture(self, kind: str = "png", quality: int | None = None) -> bytes:
         """Return what the page looks like."""
         options = {} if quality is None else {"quality": quality}
-        return base64.b64decode(self.call("Page.captureScreenshot", format=kind, **options)["data"])
+        # packed quickly rather than well: films are packed again
+        made = self.call("Page.captureScreenshot", format=kind, optimizeForSpeed=True, **options)
+        return base64.b64decode(made["data"])
 
     def call(self, method: str, timeout: float = 60.0, **parameters: Any) -> dict[str, Any]:
         """Send one command of the protocol and return its answer."""

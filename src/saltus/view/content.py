@@ -65,7 +65,7 @@ class Seen:
 
 def seen(solution: Solution, options: Options) -> Seen:
     """Return what there is to see of a run."""
-    if len(solution.t) < 2:
+    if len(solution.t) < 2 and solution.success:
         raise SettingError("the run has no step, so that nothing moves: there is nothing to see")
     table = table_of(solution)
     picture = picture_of(solution, options.scene, frames_of(solution))
@@ -250,7 +250,7 @@ def _curves(pack: Pack, head: dict[str, Any], given: Seen) -> None:
         _both(pack, "gap", table.gap_at(t, "-"), table.gap_at(t, "+"))
     if table is not None:
         _both(pack, "ledger", *(_ledger(solution, t, side) for side in ("-", "+")))
-    if solution.rows:
+    if solution.rows and len(solution.t) > 1:  # before the first step no force is known
         _both(pack, "force", *(solution.force_at(t, side) for side in ("-", "+")))
     moving = [c for c, contact in enumerate(given.picture.contacts) if contact.frames is not None]
     head["moving"] = moving

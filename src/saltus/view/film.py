@@ -121,10 +121,9 @@ def _page_frames(browser: Browser, film: Film, count: int) -> Iterator[bytes]:
     since = begin
     for k in range(count):
         tau = first + (last - first) * k / (count - 1)
-        t = end if k == count - 1 else browser.run(f"saltus.time({tau!r})")
+        t = repr(end) if k == count - 1 else f"saltus.time({tau!r})"
         # events since the last frame are shown in this one, the first shows its own time
-        browser.run(f"saltus.film({since!r}, {t!r})")
-        since = t
+        since = browser.run(f"saltus.film({since!r}, {t})")
         yield browser.picture()
 
 
@@ -143,7 +142,7 @@ def _drawn_frames(view: View, film: Film, count: int) -> Iterator[bytes]:
     for t in _times(seen.solution, begin, end, film.event_time, count):
         drawing.at(float(t))
         buffer = io.BytesIO()
-        canvas.print_png(buffer)
+        canvas.print_png(buffer, pil_kwargs={"compress_level": 1})
         yield buffer.getvalue()
 
 
@@ -166,7 +165,18 @@ def _packed(place: Path, frames: Iterator[bytes], rate: float) -> None:
     if place.suffix.lower() == ".gif":
         coding = ["-vf", "split[a][b];[a]palettegen=max_colors=96:stats_mode=diff[p];[b][p]paletteuse=dither=none"]
     else:
-        coding = ["-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "20", "-movflags", "+faststart"]
+        coding = [
+            "-c:v",
+            "libx264",
+            "-preset",
+            "veryfast",
+            "-pix_fmt",
+            "yuv420p",
+            "-crf",
+            "20",
+            "-movflags",
+            "+faststart",
+        ]
     part = place.with_name(f".{place.stem}.part{place.suffix.lower()}")
     command = [program, "-y", "-loglevel", "error", "-f", "image2pipe", "-c:v", "png", "-framerate", f"{rate:g}"]
     command += ["-i", "-", *coding, "-r", f"{rate:g}", str(part)]

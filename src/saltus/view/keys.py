@@ -70,10 +70,23 @@ def motion_of(solution: Solution, picture: Picture, bound: float, pose: Any = No
     pose = pose or Form(picture)
     allowed = pose.allowed(bound, reach)  # (bodies, columns)
     jumps = jump_times(solution)
+    if len(solution.t) == 1:  # a run that failed in its first step: it stands where it began
+        grid = _at(solution, pose, solution.t[[0, 0]])
+        return Motion(tuple(_still(grid, b) for b in range(len(picture.bodies))), bound, _turns(bound, reach))
     grid, inside = _grid(solution, pose, jumps, allowed)
     keep = np.isin(grid.t, jumps)
     keys = tuple(_thinned(grid, inside, b, allowed[b], keep) for b in range(len(picture.bodies)))
-    return Motion(keys, bound, tuple(float(bound / max(r, 1e-300)) for r in reach))
+    return Motion(keys, bound, _turns(bound, reach))
+
+
+def _turns(bound: float, reach: np.ndarray) -> tuple[float, ...]:
+    """Return how far each body may turn, so that none of its points is off by more than the bound [rad]."""
+    return tuple(float(bound / max(r, 1e-300)) for r in reach)
+
+
+def _still(grid: _Grid, b: int) -> Keys:
+    """Return the keys of one body as the grid has them."""
+    return Keys(grid.t, grid.before[:, b], grid.behind[:, b], grid.rate_before[:, b], grid.rate_behind[:, b])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,7 +27,8 @@ class View:
 
     def __repr__(self) -> str:
         picture = self._seen.picture
-        what = f"{len(picture.bodies)} bodies in {'the plane' if picture.dimension == 2 else 'space'}"
+        count = len(picture.bodies)
+        what = f"{count} {'body' if count == 1 else 'bodies'} in {'the plane' if picture.dimension == 2 else 'space'}"
         return f"View({what}, drawn to {self._seen.bound:.2g} m; save('run.html') writes it)"
 
     def _repr_html_(self) -> str:
@@ -83,6 +84,8 @@ class View:
             raise SettingError(f"a view cannot be written to {str(path)!r}: it must end in {', '.join(SUFFIXES)}")
         if film and suffix not in (".mp4", ".gif"):
             raise SettingError(f"{', '.join(film)} belong to films, not to {suffix}: leave them out")
+        if suffix != ".html" and len(self._seen.solution.t) < 2:
+            raise SettingError(f"the run failed in its first step, so that nothing moves: save .html, not {suffix}")
         if suffix == ".html":
             place.write_text(self.html, encoding="utf-8", newline="\n")
         elif suffix == ".glb":

@@ -3,7 +3,7 @@ function makeClock(head, jumps) {
   const [begin, end] = head.span;
   const inner = Array.from(jumps).filter(t => t > begin && t < end);
   const knots = Float64Array.from([begin, ...inner, end]), n = knots.length - 1;
-  const clock = { knots, stretch: 0, marks: new Float64Array(n + 1), span: end - begin };
+  const clock = { knots, stretch: 0, marks: new Float64Array(n + 1), span: end - begin || 1 };  // a run that failed in its first step has no span
   clock.setStretch = a => {
     clock.stretch = a;
     for (let i = 0; i <= n; i++) clock.marks[i] = (1 - a) * ((knots[i] - begin) / clock.span) + a * (i / n);

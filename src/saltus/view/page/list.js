@@ -19,7 +19,7 @@ function fillList(run) {
   const shown = all.slice(from, from + MOST_ROWS);
   body.replaceChildren(...shown.map(i => {
     const row = document.createElement("tr"), c = b.event_contact[i];
-    const cells = [b.event_t[i].toPrecision(9), run.head.kinds[b.event_kind[i]] + (b.event_count[i] > 1 ? ` ×${b.event_count[i]}` : ""), eventName(run, i),
+    const cells = [b.event_t[i].toPrecision(Math.min(17, 9 + run.more)), run.head.kinds[b.event_kind[i]] + (b.event_count[i] > 1 ? ` ×${b.event_count[i]}` : ""), eventName(run, i),
       run.strikes[i] ? `${number(b.event_u_minus[3 * i], 2)} → ${number(b.event_u_plus[3 * i], 2)}` : "", run.strikes[i] ? number(b.event_impulse[3 * i], 2) : "", b.event_energy[i] ? number(b.event_energy[i], 2) : ""];
     for (const text of cells) row.insertCell().textContent = text;
     row.cells[2].title = cells[2];

@@ -31,7 +31,7 @@ function scales(run) {
 
 function certificate(run, t, side) {
   const T = run.blocks.step_t, k = Math.min(Math.max(side === "+" ? upper(T, t) : lower(T, t), 1), T.length - 1), b = run.blocks;
-  const values = [b.residual[k - 1], b.violation[k - 1], b.admissibility[k - 1]];
+  const values = [b.residual, b.violation, b.admissibility].map(all => k > 0 ? all[k - 1] : -1);
   return { step: k, steps: T.length - 1, values, red: values.some((x, i) => !(x >= 0 && x <= run.head.limits[i])) };
 }
 
@@ -42,13 +42,13 @@ function frame(run) {
   run.height = H; run.reach = Math.max(34, 0.2 * Math.min(W, H));
   (head.dimension === 2 ? drawPlane : drawSpace)(run, g, W, H);
   drawContacts(run, g);
-  drawScales(run, g, H);
+  drawScales(run, g, W, H);
   if (run.look.tab === "curves") drawPlots(run);
   if (run.look.tab === "phase") drawPhase(run);
   drawTimeline(run); markList(run); say(run);
 }
 
-function drawScales(run, g, H) {
+function drawScales(run, g, W, H) {
   const { head, look, ink } = run, shown = [];
   if (look.forces && run.force && run.largestForce > 1e-299) shown.push([ink.force, `${number(run.largestForce)} N`]);
   if (look.impulses && run.largestImpulse > 1e-299) shown.push([ink.impulse, `${number(run.largestImpulse)} N s`]);
@@ -56,14 +56,16 @@ function drawScales(run, g, H) {
   shown.forEach(([colour, text], i) => {
     const y = H - 14 - 18 * (shown.length - 1 - i);
     g.strokeStyle = colour; g.globalAlpha = 0.75; g.lineWidth = 2; g.beginPath(); g.moveTo(12, y - 4); g.lineTo(12 + run.reach, y - 4); g.moveTo(12, y - 8); g.lineTo(12, y); g.moveTo(12 + run.reach, y - 8); g.lineTo(12 + run.reach, y); g.stroke(); g.globalAlpha = 1;
-    g.fillStyle = ink.soft; g.fillText(i === shown.length - 1 ? `${text}, lengths by square root` : text, 20 + run.reach, y);
+    const long = `${text}, lengths by square root`, room = W - $("notes").offsetWidth - 32 - run.reach;
+    g.fillStyle = ink.soft; g.fillText(i < shown.length - 1 ? text : g.measureText(long).width < room ? long : `${text}, by √`, 20 + run.reach, y);
   });
 }
 
 function say(run) {
   const { view, head } = run, here = certificate(run, view.t, view.side), [residual, violation, outside] = here.values, size = x => x < 0 ? "?" : x === 0 ? "0" : x.toExponential(1);
-  $("clock").textContent = `t = ${view.t.toPrecision(12)} s ${view.side === "+" ? "+" : "−"}`;
-  $("badge").textContent = `step ${here.step.toLocaleString("en")}/${here.steps.toLocaleString("en")}   residual ${size(residual)}   violation ${size(violation)} m   admissibility ${size(outside)}`;
+  $("clock").textContent = `t = ${view.t.toPrecision(Math.min(17, 12 + run.more))} s ${view.side === "+" ? "+" : "−"}`;
+  const parts = [`step ${here.step.toLocaleString("en")}/${here.steps.toLocaleString("en")}`, `residual ${size(residual)}`, `violation ${size(violation)} m`, `admissibility ${size(outside)}`];
+  parts.forEach((text, i) => { $("badge").children[i].textContent = text; });  // a narrow page breaks it between parts
   $("badge").className = here.red ? "bad" : "";
   $("side").textContent = view.side === "+" ? "+" : "−";
   const T = run.blocks.event_t, a = lower(T, view.t), z = upper(T, view.t), b = run.blocks, told = [];
@@ -131,16 +133,25 @@ function wire(run) {
   $("follow").onchange = e => { look.follow = +e.target.value; look.x = look.y = 0; redraw(); };
   $("row").onchange = e => { look.row = +e.target.value; redraw(); };
   for (const name of ["kind", "contact"]) $(name).onchange = () => { fillList(run); markList(run); };
-  document.querySelectorAll("nav button").forEach(button => { button.onclick = () => { look.tab = button.dataset.tab; document.querySelectorAll("nav button, .tab").forEach(one => one.classList.toggle("on", one === button || one.id === look.tab)); if (look.tab === "events") fillList(run); redraw(); }; });
+  document.querySelectorAll("nav button").forEach(button => { button.onclick = () => { look.tab = button.dataset.tab; document.querySelectorAll("nav button, .tab").forEach(one => one.classList.toggle("on", one === button || one.id === look.tab)); $("row").hidden = look.tab === "events"; if (look.tab === "events") fillList(run); redraw(); }; });
   document.querySelector("#list tbody").onclick = e => { const row = e.target.closest("tr"); if (row) { pause(run); seek(run, run.blocks.event_t[+row.dataset.event], "+"); } };
   wireScene(run);
   addEventListener("resize", redraw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readInk(run); redraw(); });
   addEventListener("keydown", e => {
-    if (e.target.matches("input[type=range], select") && e.key.startsWith("Arrow") || e.ctrlKey || e.metaKey || e.altKey) return;
-    const small = clock.span / 500;
-    const keys = { " ": () => $("play").click(), ".": () => step(run, 1), ",": () => step(run, -1), s: () => $("side").click(), ArrowRight: () => { pause(run); seek(run, clock.time(Math.min(1, clock.tau(view.t) + small / clock.span)), "+"); }, ArrowLeft: () => { pause(run); seek(run, clock.time(Math.max(0, clock.tau(view.t) - small / clock.span)), "+"); }, Home: () => { pause(run); seek(run, head.span[0], "+"); }, End: () => { pause(run); seek(run, head.span[1], "+"); } };
-    if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
+    const at = e.target, move = way => { pause(run); seek(run, clock.time(Math.min(1, Math.max(0, clock.tau(view.t) + way / 500))), "+"); };
+    if (e.ctrlKey || e.metaKey || e.altKey) return;
+    // what was reached by tab keeps its own keys; behind a click space plays
+    if (at.matches("select") && !/^[.,]$/.test(e.key) || at.matches("input[type=range]") && /^(Arrow|Home|End|Page)/.test(e.key)) return;
+    if (at.matches("button:focus-visible, input[type=checkbox]:focus-visible") && e.key === " ") return;
+    const keys = {
+      " ": () => $("play").click(), ".": () => step(run, 1), ",": () => step(run, -1), s: () => $("side").click(),
+      ArrowRight: () => move(1), ArrowLeft: () => move(-1), Home: () => { pause(run); seek(run, head.span[0], "+"); }, End: () => { pause(run); seek(run, head.span[1], "+"); },
+      "+": () => zoom(run, 1.25), "-": () => zoom(run, 0.8), "0": () => whole(run),
+    };
+    const turn = { ArrowRight: [20, 0], ArrowLeft: [-20, 0], ArrowUp: [0, -20], ArrowDown: [0, 20] };
+    const done = e.shiftKey && turn[e.key] ? () => drag(run, ...turn[e.key]) : keys[e.key];
+    if (done) { e.preventDefault(); done(); }
   });
 }
 
@@ -154,19 +165,25 @@ function snapped(run, tau, W) {
 
 function setStretch(run, a) { run.clock.setStretch(a); run.view.moved = true; $("stretch").value = a; $("share").textContent = number(a, 2); frame(run); }
 
+// the scene: drag moves it in the plane and turns it in space
+function drag(run, dx, dy) {
+  const { look } = run;
+  if (run.head.dimension === 2) { look.x += dx; look.y += dy; } else { look.yaw -= 0.008 * dx; look.pitch = Math.min(1.5, Math.max(-0.3, look.pitch + 0.008 * dy)); }
+  frame(run);
+}
+
+function zoom(run, factor) { const { look } = run; look.zoom *= factor; look.x *= factor; look.y *= factor; frame(run); }
+
+function whole(run) { Object.assign(run.look, { zoom: 1, x: 0, y: 0 }); frame(run); }
+
 function wireScene(run) {
-  const { look } = run, scene = $("drawing"), flat = run.head.dimension === 2;
+  const scene = $("drawing");
   let from = null;
   scene.onpointerdown = e => { from = [e.clientX, e.clientY]; scene.setPointerCapture(e.pointerId); };
-  scene.onpointerup = () => { from = null; };
-  scene.onpointermove = e => {
-    if (!from) return;
-    const dx = e.clientX - from[0], dy = e.clientY - from[1]; from = [e.clientX, e.clientY];
-    if (flat) { look.x += dx; look.y += dy; } else { look.yaw -= 0.008 * dx; look.pitch = Math.min(1.5, Math.max(-0.3, look.pitch + 0.008 * dy)); }
-    frame(run);
-  };
-  scene.onwheel = e => { e.preventDefault(); const factor = Math.exp(-0.0012 * e.deltaY); look.zoom *= factor; if (flat) { look.x *= factor; look.y *= factor; } frame(run); };
-  scene.ondblclick = () => { look.zoom = 1; look.x = look.y = 0; frame(run); };
+  scene.onpointerup = scene.onpointercancel = () => { from = null; };
+  scene.onpointermove = e => { if (from) { const [x, y] = from; from = [e.clientX, e.clientY]; drag(run, e.clientX - x, e.clientY - y); } };
+  scene.onwheel = e => { e.preventDefault(); zoom(run, Math.exp(-0.0012 * e.deltaY)); };
+  scene.ondblclick = () => whole(run);
 }
 
 function metres(x) {
@@ -199,10 +216,23 @@ function fillPage(run) {
   icon("previous", "previous"); icon("play", "play"); icon("next", "next"); notes(run);
 }
 
-// the coordinate whose rate jumps most, compared with what it is
+// the coordinate whose rate jumps most, compared with what it is; where none jumps, the one that moves most. What moves
+// less than the picture is drawn to is rounding
 function liveliest(run) {
+  const C = run.motion.columns, places = run.head.dimension, { length, angle } = run.head.bound;
   let best = 0, most = -1;
-  run.motion.keys.forEach((key, b) => { for (let c = 0; c < 3; c++) { let jump = 0, size = 1e-300; for (let i = c; i < key.rateBefore.length; i += run.motion.columns) { jump += Math.abs(key.rateAfter[i] - key.rateBefore[i]); size = Math.max(size, Math.abs(key.rateBefore[i])); } if (jump / size > most + 1e-9) { most = jump / size; best = b * run.motion.columns + c; } } });
+  run.motion.keys.forEach((key, b) => {
+    for (let c = 0; c < 3; c++) {
+      let jump = 0, size = 1e-300, low = Infinity, high = -Infinity;
+      for (let i = c; i < key.before.length; i += C) {
+        jump += Math.abs(key.rateAfter[i] - key.rateBefore[i]); size = Math.max(size, Math.abs(key.rateBefore[i]));
+        low = Math.min(low, key.before[i]); high = Math.max(high, key.before[i]);
+      }
+      const way = c < places ? high - low : (high - low) * length / angle[b];  // angles as the ways of the outermost points
+      const score = way <= 10 * length ? 0 : jump > 1e-9 * size ? 1 + jump / size : way / (way + run.head.size);
+      if (score > most + 1e-9) { most = score; best = b * C + c; }
+    }
+  });
   return best;
 }
 
@@ -212,6 +242,7 @@ unpack($("data").textContent).then(({ head, blocks }) => {
   run.look = { zoom: 1, x: 0, y: 0, yaw: -0.9, pitch: 0.42, follow: -1, magnify: 1, forces: true, impulses: true, row: 0, tab: "curves" };
   for (const name of ["gap", "force", "ledger"]) run[name] = twoSided(run, name);
   run.stops = Float64Array.from(new Set([head.span[0], ...blocks.event_t, head.span[1]]));
+  run.more = Math.max(0, Math.ceil(Math.log10(Math.max(...head.span.map(Math.abs)) / run.clock.span)));  // digits that all times share
   scales(run); readInk(run);
   if (head.dimension === 2) run.box = planeBox(run); else { run.box = spaceBox(run); makeSpace(run); }
   fillPage(run); wire(run); frame(run);
@@ -225,7 +256,8 @@ unpack($("data").textContent).then(({ head, blocks }) => {
     state, head, jumps: () => Array.from(blocks.jumps), tau: t => run.clock.tau(t), time: tau => run.clock.time(tau),
     seek: (t, side) => seek(run, t, side), stretch: a => setStretch(run, a), play: () => play(run), pause: () => pause(run),
     look: given => { Object.assign(run.look, given); notes(run); frame(run); },
-    film: (since, t) => { run.view.t = t; run.view.side = "+"; run.view.since = since; frame(run); },
+    film: (since, t) => { run.view.t = t; run.view.side = "+"; run.view.since = since; frame(run); return t; },
+    place: p => run.project(p),  // pixels of a point [m]
     marks: () => marksOf(run, $("timeline").clientWidth),
     evaluate: times => { const at = performance.now(); for (const t of times) moveTo(run.motion, t, "+", run.motion.pose, null); return (performance.now() - at) / times.length; },
     frames: times => { const at = performance.now(); for (const t of times) { run.view.t = t; frame(run); if (run.space) run.space.gl.finish(); } return (performance.now() - at) / times.length; },

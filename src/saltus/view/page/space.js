@@ -2,21 +2,24 @@
 const VERTEX = `#version 300 es
 layout(location=0) in vec3 corner; layout(location=1) in vec3 normal;
 layout(location=2) in vec3 place; layout(location=3) in vec4 turn; layout(location=4) in vec3 size; layout(location=5) in vec3 tint; layout(location=6) in vec3 middle;
-uniform mat4 camera; out vec3 N; out vec3 C; out vec3 X;
+uniform mat4 camera; out vec3 N; out vec3 C;
 vec3 rotate(vec4 q, vec3 v) { return v + 2.0 * cross(q.yzw, cross(q.yzw, v) + q.x * v); }
-void main() { X = place + rotate(turn, middle + corner * size); gl_Position = camera * vec4(X, 1.0); N = rotate(turn, normal / max(size, vec3(1e-9))); C = tint; }`;
+void main() { gl_Position = camera * vec4(place + rotate(turn, middle + corner * size), 1.0); N = rotate(turn, normal / max(size, vec3(1e-9))); C = tint; }`;
 const FRAGMENT = `#version 300 es
-precision highp float; in vec3 N; in vec3 C; in vec3 X; uniform float grid; out vec4 colour;
-void main() { float light = 0.5 + 0.5 * max(0.0, dot(normalize(N), normalize(vec3(0.35, -0.5, 0.8)))); vec3 c = C * light;
-  if (grid > 0.0 && N.z > 0.0) { vec2 f = abs(fract(X.xy / grid - 0.5) - 0.5) / fwidth(X.xy / grid); float line = 1.0 - min(min(f.x, f.y), 1.0); c = mix(C, C * 0.82, line); }
-  colour = vec4(c, 1.0); }`;
+precision highp float; in vec3 N; in vec3 C; out vec4 colour;
+void main() { float light = 0.5 + 0.5 * max(0.0, dot(normalize(N), normalize(vec3(0.35, -0.5, 0.8)))); colour = vec4(C * light, 1.0); }`;
+// floors fill the picture: one colour and lines of their own, because without a GPU every pixel of a clever shader costs
+const FLAT_VERTEX = `#version 300 es
+layout(location=0) in vec3 corner; uniform mat4 camera; void main() { gl_Position = camera * vec4(corner, 1.0); }`;
+const FLAT_FRAGMENT = `#version 300 es
+precision mediump float; uniform vec3 tint; out vec4 colour; void main() { colour = vec4(tint, 1.0); }`;
 const FLOATS = 16;  // of an instance
 
 function cube() {
   const made = [];
   for (let face = 0; face < 6; face++) {
     const axis = face >> 1, sign = face & 1 ? 1 : -1, u = (axis + 1) % 3, w = (axis + 2) % 3;
-    for (const [i, j] of [[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]]) {
+    for (const [i, j] of [[-1, -1], [sign, -sign], [1, 1], [-1, -1], [1, 1], [-sign, sign]]) {  // seen from outside they go left round
       const p = [0, 0, 0], n = [0, 0, 0];
       p[axis] = sign / 2; p[u] = i / 2; p[w] = j / 2; n[axis] = sign; made.push(...p, ...n);
     }
@@ -37,7 +40,7 @@ function cylinder() {
   for (let k = 0; k < n; k++) {
     const [a, b] = [k, k + 1].map(i => [Math.cos(2 * Math.PI * i / n), Math.sin(2 * Math.PI * i / n)]);
     for (const [p, z] of [[a, -1], [b, -1], [b, 1], [a, -1], [b, 1], [a, 1]]) made.push(p[0] / 2, p[1] / 2, z / 2, p[0], p[1], 0);
-    for (const z of [-1, 1]) for (const p of [[0, 0], a, b]) made.push(p[0] / 2, p[1] / 2, z / 2, 0, 0, z);
+    for (const z of [-1, 1]) for (const p of z > 0 ? [[0, 0], a, b] : [[0, 0], b, a]) made.push(p[0] / 2, p[1] / 2, z / 2, 0, 0, z);
   }
   return made;
 }
@@ -52,23 +55,29 @@ function mesh(solid) {
   return made;
 }
 
-function makeSpace(run) {
-  const gl = document.getElementById("solid").getContext("webgl2", { antialias: true, preserveDrawingBuffer: true });
-  if (!gl) return;
+function programOf(gl, vertex, fragment) {
   const program = gl.createProgram();
-  for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+  for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
     const shader = gl.createShader(kind); gl.shaderSource(shader, source); gl.compileShader(shader);
     if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
     gl.attachShader(program, shader);
   }
-  gl.linkProgram(program); gl.useProgram(program); gl.enable(gl.DEPTH_TEST);
+  gl.linkProgram(program);
+  return program;
+}
+
+function makeSpace(run) {
+  const gl = document.getElementById("solid").getContext("webgl2", { antialias: true });
+  if (!gl) return;
+  const program = programOf(gl, VERTEX, FRAGMENT);
+  gl.enable(gl.DEPTH_TEST);
   const shapes = new Map(), add = (name, corners) => {
     const array = gl.createVertexArray(), own = gl.createBuffer(), instances = gl.createBuffer();
     gl.bindVertexArray(array); gl.bindBuffer(gl.ARRAY_BUFFER, own); gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(corners), gl.STATIC_DRAW);
     gl.enableVertexAttribArray(0); gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 24, 0); gl.enableVertexAttribArray(1); gl.vertexAttribPointer(1, 3, gl.FLOAT, false, 24, 12);
     gl.bindBuffer(gl.ARRAY_BUFFER, instances);
     [[2, 3, 0], [3, 4, 12], [4, 3, 28], [5, 3, 40], [6, 3, 52]].forEach(([at, n, offset]) => { gl.enableVertexAttribArray(at); gl.vertexAttribPointer(at, n, gl.FLOAT, false, 4 * FLOATS, offset); gl.vertexAttribDivisor(at, 1); });
-    const shape = { array, instances, count: corners.length / 6, members: [] }; shapes.set(name, shape); return shape;
+    const shape = { array, instances, count: corners.length / 6, members: [], closed: !name.startsWith("mesh") }; shapes.set(name, shape); return shape;
   };
   const makers = { box: cube, sphere: ball, cylinder };
   run.head.bodies.forEach((body, b) => (body.solids || []).forEach((solid, k) => {
@@ -76,9 +85,27 @@ function makeSpace(run) {
     const shape = shapes.get(name) || add(name, solid.kind === "mesh" ? mesh(solid) : makers[solid.kind]());
     shape.members.push({ b, size: solid.kind === "mesh" ? [1, 1, 1] : solid.size, middle: solid.centre, tint: rgb(colourOf(run.head, b)) });
   }));
-  for (const shape of shapes.values()) shape.data = new Float32Array(FLOATS * shape.members.length);
-  const floor = add("floor", cube()); floor.members = run.head.floors; floor.data = new Float32Array(FLOATS * Math.max(1, run.head.floors.length));
-  run.space = { gl, shapes, camera: gl.getUniformLocation(program, "camera"), grid: gl.getUniformLocation(program, "grid") };
+  for (const shape of shapes.values()) {
+    shape.data = new Float32Array(FLOATS * shape.members.length);
+    shape.members.forEach((one, i) => shape.data.set([...one.size, ...one.tint, ...one.middle], FLOATS * i + 7));  // only poses change
+  }
+  run.space = { gl, program, shapes, camera: gl.getUniformLocation(program, "camera"), floors: run.head.floors.length ? makeFloors(run, gl) : null };
+}
+
+// two triangles and the lines of a grid for every floor
+function makeFloors(run, gl) {
+  const program = programOf(gl, FLAT_VERTEX, FLAT_FRAGMENT), { centre, size } = run.box, half = 1.2 * size, made = [], lines = [];
+  const cell = 10 ** Math.floor(Math.log10(size / 3)), inside = c => { const found = []; for (let k = Math.ceil((c - half) / cell); k * cell <= c + half; k++) found.push(k * cell); return found; };
+  const [x0, x1, y0, y1] = [centre[0] - half, centre[0] + half, centre[1] - half, centre[1] + half];
+  for (const z of run.head.floors) {
+    made.push(x0, y0, z, x1, y0, z, x1, y1, z, x0, y0, z, x1, y1, z, x0, y1, z);
+    for (const x of inside(centre[0])) lines.push(x, y0, z, x, y1, z);
+    for (const y of inside(centre[1])) lines.push(x0, y, z, x1, y, z);
+  }
+  const array = gl.createVertexArray();
+  gl.bindVertexArray(array); gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer()); gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([...made, ...lines]), gl.STATIC_DRAW);
+  gl.enableVertexAttribArray(0); gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 12, 0);
+  return { program, array, corners: made.length / 3, ends: lines.length / 3, camera: gl.getUniformLocation(program, "camera"), tint: gl.getUniformLocation(program, "tint") };
 }
 
 function rgb(colour) {
@@ -122,23 +149,20 @@ function drawSpace(run, g, W, H) {
   const { gl } = space, ratio = devicePixelRatio || 1, canvas = gl.canvas, w = Math.round(W * ratio), h = Math.round(H * ratio);
   if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
   gl.viewport(0, 0, w, h); gl.clearColor(...run.rgb.paper, 1); gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-  gl.uniformMatrix4fv(space.camera, false, camera);
-  for (const [name, shape] of space.shapes) {
-    if (!shape.members.length) continue;
-    const data = shape.data;
-    shape.members.forEach((one, i) => {
-      const o = FLOATS * i;
-      if (name === "floor") {
-        const wide = 2.4 * run.box.size;
-        data.set([run.box.centre[0], run.box.centre[1], one - 0.002 * wide, 1, 0, 0, 0, wide, wide, 0.004 * wide, ...run.rgb.ground, 0, 0, 0], o);
-        return;
-      }
-      const p = 7 * one.b;
-      for (let c = 0; c < 7; c++) data[o + c] = pose[p + c];
-      for (let c = 0; c < 3; c++) { data[o + 7 + c] = one.size[c]; data[o + 10 + c] = one.tint[c]; data[o + 13 + c] = one.middle[c]; }
-    });
-    gl.uniform1f(space.grid, name === "floor" ? 10 ** Math.floor(Math.log10(run.box.size / 3)) : 0);
+  gl.useProgram(space.program); gl.uniformMatrix4fv(space.camera, false, camera);
+  for (const shape of space.shapes.values()) {
+    const { data, members } = shape;
+    for (let i = 0; i < members.length; i++) for (let c = 0, o = FLOATS * i, p = 7 * members[i].b; c < 7; c++) data[o + c] = pose[p + c];
+    gl[shape.closed ? "enable" : "disable"](gl.CULL_FACE);  // the far side of a closed solid is never seen
     gl.bindVertexArray(shape.array); gl.bindBuffer(gl.ARRAY_BUFFER, shape.instances); gl.bufferData(gl.ARRAY_BUFFER, data, gl.DYNAMIC_DRAW);
-    gl.drawArraysInstanced(gl.TRIANGLES, 0, shape.count, shape.members.length);
+    gl.drawArraysInstanced(gl.TRIANGLES, 0, shape.count, members.length);
+  }
+  if (space.floors) {  // last: what is hidden costs nothing
+    const { floors } = space, tint = run.rgb.ground;
+    gl.useProgram(floors.program); gl.uniformMatrix4fv(floors.camera, false, camera); gl.disable(gl.CULL_FACE); gl.bindVertexArray(floors.array);
+    gl.enable(gl.POLYGON_OFFSET_FILL); gl.polygonOffset(1, 1);
+    gl.uniform3fv(floors.tint, tint); gl.drawArrays(gl.TRIANGLES, 0, floors.corners);
+    gl.disable(gl.POLYGON_OFFSET_FILL);
+    gl.uniform3fv(floors.tint, tint.map(x => run.dark ? 1.25 * x : 0.86 * x)); gl.drawArrays(gl.LINES, floors.corners, floors.ends);
   }
 }

@@ -25,8 +25,8 @@ function drawTimeline(run) {
         if (left > free) { g.textAlign = "left"; g.fillStyle = ink.soft; g.fillText(text, left, 10); free = left + wide + 5; }
       }
     }
-    g.font = "10px system-ui, sans-serif"; g.fillStyle = ink.soft; g.textAlign = "left"; g.fillText(number(run.head.span[0]) + " s", 0, 43);
-    g.textAlign = "right"; g.fillText(number(run.head.span[1], 6) + " s", W, 43);
+    g.font = "10px system-ui, sans-serif"; g.fillStyle = ink.soft; g.textAlign = "left"; const label = t => `${+t.toPrecision(6 + run.more)} s`.replaceAll("-", "−"); g.fillText(label(run.head.span[0]), 0, 43);
+    g.textAlign = "right"; g.fillText(label(run.head.span[1]), W, 43);
     g.textAlign = "center"; g.fillText(run.clock.stretch > 0 ? "event time " + number(run.clock.stretch, 2) : "time", W / 2, 43);
     return marks;
   });
