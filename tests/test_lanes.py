@@ -215,7 +215,7 @@ def swept(scheme, **options):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("span", [(0.0, 1.5), (0.1, 1.1003), (0.0, lambda: 2.0 * np.pi / P.w)], ids=str)
+@pytest.mark.parametrize("span", [(0.0, 1.5), (0.1, 1.1003), (0.0, lambda: 2.0 * np.pi / P.w)], ids=["h", "odd", "w"])
 def test_a_sweep_in_lanes_has_the_bits_of_moreau_jean_and_of_solve(span):
     lanes, scalar = (swept(scheme, t_span=span) for scheme in (sweep.MoreauJeanLanes(sine="library"), sl.MoreauJean()))
     assert len(lanes.failed) == 0
