@@ -69,14 +69,14 @@ def listening(
             joined(W_joint, v_before, target, room, status)
         return status
 
-    def react(*arguments):
-        if reacting is None:
-            return plain_react(*arguments)
-        reacting(arguments[7])
+    def react(model, solver, lu, directions, target, active, *others):
+        if reacting is not None:
+            reacting(active)
         try:
-            return plain_react(*arguments)
+            return plain_react(model, solver, lu, directions, target, active, *others)
         finally:
-            reacting(None)
+            if reacting is not None:
+                reacting(None)
 
     return dataclasses.replace(
         plan, inner=inner._replace(solver=inner.solver._replace(solve=solve, joints=joints), react=react)
