@@ -207,7 +207,7 @@ def lanes():
     for sine in ("own", "library"):
         step = {"scheme": sweep.MoreauJeanLanes(sine=sine), "h": 1e-3, "w": np.linspace(2.0, 3.0, runs), "runs": runs}
         short, long = (
-            cpu(lambda end=end: sweep.monte_carlo(OSCILLATOR, -0.5, 0.0, t_span=(0.0, end), **step))
+            cpu(lambda end=end, step=step: sweep.monte_carlo(OSCILLATOR, -0.5, 0.0, t_span=(0.0, end), **step))
             for end in (0.1, 1.1)
         )
         made[sine] = (long - short) / runs / 1000 * 1e9
