@@ -32,7 +32,7 @@ from saltus.status import Status
 class _Engines(NamedTuple):
     """Tuned numbers of this file."""
 
-    chunk_seconds: float = 0.4  # how long the loop may run before Python looks for Ctrl-C and shows progress
+    chunk_seconds: float = 0.4  # of a processor, before Python looks for Ctrl-C and shows progress
     first_budget: int = 1024  # attempted steps before the first look
     growth: int = 8  # of the budget from one look to the next
 
@@ -212,7 +212,7 @@ class Engine:
         lane.numbers[:] = self.base  # rows name only what differs from it; those before may have named other places
         go_on = run_many.bound(*lane.marching, lane.record, runs, count)
         while status != Status.OK:
-            began = time.perf_counter()
+            began = time.thread_time()
             try:
                 if self.calls_python:
                     with failures_raised(called=True):
@@ -224,7 +224,7 @@ class Engine:
                 made.status[cursor.run] = Status.MODEL_FAILED
                 cursor.run, cursor.begun = cursor.run + 1, 0
                 status = Status.CHUNK if cursor.run < count else Status.OK
-            spent = time.perf_counter() - began
+            spent = time.thread_time() - began
             budget = max(1, min(int(budget * ENGINES.chunk_seconds / max(spent, 1e-6)), ENGINES.growth * budget))
             if tick is not None:
                 tick(int(cursor.run))

@@ -213,7 +213,7 @@ def open_flight(model, settings, t, h, state, frame, record):
     if settings.window_factor > 0.0:
         window = settings.window_factor * memory.numbers.longest**settings.window_power
         marks.window = larger(window, 8e-16 * (abs(t) + h))
-    marks.foreseen, marks.late, marks.allowed = -1.0, 0.0, h
+    marks.foreseen, marks.late, marks.allowed, marks.unsummed = -1.0, 0.0, h, 0.0
     marks.sharper = sharper(settings, t, h, memory)
     if memory.numbers.valid == 0.0:
         for k in range(layout.ns):
@@ -239,7 +239,9 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
     if not header.error <= 1.0:
         header.error = smaller(header.error, FLIGHT_TUNED.refused)
         return refuse(header) if not header.error > 1.0 else 0  # not a number
-    if plain.phase(model, staged, settings, TASK.fill, t, h, frame_room, record) != 0:
+    # what rubs is judged by its work at once
+    task = TASK.fill if model.layout.nj > 0 or marks.holding == 1.0 else TASK.nodes
+    if plain.phase(model, staged, settings, task, t, h, frame_room, record) != 0:
         return refuse(header)
     header.error = larger(header.error, ledger_error(model, settings, t, h, header.degree, frame))
     if not header.error <= 1.0:
@@ -269,6 +271,8 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
             return refuse(header)  # a slip that stops in space: come nearer first
         if status != 0:
             return status
+    if marks.unsummed == 1.0:
+        plain.phase(model, staged, settings, TASK.sums, t, marks.tried, frame_room, record)
     status = inspect(model, settings, t, marks.length, frame, record)
     if status == Status.GAP_MISSED and wrong_rows(model, t, marks.length, frame) == 1:
         return status
@@ -449,6 +453,8 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
                 status = plain.phase(model, staged, settings, TASK.fill, t, size, frame_room, record)
                 if status != 0:
                     return status
+            if marks.unsummed == 1.0:
+                plain.phase(model, staged, settings, TASK.sums, t, size, frame_room, record)
             move_end(model, settings, late, frame)
             stretch(model, settings, 1.0 + late / size, frame)
             marks.length, marks.late = size + late, late

@@ -67,7 +67,7 @@ SCALE = _Scale()
 FLIGHT_MARKS = Numbers(
     "nodes table_at samples_at event_kind which place length limit still holding near jammed_set stopping crossing "
     "pending end_known window used struck pieces_used foreseen late allowed ahead farthest_ahead sharper unresolved "
-    "switched ending tried"
+    "switched ending tried unsummed"
 )
 
 
@@ -120,10 +120,13 @@ class _Task(NamedTuple):
     """What a phase is asked for."""
 
     # ---- tasks of a phase: a step with its error estimate, the same for another size without it, the nodes of the
-    # last one
+    # last one with the sums over it; nodes alone where most flights are made again up to an event (a phase may do all
+    # of it), and the sums that this left out (marks.unsummed)
     attempt: int = 0
     again: int = 1
     fill: int = 2
+    nodes: int = 3
+    sums: int = 4
 
 
 TASK = _Task()

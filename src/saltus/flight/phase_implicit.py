@@ -21,6 +21,7 @@ def implicit_phase(model, staged, settings, task, t, h, frame_room, record):
     """
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
+    task = TASK.fill if task == TASK.nodes else task
     first = whole(settings.phase_at)
     at = whole(settings[first + PHASE_PLACE.method])
     pair = head(tail(settings, at), whole(settings[first + PHASE_PLACE.staged_at]) - at)

@@ -48,6 +48,11 @@ class Bar:
         self._bar: Any = None
         self._task: Any = None
 
+    @property
+    def wanted(self) -> bool:
+        """Whether a bar may be shown at all."""
+        return self._wanted
+
     def __enter__(self) -> Self:
         return self
 

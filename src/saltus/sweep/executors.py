@@ -49,18 +49,20 @@ def _checked(count: int | None, who: str) -> int:
 class Serial:
     """This thread."""
 
-    def make(self, job: Job, chunks: Sequence[Chunk], done: Done, tick: Tick) -> None:
-        """Make all chunks."""
+    def make(self, job: Job, chunks: Sequence[Chunk], done: Done, tick: Tick | None) -> None:
+        """Make all chunks; tick: None where nobody looks at the progress."""
         lane = job.engine.lane()
         for first, last in chunks:
             before = 0
 
             def told(count: int) -> None:
                 nonlocal before
-                tick(count - before)
+                if tick is not None:
+                    tick(count - before)
                 before = count
 
-            done((first, last), job.engine.make_runs(lane, job.part(first, last), told))
+            listens = None if tick is None else told
+            done((first, last), job.engine.make_runs(lane, job.part(first, last), listens))
 
 
 @dataclasses.dataclass(frozen=True)

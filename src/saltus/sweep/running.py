@@ -53,7 +53,7 @@ def made_sweep(
         if todo and prepared.chain_by_hand:
             _follow(prepared, todo, done, tick)
         elif todo:
-            executor.make(prepared.job, todo, done, tick)
+            executor.make(prepared.job, todo, done, tick if bar.wanted or not isinstance(executor, Serial) else None)
     reduced = Reduced.joined([made[one] for one in chunks])
     prepared.look(reduced)
     return reduced

@@ -89,18 +89,17 @@ def factor_stages(model, settings, degree, h, trial, frame, pivots):
     tab = table_of(settings, degree, stiff)
     first, end = whole(tab[TAB.first]), whole(tab[TAB.end])
     m = (end - first) * nv
-    beside, pivots_beside = head(phase.tried_matrix, m * m), head(phase.tried_pivots, m)
     keeps = trial == 1 and (model.layout.features & J_CONSTANT) != 0 and (model.layout.features & M_CONSTANT) != 0
     if keeps and numbers.tried_h == h and numbers.tried_for == family:
-        copy(beside, head(G, m * m))
-        copy_marks(pivots_beside, pivots)
+        copy(phase.tried_matrix, head(G, m * m))
+        copy_marks(phase.tried_pivots, pivots)
         numbers.factored_h, numbers.factored_for = h, family
         return 0
     assemble(tab, h, first, end, nv, phase.j_q, phase.j_v, 0, G)
     status = factor_dense(head(G, m * m), m, pivots)
     numbers.factored_h, numbers.factored_for = h if status == 0 else 0.0, family
     if keeps and status == 0:
-        copy(head(G, m * m), beside)
-        copy_marks(pivots, pivots_beside)
+        copy(head(G, m * m), head(phase.tried_matrix, m * m))
+        copy_marks(pivots, head(phase.tried_pivots, m))
         numbers.tried_h, numbers.tried_for = h, family
     return status

@@ -42,7 +42,7 @@ from saltus.schemes.hp_tdg.numbers import (
     numbers_of,
     table_of,
 )
-from saltus.schemes.hp_tdg.stages import solve_stages
+from saltus.schemes.hp_tdg.stages import settle_powers, solve_stages
 from saltus.status import Status
 from saltus.tables.stored import RAISED
 from saltus.tables.tableau import STAGE_VECTOR, TAB
@@ -90,8 +90,12 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
     settings = FLIGHT_SETTINGS(settings)
     frame = FRAME(frame_room)
     numbers, fit, first = GALERKIN(frame.phase).numbers, GALERKIN(frame.phase).fit, whole(settings.phase_at)
-    if task == TASK.fill:
-        return fill(model, settings, h, frame)
+    if task == TASK.sums:
+        return sum_up(model, settings, t, h, frame)
+    if task == TASK.fill or task == TASK.nodes:
+        fill(model, settings, h, frame)
+        frame.marks.unsummed = 1.0 if task == TASK.nodes else 0.0
+        return 0 if task == TASK.nodes else sum_up(model, settings, t, h, frame)
     if task == TASK.attempt:
         forget(model, settings, t, frame)
         status = choose(model, settings, t, h, frame, record)
@@ -409,33 +413,22 @@ def change_family(degree, h, header, numbers, fit):
 
 @unit(I(MODEL, A, F, FRAME.kind))
 def fill(model, settings, h, frame):
-    """Write nodes, forces and sums of the interval that was solved last, and what acts at its end."""
+    """Write nodes and forces of the interval that was solved last, and what acts at its end."""
     phase = GALERKIN(frame.phase)
     layout = model.layout
-    nv, nc, nr = layout.nv, layout.nc, layout.nr
+    nv, nr = layout.nv, layout.nr
     numbers, marks = phase.numbers, frame.marks
     degree = whole(numbers.degree_now)
-    n, width, stiff = degree + 1, REPORTED.first_contact + nc, whole(numbers.stiff)
-    tab, stages = table_of(settings, degree, stiff), phase.stage
-    b = head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n)
-    V, a = stages.V, stages.a
-    R, powers = stages.R, stages.powers
-    v, a_last, r_last, powers_last = frame.ends.v, frame.a_last, frame.r_last, frame.powers_last
-    sum_r, sum_p, R_node, J_v = frame.sum_r, frame.sum_powers, frame.node_forces, phase.j_v
+    n, stages = degree + 1, phase.stage
+    V, a, R = stages.V, stages.a, stages.R
+    v, a_last, r_last = frame.ends.v, frame.a_last, frame.r_last
+    R_node, J_v = frame.node_forces, phase.j_v
     refine(model, settings, degree, h, frame)
     m = degree + RAISED + 1
     E = head(tail(settings, numbers_of(settings, degree, OF_DEGREE.lift)), m * n)
-    times = head(frame.weights, n)
-    for k in range(n):
-        times[k] = h * b[k]
     for i in range(nr):
         combine_columns(E, m, 0.0, tail(R, i), nr, tail(R_node, i), nr)
         r_last[i] = R[(n - 1) * nr + i]
-    for i in range(width):
-        powers_last[i] = powers[(n - 1) * width + i]
-    # rows of stages are columns of these sums
-    combine_columns(head(R, n * nr), nr, 0.0, times, 1, sum_r, 1)
-    combine_columns(head(powers, n * width), width, 0.0, times, 1, sum_p, 1)
     for i in range(nv):
         a_last[i] = a[(n - 1) * nv + i]
         if numbers.j_known == 1.0:  # the last stage lacks the jump at the end
@@ -445,4 +438,25 @@ def fill(model, settings, h, frame):
     marks.table_at = numbers_of(settings, degree + RAISED, OF_DEGREE.minus)
     marks.samples_at = numbers_of(settings, degree + RAISED, OF_DEGREE.sampled)
     marks.foreseen = numbers.foreseen
+    return 0
+
+
+@unit(I(MODEL, A, F, F, FRAME.kind))
+def sum_up(model, settings, t, h, frame):
+    """Write the sums of forces and powers over the interval that was solved last, and the powers at its end."""
+    phase = GALERKIN(frame.phase)
+    layout, degree = model.layout, whole(phase.numbers.degree_now)
+    nr, width, n = layout.nr, REPORTED.first_contact + layout.nc, degree + 1
+    R, powers, powers_last = phase.stage.R, phase.stage.powers, frame.powers_last
+    settle_powers(model, settings, degree, t, h, frame)
+    tab = table_of(settings, degree, whole(phase.numbers.stiff))
+    b, times = head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n), head(frame.weights, n)
+    for k in range(n):
+        times[k] = h * b[k]
+    for i in range(width):
+        powers_last[i] = powers[(n - 1) * width + i]
+    # rows of stages are columns of these sums
+    combine_columns(head(R, n * nr), nr, 0.0, times, 1, frame.sum_r, 1)
+    combine_columns(head(powers, n * width), width, 0.0, times, 1, frame.sum_powers, 1)
+    frame.marks.unsummed = 0.0
     return 0

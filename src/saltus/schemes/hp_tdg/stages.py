@@ -96,7 +96,6 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
     keep_learnt(model, degree, h, rough, frame)
     if rough > 0.0:
         return 0
-    settle_powers(model, settings, degree, t, h, frame)
     b = head(tail(tab, TAB.vectors + STAGE_VECTOR.weight * n), n)
     for i in range(nq):
         ends.q[i] = ends.q_0[i] + h * summed(b, stages.Q_dot, i, nq)
