@@ -362,3 +362,47 @@ def test_tables_that_jump_and_tables_of_tables_are_traced(force):
     state = sol(times)
     sizes = np.array([force(*each)[0] for each in zip(times, state.q, state.v, strict=True)])
     assert abs(np.mean(0.5 * (sizes[1:] + sizes[:-1])) * 3.0 - sol.v[-1, 0]) < 1e-3  # a jump counts half a place
+
+
+TURNS = sl.Parameters(part=0.75)
+
+
+def stepped(x):
+    """Steps whose conditions end where the steps do."""
+    away = np.floor(x) if np.floor(2.0 * x) / 2.0 > -0.75 and np.trunc(x) < -1.75 else -1.25
+    near = (
+        x
+        if np.heaviside(x - 1.25, 0.5) > 1.5 and np.interp(x, [-1.75, -0.75, -0.5], [1.0, 0.0, -0.5]) < 1.75
+        else -1.25
+    )
+    return np.select([near < -1.0, away < 1.25], [np.mod(x, 0.5) - np.trunc(x), 1.5], 0.0)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=["hp", "event-driven"])
+@pytest.mark.parametrize(
+    "force",
+    [
+        lambda x: np.trunc(np.fmod(x, 2.0)),  # signs and cells of one another, all at x = -2
+        lambda x: x % (2.0 * TURNS.part),  # a period that is computed
+        lambda x: min(x, 2.0) % 1.0,  # constant on the very knot
+        lambda x: np.floor(np.maximum(x, np.interp(x, [-1.75, -0.75, 0.25], [1.0, 3.0, 2.0]))),
+        lambda x: np.where(np.minimum(np.floor(x), 1.0) >= 1.0, x % 1.5, 0.0),  # equal from there on
+        lambda x: np.ceil(max(x, np.floor(x))),
+        stepped,
+    ],
+    ids=["fmod", "computed period", "min", "floor of a table", "equal", "ceil", "steps"],
+)
+def test_branches_that_end_together_are_told_apart(force, scheme):
+    sol = sl.solve(
+        sl.System(M=1.0, f=lambda t, q, v: [12.0 + force(q[0])]), (0.0, 0.9), -2.3, 1.0, scheme=scheme, tol=1e-9
+    )
+    end = sol.q[-1, 0]
+    edges = np.unique(np.append(np.arange(-110, 200) / 48.0, [-2.3, end]))  # all branches end on this grid
+    edges = edges[(edges >= -2.3) & (edges <= end)]
+    nodes, weights = np.polynomial.legendre.leggauss(2)
+    width = np.diff(edges)
+    places = edges[:-1, None] + 0.5 * width[:, None] * (nodes + 1.0)
+    work = np.vectorize(lambda x: 12.0 + float(force(x)))(places) @ weights @ (0.5 * width)
+    assert "Kinks not seen" not in sol.message
+    assert end > 3.0
+    assert abs(0.5 * sol.v[-1, 0] ** 2 - 0.5 - work) < 1e-7

@@ -119,7 +119,7 @@ class Switches:
         if op == "trunc":
             up = self._relation("le", graph.zero, args[0])
             return graph.where(up, self._floor(args[0]), -self._floor(-args[0]))
-        if op == "mod" and args[1].op in LEAVES:
+        if op == "mod":
             return self._remainder(*args)
         if op == "piecewise":
             return self._piecewise(node, args[0])

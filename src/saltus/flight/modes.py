@@ -104,17 +104,18 @@ def find_modes(model, t, q, v, a, ahead, modes, fired, work, q_later, v_later):
             mode, value, blur = modes[k], now[k], now[ns + k]
             if not (value > 0.0 or value <= 0.0) or (kind != MODE.sign and par[slot + 1] == 1.0):
                 mode = MODES.free  # nothing depends on it, or the knots of a table are passed
-            elif blur < 0.0:  # it jumps with other modes and is exact: floor(t) % 2 lands on its knots
+            elif blur <= 0.0:  # exact: it depends on other modes alone, or on what is constant in this branch
                 mode = now[2 * ns + k]
                 if kind == MODE.sign:
-                    mode = 1.0 if value > 0.0 else (-1.0 if value < 0.0 else 0.0)
+                    side = later[k] if value == 0.0 and blur == 0.0 and (later[k] > 0.0 or later[k] < 0.0) else value
+                    mode = 1.0 if side > 0.0 else (-1.0 if side < 0.0 else 0.0)
             elif kind == MODE.sign:
-                if abs(value) > blur:
+                if abs(value) >= blur:  # at the very end of a branch there is no sign left to lose later
                     mode = 1.0 if value > 0.0 else -1.0
                 elif mode > 1e300 or mode == 0.0:  # not known, or it may have left the surface
                     side = later[k] if later[k] > 0.0 or later[k] < 0.0 else value
                     mode = 1.0 if side > 0.0 else (-1.0 if side < 0.0 else 0.0)
-            elif mode > 1e300 or value < -blur or now[k + 1] < -blur:
+            elif mode > 1e300 or value <= -blur or now[k + 1] <= -blur:
                 mode, new[k], again = now[2 * ns + k], 1.0, 1
             elif new[k] == 1.0:  # on a knot
                 new[k] = 0.0
@@ -184,7 +185,8 @@ def forget_jumps(model, before, behind, old, modes, fired):
             moved = behind[k] + before[k + 1]
         elif kind == MODE.below:
             moved = behind[k + 1] + before[k]
-        if abs(moved) > MODES.jump * larger(before[ns + k], 0.0):
+        # constant behind its zero, it is exact: floor(maximum(2 - x, 2)) is 2; unused there, it is not a number
+        if not abs(moved) <= MODES.jump * larger(before[ns + k], 0.0) or behind[ns + k] == 0.0:
             freed, modes[k], fired[first + k] = freed + 1, MODES.free, 0.0
             par[slot] = MODES.free
             if kind == MODE.below:

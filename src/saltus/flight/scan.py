@@ -730,7 +730,10 @@ def first_switch(model, c, samples, t, h, Q, V, fired, limit, found, work):
                 rough = 1
                 for sample in range(SCAN.samples + 1):
                     events_and_rates(model, c, t, h, sample / SCAN.samples, Q, V, sample_of(own, ne, sample), work)
+                began, first = began_of(model, n, work), sample_of(own, ne, 0)
                 for k in range(ne):
+                    if piece == 0 and fired[k] != 1.0:
+                        first[k] = began[k]  # the same value with other rounding is no value of a little later
                     for sample in range(SCAN.samples + 1):
                         own[k] = larger(own[k], SCAN.faster * abs(sample_of(own, ne, sample)[ne + k]))
         place = cross_zero(model, c, t, h, Q, V, piece, rough, found, work)

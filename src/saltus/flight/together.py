@@ -15,7 +15,8 @@ def cross_together(model, settings, t, size, which, frame):
     """Mark as FIRED the events that cross zero together with the one that ends the flight.
 
     Nothing happened before in this flight, so that another sign a little behind its end means a crossing there; at the
-    beginning of the next flight there is no sign left to change.
+    beginning of the next flight there is no sign left to change. The sign of an event that fired where the flight began
+    is not known there; a branch that holds is positive from its beginning on.
     """
     layout, par = model.layout, model.par
     nq, nv, ne = layout.nq, layout.nv, layout.ne
@@ -35,5 +36,6 @@ def cross_together(model, settings, t, size, which, frame):
         way = layout[layout.event_table + 3 * k]
         rises, falls = began[k] < 0.0 and values[k] >= 0.0, began[k] > 0.0 and values[k] <= 0.0
         crosses = (rises and way >= 0) or (falls and way <= 0)
-        fired[k] = 1.0 if k == which or (crosses and fired[k] == 0.0) else 0.0
+        known = fired[k] == 0.0 or k >= ne - layout.ns
+        fired[k] = 1.0 if k == which or (crosses and known) else 0.0
     return 0
