@@ -177,3 +177,41 @@ def test_contacts_that_come_back_together_at_different_speeds_are_one_impact(tol
     sol = sl.solve(beam, (0.0, 1.3613832594814128), [0.0, 0.0], [0.0, 0.0], tol=tol)
     np.testing.assert_allclose(sol.q[-1], [0.12706605, 0.17053106], rtol=0, atol=1e-8 + 10.0 * tol)
     assert "1 tie" in sol.message
+
+
+PARCELS = {  # feet, mass, inertia, mu, e, speed of the belt, first speed and height
+    "three feet": ((-0.132038294, 0.125061933, -0.026125385), 1.16865608, 0.044498044, 0.76473448, 0.73194142,
+                   0.55532612, -0.23476984, 0.13589571),
+    "two feet": ((-0.34883794, 0.28376253), 6.96236905, 0.65130744, 0.27831287, 0.46908436, -1.02626574, 0.68644192,
+                 0.06021131),
+    "smooth belt": ((-0.315608813, 0.109744474, -0.076239336), 11.69769445, 0.40079309, 0.12447307, 0.42632026,
+                    1.17275207, 0.11167031, 0.2508561),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+@pytest.mark.parametrize("name", PARCELS)
+def test_a_parcel_dropped_flat_on_a_belt_lands_flat_every_time(name, scheme):
+    """What a contact solver leaves of a turn made the feet land in turn next time, and the parcel tumble."""
+    feet, mass, inertia, mu, e, belt, u, height = PARCELS[name]
+
+    def foot(at):
+        return sl.Contact(
+            lambda q: q[1] + at * np.sin(q[2]), e=e, mu=mu, impact="poisson",
+            slip=lambda t, q, v: v[0] - at * np.sin(q[2]) * v[2] - belt,
+        )  # fmt: skip
+
+    parcel = sl.System(M=[mass, mass, inertia], f=[0.0, -mass * 9.81, 0.0], contacts=[foot(at) for at in feet])
+    sol = sl.solve(parcel, (0.0, 3.0), [0.0, height, 0.0], [u, 0.0, 0.0], scheme=scheme, tol=1e-10)
+    # a particle: every landing drags it by as much as friction can, then it slides, then it goes with the belt
+    t, x, hit, up = 0.0, 0.0, float(np.sqrt(2.0 * 9.81 * height)), 0.0
+    flight = hit / 9.81
+    while hit > 1e-14:
+        t, x = t + flight, x + u * flight
+        u += float(np.clip(belt - u, -mu * (1.0 + e) * hit, mu * (1.0 + e) * hit))
+        up = e * hit
+        flight, hit = 2.0 * up / 9.81, up
+    slides = abs(belt - u) / (mu * 9.81)
+    x += 0.5 * (u + belt) * slides + belt * (3.0 - t - slides)
+    assert abs(sol.q[-1, 0] - x) < 3e-9
+    assert np.abs(sol.q[:, 2]).max() < 1e-10

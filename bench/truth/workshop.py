@@ -7,6 +7,9 @@ frame       a platform on three parallel rods (one too many) that swings against
 corner      a box with two to four feet that slides into a wall with two corners: it bounces off, or ends there
 barrel      a barrel between two chocks, on a truck that brakes: it rests on three contacts, then climbs over one
 wedge       a wedge driven under a load that two guides hold: it lifts, locks, is pulled out
+tray        a body with two to four feet on a tray that tilts back and forth: it is carried, slides, is carried again
+parcel      a parcel dropped flat on a belt: feet strike together ever lower, drag it, and it goes with the belt
+door        a door in space on two or three hinges of three equations each, that swings against a stop
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from scipy.integrate import solve_ivp
 from signals import Signal, constant
 
 import saltus as sl
+from saltus.problems._quaternion import cross, normalised, rate, rotate
 
 LIMIT = 30.0  # seconds of processor time of a run
 STEPS = 300  # of a reference over its span, at least
@@ -623,6 +627,226 @@ def wedge(seed: int) -> Case:
     return drawn(make, seed, 67)
 
 
+# ---- a body on a tray that tilts
+
+
+def tray(seed: int) -> Case:
+    def make(rng) -> Case:
+        mass, mu, span = log_uniform(rng, 0.5, 20.0), uniform(rng, 0.1, 0.6), uniform(rng, 1.0, 3.0)
+        high, inertia = uniform(rng, 0.0, 0.1), mass * uniform(rng, 0.001, 0.02)
+        feet = [
+            -uniform(rng, 0.2, 0.4),
+            uniform(rng, 0.2, 0.4),
+            *rng.uniform(-0.2, 0.2, int(rng.integers(0, 3))).tolist(),
+        ]
+        tilt = wave(rng, uniform(rng, 0.5, 1.5) * float(np.arctan(mu)), 1.0, 6.0)
+        spin = tilt.derivative()
+        jerk = spin.derivative()
+        start = uniform(rng, -0.3, 0.3)
+
+        def normal(t, s, v):
+            turn = spin.at(t)
+            return 2.0 * v * turn + s * jerk.at(t) - high * turn**2 + GRAVITY * np.cos(tilt.at(t))
+
+        def needed(t, s):  # friction per mass that carries it
+            return -high * jerk.at(t) - s * spin.at(t) ** 2 + GRAVITY * np.sin(tilt.at(t))
+
+        def stands(t, s, v, friction):
+            N = normal(t, s, v)
+            offset = inertia / mass * jerk.at(t) - high * friction
+            return np.minimum(0.8 * min(-feet[0], feet[1]) * N - np.abs(offset), N - 0.1 * GRAVITY)
+
+        def shows(t, Y):
+            c, s, turn = np.cos(tilt.at(t)), np.sin(tilt.at(t)), spin.at(t)
+            along, across = Y[1] - high * turn, Y[0] * turn
+            q = columns(Y[0] * c - high * s, Y[0] * s + high * c, tilt.at(t))
+            return q, columns(along * c - across * s, along * s + across * c, turn), columns(0.0 * t)
+
+        def phases(name: str) -> Phase:
+            if name == "carried":
+                held = [
+                    (lambda t, Y: mu * normal(t, Y[0], 0.0) - np.abs(needed(t, Y[0])), slides),
+                    (lambda t, Y: stands(t, Y[0], 0.0, needed(t, Y[0])), fails),
+                ]
+                return Phase(lambda t, y: [0.0, 0.0], held, shows)
+            sign = 1.0 if name == "right" else -1.0
+
+            def rate(t, y):
+                return [y[1], float(-needed(t, y[0]) - sign * mu * normal(t, y[0], y[1]))]
+
+            guards = [
+                (lambda t, Y: sign * Y[1], stopped),
+                (lambda t, Y: stands(t, Y[0], Y[1], -sign * mu * normal(t, Y[0], Y[1])), fails),
+                (lambda t, Y: 1.5 - np.abs(Y[0]), fails),
+            ]
+            return Phase(rate, guards, shows)
+
+        def slides(t, y):
+            return ("left" if float(needed(t, y[0])) > 0.0 else "right"), [y[0], 0.0]
+
+        def stopped(t, y):
+            free = mu * float(normal(t, y[0], 0.0)) - abs(float(needed(t, y[0])))
+            return ("carried", [y[0], 0.0]) if free > 0.0 else slides(t, y)
+
+        made = followed(phases, stopped(0.0, [start, 0.0])[0], [start, 0.0], span)
+
+        def foot(at: float, k: int) -> sl.Contact:
+            def place(q):
+                c, s = np.cos(q[2]), np.sin(q[2])
+                return q[0] + at * c + high * s, q[1] + at * s - high * c
+
+            def gap(t, q):
+                x, z = place(q)
+                return -x * np.sin(tilt(t)) + z * np.cos(tilt(t))
+
+            def slip(t, q, v):
+                x, z = place(q)
+                c, s, turn = np.cos(tilt(t)), np.sin(tilt(t)), spin(t)
+                across, up = v[0] - (z - q[1]) * v[2] + z * turn, v[1] + (x - q[0]) * v[2] - x * turn
+                return across * c + up * s
+
+            return sl.Contact(gap, mu=mu, slip=slip, name=f"foot {k}")
+
+        system = sl.System(
+            M=[mass, mass, inertia], f=[0.0, -mass * GRAVITY, 0.0], contacts=[foot(at, k) for k, at in enumerate(feet)]
+        )
+        q, v, _ = made(np.zeros(1))
+        return Case("tray", f"{len(feet)} feet, {', '.join(made.modes)}", system, (0.0, span), q[0], v[0], made)
+
+    return drawn(make, seed, 68)
+
+
+# ---- a parcel on a belt
+
+
+def parcel(seed: int) -> Case:
+    def make(rng) -> Case:
+        mass, mu, e = log_uniform(rng, 0.2, 20.0), uniform(rng, 0.1, 0.8), uniform(rng, 0.1, 0.8)
+        inertia, span = mass * uniform(rng, 0.01, 0.1), uniform(rng, 1.0, 3.0)
+        feet = [
+            -uniform(rng, 0.1, 0.4),
+            uniform(rng, 0.1, 0.4),
+            *rng.uniform(-0.3, 0.3, int(rng.integers(0, 3))).tolist(),
+        ]
+        law = str(rng.choice(["newton", "poisson"]))
+        belt, across, high = uniform(rng, -1.5, 1.5), uniform(rng, -1.0, 1.0), uniform(rng, 0.05, 0.5)
+        made, t, x, z, u, w = Reference(), 0.0, 0.0, high, across, 0.0
+
+        def piece(end, a, weightless, mode):
+            t0, x0, z0, u0, w0 = t, x, z, u, w
+
+            def motion(t):
+                s = t - t0
+                fall = 0.0 if weightless else -GRAVITY
+                v = columns(u0 + a * s, w0 + fall * s, 0.0)
+                q = columns(x0 + s * (u0 + 0.5 * a * s), z0 + s * (w0 + 0.5 * fall * s), 0.0)
+                return q, v, columns(mass * (v[:, 0] - across), mass * (v[:, 1] + GRAVITY * t))
+
+            made.add(t0, min(end, span), motion, mode)
+
+        while t < span:
+            if z == 0.0 and w < 1e-13:
+                w, sign = 0.0, float(np.sign(belt - u))
+                if sign == 0.0:
+                    piece(span, 0.0, True, "carried")
+                    break
+                end = t + abs(belt - u) / (mu * GRAVITY)
+                piece(end, sign * mu * GRAVITY, True, "drags")
+                x, u, t = x + 0.5 * (u + belt) * (end - t), belt, end
+                continue
+            s = (w + float(np.sqrt(w * w + 2.0 * GRAVITY * z))) / GRAVITY
+            piece(t + s, 0.0, False, "flies")
+            hit = GRAVITY * s - w
+            most = mu * (1.0 + e) * hit
+            t, x, z, u, w = t + s, x + s * u, 0.0, u + float(np.clip(belt - u, -most, most)), e * hit
+
+        def foot(at: float, k: int) -> sl.Contact:
+            return sl.Contact(
+                lambda q: q[1] + at * np.sin(q[2]), e=e, mu=mu, impact=law, name=f"foot {k}",
+                slip=lambda t, q, v: v[0] - at * np.sin(q[2]) * v[2] - belt,
+            )  # fmt: skip
+
+        contacts = [foot(at, k) for k, at in enumerate(feet)]
+        system = sl.System(M=[mass, mass, inertia], f=[0.0, -mass * GRAVITY, 0.0], contacts=contacts)
+        total = np.zeros((2, 2 * len(feet)))
+        total[0, 1::2] = total[1, 0::2] = 1.0
+        q0, v0 = np.array([0.0, high, 0.0]), np.array([across, 0.0, 0.0])
+        return Case("parcel", f"{len(feet)} feet, {law}", system, (0.0, span), q0, v0, made, total)
+
+    return drawn(make, seed, 69)
+
+
+# ---- a door on more hinges than it needs
+
+
+def door(seed: int) -> Case:
+    def make(rng) -> Case:
+        hinges, mass, span = int(rng.integers(2, 4)), log_uniform(rng, 2.0, 40.0), uniform(rng, 1.0, 3.0)
+        wide, tall, e = uniform(rng, 0.5, 1.0), uniform(rng, 0.8, 2.0), uniform(rng, 0.0, 0.8)
+        inertia = [mass * (tall**2) / 12.0, mass * (wide**2 + tall**2) / 12.0, mass * wide**2 / 12.0]
+        lean = uniform(rng, 0.1, 0.5)  # of the axis, so that weight closes the door
+        weight = [mass * GRAVITY * float(np.sin(lean)), 0.0, -mass * GRAVITY * float(np.cos(lean))]
+        heights = (np.linspace(-0.4, 0.4, hinges) * tall).tolist()
+        half, about = 0.5 * wide, inertia[2] + 0.25 * mass * wide**2
+        stop, angle, rate_0 = uniform(rng, -0.5, 0.2), uniform(rng, 0.5, 1.2), uniform(rng, -1.0, 1.0)
+        push = wave(rng, mass * GRAVITY * uniform(rng, 0.0, 0.05), 2.0, 8.0)  # at the centre, across the door
+
+        def turning(t, y):
+            return [y[1], (-weight[0] * half * np.sin(y[0]) + float(push(t)) * half) / about]
+
+        def strike(t, y):
+            if -y[1] * wide < 5.0 * GRAZES:
+                raise Unfit("a slow impact")
+            return "swings", [y[0], -e * y[1]]
+
+        def shows(t, Y):
+            c, s, zero = np.cos(Y[0]), np.sin(Y[0]), 0.0 * t
+            q = columns(half * c, half * s, 0.0, np.cos(0.5 * Y[0]), 0.0, 0.0, np.sin(0.5 * Y[0]))
+            v = columns(-half * s * Y[1], half * c * Y[1], 0.0, 0.0, 0.0, Y[1])
+            return q, v, columns(zero)
+
+        guards = [(lambda t, Y: Y[0] - stop, strike), (lambda t, Y: 2.5 - np.abs(Y[0]), fails)]
+        made = followed(lambda name: Phase(turning, guards, shows), "swings", [angle, rate_0], span)
+
+        def arm(q, at):
+            turned = rotate(q[3:7], at)
+            return [q[0] + turned[0], q[1] + turned[1], q[2] + turned[2]]
+
+        def hinge(height: float, k: int) -> sl.Joint:
+            def constraint(q):
+                x, y, z = arm(q, [-half, 0.0, height])
+                return [x, y, z - height]
+
+            return sl.Joint(constraint, name=f"hinge {k}")
+
+        away = [-float(np.sin(stop)), float(np.cos(stop))]
+
+        def bumper(height: float, k: int) -> sl.Contact:
+            def gap(q):
+                x, y, _ = arm(q, [half, 0.0, height])
+                return away[0] * x + away[1] * y
+
+            return sl.Contact(gap, e=e, name=f"bumper {k}")
+
+        def f(t, q, v):
+            gyro = cross(v[3:6], [inertia[0] * v[3], inertia[1] * v[4], inertia[2] * v[5]])
+            side = rotate(q[3:7], [0.0, 1.0, 0.0])
+            P = push(t)
+            return [weight[0] + P * side[0], P * side[1], weight[2] + P * side[2], -gyro[0], -gyro[1], -gyro[2]]
+
+        system = sl.System(
+            M=np.diag([mass] * 3 + inertia), f=f, joints=[hinge(at, k) for k, at in enumerate(heights)],
+            contacts=[bumper(at, k) for k, at in enumerate((-0.3 * tall, 0.3 * tall))],
+            q_dot=lambda q, v: [v[0], v[1], v[2], *rate(q[3:7], v[3:6])],
+            retract=lambda q: [q[0], q[1], q[2], *normalised(q[3:7])],
+        )  # fmt: skip
+        q, v, _ = made(np.zeros(1))
+        text = f"{hinges} hinges, {len(made.modes) - 1} impacts"
+        return Case("door", text, system, (0.0, span), q[0], v[0], made)
+
+    return drawn(make, seed, 70)
+
+
 CLASSES = {
     "turntable": turntable,
     "gripper": gripper,
@@ -631,6 +855,9 @@ CLASSES = {
     "corner": corner,
     "barrel": barrel,
     "wedge": wedge,
+    "tray": tray,
+    "parcel": parcel,
+    "door": door,
 }
 
 

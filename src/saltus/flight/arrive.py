@@ -31,7 +31,7 @@ from saltus.flight.tie import find_ties, tie_events
 from saltus.flight.together import cross_together
 from saltus.lasting.border import BY
 from saltus.lasting.end_of_step import close_books, enter_forces, enter_impulse, index_events, strike
-from saltus.lasting.hold import rest_speed
+from saltus.lasting.hold import rest_speed, row_size
 from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.inertia import inertia_work
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
@@ -51,6 +51,8 @@ class _Arrive(NamedTuple):
     """Tuned numbers of this file."""
 
     digits: float = 1e-12  # of the coordinates: digits of a gap that a drift may always have
+    solved: float = 1e-11  # of the way behind impacts: what contact solvers leave open, ten times their tolerance
+    unsure: float = 0.1  # of the tolerance: the most that a gap counts as unknown for this reason
     pieces: int = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
     events: int = 8  # most events of a contact at one end of a step
 
@@ -213,7 +215,13 @@ def is_struck(model, settings, begin, t, frame):
         model.layout, frame.ends, frame.interval.lasting, whole(frame.marks.which), frame.marks.window
     )  # fmt: skip
     index, closed, v, w, W, nv = ends.index, ends.closed, ends.v, ends.u_minus, room.W, layout.nv
+    marks, memory = frame.marks, frame.memory
     slack, parts, leaves, hop, struck = closed_gap(settings, ends.q), False, False, 0.0, 0
+    # impacts leave velocities that are known as well as their contact problems were solved, and gaps where these have
+    # led since: what lands flat again and again would land in turn. The promise bounds what that may move
+    places, most = promised(layout, settings, SCALE.position), 1e300
+    for i in range(layout.nq):
+        most = smaller(most, ARRIVE.unsure * settings.atol * places[i])
     model.kinematics(t, ends.q, model.par, W, w)
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
@@ -222,7 +230,9 @@ def is_struck(model, settings, begin, t, frame):
         # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
         # the contacts strike in turn, with velocities that die away, and not together
         still = rest_speed(settings.rest, layout, W, row, v)
-        near = ends.g[k] + ahead * speed <= slack and speed <= still
+        far = row_size(layout, W, row, memory.led) + memory.numbers.struck * marks.length * row_size(layout, W, row, v)
+        known = slack + smaller(ARRIVE.solved * far, most)
+        near = ends.g[k] + ahead * speed <= known and speed <= still
         closed[k] = 1 if near or holds or k == which else 0
         if closed[k] == 1 and not holds:
             floor = 0.0 if index[k] == INDEX.impulsive else -still

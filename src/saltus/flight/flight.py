@@ -175,6 +175,9 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     most_speed, pushed, most_pushed = memory.most_speed, memory.pushed, memory.most_pushed
     for i in range(model.layout.nv):
         most_speed[i] = larger(most_speed[i], larger(abs(record.v_minus[i]), abs(ends.v[i])))
+        if memory.numbers.struck == 1.0:
+            memory.led[i] += header.h_used * larger(abs(ends.v_0[i]), abs(record.v_minus[i]))
+    memory.numbers.struck = larger(memory.numbers.struck, marks.struck)
     for i in range(model.layout.nr):
         pushed[i] += record.impulse[i]
         most_pushed[i] = larger(most_pushed[i], abs(pushed[i]))

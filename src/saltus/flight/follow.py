@@ -34,6 +34,7 @@ class _Follow(NamedTuple):
     ended_share: float = 1e-12  # of the speed of the bounces: they are over, nobody sees what is left
     near: float = 100.0  # over the square of the speed: weight times gap of contacts in flight that take part
     noise: float = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
+    solved: float = 1e-12  # of the velocities of the rows: tolerance of contact solvers
 
 
 FOLLOW = _Follow()
@@ -174,7 +175,7 @@ def follow(model, staged, settings, t, h, frame, record):
     begin_bounces(model, begin, fastest[0], h - marks.length, frame)
     for attempt in range(2):
         copy(ends.v, micro.v)
-        ended = accumulate(model, staged.reaction, ends.index, micro, room, record) == BOUNCE.closed
+        ended = accumulate(model, staged.reaction, ends.index, frame.micro_gaps, micro, room, record) == BOUNCE.closed
         if not ended and not visible:
             return end_at_once(model, staged, settings, begin, frame, record)
         if not ended or (visible and negligible(model, settings, micro.summary.duration, frame) == 0):
@@ -213,7 +214,7 @@ def begin_bounces(model, t, fastest, longest, frame):
     that land together would land in turn, and turn a body that does not turn.
     """
     layout, ends, micro, room = model.layout, frame.ends, frame.micro, frame.interval.lasting
-    W, a_0, end_speed = room.W, frame.memory.acting.a, FOLLOW.ended_share * fastest
+    W, a_0, end_speed, known = room.W, frame.memory.acting.a, FOLLOW.ended_share * fastest, 0.0
     frozen(model, t, ends.q, ends.v, room)
     copy(a_0, micro.a)
     clear(micro.slope)
@@ -222,10 +223,14 @@ def begin_bounces(model, t, fastest, longest, frame):
         micro.u_0[i] = row_dot(layout, W, i, ends.v) + room.w[i]
         micro.rate_0[i] = row_dot(layout, W, i, a_0) + room.zeta[i]
     for k in range(layout.nc):
-        micro.g_0[k] = 0.0 if ends.closed[k] == 1 else larger(ends.g[k], 0.0)
+        for i in range(layout[layout.contact_row + k], layout[layout.contact_row + k + 1]):
+            known = larger(known, FOLLOW.solved * abs(micro.u_0[i])) if micro.member[k] == 1 else known
+        frame.micro_gaps[k] = 0.0 if ends.closed[k] == 1 else larger(ends.g[k], 0.0)
         if micro.member[k] == 1:
             end_speed = larger(end_speed, FOLLOW.noise * row_size(layout, W, layout[layout.contact_row + k], ends.v))
-    micro.limits.eps, micro.limits.end_speed, micro.limits.longest = fastest, end_speed, longest
+    # what is slower than impacts are solved for is over: their errors would keep it up without end
+    micro.limits.eps, micro.limits.end_speed, micro.limits.longest = fastest, larger(end_speed, known), longest
+    micro.limits.known = known
     return 0
 
 

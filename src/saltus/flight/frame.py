@@ -86,13 +86,15 @@ FLIGHT_END = _FlightEnd()
 # ---- what a state remembers. unknown: 1 where forces have switched behind a flight in which nothing moved, so that its
 # error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]; in_turn: impacts
-# without duration that led to it, one after the other. index: what each contact does; acting: what acts where the next
-# flight begins; fired, last_values: of events; let_go: contacts that must not be held at once; seen: 0 for slips that
-# began from rest and were slower than the tolerance since; most_speed: largest velocities so far; pushed, most_pushed:
-# impulses of all rows so far, and their largest; modes: of the switching functions (modes.py)
+# without duration that led to it, one after the other; struck: 1 behind the first impact. index: what each contact
+# does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that must not be
+# held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; most_speed: largest
+# velocities so far; led: how far velocities have led since the first impact, back and forth counted; pushed,
+# most_pushed: impulses of all rows so far, and their largest; modes: of the switching functions (modes.py)
 FLIGHT_MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent in_turn"), index="nc", acting=ACTING,
-    fired="ne", let_go="nc", seen="nc", last_values="ne", most_speed="nv", pushed="nr", most_pushed="nr", modes="ns",
+    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent in_turn struck"), index="nc",
+    acting=ACTING, fired="ne", let_go="nc", seen="nc", last_values="ne", most_speed="nv", led="nv", pushed="nr",
+    most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 # states at the nodes of the polynomials of a flight
@@ -101,7 +103,8 @@ NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * n
 # ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
 # ends: start and end of the flight; tie: the end once more, to try impacts in another order (tie.py); probe: what acts
 # on states that are only looked at; slips, belts: velocities of the rows where a flight ends, and that of what moves
-# below them [m/s]. interval: of the stages of implicit phases, with that of lasting contacts inside
+# below them [m/s]; micro_gaps: those with which bounces begin. interval: of the stages of implicit phases, with that of
+# lasting contacts inside
 FRAME = Workspace(
     "Frame",
     any_of(memory=FLIGHT_MEMORY, memory_numbers="memory"),
@@ -109,8 +112,8 @@ FRAME = Workspace(
     moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
     sum_powers="width", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
-    stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv", slips="nr",
-    belts="nr", leads="nr", way_before="2 * nc", kept_way="3 * nc", inspected="inspected", proof="proof",
+    micro_gaps="nc", stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv",
+    slips="nr", belts="nr", leads="nr", way_before="2 * nc", kept_way="3 * nc", inspected="inspected", proof="proof",
     phase=room("phase"), interval=INTERVALS, ahead=integers("nc"), tied=integers("nc"),
     trial=integers("nc"), found=integers("4"),
 )  # fmt: skip

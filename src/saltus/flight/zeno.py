@@ -12,7 +12,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from saltus.compile.seam import handle, larger, unit, whole
-from saltus.compile.types import MODEL, REACTION, RECORD, Directions, F, I, J
+from saltus.compile.types import MODEL, REACTION, RECORD, A, Directions, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.workspace import LASTING
@@ -44,25 +44,26 @@ class _Bounce(NamedTuple):
 BOUNCE = _Bounce()
 
 
-# in: member: 1 per contact that bounces; g_0: gaps; a, slope: acceleration and its rate; u_0, rate_0, jerk_0: row
-# velocities, their rates and the rates of these; limits: eps: speed that bounds the bounces; end_speed: speed at which
-# they are over [m/s]; longest: duration allowed [s]. in/out: v. out: moved: integral of v; P: sum of the impulses of
-# all rows; summary: duration [s], number of impacts, mean: time at which the impulses act in the mean [s]. On the way:
-# of the contacts that bounce gap, u, rate and jerk of it; v_before, P_now, before: of one impact; now: time [s], number
-# of impacts at which the speeds are looked at next, the largest one of the last look, impulses so far and their moment
+# in: member: 1 per contact that bounces; a, slope: acceleration and its rate; u_0, rate_0, jerk_0: row velocities,
+# their rates and the rates of these; limits: eps: speed that bounds the bounces; end_speed: speed at which they are
+# over [m/s]; longest: duration allowed [s]; known: what velocities behind impacts are not known better than [m/s].
+# in/out: v. out: moved: integral of v; P: sum of the impulses of all rows; summary: duration [s], number of impacts,
+# mean: time at which the impulses act in the mean [s]. On the way: of the contacts that bounce gap, u, rate and jerk of
+# it; v_before, P_now, before: of one impact; now: time [s], number of impacts at which the speeds are looked at next,
+# the largest one of the last look, impulses so far and their moment
 BOUNCING = Workspace(
-    "Bouncing", limits=Numbers("eps end_speed longest"), g_0="nc", a="nv", slope="nv", u_0="nr", rate_0="nr",
-    jerk_0="nr", v="nv", moved="nv", P="nr", summary=Numbers("duration count middle"), gap="nc", u="nc", rate="nc",
-    jerk="nc", v_before="nv", P_now="nr", before="nr", info="2", member=integers("nc"),
-    now=Numbers("time next_look fastest pushed weighted"),
+    "Bouncing", limits=Numbers("eps end_speed longest known"), a="nv", slope="nv", u_0="nr", rate_0="nr", jerk_0="nr",
+    v="nv", moved="nv", P="nr", summary=Numbers("duration count middle"), gap="nc", u="nc", rate="nc", jerk="nc",
+    v_before="nv", P_now="nr", before="nr", info="2", now=Numbers("time next_look fastest pushed weighted"),
+    member=integers("nc"),
 )  # fmt: skip
 
 
-@unit(I(MODEL, REACTION, J, BOUNCING.kind, LASTING.kind, RECORD))
-def accumulate(model, reaction, index, work, room, record):
+@unit(I(MODEL, REACTION, J, A, BOUNCING.kind, LASTING.kind, RECORD))
+def accumulate(model, reaction, index, g, work, room, record):
     """Follow the bounces of the member contacts to their end; return BOUNCE.closed or BOUNCE.not_closed.
 
-    in      index: held contacts take part in every impact; work: see BOUNCING
+    in      index: held contacts take part in every impact; g: gaps they begin with; work: see BOUNCING
     room    lu, W, w, zeta that stand for the whole time, as `border` leaves them: of the state, better of the mean time
     """
     now, summary = work.now, work.summary
@@ -71,7 +72,7 @@ def accumulate(model, reaction, index, work, room, record):
     for c in range(model.layout.nc):
         row = model.layout[model.layout.contact_row + c]
         if work.member[c] == 1:
-            work.gap[c], work.u[c] = work.g_0[c], work.u_0[row]
+            work.gap[c], work.u[c] = larger(g[c], 0.0), work.u_0[row]
             work.rate[c], work.jerk[c] = work.rate_0[row], work.jerk_0[row]
             if not work.rate[c] < 0.0:
                 return BOUNCE.not_closed
@@ -160,7 +161,9 @@ def ask_impact(model, lands, index, work, room):
             target[row], before[row] = -row_dot(layout, W, row, v), 0.0
             restitute(model, c, 0.0, 0, before, target)
             continue
-        near = work.member[c] == 1 and gap[c] <= 1e-12 * eps * eps / -work.rate[c] and u[c] <= 0.0
+        # corners that landed together do so again, unless they are farther apart than impacts are solved for
+        apart = larger(1e-12 * eps * eps / -work.rate[c], work.limits.known * work.now.time)
+        near = work.member[c] == 1 and gap[c] <= apart and u[c] <= 0.0
         if c == lands or near:
             active[c] = 1
             target[row], before[row] = (1.0 + returned(model, c)) * u[c] - row_dot(layout, W, row, v), u[c]
