@@ -24,6 +24,7 @@ import saltus as sl
 from saltus.mechanics.scene import Outline
 from saltus.view import content
 from saltus.view.browser import Browser, chromium
+from saltus.view.film import ffmpeg
 from saltus.view.keys import Keys, Motion
 from saltus.view.page import page
 from saltus.view.picture import Drawn, Picture, Touching
@@ -89,6 +90,15 @@ def playing(browser: Browser) -> float:
     return made
 
 
+def filmed(folder: Path, name: str) -> str:
+    """Return how fast a film of a page is made, as a line."""
+    view = sl.solve(getattr(sl.problems, name)(), tol=1e-6).view()
+    began, frames = time.perf_counter(), 100
+    place = view.save(folder / "film.mp4", seconds=frames / 25.0)
+    passed = time.perf_counter() - began
+    return f"{name} {frames / passed:.1f} frames/s, {place.stat().st_size / 1000.0 / frames * 250.0:.0f} kB for 10 s"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--loads", type=int, default=5, help="how often a page is opened")
@@ -150,6 +160,7 @@ def main() -> None:
             )
             print(many[-1], flush=True)
         again = browser.visit(empty) or browser.run(FPS)
+        films = [filmed(Path(folder), name) for name in ("slider_crank_bodies", "tumbling_box")] if ffmpeg() else []
     text = [
         "# What a view costs",
         "",
@@ -166,6 +177,8 @@ def main() -> None:
         "drawn [ms per frame] | frames/s | aim |",
         "|---|---|---|---|---|---|---|---|",
         *many,
+        "",
+        f"Films of 1280 x 720 (aim 10 frames/s), Chromium started and page made included: {'; '.join(films)}.",
         "",
     ]
     given.out.write_text("\n".join(text), encoding="utf-8")

@@ -78,7 +78,7 @@ def main(output: Path) -> None:
     )
     for path in draw(runs, output):
         console.print(f"written: {path}", soft_wrap=True)
-    console.print("Open the page in a browser: space plays, the arrows step from impact to impact.")
+    console.print("Open the page in a browser: space plays, full stop and comma step from event to event.")
 
 
 if __name__ == "__main__":

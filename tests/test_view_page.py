@@ -369,6 +369,24 @@ def test_the_factor_of_magnified_gaps_stands_in_the_picture(browser, runs):
     assert "drawn to ±" in browser.run("document.getElementById('notes').textContent")
 
 
+def test_a_floor_in_space_hides_what_is_behind_it(browser, tmp_path):
+    from saltus.view import Sketch
+
+    s = Sketch(3)
+    s.solid("sphere", 0.4, at=(0.0, 0.0, s.q[0]), name="ball", colour="#00ff00")
+    s.floor()
+    sol = sl.solve(sl.System(M=1.0, f=0.0, scene=s), (0.0, 2.0), 1.0, -1.0, tol=1e-6)  # through the floor at t = 1
+    opened(browser, sol.view(tmp_path / "through.html").save(tmp_path / "through.html"))
+
+    def seen(t, pitch):
+        browser.run(f"saltus.look({{pitch: {pitch}}}); saltus.seek({t}, '+')")
+        return scene_pixels(browser, (0, 200, 0), within=60)
+
+    above, half, below = (seen(t, 0.4) for t in (0.2, 1.0, 1.8))
+    assert above > 1000 and 0.2 * above < half < 0.8 * above and below == 0
+    assert seen(0.2, -0.3) == 0 and seen(1.8, -0.3) > 1000
+
+
 def test_a_followed_body_stays_in_the_middle(browser, runs):
     _, _, page = runs("crank")
     opened(browser, page)

@@ -6,7 +6,7 @@ const INK = ["paper", "panel", "line", "ink", "soft", "faint", "accent", "force"
 function readInk(run) {
   const style = getComputedStyle(document.documentElement);
   run.ink = Object.fromEntries(INK.map(name => [name, style.getPropertyValue("--" + name).trim()]));
-  run.rgb = { paper: rgb(run.ink.paper), ground: rgb(run.ink.ground) };
+  run.rgb = { ground: rgb(run.ink.ground) };
   run.dark = matchMedia("(prefers-color-scheme: dark)").matches;
 }
 

@@ -110,7 +110,7 @@ function drawPanel(run, g, panel, title, top, bottom, W) {
   g.strokeStyle = ink.line; g.lineWidth = 1; g.strokeRect(LEFT + 0.5, top + 0.5, W - LEFT - RIGHT, bottom - top);
   if (low < 0 && high > 0) { g.beginPath(); g.moveTo(LEFT, Y(0)); g.lineTo(W - RIGHT, Y(0)); g.stroke(); }
   g.font = "11px system-ui, sans-serif"; g.textBaseline = "alphabetic"; g.fillStyle = ink.ink; g.textAlign = "left"; g.fillText(cut(g, panel.title, W - 8 - RIGHT), 8, title);
-  g.fillStyle = ink.soft; g.textAlign = "right"; const digits = Math.max(3, Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / (high - low))) + 2), tidy = x => number(Math.abs(x) < 1e-6 * (high - low) ? 0 : x, digits);
+  g.fillStyle = ink.soft; g.textAlign = "right"; const digits = Math.max(3, Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / (high - low))) + 2), tidy = x => number(Math.abs(x) < 1e-5 * (high - low) ? 0 : x, digits);
   g.fillText(tidy(high), LEFT - 6, Y(high) + 8); g.fillText(tidy(low), LEFT - 6, Y(low));
   g.save(); g.beginPath(); g.rect(LEFT, top, W - LEFT - RIGHT, bottom - top); g.clip(); g.lineJoin = "round";
   panel.curves.forEach(({ x, y, bad }, c) => {

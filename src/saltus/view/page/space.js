@@ -8,11 +8,11 @@ void main() { gl_Position = camera * vec4(place + rotate(turn, middle + corner *
 const FRAGMENT = `#version 300 es
 precision highp float; in vec3 N; in vec3 C; out vec4 colour;
 void main() { float light = 0.5 + 0.5 * max(0.0, dot(normalize(N), normalize(vec3(0.35, -0.5, 0.8)))); colour = vec4(C * light, 1.0); }`;
-// floors fill the picture: one colour and lines of their own, because without a GPU every pixel of a clever shader costs
+// what hides behind a floor: depth alone
 const FLAT_VERTEX = `#version 300 es
 layout(location=0) in vec3 corner; uniform mat4 camera; void main() { gl_Position = camera * vec4(corner, 1.0); }`;
 const FLAT_FRAGMENT = `#version 300 es
-precision mediump float; uniform vec3 tint; out vec4 colour; void main() { colour = vec4(tint, 1.0); }`;
+precision mediump float; out vec4 colour; void main() { colour = vec4(0.0); }`;
 const FLOATS = 16;  // of an instance
 
 function cube() {
@@ -92,20 +92,57 @@ function makeSpace(run) {
   run.space = { gl, program, shapes, camera: gl.getUniformLocation(program, "camera"), floors: run.head.floors.length ? makeFloors(run, gl) : null };
 }
 
-// two triangles and the lines of a grid for every floor
+// floors fill the picture. Without a GPU every pixel of WebGL costs, so they are drawn on a canvas below, anew only when
+// the camera moves; here are the triangles that hide what is behind them
 function makeFloors(run, gl) {
-  const program = programOf(gl, FLAT_VERTEX, FLAT_FRAGMENT), { centre, size } = run.box, half = 1.2 * size, made = [], lines = [];
-  const cell = 10 ** Math.floor(Math.log10(size / 3)), inside = c => { const found = []; for (let k = Math.ceil((c - half) / cell); k * cell <= c + half; k++) found.push(k * cell); return found; };
-  const [x0, x1, y0, y1] = [centre[0] - half, centre[0] + half, centre[1] - half, centre[1] + half];
-  for (const z of run.head.floors) {
-    made.push(x0, y0, z, x1, y0, z, x1, y1, z, x0, y0, z, x1, y1, z, x0, y1, z);
-    for (const x of inside(centre[0])) lines.push(x, y0, z, x, y1, z);
-    for (const y of inside(centre[1])) lines.push(x0, y, z, x1, y, z);
-  }
+  const program = programOf(gl, FLAT_VERTEX, FLAT_FRAGMENT), corners = run.head.floors.flatMap(z => { const [a, b, c, e] = floorCorners(run, z); return [a, b, c, a, c, e]; });
   const array = gl.createVertexArray();
-  gl.bindVertexArray(array); gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer()); gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([...made, ...lines]), gl.STATIC_DRAW);
+  gl.bindVertexArray(array); gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer()); gl.bufferData(gl.ARRAY_BUFFER, new Float32Array(corners.flat()), gl.STATIC_DRAW);
   gl.enableVertexAttribArray(0); gl.vertexAttribPointer(0, 3, gl.FLOAT, false, 12, 0);
-  return { program, array, corners: made.length / 3, ends: lines.length / 3, camera: gl.getUniformLocation(program, "camera"), tint: gl.getUniformLocation(program, "tint") };
+  return { program, array, count: corners.length, camera: gl.getUniformLocation(program, "camera") };
+}
+
+function floorCorners(run, z) {
+  const { centre: [x, y], size } = run.box, half = 1.2 * size;
+  return [[x - half, y - half, z], [x + half, y - half, z], [x + half, y + half, z], [x - half, y + half, z]];
+}
+
+function drawFloors(run, camera, W, H) {
+  const m = camera, key = [...m, W, H, devicePixelRatio, run.dark].join();
+  if (run.space.floorKey === key) return;
+  run.space.floorKey = key;
+  const { g } = fit(document.getElementById("under")), near = 1e-3 * run.box.size / run.look.zoom;
+  const at = p => [0, 1, 3].map(r => m[r] * p[0] + m[4 + r] * p[1] + m[8 + r] * p[2] + m[12 + r]);
+  const path = (points, closed) => {  // as far as it is before the camera
+    const all = points.map(at), made = [];
+    all.forEach((b, i) => {
+      const a = all[(i + all.length - 1) % all.length];
+      if ((i || closed) && (a[2] > near) !== (b[2] > near)) { const s = (near - a[2]) / (b[2] - a[2]); made.push(a.map((x, c) => x + s * (b[c] - x))); }
+      if (b[2] > near) made.push(b);
+    });
+    made.forEach(([x, y, w], i) => { const u = (1 + x / w) * W / 2, v = (1 - y / w) * H / 2; if (i) g.lineTo(u, v); else g.moveTo(u, v); });
+  };
+  const tone = share => `rgb(${run.rgb.ground.map(x => 255 * Math.min(1, share * x)).join()})`, cell = 10 ** Math.floor(Math.log10(run.box.size / 3));
+  for (const z of [...run.head.floors].sort((a, b) => a - b)) {
+    const [[x0, y0], , [x1, y1]] = floorCorners(run, z);
+    g.fillStyle = tone(1); g.beginPath(); path(floorCorners(run, z), true); g.closePath(); g.fill();
+    g.strokeStyle = tone(run.dark ? 1.25 : 0.86); g.lineWidth = 1; g.beginPath();
+    for (let k = Math.ceil(x0 / cell); k * cell <= x1; k++) path([[k * cell, y0, z], [k * cell, y1, z]], false);
+    for (let k = Math.ceil(y0 / cell); k * cell <= y1; k++) path([[x0, k * cell, z], [x1, k * cell, z]], false);
+    g.stroke();
+  }
+}
+
+// whether a floor hides a part of a body: one reaches below it, or it is seen from below
+function floorsHide(run) {
+  const { pose } = run.motion, top = Math.max(...run.head.floors), least = 2e-3 * run.box.size;
+  if (run.eye[2] < top) return true;
+  return run.head.bodies.some((body, b) => (body.solids || []).some(one => {
+    const o = 7 * b, up = turned(pose, o + 3, one.centre)[2] + pose[o + 2];
+    if (one.kind === "mesh") return one.points.some(p => pose[o + 2] + turned(pose, o + 3, p.map((x, c) => x + one.centre[c]))[2] < top - least);
+    const low = one.kind === "sphere" ? one.size[2] / 2 : one.size.reduce((sum, x, c) => sum + Math.abs(turned(pose, o + 3, [+(c === 0), +(c === 1), +(c === 2)])[2]) * x / 2, 0);
+    return up - low < top - least;
+  }));
 }
 
 function rgb(colour) {
@@ -132,7 +169,7 @@ function spaceCamera(run, W, H) {
   const rows = [[s.map(x => x * k / aspect), -dot(s) * k / aspect], [u.map(x => x * k), -dot(u) * k], [f.map(x => -x * a), dot(f) * a + b], [f, -dot(f)]];
   const m = new Float32Array(16);
   rows.forEach(([v, t], i) => { m[i] = v[0]; m[4 + i] = v[1]; m[8 + i] = v[2]; m[12 + i] = t; });
-  run.scale = H * k / (2 * far);
+  run.scale = H * k / (2 * far); run.eye = eye;
   run.project = p => { const w = m[3] * p[0] + m[7] * p[1] + m[11] * p[2] + m[15]; return [(1 + (m[0] * p[0] + m[4] * p[1] + m[8] * p[2] + m[12]) / w) * W / 2, (1 - (m[1] * p[0] + m[5] * p[1] + m[9] * p[2] + m[13]) / w) * H / 2]; };
   return m;
 }
@@ -148,7 +185,17 @@ function drawSpace(run, g, W, H) {
   if (!space) { g.fillStyle = ink.bad; g.font = "13px system-ui"; g.fillText("This browser has no WebGL 2: solids cannot be drawn.", 20, H / 2); return; }
   const { gl } = space, ratio = devicePixelRatio || 1, canvas = gl.canvas, w = Math.round(W * ratio), h = Math.round(H * ratio);
   if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
-  gl.viewport(0, 0, w, h); gl.clearColor(...run.rgb.paper, 1); gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+  gl.viewport(0, 0, w, h); gl.clearColor(0, 0, 0, 0); gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+  if (space.floors) {
+    drawFloors(run, camera, W, H);
+    if (floorsHide(run)) {
+      const { floors } = space;
+      gl.useProgram(floors.program); gl.uniformMatrix4fv(floors.camera, false, camera); gl.disable(gl.CULL_FACE); gl.bindVertexArray(floors.array);
+      gl.colorMask(false, false, false, false); gl.enable(gl.POLYGON_OFFSET_FILL); gl.polygonOffset(1, 1);
+      gl.drawArrays(gl.TRIANGLES, 0, floors.count);
+      gl.disable(gl.POLYGON_OFFSET_FILL); gl.colorMask(true, true, true, true);
+    }
+  }
   gl.useProgram(space.program); gl.uniformMatrix4fv(space.camera, false, camera);
   for (const shape of space.shapes.values()) {
     const { data, members } = shape;
@@ -156,13 +203,5 @@ function drawSpace(run, g, W, H) {
     gl[shape.closed ? "enable" : "disable"](gl.CULL_FACE);  // the far side of a closed solid is never seen
     gl.bindVertexArray(shape.array); gl.bindBuffer(gl.ARRAY_BUFFER, shape.instances); gl.bufferData(gl.ARRAY_BUFFER, data, gl.DYNAMIC_DRAW);
     gl.drawArraysInstanced(gl.TRIANGLES, 0, shape.count, members.length);
-  }
-  if (space.floors) {  // last: what is hidden costs nothing
-    const { floors } = space, tint = run.rgb.ground;
-    gl.useProgram(floors.program); gl.uniformMatrix4fv(floors.camera, false, camera); gl.disable(gl.CULL_FACE); gl.bindVertexArray(floors.array);
-    gl.enable(gl.POLYGON_OFFSET_FILL); gl.polygonOffset(1, 1);
-    gl.uniform3fv(floors.tint, tint); gl.drawArrays(gl.TRIANGLES, 0, floors.corners);
-    gl.disable(gl.POLYGON_OFFSET_FILL);
-    gl.uniform3fv(floors.tint, tint.map(x => run.dark ? 1.25 * x : 0.86 * x)); gl.drawArrays(gl.LINES, floors.corners, floors.ends);
   }
 }
