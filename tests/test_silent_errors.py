@@ -251,3 +251,15 @@ def test_event_driven_begins_carefully_where_a_force_sets_in_on_what_rests():
     for t in sol.t[sol.t > begin]:
         exact = expm(A * (t - begin))[:4, 4]
         assert np.abs(sol(t).v - exact[2:]).max() < 10.0 * tol
+
+
+def test_a_clock_that_began_long_ago_switches_in_time():
+    """Time has 1.5e-11 s per digit at t = 1e5 s: a branch may end some digits late, not some dozens."""
+    begin, period = 1e5, 0.1875
+    sol = sl.solve(
+        sl.System(M=1.0, f=lambda t, q, v: [40.0 * (np.floor((t - begin) / period) % 2.0)]),
+        (begin, begin + 3.0), 0.0, 0.0, tol=1e-10,
+    )  # fmt: skip
+    late = sol.switches["t"] - begin - period * np.round((sol.switches["t"] - begin) / period)
+    assert len(late) >= 15
+    assert np.abs(late).max() < 6e-11

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import driven
 import numpy as np
+import repeating
 import rough
 import springs
 import walls
@@ -28,7 +29,7 @@ from reference import Unfit
 
 from saltus.errors import SlowFunctionWarning
 
-CLASSES = {**driven.CLASSES, **walls.CLASSES, **springs.CLASSES, **rough.CLASSES}
+CLASSES = {**driven.CLASSES, **walls.CLASSES, **springs.CLASSES, **rough.CLASSES, **repeating.CLASSES}
 DRAWS = 400  # attempts to draw a fit model
 LIMIT = 60.0  # seconds of wall time of a run
 SCHEMES = ("hp-tdg", "event-driven")
