@@ -24,7 +24,7 @@ from saltus.tables.tableau import lagrange, node_places
 
 N = 8
 C = node_places(N - 1, "lobatto")
-SAMPLE_WEIGHTS = lagrange(C, np.linspace(0.0, 1.0, scan.SCAN.samples + 1)).T.ravel()
+SAMPLE_WEIGHTS = scan.with_factors(lagrange(C, np.linspace(0.0, 1.0, scan.SCAN.samples + 1)), C)
 
 
 class Counting:

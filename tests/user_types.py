@@ -209,6 +209,7 @@ measures = [
     sweep.Reduce(lambda t, q, v, memory: memory + q[0], 0.0), sweep.Impacts("floor"), sweep.Events("zero"),
 ]  # fmt: skip
 chart = sweep.grid(system, 1.0, 0.0, t_span=(0.0, 1.0), measures=measures, scheme=sl.MoreauJean(), h=1e-3, w=[2.0, 3.0])
+sweep.grid(system, 1.0, 0.0, t_span=(0.0, 1.0), scheme=sweep.MoreauJeanLanes(sine="library"), h=1e-3, w=[2.0, 3.0])
 sweep.grid(system, scheme="MoreauJean", w=[2.0])  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
 assert_type(chart, sweep.Grid)
 assert_type(chart.dataset, xarray.Dataset)

@@ -174,7 +174,7 @@ def _weighted(graph, x, abscissae: np.ndarray, ordinates: np.ndarray, left, righ
         near = slice(max(j - 1, 0), j + 2)
         weight = np.zeros(len(abscissae))
         weight[j] = 1.0
-        share = interp if has_tracer(x) else np.interp
+        share: Any = interp if has_tracer(x) else np.interp
         part = share(x, abscissae[near], weight[near]) * _boxed(ordinate)
         result = part if result is None else result + part
 

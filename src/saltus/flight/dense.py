@@ -84,7 +84,8 @@ def _headers(block: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         pieces, stages, nq, nv, nr, own_rate = headers.T
         piece = PIECE_HEADER + nq + nv + stages * (nv + nr + nq * own_rate)
-        fits = DENSE_HEADER + 2.0 * nr + pieces * piece == block.shape[1]
+        # halves of a doubled step have room for the largest block
+        fits = DENSE_HEADER + 2.0 * nr + pieces * piece <= block.shape[1]
         fits &= (pieces >= 1.0) & (stages >= 1.0) & np.all((headers >= 0.0) & (headers == np.floor(headers)), axis=1)
         fits &= np.all(headers[:, 2:] == headers[0, 2:], axis=1)
     if not fits.all():
@@ -120,7 +121,7 @@ def _steps(tableaux: list[Tableau], s, h, block, side, **sizes: int) -> Iterator
         yield _Steps(
             rows, known[stages], places, q, v, a.reshape(*shape, nv), r.reshape(*shape, nr),
             q_dot.reshape(*shape, nq) if own_rate else None, block[rows, DENSE_HEADER:first],
-            block[rows, last:], which,
+            block[rows, last : last + nr], which,
             np.where(width > 0.0, (s[rows] - begin) / np.where(width > 0.0, width, 1.0), 1.0)[:, 0], width * h[rows],
         )  # fmt: skip
 

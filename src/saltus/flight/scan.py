@@ -398,7 +398,9 @@ def closing_in_piece(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q,
 
     The cubic of the piece says where to look first, secants go on from there; what they do not find is enclosed.
     """
-    size, share = high - low, cubic_root(g_low, d_low, g_high, d_high)
+    size, share, rise = high - low, cubic_root(g_low, d_low, g_high, d_high), g_high - g_low
+    # second derivative of the cubic at its ends: where it is large against the slope, near a graze, secants err by more
+    bend = larger(abs(6.0 * rise - 4.0 * d_low - 2.0 * d_high), abs(6.0 * rise - 2.0 * d_low - 4.0 * d_high)) / size**2
     s, slope = low + share * size, cubic_slope(g_low, d_low, g_high, d_high, share) / size
     reach, value = size, 0.0  # what a slope was taken over: it is as good as that is small
     for guess in range(SCAN.guesses):
@@ -411,7 +413,7 @@ def closing_in_piece(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q,
         if not low < s + step < high:
             break
         s += step
-        if abs(step * reach) <= SCAN.located:
+        if abs(step * reach) * larger(bend, abs(slope)) <= SCAN.located * abs(slope):
             return s
         reach = step
     return root(model, c, t, h, low, high, Q, V, which, 0, work)

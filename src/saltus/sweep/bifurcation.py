@@ -18,6 +18,7 @@ from saltus.sweep.swept import values_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from saltus.ensemble.lane_engine import MoreauJeanLanes
     from saltus.schemes.plan import SchemeLike
 
 DIRECTIONS = {"up": ("up",), "down": ("down",), "both": ("up", "down")}
@@ -82,7 +83,7 @@ def bifurcation(
     executor: Any = None,
     store: str | os.PathLike | None = None,
     progress: bool | None = None,
-    scheme: SchemeLike | None = None,
+    scheme: SchemeLike | MoreauJeanLanes | None = None,
     h: float | None = None,
     tol: float | None = None,
     options: dict[str, Any] | None = None,

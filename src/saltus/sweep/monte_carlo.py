@@ -18,6 +18,7 @@ from saltus.sweep.running import made_sweep
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from saltus.ensemble.lane_engine import MoreauJeanLanes
     from saltus.schemes.plan import SchemeLike
 
 
@@ -50,7 +51,7 @@ def monte_carlo(
     store: str | os.PathLike | None = None,
     chunk: int | None = None,
     progress: bool | None = None,
-    scheme: SchemeLike | None = None,
+    scheme: SchemeLike | MoreauJeanLanes | None = None,
     h: float | None = None,
     tol: float | None = None,
     options: dict[str, Any] | None = None,
