@@ -328,17 +328,22 @@ TURN = 1.7
         lambda x: 1.0 if x % TURN < TURN else -5.0,
         lambda x: np.clip(x % TURN, 0.0, TURN),
         lambda x: abs(x - TURN * np.floor(x / TURN)),
+        # the remainder of angles of either sign: what the first one moves moves the second, and this the table
+        lambda x: np.interp(np.fmod(np.fmod(x, TURN) + TURN, TURN), [0.0, 0.5, 1.1, TURN], [1.0, 3.0, -2.0, 1.0]),
     ],
-    ids=["table", "minimum", "if", "clip", "abs"],
+    ids=["table", "minimum", "if", "clip", "abs", "fmod of fmod"],
 )
-def test_what_ends_where_a_remainder_falls_back_begins_anew_with_it(torque, scheme):
+@pytest.mark.parametrize("start", [(0.2, 4.0), (3.0, -6.0)], ids=["up", "down"])
+def test_what_ends_where_a_remainder_falls_back_begins_anew_with_it(torque, scheme, start):
     """Two branches end together, and one of them moves the other: a table over a turn does not go on beyond its end."""
-    sol = sl.solve(sl.System(M=1.0, f=lambda t, q, v: [torque(q[0])]), (0.0, 3.0), 0.2, 4.0, scheme=scheme, tol=1e-8)
-    places = np.linspace(0.2, sol.q[-1, 0], 200_001)
-    middles = 0.5 * (places[1:] + places[:-1])
-    work = sum(float(torque(x)) for x in middles) * (places[1] - places[0])
-    assert sol.q[-1, 0] > 2.0 * TURN
-    assert abs(0.5 * sol.v[-1, 0] ** 2 - 8.0 - work) < 1e-4  # the sum meets the jumps of the remainder by a place
+    q0, v0 = start
+    sol = sl.solve(sl.System(M=1.0, f=lambda t, q, v: [torque(q[0])]), (0.0, 3.0), q0, v0, scheme=scheme, tol=1e-8)
+    low, high = sorted([q0, sol.q[-1, 0]])
+    ends = np.concatenate([[low], TURN * np.arange(np.ceil(low / TURN), np.floor(high / TURN) + 1), [high]])
+    places = np.concatenate([np.linspace(a, b, 2001) for a, b in itertools.pairwise(ends)])  # no piece across a jump
+    work = sum((b - a) * float(torque(0.5 * (a + b))) for a, b in itertools.pairwise(places) if b > a)
+    assert high - low > 2.0 * TURN
+    assert abs(0.5 * sol.v[-1, 0] ** 2 - 0.5 * v0**2 - np.sign(v0) * work) < 1e-5
 
 
 GRID = np.array([[1.0, -2.0, 0.5], [3.0, 0.0, -1.0]])

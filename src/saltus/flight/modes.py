@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, tail, unit
-from saltus.compile.types import MODEL, A, F, I, J
+from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.lasting.hold import rest_speed
 from saltus.lasting.index_set import INDEX
@@ -177,7 +177,7 @@ def forget_jumps(model, before, behind, old, modes, fired):
     ns, first, table = layout.ns, layout.ne - layout.ns, layout.switch_table
     freed = 0
     for k in range(ns):
-        slot, kind = layout[table + 2 * k], layout[table + 2 * k + 1]
+        kind = layout[table + 2 * k + 1]
         if fired[first + k] != 1.0 or kind == MODE.above or modes[k] > 1e300 or old[k] > 1e300:
             continue
         moved = behind[k] - before[k]
@@ -187,11 +187,24 @@ def forget_jumps(model, before, behind, old, modes, fired):
             moved = behind[k + 1] + before[k]
         # constant behind its zero, it is exact: floor(maximum(2 - x, 2)) is 2; unused there, it is not a number
         if not abs(moved) <= MODES.jump * larger(before[ns + k], 0.0) or behind[ns + k] == 0.0:
-            freed, modes[k], fired[first + k] = freed + 1, MODES.free, 0.0
-            par[slot] = MODES.free
+            freed, fired[first + k] = freed + 1, 0.0
+            free_mode(layout, k, modes, par)
             if kind == MODE.below:
-                modes[k + 1], fired[first + k + 1] = MODES.free, 0.0
+                fired[first + k + 1] = 0.0
+    for k in range(ns if freed > 0 else 0):
+        # what others were found to be was found under branches that did not last
+        if fired[first + k] != 1.0 and layout[table + 2 * k + 1] != MODE.above and modes[k] != old[k]:
+            free_mode(layout, k, modes, par)
     return freed
+
+
+@unit(I(LAYOUT, I, A, A), small=True)
+def free_mode(layout, k, modes, par):
+    """Let a branch be found from the state; a cell has one mode for both of its ends."""
+    modes[k] = par[layout[layout.switch_table + 2 * k]] = MODES.free
+    if layout[layout.switch_table + 2 * k + 1] == MODE.below:
+        modes[k + 1] = MODES.free
+    return 0
 
 
 @unit(I(MODEL, A, F, F, A, A, A, FRAME.kind, I))
@@ -216,8 +229,10 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
         frame.q_shifted, frame.v_try,
     )  # fmt: skip
     if crossed == 1 and changed > 1:
-        model.surface(t, q, v, model.par, behind)
-        if forget_jumps(model, before, behind, old, modes, fired) > 0:
+        for _ in range(MODES.rounds):  # a remainder of a remainder: what the first one moves moves others
+            model.surface(t, q, v, model.par, behind)
+            if forget_jumps(model, before, behind, old, modes, fired) == 0:
+                break
             changed += find_modes(
                 model, t, q, v, a, MODES.look * h, modes, fired, work,
                 frame.q_shifted, frame.v_try,
