@@ -263,3 +263,35 @@ def test_a_clock_that_began_long_ago_switches_in_time():
     late = sol.switches["t"] - begin - period * np.round((sol.switches["t"] - begin) / period)
     assert len(late) >= 15
     assert np.abs(late).max() < 6e-11
+
+
+def test_a_controller_that_leaves_its_saturation_is_seen_by_dense_output_of_lower_order():
+    """Linear in every branch, so that nothing was looked at: the kink was found .05 s late on the dense output."""
+    kp, ki, kd, limit, jump, amplitude, end = 22.042, 11.932, 1.4514, 6.4429, 0.67490, 0.95710, 3.0543
+
+    def force(t, q, v):  # a PID controller with anti-windup; v[1] is its integral
+        error = amplitude * np.heaviside(t - jump, 1.0) - q[0]
+        wanted = kp * error + ki * v[1] - kd * v[0]
+        given = np.clip(wanted, -limit, limit)
+        return np.array([given, error + 2.0 * (given - wanted)])
+
+    system = sl.System(M=1.0, f=force)
+    sol = sl.solve(system, (0.0, end), [0.0, 0.0], [0.0, 0.0], tol=1e-4, scheme=sl.EventDriven())
+    # at rest before the jump; saturated, then linear: each a linear system with constants, by its matrix exponential
+    moves, ends = [[0, 0, 1, 0, 0], [0, 0, 0, 1, 0]], [[0, 0, 0, 0, 0]]
+    winds_down = [2 * kp - 1, 0, 2 * kd, -2 * ki, amplitude * (1 - 2 * kp) + 2 * limit]
+    saturated = np.array([*moves, [0, 0, 0, 0, limit], winds_down, *ends])
+    linear = np.array([*moves, [-kp, 0, -kd, ki, kp * amplitude], [-1, 0, 0, 0, amplitude], *ends])
+    start = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
+
+    def wanted(x):
+        return kp * (amplitude - x[0]) + ki * x[3] - kd * x[2] - limit
+
+    leaves = brentq(lambda s: wanted(expm(saturated * s) @ start), 1e-3, 0.5, xtol=1e-15)
+    behind = expm(saturated * leaves) @ start
+    times = np.linspace(jump, end, 400)
+    exact = [expm(saturated * s) @ start if s < leaves else expm(linear * (s - leaves)) @ behind for s in times - jump]
+    wanted_v = np.array(exact)[:, 2:4]
+    assert np.abs([wanted(x) for x in exact if wanted(x) < 0.0]).max() < 2.0 * limit  # it does not saturate again below
+    mean = np.mean(np.linalg.norm(sol(times).v - wanted_v, axis=1))
+    assert mean <= 30.0 * 1e-4 * (1.0 + np.linalg.norm(wanted_v, axis=1).max())

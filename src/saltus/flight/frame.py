@@ -23,11 +23,12 @@ from saltus.reaction.look import inspect_work
 # has a window of window_factor (step size)^window_power [s]; anticipates: 1 where closings are forecast; many: flights
 # of a run up to which each has the same share of the tolerance; straight: way that a slip in space may go straight [m];
 # misses: what the equations of motion may miss inside of a flight, over the tolerance, 0 where steps follow none
-# (inspect.py); ledger: 1 where kinetic energy and work of friction must agree (ledger.py); phase_at, promise_at: where
-# the numbers of the phase and the promise (promise.py) stand.
+# (inspect.py); rough: 1 where polynomials between the nodes are of lower order than the steps; ledger: 1 where kinetic
+# energy and work of friction must agree (ledger.py); phase_at, promise_at: where the numbers of the phase and the
+# promise (promise.py) stand.
 FLIGHT_SETTINGS = Numbers(
     f"{' '.join(STAGE_SETTINGS.names)} rtol atol zeno drift window_factor window_power anticipates many straight "
-    "misses ledger phase_at promise_at"
+    "misses rough ledger phase_at promise_at"
 )
 FROM_PROMISE = -1.0
 

@@ -1,10 +1,11 @@
 """A flight before it is handed on: places that are no nodes, at which it may still turn out to miss.
 
 Where f is affine in the state, M constant and rows as well, nothing can hide between the nodes: what polynomials miss
-is in their last coefficients, which the estimate of the error sees. Gaps that are curved or move are looked at in many
-places, because they cost little and a wall may be narrow; the equations of motion in few, because every look is an
-evaluation of the force, and in many only where the force is wild (layout.F_WILD). What misses is not handed on: the
-flight is made again, shorter.
+is in their last coefficients, which the estimate of the error sees. This does not hold for a dense output of lower
+order than the steps (rough), as that of Runge-Kutta methods, on which switches and gaps are found.
+Gaps that are curved or move are looked at in many places, because they cost little and a wall may be narrow; the
+equations of motion in few, because every look is an evaluation of the force, and in many only where the force is wild
+(layout.F_WILD). What misses is not handed on: the flight is made again, shorter.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class _Inspect(NamedTuple):
     least_many: float = 3.0  # of them in every interval
     # the same where every look costs an evaluation of a force that is not known to be wild; at least one
     few: float = 8.0
+    rough_looks: float = 2.0  # the least, where dense output is rougher than the ends of steps: one may meet a zero
     # of what the equations of motion may miss: gaps are one integration smoother than velocities
     gap_part: float = 0.05
     # of what the equations of motion may miss, where a look may meet the foot of something higher
@@ -73,8 +75,10 @@ def inspect(model, settings, t, h, frame, record):
     gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(INSPECT.few * share), 1.0)
     if (flags & F_WILD) != 0:
         forces = many
-    if plain:
+    if plain and settings.rough == 0.0:
         forces = 0.0
+    elif settings.rough == 1.0:
+        forces = larger(forces, INSPECT.rough_looks)
     n = whole(marks.nodes)
     c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     weights, work = head(frame.weights, n), frame.inspected

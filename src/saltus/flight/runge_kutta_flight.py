@@ -58,7 +58,7 @@ def runge_kutta_flight(
             **given, "rtol": rtol, "atol": atol, "zeno": zeno, "drift": RUNGE_KUTTA_TUNED.allowed_drift,
             "window_factor": window[0],
             "window_power": window[1], "anticipates": float(anticipates), "many": np.inf,
-            "misses": RUNGE_KUTTA_TUNED.missed if estimates else 0.0, "ledger": float(estimates),
+            "misses": RUNGE_KUTTA_TUNED.missed if estimates else 0.0, "rough": 1.0, "ledger": float(estimates),
         },
         lambda begin: phase_numbers(
             method, begin, estimates=estimates, staged=packed_implicit(method) if implicit else None,
