@@ -2,7 +2,8 @@
 
 Where f is affine in the state, M constant and rows as well, nothing can hide between the nodes: what polynomials miss
 is in their last coefficients, which the estimate of the error sees. This does not hold for a dense output of lower
-order than the steps (rough), as that of Runge-Kutta methods, on which switches and gaps are found.
+order than the steps (rough), as that of Runge-Kutta methods, on which switches and events are found; a gap that closes
+is met by the flight that is made again up to there.
 Gaps that are curved or move are looked at in many places, because they cost little and a wall may be narrow; the
 equations of motion in few, because every look is an evaluation of the force, and in many only where the force is wild
 (layout.F_WILD). What misses is not handed on: the flight is made again, shorter.
@@ -75,10 +76,10 @@ def inspect(model, settings, t, h, frame, record):
     gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(INSPECT.few * share), 1.0)
     if (flags & F_WILD) != 0:
         forces = many
-    if plain and settings.rough == 0.0:
-        forces = 0.0
-    elif settings.rough == 1.0:
+    if settings.rough == 1.0 and layout.ne > 0:
         forces = larger(forces, INSPECT.rough_looks)
+    elif plain:
+        forces = 0.0
     n = whole(marks.nodes)
     c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     weights, work = head(frame.weights, n), frame.inspected
