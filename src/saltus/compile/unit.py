@@ -181,15 +181,16 @@ def _bits(word: int | float) -> int:
 
 def _append(kind: Kind, value: Any, words: list) -> Any:
     """Append the words of a value; what is returned must live as long as they are used."""
-    if type(kind) is Array or type(kind) is Named:
-        words.append(_place(kind, value))
+    sort = type(kind)
+    if sort is Array or sort is Named:
+        words.append(_place(kind, value))  # pyright: ignore[reportArgumentType]
         words.extend(value.shape)
         return value
+    if sort is Record:
+        return [_append(member, part, words) for member, part in zip(kind.members, value, strict=True)]  # pyright: ignore[reportAttributeAccessIssue]
     if type(kind) is Pointer:
         words.append(value.address_of(kind.signature))
         return None
-    if type(kind) is Record:
-        return [_append(member, part, words) for member, part in zip(kind.members, value, strict=True)]
     if type(kind) is Handle:
         pinned = (
             Pinned(kind, value) if isinstance(value, tuple) else value
@@ -205,7 +206,9 @@ def _append(kind: Kind, value: Any, words: list) -> Any:
 
 def _place(kind: Array, value: Any) -> int:
     """Return where the numbers of an array lie; it must be one that kernels can read."""
-    if not isinstance(value, np.ndarray) or value.dtype != (_FLOAT if kind.dtype is F else _INTEGER):
+    wanted = _FLOAT if kind.dtype is F else _INTEGER
+    # most types are the same object, which is asked for four times faster than whether they are equal
+    if not isinstance(value, np.ndarray) or (value.dtype is not wanted and value.dtype != wanted):
         raise TypeError(f"a kernel takes arrays of {kind.dtype.leaves}, not {type(value).__name__} {value!r:.60}")
     if value.ndim != kind.ndim:
         raise TypeError(f"a kernel takes arrays of {kind.ndim} dimensions, not of {value.ndim}")
