@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from extras import needs_jit
 from saltus.compile import columns
 from saltus.compile.seam import unit
 from saltus.compile.types import A, F, I
+
+pytestmark = needs_jit  # the kernels that call them are those of this file
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 24, 25, 33)
 
