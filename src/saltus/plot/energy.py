@@ -29,7 +29,7 @@ from saltus.plot.page import (
 if TYPE_CHECKING:
     from saltus.solution import Solution
 
-KEPT, KEPT_SHOWN = 0.3, 0.5  # a change below this share of the energy is enlarged, with this share of it below
+ENLARGED_BELOW, KEPT_SHOWN = 0.3, 0.5  # a change below this share of the energy is enlarged, with this share of it below
 MOST_NAMED = 12  # contacts with an area of their own: the largest; the rest share one, which says how many they are
 
 
@@ -118,7 +118,7 @@ def _draw_budget(axes: Axes, solution: Solution, clock: Clock) -> None:
 def _bottom(kinetic: np.ndarray, brought: np.ndarray) -> float:
     """Return where the axis begins: not at zero where a wheel keeps so much that nobody could see what impacts take."""
     low, high = float(np.min(kinetic)), float(np.max(brought))
-    return low - KEPT_SHOWN * (high - low) if high - low < KEPT * high else 0.0
+    return low - KEPT_SHOWN * (high - low) if high - low < ENLARGED_BELOW * high else 0.0
 
 
 def _ledger(solution: Solution) -> Curve:
