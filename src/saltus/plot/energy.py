@@ -29,7 +29,7 @@ from saltus.plot.page import (
 if TYPE_CHECKING:
     from saltus.solution import Solution
 
-ENLARGED_BELOW, KEPT_SHOWN = 0.3, 0.5  # a change below this share of the energy is enlarged, with this share of it below
+ENLARGED_BELOW, KEPT_SHOWN = 0.3, 0.5  # a change below this share of the energy is enlarged, this share of it below
 MOST_NAMED = 12  # contacts with an area of their own: the largest; the rest share one, which says how many they are
 
 
