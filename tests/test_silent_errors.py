@@ -9,7 +9,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, solve_ivp
 from scipy.linalg import expm
 from scipy.optimize import brentq
 
@@ -295,3 +295,26 @@ def test_a_controller_that_leaves_its_saturation_is_seen_by_dense_output_of_lowe
     assert np.abs([wanted(x) for x in exact if wanted(x) < 0.0]).max() < 2.0 * limit  # it does not saturate again below
     mean = np.mean(np.linalg.norm(sol(times).v - wanted_v, axis=1))
     assert mean <= 30.0 * 1e-4 * (1.0 + np.linalg.norm(wanted_v, axis=1).max())
+
+
+@pytest.mark.parametrize(("scheme", "promise"), SCHEMES, ids=["hp", "event-driven"])
+def test_a_knot_at_the_beginning_of_a_long_flight_is_located_by_a_short_one(scheme, promise):
+    """Inside of a cell the motion grows without bound: polynomials of all of it do not say where the cell ends."""
+    turn, onset, c = 0.82789, 2.7197, 0.065693
+    x, y = [0.0, 0.21204, 0.33708, 0.43345, turn], [0.13296, 0.31169, 0.096539, -0.11053, 0.13296]
+
+    def force(t, q, v):
+        torque = np.interp(q[0] % turn, x, y)
+        return [torque if v[0] < onset else torque - c * (v[0] - onset)]
+
+    mass, q0, v0, end = 0.11005, 0.41308, 3.5085, 5.5427
+    times = np.linspace(0.0, end, 500)
+    # kinks only: short steps of a plain method meet them well enough for this tolerance
+    made = solve_ivp(
+        lambda t, s: [s[1], force(t, s[:1], s[1:])[0] / mass], (0.0, end), [q0, v0], method="DOP853", rtol=1e-10,
+        atol=1e-12, max_step=5e-3, t_eval=times,
+    )  # fmt: skip
+    sol = sl.solve(sl.System(M=mass, f=force), (0.0, end), q0, v0, scheme=scheme, tol=1e-4)
+    state = sol(times)
+    for found, exact in ((state.q[:, 0], made.y[0]), (state.v[:, 0], made.y[1])):
+        assert np.mean(np.abs(found - exact)) <= promise * 1e-4 * (1.0 + np.abs(exact).max())

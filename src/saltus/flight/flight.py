@@ -75,6 +75,7 @@ class _Flying(NamedTuple):
     probe: float = 1e-6  # of a flight: time over which the rate of the function of an event is taken
     never: float = 1e300  # a time [s]
     corrections: int = 4  # of the time of an impact; Newton's method, each of them doubles the digits
+    beginning: float = 0.1  # of a flight: what happens so early is not located by its polynomials alone
 
 
 FLIGHT_TUNED = _Flying()
@@ -449,6 +450,10 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
         else:
             late = closing_late(model, t + size, -1.0 if made else precise, frame)
         if not abs(late) < 0.1 * size:
+            if late < FLIGHT_TUNED.never and window == 0.0 and size < FLIGHT_TUNED.beginning * h:
+                # a polynomial that is as accurate as its far end asks for says little of its beginning: come nearer
+                record.header.next_h = 2.0 * size
+                return Status.NEWTON_STALLED
             break  # it ends there, or a grazing that one step of Newton would leave
         if late * late <= near and window == 0.0:
             # the forces do not change in so short a time: the end is moved without making the flight again
