@@ -76,6 +76,7 @@ class _Flying(NamedTuple):
     never: float = 1e300  # a time [s]
     corrections: int = 4  # of the time of an impact; Newton's method, each of them doubles the digits
     beginning: float = 0.1  # of a flight: what happens so early is not located by its polynomials alone
+    shortest_again: float = 1e-6  # of the span: what alternates faster chatters, however near one comes
 
 
 FLIGHT_TUNED = _Flying()
@@ -450,7 +451,8 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
         else:
             late = closing_late(model, t + size, -1.0 if made else precise, frame)
         if not abs(late) < 0.1 * size:
-            if late < FLIGHT_TUNED.never and window == 0.0 and size < FLIGHT_TUNED.beginning * h:
+            early = size < FLIGHT_TUNED.beginning * h and size > FLIGHT_TUNED.shortest_again * span_of(settings)
+            if late < FLIGHT_TUNED.never and window == 0.0 and early:
                 # a polynomial that is as accurate as its far end asks for says little of its beginning: come nearer
                 record.header.next_h = 2.0 * size
                 return Status.NEWTON_STALLED
