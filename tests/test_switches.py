@@ -346,6 +346,31 @@ def test_what_ends_where_a_remainder_falls_back_begins_anew_with_it(torque, sche
     assert abs(0.5 * sol.v[-1, 0] ** 2 - 0.5 * v0**2 - np.sign(v0) * work) < 1e-5
 
 
+FAR_TURN = 1630.3538288185657
+FAR_TABLE = [0.0, 1117.04, 1223.3, 1463.06, FAR_TURN], [26516.4, 60176.4, 9757.5, 22881.8, 26516.4]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES, ids=["hp", "event-driven"])
+@pytest.mark.parametrize(
+    "torque",
+    [
+        lambda x: np.interp((x % FAR_TURN + FAR_TURN) % FAR_TURN, *FAR_TABLE),
+        lambda x: np.interp(np.clip(x % FAR_TURN, 0.0, FAR_TURN), *FAR_TABLE),
+    ],
+    ids=["remainder of a remainder", "clip"],
+)
+def test_a_knot_far_from_zero_is_crossed_once(torque, scheme):
+    """At x = 5000 m rounding is 1e-12 m: more than what counts as closed at a fine tolerance."""
+    system = sl.System(M=1.0, f=lambda t, q, v: [torque(q[0])])
+    for start in np.linspace(4300.0, 4800.0, 12):
+        sol = sl.solve(system, (0.0, 0.3), start, 8000.0, scheme=scheme, tol=1e-10)
+        ends = np.concatenate([[start], FAR_TURN * np.add.outer([2, 3, 4], np.array(FAR_TABLE[0]) / FAR_TURN).ravel()])
+        ends = np.unique(np.append(ends[(ends >= start) & (ends < sol.q[-1, 0])], sol.q[-1, 0]))
+        work = sum((b - a) * float(torque(0.5 * (a + b))) for a, b in itertools.pairwise(ends))
+        assert sol.q[-1, 0] > 4.0 * FAR_TURN
+        assert abs(0.5 * sol.v[-1, 0] ** 2 - 0.5 * 8000.0**2 - work) < 1e-9 * work
+
+
 GRID = np.array([[1.0, -2.0, 0.5], [3.0, 0.0, -1.0]])
 
 

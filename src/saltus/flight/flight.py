@@ -150,7 +150,7 @@ def fly(model, plain, settings, t, h, state, state_new, record, frame_room):
     h = open_flight(model, settings, t, h, state, frame, record)
     copy(state.q, state_new.q)
     copy(state.v, state_new.v)
-    hold_modes(model, settings, t, h, ends.q_0, memory.modes)
+    hold_modes(model, settings, t, h, ends.q_0, ends.v_0, memory.modes)
     status = plain.depart(model, plain.staged, settings, 0, t, h, frame_room, record)
     if status != 0:
         return status

@@ -24,6 +24,7 @@ class _Modes(NamedTuple):
 
     free: float = 1e301  # kept in place of infinity: everything above 1e300 is free
     time_noise: float = 4e-16  # of a time: some digits of it, because so much later a branch ends
+    state_noise: float = 1e-15  # of a coordinate or velocity: what is made of it is rounded a few times
     look: float = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
     jump: float = 1e3  # noises: what a function moves by more where other branches change, it jumps
     rounds: int = 6  # nested choices: an inner one is known when the outer ones are
@@ -44,24 +45,33 @@ class _Mode(NamedTuple):
 MODE = _Mode()
 
 
-@unit(I(MODEL, A, F, F, A, A))
-def hold_modes(model, settings, t, h, q, modes):
+@unit(I(MODEL, A, F, F, A, A, A))
+def hold_modes(model, settings, t, h, q, v, modes):
     """Put modes and noise into the parameters of the model."""
-    settings = STAGE_SETTINGS(settings)
     layout, par = model.layout, model.par
-    nq, nv, ns = layout.nq, layout.nv, layout.ns
-    if ns == 0:
+    if layout.ns == 0:
         return 0
-    for k in range(ns):
+    for k in range(layout.ns):
         par[layout[layout.switch_table + 2 * k]] = modes[k]
     if layout.holding >= 0:
         par[layout.holding] = 0.0
-    noise = head(tail(par, layout.noise), 1 + nq + nv)
+    return note_noise(model, settings, t, h, q, v)
+
+
+@unit(I(MODEL, A, F, F, A, A))
+def note_noise(model, settings, t, h, q, v):
+    """Write how far time and state are uncertain: what counts as closed and at rest, and never less than rounding.
+
+    A branch that is crossed at q = 5000 m must not be found anew on its old side because q cannot be written better.
+    """
+    settings = STAGE_SETTINGS(settings)
+    nq, nv = model.layout.nq, model.layout.nv
+    noise = head(tail(model.par, model.layout.noise), 1 + nq + nv)
     noise[0] = MODES.time_noise * (abs(t) + h)
     for i in range(nq):
-        noise[1 + i] = closed_gap(settings, q)
+        noise[1 + i] = larger(closed_gap(settings, q), MODES.state_noise * abs(q[i]))
     for i in range(nv):
-        noise[1 + nq + i] = settings.rest
+        noise[1 + nq + i] = larger(settings.rest, MODES.state_noise * abs(v[i]))
     return 0
 
 
@@ -218,6 +228,7 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
     room = tail(work, 7 * ns + 2)  # behind that of `find_modes`
     before, old, behind = head(room, 3 * ns + 1), head(tail(room, 3 * ns + 1), ns), head(work, 3 * ns + 1)
     changed = 0
+    note_noise(model, settings, t, h, q, v)  # that of this state: a flight may have led far
     if crossed == 1 and ns > 1:
         model.surface(t, q, v, model.par, before)
         for k in range(ns):
