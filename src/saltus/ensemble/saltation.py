@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
 
 
+CANCELLED = 8.0 * np.finfo(float).eps  # of terms that cancel: some roundings of them
+
+
 class Moment(NamedTuple):
     """The state on both sides of an event, and what is closed before and behind it."""
 
@@ -166,6 +169,8 @@ def closed(motion: Motion, at: Moment, kind: str, names: tuple[str, ...], launch
     if launched is not None:
         resting = motion.balance(t, q, v + taken, at.after).rate(motion.ni, len(motion.chosen))[0]
         matrix -= np.outer(resting, timing)
+        # launches are slow, so that both motions up to them are large; what is left of their difference is rounding
+        matrix[np.abs(matrix) <= CANCELLED * np.outer(np.abs(flying) + np.abs(resting), np.abs(timing))] = 0.0
     return Jump(at.t, kind, names, matrix, np.zeros(size), loses=True)
 
 
