@@ -657,3 +657,79 @@ def test_what_is_cut_of_a_slip_on_a_belt_that_stops_is_dissipated_and_moved_by_t
         lost = 0.5 * m * slip @ slip
         assert energy.dissipation[-1].sum() == pytest.approx(lost, rel=1e-4)
         assert np.abs(energy.defect).max() <= 1e-4 * lost
+
+
+# ---- a slip that passes zero unseen
+
+SIX = np.array([
+    [-0.53610877, -0.94209413], [0.53610877, -0.94209413], [0.53610877, 0.94209413], [-0.53610877, 0.94209413],
+    [-0.31146805, -0.5473371], [0.06610322, -0.11616199],
+])  # fmt: skip
+
+
+def six_legs(order):
+    """A table on six legs that is pushed and turned, q = (x, y, z, roll, pitch, yaw), small angles."""
+    mass, height = 4.090596757253243, 0.888092268048104
+
+    def leg(x, y):
+        def slip(t, q, v):
+            return [v[0] - height * v[4] - y * v[5], v[1] + height * v[3] + x * v[5]]
+
+        return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=0.22423063449597078, slip=slip)
+
+    def f(t, q, v):
+        pushes = (
+            5.927251165795174 * np.sin(4.117743466849944 * t + 2.5281127882617542),
+            8.220653122128116 * np.sin(8.404441754348229 * t + 0.5179961579738696),
+        )
+        turns = 6.499476444254633 * np.sin(7.212477867428108 * t + 6.245585286885862)
+        return [*pushes, -mass * GRAVITY, 0.0, 0.0, turns]
+
+    inertia = [1.0569171322612414, 1.1225173497571446, 1.1876952881027727]
+    return sl.System(M=[mass, mass, mass, *inertia], f=f, contacts=[leg(*SIX[k]) for k in order])
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_slip_that_passes_zero_unseen_has_stopped_in_any_order_of_the_legs(name):
+    """It could slip on, turning around at 4e-12 m/s; where it can stick it does, at t = 0.78978 s."""
+    scheme, start = SCHEMES[name][0], ((0.0, 0.7946859050639776), np.zeros(6), np.zeros(6))
+    sols = [sl.solve(six_legs(order), *start, scheme=scheme, tol=1e-10) for order in (range(6), [1, 0, 3, 4, 2, 5])]
+    for sol in sols:
+        last = sol.events[sol.events["kind"] == "stick"][-1]
+        assert abs(last["t"] - 0.78977823240) <= 1e-9
+    assert np.abs(sols[0].q[-1] - sols[1].q[-1]).max() <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("angle", "phase"), [(0.1, 0.1 + 5.8 / 9.0), (0.1, 0.1 + 17.4 / 9.0), (0.1, 0.1 + 2.9 / 9.0), (1.1, 1.2)]
+)
+def test_feet_that_turn_back_together_turn_where_a_point_does(angle, phase):
+    """Pulled to and fro along a line, a table goes back where it stops, however fast its slips turn there."""
+    mass, mu, tol = 2.0, 0.24, 1e-10
+    way = np.array([np.cos(angle), np.sin(angle)])
+
+    def pull(t):
+        return 12.0 * np.sin(7.0 * t + phase)
+
+    def leg(x, y):
+        def slip(t, q, v):
+            return [v[0] - y * v[5], v[1] + x * v[5]]
+
+        return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=mu, slip=slip)
+
+    table = sl.System(
+        M=[mass, mass, mass, 0.3, 0.4, 0.5],
+        f=lambda t, q, v: [pull(t) * way[0], pull(t) * way[1], -mass * GRAVITY, 0.0, 0.0, 0.0],
+        contacts=[leg(*place) for place in FIVE],
+    )
+    point = sl.System(
+        M=[mass, mass],
+        f=lambda t, q, v: [pull(t), -mass * GRAVITY],
+        contacts=[sl.Contact(lambda q: q[1], mu=mu, slip=lambda t, q, v: v[0])],
+    )
+    exact = sl.solve(point, (0.0, 2.0), np.zeros(2), np.zeros(2), tol=1e-11)
+    sol = sl.solve(table, (0.0, 2.0), np.zeros(6), np.zeros(6), tol=tol)
+    t = np.linspace(0.0, 2.0, 301)
+    assert np.count_nonzero(exact.events["kind"] == "reversal") >= 3
+    assert np.abs(sol(t).v[:, :2] - np.outer(exact(t).v[:, 0], way)).max() <= 0.5 * tol
+    assert np.abs(sol(t).v[:, 5]).max() <= 0.5 * tol

@@ -334,7 +334,8 @@ def slips_near_end(model, settings, t, frame):
     allowed = DEPART.share_of_stop * smaller(
         slip_tolerance(layout, settings, 1.0) * span_of(settings), settings.straight
     )
-    first, shortest, fastest, slowing_all, grows, anyone = -1, 1e300, 0.0, 0.0, False, False
+    fast, first, shortest, fastest = frame.memory.fast, -1, 1e300, 0.0
+    slowing_all, grows, anyone, passes = 0.0, False, False, False
     for c in range(nc):
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
         tried[c], anyone = index[c], anyone or (index[c] == INDEX.slip and end - row == 3)
@@ -374,6 +375,10 @@ def slips_near_end(model, settings, t, frame):
         # what the promise does not show has no direction, and may grow while others stop
         slow = square <= left * left and (slowing > 0.0 or not straight)
         # it lasts |u| / (slowing / |u|) and goes half of |u| times that
+        # one that was faster than the promise shows, and grows unseen, has been led past its end by a step
+        past = fast[c] == 1.0 and direction[2 * nc + c] == WAY.turning and slowing <= 0.0
+        past = past and square <= visible_slip(layout, settings) ** 2
+        slow, passes = slow or past, passes or past
         if slow or (slowing > 0.0 and square * sqrt(square) <= allowed * slowing):
             tried[c] = INDEX.stick
             slowing_all += slowing
@@ -381,7 +386,7 @@ def slips_near_end(model, settings, t, frame):
             if not slow:
                 shortest = smaller(shortest, square / slowing)
     # slips that have just begun are as slow: where forces are not unique they could stick as well, but need not
-    frame.marks.ending = first if slowing_all > 0.0 else -1.0
+    frame.marks.ending = first if slowing_all > 0.0 or passes else -1.0
     return shortest
 
 

@@ -75,6 +75,9 @@ class _Flying(NamedTuple):
     probe: float = 1e-6  # of a flight: time over which the rate of the function of an event is taken
     never: float = 1e300  # a time [s]
     corrections: int = 4  # of the time of an impact; Newton's method, each of them doubles the digits
+    # from one correction to the next: a slip in space whose stop does not come nearer turns too fast for this flight
+    nearer: float = 0.5
+    short_of_stop: float = 0.75  # of the flight that would lead to it: the next one to try then
     beginning: float = 0.1  # of a flight: what happens so early is not located by its polynomials alone
     shortest_again: float = 1e-6  # of the span: what alternates faster chatters, however near one comes
 
@@ -430,6 +433,7 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
     made = strikes and window == 0.0 and (size - h) * (size - h) <= near
     if made:
         size = h  # the flight that is there ends so near to the impact that its end can be moved
+    last = FLIGHT_TUNED.never
     for attempt in range(FLIGHT_TUNED.corrections):
         if not made:
             status = plain.phase(model, staged, settings, TASK.again, t, size, frame_room, record)
@@ -445,6 +449,10 @@ def snap(model, plain, settings, t, h, size, frame_room, record):
             filled = True
             if halts:
                 late = stop_late(model, settings, t + size, whole(which), frame)
+                if late < FLIGHT_TUNED.never and not abs(late) <= FLIGHT_TUNED.nearer * last:
+                    record.header.next_h = FLIGHT_TUNED.short_of_stop * size
+                    return Status.NEWTON_STALLED
+                last = abs(late)
             else:
                 late = event_late(model, t + size, FLIGHT_TUNED.probe * size, whole(which), frame)
                 late = late if abs(late) > precise else FLIGHT_TUNED.never

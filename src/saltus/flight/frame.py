@@ -89,14 +89,17 @@ FLIGHT_END = _FlightEnd()
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]; in_turn: impacts
 # without duration that led to it, one after the other; struck: 1 behind the first impact. index: what each contact
 # does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that must not be
-# held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; most_speed: largest
-# velocities so far; led: how far velocities have led since the first impact, back and forth counted; pushed,
-# most_pushed: impulses of all rows so far, and their largest; modes: of the switching functions (modes.py)
+# held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; fast: 1 for slips that
+# have been much faster than the tolerance since they began; most_speed: largest velocities so far; led: how far
+# velocities have led since the first impact, back and forth counted; pushed, most_pushed: impulses of all rows so far,
+# and their largest; modes: of the switching functions (modes.py)
 FLIGHT_MEMORY = Workspace(
     "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent in_turn struck"), index="nc",
-    acting=ACTING, fired="ne", let_go="nc", seen="nc", last_values="ne", most_speed="nv", led="nv", pushed="nr",
-    most_pushed="nr", modes="ns",
+    acting=ACTING, fired="ne", let_go="nc", seen="nc", fast="nc", last_values="ne", most_speed="nv", led="nv",
+    pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
+
+FAST = 100.0  # times the slip that its velocity tells: what has been so fast has not just begun
 
 # states at the nodes of the polynomials of a flight
 NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * nq", a="nodes * nv")
@@ -205,14 +208,19 @@ def see_slips(model, settings, jumped, frame):
     those that the decision took as WAY.unseen do not turn with it: they go on so, however fast the decision made them.
     """
     settings = FLIGHT_SETTINGS(settings)
-    layout, ends, seen, u = model.layout, frame.ends, frame.memory.seen, frame.memory.acting.u
+    layout, ends, seen, fast, u = (
+        model.layout, frame.ends, frame.memory.seen, frame.memory.fast, frame.memory.acting.u
+    )  # fmt: skip
     for k in range(layout.nc):
+        fast[k] = 0.0 if ends.before[k] != INDEX.slip or ends.index[k] != INDEX.slip else fast[k]
         if frame.memory.acting.direction[2 * layout.nc + k] == WAY.unseen and ends.index[k] == INDEX.slip:
             seen[k] = 0.0
             continue
         square, slowest = 0.0, visible_slip(layout, settings)
         for i in range(layout[layout.contact_row + k] + 1, layout[layout.contact_row + k + 1]):
             square += u[i] * u[i]
+        clear = FAST * slowest
+        fast[k] = 1.0 if ends.index[k] == INDEX.slip and square > clear * clear else fast[k]
         if jumped == 1 or ends.before[k] != INDEX.slip or ends.index[k] != INDEX.slip:
             seen[k], slowest = 0.0, settings.rest
         if ends.index[k] == INDEX.slip and square > slowest * slowest:

@@ -37,6 +37,9 @@ class _Loss(NamedTuple):
     golden_sections: int = 30
     golden: float = 0.6180339887498949
     narrow: float = 1e-14  # of the flight: width of the place at the end
+    # of the forces before reactions: a margin so small, and falling, is none. What is admitted is so thin then that
+    # rounding chooses the split, and no flight resolves it however short it is
+    spent: float = 1e-7
 
 
 LOSS = _Loss()
@@ -138,7 +141,23 @@ def first_loss(model, settings, c, t, h, before, frame, record):
         if s >= before:
             break
         earlier, early_room, low, low_room = low, low_room, s, room
+    if marks.unresolved == 1.0 and spent(model, settings, c, t, h, frame, record) == 1:
+        marks.unresolved = 0.0
+        return 0.0
     return NONE
+
+
+@unit(I(MODEL, A, A, F, F, FRAME.kind, RECORD))
+def spent(model, settings, c, t, h, frame, record):
+    """Return 1 where next to nothing is left of the margin and it falls; write how far AHEAD the law is clear."""
+    marks = frame.marks
+    now = margin_at(model, settings, c, t, h, 0.0, frame, record)
+    later = margin_at(model, settings, c, t, h, 1.0, frame, record)
+    if not (now < LOSS.spent and later < now):
+        return 0
+    marks.ahead = (now + LOSS.beyond) / (now - later) * h
+    marks.farthest_ahead = LOSS.far * span_of(settings)
+    return 1 if marks.ahead <= marks.farthest_ahead else 0
 
 
 @unit(F(MODEL, A, A, F, F, F, F, FRAME.kind, RECORD))

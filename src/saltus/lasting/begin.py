@@ -208,8 +208,11 @@ def turn_directions(model, index, direction, candidate, way, fine, y, work):
                 continue
             most = larger(most, sqrt(square))
             if here + 2.0 * mixed + square > 1.0:
+                # where the step reaches the cone again; one that leads inwards from its edge crosses all of it
                 room = larger(1.0 - here, 0.0)
-                share = smaller(share, BEGIN_TUNED.inside * room / (mixed + sqrt(mixed * mixed + square * room)))
+                root = sqrt(mixed * mixed + square * room)
+                reach = (root - mixed) / square if mixed < 0.0 else room / (mixed + root)
+                share = smaller(share, BEGIN_TUNED.inside * reach)
     return most
 
 

@@ -24,7 +24,7 @@ def solution_html(solution: Solution) -> str:
     rows = [
         ("ended", solution.message),
         ("time", f"{solution.t[0]:g} to {solution.t[-1]:g} s, {solution.work['steps']:,} steps"),
-        ("coordinates", f"{solution.q.shape[1]} positions, {solution.v.shape[1]} velocities"),
+        ("coordinates", f"{solution.q.shape[1]} of position, {solution.v.shape[1]} of velocity"),
         ("certificate", f"residual {worst[0]:.1e}, violation {worst[1]:.1e} m, inadmissible forces {worst[2]:.1e}"),
         ("energy", f"{float(energy.dissipation[-1].sum()):.4g} J lost in contacts, defect up to {defect:.1e} J"),
     ]

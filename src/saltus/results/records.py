@@ -43,8 +43,8 @@ class Energy:
         taken, defect = float(self.dissipation[-1].sum()), float(np.max(np.abs(self.defect)))
         return (
             f"Energy({len(self.kinetic)} times, kinetic {self.kinetic[0]:.4g} to {self.kinetic[-1]:.4g} J, work "
-            f"{self.work[-1]:.4g} J, dissipation {taken:.4g} J in {self.dissipation.shape[1]} contacts, defect up to "
-            f"{defect:.1e} J)"
+            f"{self.work[-1]:.4g} J, dissipation {taken:.4g} J in contacts ({self.dissipation.shape[1]}), defect up "
+            f"to {defect:.1e} J)"
         )
 
     @property
