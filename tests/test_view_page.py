@@ -315,6 +315,17 @@ def test_a_failed_run_is_shown_with_its_message_and_the_blamed_contact_in_red(br
     assert scene_pixels(browser, (196, 22, 28)) > 40
 
 
+def test_no_contact_is_blamed_where_the_force_fails():
+    """The message says what happened before, impacts of the floor, too."""
+    from saltus.view.content import blamed
+
+    made = sl.problems.zeno_ball()
+    system = dataclasses.replace(made.system, f=lambda t, q, v: [-2.0 if t < 2.3 else np.nan * q[0]])
+    with pytest.raises(sl.RunError) as failed:
+        sl.solve(system, (0.0, 3.0), 1.0, 0.0)
+    assert "'floor'" in failed.value.solution.message and blamed(failed.value.solution) == []
+
+
 def drawn_ball(**given):
     from saltus.view import Sketch
 
