@@ -14,11 +14,14 @@ from curves import Curve, lines, polynomial, stairs
 from drawing import places, scale, signed, uniform
 from hybrid import Body, Term
 from judge import Case
+from reference import Unfit
 
 import saltus as sl
 
 TURNS = ("remainder", "period", "floor", "twice", "clip")
 MOST_TURNS = 150  # that the curve of a reference covers, in both directions
+REACH = 20  # periods that the curve of STEPS covers, in both directions
+LOOKS = 2001  # at a motion, for where it leaves that
 CELLS = 48  # of a period: branches of STEPS end on this grid
 INSIDE = np.array([0.1, 0.35, 0.6, 0.9])  # of a cell, where its line is read
 STRAIGHT = 1e-9  # of a cell's line: what is more is not straight
@@ -125,12 +128,15 @@ def together(rng: np.random.Generator, form: int) -> Case:
     length, size = s.length * uniform(rng, 0.2, 0.6), s.mass * s.acceleration * uniform(rng, 0.2, 1.0)
     k = s.mass * (uniform(rng, 0.5, 2.0) / s.time) ** 2
     rest, speed = length * signed(rng, 0.1, 3.0), s.speed * signed(rng, 0.5, 2.0)
-    curve = straight(shape, -20, 20)
+    curve = straight(shape, -REACH, REACH)
     system = sl.System(M=s.mass, f=lambda t, q, v: [size * shape(q[0] / length) + k * (rest - q[0])])
     terms = [Term(curve, lambda t, q, v: q[0] / length)]
     body = Body([s.mass], lambda t, q, v, values: [size * values[0] + k * (rest - q[0])], terms)
     text = f"steps {form % len(STEPS)}"
-    return Model(system, body, [length * uniform(rng, -2.9, 2.9)], [speed], s.span, text).case("together")
+    case = Model(system, body, [length * uniform(rng, -2.9, 2.9)], [speed], s.span, text).case("together")
+    if np.abs(case.reference(np.linspace(*case.span, LOOKS))[0]).max() > (REACH - 1) * length:
+        raise Unfit("the motion leaves the curve of its reference")
+    return case
 
 
 together.forms = len(STEPS)
