@@ -574,22 +574,25 @@ def test_a_ball_that_slides_with_a_spin_rolls_on_with_what_friction_left_it(name
 FIVE = np.array([[-0.37, -1.1], [0.37, -1.1], [0.37, 1.1], [-0.37, 1.1], [0.34, -1.0]])
 
 
+def leg(x, y, height, mu):
+    """A leg below (x, y) of a body whose centre is at a height, q = (x, y, z, roll, pitch, yaw), small angles."""
+
+    def slip(t, q, v):
+        return [v[0] - height * v[4] - y * v[5], v[1] + height * v[3] + x * v[5]]
+
+    return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=mu, slip=slip)
+
+
 def driven_table(order=range(5), *, strength: float = 1.0):
     """A table on five legs that is pushed and turned to and fro, q = (x, y, z, roll, pitch, yaw), small angles."""
     mass, height = 6.8, 0.22
-
-    def leg(x, y):
-        def slip(t, q, v):
-            return [v[0] - height * v[4] - y * v[5], v[1] + height * v[3] + x * v[5]]
-
-        return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=0.7, slip=slip)
 
     def f(t, q, v):
         pushes = 53.4 * np.sin(11.64 * t + 2.39), 23.1 * np.sin(10.63 * t + 0.536)
         turns = 21.5 * np.sin(9.9 * t + 5.19)
         return [strength * pushes[0], strength * pushes[1], -mass * GRAVITY, 0.0, 0.0, strength * turns]
 
-    return sl.System(M=[mass, mass, mass, 3.44, 1.02, 1.57], f=f, contacts=[leg(*FIVE[k]) for k in order])
+    return sl.System(M=[mass, mass, mass, 3.44, 1.02, 1.57], f=f, contacts=[leg(*FIVE[k], height, 0.7) for k in order])
 
 
 @pytest.mark.parametrize("begin", [1.15, 1.175, 1.19])
@@ -669,13 +672,7 @@ SIX = np.array([
 
 def six_legs(order):
     """A table on six legs that is pushed and turned, q = (x, y, z, roll, pitch, yaw), small angles."""
-    mass, height = 4.090596757253243, 0.888092268048104
-
-    def leg(x, y):
-        def slip(t, q, v):
-            return [v[0] - height * v[4] - y * v[5], v[1] + height * v[3] + x * v[5]]
-
-        return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=0.22423063449597078, slip=slip)
+    mass, height, mu = 4.090596757253243, 0.888092268048104, 0.22423063449597078
 
     def f(t, q, v):
         pushes = (
@@ -686,7 +683,7 @@ def six_legs(order):
         return [*pushes, -mass * GRAVITY, 0.0, 0.0, turns]
 
     inertia = [1.0569171322612414, 1.1225173497571446, 1.1876952881027727]
-    return sl.System(M=[mass, mass, mass, *inertia], f=f, contacts=[leg(*SIX[k]) for k in order])
+    return sl.System(M=[mass, mass, mass, *inertia], f=f, contacts=[leg(*SIX[k], height, mu) for k in order])
 
 
 @pytest.mark.parametrize("name", SCHEMES)
@@ -711,16 +708,10 @@ def test_feet_that_turn_back_together_turn_where_a_point_does(angle, phase):
     def pull(t):
         return 12.0 * np.sin(7.0 * t + phase)
 
-    def leg(x, y):
-        def slip(t, q, v):
-            return [v[0] - y * v[5], v[1] + x * v[5]]
-
-        return sl.Contact(lambda q: q[2] + y * q[3] - x * q[4], mu=mu, slip=slip)
-
     table = sl.System(
         M=[mass, mass, mass, 0.3, 0.4, 0.5],
         f=lambda t, q, v: [pull(t) * way[0], pull(t) * way[1], -mass * GRAVITY, 0.0, 0.0, 0.0],
-        contacts=[leg(*place) for place in FIVE],
+        contacts=[leg(*place, 0.0, mu) for place in FIVE],
     )
     point = sl.System(
         M=[mass, mass],
