@@ -108,14 +108,16 @@ def march(model, scheme, control, clock, tally, buffers, budget):
     nodes, events, dense = handle(buffers.nodes), buffers.events, buffers.dense
     now, new, room = state, buffers.state_new, buffers.room
     layout, header, counted = model.layout, record.header, tally.steps >= 0
-    result = Status.CHUNK
+    result, fit = Status.CHUNK, 0
     for _ in range(budget):
         if counted and tally.step >= tally.steps:
             result = Status.OK
             break
-        if no_room(layout, tally, record, nodes, events, dense) == 1:
-            result = Status.FULL
-            break
+        if fit <= 0:
+            fit = steps_that_fit(layout, tally, record, nodes, events, dense)
+            if fit <= 0:
+                result = Status.FULL
+                break
         # ---- step; the time grid is counted, not summed
         t, h = clock.now, clock.h
         if counted:
@@ -127,7 +129,7 @@ def march(model, scheme, control, clock, tally, buffers, budget):
         if final:
             h = clock.end - t - (0.0 if counted else clock.now_low)
         header.error, header.terminal = 0.0, 0.0
-        for i in range(FOUND.all):  # their number is known to the compiler
+        for i in range(record.inside.shape[0]):
             record.inside[i] = 0.0
         status = scheme.step(model, scheme.inner, scheme.settings, t, h, now, new, record, room)
         finite = is_finite(header.violation, new)
@@ -168,6 +170,7 @@ def march(model, scheme, control, clock, tally, buffers, budget):
         now, new = new, now
         tally.step += 1
         tally.accepted += 1
+        fit -= 1
         if terminal:
             tally.ended = 1
             result = Status.TERMINATED
@@ -190,12 +193,22 @@ def march(model, scheme, control, clock, tally, buffers, budget):
 
 
 @unit(I(LAYOUT, TALLY.kind, RECORD, NODES, A, A), small=True)
-def no_room(layout, tally, record, nodes, events, dense):
-    """Return 1 where a table has no room for one more step."""
+def steps_that_fit(layout, tally, record, nodes, events, dense):
+    """Return how many steps fit into the tables, whatever they report."""
     width = 2 + layout.nv + layout.nr + layout.nc
-    full = tally.count + 2 > nodes.t.shape[0] or (tally.reactions + 2) * width > nodes.reactions.shape[0]
-    full = full or tally.events * COLUMN.all + record.events.shape[0] > events.shape[0]
-    return 1 if full or tally.dense + record.dense.shape[0] > dense.shape[0] else 0
+    rows, floats = record.events.shape[0], record.dense.shape[0]
+    fit = fewer((nodes.t.shape[0] - tally.count) // 2, (nodes.reactions.shape[0] // width - tally.reactions) // 2)
+    if rows > 0:
+        fit = fewer(fit, (events.shape[0] - tally.events * COLUMN.all) // rows)
+    if floats > 0:
+        fit = fewer(fit, (dense.shape[0] - tally.dense) // floats)
+    return fit
+
+
+@unit(I(I, I), small=True)
+def fewer(a, b):
+    """Return the smaller of two counts."""
+    return a if a < b else b
 
 
 @unit(I(F, STATE), small=True)
@@ -256,7 +269,7 @@ def add_up(layout, record, new, sums):
     total.violation = larger(total.violation, header.violation)
     total.work += header.force_work + header.drive_work
     total.error, total.degree = larger(total.error, header.error), header.degree
-    for i in range(FOUND.all):
+    for i in range(record.inside.shape[0]):
         sums.inside[i] = larger(sums.inside[i], record.inside[i])
     if header.reacted == 1.0:
         total.reacted = 1.0

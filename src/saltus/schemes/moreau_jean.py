@@ -15,9 +15,11 @@ from saltus.compile.seam import handle, larger, unit, whole
 from saltus.compile.types import MODEL, PLAIN, RECORD, STATE, A, Directions, F, I, step_type
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.errors import SettingError
-from saltus.memory.layout import HAS_RETRACT, M_CONSTANT, RATE_IDENTITY, W_CONSTANT, Layout
+from saltus.memory.layout import F_FREE, HAS_RETRACT, M_CONSTANT, RATE_IDENTITY, W_CONSTANT, Layout
 from saltus.memory.profile import multiply, solve
 from saltus.memory.record import RECORDED
+from saltus.memory.vectors import clear, copy
+from saltus.reaction.books import open_books
 from saltus.reaction.impacts import asks_who_is_struck, reacting_sizes, restitute, without_tangential
 from saltus.reaction.react import ASKED, DRIFTING, PROJECTION, REACTING, row_dot
 from saltus.reaction.report import REPORTING, answer, released, report
@@ -30,6 +32,7 @@ from saltus.schemes.theta_newton import (
     factors_known,
     first_guess,
     free_motion,
+    given_by_momentum,
     iteration_matrix,
     left_to_move,
     open_accounts,
@@ -158,33 +161,83 @@ class MoreauJean:
 
 @unit(step_type(0))
 def moreau_jean(model, reaction, settings, t, h, state, state_new, record, room):
-    """Make a step: index set from the forecast, then Newton's method for the velocity with its contacts.
-
-    M (v - v_k) = h f_theta + W P and 0 <= u + e u_k ⟂ P_N >= 0 (Acary & Brogliato 2008, ch. 10).
+    """Make a step: index set from the forecast, then one exact iteration in free flight, else Newton's method.
 
     in      reaction: solver, react, drift; state: q, v and its MEMORY
     out     state_new, record; events at t + h
     kept    room: WORK with the factors of S and rows W that do not change, for steps of the same h
     """
+    settings, work = SETTINGS(settings), WORK(room)
+    memory, g = MEMORY(state.own), MEMORY(state_new.own).gaps
+    copy(state.memory, state_new.memory)
+    if memory.known.gaps == 0.0:
+        model.gap(t, state.q, model.par, g)
+    reacting = model.layout.nj > 0
+    if model.layout.nc > 0:
+        reacting = forecast(model, settings, t, h, state, memory, g, work) == 1 or reacting
+    # most steps of most runs fly: their own function keeps them free of what contacts need
+    if not reacting and settings.at_end == 0.0 and settings.projects == 0.0 and exact_at_once(model, 0) == 1:
+        if factors_known(model, h, work.newton) == 1:
+            return fly(model, settings.theta, t, h, state, state_new, record, work)
+    return iterate(model, reaction, settings, t, h, 1 if reacting else 0, state, state_new, record, work)
+
+
+@unit(I(MODEL, F, F, F, STATE, STATE, RECORD, WORK.kind), small=True)
+def fly(model, theta, t, h, state, state_new, record, work):
+    """Make a step without reactions in which one iteration is exact, its factors are known and q_dot is v.
+
+    It has the bits of `iterate`, which begins with the velocity v_k as well.
+    """
+    layout, nv, par = model.layout, model.layout.nv, model.par
+    q_k, v_k, q, v = state.q, state.v, state_new.q, state_new.v
+    memory_new, newton, q_at, v_theta = MEMORY(state_new.own), work.newton, work.q_at, work.v_theta
+    f, rhs, change, header, v_minus = newton.f, newton.rhs, newton.change, record.header, record.v_minus
+    for i in range(nv):
+        v_theta[i] = (1.0 - theta) * v_k[i] + theta * v_k[i]
+        q_at[i] = q_k[i] + theta * h * v_theta[i]
+    model.force(t + theta * h, q_at, v_theta, par, f)
+    record.counters.iterations += 1
+    record.counters.force_calls += 1
+    for i in range(nv):
+        rhs[i] = h * f[i]
+    solve(layout, newton.S, rhs, change, newton.scratch)
+    open_books(model, h, 0.0, record)
+    for i in range(nv):
+        v[i] = v_k[i] + change[i]
+        v_minus[i] = v[i]
+        q[i] = q_k[i] + h * ((1.0 - theta) * v_k[i] + theta * v[i])
+    if (layout.features & HAS_RETRACT) != 0:
+        model.retract(q, par)
+    if (layout.features & F_FREE) == 0:
+        given_by_momentum(layout, v_k, v, newton)
+    force_work = 0.0
+    for i in range(nv):
+        force_work += 0.5 * rhs[i] * (v_k[i] + v[i])
+    header.force_work = force_work
+    released(t + h, layout.nc, memory_new.marks, record)
+    clear(memory_new.loads)
+    header.violation = violation_at(model, t + h, q, memory_new.gaps)
+    memory_new.known.gaps = 1.0
+    return 0
+
+
+@unit(I(MODEL, PLAIN, SETTINGS.kind, F, F, I, STATE, STATE, RECORD, WORK.kind))
+def iterate(model, reaction, settings, t, h, reacting, state, state_new, record, work):
+    """Make a step by Newton's method for the velocity with its contacts.
+
+    M (v - v_k) = h f_theta + W P and 0 <= u + e u_k ⟂ P_N >= 0 (Acary & Brogliato 2008, ch. 10).
+
+    in      reacting: 1 where a contact takes part or there are joints; work: as `forecast` leaves it
+    """
     # ---- model / settings / in / out / work
     layout, par, flags = model.layout, model.par, model.layout.features
     nq, nv, nc, nj, nr = layout.nq, layout.nv, layout.nc, layout.nj, layout.nr
-    settings, work = SETTINGS(settings), WORK(room)
     theta, at_end, tolerance = settings.theta, settings.at_end == 1.0, settings.newton_tolerance
     q_k, v_k, memory = state.q, state.v, MEMORY(state.own)
     q, v, memory_new, P, header = state_new.q, state_new.v, MEMORY(state_new.own), record.impulse, record.header
     newton, f, g, v_theta, q_at = work.newton, work.newton.f, memory_new.gaps, work.v_theta, work.q_at
     identity = (flags & RATE_IDENTITY) != 0
     q_dot = v_theta if identity else work.q_dot  # without kinematics of its own, q_dot is v itself
-
-    # ---- predict: gaps and index set at the start
-    for i in range(state.memory.shape[0]):
-        state_new.memory[i] = state.memory[i]
-    if memory.known.gaps == 0.0:
-        model.gap(t, q_k, par, g)
-    reacting = nj > 0
-    if nc > 0:
-        reacting = forecast(model, settings, t, h, state, memory, g, work) == 1 or reacting
     if reacting:  # else nobody reads the impulses
         for r in range(nr):
             P[r] = memory.impulses[r]

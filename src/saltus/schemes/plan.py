@@ -119,8 +119,9 @@ class SchemePlan:
 
     @property
     def tables(self) -> dict[str, int]:
-        """Sizes of what a step reports in tables."""
-        return {"events": self.events * COLUMN.all, "dense": self.dense, "inside": FOUND.all}
+        """Sizes of what a step reports in tables; without dense output nobody can look inside of it."""
+        inside = FOUND.all if self.dense > 0 else 0
+        return {"events": self.events * COLUMN.all, "dense": self.dense, "inside": inside}
 
     @property
     def depth(self) -> int:

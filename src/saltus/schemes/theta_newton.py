@@ -7,7 +7,7 @@ the schemes say where M and f are evaluated.
 from __future__ import annotations
 
 from saltus.compile.seam import larger, smaller, unit
-from saltus.compile.types import MODEL, RECORD, STATE, A, F, I
+from saltus.compile.types import LAYOUT, MODEL, RECORD, STATE, A, F, I
 from saltus.compile.workspace import Numbers, Workspace
 from saltus.memory.layout import (
     F_FREE,
@@ -114,15 +114,12 @@ def open_accounts(model, h, reacting, v_k, v, newton, record):
     in      v_k, v: start and end of the step; newton: M, f and info of the last iteration
     """
     layout, nv = model.layout, model.layout.nv
-    header, f, rhs, change = record.header, newton.f, newton.rhs, newton.change
+    header, f, rhs = record.header, newton.f, newton.rhs
     open_books(model, h, 0.0, record)
     header.residual, header.reacted = newton.info.residual, 1.0 if reacting != 0 else 0.0
     free = (layout.features & F_FREE) != 0
     if not free:
-        # M (v - v_k) - W P is what the forces really gave, where f belongs to the last guess; -W P see `report`
-        for i in range(nv):
-            rhs[i], change[i] = 0.0, v[i] - v_k[i]
-        multiply(layout, newton.M, change, rhs)
+        given_by_momentum(layout, v_k, v, newton)
     force_work = 0.0
     for i in range(nv):
         given = h * f[i] if free else rhs[i]
@@ -130,6 +127,18 @@ def open_accounts(model, h, reacting, v_k, v, newton, record):
         record.v_minus[i] = v[i]
     header.force_work = force_work
     return 0
+
+
+@unit(I(LAYOUT, A, A, NEWTON.kind), small=True)
+def given_by_momentum(layout, v_k, v, newton):
+    """Write newton.rhs = M (v - v_k): what forces and reactions gave, where f belongs to the last guess.
+
+    Without reactions it is the impulse of the forces; -W P see `report`.
+    """
+    rhs, change = newton.rhs, newton.change
+    for i in range(v.shape[0]):
+        rhs[i], change[i] = 0.0, v[i] - v_k[i]
+    return multiply(layout, newton.M, change, rhs)
 
 
 @unit(I(MODEL, F, F, STATE, STATE, A, A, A, A, NEWTON.kind, RECORD), small=True)
