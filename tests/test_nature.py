@@ -35,7 +35,12 @@ FREE = {
     "bump": (lambda t, q, v: np.exp(-(((t - 1.0) / 0.01) ** 2)), Kind.WILD, True),
     "gravity": (lambda t, q, v: -q / np.linalg.norm(q) ** 3, Kind.WILD, False),
     "smooth friction": (lambda t, q, v: np.tanh(v / 1e-3), Kind.WILD, False),
-    "root": (lambda t, q, v: q[0] ** 0.5, Kind.WILD, False),
+    "root": (lambda t, q, v: q[0] ** 0.5, Kind.ROOTED, False),
+    "distance": (lambda t, q, v: np.hypot(q[0] - 1.5, np.cos(q[1])) - 2.5, Kind.ROOTED, False),
+    "root of a root": (lambda t, q, v: np.sqrt(1.5 + np.sqrt(q[0] ** 2 + 0.5)), Kind.ROOTED, False),
+    "root of time": (lambda t, q, v: np.sqrt((t - 1.5) ** 2 + 1e-6), Kind.WILD, True),
+    "sine of a distance": (lambda t, q, v: np.sin(np.hypot(q[0], q[1])), Kind.WILD, False),
+    "direction": (lambda t, q, v: q / np.hypot(q[0], q[1]), Kind.WILD, False),
 }
 CHOICES = {
     "one-sided spring": (lambda t, q, v: np.minimum(q, 0.0) * 3.5, Kind.LINEAR, False),

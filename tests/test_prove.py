@@ -29,6 +29,29 @@ def test_a_needle_is_met_however_thin_it_is(width):
         assert sol.events["t"][0] == pytest.approx((PLACE - side) / SPEED, abs=1e-9)
 
 
+# speed [m/s], span [s], direction and way [m] to a peg: the first eight were flown through by chance
+FLIGHTS = [
+    (300.0, 20.0, 2.896, 1220.77), (30.0, 20.0, 2.545, 353.116), (300.0, 20.0, 1.472, 944.8),
+    (30.0, 200.0, 0.425, 4030.927), (30.0, 200.0, 3.287, 935.126), (300.0, 200.0, 4.351, 9719.674),
+    (30.0, 200.0, 3.812, 985.501), (30.0, 20.0, 5.694, 176.79), (1.0, 200.0, 0.7, 151.3), (1.0, 20.0, 5.1, 3.21),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+def test_a_peg_far_away_is_met_where_it_is_larger_than_the_promise(scheme, tol):
+    for speed, span, direction, way in FLIGHTS:
+        allowed = (30.0 if isinstance(scheme, sl.EventDriven) else 1.0) * tol * (1.0 + max(way, speed))
+        radius = 10.0 * allowed
+        along = np.array([math.cos(direction), math.sin(direction)])
+        x, y = (way + 2.0 * radius) * along + 0.6 * radius * np.array([-along[1], along[0]])
+        peg = sl.Contact(lambda q, x=x, y=y, radius=radius: np.hypot(q[0] - x, q[1] - y) - radius)
+        system = sl.System(M=1.0, f=[0.0, 0.0], contacts=[peg])
+        sol = sl.solve(system, (0.0, span), [0.0, 0.0], speed * along, scheme=scheme, tol=tol, progress=False)
+        assert len(sol.events), f"flown through at {speed} m/s after {way} m"
+        assert sol.events["t"][0] * speed == pytest.approx(way + 1.2 * radius, abs=3.0 * allowed)
+
+
 def test_a_needle_that_stays_below_is_passed():
     sol = sl.solve(needle(1e-4, 0.499), (0.0, 10.0), [0.0, HEIGHT], [SPEED, 0.0], tol=1e-8, progress=False)
     assert len(sol.events) == 0

@@ -97,6 +97,18 @@ def test_redundant_joints_neither_cost_steps_nor_change_the_motion(make, scheme,
 
 
 @pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+def test_a_joint_that_is_written_with_a_root_costs_no_steps(scheme):
+    """The same pendulum by its distance and by the square of it."""
+    steps = []
+    for form in (lambda square, length: np.sqrt(square) - length, lambda square, length: square - length**2):
+        joint = distance(mass(0), fixed(0.0, 0.0), 1.1, form)
+        system = sl.System(M=1.3, f=[0.0, -GRAVITY], joints=[joint])
+        sol = sl.solve(system, (0.0, 0.5), [1.1, 0.0], [0.0, 0.0], scheme=scheme, tol=1e-4, progress=False)
+        steps.append(sol.work["steps"] + sol.work["rejected"])
+    assert steps[0] <= 1.5 * steps[1] + 1
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
 @pytest.mark.parametrize("power", [2, 3])
 def test_joints_that_part_during_the_run_are_named(scheme, power):
     parting = [

@@ -421,12 +421,12 @@ class FamilyBuilder(Builder):
         every = [
             group.kind.nature([*group.kind.held, *(s.value for s in group.kind.switches)]) for group in self.groups
         ]
-        if Nature.WILD in switching:
+        if max(switching, default=Nature.CONSTANT) > Nature.TAME:
             flags |= lay.WILD_SWITCHES
-        if Nature.WILD in forces:
+        if max(forces, default=Nature.CONSTANT) > Nature.TAME:
             flags |= lay.F_WILD
         worst = max(every, default=Nature.CONSTANT)
-        if worst == Nature.WILD:
+        if worst > Nature.TAME:
             return (flags | lay.WILD) & ~lay.TRUSTED
         return flags if worst <= Nature.LINEAR else flags & ~lay.TRUSTED
 
@@ -452,10 +452,10 @@ class FamilyBuilder(Builder):
         touching = [group for group in self.groups if isinstance(group.kind, RowKind) and not group.kind.is_joint]
         of_rows = [group.kind for group in touching]
         listed = [self.plain[name] for name in (f"gap of contact {one!r}" for one in names) if name in self.plain]
-        wild = any(kind.nature(kind.gaps) == Nature.WILD for kind in of_rows) or (
+        wild = any(kind.nature(kind.gaps) > Nature.TAME for kind in of_rows) or (
             bool(listed)
             and nature_of([x for one in listed for x in one.flat], self.t, list(self.q), list(self.v), held=True).kind
-            == Nature.WILD
+            > Nature.TAME
         )
         slopes = (len(contacts) - sum(map(len, touching))) * (1 + self.nq)
         for group in touching:

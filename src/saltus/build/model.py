@@ -526,6 +526,8 @@ class Builder:
         self.held: list[Expr] = []  # all expressions whose branches are held
         self.geometry: list[Expr] = []  # of them gaps, slips and constraints
         self.held_by_name: dict[str, np.ndarray] = {}  # the same by the names of their functions
+        self.tape: Tape | None = None  # gaps for proofs that they stay open
+        self.unproven = False  # whether there are gaps without such proofs
         self.plain: dict[str, np.ndarray] = {}  # what was traced, before branches were held, by the names of functions
 
     # ---- functions of the user
@@ -604,11 +606,11 @@ class Builder:
             flags |= lay.W_CONSTANT
             # a slip has no gap
             flags |= lay.G_STRAIGHT if self.arithmetic([x for x, n in (*gaps, *joint_gaps) if n > 0]) else 0
+        self.tape = self.gap_tape()
         flags |= self.nature(events)
         waves = self.waves()
         flags |= lay.WAVES if waves is not self.trace.zero else 0
         self.noise = self.trace.table([0.0] * (1 + self.nq + self.nv)) if self.switches else -1
-        self.tape = self.gap_tape()
         self.tape_numbers = 0 if self.tape is None else self.trace.table([*self.tape.numbers, 0.0])
         layout = self.layout(profile, rows, contact_rows, len(joint_rows), flags)
 
@@ -694,18 +696,30 @@ class Builder:
             *(switch.value for switch in self.switches),
         ]
         opaque_event = len(crossing) < len(events) + len(self.switches)
-        wild = opaque_event or nature_of(crossing, *variables, held=True).kind == Kind.WILD
+        wild = opaque_event or nature_of(crossing, *variables, held=True).kind > Kind.TAME
         flags = lay.WILD_SWITCHES if wild else 0
         forces = [x for name in ("f", "M") if name in self.held_by_name for x in self.held_by_name[name].flat]
         opaque_force = any(name in ("f", "M") for name in self.opaque_names)
-        if opaque_force or nature_of(forces, *variables, held=True).kind == Kind.WILD:
+        if opaque_force or nature_of(forces, *variables, held=True).kind > Kind.TAME:
             flags |= lay.F_WILD
         if self.opaque:
             return flags | lay.WILD
         kind = nature_of([*self.held, *crossing], *variables, held=True).kind
-        if kind == Kind.WILD:
+        if kind == Kind.WILD or (kind == Kind.ROOTED and not self.distances_only()):
             return flags | lay.WILD
         return flags | (lay.TRUSTED if kind <= Kind.LINEAR else 0)
+
+    def distances_only(self) -> bool:
+        """Tell whether roots stand in joints, and in gaps of which intervals prove that they stay open, alone.
+
+        What is held follows a bend of its surface, so that nothing hides there.
+        """
+        roots = {"gap": False, "constraint": False, "other": False}
+        for name, made in self.held_by_name.items():
+            kind = nature_of(made, self.t, list(self.q), list(self.v), held=True).kind
+            word = name.split(" ")[0]
+            roots[word if word in roots else "other"] |= kind > Kind.TAME
+        return not roots["other"] and not (roots["gap"] and (self.tape is None or self.unproven))
 
     def gap_tape(self) -> Tape | None:
         """Return the gaps of all contacts for interval arithmetic, if they may do anything between two places."""
@@ -713,7 +727,7 @@ class Builder:
         if not names or not self.curved or any(name not in self.plain for name in names):
             return None
         gaps = [self.plain[name].reshape(-1)[0] for name in names]
-        if nature_of(gaps, self.t, list(self.q), list(self.v), held=True).kind != Kind.WILD:
+        if nature_of(gaps, self.t, list(self.q), list(self.v), held=True).kind <= Kind.TAME:
             return None
         far = self.trace.number(1.0)  # what can be proven of others still is
         shapes: dict[tuple[str, ...], bool] = {}  # gaps of one family are alike
@@ -722,6 +736,7 @@ class Builder:
             if shape not in shapes:
                 shapes[shape] = "div" in shape and self.never_bounded(gap)
             gaps[k] = far if shapes[shape] else gap
+        self.unproven = any(gap is far for gap in gaps)
         return None if all(gap is far for gap in gaps) else tape_of(gaps, [self.t, *self.q], slopes=True)
 
     def never_bounded(self, gap: Expr) -> bool:

@@ -3,6 +3,7 @@
 CONSTANT   depends on nothing
 LINEAR     affine in q and v, without t
 TAME       polynomial in t, q, v and in sines and cosines of what is affine in t and q
+ROOTED     the same with square roots of what does not depend on t, as distances have them; they bend, and stay bent
 WILD       anything else: it may change between two looks however close they are
 """
 
@@ -27,7 +28,8 @@ class Kind(enum.IntEnum):
     CONSTANT = 0
     LINEAR = 1
     TAME = 2
-    WILD = 3
+    ROOTED = 3
+    WILD = 4
 
 
 class Nature(NamedTuple):
@@ -39,14 +41,16 @@ class Nature(NamedTuple):
 
 
 class _Growth(NamedTuple):
-    """One node: which variables it depends on, as bits; its degree; whether sines or cosines are in it."""
+    """One node: which variables it depends on, as bits; its degree; whether sines or cosines, or roots, are in it."""
 
     mask: int
     degree: int
     waves: bool
+    rooted: bool
 
 
-_FIXED = _Growth(0, 0, False)
+_FIXED = _Growth(0, 0, False, False)
+_ROOTS = frozenset({"sqrt", "hypot"})
 _CHOICES = frozenset({"where", "min", "max"})
 _STEPS = frozenset({"sign", "floor", "ceil", "trunc", "held_floor"}) | CONDITIONS
 
@@ -63,16 +67,19 @@ def nature_of(
         where they are: then they count as their branches do, else as wild.
     """
     roots = _listed(exprs)
-    growth = _growth(roots, _mask([t, *q, *v]), _mask(v), held)
-    mask, degree, waves = 0, 0, False
+    growth = _growth(roots, _mask([t, *q, *v]), _mask([t]), _mask(v), held)
+    mask, degree, waves, rooted = 0, 0, False, False
     for expr in roots:
         one = growth[expr.index]
         mask, degree, waves = mask | one.mask, max(degree, one.degree), waves or one.waves
+        rooted = rooted or one.rooted
     depends_on_t = bool(mask & t.mask)
     if degree > MAX_DEGREE:
         kind = Kind.WILD
     elif not mask:
         kind = Kind.CONSTANT
+    elif rooted:
+        kind = Kind.ROOTED
     else:
         kind = Kind.TAME if degree > 1 or waves or depends_on_t else Kind.LINEAR
     return Nature(kind, depends_on_t, degree)
@@ -91,7 +98,7 @@ def phase_rate(
     graph = roots[0].graph
     variables = [t, *q]
     mask = _mask(variables)
-    growth = _growth(roots, -1, 0, held)
+    growth = _growth(roots, -1, _mask([t]), 0, held)
     rates: dict[int, Expr] = {}
     for node in _needed(roots, held):
         if node.op in ("sin", "cos") and growth[node.args[0].index].mask:
@@ -146,27 +153,31 @@ def _moving_arguments(node: Expr) -> tuple[Expr, ...]:
     return node.args[:1] if node.op == "copysign" else node.args
 
 
-def _growth(roots: list[Expr], counted: int, speeds: int, held: bool) -> dict[int, _Growth]:
-    """How each node grows with the variables in `counted`; `speeds` are those that no phase may contain."""
+def _growth(roots: list[Expr], counted: int, time: int, speeds: int, held: bool) -> dict[int, _Growth]:
+    """How each node grows with the variables in `counted`.
+
+    time: what no root may depend on; speeds: what no phase may contain
+    """
     growth: dict[int, _Growth] = {}
     for node in _needed(roots, held):
         if not node.mask & counted:
             growth[node.index] = _FIXED
         elif node.op == "var":
-            growth[node.index] = _Growth(node.mask & counted, 1, False)
+            growth[node.index] = _Growth(node.mask & counted, 1, False, False)
         else:
             arguments = _moving_arguments(node) if held else node.args
             parts = [growth[a.index] for a in arguments]
             mask = 0
             for part in parts:
                 mask |= part.mask
-            degree = _degree(node, parts, speeds, held) if mask else 0
+            degree = _degree(node, parts, time, speeds, held) if mask else 0
             waves = node.op in ("sin", "cos") or any(part.waves for part in parts)
-            growth[node.index] = _Growth(mask, min(degree, NOT_POLYNOMIAL), waves) if mask else _FIXED
+            rooted = node.op in _ROOTS or any(part.rooted for part in parts)
+            growth[node.index] = _Growth(mask, min(degree, NOT_POLYNOMIAL), waves, rooted) if mask else _FIXED
     return growth
 
 
-def _degree(node: Expr, parts: list[_Growth], speeds: int, held: bool) -> int:
+def _degree(node: Expr, parts: list[_Growth], time: int, speeds: int, held: bool) -> int:
     op = node.op
     degrees = [part.degree for part in parts]
     if op in ("add", "sub", "neg"):
@@ -175,6 +186,8 @@ def _degree(node: Expr, parts: list[_Growth], speeds: int, held: bool) -> int:
         return sum(degrees)
     if op == "div" and not parts[1].mask:
         return degrees[0]
+    if op in _ROOTS and not any(part.mask & time for part in parts):
+        return max(2, *degrees)  # not affine: no phase of a sine
     if op in ("sin", "cos"):
         phase = parts[0]
         is_affine = phase.degree <= 1 and not phase.waves and not phase.mask & speeds

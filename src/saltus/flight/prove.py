@@ -23,9 +23,10 @@ from saltus.tables.tableau import STAGE_VECTOR, TAB
 class _Prove(NamedTuple):
     """Tuned numbers of this file."""
 
-    finest: float = 2.0**-22  # of a flight: boxes below this length are not halved
+    # of a flight: boxes below this length are not halved; with it a peg of a micron is met in a flight of many metres
+    finest: float = 2.0**-40
     most_boxes: int = 1500  # of a flight, where much is nearly closed
-    levels: int = 24  # of halves that wait for their turn
+    levels: int = 42  # of halves that wait for their turn
     # of the depth up to which a gap counts as closed: what has just opened is closed by its own rounding
     deep: float = 1e3
     digits: float = 1e-12  # of the coordinates: digits of a gap that say nothing
