@@ -247,6 +247,7 @@ class CompiledModel:
         made.__dict__.update(self.__dict__, start=(t, q, v), checked=set(), inertia=inertia, **changed)
         made.__dict__["rows_checked"] = known and self.rows_checked
         made.__dict__.pop("functions", None)  # they know the values
+        made.__dict__.pop("gaps_at_start", None)
         pinned = made.__dict__.pop("pinned", None) if not same else None
         if isinstance(pinned, Pinned):  # what did not change is not taken apart once more
             made.__dict__["pinned"] = pinned.replaced(**numbers)
@@ -260,6 +261,7 @@ class CompiledModel:
         force, gaps = np.empty(len(v)), np.empty(int(layout.nc + layout.nj))
         runnable(units.force)(t, q, v, par, force)
         runnable(units.gap)(t, q, par, gaps)
+        self.__dict__["gaps_at_start"] = gaps  # which `check_start` asks for next
         found = [force, gaps]
         if not int(layout.features) & lay.RATE_IDENTITY:
             found.append(np.empty(len(q)))
@@ -439,7 +441,8 @@ def _mark(system: System, events: tuple[Event, ...]):
     """Return what is the same only if system and events still mean the same."""
     marks = []
     for one in _pieces(system, events):
-        marks += [mark_of(getattr(one, name)) for name in _fields(type(one))]
+        fields = [getattr(one, name) for name in _fields(type(one))]
+        marks += [None if field is None else mark_of(field) for field in fields]  # most are None
     return tuple(marks)
 
 

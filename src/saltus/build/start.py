@@ -23,8 +23,10 @@ def check_start(problem: Problem, model: CompiledModel, tolerance: float) -> Non
     t, q, v = problem.t_span[0], problem.q0.copy(), problem.v0.copy()
     layout, units = model.layout, model.units
     nc, nj, nr, nv = int(layout.nc), int(layout.nj), int(layout.nr), int(layout.nv)
-    g = np.full(nc + nj, np.nan)
-    runnable(units.gap)(t, q, units.par, g)
+    g = model.__dict__.get("gaps_at_start")
+    if g is None:
+        g = np.full(nc + nj, np.nan)
+        runnable(units.gap)(t, q, units.par, g)
     for name, gap in zip(problem.system.contact_names, g, strict=False):
         if gap < -tolerance:
             raise ModelError(

@@ -71,13 +71,19 @@ class NativeUnit:
         words: list[Any] = []
         for argument, kind in zip(arguments, self._kinds, strict=True):
             if kind == "A":
-                if (argument.dtype is not _FLOAT and argument.dtype != _FLOAT) or not argument.flags.c_contiguous:
+                if argument.dtype is not _FLOAT and argument.dtype != _FLOAT:
                     raise TypeError(f"{self.name} takes contiguous arrays of floats, not {argument!r}")
-                words += (address_of(argument), argument.size)
+                try:  # five times faster than asking the array
+                    words.append(ctypes.addressof(_BYTE.from_buffer(argument)))
+                except (TypeError, ValueError):  # empty, read-only or not contiguous
+                    if not argument.flags.c_contiguous:
+                        raise TypeError(f"{self.name} takes contiguous arrays of floats, not {argument!r}") from None
+                    words.append(argument.ctypes.data)
+                words.append(argument.size)
             else:
                 words.append(argument)
         result, failure = ctypes.c_int64(0), ctypes.c_void_p()
-        status = self._call(ctypes.byref(result), ctypes.byref(failure), *words)
+        status = self._call(ctypes.addressof(result), ctypes.addressof(failure), *words)
         if status:
             raise_failure(status)
         return result.value

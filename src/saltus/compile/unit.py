@@ -146,13 +146,23 @@ class Pinned:
         """Return the same record with other arrays; only their words are made anew."""
         made = object.__new__(Pinned)
         made.kind, made.record = self.kind, self.record._replace(**arrays)
-        made.memory = self.memory.copy()
-        places = _places(self.kind.record)
-        for name, array in arrays.items():
-            kind, begin = places[name]
-            made.memory[begin : begin + 1 + array.ndim] = (_place(kind, array), *array.shape)
-        made.address = made.memory.ctypes.data
+        made.memory = memory = self.memory.copy()
+        kinds, places = _places_of(self.kind.record, tuple(arrays))
+        words: list = []
+        for kind, array in zip(kinds, arrays.values(), strict=True):
+            words.append(_place(kind, array))
+            words.extend(array.shape)
+        memory[places] = words
+        made.address = ctypes.addressof(_BYTE.from_buffer(memory))  # pyright: ignore[reportArgumentType]
         return made
+
+
+@functools.lru_cache(maxsize=1024)
+def _places_of(record: Record, names: tuple[str, ...]) -> tuple[list, np.ndarray]:
+    """Return the kinds of some arrays of a record, and where all their words are."""
+    members = [_places(record)[name] for name in names]
+    places = [begin + k for kind, begin in members for k in range(1 + kind.ndim)]
+    return [kind for kind, _ in members], np.array(places)
 
 
 @functools.cache
