@@ -14,7 +14,7 @@ from saltus.ensemble import records
 from saltus.memory.layout import Layout
 from saltus.memory.record import COLUMN
 from saltus.reaction.look import FOUND
-from saltus.run.march import CLOCK, MARCH, SUMS, TALLY, reaction_width
+from saltus.run.march import CLOCK, MARCH, SUMS, TALLY, Marching, reaction_width
 from saltus.schemes.plan import SchemePlan
 
 EVENT_STEPS, NODE_ROWS, REACTION_ROWS = 32, 8, 4  # room of a lane's tables: they are emptied when they are full
@@ -93,8 +93,11 @@ class Lane:
     def marching(self) -> tuple:
         """What the march takes, without its budget."""
         return (
-            self.model, self.scheme, self.control, self.clock, self.tally, self.state, self.state_new, self.step,
-            self.nodes, self.events, self.dense, self.times, self.sums, self.decision, self.room,
+            self.model, self.scheme, self.control, self.clock, self.tally,
+            Marching(
+                self.state, self.state_new, self.step, self.nodes, self.events, self.dense, self.times, self.sums,
+                self.decision, self.room,
+            ),
         )  # fmt: skip
 
     @property

@@ -15,7 +15,7 @@ import math
 from typing import NamedTuple
 
 from saltus.compile.seam import handle, head, larger, row_of, smaller, tail, unit
-from saltus.compile.types import CONTROL, MODEL, NODES, NODES_RECORD, RECORD, ROOM, STATE, A, F, I, scheme_handle
+from saltus.compile.types import CONTROL, MODEL, NODES, RECORD, STATE, A, F, I, scheme_handle
 from saltus.ensemble.records import (
     COUNTS,
     LANE,
@@ -31,7 +31,7 @@ from saltus.memory.record import RECORDED
 from saltus.memory.vectors import clear, clear_marks, copy
 from saltus.reaction.look import FOUND
 from saltus.reaction.react import row_dot
-from saltus.run.march import CLOCK, MARCH, SUMS, TALLY, Marching, march
+from saltus.run.march import CLOCK, MARCH, MARCHING_RECORD, SUMS, TALLY, march
 from saltus.status import Status
 
 LARGEST_SLOPE = 1e150  # of a gap: kernels divide by squares (build/start.py)
@@ -56,29 +56,25 @@ LOOP_TUNED = _Loop()
 @functools.cache
 def run_many_signature(depth: int):
     """Return the signature of the loop for schemes of a depth."""
-    standing = CLOCK.kind, TALLY.kind, STATE, STATE, RECORD
-    marching = NODES_RECORD, A, A, A, SUMS.kind, A, ROOM
-    return I(MODEL, scheme_handle(depth), CONTROL, *standing, *marching, LANE, RUNS, I, I)
+    return I(MODEL, scheme_handle(depth), CONTROL, CLOCK.kind, TALLY.kind, MARCHING_RECORD, LANE, RUNS, I, I)
 
 
 @unit(*(run_many_signature(depth) for depth in range(4)), entry=True)
-def run_many(
-    model, scheme, control, clock, tally, state, state_new, record, nodes, events, dense, times, sums, decision, room,
-    lane, runs, last, budget,
-):  # fmt: skip
+def run_many(model, scheme, control, clock, tally, buffers, lane, runs, last, budget):
     """Make runs, from the one that the cursor of the lane names up to `last`, this one excluded.
 
     model / scheme / control / buffers of the march: those of the lane
     in      last: the run at which to stop; budget: attempted steps after which to return
     in/out  lane: where the loop stands; runs: how each run ended and what was reduced
     """
-    lane, runs, kept = handle(lane), handle(runs), handle(nodes)
+    lane, runs, kept = handle(lane), handle(runs), handle(buffers.nodes)
+    state, record, sums, events = buffers.state, buffers.record, buffers.sums, buffers.events
     cursor, rules, left = lane.cursor, runs.rules, budget
     while cursor.run < last and left > 0:
         k = cursor.run
         status = 0
         if cursor.begun == 0:
-            status = begin_run(model, control.memory, clock, tally, state, state_new, record, kept, lane, runs)
+            status = begin_run(model, control.memory, clock, tally, state, buffers.state_new, record, kept, lane, runs)
             left -= 1  # a run that ends at its start is work as well
         if status == 0:
             if cursor.entered == 0:
@@ -91,10 +87,7 @@ def run_many(
             if rules.single == 1:
                 allowed = 1
             accepted = tally.accepted
-            status = march(
-                model, scheme, control, clock, tally,
-                Marching(state, state_new, record, nodes, events, dense, times, sums, decision, room), allowed,
-            )  # fmt: skip
+            status = march(model, scheme, control, clock, tally, buffers, allowed)
             left -= 1 + tally.accepted + tally.rejected - before
             watch_events(model, runs, lane.numbers, k, tally, events, clock.last_time, state)
             if rules.single == 1 and tally.accepted > accepted:

@@ -13,7 +13,7 @@ from saltus.compile.interval import enclose
 from saltus.compile.seam import head, larger, tail, unit, whole
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.flight.frame import FRAME
-from saltus.flight.scan import closing_place, weigh
+from saltus.flight.scan import Piece, closing_place, weigh
 from saltus.lasting.index_set import INDEX
 from saltus.memory.vectors import largest
 from saltus.tables.polynomial import NONE, combine
@@ -89,9 +89,8 @@ def first_hidden(model, settings, t, h, limit, index, slack, found, frame):
                     combine(head(tail(scan, n), n), Q, q)
                     model.gap(t + s_0 * h, q, model.par, g)
                     fall = closed - g[k]  # no rates are known: the search begins where a straight line closes
-                    return closing_place(
-                        model, c, t, h, s_0, s_1, g[k], fall, closed, fall, Q, V, k, slack, scan
-                    )  # fmt: skip
+                    piece = Piece(s_0, s_1, g[k], fall, closed, fall)
+                    return closing_place(model, c, t, h, piece, Q, V, k, slack, scan)
         s_0 = s_1
         top -= 1
     return NONE

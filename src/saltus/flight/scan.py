@@ -13,12 +13,14 @@ SCAN.depth times. What is still unresolved then is judged by the samples of the 
 
 from __future__ import annotations
 
+from collections import namedtuple
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from saltus.compile.columns import combine_columns
+from saltus.compile.kinds import Record
 from saltus.compile.seam import head, interpreted, larger, row_of, smaller, tail, unit
 from saltus.compile.types import MODEL, A, F, I, J
 from saltus.lasting.index_set import INDEX
@@ -57,6 +59,10 @@ class _Scan(NamedTuple):
 
 
 SCAN = _Scan()
+
+# a piece of a flight: the places of its ends, a gap there and its rates times the length of the piece
+Piece = namedtuple("Piece", "low high g_low d_low g_high d_high")
+PIECE = Record([F, F, F, F, F, F], Piece)
 
 
 class _Watched(NamedTuple):
@@ -392,12 +398,13 @@ def cubic_root(g_0, d_0, g_1, d_1):
     return s
 
 
-@unit(F(MODEL, A, F, F, F, F, F, F, F, F, A, A, I, A))
-def closing_in_piece(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q, V, which, work):
-    """Return where a gap with g_low > 0 > g_high closes, to SCAN.located; d: rates times the length of the piece.
+@unit(F(MODEL, A, F, F, PIECE, A, A, I, A))
+def closing_in_piece(model, c, t, h, piece, Q, V, which, work):
+    """Return where a gap with g_low > 0 > g_high closes, to SCAN.located.
 
     The cubic of the piece says where to look first, secants go on from there; what they do not find is enclosed.
     """
+    low, high, g_low, d_low, g_high, d_high = piece
     size, share, rise = high - low, cubic_root(g_low, d_low, g_high, d_high), g_high - g_low
     # second derivative of the cubic at its ends: where it is large against the slope, near a graze, secants err by more
     bend = larger(abs(6.0 * rise - 4.0 * d_low - 2.0 * d_high), abs(6.0 * rise - 2.0 * d_low - 4.0 * d_high)) / size**2
@@ -419,14 +426,14 @@ def closing_in_piece(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q,
     return root(model, c, t, h, low, high, Q, V, which, 0, work)
 
 
-@unit(F(MODEL, A, F, F, F, F, F, F, F, F, A, A, I, F, A))
-def closing_place(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q, V, which, slack, work):
-    """Return where a gap that is open at `low` and closed at `high` closes; d: rates times the length of the piece."""
-    if low > 0.0 or g_low > slack:
-        if not g_low > 0.0:
-            return low
-        return closing_in_piece(model, c, t, h, low, high, g_low, d_low, g_high, d_high, Q, V, which, work)
-    low = high  # it begins at zero, up to rounding
+@unit(F(MODEL, A, F, F, PIECE, A, A, I, F, A))
+def closing_place(model, c, t, h, piece, Q, V, which, slack, work):
+    """Return where a gap that is open at the begin of a piece and closed at its end closes."""
+    if piece.low > 0.0 or piece.g_low > slack:
+        if not piece.g_low > 0.0:
+            return piece.low
+        return closing_in_piece(model, c, t, h, piece, Q, V, which, work)
+    low = piece.high  # it begins at zero, up to rounding
     for _ in range(SCAN.halvings):
         low *= 0.5
         if watched_at(model, c, t, h, low, Q, V, which, 0, work) > 0.0:
@@ -630,9 +637,8 @@ def closing_in(model, c, t, h, Q, V, s_0, index, slack, found, entry, work):
             value, rate = watched_at(model, c, t, h, high, Q, V, k, 0, work), 0.0
         if value < -slack:
             length = (high - s_0) * h
-            place = closing_place(
-                model, c, t, h, s_0, high, left[k], left[nc + k] * length, value, rate * length, Q, V, k, slack, work
-            )
+            piece = Piece(s_0, high, left[k], left[nc + k] * length, value, rate * length)
+            place = closing_place(model, c, t, h, piece, Q, V, k, slack, work)
             if place < best:
                 best = place
                 found[0] = k
