@@ -18,6 +18,7 @@ from saltus.flight.frame import (
     FLIGHT_SETTINGS,
     FRAME,
     SCALE,
+    allowed_drift,
     left_of_slip,
     promised,
     see_slips,
@@ -26,7 +27,7 @@ from saltus.flight.frame import (
 from saltus.flight.graze import graze
 from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
-from saltus.flight.modes import unhold, update_modes
+from saltus.flight.modes import joints_jolt, unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
 from saltus.flight.together import cross_together
 from saltus.lasting.border import BY
@@ -40,7 +41,7 @@ from saltus.lasting.transition import TRANSITION, break_direction
 from saltus.memory.layout import M_CONSTANT
 from saltus.memory.profile import multiply, solve_row
 from saltus.memory.record import EVENT
-from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
+from saltus.memory.vectors import clear, clear_marks, copy, copy_marks
 from saltus.reaction.dense_block import DENSE_HEADER, open_block, put_piece
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import KNOWN_ROWS, new_event
@@ -50,7 +51,6 @@ from saltus.status import Status
 class _Arrive(NamedTuple):
     """Tuned numbers of this file."""
 
-    digits: float = 1e-12  # of the coordinates: digits of a gap that a drift may always have
     solved: float = 1e-11  # of the way behind impacts: what contact solvers leave open, ten times their tolerance
     unsure: float = 0.1  # of the tolerance: the most that a gap counts as unknown for this reason
     pieces: int = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
@@ -92,7 +92,15 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     if kind == FLIGHT_END.crosses:
         cross_together(model, settings, t, marks.length, which, frame)
     user_events(model, t_end, frame, record)
-    switch_modes(model, settings, t_end, h, frame)
+    status = switch_modes(model, settings, t_end, h, frame)
+    if status != 0:
+        return status
+    jolted = marks.switched == 1.0 and struck == 0 and marks.window == 0.0
+    if jolted and joints_jolt(model, settings, t_end, frame) == 1:
+        status = strike_at_end(model, staged, settings, t, h, frame, record)
+        if status != 0:
+            return status
+        struck = 1
 
     # ---- what stays closed is put in place, then the law decides what is held next
     deciding = kind != FLIGHT_END.nothing or marks.holding == 1.0 or marks.near == 1.0 or marks.switched == 1.0
@@ -113,13 +121,14 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     marks.struck = struck
 
     # ---- impacts in turn at this instant, and an accumulation of impacts, are followed to their end
-    if struck == 1 and marks.window == 0.0:
+    jolted = jolted and struck == 1
+    if struck == 1 and marks.window == 0.0 and not jolted:
         status = strike_in_turn(model, staged, settings, t_end, frame, record)
         if status != 0:
             return status
     else:
         frame.memory.numbers.in_turn = 0.0
-    if struck == 1 and settings.zeno != 0.0 and marks.length < h:
+    if struck == 1 and settings.zeno != 0.0 and marks.length < h and not jolted:
         status = follow(model, staged, settings, t, h, frame, record)
         if status != 0:
             return status
@@ -157,7 +166,7 @@ def switch_modes(model, settings, t, h, frame):
     if update_modes(model, settings, t, h, ends.q, ends.v, frame.a_last, frame, crossed) > 0:
         marks.switched = frame.memory.numbers.changed = 1.0
         model.gap(t, ends.q, model.par, ends.g)
-        unhold(model, settings, t, ends.q, ends.v, settings.rest, ends.index, frame)
+        return unhold(model, settings, t, ends.q, ends.v, ends.g, ends.index, frame)
     return 0
 
 
@@ -182,9 +191,7 @@ def land(model, settings, t, frame, record):
             model, tab, t, size, nodes.Q, nodes.V, nodes.Q_dot, frame.q_shifted, frame.mass
         )
     model.gap(t + size, ends.q, model.par, ends.g)
-    length, scale = largest(ends.q), largest(promised(layout, settings, SCALE.position))
-    # the lecture's case 2.1: what is held has left its place
-    allowed = settings.drift * (settings.atol * scale + settings.rtol * length) + ARRIVE.digits * length
+    allowed = allowed_drift(layout, settings, ends.q)  # the lecture's case 2.1: what is held has left its place
     for j in range(nc + layout.nj):
         holds = j >= nc or index[j if j < nc else 0] == INDEX.slip or index[j if j < nc else 0] == INDEX.stick
         if holds and abs(ends.g[j]) > allowed:

@@ -16,7 +16,7 @@ from saltus.flight.frame import (
     span_of,
     visible_slip,
 )
-from saltus.flight.modes import MODES, update_modes
+from saltus.flight.modes import MODES, unhold, update_modes
 from saltus.lasting.begin import begin_slips, end_slips, goes, start_of
 from saltus.lasting.end_of_step import begin_events
 from saltus.lasting.hold import accelerate, rest_speed
@@ -105,6 +105,10 @@ def begin_flight(model, staged, settings, t, h, frame, record):
         memory.modes[k] = MODES.free  # on a surface the motion decides anew
     if update_modes(model, settings, t, h, ends.q_0, ends.v_0, acting.a, frame, 0) > 0:
         model.gap(t, ends.q_0, model.par, ends.g)
+    if known == 1:  # functions may jump at a break
+        status = unhold(model, settings, t, ends.q_0, ends.v_0, ends.g, ends.index, frame)
+        if status != 0:
+            return status
     status = staged.settle(model, reaction, settings, t, 1, 0, ends, acting, interval, record)
     if status == 0 and update_modes(model, settings, t, h, ends.q_0, ends.v_0, acting.a, frame, 0) > 0:
         status = staged.settle(model, reaction, settings, t, 1, 0, ends, acting, interval, record)

@@ -16,6 +16,7 @@ from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS
 from saltus.lasting.workspace import ACTING, ENDS
 from saltus.memory.layout import sizes_of
+from saltus.memory.vectors import largest
 from saltus.reaction.look import inspect_work
 
 # Settings of a flight, behind those that all schemes with stages share. rtol, atol; zeno: speed of bounces that are
@@ -58,6 +59,7 @@ class _Scale(NamedTuple):
 
 
 SCALE = _Scale()
+DRIFT_DIGITS = 1e-12  # of the coordinates: digits of a gap that a drift may always have
 
 
 # ---- numbers that the parts hand to each other
@@ -168,6 +170,14 @@ def promised(layout, settings, name):
     if name == SCALE.push:
         return head(tail(settings, at + 2 * nq + 3 * nv), nr)
     return head(tail(settings, at + 2 * nq + (name - SCALE.speed) * nv), nv)
+
+
+@unit(F(LAYOUT, A, A), small=True)
+def allowed_drift(layout, settings, q):
+    """Return how far what is held may be from its place [m]: a multiple of the promise, and digits of coordinates."""
+    settings = FLIGHT_SETTINGS(settings)
+    length, scale = largest(q), largest(promised(layout, settings, SCALE.position))
+    return settings.drift * (settings.atol * scale + settings.rtol * length) + DRIFT_DIGITS * length
 
 
 @unit(A(LAYOUT, A), small=True)

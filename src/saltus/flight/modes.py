@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
-from saltus.flight.frame import FRAME
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, allowed_drift
 from saltus.lasting.hold import rest_speed
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.reaction.react import row_dot
+from saltus.status import Status
 
 
 class _Modes(NamedTuple):
@@ -251,17 +252,71 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
     return changed
 
 
-@unit(I(MODEL, A, F, A, A, F, J, FRAME.kind))
-def unhold(model, settings, t, q, v, rest, index, frame):
-    """Take contacts out of the index set that a kink of their geometry moves apart or together."""
-    layout = model.layout
-    w = frame.ends.u_minus
-    W = frame.interval.lasting.W
+@unit(I(MODEL, A, F, A, A, A, J, FRAME.kind))
+def unhold(model, settings, t, q, v, g, index, frame):
+    """Let go what a change of branches moves: contacts whose gap jumps open or whose bodies part or meet; a Status.
+
+    in      g: gaps behind the change
+    in/out  index: a contact that sticks to what moves on at another speed slips
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, w, W = model.layout, frame.ends.u_minus, frame.interval.lasting.W
+    if layout.nc == 0:
+        return Status.OK
+    allowed, status = allowed_drift(layout, settings, q), Status.OK
     model.kinematics(t, q, model.par, W, w)
     for c in range(layout.nc):
-        row = layout[layout.contact_row + c]
-        if (index[c] == INDEX.slip or index[c] == INDEX.stick) and abs(
-            row_dot(layout, W, row, v) + w[row]
-        ) > rest_speed(rest, layout, W, row, v):
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
+            continue
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+        if g[c] < -allowed:
+            status = Status.GAP_JUMPED
+        if g[c] > allowed or moves_apart(layout, settings, W, w, v, row, row + 1) == 1:
             index[c] = INDEX.open
+        elif index[c] == INDEX.stick and moves_apart(layout, settings, W, w, v, row + 1, end) == 1:
+            index[c] = INDEX.slip
+    # of branches that change one after the other at this instant only the last ones are those of the motion
+    return status if status == 0 or all_hold(model, t, q, v, frame) == 1 else Status.OK
+
+
+@unit(I(LAYOUT, FLIGHT_SETTINGS.kind, A, A, A, I, I), small=True)
+def moves_apart(layout, settings, W, w, v, first, end):
+    """Return 1 where one of some rows moves faster than rest."""
+    for r in range(first, end):
+        if abs(row_dot(layout, W, r, v) + w[r]) > rest_speed(settings.rest, layout, W, r, v):
+            return 1
     return 0
+
+
+@unit(I(MODEL, F, A, A, FRAME.kind), small=True)
+def all_hold(model, t, q, v, frame):
+    """Return 1 where all branches that are held hold at a state."""
+    ne, ns = model.layout.ne, model.layout.ns
+    values = head(frame.scan, ne)
+    model.switch(t, q, v, model.par, values)
+    for k in range(ne - ns, ne):
+        if values[k] < 0.0 and frame.memory.fired[k] == 0.0:
+            return 0
+    return 1
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def joints_jolt(model, settings, t, frame):
+    """Return 1 where joints ask for another velocity than the one at the end of a flight: an impact leads there.
+
+    out     ends.closed: the contacts that take part in it
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, ends, W, w = model.layout, frame.ends, frame.interval.lasting.W, frame.ends.u_minus
+    if layout.nj == 0:
+        return 0
+    model.kinematics(t, ends.q, model.par, W, w)
+    if moves_apart(layout, settings, W, w, ends.v, layout.nr - layout.nj, layout.nr) == 0:
+        return 0
+    slack = closed_gap(settings, ends.q)
+    for k in range(layout.nc):
+        holds = ends.before[k] == INDEX.slip or ends.before[k] == INDEX.stick
+        ends.closed[k] = (
+            1 if ends.g[k] <= slack or (holds and ends.g[k] <= allowed_drift(layout, settings, ends.q)) else 0
+        )
+    return 1

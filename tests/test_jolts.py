@@ -1,0 +1,124 @@
+"""Ground, belts and drives that jump under what they hold: nothing is pulled along that is not held fast."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import saltus as sl
+
+GRAVITY, JOLT = 9.81, 0.5
+SCHEMES = pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+TOLERANCES = pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+
+
+def check(system: sl.System, t_end: float, q0: list, v0: list, exact, scheme, tol: float) -> sl.Solution:
+    """Compare a run with its closed form, off the instants at which something jumps."""
+    sol = sl.solve(system, (0.0, t_end), q0, v0, scheme=scheme, tol=tol, progress=False)
+    t = np.linspace(0.0, t_end, 1234)
+    seen, (q, v) = sol(t), exact(t)
+    allowed = 30.0 if isinstance(scheme, sl.EventDriven) else 1.0
+    for got, wanted in ((seen.q, q), (seen.v, v)):
+        assert np.abs(got - wanted).mean() <= allowed * tol * (1.0 + np.abs(wanted).max())
+    assert np.abs(sol.energy.defect).max() <= 30.0 * tol * (1.0 + sol.energy.kinetic.max())
+    return sol
+
+
+def stopping(v: float, brake: float, t):
+    """Way and speed of what slides on from JOLT on and stops."""
+    end = v / brake
+    s = np.clip(t - JOLT, 0.0, end)
+    return np.minimum(t, JOLT) * v + v * s - 0.5 * brake * s**2, np.where(t < JOLT, v, v - brake * s)
+
+
+@TOLERANCES
+@SCHEMES
+@pytest.mark.parametrize("breaks", [(), (JOLT,)], ids=["located", "at a break"])
+def test_a_block_slides_on_where_its_belt_stops_at_once(scheme, tol, breaks):
+    mu = 0.5
+    belt = sl.Contact(lambda q: q[1], mu=mu, slip=lambda t, q, v: v[0] - np.where(t < JOLT, 1.0, 0.0))
+    system = sl.System(M=[1.0, 1.0], f=[0.0, -GRAVITY], contacts=[belt])
+    sol = sl.solve(system, (0.0, 1.0), [0.0, 0.0], [1.0, 0.0], scheme=scheme, tol=tol, breaks=breaks, progress=False)
+    t = np.linspace(0.0, 1.0, 1234)
+    x, v = stopping(1.0, mu * GRAVITY, t)
+    assert np.abs(sol(t).q[:, 0] - x).mean() <= 2.0 * tol and np.abs(sol(t).v[:, 0] - v).mean() <= 2.0 * tol
+    assert list(sol.events["kind"]) == ["slip", "stick"]
+
+
+@TOLERANCES
+@SCHEMES
+def test_a_block_slides_straight_to_the_new_speed_of_a_belt_that_turns(scheme, tol):
+    """In space: seen from the belt it is thrown with (1, -1) m/s and brakes in a straight line."""
+    mu = 0.3
+
+    def slip(t, q, v):
+        return [v[0] - np.where(t < JOLT, 1.0, 0.0), v[1] - np.where(t < JOLT, 0.0, 1.0)]
+
+    def exact(t):
+        way, speed = stopping(np.sqrt(2.0), mu * GRAVITY, np.maximum(t, JOLT))
+        way, left, after = way - np.sqrt(2.0) * JOLT, speed / np.sqrt(2.0), np.maximum(t - JOLT, 0.0)
+        x, y = np.minimum(t, JOLT) + way / np.sqrt(2.0), after - way / np.sqrt(2.0)
+        zero, begun = 0.0 * t, t >= JOLT
+        return np.stack([x, y, zero], 1), np.stack([np.where(begun, left, 1.0), begun * (1.0 - left), zero], 1)
+
+    belt = sl.Contact(lambda q: q[2], mu=mu, slip=slip)
+    system = sl.System(M=[1.0, 1.0, 1.0], f=[0.0, 0.0, -GRAVITY], contacts=[belt])
+    check(system, 2.0, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], exact, scheme, tol)
+
+
+@TOLERANCES
+@SCHEMES
+def test_a_carriage_that_stops_at_once_does_not_hold_back_what_it_pushed(scheme, tol):
+    drive = [0.0, JOLT, 2.0], [0.0, JOLT, JOLT]
+    contact, joint = sl.Contact(lambda q: q[1] - q[0]), sl.Joint(lambda t, q: q[0] - np.interp(t, *drive))
+    system = sl.System(M=[1.0, 2.0], f=[0.0, 0.0], contacts=[contact], joints=[joint])
+
+    def exact(t):
+        return np.stack([np.minimum(t, JOLT), t], 1), np.stack([np.where(t < JOLT, 1.0, 0.0), 0.0 * t + 1.0], 1)
+
+    sol = check(system, 1.0, [0.0, 0.0], [1.0, 1.0], exact, scheme, tol)
+    assert np.all(sol.impulse >= 0.0)
+    assert np.sum(sol.joint_impulse) == pytest.approx(-1.0, abs=1e-12)
+
+
+@TOLERANCES
+@SCHEMES
+def test_what_lies_on_a_carriage_that_stops_at_once_slides_on(scheme, tol):
+    mu, drive = 0.3, ([0.0, JOLT, 2.0], [0.0, JOLT, JOLT])
+    contact = sl.Contact(lambda q: q[2], mu=mu, slip=lambda t, q, v: v[1] - v[0])
+    joint = sl.Joint(lambda t, q: q[0] - np.interp(t, *drive))
+    system = sl.System(M=[1.0, 2.0, 2.0], f=[0.0, 0.0, -2.0 * GRAVITY], contacts=[contact], joints=[joint])
+
+    def exact(t):
+        (x, v), zero = stopping(1.0, mu * GRAVITY, t), 0.0 * t
+        q = np.stack([np.minimum(t, JOLT), x, zero], 1)
+        return q, np.stack([np.where(t < JOLT, 1.0, 0.0), v, zero], 1)
+
+    check(system, 1.0, [0.0, 0.0, 0.0], [1.0, 1.0, 0.0], exact, scheme, tol)
+
+
+@TOLERANCES
+@SCHEMES
+@pytest.mark.parametrize("how", ["end of a table", "trap door"])
+def test_what_loses_its_ground_falls(how, scheme, tol):
+    gap = {
+        "end of a table": lambda t, q: q[1] if q[0] < JOLT else q[1] + 5.0,
+        "trap door": lambda t, q: q[1] + np.where(t < JOLT, 0.0, 5.0),
+    }[how]
+    system = sl.System(M=[1.0, 1.0], f=[0.0, -GRAVITY], contacts=[sl.Contact(gap)])
+
+    def exact(t):
+        fall = np.maximum(t - JOLT, 0.0)
+        return np.stack([t, -0.5 * GRAVITY * fall**2], 1), np.stack([0.0 * t + 1.0, -GRAVITY * fall], 1)
+
+    sol = check(system, 0.8, [0.0, 0.0], [1.0, 0.0], exact, scheme, tol)
+    assert list(sol.events["kind"]) == ["release"] and sol.violation.max() == 0.0
+
+
+@SCHEMES
+def test_ground_that_jumps_into_a_body_ends_the_run(scheme):
+    floor = sl.Contact(lambda q: q[1] if q[0] < JOLT else q[1] - 0.2)
+    system = sl.System(M=[1.0, 1.0], f=[0.0, -GRAVITY], contacts=[floor])
+    with pytest.raises(sl.RunError, match="jumps below zero") as failed:
+        sl.solve(system, (0.0, 1.0), [0.0, 0.0], [1.0, 0.0], scheme=scheme, tol=1e-7, progress=False)
+    assert failed.value.solution.status.name == "GAP_JUMPED"
