@@ -109,6 +109,20 @@ def test_a_joint_that_is_written_with_a_root_costs_no_steps(scheme):
 
 
 @pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+def test_redundant_joints_on_which_no_force_acts_do_not_contradict_each_other_by_rounding(scheme):
+    """Three gears that turn freely; the ratio of the last two is written as a product, whose terms cancel."""
+    c, d = -1.2158, -1.6927
+    ratios = [
+        sl.Joint(lambda q: q[1] - c * q[0]),
+        sl.Joint(lambda q: q[2] - d * q[0]),
+        sl.Joint(lambda q: (q[2] * c - q[1] * d) * (1.5 + np.sin(q[2]))),
+    ]
+    gears = sl.System(M=[0.3, 0.5, 0.7], f=[0.0, 0.0, 0.0], joints=ratios)
+    sol = sl.solve(gears, (0.0, 1.0), [0.0] * 3, [1.0, c, d], scheme=scheme, tol=1e-7, progress=False)
+    np.testing.assert_allclose(sol.q[-1], [1.0, c, d], rtol=0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
 @pytest.mark.parametrize("power", [2, 3])
 def test_joints_that_part_during_the_run_are_named(scheme, power):
     parting = [

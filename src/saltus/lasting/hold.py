@@ -53,6 +53,7 @@ class _Holding(NamedTuple):
     moves: float = 1e-6
     # of the accelerations that rows ask for: what redundant ones may disagree by at a state that satisfies all of them
     disagreement: float = 1e-6
+    turns: int = 3  # ways to turn signs of velocities around: every second one, every second pair, every second four
 
 
 HOLDING = _Holding()
@@ -80,11 +81,30 @@ def accelerate(model, t, q, v, index, direction, a, r, u, powers, work, record):
         return status
     asked = find_forces(model, index, a, r, powers, work)
     push_rows(model, r, a, work)
-    W, zeta, scale, rows = work.W, work.zeta, work.scale, work.rows
+    left_over = 0.0
     for i in range(held.count if held.redundant > 0 else 0):
-        left_over = scale[i] * abs(row_dot(layout, W, rows[i], a) + zeta[rows[i]])
-        held.disagree = 1 if left_over > HOLDING.disagreement * asked else held.disagree
+        row = work.rows[i]
+        left_over = larger(left_over, work.scale[i] * abs(row_dot(layout, work.W, row, a) + work.zeta[row]))
+    if left_over > HOLDING.disagreement * asked:
+        asked = larger(asked, cancelled(model, t, q, v, work))
+        held.disagree = 1 if left_over > HOLDING.disagreement * asked else 0
     return powers_of_forces(model, index, r, u, a, powers, work)
+
+
+@unit(F(MODEL, F, A, A, LASTING.kind))
+def cancelled(model, t, q, v, work):
+    """Return the size of what cancels in the conditions of held rows: they ask for nothing, up to its rounding.
+
+    Velocities with other signs show it: those of the state satisfy all rows, these do not.
+    """
+    layout, size, turned, zeta = model.layout, 0.0, work.column, head(work.target, model.layout.nr)
+    for bit in range(HOLDING.turns):
+        for i in range(layout.nv):
+            turned[i] = -v[i] if i // 2**bit % 2 == 1 else v[i]
+        model.curvature(t, q, turned, model.par, zeta)
+        for i in range(work.held.count):
+            size = larger(size, work.scale[i] * abs(zeta[work.rows[i]]))
+    return size
 
 
 @unit(I(MODEL, F, A, A, J, A, A, A, A, A, LASTING.kind, RECORD))
