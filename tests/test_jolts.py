@@ -122,3 +122,11 @@ def test_ground_that_jumps_into_a_body_ends_the_run(scheme):
     with pytest.raises(sl.RunError, match="jumps below zero") as failed:
         sl.solve(system, (0.0, 1.0), [0.0, 0.0], [1.0, 0.0], scheme=scheme, tol=1e-7, progress=False)
     assert failed.value.solution.status.name == "GAP_JUMPED"
+
+
+@SCHEMES
+def test_a_joint_that_jumps_ends_the_run(scheme):
+    system = sl.System(M=[1.0], f=[0.0], joints=[sl.Joint(lambda t, q: q[0] - np.where(t < JOLT, 0.0, 0.3))])
+    with pytest.raises(sl.RunError, match="A joint jumps") as failed:
+        sl.solve(system, (0.0, 1.0), [0.0], [0.0], scheme=scheme, tol=1e-7, progress=False)
+    assert failed.value.solution.t[-1] <= JOLT

@@ -261,11 +261,15 @@ def unhold(model, settings, t, q, v, g, index, frame):
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, w, W = model.layout, frame.ends.u_minus, frame.interval.lasting.W
-    if layout.nc == 0:
+    nc = layout.nc
+    if nc + layout.nj == 0:
         return Status.OK
     allowed, status = allowed_drift(layout, settings, q), Status.OK
+    for j in range(nc, nc + layout.nj):
+        if abs(g[j]) > allowed:
+            status = Status.GAP_JUMPED
     model.kinematics(t, q, model.par, W, w)
-    for c in range(layout.nc):
+    for c in range(nc):
         if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
