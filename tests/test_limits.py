@@ -202,3 +202,18 @@ def test_smooth_forces_have_no_sliding_mode():
         K, C = random.normal(size=(2, 3, 3)) * 10.0 ** random.uniform(-3.0, 6.0)
         q, v = random.normal(size=(2, 3))
         assert slides(lambda t, q, v, K=K, C=C: -K @ q - C @ v - v**3, v, q=q) is None
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+@pytest.mark.parametrize("gap", [lambda q: q[1] - abs(q[0]), lambda q: np.minimum(q[1] - q[0], q[1] + q[0])])
+def test_a_groove_that_is_one_gap_ends_the_run_with_a_remedy(gap, scheme):
+    """The bead rests in the corner of its gap, where the two walls strike it in turn."""
+    bead = sl.System(M=1.0, f=[0.0, -9.81], contacts=[sl.Contact(gap, name="groove")])
+    with pytest.raises(sl.ChatteringError, match="give each face a contact of its own") as failed:
+        sl.solve(bead, (0.0, 1.0), [-0.3, 0.3], [0.0, 0.0], tol=1e-6, scheme=scheme, progress=False)
+    assert "groove" in str(failed.value)
+    assert np.abs(failed.value.solution.q[-1]).max() < 1e-8
+    walls = [sl.Contact(lambda q: q[1] - q[0], name="right"), sl.Contact(lambda q: q[1] + q[0], name="left")]
+    system = sl.System(M=1.0, f=[0.0, -9.81], contacts=walls)
+    sol = sl.solve(system, (0.0, 1.0), [-0.3, 0.3], [0.0, 0.0], tol=1e-6, scheme=scheme, progress=False)
+    assert np.abs(sol.q[-1]).max() < 1e-5 and len(sol.t) < 100

@@ -32,6 +32,7 @@ class Status(enum.IntEnum):
     MEMORY_SPENT = 31
     CHATTERING = 32
     SLIDING_MODE = 33
+    CORNERED = 38
     MOTION_MISSED = 34
     GAP_MISSED = 35
     LAW_MISSED = 36
@@ -76,11 +77,14 @@ _SENTENCES = {
     "short they are; look for jumps of its gap, or for a gap that is not a number.",
     Status.LAW_MISSED: "Contact forces leave their law inside of intervals however short they are; look for contacts "
     "that share their forces.",
-    Status.GAP_JUMPED: "A joint jumps, or the gap of a closed contact jumps below zero: the body would be inside of what "
-    "it touches. Let joints and gaps be continuous (a ramp), or give what comes towards the body a contact of its own.",
+    Status.GAP_JUMPED: "A joint jumps, or the gap of a closed contact jumps below zero: the body would be inside of "
+    "what it touches. Let joints and gaps be continuous (a ramp), or give what comes towards the body a contact of its "
+    "own.",
     Status.START_REFUSED: "The start violates a contact or a joint.",
     Status.CRASHED: "The process that made the run died.",
     Status.ENDLESS: "The run took longer than it was given.",
     Status.NOT_RUN: "The run was not made.",
+    Status.CORNERED: "A contact strikes and is released in turn in a corner of its gap, too slowly to be seen: give "
+    "each face a contact of its own, as two of them for q[1] - abs(q[0]).",
     Status.SLIDING_MODE: "A velocity slides along a jump of the force, which no step can follow.",
 }

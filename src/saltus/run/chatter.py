@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from saltus.memory.record import COLUMN, EVENT
+
 
 class _Chatter(NamedTuple):
     """Tuned numbers of this file."""
@@ -29,6 +31,7 @@ class _Chatter(NamedTuple):
     most_probed: int = 200  # velocities, because each of them takes some evaluations of the force
     last: int = 64  # steps whose velocities and events are described
     back_and_forth: float = 0.1  # share of the steps in which a velocity turns around
+    unseen: float = 100.0  # tolerances: impacts in a corner of a gap are slower
 
 
 CHATTER = _Chatter()
@@ -182,6 +185,22 @@ def restless(v: np.ndarray, most: int) -> list[int]:
     change = np.diff(v[-CHATTER.last - 1 :], axis=0)
     turns = np.sum(change[1:] * change[:-1] < 0.0, axis=0)
     return [int(i) for i in np.argsort(-turns, kind="stable")[:most] if turns[i] > 0]
+
+
+def cornered(rows: np.ndarray, fastest: float, tol: float) -> bool:
+    """Tell whether the last events are impacts and releases of one contact at switches, in turn, too slow to be seen.
+
+    rows: of the table of events (COLUMN); fastest: velocity of the run so far; tol: what the run promises
+    """
+    rows = rows[-CHATTER.last :]
+    switches = rows[:, COLUMN.kind] == EVENT.switch
+    full, rows = len(rows) == CHATTER.last and np.any(switches), rows[~switches]
+    if not full or len(np.unique(rows[:, COLUMN.contact])) != 1:
+        return False
+    kinds = rows[:, COLUMN.kind]
+    strikes = kinds == EVENT.impact
+    in_turn = np.all(strikes | (kinds == EVENT.release)) and np.all(strikes[1:] != strikes[:-1])
+    return bool(in_turn and np.abs(rows[strikes, COLUMN.before]).max() <= CHATTER.unseen * tol * (1.0 + fastest))
 
 
 def described(

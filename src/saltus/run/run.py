@@ -36,7 +36,7 @@ from saltus.results.from_march import build_solution
 from saltus.results.names import velocity_names
 from saltus.results.records import Asked
 from saltus.run import march as marching
-from saltus.run.chatter import described, restless
+from saltus.run.chatter import cornered, described, restless
 from saltus.run.march import Marching, Tables, march, march_signature, reaction_width
 from saltus.run.progress import Progress
 from saltus.schemes.traits import traits_of
@@ -78,6 +78,7 @@ ERRORS = {
     Status.EVENTS_CROWDED: ChatteringError,
     Status.CHATTERING: ChatteringError,
     Status.SLIDING_MODE: ChatteringError,
+    Status.CORNERED: ChatteringError,
 }
 TELLING = (*ERRORS, Status.STEP_TOO_SMALL)  # ends that the last steps explain
 SLIDING_SHARES = (1e-10, 1e-8, 1e-6)  # of the span: steps for which a sliding mode is looked for
@@ -187,8 +188,11 @@ class _Pace:
             seen = restless(run.tables.kept(run.tally).v, RUN.most_suspects) or range(
                 min(len(run.state.v), RUN.most_suspects)
             )
-            found = slides(run.model, now[2], h, run.state, seen) is not None
+            corner = run.in_a_corner()
+            found = corner or slides(run.model, now[2], h, run.state, seen) is not None
             self.found, self.wait = (self.found + 1, RUN.look_after) if found else (0, 2 * self.wait)
+            if self.found == RUN.certain and corner:
+                return Status.CORNERED
             if self.found == RUN.certain:
                 run.sliding_h = h
                 return Status.SLIDING_MODE
@@ -210,7 +214,8 @@ class Run:
         self.asked: Asked | None = None  # how to make the run once more
         self.sliding_h: float | None = None  # size of the steps along a sliding mode, once one was seen
         plan = ready_plan(settings.scheme, model.layout, control.kernel)
-        self.units = model.pinned_for(None if plan.promise is None else plan.promise.tol)
+        self.tol = None if plan.promise is None else plan.promise.tol
+        self.units = model.pinned_for(self.tol)
         self.located = plan.promise is not None
         plan = plan.over(model, problem.t_span, problem.q0)
         self.problem, self.model, self.plan, self.segments, self.file = problem, model, plan, segments, file
@@ -240,6 +245,14 @@ class Run:
         self.tally.keep, self.tally.extra = keep, int(extra)
         self.status, self.error = Status.OK, None
         self._keep_start()
+
+    def in_a_corner(self) -> bool:
+        """Tell whether a contact strikes and is released in turn where its gap has a corner."""
+        if self.tol is None:
+            return False
+        rows = self.tables.events[: int(self.tally.events) * COLUMN.all].reshape(-1, COLUMN.all)
+        fastest = float(np.abs(self.tables.kept(self.tally).v).max(initial=0.0))
+        return cornered(rows, fastest, self.tol)
 
     @property
     def state(self) -> State:
