@@ -95,8 +95,10 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     status = switch_modes(model, settings, t_end, h, frame)
     if status != 0:
         return status
-    jolted = marks.switched == 1.0 and struck == 0 and marks.window == 0.0
-    if jolted and joints_jolt(model, settings, t_end, frame) == 1:
+    jolted = 0
+    if marks.switched == 1.0 and struck == 0 and marks.window == 0.0:
+        jolted = joints_jolt(model, settings, t_end, frame)
+    if jolted == 1:
         status = strike_at_end(model, staged, settings, t, h, frame, record)
         if status != 0:
             return status
@@ -121,14 +123,13 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     marks.struck = struck
 
     # ---- impacts in turn at this instant, and an accumulation of impacts, are followed to their end
-    jolted = jolted and struck == 1
-    if struck == 1 and marks.window == 0.0 and not jolted:
+    if struck == 1 and marks.window == 0.0 and jolted == 0:
         status = strike_in_turn(model, staged, settings, t_end, frame, record)
         if status != 0:
             return status
     else:
         frame.memory.numbers.in_turn = 0.0
-    if struck == 1 and settings.zeno != 0.0 and marks.length < h and not jolted:
+    if struck == 1 and settings.zeno != 0.0 and marks.length < h and jolted == 0:
         status = follow(model, staged, settings, t, h, frame, record)
         if status != 0:
             return status
