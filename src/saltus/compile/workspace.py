@@ -196,10 +196,6 @@ class RoomPlan:
             self._bases += plan.bases.tolist()
         self.words = np.array(self._words, dtype=np.int64)
         self.bases = np.array(self._bases, dtype=np.int64)
-        # the same for a room in one block: words, then floats, then integers
-        begins = {LITERAL: 0, FLOATS: len(self.words), OF_INTEGERS: len(self.words) + self.floats, OF_WORDS: 0}
-        self._moving = (self.bases != LITERAL).astype(np.int64)
-        self._relative = self.words + np.array([begins[int(base)] * WORD for base in self.bases], dtype=np.int64)
 
     def _lay(self, workspace: Workspace, sizes: Mapping[str, Any]) -> list:
         """Give the fields their places and return them; fields of one group begin in the same one."""
@@ -254,16 +250,7 @@ class RoomPlan:
 
     def allocate(self) -> Room:
         """Return a room of zeros."""
-        numbers = len(self.words) + self.floats
-        block = np.zeros(numbers + self.integers, dtype=np.int64)
-        return Room(self, block[len(self.words) : numbers].view(np.float64), block[numbers:], block)
-
-    def put_addresses(self, block: np.ndarray) -> int:
-        """Write the words of a room that is one block to its begin, and return where that is."""
-        begin, words = _address(block), block[: len(self.words)]
-        np.multiply(self._moving, begin, out=words)
-        words += self._relative
-        return begin
+        return Room(self, np.zeros(self.floats), np.zeros(self.integers, dtype=np.int64))
 
     def addresses(self, floats: np.ndarray, whole: np.ndarray) -> np.ndarray:
         """Return the words of a room whose numbers lie there."""
@@ -293,19 +280,16 @@ class Room:
         All numbers, field by field; they are what a checkpoint keeps.
     """
 
-    __slots__ = ("_begin", "_block", "_record", "_words", "floats", "integers", "plan")
+    __slots__ = ("_begin", "_record", "_words", "floats", "integers", "plan")
 
-    def __init__(self, plan: RoomPlan, floats: np.ndarray, whole: np.ndarray, block: np.ndarray | None = None):
-        """Numbers in blocks of their own, or in one block with room for their addresses."""
-        self.plan, self.floats, self.integers, self._block = plan, floats, whole, block
+    def __init__(self, plan: RoomPlan, floats: np.ndarray, whole: np.ndarray):
+        self.plan, self.floats, self.integers = plan, floats, whole
         self._words = self._record = None
 
     @property
     def address(self) -> int:
         """Where compiled kernels find the addresses of the fields."""
-        if self._words is None and self._block is not None:
-            self._words, self._begin = self._block, self.plan.put_addresses(self._block)
-        elif self._words is None:
+        if self._words is None:
             self._words = self.plan.addresses(self.floats, self.integers)
             self._begin = _address(self._words)
         return self._begin
