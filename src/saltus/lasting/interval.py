@@ -14,7 +14,7 @@ from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import INTERVAL, MODEL, REACTION, RECORD, A, F, I, J
 from saltus.compile.workspace import Numbers, Workspace, integers
 from saltus.lasting.held_rows import solve_held
-from saltus.lasting.hold import REPORTED, accelerate, accelerate_given
+from saltus.lasting.hold import REPORTED, accelerate, accelerate_given, row_size
 from saltus.lasting.index_set import INDEX, ROLE, WAY, decide
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
@@ -65,7 +65,11 @@ STAGES_ROOM = Workspace(
     U="largest * nr", powers="largest * width",
 )  # fmt: skip
 # of the held rows at the start of an interval: Jacobians of the forces; forces, row velocities and powers
-JACOBIANS = Workspace("Jacobians", f_q="size", f_v="size", r="nr", u="nr", powers="width")
+# answer.pushes: the largest change of a held row's free acceleration over the size of its parts, with any coordinate or
+# velocity: 0 where the forces that hold the rows do not depend on the state
+JACOBIANS = Workspace(
+    "Jacobians", f_q="size", f_v="size", r="nr", u="nr", powers="width", answer=Numbers("pushes")
+)  # fmt: skip
 # matrix_h: length of the interval whose matrix is factored (0: none); renew: 1 where it is to be made again; moved,
 # scale: change and size of the velocities in the last sweep. matrix:
 # I - h Av (x) J_v - h^2 Aq Av (x) J_q, with its pivots; new: stage accelerations; J_q, J_v: Jacobians of the
@@ -409,6 +413,7 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
     model.jacobian(t, q, v, model.par, f_q, f_v)
     record.counters.jacobian_calls += 1
     W, unit_vector = room.W, room.f
+    work.answer.pushes = 0.0
     for j in range(nv):
         for part in range(2):
             for i in range(nv):
@@ -417,7 +422,7 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
             multiply(layout, f_q if part == 0 else f_v, unit_vector, scratch)
             if part == 1 and acting:
                 turn_friction(model, index, direction, W, r, u, unit_vector, room.zeta, 0.0, scratch)
-            accelerate_held(model, scratch, room)
+            work.answer.pushes = larger(work.answer.pushes, accelerate_held(model, scratch, room))
             for i in range(nv):
                 if part == 0:
                     J_q[i * nv + j] = scratch[i]
@@ -426,18 +431,22 @@ def jacobians(model, t, q, v, index, direction, J_q, J_v, scratch, work, room, r
     return 0
 
 
-@unit(I(MODEL, A, LASTING.kind))
+@unit(F(MODEL, A, LASTING.kind))
 def accelerate_held(model, f, room):
-    """Turn forces f into the accelerations that they cause while the held rows stay held, in the same place."""
-    layout, held, b, x, rows = model.layout, room.held, room.b, room.x, room.rows
+    """Turn forces f into the accelerations that they cause while the held rows stay held, in the same place.
+
+    Returns how much they push the held rows, over the size of the parts of which these accelerations consist.
+    """
+    layout, held, b, x, rows, pushes = model.layout, room.held, room.b, room.x, room.rows, 0.0
     solve(layout, room.lu, f, f, room.column)
     if held.count > 0:
         for i in range(held.count):
             b[i] = -row_dot(layout, room.W, rows[i], f)
+            pushes = larger(pushes, abs(b[i]) / larger(row_size(layout, room.W, rows[i], f), 1e-300))
         solve_held(model, held.count, room)
         for i in range(held.count):
             row_add(layout, room.X, rows[i], x[i], f)
-    return 0
+    return pushes
 
 
 @unit(I(MODEL, J, A, A, JACOBIANS.kind, LASTING.kind))
@@ -450,7 +459,8 @@ def drift(model, index, direction, out, work, room):
     clear(standing)
     clear(out)
     turn_friction(model, index, direction, room.W, work.r, work.u, standing, room.zeta, 1.0, out)
-    return accelerate_held(model, out, room)
+    accelerate_held(model, out, room)
+    return 0
 
 
 @unit(I(A, F, I, I, I, A, A, I, A))

@@ -8,16 +8,18 @@ from saltus.compile.seam import head, larger, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I, J
 from saltus.flight.frame import FRAME
 from saltus.lasting.hold import anything_acts
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import assemble, jacobians
 from saltus.lasting.workspace import LASTING
 from saltus.memory.full_matrix import factor_dense
-from saltus.memory.layout import J_CONSTANT, M_CONSTANT, RATE_IDENTITY
+from saltus.memory.layout import J_CONSTANT, M_CONSTANT, RATE_IDENTITY, W_CONSTANT
 from saltus.memory.profile import multiply, solve
 from saltus.memory.vectors import copy, copy_marks
 from saltus.schemes.hp_tdg.numbers import GALERKIN, table_of
 from saltus.tables.tableau import TAB
 
 MASS_STEP = 1e-6  # of central differences of the mass matrix
+UNMOVED = 1e-13  # of the parts of which the acceleration of a row consists: rounding
 
 
 @unit(I(MODEL, A, F, A, A, A, FRAME.kind, RECORD))
@@ -28,7 +30,7 @@ def renew(model, settings, t, q, v, a, frame, record):
     nv = layout.nv
     constant = (layout.features & J_CONSTANT) != 0 and (layout.features & M_CONSTANT) != 0
     acting = anything_acts(model, frame.ends.index) == 1
-    if numbers.j_known == 1.0 and constant and not acting:
+    if numbers.j_known == 1.0 and constant and (not acting or numbers.unmoved == 1.0):
         return 0
     room = frame.interval.lasting
     status = jacobians(
@@ -37,6 +39,7 @@ def renew(model, settings, t, q, v, a, frame, record):
         record,
     )  # fmt: skip
     numbers.j_known, numbers.factored_h, numbers.tried_h = 1.0 if status == 0 else 0.0, 0.0, 0.0
+    numbers.unmoved = 1.0 if status == 0 and acting and constant and stay_as_they_are(model, frame) == 1 else 0.0
     J_q, J_v = phase.j_q, phase.j_v
     if status == 0 and not acting and (layout.features & M_CONSTANT) == 0 and (layout.features & RATE_IDENTITY) != 0:
         mass_turns(model, t, q, a, room, frame.mass, phase.scratch, J_q)
@@ -49,6 +52,24 @@ def renew(model, settings, t, q, v, a, frame, record):
         stiffness, damping = larger(stiffness, row_q), larger(damping, row_v)
     numbers.rate = larger(damping, sqrt(stiffness))
     return status
+
+
+@unit(I(MODEL, FRAME.kind))
+def stay_as_they_are(model, frame):
+    """Return 1 where no state changes the forces of the held rows: a block on a spring slides under its own weight.
+
+    That of joints and contacts in the plane whose rows are constant; in space friction turns with its slip. `jacobians`
+    has just looked at it.
+    """
+    layout, index = model.layout, frame.ends.index
+    answer, held = GALERKIN(frame.phase).jacobian_work.answer, frame.interval.lasting.held
+    if (layout.features & W_CONSTANT) == 0 or held.redundant > 0 or answer.pushes > UNMOVED:
+        return 0
+    for c in range(layout.nc):
+        acts = index[c] == INDEX.slip or index[c] == INDEX.stick
+        if acts and layout[layout.contact_row + c + 1] - layout[layout.contact_row + c] > 2:
+            return 0
+    return 1
 
 
 @unit(I(MODEL, F, A, A, LASTING.kind, A, A, A))

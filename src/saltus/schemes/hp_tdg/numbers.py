@@ -62,7 +62,8 @@ OF_DEGREE = _OfDegree()
 #   next_degree               degree to take
 #   contraction               of the iteration
 #   contracted                correction, in units of the tolerance, at whose size that was seen
-#   j_known                   1 where Jacobians are known
+#   j_known, unmoved          1 where Jacobians are known; 1 where they show that no force of a held row depends on
+#                             the state, so that stages of linear forces stay linear
 #   series_t, _h, _n, _rough  begin, length and number of coefficients (0: none) of the polynomial of the last solved
 #                             interval; 1 where it is that of a first look
 #   stiff, stiff_count, rate  1 where forces are stiff; how many intervals were too fast (negative: how long not to
@@ -80,8 +81,8 @@ OF_DEGREE = _OfDegree()
 #                             them is not in it
 #   tried_h, tried_for        length (0: none) and family of the interval whose factors are kept beside
 HP_NUMBERS = Numbers(
-    "next_degree contraction contracted j_known series_t series_h series_n stiff sweeps_mean foreseen degree_now h_now "
-    "rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
+    "next_degree contraction contracted j_known unmoved series_t series_h series_n stiff sweeps_mean foreseen "
+    "degree_now h_now rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
     "series_rough linearised driven tried_h tried_for"
 )
 # What kind of equations the stages of an interval have: first ... end - 1 are unknown; acting: 1 where contacts or

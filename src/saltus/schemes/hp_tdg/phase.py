@@ -15,9 +15,9 @@ from saltus.compile.columns import combine_columns
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, TASK, promised, slip_tolerance
-from saltus.lasting.hold import REPORTED
+from saltus.lasting.hold import REPORTED, anything_acts
 from saltus.lasting.index_set import INDEX, WAY
-from saltus.memory.layout import J_CONSTANT, RATE_IDENTITY, TRUSTED, W_CONSTANT
+from saltus.memory.layout import F_FREE, F_STEADY, J_CONSTANT, M_CONSTANT, RATE_IDENTITY, TRUSTED, W_CONSTANT
 from saltus.schemes.hp_tdg.choice import (
     CHOICE,
     FIT,
@@ -154,6 +154,11 @@ def forget(model, settings, t, frame):
     if numbers.next_degree == 0.0:
         begin_with = settings[whole(settings.phase_at) + SETTING.begin_with]
         numbers.next_degree, numbers.sweeps_mean, numbers.guess = begin_with, 2.0, 1e300
+    if flies_freely(model, frame) == 1 and (model.layout.features & F_FREE) != 0:
+        if settings[whole(settings.phase_at) + SETTING.fixed] == 0.0:
+            phase.fit[FIT.known], phase.fit[FIT.h], numbers.next_degree = 2.0, 1.0, 1.0
+    elif phase.fit[FIT.known] == 2.0 and stays_quiet(model, frame) == 0:
+        expect_anything(phase.fit)  # what flew quietly has landed on a curved wall
     if numbers.series_t != t:  # a new interval: did what was foreseen for the last one come true?
         if numbers.foreseen >= 0.0:
             numbers.false_alarms = 0.0 if memory.numbers.changed == 1.0 else numbers.false_alarms + 1.0
@@ -162,6 +167,23 @@ def forget(model, settings, t, frame):
             numbers.skip -= 1.0
     numbers.foreseen = -1.0
     return 0
+
+
+@unit(I(MODEL, FRAME.kind))
+def stays_quiet(model, frame):
+    """Return 1 where a motion whose acceleration is constant now must stay so until the next event.
+
+    In free flight masses and forces decide about that alone, however curved the walls around are.
+    """
+    return 1 if (model.layout.features & TRUSTED) != 0 or flies_freely(model, frame) == 1 else 0
+
+
+@unit(I(MODEL, FRAME.kind))
+def flies_freely(model, frame):
+    """Return 1 where nothing is held, and forces that are affine in the state accelerate constant masses."""
+    features = model.layout.features
+    steady = (features & F_STEADY) != 0 and (features & M_CONSTANT) != 0 and (features & RATE_IDENTITY) != 0
+    return 1 if steady and anything_acts(model, frame.ends.index) == 0 else 0
 
 
 @unit(I(MODEL, A, F, F, FRAME.kind, RECORD))
@@ -331,7 +353,7 @@ def choose_next(model, settings, degree, h, frame, header):
     kappa, top = kappa_of(settings, stiff), whole(settings[whole(settings.phase_at) + SETTING.top])
     if fit[FIT.known] == 0.0 or degree >= CHOICE.least or degree >= whole(numbers.next_degree):
         fit_decay(phase.levels, degree, fit, h)
-        if fit[FIT.known] == 2.0 and (layout.features & TRUSTED) == 0:
+        if fit[FIT.known] == 2.0 and stays_quiet(model, frame) == 0:
             expect_anything(fit)
         calibrate(fit, kappa, h, degree, header.error, 1)
     else:  # too few coefficients for a fit, but enough to see that the last one promised too much

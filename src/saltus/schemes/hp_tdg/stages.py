@@ -9,11 +9,13 @@ from saltus.compile.seam import head, larger, row_of, smaller, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, A, F, I
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, promised
 from saltus.lasting.hold import REPORTED, accelerate, anything_acts
+from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import assemble
 from saltus.memory.full_matrix import factor_dense, solve_dense
 from saltus.memory.layout import F_FREE, F_LINEAR, J_CONSTANT, M_CONSTANT, RATE_IDENTITY
 from saltus.memory.profile import multiply
 from saltus.memory.vectors import copy
+from saltus.reaction.react import row_dot
 from saltus.schemes.hp_tdg.matrix import factor_stages, renew
 from saltus.schemes.hp_tdg.motion import move, propagate
 from saltus.schemes.hp_tdg.numbers import GALERKIN, SYSTEMS, columns_of, table_of
@@ -109,11 +111,12 @@ def solve_stages(model, settings, degree, t, h, rough, frame, record):
 @unit(I(MODEL, A, FRAME.kind))
 def kind_of_equations(model, tab, frame):
     """Write to phase.solving which stages are unknown and how they are found."""
-    solving, flags = GALERKIN(frame.phase).solving, model.layout.features
+    numbers, solving, flags = GALERKIN(frame.phase).numbers, GALERKIN(frame.phase).solving, model.layout.features
     solving.first, solving.end = whole(tab[TAB.first]), whole(tab[TAB.end])
     m, acting = (solving.end - solving.first) * model.layout.nv, anything_acts(model, frame.ends.index) == 1
     free = (flags & F_FREE) != 0 and not acting
-    linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0 and not acting
+    linear = (flags & M_CONSTANT) != 0 and (flags & RATE_IDENTITY) != 0
+    linear = linear and (not acting or (numbers.j_known == 1.0 and numbers.unmoved == 1.0))
     linear = linear and ((flags & F_FREE) != 0 or ((flags & F_LINEAR) != 0 and (flags & J_CONSTANT) != 0))
     newton = not free and m <= SYSTEMS.largest_system
     linear = linear and (newton or free)
@@ -154,6 +157,7 @@ def first_matrix(model, settings, degree, t, h, rough, frame, record):
         )  # fmt: skip
         if status != 0:
             return status
+        kind_of_equations(model, tab, frame)  # what is held may turn out to leave them linear
     if factor_stages(model, settings, degree, h, 0 if numbers.series_t == t else 1, frame, pivots) != 0:
         return Status.NEWTON_STALLED
     for i in range(nv * nv * solving.end if solving.learns == 1 else 0):
@@ -291,6 +295,29 @@ def stage_motion(model, t, stage, a, frame, record):
     )  # fmt: skip
 
 
+@unit(I(MODEL, I, FRAME.kind))
+def move_rows(model, stage, frame):
+    """Write row velocities and powers of contacts for the velocity that a single sweep has given to a stage.
+
+    Its forces depend on no velocity and its rows are constant, so that the sweep left everything else as it is.
+    """
+    layout, room, stages = model.layout, frame.interval.lasting, GALERKIN(frame.phase).stage
+    nc, nj, nr, index = layout.nc, layout.nj, layout.nr, frame.ends.index
+    v, r, u = row_of(stages.V, stage, layout.nv), row_of(stages.R, stage, nr), row_of(stages.U, stage, nr)
+    powers = row_of(stages.powers, stage, REPORTED.first_contact + nc)
+    for c in range(nc):
+        if index[c] != INDEX.slip and index[c] != INDEX.stick:
+            continue
+        power = 0.0
+        for i in range(layout[layout.contact_row + c], layout[layout.contact_row + c + 1]):
+            u[i] = row_dot(layout, room.W, i, v) + room.w[i]
+            power -= r[i] * u[i]
+        powers[REPORTED.first_contact + c] = power
+    for i in range(nr - nj, nr):
+        u[i] = row_dot(layout, room.W, i, v) + room.w[i]
+    return 0
+
+
 @unit(I(MODEL, A, I, F, F, FRAME.kind, RECORD))
 def last_stages(model, settings, degree, t, h, frame, record):
     """Write the stages of the solution, and what acts on those that nothing waits for."""
@@ -303,6 +330,9 @@ def last_stages(model, settings, degree, t, h, frame, record):
     status = place_stages(
         model, settings, frame.marks.sharper, columns, h, ends.q_0, stages.Q, stages.V, stages.Q_dot, n, frame.nodes.Q
     )
+    if phase.solving.linear == 1 and phase.solving.acting == 1:
+        for k in range(phase.solving.first, phase.solving.end):
+            move_rows(model, k, frame)
     for k in range(phase.solving.end, n):
         if status == 0:
             status = stage_motion(model, t + c[k] * h, k, row_of(stages.a, k, nv), frame, record)
