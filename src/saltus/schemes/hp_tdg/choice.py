@@ -192,3 +192,18 @@ def least_degree(fit, kappa, h, degree):
     if x + fit[FIT.rate] > CHOICE.largest_rate:
         return degree
     return first_degree(fit, kappa, x, degree, CHOICE.aim, degree)
+
+
+@unit(I(A, A, F, I))
+def sufficient_degree(levels, kappa, stretch, degree):
+    """Return the lowest degree that suffices on an interval `stretch` times as long as one that was solved.
+
+    Its coefficients are known; they need not fall as evenly as a fit has it.
+    """
+    rest, least = 0.0, degree
+    for k in range(degree, 2, -1):
+        rest = larger(rest * stretch, levels[k])
+        if exp(kappa[k - 1]) * rest * stretch ** (k + 1) > exp(CHOICE.aim):
+            return least
+        least = k - 1
+    return least

@@ -14,10 +14,12 @@ from typing import NamedTuple
 from saltus.compile.columns import combine_columns
 from saltus.compile.seam import head, larger, smaller, tail, unit, whole
 from saltus.compile.types import HEADER, MODEL, PART, RECORD, A, F, I
+from saltus.flight.find import lateness
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, SCALE, TASK, promised, slip_tolerance
 from saltus.lasting.hold import REPORTED, anything_acts
 from saltus.lasting.index_set import INDEX, WAY
 from saltus.memory.layout import F_FREE, F_STEADY, J_CONSTANT, M_CONSTANT, RATE_IDENTITY, TRUSTED, W_CONSTANT
+from saltus.memory.vectors import copy
 from saltus.schemes.hp_tdg.choice import (
     CHOICE,
     FIT,
@@ -30,6 +32,7 @@ from saltus.schemes.hp_tdg.choice import (
     motion_level,
     quicken,
     rough_degree,
+    sufficient_degree,
 )
 from saltus.schemes.hp_tdg.guess import expand, foresee, levels_of, predict, refine
 from saltus.schemes.hp_tdg.numbers import (
@@ -62,6 +65,7 @@ class _Phase(NamedTuple):
     cut: float = 0.95
     shortest_cut: float = 0.3
     beyond: float = 2e-3  # how far an interval reaches beyond an impact that a first look has seen
+    soon: float = 1.0  # lengths of an interval in which a closing that was foreseen for its end still comes
     least_gain: float = 2.0  # log of what a first look must gain
     # D- crawls where forces are stiff: after some intervals that are long for the fastest rate of the forces D+ is
     # tried on a longer one; it stays if that is faster, and goes when intervals are short for the rate
@@ -106,7 +110,11 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
     else:
         degree = whole(numbers.degree_now)
         if fit[FIT.known] > 0.0 and settings[first + SETTING.fixed] == 0.0:
-            degree = least_degree(fit, kappa_of(settings, whole(numbers.stiff)), h, degree)
+            kappa, levels = kappa_of(settings, whole(numbers.stiff)), GALERKIN(frame.phase).levels
+            least = least_degree(fit, kappa, h, degree)
+            if numbers.series_t == t and numbers.series_rough == 0.0:
+                least = larger(least, sufficient_degree(levels, kappa, h / numbers.series_h, degree))
+            degree = whole(least)
         status = predict(model, settings, degree, t, h, frame, record)
         if status != 0:
             return status
@@ -161,12 +169,29 @@ def forget(model, settings, t, frame):
         expect_anything(phase.fit)  # what flew quietly has landed on a curved wall
     if numbers.series_t != t:  # a new interval: did what was foreseen for the last one come true?
         if numbers.foreseen >= 0.0:
-            numbers.false_alarms = 0.0 if memory.numbers.changed == 1.0 else numbers.false_alarms + 1.0
+            numbers.false_alarms = 0.0 if came_true(model, settings, t, frame) == 1 else numbers.false_alarms + 1.0
             numbers.skip = numbers.false_alarms
         elif numbers.skip > 0.0:
             numbers.skip -= 1.0
     numbers.foreseen = -1.0
     return 0
+
+
+@unit(I(MODEL, A, F, FRAME.kind))
+def came_true(model, settings, t, frame):
+    """Return 1 where a closing that was foreseen for the last interval has happened, or is about to.
+
+    Stages of linear equations need no good guess, and cost less than an interval that is cut for nothing.
+    """
+    numbers, ends = GALERKIN(frame.phase).numbers, frame.ends
+    if frame.memory.numbers.changed == 1.0:
+        return 1
+    if GALERKIN(frame.phase).solving.linear == 1:
+        return 0
+    copy(ends.q_0, ends.q)
+    copy(ends.v_0, ends.v)
+    late = lateness(model, settings, t, whole(numbers.foreseen), frame)
+    return 1 if late >= 0.0 and late < PHASE.soon * numbers.series_h else 0
 
 
 @unit(I(MODEL, FRAME.kind))
