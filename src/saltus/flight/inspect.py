@@ -6,7 +6,8 @@ order than the steps (rough), as that of Runge-Kutta methods, on which switches 
 is met by the flight that is made again up to there.
 Gaps that are curved or move are looked at in many places, because they cost little and a wall may be narrow; the
 equations of motion in few, because every look is an evaluation of the force, and in many only where the force is wild
-(layout.F_WILD). What misses is not handed on: the flight is made again, shorter.
+(layout.F_WILD). Where many nodes resolve tame forces, one flight of some is looked at.
+What misses is not handed on: the flight is made again, shorter.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ class _Inspect(NamedTuple):
     digits: float = 1e-12  # of the coordinates: digits that a gap always may miss
     a_little: float = 1e-4  # of a flight: time over which the rate of a gap is taken
     wrong: float = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
+    resolving: float = 5.0  # degree of polynomials between whose nodes tame forces hide nothing
+    one_in: int = 4  # flights of such degrees that is looked at
     curable: float = 1e-12  # of time and span: a flight that misses and is shorter than this is not made again
 
 
@@ -76,10 +79,13 @@ def inspect(model, settings, t, h, frame, record):
     gaps, forces = 0.0 if straight else many, larger(1.0 * ceil(INSPECT.few * share), 1.0)
     if (flags & F_WILD) != 0:
         forces = many
+    free = 0.0  # places at which forces of contacts and joints alone are looked at: they cost no evaluation
     if settings.rough == 1.0 and layout.ne > 0:
         forces = larger(forces, INSPECT.rough_looks)
     elif plain:
         forces = 0.0
+    elif resolved(layout, settings, frame, record.header.degree) == 1:
+        free, forces = forces if held else 0.0, 0.0
     n = whole(marks.nodes)
     c = head(tail(settings, whole(marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
     weights, work = head(frame.weights, n), frame.inspected
@@ -98,7 +104,7 @@ def inspect(model, settings, t, h, frame, record):
         scale[i] = promised(layout, settings, SCALE.velocity)[i] * settings.atol / settings.rtol + most
     bends, parts = held and not straight, 0.0
     first = frame.memory.numbers.flights  # so that each flight is looked at in other places
-    for k in range(whole(larger(gaps, forces))):
+    for k in range(whole(larger(larger(gaps, free), forces))):
         s = INSPECT.golden * (first + k + 1.0)
         s -= whole(s)
         copy(factors_of(tail(settings, whole(marks.samples_at)), n), weights)
@@ -128,6 +134,20 @@ def inspect(model, settings, t, h, frame, record):
     if not h * record.inside[FOUND.excess] <= allowed_push(layout, settings, frame):
         return Status.LAW_MISSED
     return 0
+
+
+@unit(I(LAYOUT, A, FRAME.kind, F))
+def resolved(layout, settings, frame, degree):
+    """Return 1 where a flight has so many nodes that tame forces and masses can hide nothing between them.
+
+    They are polynomials of low degree in time, state and sines, whose phases turn little in one flight: what happens
+    between the nodes shows in the coefficients, which the estimate of the error sees. One flight in some is looked at
+    all the same.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    tame = (layout.features & F_WILD) == 0 and settings.rough == 0.0
+    looked_at = whole(frame.memory.numbers.flights) % INSPECT.one_in == 0
+    return 1 if tame and degree >= INSPECT.resolving and not looked_at else 0
 
 
 @unit(I(MODEL, F, F, FRAME.kind))
