@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, RECORD, A, F, I, J
+from saltus.lasting.force import find_force
 from saltus.lasting.held_rows import factor_held, solve_held
 from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.masses import factored_masses
@@ -134,8 +135,7 @@ def accelerate_freely(model, t, q, v, a, powers, work, record):
     status = factored_masses(model, t, q, work)
     if status != 0:
         return status
-    model.force(t, q, v, model.par, f)
-    record.counters.force_calls += 1
+    find_force(model, t, q, v, work, record)
     power = 0.0
     for i in range(nv):
         power += f[i] * v[i]

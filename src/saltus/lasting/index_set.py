@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from saltus.compile.seam import handle, larger, unit, whole
 from saltus.compile.types import MODEL, REACTION, RECORD, A, Directions, F, I, J
+from saltus.lasting.force import find_force
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, LASTING
 from saltus.memory.profile import solve
@@ -89,8 +90,7 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
     status = factored_masses(model, t, q, work)
     if status != 0:
         return status
-    model.force(t, q, v, par, f)
-    record.counters.force_calls += 1
+    find_force(model, t, q, v, work, record)
     model.kinematics(t, q, par, W, work.w)
     model.curvature(t, q, v, par, work.zeta)
     unheld = 0.0
