@@ -82,8 +82,8 @@ OF_DEGREE = _OfDegree()
 #   tried_h, tried_for        length (0: none) and family of the interval whose factors are kept beside
 HP_NUMBERS = Numbers(
     "next_degree contraction contracted j_known unmoved series_t series_h series_n stiff sweeps_mean foreseen "
-    "degree_now h_now rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h looked_degree "
-    "series_rough linearised driven tried_h tried_for"
+    "degree_now h_now rate stiff_count pace sweeps_now false_alarms skip factored_h factored_for guess looked_h "
+    "looked_degree series_rough linearised driven tried_h tried_for"
 )
 # What kind of equations the stages of an interval have: first ... end - 1 are unknown; acting: 1 where contacts or
 # joints are held; free: 1 where forces do not know the motion; linear: 1 where one sweep is exact; newton: 1 for
