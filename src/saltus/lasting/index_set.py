@@ -15,8 +15,8 @@ from saltus.compile.types import MODEL, REACTION, RECORD, A, Directions, F, I, J
 from saltus.lasting.force import find_force
 from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ACTING, LASTING
-from saltus.memory.profile import solve
-from saltus.memory.vectors import largest
+from saltus.memory.profile import solve, solve_row
+from saltus.memory.vectors import clear, largest
 from saltus.reaction.react import ASKED, SLIDING, row_add, row_dot, slide
 from saltus.status import Status
 
@@ -37,8 +37,8 @@ class _Role(NamedTuple):
     """How a contact takes part in a decision."""
 
     # how a contact takes part in a decision. candidate: the law decides; must_slip: it slips in its `direction`;
-    # untied: it is released unless its force is positive; on_cone: `decide` found it sticking with a force on the
-    # edge of its cone
+    # untied: it is released unless it carries something; on_cone: `decide` found it sticking with a force on the edge
+    # of its cone
     candidate: int = 1
     must_slip: int = 2
     untied: int = 3
@@ -165,12 +165,12 @@ def place_contact(model, c, unheld, candidate, index, acting, work):
     """Write the place of a contact in the index set, by its force and acceleration; unheld: largest without forces."""
     layout, W, zeta, active, a, r = model.layout, work.W, work.zeta, work.active, acting.a, acting.r
     row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-    if active[c] == 0:
+    if active[c] == 0 or (candidate[c] == ROLE.untied and carries(model, c, unheld, acting, work) == 0):
         return 0
     if not r[row] > 0.0:
         # no force and no acceleration apart: held until a derivative decides
         size = larger(larger(unheld, abs(zeta[row])), largest(a))
-        if candidate[c] == ROLE.untied or not row_dot(layout, W, row, a) + zeta[row] <= DECISION.at_rest * size:
+        if not row_dot(layout, W, row, a) + zeta[row] <= DECISION.at_rest * size:
             return 0
     index[c] = INDEX.slip
     if active[c] != 1 or end - row == 1:
@@ -197,3 +197,19 @@ def place_contact(model, c, unheld, candidate, index, acting, work):
                 way = (row_dot(layout, W, i, a) + zeta[i]) / starts
             acting.direction[2 * c + i - row - 1] = way
     return 0
+
+
+@unit(I(MODEL, I, F, ACTING.kind, LASTING.kind))
+def carries(model, c, unheld, acting, work):
+    """Return 1 where the normal force of a contact moves its own row, 0 where it is only rounding.
+
+    Where two contacts let go at one time, as those of a block that is lifted flat, rounding says which of them comes
+    first, and that the other one holds what is left. It would be let go of next, in favour of the first one, and so on.
+    """
+    layout, W, X, column, a = model.layout, work.W, work.X, work.column, acting.a
+    row = layout[layout.contact_row + c]
+    solve_row(layout, work.lu, W, row, X, column)
+    clear(column)
+    row_add(layout, X, row, acting.r[row], column)
+    size = larger(larger(unheld, abs(work.zeta[row])), largest(a))
+    return 1 if row_dot(layout, W, row, column) > DECISION.at_rest * size else 0
