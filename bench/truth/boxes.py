@@ -23,7 +23,7 @@ COMPILING = 40.0  # more of them for the first run of a structure
 GRAVITY = 9.81
 STILL = 1e-6  # of the largest speed: what counts as rest
 NO_SPEED = 1e-9  # m/s of a body at rest, and seconds behind the time from which it rests
-DEEP = 1e-6  # of the size of a box: largest penetration
+DEEP = 0.1  # of the promise tol (1 + |q|): largest penetration
 LOOKS = 500  # random times at which gaps are looked at
 BACK = 1e-9  # of the energy moved: what the impacts of one time may gain
 GIVEN_SHARE = 1e-2  # tolerances: the same of lasting contacts, whose forces do work on the errors of velocities
@@ -63,7 +63,8 @@ def stays_outside(sizes: float):
         t = np.random.default_rng(3).uniform(sol.t[0], sol.t[-1], LOOKS)
         q = sol(t).q
         deepest = min(float(contact.gap(q.T).min()) for contact in sol.system.contacts)
-        return f"a corner is {-deepest / sizes:.1e} of the size inside" if deepest < -DEEP * sizes else None
+        allowed = DEEP * tol * (1.0 + float(np.abs(q).max()))
+        return f"a corner is {-deepest / sizes:.1e} of the size inside" if deepest < -allowed else None
 
     return check
 
