@@ -36,9 +36,10 @@ PROGRAMS = {IMPORT: ("import", 2.0), BALL: ("README ball, whole process", 3.0), 
 
 def seconds(program: str, python: str = sys.executable, **environment: str) -> float:
     """Return the CPU time of a whole Python process [s]."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = os.times()
     subprocess.run(  # noqa: S603  our own programs
-        [python, "-c", program], check=True, capture_output=True, env={**os.environ, **environment}
+        [python, "-c", program], check=True, capture_output=True, env={**inherited, **environment}
     )
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
