@@ -787,3 +787,24 @@ def test_corners_that_let_go_together_do_not_take_turns(t_end):
     sol = sl.solve(problems.slider_crank_bodies(t_end=t_end), scheme=sl.EventDriven(rtol=1e-10, atol=1e-10))
     released = sol.events[(sol.events["kind"] == "release") & (abs(sol.events["t"] - 0.0150286517) < 1e-9)]
     assert 2 <= len(released) <= 4 and set(released["contact"]) == {"guide.upper rear", "guide.upper front"}
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize("made", ["HpTDG", "EventDriven"])
+def test_what_jams_stops_as_soon_as_the_promise_asks(made, tol):
+    """Painleve's rod: the impulse that stops the slip without a collision is exact, G P = -(0, speed)."""
+    length, theta, speed = 0.3, 1.2, 2.0
+    rod = problems.painleve_rod(length=length, theta0=theta, speed=speed, mu=2.2, t_end=0.1)
+    arm = -0.5 * length
+    rows = np.array([[0.0, 1.0, arm * math.cos(theta)], [1.0, 0.0, arm * math.sin(theta)]])
+    mobility = rows @ np.diag([1.0, 1.0, 12.0 / length**2])
+    push = -np.linalg.solve(mobility @ rows.T, [0.0, speed])
+    assert 0.0 < abs(push[1]) < 2.2 * push[0]  # it stops inside of the cone
+    stopped = sl.solve(rod.system, rod.t_span, rod.q0, rod.v0 + mobility.T @ push, tol=1e-12)
+    scheme = sl.HpTDG(tol=tol) if made == "HpTDG" else sl.EventDriven(rtol=tol, atol=tol)
+    sol = sl.solve(rod, scheme=scheme)
+    assert sol.events["kind"][:2].tolist() == ["painleve", "impact"]
+    t = np.random.default_rng(5).uniform(0.0, 0.1, 1000)
+    for found, wanted in ((sol(t).q, stopped(t).q), (sol(t).v, stopped(t).v)):
+        error = (np.abs(found - wanted).mean(axis=0) / (1.0 + np.abs(wanted).max(axis=0))).max()
+        assert error <= tol * (1.0 if made == "HpTDG" else 30.0)

@@ -10,7 +10,9 @@ from saltus.compile.types import MODEL, PART, RECORD, STAGED, A, F, I
 from saltus.flight.frame import (
     FLIGHT_SETTINGS,
     FRAME,
+    SCALE,
     left_of_slip,
+    promised,
     see_slips,
     slip_tolerance,
     span_of,
@@ -19,7 +21,7 @@ from saltus.flight.frame import (
 from saltus.flight.modes import MODES, unhold, update_modes
 from saltus.lasting.begin import begin_slips, end_slips, goes, start_of
 from saltus.lasting.end_of_step import begin_events
-from saltus.lasting.hold import accelerate, rest_speed
+from saltus.lasting.hold import accelerate, rest_speed, row_size
 from saltus.lasting.index_set import INDEX, WAY
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.settle import act_on_start, ambiguous_event, lawful
@@ -37,6 +39,10 @@ class _Depart(NamedTuple):
     full_friction: float = (
         0.5  # of what friction could be: from there on that of a contact which sticks says how a slip ends
     )
+    # of the longest step, and of the promise: how long what jams is left alone, see `left_alone`
+    jammed: float = 1e-4
+    late: float = 1e-2
+    approach: float = 2e-11  # of its velocities: what contact problems can tell from none
     most_halvings: int = 60  # of the time in which slips from rest go straight on
     most_shortened: int = 12  # halvings of the same until the force turns little enough meanwhile
 
@@ -85,7 +91,7 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
         marks.limit = ending_slip(model, settings, t, marks.limit, frame, record)
         still = marks.ending >= 0.0
     if jammed and not still:
-        marks.limit = 1e-4 * h  # a contact without a finite force: the impulse law acts as soon as it nears
+        marks.limit = left_alone(model, settings, t, h, frame)
     marks.still, marks.holding = 1.0 if still else 0.0, 1.0 if holding else 0.0
     marks.near, marks.jammed_set = 1.0 if near else 0.0, 1.0 if jammed else 0.0
     return 0
@@ -127,6 +133,36 @@ def begin_flight(model, staged, settings, t, h, frame, record):
             if memory.fired[k] == 0.0 and ((rises and way >= 0) or (falls and way <= 0)):
                 frame.marks.crossing = k
     return 0
+
+
+@unit(F(MODEL, A, F, F, FRAME.kind))
+def left_alone(model, settings, t, h, frame):
+    """Return how long a contact is left alone that no finite force keeps closed [s].
+
+    The impulse law acts as soon as it nears: that is late by the time that nears it, so what moves meanwhile must be a
+    small share of the promise.
+    """
+    settings = FLIGHT_SETTINGS(settings)
+    layout, ends, room, a_0 = model.layout, frame.ends, frame.interval.lasting, frame.memory.acting.a
+    v_0, longest, nears = ends.v_0, DEPART.jammed * h, 0.0
+    if settings.misses == 0.0:
+        return longest  # steps that are given follow no tolerance
+    velocity, place = promised(layout, settings, SCALE.velocity), promised(layout, settings, SCALE.place)
+    soon = longest
+    for i in range(layout.nv):
+        known = settings.atol * velocity[i] + settings.rtol * abs(v_0[i])
+        soon = smaller(soon, DEPART.late * known / larger(abs(a_0[i]), 1e-300))
+        soon = smaller(soon, DEPART.late * settings.atol * place[i] / larger(abs(v_0[i]), 1e-300))
+    model.kinematics(t, ends.q_0, model.par, room.W, room.w)
+    model.curvature(t, ends.q_0, v_0, model.par, room.zeta)
+    for k in range(layout.nc):
+        row, end, size = layout[layout.contact_row + k], layout[layout.contact_row + k + 1], 0.0
+        if ends.index[k] == INDEX.impulsive:
+            pressed = -(row_dot(layout, room.W, row, a_0) + room.zeta[row])
+            for i in range(row, end):
+                size = larger(size, row_size(layout, room.W, i, v_0))
+            nears = larger(nears, DEPART.approach * size / larger(pressed, 1e-300))
+    return smaller(longest, larger(soon, nears))
 
 
 @unit(I(MODEL, A, F, F, FRAME.kind))
