@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import threading
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import saltus as sl
+from saltus.build import model as models
 from saltus.build.model import compile_model
 from saltus.compile import callback, failure, opaque
 from saltus.compile.seam import interpreted
@@ -216,3 +218,14 @@ def test_functions_are_forgotten_with_their_models():
         sl.solve(sl.System(M=1.0, f=Late(ValueError(), 9.0)), (0.0, 0.1), 1.0, 0.0, scheme=sl.MoreauJean(), h=0.05)
     gc.collect()
     assert len(callback._table) <= before
+
+
+def test_derivatives_that_are_too_large_are_an_error_that_says_so(monkeypatch):
+    """The gaps themselves can be traced, their derivatives cannot: that left `solve` as an error of the tracer."""
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    contacts = [sl.Contact(lambda q, k=k: (turn @ np.sin(turn @ q))[k] + 1.0) for k in range(6)]
+    system = sl.System(M=np.eye(6), f=np.zeros(6), contacts=contacts)
+    assert sl.solve(system, (0.0, 0.1), np.zeros(6), np.zeros(6)).success
+    monkeypatch.setattr(models, "Trace", functools.partial(models.Trace, limit=260))
+    with pytest.raises(sl.ModelError, match="too large together: the function makes more than 260 operations"):
+        sl.solve(sl.System(M=np.eye(6), f=np.zeros(6), contacts=contacts), (0.0, 0.1), np.zeros(6), np.zeros(6))

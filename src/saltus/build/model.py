@@ -389,7 +389,13 @@ def _build(system: System, t, q, v, events, changes, curved: bool) -> tuple[Comp
         except Untraceable:
             pass  # written out row by row, where functions need not be traced
     builder = Builder(system, t, q, v, events, changes, curved=curved)
-    return builder.build(), bool(builder.opaque)
+    try:
+        return builder.build(), bool(builder.opaque)
+    except Untraceable as error:  # derivatives of functions that were traced
+        raise ModelError(
+            f"the functions of this system are too large together: {error}; write repeated parts as families of bodies "
+            "and contacts, and large linear forces as K and C"
+        ) from error
 
 
 def check_sizes(system: System, q: np.ndarray, v: np.ndarray) -> None:
