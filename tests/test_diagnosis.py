@@ -217,6 +217,16 @@ def test_a_jam_names_the_sliding_contact_that_its_force_drives_into_the_floor(th
     assert "Painleve" in message and message.endswith("; contacts: end") and cause is None
 
 
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=lambda s: s.name)
+def test_a_rod_that_slides_into_a_jam_says_whose_force_grows_beyond_all_bounds(scheme):
+    rod = problems.painleve_rod(mu=1.9188541003220423, e=0.3, theta0=0.4601929761864457, speed=9.6769, spin=2.90632)
+    with pytest.raises(sl.RunError, match="force at 'end' grows beyond all bounds while it slides") as failed:
+        sl.solve(rod, scheme=scheme)
+    sol = failed.value.solution
+    assert 0.06 < sol.t[-1] < 0.07 and sol.force_at(sol.t[-1])[0] > 1e5 * 9.81
+    assert abs(sol.gap_at(sol.t[-1])).max() <= 1e-9
+
+
 @pytest.mark.parametrize("scheme", [sl.MoreauJean(), sl.StepDoubling(sl.MoreauJean())], ids=lambda s: s.name)
 def test_the_contact_problem_of_a_step_is_recorded_with_its_names(scheme):
     problem = problems.block_stack(n=2, slope=0.1)

@@ -789,6 +789,17 @@ def test_corners_that_let_go_together_do_not_take_turns(t_end):
     assert 2 <= len(released) <= 4 and set(released["contact"]) == {"guide.upper rear", "guide.upper front"}
 
 
+@pytest.mark.parametrize("tol", [1e-5, 1e-8, 1e-10])
+@pytest.mark.parametrize("made", ["HpTDG", "EventDriven"])
+def test_what_jams_again_where_its_bounces_end_comes_to_rest_there(made, tol):
+    """What the approach that is waited for bounces back is nothing: it bounced and jammed again without end."""
+    rod = problems.painleve_rod(mu=2.98318, e=0.3, theta0=1.09635, speed=2.1143, spin=2.203, t_end=0.6)
+    scheme = sl.HpTDG(tol=tol) if made == "HpTDG" else sl.EventDriven(rtol=tol, atol=tol)
+    sol = sl.solve(rod, scheme=scheme, max_steps=2000)
+    assert abs(sol.gap_at(0.6)[0]) <= tol and sol.force_at(0.6)[0] > 1.0
+    assert sol.events["kind"][-1] == "stick"
+
+
 @pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
 @pytest.mark.parametrize("made", ["HpTDG", "EventDriven"])
 def test_what_jams_stops_as_soon_as_the_promise_asks(made, tol):

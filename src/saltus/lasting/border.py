@@ -13,7 +13,7 @@ from saltus.lasting.masses import factored_masses
 from saltus.lasting.workspace import ENDS, LASTING
 from saltus.memory.profile import solve_row
 from saltus.memory.vectors import clear, copy, largest
-from saltus.reaction.impacts import restitute
+from saltus.reaction.impacts import restitute, returned
 from saltus.reaction.react import ASKED, row_add, row_dot
 from saltus.status import Status
 
@@ -79,6 +79,8 @@ def border(model, reaction, t, h, rest_tolerance, law, ends, work, record):
                 speed = 0.0  # it would be back within the interval: it comes to rest
         still = rest_speed(rest_tolerance, layout, W, row, v)
         restitute(model, c, speed, 1 if speed < -still else 0, u_minus, target)
+        if ends.index[c] == INDEX.impulsive:  # it jams without a collision: the approach was only waited for
+            target[row] -= returned(model, c) * speed
     copy(v, v_new)
     status = reaction.react(
         model, reaction.solver, lu, handle(Directions(W, W, W)), target, ends.closed, ASKED.impact, v_new, P, ends.info,

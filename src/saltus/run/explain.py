@@ -33,6 +33,7 @@ class _Explain(NamedTuple):
     little: float = 1e-4  # of a step: time over which the rate of a gap is taken
     places: tuple[float, ...] = (1e-4, 0.01, 0.1, 0.5, 1.0)  # of a step, at which it is compared with that of the rows
     wrong: float = 1e-3  # of the parts of a row velocity: what it may differ by from the rate of its gap
+    little_mobility: float = 1e-6  # of that without friction: what a force hardly pushes apart
     rounding: float = 1e-15  # of the coordinates: what a gap is not known better than
     most_rows: int = 1000  # rows up to which a failed contact problem is diagnosed: linear programs take seconds there
 
@@ -98,7 +99,24 @@ def _culprits(model: CompiledModel, plan: SchemePlan, status: Status, t: float, 
         return f"; joints: {', '.join(joints)}"
     if status is Status.GAP_MISSED:
         return _wrong_rows(model, t, h, state)
+    if status is Status.STEP_TOO_SMALL:
+        return _unbounded(model, t, state)
     return ""
+
+
+def _unbounded(model: CompiledModel, t: float, state: State) -> str:
+    """Return a sentence about closed contacts whose force grows beyond all bounds, where there are any."""
+    gaps, units = np.zeros(int(model.layout.nc + model.layout.nj)), model.interpreted()
+    units.gap(t, state.q, units.par, gaps)
+    closed = EXPLAIN.held * (1.0 + float(np.abs(state.q).max(initial=0.0)))
+    near = dict(zip(model.system.contact_names, gaps, strict=False))
+    names = [repr(name) for name in jamming(model, t, state, EXPLAIN.little_mobility) if abs(near[name]) <= closed]
+    if not names:
+        return ""
+    return (
+        f". The force at {', '.join(names)} grows beyond all bounds while it slides (Painleve): with so much friction "
+        "no rigid motion goes on from here; take a smaller mu or a spring in place of the contact"
+    )
 
 
 def _wrong_rows(model: CompiledModel, t: float, h: float, state: State) -> str:
@@ -243,8 +261,11 @@ def _joints_at(model: CompiledModel, t: float, h: float, state: State) -> Contac
     return ContactProblem(D, W @ state.v + w, kinds=[BILATERAL] * nj, names=_joint_rows(model))
 
 
-def jamming(model: CompiledModel, t: float, state: State) -> tuple[str, ...]:
-    """Return the contacts that a force drives together when friction opposes their slip: D_NN <= mu D_NT . s."""
+def jamming(model: CompiledModel, t: float, state: State, least: float = 0.0) -> tuple[str, ...]:
+    """Return the contacts that a force drives together when friction opposes their slip: D_NN <= mu D_NT . s.
+
+    least: share of D_NN that must be left of it.
+    """
     layout, names = model.layout, []
     W, w, M = _kinematics(model, t, state.q)
     for c, name in enumerate(model.system.contact_names):
@@ -253,7 +274,7 @@ def jamming(model: CompiledModel, t: float, state: State) -> tuple[str, ...]:
         speed = float(np.linalg.norm(slip))
         if speed > 0.0 and mu > 0.0:
             force = W[row] - mu * (slip / speed) @ W[row + 1 : end]
-            if not W[row] @ np.linalg.solve(M, force) > 0.0:
+            if not W[row] @ np.linalg.solve(M, force) > least * (W[row] @ np.linalg.solve(M, W[row])):
                 names.append(name)
     return tuple(names)
 
