@@ -1571,5 +1571,17 @@ def test_a_file_that_changed_after_its_import_does_not_count(tmp_path, monkeypat
     assert motion(clumsy_edited.f)[2] == pytest.approx(V0[0] - 2.0)
 
 
+def test_rounding_of_a_table_is_no_difference_where_all_else_is_zero():
+    """Behind its end the table is 0, and its last ramp ends at -1e-16: that was refused as another function."""
+    times = [0.12840751195338063, 0.1752852030536267, 0.19608066392869014, 0.39722418865465015]
+    heights = [0.0, 0.5517637912402641, 0.8187541611225184, 0.0]
+    pushed = sl.System(M=2.7, f=lambda t, q, v: [95.94693076912465 * np.interp(t, times, heights)])
+    sol = sl.solve(pushed, (0.0, 0.7), 0.0, 0.0, tol=1e-8)
+    impulse = 95.94693076912465 * np.trapezoid(heights, times)
+    assert sol.v[-1, 0] == pytest.approx(impulse / 2.7, rel=1e-8)
+    late = sl.solve(pushed, (0.5, 0.9), 0.0, 0.1, tol=1e-8)  # where all values are 0
+    assert late.q[-1, 0] == pytest.approx(0.04, rel=1e-9)
+
+
 def test_the_table_has_at_least_sixty_ways():
     assert len(WAYS) + len(REFUSED) >= 60
