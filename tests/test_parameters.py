@@ -442,3 +442,11 @@ def test_models_of_one_structure_share_their_layout_and_their_code():
 def test_a_layout_has_no_gaps():
     with pytest.raises(ValueError, match="slot 'b' begins at 3, but the one before it ends at 2"):
         ParLayout((Slot("a", "array", 0, (2,)), Slot("b", "parameter", 3, ())))
+
+
+w = sl.Parameters(e=0.1)  # called as a parameter of p, and with one of the same name
+
+
+def test_an_attribute_is_no_parameters_that_are_called_like_it():
+    system = sl.System(M=1.0, f=lambda t, q, v: [-p.w * p.e * q[0]])
+    assert np.isclose(sl.solve(system, (0.0, 1.0), 1.0, 0.0, tol=1e-9).q[-1, 0], np.cos(np.sqrt(2.6 * 0.8)))

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from saltus.build.marks import PLAIN_VALUES, names_in
+from saltus.build.marks import PLAIN_VALUES
+from saltus.compile.trace_call import global_names
 from saltus.errors import FunctionError
 from saltus.parameters import Parameter, Parameters, Values, given
 from saltus.system import GAP_ARGUMENTS, arity
@@ -222,7 +223,7 @@ def _parts(value: Any) -> list[Any]:
                 cells.append(cell.cell_contents)
             except ValueError:
                 continue  # an empty cell
-        names = [known[name] for name in names_in(value.__code__) if name in known]
+        names = [known[name] for name in global_names(value.__code__) if name in known]
         return [*cells, *names, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import datetime
+import dis
 import functools
 import math
 import sys
@@ -38,6 +39,7 @@ LIBRARIES = frozenset({"numpy", "scipy"})
 UNREPEATABLE = frozenset({"numpy.random", "random", "secrets", "time", "uuid"})  # a trace would freeze one value
 HARMLESS = frozenset({"default_rng", "RandomState", "Random", "sleep"})  # of these: generators may repeat themselves
 CLOCKS = frozenset({"now", "today", "utcnow"})  # of dates
+GLOBAL_LOOKUPS = frozenset({"LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_GLOBAL"})
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: the class was made by a class statement
 _ATOMS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64, np.bool_, Expr,
                     TracerArray, slice, range, type(...)})  # fmt: skip
@@ -146,7 +148,7 @@ class StandIns:
             made.__defaults__ = tuple(map(self.wrap, function.__defaults__))
         if function.__kwdefaults__:
             made.__kwdefaults__ = {key: self.wrap(item) for key, item in function.__kwdefaults__.items()}
-        for name in _names(code):
+        for name in global_names(code):
             if name in function.__globals__:
                 namespace[name] = self.wrap(function.__globals__[name])
         for old, new in zip(function.__closure__ or (), cells, strict=True):
@@ -238,13 +240,14 @@ class StandIns:
         return self._classes[original]
 
 
-def _names(code: types.CodeType) -> dict[str, None]:
-    """Global names used by a function and by the functions defined inside it, in their order."""
-    names = dict.fromkeys(code.co_names)
+@functools.lru_cache(maxsize=1024)
+def global_names(code: types.CodeType) -> tuple[str, ...]:
+    """Global names used by a function and by the functions defined inside it, in their order; attributes are none."""
+    names = dict.fromkeys(one.argval for one in dis.get_instructions(code) if one.opname in GLOBAL_LOOKUPS)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
-    return names
+            names |= dict.fromkeys(global_names(constant))
+    return tuple(names)
 
 
 class _Module:
