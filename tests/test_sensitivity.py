@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -56,15 +58,34 @@ def belt():
     return system, (0.0, 7.0), [2.0, 0.0], [0.0, 0.0], wanted, dict(p.items())
 
 
-@pytest.mark.parametrize("case", [oscillator, rod, sticking_rod, belt])
+def wrapped():
+    """A rotor that is wound back where an event resets it; nothing else has the parameters of the event."""
+    p = sl.Parameters(reach=1.0, kept=0.9)
+    system = sl.System(M=lambda q: [1 + 0.3 * q[0] ** 2], f=lambda t, q, v: [1.0 - 0.1 * v[0] + 0.3 * sin(t)])
+    back = sl.Event(
+        lambda t, q, v: q[0] - p.reach, direction=1, reset=lambda t, q, v: ([q[0] - 2.0 * p.reach], [p.kept * v[0]])
+    )
+    wanted = [sweep.EndState(), sweep.Extreme(0, "smallest"), sweep.Extreme(0, "largest")]
+    return system, (0.0, 6.0), [0.0], [0.5], wanted, dict(p.items()), [back]
+
+
+def called_as_python():
+    p = sl.Parameters(pull=9.0, damping=0.9)
+    force = lambda t, q, v: [-math.sin(float(q[0])) * p.pull - p.damping * float(v[0])]  # noqa: E731
+    system = sl.System(M=1.0, f=force, contacts=[sl.Contact(lambda q: q[0] + 0.2, e=0.6, name="wall")])
+    return system, (0.0, 0.3), [0.3], [-2.5], [sweep.EndState(), sweep.ImpactTime("wall", 1)], dict(p.items())
+
+
+@pytest.mark.filterwarnings("ignore::saltus.errors.SlowFunctionWarning")
+@pytest.mark.parametrize("case", [oscillator, rod, sticking_rod, belt, wrapped, called_as_python])
 def test_sensitivities_are_those_of_central_differences(case):
-    system, span, q0, v0, wanted, values = case()
-    names = list(values)
-    found = sweep.sensitivity(system, span, q0, v0, of=wanted, by=names, parameters=values, tol=1e-12)
+    system, span, q0, v0, wanted, values, *events = case()
+    names, events = list(values), events[0] if events else []
+    found = sweep.sensitivity(system, span, q0, v0, of=wanted, by=names, parameters=values, tol=1e-12, events=events)
 
     def measured(x):
         moved = {name: value + dx for (name, value), dx in zip(values.items(), x, strict=True)}
-        made = sweep.sensitivity(system, span, q0, v0, of=wanted, parameters=moved, tol=1e-13)
+        made = sweep.sensitivity(system, span, q0, v0, of=wanted, parameters=moved, tol=1e-13, events=events)
         return np.array([one.value for one in made.quantities])
 
     differences = by_differences(measured, len(names), 2e-5)
@@ -106,3 +127,13 @@ def test_wrong_quantities_are_named(of, by, said):
     system, span, q0, v0, _, _ = oscillator()
     with pytest.raises(sl.errors.SettingError, match=said):
         sweep.sensitivity(system, span, q0, v0, of=of, by=by)
+
+
+@pytest.mark.filterwarnings("ignore::saltus.errors.SlowFunctionWarning")
+def test_a_parameter_of_no_influence_takes_no_time_by_differences():
+    p = sl.Parameters(reach=5.0)
+    force = lambda t, q, v: [1.0 - 0.1 * v[0] + 0.3 * math.sin(float(t)) - float(q[0]) ** 3]  # noqa: E731
+    far = sl.Contact(lambda q: p.reach - q[0], e=0.5, name="far")
+    system = sl.System(M=lambda q: [1 + 0.3 * q[0] ** 2], f=force, contacts=[far])
+    found = sweep.sensitivity(system, (0.0, 3.0), [0.0], [0.5], of=sweep.EndState(), by="reach")
+    assert all(one.by["reach"] == 0.0 for one in found.quantities)

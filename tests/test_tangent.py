@@ -74,6 +74,26 @@ def branches() -> sl.System:
     return sl.System(M=1.0, f=f)
 
 
+def long_conditions() -> sl.System:
+    """Two branches whose conditions are too long for a name of their own."""
+
+    def f(t, q, v):
+        x = q[0] + 0.21 * sin(1.7 * t) - 0.13 * cos(3.4 * t) + 0.02 * sin(3 * t)
+        y = q[0] - 0.25 + 0.3 * v[0] ** 2 - 0.11 * cos(3.57 * t) - 0.02 * sin(4 * t)
+        return [-q[0] - np.where(x > 0, 1.0, 0.2) - np.where(y > 0, 2.0, -0.5) * (1 + 0.1 * q[0]) + 2 * cos(t)]
+
+    return sl.System(M=1.0, f=f)
+
+
+def cells() -> sl.System:
+    """Forces that jump where whole numbers are passed."""
+
+    def f(t, q, v):
+        return [-q[0] - 0.3 * np.floor(3 * q[0]) - 0.1 * np.mod(q[0] + 0.2 * t, 0.7) - 0.1 * np.floor(2 * t)]
+
+    return sl.System(M=1.0, f=f)
+
+
 def random_model(seed: int) -> tuple[sl.System, np.ndarray]:
     """A model of random structure: full M(q), nonlinear forces, curved and moving gaps, some with friction."""
     rng = np.random.default_rng(seed)
@@ -113,6 +133,8 @@ CASES = {
     "stick and slip": (belt(), 7.0, [2.0, 0.0, 0.0, 0.0]),
     "impact in space": (in_space(), 0.5, [1, 0.5, 0.2, 1.2, -0.8, 0]),
     "branches of the force": (branches(), 9.0, [0.0, 0.3]),
+    "branches with one name": (long_conditions(), 9.0, [0.3, 0.5]),
+    "cells of the force": (cells(), 5.3, [0.31, 0.5]),
     **{f"random {seed}": (random_model(seed)[0], 3.0, random_model(seed)[1]) for seed in (1, 2, 3, 4, 5, 6)},
 }
 

@@ -10,8 +10,10 @@ Where a function cannot be traced, and for families of bodies, the same comes fr
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from saltus.compile.par_layout import ParLayout
 
 TANGENT_STEP = 1e-3  # of differences, relative to the size of a state; they are of fourth order
+ROUNDED = 8.0 * np.finfo(float).eps  # of the terms of a difference that cancel
 WEIGHTS = ((-2.0, 1.0 / 12.0), (-1.0, -2.0 / 3.0), (1.0, 2.0 / 3.0), (2.0, -1.0 / 12.0))
 TANGENT_UNITS = {
     "instant": "t, q, v, par, out", "instants": "n, t, q, v, par, out",
@@ -167,7 +170,8 @@ class _TangentBuilder(Builder):
 def _trace(model: CompiledModel) -> TracedModel:
     """Trace a system once more and compile the model and its derivatives."""
     t, q, v = model.start
-    builder = _TangentBuilder(model.system, t, q, v, (), model.values)
+    # the events bring parameters that nothing else has
+    builder = _TangentBuilder(model.system, t, q, v, model.events, model.values)
     try:
         return _traced(builder, model)
     finally:
@@ -329,13 +333,24 @@ class DifferencedModel:
         flat = [np.ravel(self.model.values[name]) for name in self.places]
         return np.concatenate(flat) if flat else np.zeros(0)
 
-    def _par(self, dp: np.ndarray) -> np.ndarray:
-        par = self.model.units.par.copy()
+    @functools.cached_property
+    def _read(self) -> dict[str, Any]:
+        """Values of the parameters for functions that are called as Python."""
+        return next((one.values for one in self.model.probed.values() if isinstance(one.values, dict)), {})
+
+    @contextlib.contextmanager
+    def moved(self, dp: np.ndarray) -> Iterator[np.ndarray]:
+        """Let parameters have moved values inside; yield what units read of them."""
+        par, known = self.model.units.par.copy(), dict(self._read)
         if np.any(dp):
             moved = self._values + dp
             named = {name: moved[place] if place.shape else float(moved[place]) for name, place in self.places.items()}
             self.model.par_layout.write(par, named)
-        return par
+            self._read.update(named)
+        try:
+            yield par
+        finally:
+            self._read.update(known)
 
     def _state(self, t: float, q: np.ndarray, v: np.ndarray, par: np.ndarray) -> np.ndarray:
         """Return one row of what `States` holds."""
@@ -354,7 +369,7 @@ class DifferencedModel:
         return np.concatenate([M.ravel(), f, g[: sizes.ng], W.ravel(), w[: sizes.nr], zeta[: sizes.nr], q_dot])
 
     def states(self, t: np.ndarray, q: np.ndarray, v: np.ndarray) -> States:
-        par = self._par(np.zeros(self.sizes.np))
+        par = self.model.units.par.copy()
         rows = [self._state(float(s), x.copy(), y.copy(), par) for s, x, y in zip(t, q, v, strict=True)]
         return _as_states(np.array(rows).reshape(len(t), sum(self.sizes.state)), self.sizes)
 
@@ -367,12 +382,17 @@ class DifferencedModel:
                 size = np.max(np.abs(way), initial=0.0)
                 if size == 0.0:
                     continue
-                step = TANGENT_STEP / size
+                step, sizes_of_terms = TANGENT_STEP / size, np.zeros(sum(sizes.tangent))
                 for shift, weight in WEIGHTS:
                     s = shift * step
                     moved = t[k] + s * dt[0], q[k] + s * dq, v[k] + s * dv
-                    row = self._state(float(moved[0]), moved[1], moved[2], self._par(s * dp))
-                    made[k, c] += weight / step * self._looked_at(row, moved[2], a[k], r[k])
+                    with self.moved(s * dp) as par:
+                        row = self._state(float(moved[0]), moved[1], moved[2], par)
+                    term = weight / step * self._looked_at(row, moved[2], a[k], r[k])
+                    made[k, c] += term
+                    sizes_of_terms += np.abs(term)
+                # what hangs on nothing of this direction leaves the rounding of its terms
+                made[k, c, np.abs(made[k, c]) <= ROUNDED * sizes_of_terms] = 0.0
         return Tangents(*_split(made, sizes.tangent))
 
     def _looked_at(self, row: np.ndarray, v: np.ndarray, a: np.ndarray, r: np.ndarray) -> np.ndarray:

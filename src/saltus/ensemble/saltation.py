@@ -26,6 +26,7 @@ import numpy as np
 
 from saltus.build.tangent import TANGENT_STEP, WEIGHTS
 from saltus.compile.native import runnable
+from saltus.compile.switches import BY_SIGN
 from saltus.ensemble.tangent_motion import Motion, Phase, solved
 
 if TYPE_CHECKING:
@@ -199,12 +200,23 @@ def crossing(motion: Motion, at: Moment, number: int) -> np.ndarray:
     return through(motion, values[:-1], slope, Rates(rate, rate))[1]
 
 
-def switched(motion: Motion, at: Moment, rates: Rates, number: int, name: str) -> Jump:
-    """Return the saltation where a branch of a function ends and the force jumps."""
+def switched(motion: Motion, at: Moment, rates: Rates, name: str) -> Jump:
+    """Return the saltation where a branch of a function ends and the force jumps.
+
+    Long switching functions share a name, as the two ends of a cell do: of those the one that vanishes is taken.
+    """
     time = motion.ways(np.zeros((motion.place.size, 1)), 1.0)
-    values = _along(motion, at, np.concatenate([motion.unit_ways, time]), _surface(motion.model, number))[:, 0]
-    slope = float(values[:-1] @ rates.before + values[-1])
-    return rebranched(motion, at, rates, "switch", (name,), values[:-1], slope)
+    ways, nearest, found = np.concatenate([motion.unit_ways, time]), np.inf, None
+    for number in np.flatnonzero(np.array(motion.model.switch_names) == name):
+        surface = _surface(motion.model, int(number), at)
+        values = _along(motion, at, ways, surface)[:, 0]
+        slope = float(values[:-1] @ rates.before + values[-1])
+        away = abs(surface(at.t, at.q, at.v, motion.model.units.par)[0] / slope) if slope else np.nan
+        if away < nearest:
+            nearest, found = away, (values[:-1], slope)
+    if found is None:  # it is left along itself: when, hangs on nothing
+        return rebranched(motion, at, rates, "switch", (name,), np.zeros(motion.place.size), 1.0)
+    return rebranched(motion, at, rates, "switch", (name,), *found)
 
 
 def _switch(model: CompiledModel, number: int):
@@ -218,11 +230,20 @@ def _switch(model: CompiledModel, number: int):
     return value
 
 
-def _surface(model: CompiledModel, number: int):
-    unit, width = runnable(model.units.surface), 3 * int(model.layout.ns) + 1
+def _surface(model: CompiledModel, number: int, at: Moment):
+    """Return a switching function; that of a cell holds the cell of the moment, or it would be no number."""
+    unit, ns = runnable(model.units.surface), int(model.layout.ns)
+    table = int(model.layout.switch_table) + 2 * number
+    slot, kind = (int(model.units.layout[table + k]) for k in (0, 1))
+    out = np.zeros(3 * ns + 1)
+    unit(at.t, at.q.copy(), at.v.copy(), model.units.par, out)
+    cell = out[2 * ns + number]
 
     def value(t, q, v, par):
-        out = np.zeros(width)
+        out = np.zeros(3 * ns + 1)
+        if kind != BY_SIGN:
+            par = par.copy()
+            par[slot] = cell
         unit(t, q, v, par, out)
         return out[number : number + 1]
 
@@ -254,7 +275,7 @@ def _along(motion: Motion, at: Moment, ways: np.ndarray, function) -> np.ndarray
             dq, dv, dp = np.split(way[1:], [sizes.nq, sizes.nq + sizes.nv])
             for shift, weight in WEIGHTS:
                 s = shift * step
-                par = model._par(s * dp)
-                total += weight / step * function(at.t + s * way[0], at.q + s * dq, at.v + s * dv, par)
+                with model.moved(s * dp) as par:
+                    total += weight / step * function(at.t + s * way[0], at.q + s * dq, at.v + s * dv, par)
         made.append(total)
     return np.array(made)

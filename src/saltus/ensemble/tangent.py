@@ -469,5 +469,4 @@ class _Walk:
         size = np.max(np.abs(np.concatenate([rates.before, rates.after])))
         if np.max(np.abs(rates.after - rates.before)) <= ALONG.jumps * size:
             return []
-        known = list(self.motion.model.switch_names)
-        return [switched(self.motion, at, rates, known.index(names[0]), names[0])]
+        return [switched(self.motion, at, rates, names[0])]

@@ -23,6 +23,7 @@ class _Flows(NamedTuple):
 
     longest: float = 2.5  # of h |A| in one piece, where collocation with eight nodes is exact to rounding
     resolved: float = 1e-9  # of h times the last coefficients of A; what collocation makes of it is nearly its square
+    differenced: float = 1e-7  # the same where A comes from differences: shorter pieces have the same rounding
     deepest: int = 14  # halvings of one piece
     shortest: float = 1e-13  # of its time: a shorter piece is not halved
     at_once: int = 4_000_000  # floats of one array
@@ -205,4 +206,5 @@ def _is_fine(whole: np.ndarray, h: np.ndarray, motion: Motion, longest: float) -
     rough = np.max(np.sum(tails[:, :n, :n] * scaled, axis=2), axis=1)
     others = tails[:, : place.i.stop, n:], most[:, : place.i.stop, n:]
     driven = np.max(others[0] / np.maximum(np.max(others[1], axis=1, keepdims=True), 1e-300), axis=(1, 2), initial=0.0)
-    return (size <= longest) & (rough <= FLOWS.resolved * (1.0 + size)) & (driven <= FLOWS.resolved * 10.0)
+    resolved = FLOWS.resolved if motion.derivatives.exact else FLOWS.differenced
+    return (size <= longest) & (rough <= resolved * (1.0 + size)) & (driven <= 10.0 * resolved)

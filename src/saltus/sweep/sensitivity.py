@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -99,6 +99,14 @@ class ImpactTime:
         raise SettingError(f"contact {self.contact!r} has {seen} impacts in the run: there is no number {self.number}")
 
 
+class _Place(NamedTuple):
+    """Where an extreme is reached."""
+
+    t: float
+    rests: bool
+    side: Literal["+", "-"]
+
+
 @dataclasses.dataclass(frozen=True)
 class Extreme:
     """Largest or smallest value of a coordinate during the run [units of q]."""
@@ -107,17 +115,23 @@ class Extreme:
     which: Literal["largest", "smallest"] = "largest"
 
     def times(self, solution: Solution) -> list[float]:
-        return [self.place(solution)[0]]
+        return [self.place(solution).t]
 
-    def place(self, solution: Solution) -> tuple[float, bool]:
-        """Return when it is reached [s], and whether the coordinate is at rest there."""
+    def place(self, solution: Solution) -> _Place:
+        """Return when it is reached [s], on which side of a jump, and whether the coordinate is at rest there."""
         i, sign = self.coordinate, 1.0 if self.which == "largest" else -1.0
         if self.which not in ("largest", "smallest") or not 0 <= i < solution.q.shape[1]:
             raise SettingError(f"{self!r} needs a coordinate of the system, and 'largest' or 'smallest'")
         share = np.linspace(0.0, 1.0, 12, endpoint=False)  # places of a step that are looked at
         t = (solution.t[:-1, None] + np.diff(solution.t)[:, None] * share).ravel()
         t = np.unique(np.concatenate([t, solution.t[-1:], solution.events["t"]]))
-        k = int(np.argmax(sign * solution(t).q[:, i]))
+        values = sign * solution(t).q[:, i]
+        k = int(np.argmax(values))
+        resets = solution.events["t"][solution.events["kind"] == "event"]
+        if len(resets):  # one may move the coordinate: what was reached before it counts as well
+            left = sign * solution(resets, side="-").q[:, i]
+            if np.max(left) > values[k]:
+                return _Place(float(resets[np.argmax(left)]), False, "-")
 
         def speed(time: float, side: Literal["+", "-"]) -> float:
             state = solution(time, side=side)
@@ -128,17 +142,19 @@ class Extreme:
                 from scipy.optimize import brentq
 
                 found: Any = brentq(lambda time: speed(time, "+"), t[a], t[b], xtol=1e-15, rtol=np.float64(1e-14))
-                return float(found), True
-        return float(t[k]), False
+                return _Place(float(found), True, "+")
+        return _Place(float(t[k]), False, "+")
 
     def measured(self, tangent: Tangent) -> list[tuple[str, float, np.ndarray]]:
         solution, i, name = tangent.solution, self.coordinate, f"{self.which} q{self.coordinate}"
-        t, rests = self.place(solution)
-        value = float(solution(t).q[i])
-        if rests or t in (solution.t[0], solution.t[-1]):
+        t, rests, side = self.place(solution)
+        value = float(solution(t, side=side).q[i])
+        if rests or (t in (solution.t[0], solution.t[-1]) and side == "+"):
             return [(name, value, tangent.matrix(t)[i])]
         for jump, before in tangent.jumps():
             if jump.t == t and np.any(jump.timing):  # it is turned round there: the value moves with the event
+                if side == "+" and jump.kind == "event":
+                    return [(name, value, jump.landed[i] @ before)]
                 left = solution(t, side="-")
                 rate = float(solution._rate(left.q[None], left.v[None])[0, i])
                 return [(name, value, (_unit(i, jump) + rate * jump.timing) @ before)]
