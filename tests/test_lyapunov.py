@@ -101,10 +101,25 @@ def test_history_and_dataset_hold_the_exponents():
     assert float(data["t"][-1]) == pytest.approx(30.0)
 
 
+def test_impacts_that_never_come_end_the_search():
+    free = lambda t, q, v: [-q[0]]  # noqa: E731
+    far = sl.Contact(lambda q: q[0] + 3.0, name="far")
+    with pytest.raises(sl.errors.SettingError, match="no contact"):
+        sweep.lyapunov(sl.System(M=1.0, f=free), 1.0, 0.0, impacts=5)
+    with pytest.raises(sl.errors.SettingError, match="only 0 came"):
+        sweep.lyapunov(sl.System(M=1.0, f=free, contacts=[far]), 1.0, 0.0, impacts=5)
+
+
+ENDING = sl.Event(lambda t, q, v: v[0], terminal=True, name="end")
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [({}, "either span"), ({"span": 1.0, "impacts": 3}, "either span"), ({"span": -1.0}, "positive"),
-     ({"span": 1.0, "exponents": 3}, "1 to 2")],
+     ({"span": 1.0, "exponents": 3}, "1 to 2"), ({"span": 1.0, "exponents": 1.5}, "exponents is 1.5"),
+     ({"span": "long"}, "span is 'long'"), ({"span": 1.0, "transient": math.inf}, "transient is inf"),
+     ({"impacts": 2.5}, "impacts is 2.5"), ({"span": 9.0, "events": ENDING}, "event 'end' ends the motion"),
+     ({"span": 1.0, "transient": 9.0, "events": ENDING}, "event 'end' ends the motion")],
 )  # fmt: skip
 def test_wrong_arguments_are_named(options, said):
     with pytest.raises(sl.errors.SettingError, match=said):

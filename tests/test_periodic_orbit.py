@@ -116,6 +116,23 @@ def test_a_start_without_an_orbit_is_said_to_have_none():
         sweep.periodic_orbit(system, period=0.3, q0=-0.5, v0=0.0, max_iterations=3)
 
 
+def test_a_state_that_returns_once_is_no_orbit():
+    system = sl.System(M=1.0, f=lambda t, q, v: [-q[0] + np.cos(2.6 * t)])
+    with pytest.raises(sweep.OrbitError, match="not after another period"):
+        sweep.periodic_orbit(system, period=2.0, q0=-0.5, v0=0.0)
+
+
+def test_wrong_arguments_are_named():
+    system, ending = oscillator()[1], sl.Event(lambda t, q, v: v[0], terminal=True)
+    for options, said in [
+        ({"period": "long"}, "period is 'long'"), ({"section": "top"}, "section is 'top'"),
+        ({"period": 1.0, "start": "run"}, "start is 'run'"), ({"period": 1.0, "events": ending}, "ends the motion"),
+        ({"period": 1.0, "scheme": sl.MoreauJean()}, "does not locate events"),
+    ]:  # fmt: skip
+        with pytest.raises(sl.errors.SettingError, match=said):
+            sweep.periodic_orbit(system, **{"q0": -0.5, "v0": 0.0, **options})
+
+
 def test_an_orbit_is_followed_from_a_start_late_in_a_run():
     p, system = oscillator()
     near = sl.solve(system, (0.0, 150.0), -0.5, 0.0, tol=1e-9)  # a time at which 150 w moves by a turn

@@ -121,7 +121,8 @@ def test_entries_of_an_array_are_told_apart():
     ("of", "by", "said"),
     [(sweep.ImpactTime("stop", 99), ["w"], "no number 99"), (sweep.Impulse("wall"), ["w"], "no row N"),
      (sweep.EndState(), ["x"], "no parameter 'x'"), (sweep.Extreme(3), ["w"], "coordinate"),
-     ([], ["w"], "of is empty")],
+     ([], ["w"], "of is empty"), (sweep.EndState, ["w"], "of has"), ("end", ["w"], "of has"),
+     (sweep.Extreme("x"), ["w"], "coordinate"), (sweep.EndState(), None, "by is None")],
 )  # fmt: skip
 def test_wrong_quantities_are_named(of, by, said):
     system, span, q0, v0, _, _ = oscillator()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -161,11 +162,52 @@ def test_a_normal_distribution_that_is_cut_off_stays_inside():
         (lambda: sweep.bifurcation(OSCILLATOR, 0.0, 0.0, section=sweep.Impacts("stop"), w=[2.0]), "with a period"),
         (lambda: sweep.grid(OSCILLATOR, -0.5, 0.0, t_span=(0, 1)), "one to 3 parameters"),
         (lambda: sweep.grid(OSCILLATOR, [-0.5, 1.0], 0.0, e=[0.5], t_span=(0, 1)), "q0"),
+        (lambda: sweep.grid(OSCILLATOR, lambda e: -e, 0.0, e=[0.5], t_span=(0, 1)), "q0 is <function"),
+        (lambda: sweep.grid(OSCILLATOR, -0.5, 0.0, e=[0.5]), "t_span is missing"),
+        (lambda: scattered(t_span=10.0), "t_span is 10.0"),
+        (lambda: scattered(t_span=(0.0, 1.0, 2.0)), "t_span has 3 entries"),
+        (lambda: scattered(section=sweep.Strobe(1.0), keep=2), "t_span ends at 15.0"),
+        (lambda: scattered(transient=-1.0), "transient is -1.0"),
+        (lambda: scattered(transient=math.nan), "transient is nan"),
+        (lambda: scattered(transient=15.0), "nothing is measured"),
+        (lambda: scattered(measures=[sweep.Impacts("stop"), sweep.Impacts()]), "two measures .* 'impact_count'"),
+        (lambda: scattered(measures=sweep.Reduce(lambda t, q, v, m: m, name="e")), "called 'e'"),
+        (lambda: scattered(measures=sweep.Reduce(lambda t, q, v, m: m, [])), "memory of Reduce"),
+        (lambda: scattered(measures=sweep.Reduce(lambda t, q, v, m: m, at="strobe")), "looks at a strobe"),
+        (lambda: scattered(measures=sweep.Period()), "needs sections"),
+        (lambda: scattered(measures=sweep.Extremes(0.5)), "coordinate of Extremes is 0.5"),
+        (lambda: sweep.Impacts("stop", most=0), "most of Impacts is 0"),
+        (lambda: sweep.Period(most=0), "most of Period is 0"),
+        (lambda: sweep.grid(OSCILLATOR, -0.5, 0.0, e=np.array([1j]), t_span=(0, 1)), "e is array"),
+        (lambda: scattered(e="normal"), "give a distribution"),
+        (lambda: scattered(store=5), "store is 5"),
+        (lambda: scattered().why(99), "run 99 does not exist"),
     ],
 )
 def test_wrong_arguments_are_named(wrong, message):
     with pytest.raises(sl.SaltusError, match=message):
         wrong()
+
+
+def test_sections_with_different_room_stand_in_one_dataset():
+    diagram = sweep.bifurcation(
+        OSCILLATOR, -0.5, 0.0, w=[2.6], transient=3, keep=4, section=sweep.Strobe(2.0),
+        measures=sweep.Impacts("stop", most=2),
+    )  # fmt: skip
+    assert diagram["q"].shape == (1, 1, 4, 1)
+    assert np.all(np.isfinite(diagram["impact_t"].values[0, 0, :2])) and np.all(np.isnan(diagram["impact_t"][0, 0, 2:]))
+
+
+def test_distributions_may_stand_in_an_array():
+    drawn, given = [sweep.Uniform(-0.6, -0.4)], {"runs": 3, "t_span": (0.0, 1.0)}
+    listed, array = (sweep.monte_carlo(OSCILLATOR, q0, 0.0, **given) for q0 in (drawn, np.array(drawn)))
+    assert np.array_equal(listed["q_end"], array["q_end"])
+
+
+def test_extremes_are_refused_where_a_reset_moves_coordinates():
+    back = sl.Event(lambda t, q, v: q[0], reset=lambda t, q, v: (q - 1.0, v), name="back")
+    with pytest.raises(sl.errors.SettingError, match="no state before a reset, and event 'back'"):
+        scattered(measures=sweep.Extremes(0), options={"events": back})
 
 
 # ---- executors and stores

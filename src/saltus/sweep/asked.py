@@ -20,6 +20,7 @@ from saltus.ensemble.engine import Engine, Plan, Reduced, Rows
 from saltus.ensemble.lane_engine import LaneEngine, MoreauJeanLanes
 from saltus.ensemble.own import own_reducers
 from saltus.ensemble.records import WATCH
+from saltus.ensemble.reduce import REDUCED
 from saltus.ensemble.rows import check_structure, fixed_inertia, model_rows, parameter_rows, row_value
 from saltus.errors import SettingError, SlowFunctionWarning
 from saltus.problem import Problem
@@ -27,8 +28,9 @@ from saltus.run.run import ready_plan
 from saltus.schemes.traits import traits_of
 from saltus.solve import SOLVING_RULES, Arranged, arranged, solve
 from saltus.sweep.job import Job
-from saltus.sweep.measures import Columns, Measure, Seen, Strobe, common, section_rows
+from saltus.sweep.measures import Columns, Measure, Seen, Strobe, common, listed, section_rows
 from saltus.sweep.spans import first_steps, spans_of, starts_of, strobe_times
+from saltus.sweep.swept import real
 from saltus.system import System
 
 if TYPE_CHECKING:
@@ -50,6 +52,9 @@ OPTIONS = (
     "max_step",
     "breaks",
 )
+
+
+AXES = ("run", "direction")  # other dimensions of a dataset than those that are swept
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,8 +143,15 @@ class Prepared:
             for name, column in measure.read([reduced.out[:, place] for place in places], seen).items():
                 if name in made:
                     raise SettingError(f"two measures of the sweep are called {name!r}: leave one out")
+                if name in self.asked.table or name in AXES:
+                    raise SettingError(f"a measure is called {name!r}, which the sweep goes through: name it otherwise")
                 made[name] = column
-        return made
+        return _level(made)
+
+    def check_columns(self) -> None:
+        """Raise SettingError where measures cannot be read together, before any run is made."""
+        engine = self.job.engine
+        self.columns(Reduced.room(1, engine.state, engine.plan.width))
 
     def solve(self, k: int, start: np.ndarray, **options: Any) -> Solution:
         """Make one run alone, with all of its tables; start: q and v."""
@@ -152,6 +164,18 @@ class Prepared:
             model, span, start[:nq], start[nq:], parameters=parameters, events=self.events, breaks=self.breaks(k),
             **{**given, **options},
         )  # fmt: skip
+
+
+def _level(columns: Columns) -> Columns:
+    """Return the same with sections of equally many points: NaN where a section had less room than another."""
+    most = max((values.shape[1] for dims, values, _ in columns.values() if dims[:1] == ("point",)), default=0)
+    made: Columns = {}
+    for name, (dims, values, unit) in columns.items():
+        if dims[:1] == ("point",) and values.shape[1] < most:
+            more = [(0, 0), (0, most - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]
+            values = np.pad(values, more, constant_values=np.nan)
+        made[name] = dims, values, unit
+    return made
 
 
 def _of_run(asked: Asked, values: dict[str, Any]) -> tuple[Any, dict[str, Any] | None]:
@@ -183,7 +207,7 @@ def prepare(asked: Asked) -> Prepared:
         asked = dataclasses.replace(asked, options={**asked.options, "scheme": lanes.alone})
     problem, first = _first_problem(asked, row_0)
     runs = asked.runs
-    measures = ((asked.section,) if asked.section is not None else ()) + asked.measures
+    measures = (listed(asked.section) if asked.section is not None else ()) + asked.measures
     spans, skip, keep = spans_of(asked, first, problem)
     events = _events(asked, measures, problem.system)
     base = spans[0]
@@ -236,7 +260,9 @@ def prepare(asked: Asked) -> Prepared:
         rows = rows_of(slice(None), None)
         job = Job(engine, model, runs, rows.part)
     breaks = functools.partial(_breaks, spans, skip, keep, plan.breaks)
-    return Prepared(asked, job, spans, starts, breaks, parts, events, rows_of)
+    prepared = Prepared(asked, job, spans, starts, breaks, parts, events, rows_of)
+    prepared.check_columns()
+    return prepared
 
 
 def _breaks(spans: np.ndarray, skip: int, keep: int, given: np.ndarray, k: int) -> list[float]:
@@ -311,6 +337,11 @@ def _first_problem(asked: Asked, row_0: dict[str, Any]) -> tuple[Problem, dict[s
     if isinstance(model, System):
         if asked.q0 is None or asked.v0 is None:
             raise SettingError("q0 and v0 are missing: give the start of every coordinate and velocity")
+        for name, given in (("q0", asked.q0), ("v0", asked.v0)):
+            if real(given) is None:
+                raise SettingError(
+                    f"{name} is {given!r:.60}: give numbers, or one row of them for each of the {asked.runs} runs"
+                )
         q0, v0 = (np.atleast_1d(np.asarray(one, dtype=float)) for one in (asked.q0, asked.v0))
         model = Problem(model, (0.0, 1.0), *(one[0] if one.ndim == 2 else one for one in (q0, v0)))
     if not isinstance(model, Problem):
@@ -384,6 +415,8 @@ def _plan(
         made = measure.watches(model, keep) if isinstance(measure, Strobe) else measure.watches(model)
         places = []
         for watch in made:
+            if watch.kind == REDUCED.strobe and not keep:
+                raise SettingError(f"{measure!r:.60} looks at a strobe: give section=Strobe(period)")
             watches.append(watch)
             table.append([watch.kind, watch.which, watch.action, at, watch.room, watch.argument])
             places.append(slice(at, at + watch.size))

@@ -119,7 +119,7 @@ def bifurcation(
     swept
         One parameter by name and its values.
     """
-    if direction not in DIRECTIONS:
+    if direction not in tuple(DIRECTIONS):
         raise SettingError(f"direction is {direction!r}: it must be 'up', 'down' or 'both'")
     if getattr(section, "period", None) is None:
         raise SettingError(f"section is {section!r}: give Strobe(period), or Impacts or Events with a period")
@@ -132,7 +132,7 @@ def bifurcation(
     column = np.concatenate([values if way == "up" else values[::-1] for way in ways])
     settings = {"scheme": scheme, "h": h, "tol": tol, **(options or {})}
     asked = Asked(
-        model, len(column), {name: column}, q0, v0, (t_begin, t_begin + 1.0), listed(measures),
+        model, len(column), {name: column}, q0, v0, (t_begin, None), listed(measures),
         {key: one for key, one in settings.items() if one is not None}, dict(parameters or {}), section, transient,
         keep, len(values) if follow else 0,
     )  # fmt: skip

@@ -11,6 +11,8 @@ volumes that events keep, which are found by other formulas.
 from __future__ import annotations
 
 import dataclasses
+import math
+import numbers
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +26,8 @@ from saltus.errors import SettingError
 from saltus.event import Event
 from saltus.problem import Problem, vector
 from saltus.solve import solve
+from saltus.status import Status
+from saltus.sweep.measures import positive_whole
 from saltus.sweep.tabled import Tabled, xarray_module
 from saltus.system import System
 
@@ -42,6 +46,7 @@ class _Exponents(NamedTuple):
     agrees: float = 1e-8  # [1/s] relative to the largest exponent or 1: what the sum of the exponents may be off
     steps: int = 400  # of a run between two returns to Python: memory stays flat
     rows: int = 400  # of the history
+    quiet: int = 10_000  # steps without an impact behind which none is waited for any more
     partial: float = 0.8  # of h |A| in one piece where the divergence of some directions has to be integrated
 
 
@@ -172,14 +177,20 @@ def lyapunov(
     model = system.system if isinstance(system, Problem) else system
     if (span is None) == (impacts is None):
         raise SettingError("give either span=, a time [s], or impacts=, a number: the exponents are means over it")
-    for name, value in (("span", span), ("impacts", impacts)):
-        if value is not None and not value > 0:
-            raise SettingError(f"{name} is {value!r}: it must be positive")
-    if not transient >= 0.0:
+    if span is not None and not (_is_time(span) and span > 0.0):
+        raise SettingError(f"span is {span!r}: it must be a positive time [s]")
+    if impacts is not None:
+        positive_whole(impacts, "impacts")
+        if not model.contact_names:
+            raise SettingError("the system has no contact, so that no impact ever comes: give span=")
+    if exponents is not None:
+        positive_whole(exponents, "exponents", 0)  # how many there can be is known with the motion
+    if not _is_time(transient) or not transient >= 0.0:
         raise SettingError(f"transient is {transient!r}: it must be a time of zero or more [s]")
     given: dict[str, Any] = {"tol": tol, "scheme": scheme, "events": events, "parameters": parameters}
     if transient > 0.0:
         before = solve(model, (t, t + transient), q, v, save="events", **given)
+        _check_goes_on(before)
         t, q, v = float(before.t[-1]), before.q[-1], before.v[-1]
     follower: _Follower | None = None
     for solution in _chunks(model, t, q, v, span, given):
@@ -189,6 +200,11 @@ def lyapunov(
             follower = _Follower(tangent.basis, exponents, t, impacts)
         if follower.follow(tangent):
             break
+        if impacts is not None and follower.quiet > EXPONENTS.quiet:
+            raise SettingError(
+                f"impacts is {impacts}, but only {follower.impacts} came until t = {follower.now:.6g} s, and none in the "
+                f"last {follower.quiet} steps: give span="
+            )
     if follower is None:
         raise SettingError(f"span is {span!r}: nothing moves in it")
     result = follower.result()
@@ -210,6 +226,19 @@ def _start(system: System | Problem, q0: Any, v0: Any, t0: float) -> tuple[float
     return float(t0), vector(q0, "q0"), vector(v0, "v0")
 
 
+def _is_time(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def _check_goes_on(solution: Solution) -> None:
+    """Raise SettingError where an event ended the motion."""
+    if solution.status is Status.TERMINATED:
+        raise SettingError(
+            f"event {str(solution.events['contact'][-1])!r} ends the motion at t = {float(solution.t[-1]):.9g} s: "
+            "exponents are means over long motions, so leave terminal out"
+        )
+
+
 def _chunks(
     system: System, t: float, q: np.ndarray, v: np.ndarray, span: float | None, given: dict[str, Any]
 ) -> Iterator[Solution]:
@@ -221,6 +250,7 @@ def _chunks(
         # what is left would be shorter than the rounding of the times
         stop = end if end - t - length <= 1e-9 * length else t + length
         solution = solve(system, (t, stop), q, v, **given)
+        _check_goes_on(solution)
         yield solution
         t, q, v = float(solution.t[-1]), solution.q[-1], solution.v[-1]
         length *= float(np.clip(EXPONENTS.steps / len(solution.t), 0.2, 4.0))
@@ -240,6 +270,7 @@ class _Follower:
         self.grown = np.zeros(self.count)  # of those that are left, in order
         self.begin, self.now = t, t
         self.impacts, self.last = 0, impacts
+        self.quiet = 0  # steps since the last impact
         self.off = 0.0
         self.lost: list[Lost] = []
         self.corners: list[Corner] = []
@@ -253,7 +284,7 @@ class _Follower:
 
     def follow(self, tangent: Tangent) -> bool:
         """Follow a part of the motion; return whether all impacts that were asked for have been seen."""
-        n = tangent.motion.place.moving
+        n, before = tangent.motion.place.moving, self.impacts
         self.corners += tangent.corners
         reached = float(tangent.solution.t[-1])
         done = False
@@ -274,6 +305,7 @@ class _Follower:
             if done:
                 reached = self.now
                 break
+        self.quiet = self.quiet + len(tangent.solution.t) if self.impacts == before else 0
         self.note()
         state = tangent.solution(reached)
         self.state = reached, state.q, state.v

@@ -169,6 +169,9 @@ class Impacts(_Plain):
     most: int = 64
     period: Any = None
 
+    def __post_init__(self):
+        positive_whole(self.most, "most of Impacts")
+
     def watches(self, model: CompiledModel) -> list[Watch]:
         which = contact_number(model, self.contact)
         return [Watch(REDUCED.impacts, which, ACTION.section, section_size(model, self.most), self.most, single=True)]
@@ -184,6 +187,9 @@ class Events(_Plain):
     event: str
     most: int = 64
     period: Any = None
+
+    def __post_init__(self):
+        positive_whole(self.most, "most of Events")
 
     def watches(self, model: CompiledModel) -> list[Watch]:
         which = event_number(model, self.event)
@@ -247,7 +253,7 @@ class Extremes(_Plain):
     """Smallest and largest value of a coordinate, by number or name.
 
     For schemes that locate events, the places where its velocity vanishes are found as events, so that the values are
-    exact; others see the ends of their steps.
+    exact; others see the ends of their steps. Behind a transient, values count from the first end of a step on.
     """
 
     coordinate: int | str
@@ -259,7 +265,7 @@ class Extremes(_Plain):
             if self.coordinate not in names:
                 raise SettingError(f"there is no coordinate {self.coordinate!r}: give its number, counted from 0")
             return names.index(self.coordinate)
-        return int(self.coordinate)
+        return positive_whole(self.coordinate, "coordinate of Extremes", 0)
 
     def events(self, system) -> tuple[Event, ...]:
         i = self.place(system)
@@ -270,6 +276,12 @@ class Extremes(_Plain):
 
     def watches(self, model: CompiledModel) -> list[Watch]:
         i = self.place(model.system)
+        moving = next((event for event in model.events if event.reset is not None), None)
+        if moving is not None:
+            raise SettingError(
+                f"Extremes({self.coordinate!r}) sees no state before a reset, and event {moving.name!r} has one: take "
+                "solve() and the coordinate, or a Reduce of your own"
+            )
         if not 0 <= i < int(model.layout.nq):
             raise SettingError(f"Extremes({self.coordinate!r}): the model has coordinates 0 to {model.layout.nq - 1}")
         return [Watch(REDUCED.steps, 0, ACTION.extremes, EXTREMES.size, argument=i, single=True)]
@@ -299,6 +311,11 @@ class Period(_Plain):
 
     most: int = 32
     tolerance: float = 1e-6
+
+    def __post_init__(self):
+        positive_whole(self.most, "most of Period")
+        if not self.tolerance > 0.0:
+            raise SettingError(f"tolerance of Period is {self.tolerance!r}: it must be positive")
 
     def read(self, parts: list[np.ndarray], seen: Seen) -> Columns:
         if "strobe" not in seen.sections:
@@ -427,6 +444,8 @@ class Reduce(_Plain):
                 "Reduce() cannot see contacts with several frictions: their rows have units of their own"
             )
         memory = tuple(float(one) for one in np.atleast_1d(np.asarray(self.memory, dtype=float)))
+        if not memory:
+            raise SettingError(f"memory of Reduce {self.name!r} is empty: give one or several numbers")
         own = OwnReducer(self.function, memory, self.name)
         kind, which = {
             "steps": (REDUCED.steps, 0),

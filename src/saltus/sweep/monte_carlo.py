@@ -14,6 +14,7 @@ from saltus.sweep.distributions import is_distribution, shares
 from saltus.sweep.measures import Measure, listed, positive_whole
 from saltus.sweep.result import Sweep
 from saltus.sweep.running import made_sweep
+from saltus.sweep.swept import real
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,10 +92,10 @@ def monte_carlo(
     starts, drawn = {}, dict(table)
     for name, given in (("q0", q0), ("v0", v0)):
         starts[name] = given
-        entries = list(given) if isinstance(given, Sequence) else [given]
+        entries = list(given) if isinstance(given, Sequence) or np.ndim(given) == 1 else [given]
         if any(is_distribution(one) for one in entries):
             columns = [
-                _drawn(f"{name}[{i}]", one, seed, runs) if is_distribution(one) else np.full(runs, float(one))
+                _drawn(f"{name}[{i}]", one if is_distribution(one) else [one] * runs, seed, runs)
                 for i, one in enumerate(entries)
             ]
             drawn |= {f"{name}_{i}": columns[i] for i, one in enumerate(entries) if is_distribution(one)}
@@ -119,7 +120,7 @@ def _drawn(name: str, given: Any, seed: int, runs: int) -> np.ndarray:
     """Return one value per run."""
     if is_distribution(given):
         return np.ascontiguousarray(given.quantile(shares(seed, name, runs)), dtype=float)
-    values = np.array(given, dtype=float)
-    if values.ndim == 0 or len(values) != runs or not np.all(np.isfinite(values)):
+    values = real(given)
+    if values is None or values.shape != (runs,) or not np.all(np.isfinite(values)):
         raise SettingError(f"{name} is {given!r:.60}: give a distribution such as Normal(0.1, 0.01), or {runs} numbers")
     return values

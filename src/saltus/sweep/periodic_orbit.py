@@ -14,6 +14,8 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import math
+import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,9 +28,11 @@ from saltus.errors import RunError, SaltusError, SettingError
 from saltus.event import Event, event_names
 from saltus.parameters import given as with_values
 from saltus.problem import Problem, vector
+from saltus.schemes.traits import traits_of
 from saltus.solution import Solution
 from saltus.solve import solve
 from saltus.status import Status
+from saltus.sweep.measures import positive_whole
 from saltus.sweep.tabled import Tabled, xarray_module
 from saltus.system import System
 
@@ -46,6 +50,7 @@ class _Shooting(NamedTuple):
     smallest: float = 1e-4  # of a step of a parameter, relative to the way: smaller ones are given up
     instant: float = 1e-12  # of the longest time: a crossing that comes sooner is the start itself
     leave: float = 1e-7  # of the same: how far a start on the section is left before crossings count
+    repeats: float = 1e-6  # residual of another period, beside that of one, up to which an orbit is one
     difference: float = 1e-3  # relative step of the parameters in the period, for its derivative
 
 
@@ -405,6 +410,8 @@ def periodic_orbit(
     if (period is None) == (section is None):
         raise SettingError("give either period= or section=: a periodic orbit needs one of them")
     t, values = float(t0), dict(parameters or {})
+    if start is not None and not isinstance(start, Solution):
+        raise SettingError(f"start is {start!r:.60}: give a run that ends close to the orbit, or q0 and v0")
     if start is not None:
         t, q0, v0 = float(start.t[-1]), start.q[-1], start.v[-1]
         values = {**start.parameters, **values}
@@ -412,9 +419,14 @@ def periodic_orbit(
         t, q0, v0 = float(system.t_span[0]), system.q0, system.v0
     if q0 is None or v0 is None:
         raise SettingError("the start is missing: give start=, a run that ends close to the orbit, or q0 and v0")
-    if crossings < 1:
-        raise SettingError(f"crossings is {crossings}: it must be 1 or more")
+    positive_whole(crossings, "crossings")
+    if section is not None and not isinstance(section, Event):
+        raise SettingError(f"section is {section!r:.60}: give an Event, whose crossings end a period")
     given = (events,) if isinstance(events, Event) else tuple(events)
+    if any(event.terminal for event in given):
+        raise SettingError("an event ends the motion: leave terminal out, or give it as section=")
+    if scheme is not None and not traits_of(scheme).locates_events:
+        raise SettingError(f"{scheme!r:.60} does not locate events, so that its runs have no derivative: take HpTDG()")
     ending = None if section is None else dataclasses.replace(section, terminal=True, name=event_names([section])[0])
     settings = {"tol": tol, "scheme": scheme, "events": given}
     shooting = Shooting(
@@ -429,13 +441,30 @@ def periodic_orbit(
     )
     if shooting.period is not None:
         t = t % shooting.period(values)  # what drives the system repeats itself
-    return _shoot(shooting, t, vector(q0, "q0"), vector(v0, "v0"), values)
+    orbit = _shoot(shooting, t, vector(q0, "q0"), vector(v0, "v0"), values)
+    if shooting.period is not None:
+        _check_repeats(shooting, orbit)
+    return orbit
+
+
+def _check_repeats(shooting: Shooting, orbit: PeriodicOrbit) -> None:
+    """Raise OrbitError where the state returns, but what drives the system does not."""
+    try:
+        again = shooting.run(orbit.t + orbit.period, orbit.q, orbit.v, orbit.parameters)
+        off = _residual(again, orbit.q, orbit.v)
+    except SaltusError:  # walls are elsewhere
+        off = np.inf
+    if not off <= SHOOTING.repeats * (1.0 + np.max(np.abs(orbit.multipliers), initial=0.0)):
+        raise OrbitError(
+            f"the state returns after {orbit.period:g} s, but not after another period: what drives the system, or moves "
+            "its contacts, has another period"
+        )
 
 
 def _period(given: float | Callable[..., float]) -> Callable[[Mapping[str, Any]], float]:
     """Return a period as a function of all parameters."""
     if not callable(given):
-        if not float(given) > 0.0:
+        if not isinstance(given, numbers.Real) or not 0.0 < given < math.inf:
             raise SettingError(f"period is {given!r}: it must be a positive time [s]")
         return lambda values: float(given)  # type: ignore[arg-type]
     if inspect.signature(given).parameters:

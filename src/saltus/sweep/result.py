@@ -79,13 +79,17 @@ class Sweep:
 
     def why(self, k: int) -> str:
         """Return how run k ended, in words."""
+        self._check(k)
         return Status(int(self._reduced.status[k])).sentence
 
     def solve(self, k: int, **options: Any) -> Solution:
         """Make run k alone, with all of its tables; options: as for `solve`, in place of those of the sweep."""
+        self._check(k)
+        return self._prepared.solve(k, self._reduced.starts[k], **options)
+
+    def _check(self, k: int) -> None:
         if not 0 <= k < len(self):
             raise SettingError(f"run {k} does not exist: there are runs 0 to {len(self) - 1}")
-        return self._prepared.solve(k, self._reduced.starts[k], **options)
 
     def to_xarray(self) -> xarray.Dataset:
         """Return the dataset."""

@@ -9,6 +9,7 @@ One run gives all derivatives. They hold as long as the run keeps its events in 
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -120,7 +121,8 @@ class Extreme:
     def place(self, solution: Solution) -> _Place:
         """Return when it is reached [s], on which side of a jump, and whether the coordinate is at rest there."""
         i, sign = self.coordinate, 1.0 if self.which == "largest" else -1.0
-        if self.which not in ("largest", "smallest") or not 0 <= i < solution.q.shape[1]:
+        whole = isinstance(i, numbers.Integral) and not isinstance(i, bool)
+        if self.which not in ("largest", "smallest") or not whole or not 0 <= i < solution.q.shape[1]:
             raise SettingError(f"{self!r} needs a coordinate of the system, and 'largest' or 'smallest'")
         share = np.linspace(0.0, 1.0, 12, endpoint=False)  # places of a step that are looked at
         t = (solution.t[:-1, None] + np.diff(solution.t)[:, None] * share).ravel()
@@ -269,8 +271,13 @@ def sensitivity(
     wanted: list[Any] = list(of) if isinstance(of, list | tuple) else [of]
     if not wanted:
         raise SettingError("of is empty: name a quantity, like EndState()")
+    for one in wanted:
+        if isinstance(one, type) or not hasattr(one, "measured") or not hasattr(one, "times"):
+            raise SettingError(f"of has {one!r}: give quantities, like EndState() or ImpactTime('stop', 3)")
     if isinstance(by, str):
         by = (by,)
+    if not isinstance(by, Sequence):
+        raise SettingError(f"by is {by!r}: give names of parameters, like ['w', 'e']")
     solution = solve(system, t_span, q0, v0, tol=tol, scheme=scheme, events=events, parameters=parameters)
     at = [t for one in wanted for t in one.times(solution)]
     tangent = along(solution, tuple(by), impulses=any(isinstance(one, Impulse) for one in wanted), at=at)

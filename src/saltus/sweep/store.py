@@ -54,6 +54,8 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike, about: dict[str, Any], chunk: int):
+        if not isinstance(folder, str | os.PathLike) or not os.fspath(folder):
+            raise SettingError(f"store is {folder!r}: give the name of a folder")
         self.folder = pathlib.Path(folder)
         about = {"format": 1, "version": version(), **machine(), **about}
         try:
