@@ -380,6 +380,12 @@ def test_the_command_line_makes_diagrams_maps_and_monte_carlo(tmp_path, capsys):
         (["--omega", "2:3:4", "--measures", "impact"], "did you mean impacts"),
         (["--omega", "2:3:4", "--executor", "cluster"], "threads:2"),
         (["--omega", "2:3:4", "--forcing", "phase"], "has no value"),
+        (["--omega", "2:3:0"], "at least one value"),
+        (["--omega", "2:3:4", "--forcing", "omega", "--t-end", "5"], "do not go together"),
+        (["--omega", "2:3:4", "--forcing", "omega", "--transient", "1.5"], "whole number of periods"),
+        (["--omega", "2:3:4", "--direction", "both"], "--direction belongs to a diagram"),
+        (["--omega", "2:3:4", "--keep", "5"], "--keep needs the period"),
+        (["--omega", "2:3:4", "--runs", "5"], "--runs belongs to a Monte Carlo study"),
     ],
 )
 def test_what_is_typed_wrongly_is_named(words, message, capsys):

@@ -60,7 +60,9 @@ def read_values(usual: Reader, text: str) -> Any:
     ranged = RANGE.fullmatch(text)
     if ranged is not None:
         numbers = text.split(":")
-        return np.linspace(float(numbers[0]), float(numbers[1]), max(1, int(numbers[2])))
+        if int(numbers[2]) < 1:
+            raise ValueError("a range of at least one value, such as 2:4:300")
+        return np.linspace(float(numbers[0]), float(numbers[1]), int(numbers[2]))
     called = CALL.fullmatch(text.strip().lower())
     if called is not None and called[1] in DISTRIBUTIONS:
         parts = called[2].split(",")
@@ -215,19 +217,21 @@ def run_sweep(source: Source, scheme: Any, given: dict[str, Any], values: dict[s
     measures = measures_of(given["measures"]) if "measures" in given else [sweep.ImpactStatistics()]
     section = None if period is None else section_of(given.get("section", "strobe"), period)
     keep, transient = given.get("keep", 50), given.get("transient", 0.0)
+    diagram = len(drawn) == 1 and section is not None and "measures" not in given
+    _check_heard(given, t_span, section, swept, diagram)
     if any(isinstance(value, Drawn) for value in swept.values()):
         if any(isinstance(value, np.ndarray) for value in swept.values()):
             raise SettingError("ranges and distributions do not go together: give one of both")
         runs = {"runs": given.get("runs", 1000), "seed": given.get("seed", 0)}
-        transient = int(transient) if section is not None else transient
+        transient = _periods(transient) if section is not None else transient
         more = {"section": section, "transient": transient, "keep": keep, "t_span": t_span, "measures": measures}
         result: Any = sweep.monte_carlo(model, **runs, **more, **common, **drawn)
-    elif len(drawn) == 1 and section is not None and "measures" not in given:
-        way, transient = given.get("direction", "up"), int(given.get("transient", 150))
+    elif diagram:
+        way, transient = given.get("direction", "up"), _periods(given.get("transient", 150.0))
         more = {"section": section, "transient": transient, "keep": keep, "direction": way}
         result = sweep.bifurcation(model, **more, **common, **drawn)
     else:
-        transient = int(transient) if section is not None else transient
+        transient = _periods(transient) if section is not None else transient
         more = {"section": section, "transient": transient, "keep": keep, "t_span": t_span, "measures": measures}
         result = sweep.grid(model, **more, **common, **drawn)
     print(report(result))
@@ -238,6 +242,28 @@ def run_sweep(source: Source, scheme: Any, given: dict[str, Any], values: dict[s
         _draw(result, given)
         print(f"written {given['plot']}")
     return 0 if len(result.failed) == 0 else 1
+
+
+def _check_heard(given: dict[str, Any], t_span: Any, section: Any, swept: dict[str, Any], diagram: bool) -> None:
+    """Refuse options that this sweep would not hear."""
+    drawn = any(isinstance(value, Drawn) for value in swept.values())
+    if section is not None and t_span is not None:
+        raise SettingError("--t-end and a section do not go together: runs take --transient and --keep periods")
+    for name in ("section", "keep"):
+        if name in given and section is None:
+            raise SettingError(f"--{name} needs the period of the forcing: give --forcing or --period")
+    if "direction" in given and (not diagram or drawn):
+        raise SettingError("--direction belongs to a diagram: one range, --forcing or --period, and no --measures")
+    for name in ("runs", "seed"):
+        if name in given and not drawn:
+            raise SettingError(f"--{name} belongs to a Monte Carlo study: give a parameter a distribution")
+
+
+def _periods(transient: float) -> int:
+    """Return a transient that is counted in periods."""
+    if transient != int(transient):
+        raise SettingError(f"--transient is {transient:g}: with a section it is a whole number of periods")
+    return int(transient)
 
 
 def _period(given: dict[str, Any], values: dict[str, Any]) -> Any:

@@ -202,8 +202,8 @@ def lyapunov(
             break
         if impacts is not None and follower.quiet > EXPONENTS.quiet:
             raise SettingError(
-                f"impacts is {impacts}, but only {follower.impacts} came until t = {follower.now:.6g} s, and none in the "
-                f"last {follower.quiet} steps: give span="
+                f"impacts is {impacts}, but only {follower.impacts} came until t = {follower.now:.6g} s, and none in "
+                f"the last {follower.quiet} steps: give span="
             )
     if follower is None:
         raise SettingError(f"span is {span!r}: nothing moves in it")

@@ -456,8 +456,8 @@ def _check_repeats(shooting: Shooting, orbit: PeriodicOrbit) -> None:
         off = np.inf
     if not off <= SHOOTING.repeats * (1.0 + np.max(np.abs(orbit.multipliers), initial=0.0)):
         raise OrbitError(
-            f"the state returns after {orbit.period:g} s, but not after another period: what drives the system, or moves "
-            "its contacts, has another period"
+            f"the state returns after {orbit.period:g} s, but not after another period: what drives the system, or "
+            "moves its contacts, has another period"
         )
 
 
