@@ -263,6 +263,20 @@ def test_a_program_that_is_killed_goes_on_where_it_was(serial, tmp_path):
     assert content(tmp_path / "store") == serial
 
 
+def test_a_store_of_another_function_is_refused_that_begins_alike(tmp_path):
+    def squared(k):
+        return sl.Problem(sl.System(M=1.0, f=lambda t, q, v: [-2.0 * k**2 * q[0]]), (0.0, 5.0), [1.0], [0.0])
+
+    def straight(k):
+        return sl.Problem(sl.System(M=1.0, f=lambda t, q, v: [-2.0 * k * q[0]]), (0.0, 5.0), [1.0], [0.0])
+
+    options = {"k": [1.0, 1.5, 2.0], "t_span": (0.0, 5.0), "store": tmp_path / "store"}
+    made = sweep.grid(straight, **options)
+    with pytest.raises(sl.errors.SettingError, match="belongs to another sweep"):
+        sweep.grid(squared, **options)
+    assert np.array_equal(sweep.grid(straight, **options)["q_end"], made["q_end"])
+
+
 def test_a_store_of_something_else_is_refused(serial, tmp_path):
     for name, data in serial.items():
         (tmp_path / name).write_bytes(data)

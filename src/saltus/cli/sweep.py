@@ -218,7 +218,7 @@ def run_sweep(source: Source, scheme: Any, given: dict[str, Any], values: dict[s
     section = None if period is None else section_of(given.get("section", "strobe"), period)
     keep, transient = given.get("keep", 50), given.get("transient", 0.0)
     diagram = len(drawn) == 1 and section is not None and "measures" not in given
-    _check_heard(given, t_span, section, swept, diagram)
+    _check_heard(given, t_span is not None or "t_end" in fixed, section, swept, diagram)
     if any(isinstance(value, Drawn) for value in swept.values()):
         if any(isinstance(value, np.ndarray) for value in swept.values()):
             raise SettingError("ranges and distributions do not go together: give one of both")
@@ -244,10 +244,10 @@ def run_sweep(source: Source, scheme: Any, given: dict[str, Any], values: dict[s
     return 0 if len(result.failed) == 0 else 1
 
 
-def _check_heard(given: dict[str, Any], t_span: Any, section: Any, swept: dict[str, Any], diagram: bool) -> None:
+def _check_heard(given: dict[str, Any], ends: bool, section: Any, swept: dict[str, Any], diagram: bool) -> None:
     """Refuse options that this sweep would not hear."""
     drawn = any(isinstance(value, Drawn) for value in swept.values())
-    if section is not None and t_span is not None:
+    if section is not None and ends:
         raise SettingError("--t-end and a section do not go together: runs take --transient and --keep periods")
     for name in ("section", "keep"):
         if name in given and section is None:

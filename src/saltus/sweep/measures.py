@@ -161,7 +161,8 @@ class Strobe(_Plain):
 class Impacts(_Plain):
     """The last impacts of a contact behind the transient: times, velocities of the contact, impulse, and the state.
 
-    contact is its name, None for all contacts; `most` of the last impacts are kept. In a bifurcation diagram, period
+    contact is its name, None for all contacts; `most` of the last impacts are kept. Accumulations inside of a step have
+    no state, NaN. In a bifurcation diagram, period
     [s] is that of the forcing, in which transient and kept time are counted (see `Strobe`).
     """
 
