@@ -116,6 +116,19 @@ def test_a_start_without_an_orbit_is_said_to_have_none():
         sweep.periodic_orbit(system, period=0.3, q0=-0.5, v0=0.0, max_iterations=3)
 
 
+def test_an_orbit_that_starts_at_rest_goes_with_its_table():
+    p = sl.Parameters(A=0.02, w=25.0, lift=0.1)
+    table = sl.Contact(lambda t, q: q[0] - p.lift - p.A * np.sin(p.w * t), e=0.3, name="table")
+    ball = sl.System(M=1.0, f=lambda t, q, v: [-9.81], contacts=[table])
+    near = sl.solve(ball, (0.0, 10.0632), 0.3, 0.0, tol=1e-9)
+    orbit = sweep.periodic_orbit(ball, period=lambda: 2.0 * np.pi / p.w, start=near)
+    assert orbit.basis.shape[1] == 0 and orbit.rests == 1
+    phase = 25.0 * orbit.t
+    assert np.allclose(orbit.derivative("A")[:, 0], [np.sin(phase), 25.0 * np.cos(phase)], atol=1e-9)
+    moved = orbit.at(A=0.021, lift=0.2)
+    assert moved.q[0] == pytest.approx(0.2 + 0.021 * np.sin(phase), abs=1e-9)
+
+
 def test_a_state_that_returns_once_is_no_orbit():
     system = sl.System(M=1.0, f=lambda t, q, v: [-q[0] + np.cos(2.6 * t)])
     with pytest.raises(sweep.OrbitError, match="not after another period"):

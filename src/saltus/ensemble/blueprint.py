@@ -59,7 +59,7 @@ def blueprint(engine: Engine, model: CompiledModel) -> bytes:
     if model.opaque_names:
         raise SettingError(
             f"{', '.join(model.opaque_names)} cannot be traced, so the model stays in this process: take Serial() or "
-            "Threads() as executor, or write the function without what cannot be traced"
+            "Threads() as executor and no store, or write the function without what cannot be traced"
         )
     about: dict[str, Any] = {"plan": {name: getattr(engine.plan, name) for name in PLAN_FIELDS}}
     for name in ("scheme", "control"):

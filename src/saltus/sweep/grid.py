@@ -69,8 +69,8 @@ def grid(
         Start and end [s]; either may be a function of the parameters, like `lambda w: 10 * pi / w`. None: that of the
         Problem.
     section, transient, keep
-        A section, with which runs take transient + keep periods (see `bifurcation`). Without one, transient is a time
-        [s] in which nothing is measured.
+        A section, with which runs take transient + keep periods (see `bifurcation`) and t_span has no end: (0, None).
+        Without one, transient is a time [s] in which nothing is measured.
     parameters
         Values of other parameters, for all runs.
     executor, store, chunk, progress, scheme, h, tol, options

@@ -227,9 +227,12 @@ class PeriodicOrbit(Tabled):
             rate = _end_rate(tangents[-1])
             for k, label in enumerate(motion.labels):
                 pushed[:, k] += rate * _slope(self.shooting.period, self.parameters, label)
+        # what is closed at the start goes with the parameter by itself; the rest returns
+        held = motion.constraints(self.t, self.q, self.v, tangents[0].first)
+        moved = -np.linalg.pinv(held[:, :n]) @ held[:, motion.place.p]
         E = self.basis
-        inside = np.linalg.solve(np.eye(E.shape[1]) - E.T @ self.monodromy @ E, E.T @ pushed)
-        return E @ inside
+        inside = np.linalg.solve(np.eye(E.shape[1]) - E.T @ self.monodromy @ E, E.T @ (pushed + total[:n, :n] @ moved))
+        return moved + E @ inside
 
     def at(self, **values: float) -> PeriodicOrbit:
         """Return the orbit for other values of parameters, followed in steps as large as Newton's method allows.
