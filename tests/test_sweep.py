@@ -204,6 +204,14 @@ def test_distributions_may_stand_in_an_array():
     assert np.array_equal(listed["q_end"], array["q_end"])
 
 
+def test_a_parameter_of_several_numbers_takes_a_row_per_run():
+    a = sl.Parameters(k=[1.0, 2.0])
+    system = sl.System(M=[1.0, 1.0], f=lambda t, q, v: [-a.k[0] * q[0], -a.k[1] * q[1]])
+    rows = np.array([[1.0, 2.0], [4.0, 9.0]])
+    made = sweep.monte_carlo(system, [1.0, 1.0], [0.0, 0.0], t_span=(0.0, 1.0), runs=2, k=rows, tol=1e-9)
+    assert np.allclose(made["q_end"], np.cos(np.sqrt(rows)), atol=1e-8)
+
+
 def test_extremes_are_refused_where_a_reset_moves_coordinates():
     back = sl.Event(lambda t, q, v: q[0], reset=lambda t, q, v: (q - 1.0, v), name="back")
     with pytest.raises(sl.errors.SettingError, match="no state before a reset, and event 'back'"):

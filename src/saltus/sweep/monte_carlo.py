@@ -112,8 +112,13 @@ def monte_carlo(
     )  # fmt: skip
     prepared = prepare(asked)
     reduced = made_sweep(prepared, executor, store, chunk, progress)
-    coords = {"run": (("run",), np.arange(runs)), **{name: (("run",), values) for name, values in drawn.items()}}
+    coords = {"run": (("run",), np.arange(runs)), **{name: (_dims(name, of), of) for name, of in drawn.items()}}
     return MonteCarlo(prepared, reduced, ("run",), (runs,), coords)
+
+
+def _dims(name: str, values: np.ndarray) -> tuple[str, ...]:
+    """Return the dimensions of drawn values; a parameter of several numbers has places."""
+    return ("run", *(f"{name}_place{k or ''}" for k in range(values.ndim - 1)))
 
 
 def _drawn(name: str, given: Any, seed: int, runs: int) -> np.ndarray:
@@ -121,6 +126,6 @@ def _drawn(name: str, given: Any, seed: int, runs: int) -> np.ndarray:
     if is_distribution(given):
         return np.ascontiguousarray(given.quantile(shares(seed, name, runs)), dtype=float)
     values = real(given)
-    if values is None or values.shape != (runs,) or not np.all(np.isfinite(values)):
+    if values is None or values.ndim == 0 or len(values) != runs or not np.all(np.isfinite(values)):
         raise SettingError(f"{name} is {given!r:.60}: give a distribution such as Normal(0.1, 0.01), or {runs} numbers")
     return values
