@@ -204,6 +204,16 @@ def test_distributions_may_stand_in_an_array():
     assert np.array_equal(listed["q_end"], array["q_end"])
 
 
+def test_a_function_that_fails_for_some_values_names_the_run():
+    def made(k):
+        root = math.sqrt(3.0 - k)
+        return sl.Problem(sl.System(M=1.0, f=lambda t, q, v: [-root * q[0]]), (0.0, 1.0), [1.0], [0.0])
+
+    with pytest.raises(ValueError, match="math domain") as failed:
+        sweep.grid(made, k=[2.5, 4.0], t_span=(0.0, 1.0))
+    assert failed.value.__notes__ == ["in run 1, with k = 4.0"]
+
+
 def test_a_parameter_of_several_numbers_takes_a_row_per_run():
     a = sl.Parameters(k=[1.0, 2.0])
     system = sl.System(M=[1.0, 1.0], f=lambda t, q, v: [-a.k[0] * q[0], -a.k[1] * q[1]])

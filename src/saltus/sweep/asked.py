@@ -388,7 +388,11 @@ def _made_models(
     made, nq = [], len(problem.q0)
     for k in range(*part.indices(asked.runs)):
         values = {name: row_value(column, k) for name, column in asked.table.items()}
-        made_one, parameters = _of_run(asked, values)
+        try:
+            made_one, parameters = _of_run(asked, values)
+        except Exception as error:
+            error.add_note(f"in run {k}, with " + ", ".join(f"{name} = {value}" for name, value in values.items()))
+            raise
         one = made_one if isinstance(made_one, Problem) else problem
         if asked.t_span is None and asked.section is None and one.t_span != problem.t_span:
             raise SettingError(
