@@ -28,6 +28,7 @@ from saltus.build.tangent import TANGENT_STEP, WEIGHTS
 from saltus.compile.native import runnable
 from saltus.compile.switches import BY_SIGN
 from saltus.ensemble.tangent_motion import Motion, Phase, solved
+from saltus.errors import SettingError
 
 if TYPE_CHECKING:
     from saltus.build.model import CompiledModel
@@ -214,8 +215,10 @@ def switched(motion: Motion, at: Moment, rates: Rates, name: str) -> Jump:
         away = abs(surface(at.t, at.q, at.v, motion.model.units.par)[0] / slope) if slope else np.nan
         if away < nearest:
             nearest, found = away, (values[:-1], slope)
-    if found is None:  # it is left along itself: when, hangs on nothing
-        return rebranched(motion, at, rates, "switch", (name,), np.zeros(motion.place.size), 1.0)
+    if found is None:
+        raise SettingError(
+            f"the force jumps at t = {at.t:.9g} s, where {name!r} vanishes without a slope: the run has no derivative"
+        )
     return rebranched(motion, at, rates, "switch", (name,), *found)
 
 
