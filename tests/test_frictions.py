@@ -429,3 +429,16 @@ def test_a_file_keeps_both_numbers_of_an_ellipse_and_that_of_rolling(tmp_path):
     for loaded in (once, sl.load(tmp_path / "second.h5")):
         assert [contact.mu for contact in loaded.system.contacts] == [0.3, (0.2, 0.4)]
         assert [contact.mu_r for contact in loaded.system.contacts] == [None, None]
+
+
+@pytest.mark.parametrize("belt", [0.0, 0.1])
+@pytest.mark.parametrize("start", [([0.3, 0.0], [0.0, 0.0]), ([0.3, 0.0], [0.1, 0.0]), ([0.0, 0.05], [0.0, 0.0])])
+def test_a_slip_without_friction_turns_as_if_nobody_watched_it(belt, start):
+    def end(**friction):
+        floor = sl.Contact(lambda q: q[1], e=0.3, name="floor", **friction)
+        system = sl.System(M=[0.5, 0.5], f=lambda t, q, v: [-3.0 * q[0] + 0.2 * np.cos(t), -5.0], contacts=[floor])
+        solution = sl.solve(system, (0.0, 8.0), *start, tol=1e-9)
+        return np.concatenate([solution.q[-1], solution.v[-1]])
+
+    watched = end(mu=0.0, slip=lambda t, q, v: [v[0] - belt])
+    assert np.allclose(watched, end(), rtol=0.0, atol=1e-9)

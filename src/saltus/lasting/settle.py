@@ -105,6 +105,7 @@ def settle(model, reaction, settings, t, degree, struck, ends_room, acting_room,
         hold_all(model, found.slowest, ends.candidate, acting.u, ends.index, acting.direction)
         status = act_on_end(model, t, ends, acting, room, record)
         if status == 0 and lawful(model, ends.index, acting.r, acting.powers, room) == 1:
+            start_smooth(model, found.slowest, ends.index, acting, room)
             return 0
     status = decide(
         model, reaction, t, ends.q, ends.v, ends.candidate, found.slowest, ends.index, acting, ends.info, room, record
@@ -294,6 +295,29 @@ def hold_all(model, rest, candidate, u, index, direction):
         if speed > rest and direction[2 * layout.nc + c] != WAY.unseen:
             for i in range(row + 1, end):
                 direction[2 * c + i - row - 1] = u[i] / speed
+    return 0
+
+
+@unit(I(MODEL, F, J, ACTING.kind, LASTING.kind))
+def start_smooth(model, rest, index, acting, room):
+    """Aim slow slips without friction along their acceleration: nothing else says where they go on to.
+
+    Aimed where they came from, they would end again at once.
+    """
+    layout, u = model.layout, acting.u
+    for c in range(layout.nc):
+        row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
+        if index[c] != INDEX.slip or end - row == 1 or model.mu[c] > 0.0:
+            continue
+        speed, starts = 0.0, 0.0
+        for i in range(row + 1, end):
+            speed += u[i] * u[i]
+            starts += (row_dot(layout, room.W, i, acting.a) + room.zeta[i]) ** 2
+        if speed > rest * rest or starts == 0.0:
+            continue
+        for i in range(row + 1, end):
+            change = row_dot(layout, room.W, i, acting.a) + room.zeta[i]
+            acting.direction[2 * c + i - row - 1] = change / sqrt(starts)
     return 0
 
 
