@@ -24,6 +24,7 @@ LAW_NUMBERS = ("e", "mu", "e_t", "mu_r")  # what a parameter may stand for
 RUN_NUMBERS = ("e", "mu", "e_t")  # of a contact in a run, in the units of its law
 Quantity = float | Sequence | np.ndarray | Callable
 GAP_ARGUMENTS = {1: ("q",), 2: ("t", "q"), 3: ("t", "q", "v")}
+STATE_NAMES = {"t": "the time", "q": "the coordinates", "v": "the velocities"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -395,8 +396,12 @@ def _joint_rows(family: JointFamily, bodies: Bodies) -> list[Joint]:
     return made
 
 
-def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)") -> int:
-    """Return how many of (t, q, v) a function takes: the number of positional parameters without default."""
+def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)", *, rate: bool = False) -> int:
+    """Return how many of (t, q, v) a function takes: the number of positional parameters without default.
+
+    Arguments are given by their place, whatever they are called; but one that is called t, q or v must be that one.
+    rate: two of them are (q, v).
+    """
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError) as error:
@@ -406,10 +411,24 @@ def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)"
     if any(p.kind is inspect.Parameter.VAR_POSITIONAL for p in parameters):
         raise ModelError(f"{who} takes *args: write its arguments out, {wanted}")
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    count = sum(p.kind in positional and p.default is p.empty for p in parameters)
-    if count not in GAP_ARGUMENTS:
-        raise ModelError(f"{who} takes {count} arguments: it must take {wanted}")
-    return count
+    taken = [p for p in parameters if p.kind in positional]
+    names = [p.name for p in taken if p.default is p.empty]
+    if len(names) not in GAP_ARGUMENTS:
+        raise ModelError(f"{who} takes {len(names)} arguments: it must take {wanted}")
+    meant = ("q", "v") if rate and len(names) == 2 else GAP_ARGUMENTS[len(names)]
+    for name, given in zip(names, meant, strict=True):
+        if name != given and name in STATE_NAMES:  # what is called v would be q
+            raise ModelError(
+                f"{who} takes ({', '.join(names)}), but arguments are given by their place: {name!r} would be "
+                f"{STATE_NAMES[given]}; write them as {wanted}"
+            )
+    for p in taken:
+        if p.default is not p.empty and p.name in STATE_NAMES and p.name not in meant:
+            raise ModelError(
+                f"{p.name!r} of {who} has a default value, so that {STATE_NAMES[p.name]} would never be given: take "
+                f"the default away, or call it otherwise if it is something else; {who} must take {wanted}"
+            )
+    return len(names)
 
 
 def _text(name, who: str) -> None:

@@ -56,7 +56,7 @@ class UserFunction:
         wanted = "(q, v)" if rate else " or ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
         if not callable(function):
             raise FunctionError(f"{name} must be a function of {wanted}, not {function!r}")
-        count = arity(function, name, wanted)
+        count = arity(function, name, wanted, rate=rate)
         if (rate and count != 2) or (not rate and count not in allowed):
             raise FunctionError(f"{name} takes {count} arguments: it must take {wanted}")
         made = cls(name, function, count, (), rate, values)

@@ -47,7 +47,7 @@ class SmoothReference:
 
     def __init__(self, M, f, q0, v0, t_end: float, max_step: float, q_dot=lambda q, v: v) -> None:
         self.M, self.q_dot = M, q_dot
-        self.f = f if arity(f, "the force of a reference") == 3 else lambda t, q, v: f(q, v)
+        self.f = f if arity(f, "the force of a reference", rate=True) == 3 else lambda t, q, v: f(q, v)
         self.q0, self.v0 = np.atleast_1d(np.asarray(q0, float)), np.atleast_1d(np.asarray(v0, float))
         self.t_end, self.max_step = t_end, max_step
 
