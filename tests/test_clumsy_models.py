@@ -713,6 +713,93 @@ def not_a_number_as_a_branch():
 
 
 @right
+def kind_by_pattern():
+    def f(t, q, v):
+        match t:
+            case float():
+                return np.array([-1.0, 0.0])
+        return np.array([2.0, 0.0])
+
+    return f
+
+
+@right
+def truth_by_pattern():
+    def f(t, q, v):
+        match t > 0.5:
+            case True:
+                return np.array([1.0, 0.0])
+        return np.array([-1.0, 0.0])
+
+    return f
+
+
+@right
+def truths_that_are_added():
+    # those of numpy are joined, for a moment that no comparison at some states may see
+    return lambda t, q, v: np.array([30.0 * ((q[0] > 0.62) + (q[0] < 0.66)), 0.0])
+
+
+@right
+def truths_of_arrays_that_are_added():
+    return lambda t, q, v: np.array([3.0, 0.5]) * np.add(q > 0.45, v > 0.2) - np.sum([q[0] > 0.3, v[0] > 0.6, t > 0.4])
+
+
+@right
+def truths_that_are_multiplied_and_added():
+    return lambda t, q, v: np.array([(q[0] > 0.45) * (v[0] > 0.2) + (q[0] > 0.5) + 0.0, np.dot(q > -1.0, v > 0.1)])
+
+
+@right
+def truths_of_python_that_are_added():
+    return lambda t, q, v: np.array([(t > 0.2) + (t > 0.5), (math.sin(q[0]) > 0.0) + (math.cos(q[0]) > 0.0)])
+
+
+@right
+def truths_that_are_added_and_compiled():
+    return lambda t, q, v: np.array([30.0 * ((q[0] > 0.62) + (q[0] < 0.66)) + int(t), 0.0])
+
+
+@right
+def truth_of_python_that_is_inverted():
+    return lambda t, q, v: np.array([1.0 if ~(0.6 < t < 0.7) else -9.0, 1.0 if ~(q[0] > 0.5) else -1.0])
+
+
+@right
+def identity_of_a_truth():
+    return lambda t, q, v: np.array([1.5 if (0.6 < t < 0.62) is True else 0.0, 0.0])
+
+
+@right
+def small_numbers_compiled():
+    bytes_, singles = np.array([200, 100], dtype=np.uint8), np.array([0.1, 0.2], dtype=np.float32)
+    return lambda t, q, v: 0.01 * (bytes_ + bytes_) + singles * t + int(t)
+
+
+@right
+def piecewise_by_functions_of_parts():
+    return lambda t, q, v: np.piecewise(q, [q < 0.7, q >= 0.7], [lambda x: x - x.mean(), lambda x: 5.0 * len(x)])
+
+
+@right
+def norms_of_a_matrix():
+    def f(t, q, v):
+        matrix = np.array([[q[0], q[1]], [v[0], 2.0]])
+        return [np.linalg.norm(matrix, 1, axis=(0, 1)), -np.linalg.norm(matrix, 2, axis=(0, 1))]
+
+    return f
+
+
+@right
+def not_a_number_by_itself():
+    def f(t, q, v):
+        root = np.sqrt(q - 0.5)
+        return np.where(root != root, -1.0, root)
+
+    return f
+
+
+@right
 def domain_tried_twice():
     def f(t, q, v):
         for shift in (0.7, 0.0):
@@ -932,6 +1019,29 @@ def star_arguments():
     return lambda *arguments: -arguments[1]
 
 
+@refused(r"f takes \(q, v\), but arguments are given by their place: 'q' would be the time")
+def arguments_without_time():
+    return lambda q, v: -2.0 * v
+
+
+@refused(r"f takes \(t, v, q\), but .* 'v' would be the coordinates; write them as")
+def arguments_in_another_order():
+    return lambda t, v, q: -2.0 * q
+
+
+@refused(r"f takes \(t\), but .* 't' would be the coordinates")
+def time_alone():
+    return lambda t: np.sin(t)
+
+
+@refused(r"'v' of f has a default value, so that the velocities would never be given")
+def velocity_by_default():
+    def f(t, q, v=0.0):
+        return -q - v
+
+    return f
+
+
 @refused(r"f takes 0 arguments")
 def keyword_only_arguments():
     def f(*, t, q, v):
@@ -1009,28 +1119,6 @@ def endless_recursion():
 @refused(r"f returns \[.*\] at t = .*, but what was made of it gives \[.*\]: it is traced.*test_clumsy_models.py:\d+")
 def kind_of_the_numbers():
     return lambda t, q, v: np.array([-1.0, 0.0]) if q.dtype == np.float64 else np.array([2.0, 0.0])
-
-
-@refused(r"f returns \[.*\] at t = .*, but what was made of it gives \[.*\]: it is traced.*test_clumsy_models.py:\d+")
-def kind_by_pattern():
-    def f(t, q, v):
-        match t:
-            case float():
-                return np.array([-1.0, 0.0])
-        return np.array([2.0, 0.0])
-
-    return f
-
-
-@refused(r"f returns \[.*\] at t = .*, but what was made of it gives \[.*\]: it is traced.*test_clumsy_models.py:\d+")
-def truth_by_pattern():
-    def f(t, q, v):
-        match t > 0.5:
-            case True:
-                return np.array([1.0, 0.0])
-        return np.array([-1.0, 0.0])
-
-    return f
 
 
 @refused(r"f returns .* but what was made of it gives .* it is traced")

@@ -101,11 +101,11 @@ class Expr:
 
     def __add__(self, other: Any) -> Expr:
         other = self.graph.lift(other)
-        return NotImplemented if other is None else self.graph.add(self, other)
+        return NotImplemented if other is None else self.graph.plus(self, other)
 
     def __radd__(self, other: Any) -> Expr:
         other = self.graph.lift(other)
-        return NotImplemented if other is None else self.graph.add(other, self)
+        return NotImplemented if other is None else self.graph.plus(other, self)
 
     def __sub__(self, other: Any) -> Expr:
         other = self.graph.lift(other)
@@ -117,11 +117,11 @@ class Expr:
 
     def __mul__(self, other: Any) -> Expr:
         other = self.graph.lift(other)
-        return NotImplemented if other is None else self.graph.multiply(self, other)
+        return NotImplemented if other is None else self.graph.times(self, other)
 
     def __rmul__(self, other: Any) -> Expr:
         other = self.graph.lift(other)
-        return NotImplemented if other is None else self.graph.multiply(other, self)
+        return NotImplemented if other is None else self.graph.times(other, self)
 
     def __truediv__(self, other: Any) -> Expr:
         other = self.graph.lift(other)
@@ -162,7 +162,7 @@ class Expr:
 
     # ---- conditions
     def __invert__(self) -> Expr:
-        return self.graph.logical_not(self)
+        return self.graph.invert(self)
 
     def __and__(self, other: Any) -> Expr:
         other = self.graph.lift(other)

@@ -9,11 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus.compile.expression import CONDITIONS, LEAVES, UNARY, Expr, Untraceable
+from saltus.compile.expression import CONDITIONS, LEAVES, UNARY, Expr, Untraceable, reachable
 from saltus.compile.paths import Paths
 from saltus.errors import ModelError
 from saltus.parameters import Parameter, Parameters
 
+_WITHOUT_VALUE = frozenset(
+    {"sqrt", "log", "log10", "log2", "log1p", "asin", "acos", "acosh", "atanh", "pow", "div", "mod"}
+)
+_CHOICES = frozenset({"where", "min", "max"})  # the builtins return one of their arguments as it is
 MAX_EXPANDED_POWER = 64  # x**n with a larger |n| stays a call of pow
 
 
@@ -40,6 +44,7 @@ class Graph:
         self.paths: Paths | None = None  # who answers when a function asks `if` of an expression
         self.named: dict[str, Named] = {}  # parameters of the user by name
         self.derivatives: dict[Any, dict[int, Expr]] = {}  # memo of differentiate and directional
+        self.of_python: set[int] = set()  # indices of what the module math returns
         self.zero, self.one, self.minus_one = self.number(0.0), self.number(1.0), self.number(-1.0)
 
     # ---- leaves
@@ -150,9 +155,7 @@ class Graph:
 
     def real(self, value: Any) -> Expr:
         """The node of a number, with a condition counted as 1 or 0."""
-        made = self.lift(value)
-        if made is None:
-            raise Untraceable(f"a {type(value).__name__} stands where a number is expected")
+        made = self.lifted(value)
         return self.node("where", (made, self.one, self.zero)) if made.op in CONDITIONS else made
 
     def condition(self, value: Any) -> Expr:
@@ -169,6 +172,58 @@ class Graph:
                 "use np.where, np.minimum, np.maximum, & and |"
             )
         return self.paths.decide(self.condition(value))
+
+    # ---- truths as numbers: numpy joins those that it adds by `or`, Python counts them
+    def plus(self, a, b) -> Expr:
+        """a + b of two scalars, as Python or numpy would have it."""
+        a, b = self.lifted(a), self.lifted(b)
+        if a.op not in CONDITIONS or b.op not in CONDITIONS:
+            return self.add(a, b)
+        if self._is_of_numpy(a) or self._is_of_numpy(b):
+            return self.logical_or(a, b)
+        raise Untraceable("the function adds truths, which Python counts and numpy does not; write 1.0 * (...) each")
+
+    def times(self, a, b) -> Expr:
+        """a * b of two scalars; of two truths it is one again."""
+        a, b = self.lifted(a), self.lifted(b)
+        return self.logical_and(a, b) if a.op in CONDITIONS and b.op in CONDITIONS else self.multiply(a, b)
+
+    def invert(self, a) -> Expr:
+        """~a of a scalar: of a truth of Python it is -1 or -2, which are both true."""
+        if self._is_of_numpy(a):
+            return self.logical_not(a)
+        raise Untraceable("the function writes ~ before a truth that may be one of Python, where it is always true")
+
+    def either(self, a, b) -> Expr:
+        """a + b of two entries of arrays."""
+        a, b = self.lifted(a), self.lifted(b)
+        return self.logical_or(a, b) if a.op in CONDITIONS and b.op in CONDITIONS else self.add(a, b)
+
+    def lifted(self, value: Any) -> Expr:
+        made = self.lift(value)
+        if made is None:
+            raise Untraceable(f"a {type(value).__name__} stands where a number is expected")
+        return made
+
+    def _is_of_numpy(self, node: Expr) -> bool:
+        """Whether a scalar is one of numpy for sure: made of entries of arrays, not by the module math."""
+        todo, seen = [node], set()
+        while todo:
+            one = todo.pop()
+            if one.index in seen or one.index in self.of_python:
+                continue
+            seen.add(one.index)
+            if one.op == "var":
+                if one.payload != "t":
+                    return True
+            elif one.op in _CHOICES:
+                if all(self._is_of_numpy(a) for a in one.args[-2:]):
+                    return True
+            elif one.op in UNARY.values():
+                return True
+            else:
+                todo += one.args
+        return False
 
     # ---- arithmetic
     def add(self, a, b) -> Expr:
@@ -378,8 +433,10 @@ class Graph:
 
     def _compare(self, op: str, holds, a, b) -> Expr:
         a, b = self.real(a), self.real(b)
-        if a is b or (a.op == "num" and b.op == "num"):
-            return self.node("bool", (), holds(a.payload, b.payload) if a is not b else op in ("le", "eq"))
+        if a.op == "num" and b.op == "num":
+            return self.node("bool", (), holds(a.payload, b.payload))
+        if a is b and (op == "lt" or not _may_be_nan(a)):  # x != x asks whether x is a NaN
+            return self.node("bool", (), op in ("le", "eq"))
         return self.node(op, (a, b))
 
     def less(self, a, b) -> Expr:
@@ -454,6 +511,11 @@ class Graph:
 
     def array_function(self, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         raise Untraceable(f"{function.__name__} needs a Trace")
+
+
+def _may_be_nan(node: Expr) -> bool:
+    """Whether a number may be none although all variables and parameters are finite, infinities aside."""
+    return any(one.op in _WITHOUT_VALUE for one in reachable([node]))
 
 
 def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:

@@ -1,7 +1,8 @@
 """What a function does that would mean something else to tracers, or compiled, than it means to Python.
 
 An exception that Python raises (math.sqrt of a negative number, a key that is missing) is a NaN, or another exception,
-for tracers and in compiled code. A function that catches exceptions can therefore only be called as Python. A variable
+for tracers and in compiled code. A function that catches exceptions can therefore only be called as Python. So can one
+that asks for the identity of a truth: a tracer is never `True`, and numpy's True is not either. A variable
 that is read before it is set raises in Python too; compiled code finds a zero there.
 """
 
@@ -18,13 +19,22 @@ MATCHING = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH"})  # `except Something
 
 
 @functools.cache
-def catches(code: types.CodeType) -> bool:
-    """Return whether a function, or one that is defined inside of it, catches exceptions."""
-    names = [instruction.opname for instruction in dis.get_instructions(code)]
+def only_python(code: types.CodeType) -> str:
+    """Return why a function, or one that is defined inside of it, means something in Python alone; empty if it does not.
+
+    Exceptions, classes (`case float():`) and identity (`is True`) cannot be asked of tracers, and numba has them in part.
+    """
+    steps = list(dis.get_instructions(code))
+    names = [step.opname for step in steps]
     bare = any(pair == ("PUSH_EXC_INFO", "POP_TOP") for pair in itertools.pairwise(names))  # `except:`
     if bare or not MATCHING.isdisjoint(names) or "suppress" in code.co_names:
-        return True
-    return any(catches(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
+        return "catches exceptions, which numbers raise and tracers do not"
+    if "MATCH_CLASS" in names:
+        return "asks for a class by `match`"
+    if any(after.opname == "IS_OP" and one.argval in (True, False) for one, after in itertools.pairwise(steps)):
+        return "asks whether something `is` True or False"
+    inner = (only_python(constant) for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return next(filter(None, inner), "")
 
 
 def same_code(one: types.CodeType, other: types.CodeType) -> bool:

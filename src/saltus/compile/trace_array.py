@@ -22,6 +22,7 @@ ravel transpose moveaxis swapaxes rollaxis roll flip fliplr flipud rot90 tile re
 broadcast_to atleast_1d atleast_2d atleast_3d split array_split hsplit vsplit diag diagflat diagonal tril
 triu take copy sum prod cumsum cumprod mean trace outer inner vdot tensordot kron cross einsum diff polyval
 convolve ndim shape size ascontiguousarray matrix_transpose permute_dims""".split()
+COUNTING = frozenset({"sum", "prod", "cumsum", "cumprod", "mean", "trace"})  # what they sum up are numbers
 
 
 class TracerArray(np.ndarray):
@@ -119,9 +120,9 @@ def _scalar(ufunc: np.ufunc, name: str):
     return apply
 
 
-_IDENTITY = {"add": 0, "multiply": 1, "logical_and": True, "logical_or": False}
-_RENAMED = {"true_divide": "divide", "mod": "remainder", "bitwise_and": "logical_and",
-            "bitwise_or": "logical_or", "invert": "logical_not", "float_power": "power"}  # fmt: skip
+_IDENTITY = {"either": 0, "times": 1, "logical_and": True, "logical_or": False}
+_RENAMED = {"add": "either", "multiply": "times", "true_divide": "divide", "mod": "remainder",
+            "bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not", "float_power": "power"}  # fmt: skip
 _ELEMENTWISE = (*UNARY, *_RENAMED, *_RENAMED.values(), *(
     "add subtract multiply negative positive conjugate absolute fabs sign heaviside square reciprocal cbrt "
     "exp2 radians degrees deg2rad rad2deg minimum maximum fmin fmax floor_divide arctan2 hypot fmod copysign "
@@ -183,6 +184,8 @@ def _run(scalar, vector, method: str, inputs: list, options: dict):
         inputs[0], options = np.ravel(inputs[0]), {}
     if method not in ("reduce", "accumulate", "outer"):
         raise Untraceable(f"the ufunc method {method} cannot be traced")
+    if method != "outer" and type(vector.identity) is int:
+        inputs[0] = counted(inputs[0])
     return tracer_array(getattr(vector, method)(*map(boxed, inputs), **options))
 
 
@@ -250,10 +253,21 @@ def _native(function: Any):
         _check_dtype(options.pop("dtype", None))
         if options.get("out") is not None:
             raise Untraceable(f"{full_name(function)}(out=...) cannot be traced")
+        if function.__name__ in COUNTING:
+            args = counted(args)
         result = function(*boxed(args), **{key: boxed(item) for key, item in options.items()})
         return tracer_array(_unboxed(result))
 
     return call
+
+
+def counted(value: Any) -> Any:
+    """Truths as 0 and 1: numpy counts them in sums and products along an axis."""
+    if type(value) is Expr:
+        return value.graph.real(value)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return np.array([counted(item) for item in value.flat], dtype=object).reshape(value.shape)
+    return type(value)(counted(item) for item in value) if type(value) in (list, tuple) else value
 
 
 def _unboxed(value: Any) -> Any:
@@ -320,12 +334,27 @@ def _piecewise(x, conditions, functions, *args, **options):
         raise Untraceable(f"np.piecewise with {len(conditions)} conditions and {len(functions)} functions")
 
     def value(function):
-        return function(x, *args, **options) if callable(function) else function
+        if not callable(function):
+            return function
+        made = function(x, *args, **options)
+        # numpy gives it the entries for which the condition holds: each entry must go its own way
+        for k, entry in enumerate(np.ravel(plain(x)) if np.ndim(plain(x)) else ()):
+            alone = np.ravel(plain(function(tracer_array(np.array([entry], dtype=object)), *args, **options)))
+            if not same_entries(alone, np.ravel(np.broadcast_to(plain(made), np.shape(plain(x))))[k : k + 1]):
+                raise Untraceable("np.piecewise with a function that mixes the entries of its argument")
+        return made
 
     result = value(functions[-1]) if len(functions) > len(conditions) else 0.0
     for condition, function in zip(conditions, functions, strict=False):
         result = _where(condition, value(function), result)
     return result
+
+
+def same_entries(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays hold the same expressions and numbers."""
+    return one.size == other.size and all(
+        a is b or (type(a) is not Expr and type(b) is not Expr and a == b) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _square_wave(t, duty=0.5):

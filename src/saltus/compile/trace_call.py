@@ -20,7 +20,7 @@ import numpy as np
 from saltus.compile.effects import is_free_of_effects
 from saltus.compile.expression import UNARY, Expr, Unrepeatable, Untraceable, graph_of, has_tracer
 from saltus.compile.graph import Graph
-from saltus.compile.surprises import catches
+from saltus.compile.surprises import only_python
 from saltus.compile.trace_array import (
     ConstantArray,
     TracerArray,
@@ -137,8 +137,9 @@ class StandIns:
     # ---- functions
     def _function(self, function: types.FunctionType) -> types.FunctionType:
         code = function.__code__
-        if catches(code):
-            return _refusing(f"{function.__name__} catches exceptions, which numbers raise and tracers do not")
+        reason = only_python(code)
+        if reason:
+            return _refusing(f"{function.__name__} {reason}")
         namespace: dict[str, Any] = {"__builtins__": self._builtins, "__name__": function.__module__}
         cells = tuple(types.CellType() for _ in function.__closure__ or ())
         made = types.FunctionType(code, namespace, function.__name__, None, cells or None)
@@ -376,7 +377,12 @@ def _by_graph(name: str):
 
 def _math_call(function: Any, *args, **options):
     args = [value.item() if isinstance(value, np.ndarray) and value.size == 1 else value for value in args]
-    return _math_handlers()[function](*args, **options) if has_tracer(args) else function(*args, **options)
+    if not has_tracer(args):
+        return function(*args, **options)
+    made = _math_handlers()[function](*args, **options)
+    if type(made) is Expr:
+        made.graph.of_python.add(made.index)
+    return made
 
 
 def _is_instance(value: Any, kinds: Any) -> bool:

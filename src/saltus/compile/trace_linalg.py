@@ -59,7 +59,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
     array = np.asarray(x, dtype=object)
     if array.ndim == 0:
         return abs(array.item())
-    if ord not in (None, 1, 2, np.inf, "fro") or (array.ndim > 1 and axis is None and ord not in (None, "fro")):
+    of_matrix = array.ndim > 1 and (axis is None or np.ndim(axis) > 0)
+    if ord not in (None, 1, 2, np.inf, "fro") or (of_matrix and ord not in (None, "fro")):
         raise Untraceable(f"np.linalg.norm of shape {array.shape} with ord={ord} cannot be traced")
     if axis is None and not keepdims:
         array, axis = array.ravel(), 0

@@ -8,20 +8,23 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import operator
 import textwrap
 import types as python_types
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from saltus.compile import seam
 from saltus.compile.modules import module_from
 from saltus.compile.parsing import PARSING, parsed
-from saltus.compile.surprises import catches, same_code, unset
+from saltus.compile.surprises import only_python, same_code, unset
 
 # copies: what a function changes in its arguments is its own business
 STATE_ARGUMENTS = {0: "copied(q), copied(v)", 1: "copied(q)", 2: "t, copied(q)", 3: "t, copied(q), copied(v)"}
 NAN = "1e400 - 1e400"  # without a name that the function may use otherwise
+ON_NUMBERS = frozenset({operator.add, operator.iadd, operator.sub, operator.isub, operator.invert, operator.neg})
 COMPILED = frozenset({"numpy", "math"})  # modules whose attributes nobody changes
 ADAPTER = """
 @unit(FORCE, allocates=True)
@@ -53,8 +56,29 @@ def compile_source(function: Callable, arity: int) -> CompiledSource:
         made = seam.ready(module.opaque)
     except Exception as error:  # numba also raises what it met while it folded constants or read the source
         raise Uncompilable(str(error).strip() or type(error).__name__) from error
+    if not seam.is_interpreted():
+        _refuse_counted_truths(module)
     address = 0 if seam.is_interpreted() else made.address_of()
     return CompiledSource(module.__name__, values, address)
+
+
+def _refuse_counted_truths(module: python_types.ModuleType) -> None:
+    """Raise Uncompilable where truths are added or inverted: numba does it with numbers, numpy does not.
+
+    In Python ~True is -2 and True + True is 2; in numpy they are False and True.
+    """
+    for function in vars(module).values():
+        for made in getattr(function, "overloads", {}).values():
+            kinds = getattr(made.type_annotation, "typemap", {})
+            for expression in getattr(made.type_annotation, "calltypes", {}):
+                asked = vars(expression).get("_kws", {})  # getattr raises KeyError
+                operands = [kinds.get(asked[name].name) for name in ("lhs", "rhs", "value") if name in asked]
+                if asked.get("fn") in ON_NUMBERS and operands and all(map(_is_truth, operands)):
+                    raise Uncompilable("it adds or inverts truths, which Python and numpy do otherwise than numba")
+
+
+def _is_truth(kind: Any) -> bool:
+    return str(getattr(kind, "dtype", kind)) in ("bool", "Literal[bool](True)", "Literal[bool](False)")
 
 
 def _source_module(function: Callable, arity: int) -> tuple[str, np.ndarray]:
@@ -89,8 +113,9 @@ class _Writer:
         """Add one function under a new name and return the expressions of its extra arguments."""
         if not isinstance(function, python_types.FunctionType):
             raise Uncompilable(f"{function!r} is not a plain function")
-        if catches(function.__code__):
-            raise Uncompilable(f"{function.__name__} catches exceptions")
+        reason = only_python(function.__code__)
+        if reason:
+            raise Uncompilable(f"{function.__name__} {reason}")
         node = _definition(function)
         node.name = name
         node.decorator_list, node.returns = [], None
@@ -105,14 +130,14 @@ class _Writer:
                 if value.__name__ not in COMPILED:
                     raise Uncompilable(f"it reads module {value.__name__}, whose attributes may change")
                 self.imports.add(f"import {value.__name__} as {key}")
-            elif isinstance(value, bool | int | str | None | np.integer):
-                literal = int(value) if isinstance(value, np.integer) else value
+            elif isinstance(value, bool | int | str | None | np.int64):
+                literal = int(value) if isinstance(value, np.int64) else value
                 literals.append(parsed(f"{key} = {literal!r}").body[0])
-            elif isinstance(value, float | np.floating):
+            elif isinstance(value, float):  # np.float64 included, but no smaller ones, which round otherwise
                 extra.append(key)
                 expressions.append(f"par_array[{len(self.values)}]")
                 self.values.append(float(value))
-            elif isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.ndim in (1, 2):
+            elif isinstance(value, np.ndarray) and value.dtype in (np.float64, np.int64) and value.ndim in (1, 2):
                 extra.append(key)
                 begin, end = len(self.values), len(self.values) + value.size
                 shape = f".reshape({value.shape!r})" if value.ndim == 2 else ""
