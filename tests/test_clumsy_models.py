@@ -800,6 +800,15 @@ def not_a_number_by_itself():
 
 
 @right
+def numbers_beside_what_is_none():
+    def f(t, q, v):
+        root = np.sqrt(np.float64(0.5 - t))
+        return [np.fmax(root, 0.25) + np.fmin(0.3, root), np.fmax(root, np.log(t - 0.25)) if t < 0.5 else 1.0]
+
+    return f
+
+
+@right
 def domain_tried_twice():
     def f(t, q, v):
         for shift in (0.7, 0.0):
@@ -1055,6 +1064,16 @@ def keyword_only_arguments():
 )
 def not_a_number_later():
     return lambda t, q, v: np.sqrt(0.5 - t) * q
+
+
+@refused(r"f returned \[nan +0.* at t = 0\.6\d+.*test_clumsy_models.py:\d+")
+def not_a_number_for_a_moment():
+    return lambda t, q, v: np.array([np.maximum(0.0, np.sqrt((t - 0.6) * (t - 0.62))), 0.0])
+
+
+@refused(r"f returned \[nan +0.* at t = 0\.6\d+.*test_clumsy_models.py:\d+")
+def step_of_what_is_no_number():
+    return lambda t, q, v: np.array([np.heaviside(np.log((t - 0.6) * (t - 0.62)), 0.5), 0.0])
 
 
 @refused(r"f raised KeyError: .* at t = 0.5.* q = .*test_clumsy_models.py:\d+")

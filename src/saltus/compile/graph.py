@@ -14,9 +14,7 @@ from saltus.compile.paths import Paths
 from saltus.errors import ModelError
 from saltus.parameters import Parameter, Parameters
 
-_WITHOUT_VALUE = frozenset(
-    {"sqrt", "log", "log10", "log2", "log1p", "asin", "acos", "acosh", "atanh", "pow", "div", "mod"}
-)
+_WITH_DOMAIN = frozenset({"sqrt", "log", "log10", "log2", "log1p", "asin", "acos", "acosh", "atanh", "pow", "mod"})
 _CHOICES = frozenset({"where", "min", "max"})  # the builtins return one of their arguments as it is
 MAX_EXPANDED_POWER = 64  # x**n with a larger |n| stays a call of pow
 
@@ -394,7 +392,8 @@ class Graph:
         return self.negative(self.node("sign", a.args)) if a.op == "neg" else self.node("sign", (a,))
 
     def heaviside(self, a, at_zero) -> Expr:
-        return self.where(self.less(a, 0.0), 0.0, self.where(self.equal(a, 0.0), at_zero, 1.0))
+        above = self.where(self.equal(a, a), 1.0, a)  # of a NaN it is one
+        return self.where(self.less(a, 0.0), 0.0, self.where(self.equal(a, 0.0), at_zero, above))
 
     def cbrt(self, a) -> Expr:
         return self.copysign(self.node("pow", (self.absolute(a), self.number(1 / 3))), a)
@@ -410,17 +409,36 @@ class Graph:
 
     deg2rad, rad2deg = radians, degrees
 
-    # ---- choices
+    # ---- choices: of a NaN and a number numpy's choose the NaN, fmin and fmax the number, min and max the first one
+    def least(self, a, b) -> Expr:
+        return self._choice("min", min, self.real(a), self.real(b))
+
+    def largest(self, a, b) -> Expr:
+        return self._choice("max", max, self.real(a), self.real(b))
+
     def minimum(self, a, b) -> Expr:
-        return self._choice("min", min, a, b)
+        return self._or_nan(self.least, self.real(a), self.real(b))
 
     def maximum(self, a, b) -> Expr:
-        return self._choice("max", max, a, b)
+        return self._or_nan(self.largest, self.real(a), self.real(b))
 
-    fmin, fmax = minimum, maximum
+    def fmin(self, a, b) -> Expr:
+        return self._or_number(self.least, self.real(a), self.real(b))
 
-    def _choice(self, op: str, choose, a, b) -> Expr:
-        a, b = self.real(a), self.real(b)
+    def fmax(self, a, b) -> Expr:
+        return self._or_number(self.largest, self.real(a), self.real(b))
+
+    def _or_nan(self, choose, a: Expr, b: Expr) -> Expr:
+        if not _may_leave_domain(b):
+            return choose(a, b)
+        return choose(b, a) if not _may_leave_domain(a) else self.where(self.equal(b, b), choose(a, b), b)
+
+    def _or_number(self, choose, a: Expr, b: Expr) -> Expr:
+        if not _may_leave_domain(a):
+            return choose(a, b)
+        return choose(b, a) if not _may_leave_domain(b) else self.where(self.equal(a, a), choose(a, b), b)
+
+    def _choice(self, op: str, choose, a: Expr, b: Expr) -> Expr:
         if a is b:
             return a
         if a.op == "num" and b.op == "num":
@@ -435,7 +453,7 @@ class Graph:
         a, b = self.real(a), self.real(b)
         if a.op == "num" and b.op == "num":
             return self.node("bool", (), holds(a.payload, b.payload))
-        if a is b and (op == "lt" or not _may_be_nan(a)):  # x != x asks whether x is a NaN
+        if a is b and (op == "lt" or not _may_leave_domain(a)):  # x != x asks whether x is a NaN
             return self.node("bool", (), op in ("le", "eq"))
         return self.node(op, (a, b))
 
@@ -513,9 +531,9 @@ class Graph:
         raise Untraceable(f"{function.__name__} needs a Trace")
 
 
-def _may_be_nan(node: Expr) -> bool:
-    """Whether a number may be none although all variables and parameters are finite, infinities aside."""
-    return any(one.op in _WITHOUT_VALUE for one in reachable([node]))
+def _may_leave_domain(node: Expr) -> bool:
+    """Whether a number contains functions that have no value everywhere, so that it may be a NaN."""
+    return any(one.op in _WITH_DOMAIN for one in reachable([node]))
 
 
 def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
@@ -534,7 +552,7 @@ def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
 
 _BUILDERS = {
     "add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "pow": "power",
-    "abs": "absolute", "sign": "sign", "min": "minimum", "max": "maximum", "where": "where", "lt": "less",
+    "abs": "absolute", "sign": "sign", "min": "least", "max": "largest", "where": "where", "lt": "less",
     "le": "less_equal", "eq": "equal", "ne": "not_equal", "and": "logical_and", "or": "logical_or",
     "not": "logical_not",
 }  # fmt: skip

@@ -20,9 +20,9 @@ MATCHING = frozenset({"CHECK_EXC_MATCH", "CHECK_EG_MATCH"})  # `except Something
 
 @functools.cache
 def only_python(code: types.CodeType) -> str:
-    """Return why a function, or one that is defined inside of it, means something in Python alone; empty if it does not.
+    """Return why a function, or one inside of it, means something in Python alone; empty if it does not.
 
-    Exceptions, classes (`case float():`) and identity (`is True`) cannot be asked of tracers, and numba has them in part.
+    Exceptions, classes (`case float():`) and identity (`is True`) cannot be asked of tracers; numba has part of them.
     """
     steps = list(dis.get_instructions(code))
     names = [step.opname for step in steps]

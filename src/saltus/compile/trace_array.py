@@ -122,7 +122,8 @@ def _scalar(ufunc: np.ufunc, name: str):
 
 _IDENTITY = {"either": 0, "times": 1, "logical_and": True, "logical_or": False}
 _RENAMED = {"add": "either", "multiply": "times", "true_divide": "divide", "mod": "remainder",
-            "bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not", "float_power": "power"}  # fmt: skip
+            "bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not",
+            "float_power": "power"}  # fmt: skip
 _ELEMENTWISE = (*UNARY, *_RENAMED, *_RENAMED.values(), *(
     "add subtract multiply negative positive conjugate absolute fabs sign heaviside square reciprocal cbrt "
     "exp2 radians degrees deg2rad rad2deg minimum maximum fmin fmax floor_divide arctan2 hypot fmod copysign "

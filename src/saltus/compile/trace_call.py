@@ -66,8 +66,8 @@ class StandIns:
         self._known: dict[int, tuple[Any, Any]] = {}  # id -> (original, kept alive; stand-in)
         self._classes: dict[type, type] = {}
         self._builtins = dict(vars(builtins))
-        self._builtins["min"] = functools.partial(_extremum, min, "minimum")
-        self._builtins["max"] = functools.partial(_extremum, max, "maximum")
+        self._builtins["min"] = functools.partial(_extremum, min, "least")
+        self._builtins["max"] = functools.partial(_extremum, max, "largest")
         self._builtins["isinstance"] = _is_instance
         self._builtins["type"] = _type
         self._builtins["id"] = _identity
