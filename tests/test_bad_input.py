@@ -65,6 +65,8 @@ SHAPES = {
         lambda: run(plane(f=lambda q: [[1.0], [1.0, 2.0]])),
         r"f returned \[\[1\.0\].*not an array of numbers",
     ),
+    "M words": (lambda: run(ball(M="1.0")), r"M must be numbers or a function, not '1.0'"),
+    "f list of words": (lambda: run(plane(f=["1", "2"])), r"f must be numbers or a function, not \['1', '2'\]"),
     "f words": (lambda: run(plane(f="down")), r"f must be numbers or a function, not 'down'"),
     "f returns words": (
         lambda: run(plane(f=lambda q: "down")),

@@ -1023,6 +1023,11 @@ def text_result():
     return lambda t, q, v: "-9.81"
 
 
+@refused(r"f returned \[10{400}, 0\], which is not an array of numbers .*test_clumsy_models.py:\d+")
+def number_too_large():
+    return lambda t, q, v: [10**400, 0]
+
+
 @refused(r"f takes \*args|f takes 0 arguments")
 def star_arguments():
     return lambda *arguments: -arguments[1]
@@ -1249,6 +1254,78 @@ WRONG_MASSES = {
 def test_a_wrong_mass_is_refused_by_name(message):
     with np.errstate(invalid="ignore"), pytest.raises(sl.errors.SaltusError, match=f"(?s){message}"):
         motion(lambda t, q, v: np.array([1.0, 0.0]), WRONG_MASSES[message])
+
+
+def sharing():
+    """Pairs of M and f of which one stores what the other one reads, by what they share."""
+
+    class Arm:
+        c = 1.0
+
+        def M(self, q):
+            self.c = np.cos(q[0])
+            return np.eye(2)
+
+        def f(self, t, q, v):
+            return -self.c * q
+
+    array, names = np.zeros(2), {"np": np, "last": 1.0}
+    exec(  # noqa: S102
+        "def M(q):\n    global last\n    last = q[0]\n    return np.eye(2)\n"
+        "def f(t, q, v):\n    return np.array([-3.0 * last, 0.0])",
+        names,
+    )
+
+    def stored(q):
+        array[:] = np.cos(q)
+        return np.eye(2)
+
+    def later(q):
+        if q[0] > 0.6:
+            array[1] = 9.0
+        return np.eye(2)
+
+    arm = Arm()
+    return {
+        r"f reads c, which M changes: it gave .* compute it in both \(.*f, test_clumsy_models.py:\d+\)": (arm.M, arm.f),
+        r"f reads array, which M changes": (stored, lambda t, q, v: -array * q),
+        r"f reads last, which M changes": (names["M"], names["f"]),
+        r"f (reads array, which M changes|returns .* but what was made of it gives)": (
+            later,
+            lambda t, q, v: np.array([1.0, array[1]]),
+        ),
+    }
+
+
+@pytest.mark.parametrize("message", sharing())
+def test_a_function_that_reads_what_another_one_stores_is_refused(message):
+    M, f = sharing()[message]
+    with pytest.raises(sl.errors.FunctionError, match=f"(?s){message}"):
+        motion(f, M)
+
+
+def test_a_trace_leaves_the_arrays_of_the_user_as_they_are():
+    table = np.zeros(2)
+
+    def f(t, q, v):
+        if t > 5.0:
+            table[0] = 7.0
+        return table - q
+
+    motion(f)
+    assert table[0] == 0.0
+
+
+def test_two_functions_may_use_the_same_room():
+    def mass(q):
+        BUFFER[:] = 1.0 + q**2
+        return np.diag(BUFFER)
+
+    def force(t, q, v):
+        BUFFER[:] = -q
+        return BUFFER.copy()
+
+    assert motion(force, mass) == pytest.approx(python_motion(force, mass), abs=TOLERANCE)
 
 
 def falling(gap=lambda q: q[0], slip=None, events=(), **options):

@@ -56,9 +56,7 @@ class Event:
         if self.reset is not None:
             if not callable(self.reset):
                 raise ModelError(f"reset of {who} must be a function of (t, q, v) returning (q, v), not {self.reset!r}")
-            count = arity(self.reset, f"reset of {who}", "(t, q, v)")
-            if count != 3:
-                raise ModelError(f"reset of {who} takes {count} arguments: it must take (t, q, v)")
+            arity(self.reset, f"reset of {who}", "(t, q, v)", allowed=(3,))
 
 
 def event_names(events: Sequence[Event]) -> tuple[str, ...]:

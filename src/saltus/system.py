@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -396,11 +396,18 @@ def _joint_rows(family: JointFamily, bodies: Bodies) -> list[Joint]:
     return made
 
 
-def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)", *, rate: bool = False) -> int:
+def arity(
+    function: Callable,
+    who: str,
+    wanted: str = "(q), (t, q) or (t, q, v)",
+    *,
+    rate: bool = False,
+    allowed: Container[int] = GAP_ARGUMENTS,
+) -> int:
     """Return how many of (t, q, v) a function takes: the number of positional parameters without default.
 
     Arguments are given by their place, whatever they are called; but one that is called t, q or v must be that one.
-    rate: two of them are (q, v).
+    rate: two of them are (q, v). allowed: how many there may be.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -413,7 +420,7 @@ def arity(function: Callable, who: str, wanted: str = "(q), (t, q) or (t, q, v)"
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     taken = [p for p in parameters if p.kind in positional]
     names = [p.name for p in taken if p.default is p.empty]
-    if len(names) not in GAP_ARGUMENTS:
+    if len(names) not in allowed:
         raise ModelError(f"{who} takes {len(names)} arguments: it must take {wanted}")
     meant = ("q", "v") if rate and len(names) == 2 else GAP_ARGUMENTS[len(names)]
     for name, given in zip(names, meant, strict=True):

@@ -20,6 +20,7 @@ import numpy as np
 
 from saltus.build.marks import Unmarked, changed, mark_of
 from saltus.build.user_function import UserFunction, at
+from saltus.compile.effects import is_free_of_effects
 from saltus.compile.native import runnable
 from saltus.errors import FunctionError
 
@@ -107,7 +108,8 @@ class Comparison:
         start = State(*model.start)
         for function in model.functions.values():
             _check_unchanged(function, start)
-        self._compare(model, [start, *(_moved(start, distance, k) for k, distance in enumerate(DISTANCES))], False)
+        states = [start, *(_moved(start, distance, k) for k, distance in enumerate(DISTANCES))]
+        self._compare(model, states, False)
         self.done.add("start")
 
     def looked_along(self, model: CompiledModel) -> bool:
@@ -127,6 +129,7 @@ class Comparison:
     def _compare(self, model: CompiledModel, states: list[State], visited: bool) -> None:
         """Compare at some states; visited: a run came by there, so that functions must have values."""
         with np.errstate(all="ignore"):
+            _check_unshared(list(model.functions.values()), states)
             values = {name: _values(function, states) for name, function in model.functions.items()}
             if "M" in values:
                 _check_symmetric(model.functions["M"], states, values["M"])
@@ -247,6 +250,38 @@ def _check_unchanged(function: UserFunction, start: State) -> None:
             f"{function.name} changes {name} with every call: a function must depend on its arguments alone, and "
             f"nobody knows how often it is called; make what it remembers a coordinate, or keep it out {function.where}"
         )
+
+
+def _check_unshared(functions: list[UserFunction], states: list[State]) -> None:
+    """Refuse a function that reads what another one stores: nobody knows when that one was called before it."""
+    for writer in functions:
+        marks, plain = [], writer.function
+        if isinstance(plain, types.FunctionType) and is_free_of_effects(plain):
+            continue
+        try:
+            for state in states:
+                _value(writer, state)
+                marks.append(mark_of(writer.function))
+        except Unmarked:
+            continue
+        if all(mark == marks[0] for mark in marks):
+            continue
+        for reader in functions:
+            values = []
+            for state in states if reader is not writer else ():
+                _value(writer, state)
+                values.append(_value(reader, states[0]))
+            if not all(_same(value, values[0]) for value in values):
+                what = next(filter(None, (changed(marks[0], mark) for mark in marks)), "something")
+                raise FunctionError(
+                    f"{reader.name} reads {what}, which {writer.name} changes: it gave {values[0]} and, after "
+                    f"{writer.name} was called with other arguments, {_other(values)}; nobody knows which function is "
+                    f"called first, so compute it in both {reader.where}"
+                )
+
+
+def _other(values: list[np.ndarray | FunctionError]) -> np.ndarray | FunctionError:
+    return next(value for value in values if not _same(value, values[0]))
 
 
 def _values(function: UserFunction, states: list[State]) -> list[np.ndarray | FunctionError]:

@@ -927,8 +927,10 @@ class Builder:
 
     def numbers(self, value, name: str) -> np.ndarray:
         try:
+            if np.asarray(value).dtype.kind not in "biufO":  # numpy reads "1.0"
+                raise TypeError
             array = np.array(value, dtype=float)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             either = "numbers or a function" if name in ("M", "f") else "numbers"
             raise ModelError(f"{name} must be {either}, not {value!r}") from error
         if not np.all(np.isfinite(array)):

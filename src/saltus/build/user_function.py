@@ -120,7 +120,7 @@ class UserFunction:
             made = np.array(result)
             if made.dtype.kind in "biufO":
                 return made.astype(float)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise FunctionError(
                 f"{self.name} returned {result!r}, which is not an array of numbers {self.where}"
             ) from error

@@ -107,7 +107,7 @@ class StandIns:
         if isinstance(value, np.ufunc):
             return _Ufunc(value)
         if isinstance(value, np.ndarray):
-            return value.view(ConstantArray) if kind is np.ndarray and value.dtype.kind == "f" else value
+            return _constant(value) if kind is np.ndarray and value.dtype.kind == "f" else value
         if kind is types.BuiltinFunctionType and value in _math_handlers():
             return functools.partial(_math_call, value)
         if kind is types.BuiltinFunctionType and _is_unrepeatable(module or type(value.__self__).__module__):
@@ -286,6 +286,12 @@ class _TracedParameters:
         if not name.startswith("_"):
             setattr(self._parameters, name, value)  # refused
         object.__setattr__(self, name, value)
+
+
+def _constant(value: np.ndarray) -> ConstantArray:
+    made = value.view(ConstantArray)
+    made.setflags(write=False)  # it shares the memory of the user's
+    return made
 
 
 def _traced_parameter(graph: Graph, parameter: Parameter) -> Any:
