@@ -85,6 +85,24 @@ def test_new_starts_and_values_trace_and_compile_nothing_not_even_zero_and_one(m
     assert made == {"traced": 0, "compiled": 0}
 
 
+def test_a_variable_called_like_a_parameter_is_no_part_of_the_model(made):
+    names = {"p": p, "w": 0.0}
+    exec("def f(t, q, v):\n    return -p.w**2 * q", names)  # noqa: S102
+    system = sl.System(M=1.0, f=names["f"])
+    for w in (2.0, 0.0, 1.0):
+        names["w"] = w  # for w in ...: solve(..., parameters={"w": w})
+        sl.solve(system, (0.0, 0.1), 0.0, 1.0, parameters={"w": w})
+    assert made["traced"] == 1
+
+
+def test_an_array_of_references_has_the_values_of_the_run():
+    stiffness = np.array([p.w, 1.0], dtype=object)
+    system = sl.System(M=1.0, f=lambda t, q, v: -stiffness[0] * stiffness[1] * q)
+    sl.solve(system, (0.0, 1.0), 0.1, 0.0)
+    found = sl.solve(system, (0.0, 1.0), 0.1, 0.0, parameters={"w": 4.0})
+    assert found(1.0).q[0] == pytest.approx(0.1 * math.cos(2.0), abs=1e-6)
+
+
 INERTIAS = {  # where a parameter may stand in masses and rows: a run must not take those of other values
     "nowhere": lambda m, k: (1.0, lambda q: q[0]),
     "mass": lambda m, k: (m, lambda q: q[0]),
@@ -318,6 +336,9 @@ WRONG = {
     "word": ({"w": "fast"}, r"parameter 'w' is 'fast': it must be a number"),
     "truth": ({"w": True}, r"parameter 'w' is True: it must be a number"),
     "complex": ({"w": 1j}, r"parameter 'w' is 1j: it must be a number"),
+    "large": ({"w": 10**400}, r"parameter 'w' is 10{400}: it must be a number"),
+    "date": ({"w": np.datetime64("2020")}, r"parameter 'w' is .*2020.*: it must be a number"),
+    "nothing": ({"w": None}, r"parameter 'w' is None: it must be a number"),
     "list": ([1.0], r"parameters must be a dictionary like \{'w': 2\.6\}, not \[1\.0\]"),
 }
 
@@ -388,6 +409,13 @@ def test_wrong_definitions_are_named(make, words):
 def test_a_missing_name_is_an_attribute_error_that_lists_the_others():
     with pytest.raises(AttributeError, match=r"Parameters has no 'omega': it has w, e, mu"):
         _ = p.omega
+
+
+def test_a_function_that_reads_the_first_value_is_refused():
+    with pytest.raises(
+        sl.FunctionError, match=r"p\['w'\] is the first value .* write p.w at t = 0.*test_parameters.py:\d+"
+    ):
+        sl.solve(sl.System(M=1.0, f=lambda t, q, v: -p["w"] * q), (0.0, 1.0), 0.1, 0.0)
 
 
 def test_constant_matrices_take_no_parameters():

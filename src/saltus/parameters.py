@@ -87,6 +87,8 @@ class Parameters:
         raise ModelError(f"parameter {name!r} cannot be deleted")
 
     def __getitem__(self, name: str) -> float | np.ndarray:
+        if name in (_active.values or ()):
+            raise ModelError(f"p[{name!r}] is the first value of a parameter, not that of the run: write p.{name}")
         try:
             return self._numbers[name]
         except KeyError:
@@ -142,7 +144,7 @@ class Parameter:
 
     def of(self, values: Any) -> Any:
         """Return the value among others."""
-        found = values[self.name]
+        found = values._numbers[self.name] if isinstance(values, Parameters) else values[self.name]
         for index in self.index:
             found = found[index]
         return found
@@ -226,10 +228,13 @@ def checked_value(name: str, value: Any, error: type[Exception] = ModelError) ->
     if type(value) is float and math.isfinite(value):
         return value
     try:
-        if isinstance(value, bool | str | bytes | np.bool_) or np.iscomplexobj(value):
+        if value is None or isinstance(value, bool | np.bool_) or np.iscomplexobj(value):
             raise TypeError
-        array = np.array(_plain(value), dtype=float)
-    except (TypeError, ValueError):
+        array = np.array(_plain(value))
+        if array.dtype.kind not in "iufO":  # texts, dates
+            raise TypeError
+        array = array.astype(float)
+    except (TypeError, ValueError, OverflowError):
         raise error(f"parameter {name!r} is {value!r}: it must be a number or an array of numbers") from None
     if not np.all(np.isfinite(array)):
         place = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])

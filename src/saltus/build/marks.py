@@ -203,7 +203,7 @@ class _Look:
         made: list[Any] = [
             _Named((name, self.mark(known[name], names, depth)))
             for name in names
-            if known.get(name, known) is not known
+            if name in used.variables and known.get(name, known) is not known
         ]
         made += [
             _Named((name, self.mark(vars(builtins)[name], names, depth)))
@@ -377,19 +377,25 @@ def _inside_of(cell: types.CellType) -> Any:
 
 
 class _Use(NamedTuple):
-    """What a function does with names: modules it imports, builtins that read elsewhere, x of `x.load`, its texts."""
+    """What a function does with names: modules it imports, builtins that read elsewhere, x of `x.load`, its texts.
+
+    variables: names that stand for themselves, which w of p.w does not.
+    """
 
     imports: frozenset[str]
     builtin_readers: frozenset[str]
     loads: frozenset[str]
     texts: frozenset[str]
+    variables: frozenset[str]
 
 
 @functools.lru_cache(maxsize=1024)
 def use_of(code: types.CodeType) -> _Use:
     """Return what the instructions of a function tell beyond its names, those of functions inside of it included."""
-    imports, readers, loads, before = set(), set(), set(), ""
+    imports, readers, loads, variables, before = set(), set(), set(), set(), ""
     for one in dis.get_instructions(code):
+        if one.opname.endswith(("_GLOBAL", "_NAME", "_GLOBALS")):
+            variables.add(one.argval)
         if one.opname == "IMPORT_NAME":
             imports.add(one.argval)
         elif one.opname in ("LOAD_GLOBAL", "LOAD_NAME") and one.argval in BUILTIN_READERS:
@@ -398,7 +404,7 @@ def use_of(code: types.CodeType) -> _Use:
             loads.add(before)
         before = one.argval if one.opname.startswith("LOAD_") and isinstance(one.argval, str) else ""
     texts = {constant for constant in code.co_consts if isinstance(constant, str)}
-    own = _Use(frozenset(imports), frozenset(readers), frozenset(loads), frozenset(texts))
+    own = _Use(*map(frozenset, (imports, readers, loads, texts, variables)))
     inner = [use_of(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return _Use(*(frozenset().union(*parts) for parts in zip(own, *inner, strict=True)))
 

@@ -106,6 +106,10 @@ class StandIns:
             return self._function(value)
         if isinstance(value, np.ufunc):
             return _Ufunc(value)
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            made = np.empty(value.shape, dtype=object).view(TracerArray)
+            made.flat = [self.wrap(item) for item in value.flat]
+            return made
         if isinstance(value, np.ndarray):
             return _constant(value) if kind is np.ndarray and value.dtype.kind == "f" else value
         if kind is types.BuiltinFunctionType and value in _math_handlers():
