@@ -353,6 +353,8 @@ def results(folder: pathlib.Path, flips: int, seed: int) -> dict[str, bytes | pa
     names = ["write_fclib", "read_fclib", "diagnose", "minimum_norm", "uniqueness", "ContactProblem", "ContactResult"]
     for name in (*names, "Diagnosis", "__getattr__", "importlib", "HOMES", "MoreauJean.__init__", "Solution", "system"):
         made[f"may load: scheme {name}"] = changed(good, scheme({"class": name, "settings": {"path": fifo}}))
+    made["table of steps missing"] = changed(adaptive, said(lambda about: about["variables"].remove("extra/table")))
+    made["may load: no message"] = changed(good, said(lambda about: about.__setitem__("message", "")))
     made["may load: scheme writes"] = changed(good, scheme(write))
     for name, described in {
         "deep": nested(40), "a number": 7, "settings 7": {"class": "MoreauJean", "settings": 7},
@@ -649,6 +651,7 @@ def fclib(folder: pathlib.Path, flips: int, seed: int) -> dict[str, bytes | path
             for name in ("H/m", "H/n", "M/n", "G/n", "M/nz") for value in (-1, 2**31 - 1, 2**62)
             if (name, value) != ("M/nz", -1)
         },
+        "H/m unsigned": put(f"{base}/H/m", data=np.array([2**63], dtype=np.uint64)),
         "p backwards": turned(f"{base}/H/p", lambda p: p[::-1]),
         "p too far": turned(f"{base}/H/p", lambda p: p * 1000),
         "i too far": turned(f"{base}/H/i", lambda i: i + 1000),

@@ -138,9 +138,10 @@ class Solution:
     def __repr__(self) -> str:
         kinds, counts = np.unique(self.events["kind"], return_counts=True)
         seen = ", ".join(f"{n} {kind}" for kind, n in zip(kinds, counts, strict=True)) or "no events"
+        ended = self.message.partition("\n")[0]
         return (
             f"Solution({self.name or self.system.name or 'system'} by {self.scheme.name}: t = {self.t[0]:g} to "
-            f"{self.t[-1]:g}, {self.work['steps']} steps, {seen}; {self.message.splitlines()[0]})"
+            f"{self.t[-1]:g}, {self.work['steps']} steps, {seen}; {ended})"
         )
 
     def _repr_html_(self) -> str:

@@ -28,7 +28,7 @@ def info_command(run: Annotated[str | None, RUN_FILE] = None, /) -> int:
         f"{solution.name or solution.system.name or 'system'} by {solution.scheme.name}: t = {solution.t[0]:g} to "
         f"{solution.t[-1]:g} s in {steps:,} step{'' if steps == 1 else 's'}, {len(solution.t):,} times kept"
     )
-    rows = [("ended", solution.message.splitlines()[0]), *rows_of(solution)]
+    rows = [("ended", solution.message.partition("\n")[0]), *rows_of(solution)]
     rows += [("coordinates", ", ".join(solution.system.coordinates))] if solution.system.coordinates else []
     rows.append(("work", ", ".join(f"{count:,} {name}" for name, count in solution.work.items())))
     for name, value in solution.parameters.items():

@@ -81,6 +81,8 @@ class _Steps:
 def _headers(block: np.ndarray) -> np.ndarray:
     """Return the whole numbers that say what blocks of one size hold; a file may say what cannot be."""
     headers = block[:, : DENSE_HEADER - 1]
+    if headers.shape[1] < DENSE_HEADER - 1:
+        raise DamagedFileError("dense output lacks the numbers that describe it: was its file changed?")
     with np.errstate(over="ignore", invalid="ignore"):
         pieces, stages, nq, nv, nr, own_rate = headers.T
         piece = PIECE_HEADER + nq + nv + stages * (nv + nr + nq * own_rate)

@@ -46,6 +46,8 @@ class _Fclib(NamedTuple):
 
 FCLIB = _Fclib()
 
+LARGEST = 2**63 - 1  # of whole numbers of the format
+
 REMEDY = "store the problem again with FCLib or saltus.contact.write_fclib"
 
 
@@ -445,7 +447,10 @@ class _Group:
             raise self.wrong(f"{name!r} comes in chunks of {made.get_chunk()}, larger than such a file should hold")
 
     def integer(self, name: str) -> int:
-        return int(self.numbers(name, "iu", 1)[0])
+        made = int(self.numbers(name, "iu", 1)[0])
+        if made > LARGEST:
+            raise self.wrong(f"{name} is {made}, more than {LARGEST}")
+        return made
 
     def vector(self, name: str, size: int) -> np.ndarray:
         found = self.numbers(name, "iuf").astype(np.float64)
