@@ -161,6 +161,14 @@ def test_a_loaded_solution_can_be_saved_again_to_the_same_bytes(run, tmp_path):
     assert (tmp_path / "first.h5").read_bytes() == (tmp_path / "second.h5").read_bytes()
 
 
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(sl.FileError, match=r"pipe is a pipe, device or socket, not a file: give the name of a file"):
+        sl.solve(sl.problems.zeno_ball(), scheme=sl.MoreauJean(), h=1e-2, progress=False).save(pipe)
+    assert pipe.is_fifo()
+
+
 def test_equal_runs_make_equal_files(tmp_path):
     for name in ("a.h5", "b.h5"):
         sl.solve(oscillator(), **BALL).save(tmp_path / name)

@@ -8,11 +8,13 @@ import hashlib
 import multiprocessing
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import warnings
 import weakref
 
+import cloudpickle
 import loky
 import numpy as np
 import pytest
@@ -145,3 +147,11 @@ def test_functions_are_let_go_with_their_system_without_waiting_for_the_collecto
         assert [reference() for reference in left] == [None, None]
     finally:
         gc.enable()
+
+
+def test_the_package_itself_travels_with_functions_of_a_script():
+    # cloudpickle sends what a function of __main__ refers to, and knows plain modules only
+    assert pickle.loads(cloudpickle.dumps(sl)) is sl  # noqa: S301
+    names = {"sl": sl, "__name__": "__main__"}
+    exec("def make(k):\n    return sl.System(M=k, f=[0.0])", names)  # noqa: S102
+    assert pickle.loads(cloudpickle.dumps(names["make"]))(2.0).M == 2.0  # noqa: S301

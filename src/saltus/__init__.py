@@ -131,6 +131,9 @@ class _Package(ModuleType):
             return
         super().__setattr__(name, value)
 
+    def __reduce__(self) -> tuple:
+        return importlib.import_module, (self.__name__,)  # cloudpickle knows plain modules only
+
 
 sys.modules[__name__].__class__ = _Package
 

@@ -293,6 +293,9 @@ def _part(path: str) -> str:
 def replace(path: str | os.PathLike, pieces: Iterable[bytes | memoryview]) -> None:
     """Write the pieces beside a file, make sure that they are on disk, and put them in its place."""
     path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        what = "a folder" if os.path.isdir(path) else "a pipe, device or socket"
+        raise FileError(f"{path} is {what}, not a file: give the name of a file")
     part = _part(path)
     try:
         with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb", buffering=0) as file:
