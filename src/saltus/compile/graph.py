@@ -15,6 +15,7 @@ from saltus.errors import ModelError
 from saltus.parameters import Parameter, Parameters
 
 _WITH_DOMAIN = frozenset({"sqrt", "log", "log10", "log2", "log1p", "asin", "acos", "acosh", "atanh", "pow", "mod"})
+_FUNCTIONS = frozenset(UNARY.values())
 _CHOICES = frozenset({"where", "min", "max"})  # the builtins return one of their arguments as it is
 MAX_EXPANDED_POWER = 64  # x**n with a larger |n| stays a call of pow
 
@@ -43,6 +44,7 @@ class Graph:
         self.named: dict[str, Named] = {}  # parameters of the user by name
         self.derivatives: dict[Any, dict[int, Expr]] = {}  # memo of differentiate and directional
         self.of_python: set[int] = set()  # indices of what the module math returns
+        self._with_domain: set[int] = set()  # of what contains functions that have no value everywhere
         self.zero, self.one, self.minus_one = self.number(0.0), self.number(1.0), self.number(-1.0)
 
     # ---- leaves
@@ -58,7 +60,13 @@ class Graph:
         for a in args:
             mask |= a.mask
         made = self._nodes[key] = Expr(self, op, args, payload, index, mask)
+        if op in _WITH_DOMAIN or any(a.index in self._with_domain for a in args):
+            self._with_domain.add(index)
         return made
+
+    def _may_be_nan(self, node: Expr) -> bool:
+        """Whether a number contains functions that have no value everywhere."""
+        return node.index in self._with_domain
 
     def variable(self, name: str) -> Expr:
         """The variable whose source text is `name`, e.g. "t" or "q[3]"."""
@@ -205,23 +213,19 @@ class Graph:
 
     def _is_of_numpy(self, node: Expr) -> bool:
         """Whether a scalar is one of numpy for sure: made of entries of arrays, not by the module math."""
-        todo, seen = [node], set()
-        while todo:
-            one = todo.pop()
-            if one.index in seen or one.index in self.of_python:
-                continue
-            seen.add(one.index)
-            if one.op == "var":
-                if one.payload != "t":
-                    return True
+        sure: dict[int, bool] = {}
+        for one in reachable([node]):
+            inside = [sure[a.index] for a in one.args]
+            if one.index in self.of_python:
+                found = False
+            elif one.op == "var":
+                found = one.payload != "t"
             elif one.op in _CHOICES:
-                if all(self._is_of_numpy(a) for a in one.args[-2:]):
-                    return True
-            elif one.op in UNARY.values():
-                return True
+                found = all(inside[-2:])
             else:
-                todo += one.args
-        return False
+                found = one.op in _FUNCTIONS or any(inside)
+            sure[one.index] = found
+        return sure[node.index]
 
     # ---- arithmetic
     def add(self, a, b) -> Expr:
@@ -429,14 +433,14 @@ class Graph:
         return self._or_number(self.largest, self.real(a), self.real(b))
 
     def _or_nan(self, choose, a: Expr, b: Expr) -> Expr:
-        if not _may_leave_domain(b):
+        if not self._may_be_nan(b):
             return choose(a, b)
-        return choose(b, a) if not _may_leave_domain(a) else self.where(self.equal(b, b), choose(a, b), b)
+        return choose(b, a) if not self._may_be_nan(a) else self.where(self.equal(b, b), choose(a, b), b)
 
     def _or_number(self, choose, a: Expr, b: Expr) -> Expr:
-        if not _may_leave_domain(a):
+        if not self._may_be_nan(a):
             return choose(a, b)
-        return choose(b, a) if not _may_leave_domain(b) else self.where(self.equal(a, a), choose(a, b), b)
+        return choose(b, a) if not self._may_be_nan(b) else self.where(self.equal(a, a), choose(a, b), b)
 
     def _choice(self, op: str, choose, a: Expr, b: Expr) -> Expr:
         if a is b:
@@ -453,7 +457,7 @@ class Graph:
         a, b = self.real(a), self.real(b)
         if a.op == "num" and b.op == "num":
             return self.node("bool", (), holds(a.payload, b.payload))
-        if a is b and (op == "lt" or not _may_leave_domain(a)):  # x != x asks whether x is a NaN
+        if a is b and (op == "lt" or not self._may_be_nan(a)):  # x != x asks whether x is a NaN
             return self.node("bool", (), op in ("le", "eq"))
         return self.node(op, (a, b))
 
@@ -529,11 +533,6 @@ class Graph:
 
     def array_function(self, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         raise Untraceable(f"{function.__name__} needs a Trace")
-
-
-def _may_leave_domain(node: Expr) -> bool:
-    """Whether a number contains functions that have no value everywhere, so that it may be a NaN."""
-    return any(one.op in _WITH_DOMAIN for one in reachable([node]))
 
 
 def rebuild(node: Expr, args: Sequence[Expr]) -> Expr:
