@@ -144,7 +144,7 @@ class Parameter:
 
     def of(self, values: Any) -> Any:
         """Return the value among others."""
-        found = values._numbers[self.name] if isinstance(values, Parameters) else values[self.name]
+        found: Any = values._numbers[self.name] if isinstance(values, Parameters) else values[self.name]
         for index in self.index:
             found = found[index]
         return found

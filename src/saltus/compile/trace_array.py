@@ -268,7 +268,10 @@ def counted(value: Any) -> Any:
         return value.graph.real(value)
     if isinstance(value, np.ndarray) and value.dtype == object:
         return np.array([counted(item) for item in value.flat], dtype=object).reshape(value.shape)
-    return type(value)(counted(item) for item in value) if type(value) in (list, tuple) else value
+    if type(value) in (list, tuple):
+        made = [counted(item) for item in value]
+        return made if type(value) is list else tuple(made)
+    return value
 
 
 def _unboxed(value: Any) -> Any:
