@@ -302,6 +302,45 @@ def test_a_particle_in_a_narrow_wedge_stays_while_it_can_and_says_that_it_need_n
         assert admissible(sol, mu)
 
 
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("rails", [2, 4])
+def test_a_bead_that_only_the_pressure_between_its_rails_can_hold_says_that_it_need_not_stay(name, rails):
+    """With 20 t N against 0.3 * 9.81 N of friction: `stays` was all that a run said, as if nothing else could be."""
+    scheme, _ = SCHEMES[name]
+
+    def bead(pull):
+        contacts = [
+            sl.Contact(lambda q, side=(-1.0) ** k: side * q[1], mu=0.3, slip=lambda t, q, v: v[0]) for k in range(rails)
+        ]
+        return sl.System(M=1.0, f=lambda t, q, v: [pull(t), -GRAVITY], contacts=contacts)
+
+    def told(pull):
+        sol = sl.solve(bead(pull), (0.0, 1.0), [0.0, 0.0], [0.0, 0.0], tol=1e-8, scheme=scheme)
+        assert np.abs(sol.q).max() <= 1e-14 and set(sol.events["kind"]) <= {"not unique"}
+        assert ("not unique" in sol.message) == bool(len(sol.events))
+        return list(sol.events["t"])
+
+    bound = 0.3 * GRAVITY
+    assert told(lambda t: 0.0 * t + 2.0 * bound) == [0.0]
+    assert told(lambda t: 0.9 * bound * np.sin(9.0 * t)) == []  # friction under the weight alone holds it
+    (begins,) = told(lambda t: 20.0 * t)
+    assert bound / 20.0 <= begins <= bound / 20.0 + 0.1
+
+
+def test_a_wedge_that_is_pulled_out_ever_harder_says_from_when_on_it_could_come():
+    normals = [np.array([side * np.cos(0.15), np.sin(0.15)]) for side in (1.0, -1.0)]
+    contacts = [
+        sl.Contact(
+            lambda q, n=n: n[0] * q[0] + n[1] * q[1], mu=0.6, slip=lambda t, q, v, n=n: n[0] * v[1] - n[1] * v[0]
+        )
+        for n in normals
+    ]
+    wedge = sl.System(M=1.0, f=lambda t, q, v: [0.0, -2.0 + 5.0 * t], contacts=contacts)
+    sol = sl.solve(wedge, (0.0, 1.0), [0.0, 0.0], [0.0, 0.0], tol=1e-8)
+    assert list(sol.events["kind"]) == ["not unique"] and 0.4 <= sol.events["t"][0] <= 0.5
+    assert np.abs(sol.q).max() <= 1e-14
+
+
 def test_a_slip_in_space_that_begins_from_rest_turns_with_its_force():
     """Against the equation of the slip, started by its expansion at the place where the force exceeds friction."""
     from scipy.integrate import solve_ivp

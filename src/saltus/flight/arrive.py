@@ -25,6 +25,7 @@ from saltus.flight.frame import (
     visible_slip,
 )
 from saltus.flight.graze import graze
+from saltus.flight.grip import grip_event
 from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
 from saltus.flight.modes import joints_jolt, unhold, update_modes
@@ -137,15 +138,16 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
         if update_modes(model, settings, t_end, h, ends.q, ends.v, frame.a_last, frame, 0) > 0:
             frame.kept[0] = 0.0  # the law is asked again where the next flight begins
 
-    return hand_over(model, settings, t, t_end, struck, frame, record)
+    return hand_over(model, staged, settings, t, t_end, struck, frame, record)
 
 
-@unit(I(MODEL, A, F, F, I, FRAME.kind, RECORD))
-def hand_over(model, settings, t, t_end, struck, frame, record):
+@unit(I(MODEL, STAGED, A, F, F, I, FRAME.kind, RECORD))
+def hand_over(model, staged, settings, t, t_end, struck, frame, record):
     """Write the events of the index set, keep what the next flight begins with, and close the books."""
     layout, ends, marks, memory = model.layout, frame.ends, frame.marks, frame.memory
     acting, stopped = memory.acting, whole(marks.which) if whole(marks.event_kind) == TRANSITION.stopped else -1
     ambiguous_event(model, t_end, ends.before, ends.index, frame.interval.lasting, acting.r, record)
+    grip_event(model, staged, settings, t_end, t_end - t, frame, record)
     see_slips(model, settings, struck, frame)
     clear(head(tail(acting.direction, 2 * layout.nc), layout.nc))
     if index_events(model, t_end, struck, stopped, ends, acting, record) == 1:

@@ -18,6 +18,7 @@ from saltus.flight.frame import (
     span_of,
     visible_slip,
 )
+from saltus.flight.grip import grip_event
 from saltus.flight.modes import MODES, unhold, update_modes
 from saltus.lasting.begin import begin_slips, end_slips, goes, start_of
 from saltus.lasting.end_of_step import begin_events
@@ -123,6 +124,7 @@ def begin_flight(model, staged, settings, t, h, frame, record):
     see_slips(model, settings, 1 - known, frame)
     begin_events(model, t, known, ends, acting, record)
     ambiguous_event(model, t, ends.before, ends.index, interval.lasting, acting.r, record)
+    grip_event(model, staged, settings, t, 0.0, frame, record)
     if layout.ne > 0 and known == 1:
         # an event function may change its sign between the two sides of a break
         values, last = head(frame.scan, layout.ne), memory.last_values

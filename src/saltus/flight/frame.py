@@ -89,14 +89,15 @@ FLIGHT_END = _FlightEnd()
 # ---- what a state remembers. unknown: 1 where forces have switched behind a flight in which nothing moved, so that its
 # error estimate says nothing; valid: 0 before the first flight; longest: flight so far [s]; changed: 1 where it ended
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]; in_turn: impacts
-# without duration that led to it, one after the other; struck: 1 behind the first impact. index: what each contact
+# without duration that led to it, one after the other; struck: 1 behind the first impact; told: 1 where a row of the
+# events says that its index set may move otherwise (grip.py). index: what each contact
 # does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that must not be
 # held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; fast: 1 for slips that
 # have been much faster than the tolerance since they began; most_speed: largest velocities so far; led: how far
 # velocities have led since the first impact, back and forth counted; pushed, most_pushed: impulses of all rows so far,
 # and their largest; modes: of the switching functions (modes.py)
 FLIGHT_MEMORY = Workspace(
-    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent in_turn struck"), index="nc",
+    "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent in_turn struck told"), index="nc",
     acting=ACTING, fired="ne", let_go="nc", seen="nc", fast="nc", last_values="ne", most_speed="nv", led="nv",
     pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
