@@ -227,7 +227,8 @@ def _check_flight(run: Run, plan: SchemePlan, arrays: dict[str, np.ndarray]) -> 
         _room(plan.memory, arrays["state/memory"]),
     )
     numbers = memory.numbers
-    if any(flag not in (0.0, 1.0) for flag in (numbers.valid, numbers.changed, numbers.unknown, numbers.struck)):
+    flags = numbers.valid, numbers.changed, numbers.unknown, numbers.struck, numbers.told
+    if any(flag not in (0.0, 1.0) for flag in flags):
         raise ValueError("'state/memory' is neither valid nor not")
     counted = np.array([numbers.flights, numbers.in_turn])
     if numbers.longest < 0.0 or numbers.spent < 0.0 or not _are_whole(counted, LARGEST_WHOLE):
