@@ -763,3 +763,53 @@ def test_feet_that_turn_back_together_turn_where_a_point_does(angle, phase):
     assert np.count_nonzero(exact.events["kind"] == "reversal") >= 3
     assert np.abs(sol(t).v[:, :2] - np.outer(exact(t).v[:, 0], way)).max() <= 0.5 * tol
     assert np.abs(sol(t).v[:, 5]).max() <= 0.5 * tol
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+@pytest.mark.parametrize("mus", [(0.8, 0.2), (1.2, 0.0)])
+def test_a_box_that_tips_in_a_corner_turns_about_its_outer_foot_and_leaves_the_wall(name, mus):
+    """Its lower corner at the wall and the foot it turns about ask for the same while it stands, not when it tips."""
+    from scipy.integrate import solve_ivp
+
+    scheme, allowed = SCHEMES[name]
+    a, b, push, tol = 0.3, 0.55, 1.0, 1e-8
+    inertia = (a * a + b * b) / 3.0
+
+    def point(q, x, y):
+        return q[0] + np.cos(q[2]) * x - np.sin(q[2]) * y, q[1] + np.sin(q[2]) * x + np.cos(q[2]) * y
+
+    def velocity(q, v, x, y):
+        return v[0] - v[2] * (np.sin(q[2]) * x + np.cos(q[2]) * y), v[1] + v[2] * (np.cos(q[2]) * x - np.sin(q[2]) * y)
+
+    contacts = []
+    for x, y in ((-a, -b), (a, -b), (a, b), (-a, b)):
+        contacts.append(
+            sl.Contact(
+                lambda q, x=x, y=y: point(q, x, y)[1], mu=mus[0],
+                slip=lambda t, q, v, x=x, y=y: velocity(q, v, x, y)[0], name=f"floor {x} {y}",
+            )
+        )  # fmt: skip
+        contacts.append(
+            sl.Contact(
+                lambda q, x=x, y=y: point(q, x, y)[0], mu=mus[1],
+                slip=lambda t, q, v, x=x, y=y: velocity(q, v, x, y)[1], name=f"wall {x} {y}",
+            )
+        )  # fmt: skip
+
+    def turns(t):
+        return -2.0 * t - 1.0
+
+    box = sl.System(M=[1.0, 1.0, inertia], f=lambda t, q, v: [-push, -GRAVITY, 1.9 * turns(t)], contacts=contacts)
+    sol = sl.solve(box, (0.0, 1.0), [a, b, 0.0], np.zeros(3), tol=tol, scheme=scheme)
+    begins, end = sol.events["t"][0], 0.8
+    assert set(sol.events["kind"][sol.events["t"] <= end]) <= {"release", "slip", "stick", "closing"}
+    smooth = 0.5 * ((a * GRAVITY + b * push) / 1.9 - 1.0)  # where nothing holds at the wall
+    assert smooth - 1e-6 <= begins <= (smooth + 1e-6 if mus[1] == 0.0 else end)
+
+    def motion(t, y):  # about the foot; the middle of the box lies at R(angle) (-a, b) from it
+        x, z = -a * np.cos(y[0]) - b * np.sin(y[0]), -a * np.sin(y[0]) + b * np.cos(y[0])
+        return y[1], (1.9 * turns(t) - GRAVITY * x + push * z) / (inertia + a * a + b * b)
+
+    exact = solve_ivp(motion, (begins, end), [0.0, 0.0], rtol=1e-12, atol=1e-15, method="DOP853").y[:, -1]
+    state = sol(end)
+    assert abs(state.q[2] - exact[0]) <= allowed * tol and abs(state.v[2] - exact[1]) <= 3.0 * allowed * tol

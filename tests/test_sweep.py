@@ -407,7 +407,7 @@ def test_the_command_line_makes_diagrams_maps_and_monte_carlo(tmp_path, capsys):
     [
         (["--omega", "2.5"], "nothing is swept"),
         (["--omega", "2.5:3"], "a range such as"),
-        (["--omega", "2:3:0"], "a range of one value or more"),
+        (["--omega", "2:3:0"], "a range of at least one value"),
         (["--omega", "normal(1)"], "normal takes mean, deviation"),
         (["--omega", "2:3:4", "--e", "uniform(0.1, 0.2)"], "do not go together"),
         (["--omega", "2:3:4", "--measures", "impact"], "did you mean impacts"),
