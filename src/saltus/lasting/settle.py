@@ -41,6 +41,7 @@ class _SettleTuned(NamedTuple):
     apart: float = 1e-6  # of the bends of redundant rows: what they may disagree by
     noise: float = 1e-3  # of the same: what they may be uncertain by
     shows: float = 1e-3  # of the forces before reactions: what the bends ask for that the law is asked with
+    leaves: float = 1e-11  # of the accelerations without reactions: what is slower to leave is rounding of a rest
 
 
 SETTLE_TUNED = _SettleTuned()
@@ -284,7 +285,8 @@ def find_candidates(model, settings, t, degree, struck, ends, acting, interval, 
                 # what leaves ever faster is no contact any more, however slow and near it still is
                 known = act_on_end(model, t, ends, acting, interval.lasting, record)
                 model.curvature(t, q, v, model.par, interval.lasting.zeta)
-                leaves = known == 0 and row_dot(layout, W, row, acting.a) + interval.lasting.zeta[row] > 0.0
+                least = SETTLE_TUNED.leaves * acting.powers[REPORTED.unheld]
+                leaves = known == 0 and row_dot(layout, W, row, acting.a) + interval.lasting.zeta[row] > least
                 candidate[c] = 0 if leaves and ends.resting[c] == 0 else candidate[c]
             if candidate[c] != 0 and transition_here == CHANGE.let_go:
                 candidate[c] = ROLE.untied
