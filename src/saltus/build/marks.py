@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saltus.compile.trace_call import global_names
 from saltus.parameters import Parameter, Parameters
 
 COPIED_BYTES = 100_000  # of an array that is kept as it is; larger ones are kept as a digest
@@ -193,7 +194,7 @@ class _Look:
         if not made_here and _is_library(function.__module__) and not function.__closure__:
             return function
         code, known = function.__code__, function.__globals__
-        names, used = names_in(code), use_of(code)
+        names, own, used = names_in(code), global_names(code), use_of(code)  # w of p.w is no name of its own
         if not READERS.isdisjoint(names) or any(name not in known for name in used.builtin_readers):
             raise Unmarked
         if not READ_BY_NAME.isdisjoint(names):
@@ -203,7 +204,7 @@ class _Look:
         made: list[Any] = [
             _Named((name, self.mark(known[name], names, depth)))
             for name in names
-            if name in used.variables and known.get(name, known) is not known
+            if name in own and known.get(name, known) is not known
         ]
         made += [
             _Named((name, self.mark(vars(builtins)[name], names, depth)))
@@ -377,25 +378,19 @@ def _inside_of(cell: types.CellType) -> Any:
 
 
 class _Use(NamedTuple):
-    """What a function does with names: modules it imports, builtins that read elsewhere, x of `x.load`, its texts.
-
-    variables: names that stand for themselves, which w of p.w does not.
-    """
+    """What a function does with names: modules it imports, builtins that read elsewhere, x of `x.load`, its texts."""
 
     imports: frozenset[str]
     builtin_readers: frozenset[str]
     loads: frozenset[str]
     texts: frozenset[str]
-    variables: frozenset[str]
 
 
 @functools.lru_cache(maxsize=1024)
 def use_of(code: types.CodeType) -> _Use:
     """Return what the instructions of a function tell beyond its names, those of functions inside of it included."""
-    imports, readers, loads, variables, before = set(), set(), set(), set(), ""
+    imports, readers, loads, before = set(), set(), set(), ""
     for one in dis.get_instructions(code):
-        if one.opname.endswith(("_GLOBAL", "_NAME", "_GLOBALS")):
-            variables.add(one.argval)
         if one.opname == "IMPORT_NAME":
             imports.add(one.argval)
         elif one.opname in ("LOAD_GLOBAL", "LOAD_NAME") and one.argval in BUILTIN_READERS:
@@ -404,7 +399,7 @@ def use_of(code: types.CodeType) -> _Use:
             loads.add(before)
         before = one.argval if one.opname.startswith("LOAD_") and isinstance(one.argval, str) else ""
     texts = {constant for constant in code.co_consts if isinstance(constant, str)}
-    own = _Use(*map(frozenset, (imports, readers, loads, texts, variables)))
+    own = _Use(*map(frozenset, (imports, readers, loads, texts)))
     inner = [use_of(constant) for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return _Use(*(frozenset().union(*parts) for parts in zip(own, *inner, strict=True)))
 
