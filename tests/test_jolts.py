@@ -124,6 +124,30 @@ def test_ground_that_jumps_into_a_body_ends_the_run(scheme):
     assert failed.value.solution.status.name == "GAP_JUMPED"
 
 
+def _stair(q):
+    return q[1] - np.where(q[0] > JOLT, 0.7, 0.0)
+
+
+def _stair_called_as_python(q):
+    try:
+        return q[1] - (0.7 if q[0] > JOLT else 0.0)
+    except ZeroDivisionError:
+        return 0.0
+
+
+@SCHEMES
+@pytest.mark.filterwarnings("ignore::saltus.SlowFunctionWarning")
+@pytest.mark.parametrize("gap", [_stair, _stair_called_as_python])
+def test_a_stair_that_a_body_flies_into_ends_the_run(gap, scheme):
+    """The step of a stair is no contact of its own: the body was lifted onto it, by 0.2 m, in silence."""
+    system = sl.System(M=[1.0, 1.0], f=[0.0, -0.1], contacts=[sl.Contact(gap)])
+    with pytest.raises(sl.RunError, match="jumps below zero") as failed:
+        sl.solve(system, (0.0, 1.0), [0.0, 0.5], [1.0, 0.0], scheme=scheme, tol=1e-7, progress=False)
+    sol = failed.value.solution
+    assert sol.status.name == "GAP_JUMPED"
+    assert sol.t[-1] <= JOLT + 1e-5 and abs(sol.q[-1] - [sol.t[-1], 0.5 - 0.05 * sol.t[-1] ** 2]).max() <= 1e-12
+
+
 @SCHEMES
 def test_a_joint_that_jumps_ends_the_run(scheme):
     system = sl.System(M=[1.0], f=[0.0], joints=[sl.Joint(lambda t, q: q[0] - np.where(t < JOLT, 0.0, 0.3))])

@@ -77,9 +77,8 @@ _SENTENCES = {
     "short they are; look for jumps of its gap, or for a gap that is not a number.",
     Status.LAW_MISSED: "Contact forces leave their law inside of intervals however short they are; look for contacts "
     "that share their forces.",
-    Status.GAP_JUMPED: "A joint jumps, or the gap of a closed contact jumps below zero: the body would be inside of "
-    "what it touches. Let joints and gaps be continuous (a ramp), or give what comes towards the body a contact of its "
-    "own.",
+    Status.GAP_JUMPED: "A joint jumps, or the gap of a contact jumps below zero: the body would be inside of what it "
+    "touches. Let joints and gaps be continuous (a ramp), or give what comes towards the body a contact of its own.",
     Status.START_REFUSED: "The start violates a contact or a joint.",
     Status.CRASHED: "The process that made the run died.",
     Status.ENDLESS: "The run took longer than it was given.",

@@ -42,7 +42,7 @@ from saltus.lasting.transition import TRANSITION, break_direction
 from saltus.memory.layout import M_CONSTANT
 from saltus.memory.profile import multiply, solve_row
 from saltus.memory.record import EVENT
-from saltus.memory.vectors import clear, clear_marks, copy, copy_marks
+from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
 from saltus.reaction.dense_block import DENSE_HEADER, open_block, put_piece
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import KNOWN_ROWS, new_event
@@ -54,6 +54,7 @@ class _Arrive(NamedTuple):
 
     solved: float = 1e-11  # of the way behind impacts: what contact solvers leave open, ten times their tolerance
     unsure: float = 0.1  # of the tolerance: the most that a gap counts as unknown for this reason
+    clock: float = 1e-12  # of the time: what an impact may be located by at the worst
     pieces: int = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
     events: int = 8  # most events of a contact at one end of a step
 
@@ -81,6 +82,8 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     clear_marks(ends.closed)
     struck = 0
     if kind == FLIGHT_END.strikes:
+        if marks.window == 0.0 and inside(model, settings, t_end, which, frame) == 1:
+            return Status.GAP_JUMPED
         struck = is_struck(model, settings, t, t_end, frame)
     if struck == 1:
         status = strike_at_end(model, staged, settings, t, h, frame, record)
@@ -139,6 +142,13 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
             frame.kept[0] = 0.0  # the law is asked again where the next flight begins
 
     return hand_over(model, staged, settings, t, t_end, struck, frame, record)
+
+
+@unit(I(MODEL, A, F, I, FRAME.kind))
+def inside(model, settings, t, which, frame):
+    """Return 1 where a contact is far inside when it closes: its gap jumps, and to put it back would move the body."""
+    allowed = allowed_drift(model.layout, settings, frame.ends.q) + ARRIVE.clock * abs(t) * largest(frame.ends.v)
+    return 1 if frame.ends.g[which] < -allowed else 0
 
 
 @unit(I(MODEL, STAGED, A, F, F, I, FRAME.kind, RECORD))

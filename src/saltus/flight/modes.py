@@ -270,11 +270,11 @@ def unhold(model, settings, t, q, v, g, index, frame):
             status = Status.GAP_JUMPED
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
+        if g[c] < -allowed:  # an open one, too: nothing can put it back without moving what is not there any more
+            status = Status.GAP_JUMPED
         if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
-        if g[c] < -allowed:
-            status = Status.GAP_JUMPED
         if g[c] > allowed or moves_apart(layout, settings, W, w, v, row, row + 1) == 1:
             index[c] = INDEX.open
         elif index[c] == INDEX.stick and moves_apart(layout, settings, W, w, v, row + 1, end) == 1:
