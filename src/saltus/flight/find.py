@@ -8,7 +8,7 @@ from typing import NamedTuple
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, PART, RECORD, A, F, I, J
 from saltus.flight.frame import FLIGHT_END, FLIGHT_MARKS, FLIGHT_SETTINGS, FRAME, left_of_slip, slip_tolerance
-from saltus.flight.loss import first_loss
+from saltus.flight.loss import first_loss, unloaded
 from saltus.flight.prove import first_hidden
 from saltus.flight.scan import SCAN, first_closing, first_return, first_switch
 from saltus.lasting.hold import REPORTED
@@ -47,7 +47,7 @@ def find(model, staged, settings, task, t, h, frame_room, record):
         find_closing(model, settings, t, h, frame)
     if marks.holding == 1.0 and nc > 0:
         find_transition(model, settings, t, h, frame, record)
-    if marks.event_kind == FLIGHT_END.nothing and marks.foreseen >= 0.0:
+    if marks.event_kind == FLIGHT_END.nothing and marks.foreseen >= 0.0 and marks.place == 1.0:
         # a closing that was foreseen for the end may come a little later
         late = lateness(model, settings, t + h, whole(marks.foreseen), frame)
         if late >= 0.0 and late < 0.1 * h and h + late <= marks.allowed:
@@ -114,6 +114,11 @@ def find_transition(model, settings, t, h, frame, record):
         place = first_loss(model, settings, c, t, h, marks.place, frame, record)
         if place < marks.place:
             happens(TRANSITION.lost, found[0], place, marks)
+        elif marks.unresolved == 1.0:
+            place = unloaded(model, settings, c, t, h, marks.place, frame, record)
+            if place < marks.place:
+                happens(FLIGHT_END.nothing, -1, place, marks)  # the flight ends there; what is held stays so
+                marks.unresolved = 0.0
     return 0
 
 

@@ -33,6 +33,7 @@ from saltus.flight.frame import (
 )
 from saltus.flight.inspect import INSPECT, inspect, wrong_rows
 from saltus.flight.ledger import ledger_error
+from saltus.flight.loss import unloaded
 from saltus.flight.modes import MODES, free_modes, hold_modes
 from saltus.flight.passed import leaves_branch
 from saltus.flight.prove import prove_work
@@ -47,6 +48,7 @@ from saltus.reaction.books import open_books
 from saltus.reaction.dense_block import block_size
 from saltus.reaction.react import row_dot
 from saltus.status import Status
+from saltus.tables.polynomial import NONE
 from saltus.tables.tableau import STAGE_VECTOR, TAB
 
 
@@ -244,6 +246,16 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
     if status != 0:
         return status
     h = smaller(h, marks.limit)  # a phase may foresee an event
+    if header.error > 1.0 and forces_are_shared(model, frame) == 1:
+        if plain.phase(model, staged, settings, TASK.fill, t, h, frame_room, record) != 0:
+            return refuse(header)
+        place = unloaded_place(model, settings, t, h, frame, record)
+        if place < NONE:  # no flight through it is resolved, however short: this one ends there
+            h *= place
+            status = plain.phase(model, staged, settings, TASK.attempt, t, h, frame_room, record)
+            if status != 0:
+                return refuse(header)
+            h = smaller(h, marks.limit)
     if not header.error <= 1.0:
         header.error = smaller(header.error, FLIGHT_TUNED.refused)
         return refuse(header) if not header.error > 1.0 else 0  # not a number
@@ -288,6 +300,24 @@ def move_smoothly(model, plain, settings, t, h, frame_room, record):
         header.next_h = FLIGHT_TUNED.look_closer * marks.length
         return refuse(header)
     return status
+
+
+@unit(I(MODEL, FRAME.kind), small=True)
+def forces_are_shared(model, frame):
+    """Return 1 where forces of held contacts are not unique."""
+    shared, index, anyone = frame.interval.lasting.shared, frame.ends.index, 0
+    for k in range(model.layout.nc):
+        held = index[k] == INDEX.slip or index[k] == INDEX.stick
+        anyone = 1 if held and shared[k] == 1 else anyone
+    return anyone
+
+
+@unit(F(MODEL, A, F, F, FRAME.kind, RECORD))
+def unloaded_place(model, settings, t, h, frame, record):
+    """Return the place of a flight at which nothing is left to be carried, or NONE; see loss.unloaded."""
+    n = whole(frame.marks.nodes)
+    c = head(tail(settings, whole(frame.marks.table_at) + TAB.vectors + STAGE_VECTOR.node * n), n)
+    return unloaded(model, settings, c, t, h, 1.0, frame, record)
 
 
 @unit(I(HEADER.kind), small=True)

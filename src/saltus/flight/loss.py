@@ -40,6 +40,8 @@ class _Loss(NamedTuple):
     # of the forces before reactions: a margin so small, and falling, is none. What is admitted is so thin then that
     # rounding chooses the split, and no flight resolves it however short it is
     spent: float = 1e-7
+    nothing: float = 1e-9  # of the largest load of a flight: what is none
+    behind: float = 1e-9  # of a flight: a corner so near its beginning is the one that it begins at
 
 
 LOSS = _Loss()
@@ -112,7 +114,7 @@ def first_loss(model, settings, c, t, h, before, frame, record):
     clear, unresolved = LOSS.clear * load, (LOSS.admitted + SPLIT_TUNED.relaxed) * load
     for k in range(nc):
         shared[k] = now[k]  # `margin_at` writes anew
-    earlier, early_room, low, low_room = 0.0, 0.0, 0.0, 0.0
+    earlier, early_room, low, low_room, worst, strayed = 0.0, 0.0, 0.0, 0.0, 0.0, marks.unresolved
     for sample in range(2 * (n - 1) + 1):
         # the beginning, then halfway between two nodes and the nodes themselves
         node = (sample + 1) // 2
@@ -121,7 +123,7 @@ def first_loss(model, settings, c, t, h, before, frame, record):
         if room <= clear and margin_at(model, settings, c, t, h, s, frame, record) < 0.0:
             return place_of_loss(model, settings, c, t, h, low, s, frame, record)
         if room < -unresolved:
-            marks.unresolved = 1.0
+            marks.unresolved, worst = 1.0, smaller(worst, room)
         bend = larger(early_room, room) - low_room
         if sample > 1 and low_room < early_room and low_room <= room and low_room - bend <= clear:
             left, right = earlier, s
@@ -136,15 +138,57 @@ def first_loss(model, settings, c, t, h, before, frame, record):
             if least_spare(model, index, c, R, middle, weights, shared, found) <= clear:
                 if margin_at(model, settings, c, t, h, middle, frame, record) < 0.0:
                     return place_of_loss(model, settings, c, t, h, earlier, middle, frame, record)
-            if least_spare(model, index, c, R, middle, weights, shared, found) < -unresolved:
-                marks.unresolved = 1.0
+            ahead = least_spare(model, index, c, R, middle, weights, shared, found)
+            if ahead < -unresolved:
+                marks.unresolved, worst = 1.0, smaller(worst, ahead)
         if s >= before:
             break
         earlier, early_room, low, low_room = low, low_room, s, room
+    if marks.unresolved == 1.0 and strayed == 0.0:
+        # forces that begin or end at nothing, and those of friction alone, are measured by what they are elsewhere
+        most = larger(
+            load_at(model, settings, c, t, h, 0.0, frame, record), load_at(model, settings, c, t, h, 1.0, frame, record)
+        )
+        marks.unresolved = 1.0 if worst < -(LOSS.admitted + SPLIT_TUNED.relaxed) * most else 0.0
     if marks.unresolved == 1.0 and spent(model, settings, c, t, h, frame, record) == 1:
         marks.unresolved = 0.0
         return 0.0
     return NONE
+
+
+@unit(F(MODEL, A, A, F, F, F, FRAME.kind, RECORD))
+def unloaded(model, settings, c, t, h, before, frame, record):
+    """Return the place inside of a flight at which nothing is left to be carried, or NONE.
+
+    What holds by grip is pulled where it was pressed: all forces vanish there, and go on in another split. No polynomial
+    goes through such a corner, however short the flight is.
+    """
+    left, right = 0.0, before
+    most = larger(
+        load_at(model, settings, c, t, h, left, frame, record), load_at(model, settings, c, t, h, right, frame, record)
+    )
+    inner, outer = right - LOSS.golden * (right - left), left + LOSS.golden * (right - left)
+    at_inner = load_at(model, settings, c, t, h, inner, frame, record)
+    at_outer = load_at(model, settings, c, t, h, outer, frame, record)
+    while right - left > LOSS.narrow:
+        if at_inner < at_outer:
+            right, outer, at_outer = outer, inner, at_inner
+            inner = right - LOSS.golden * (right - left)
+            at_inner = load_at(model, settings, c, t, h, inner, frame, record)
+        else:
+            left, inner, at_inner = inner, outer, at_outer
+            outer = left + LOSS.golden * (right - left)
+            at_outer = load_at(model, settings, c, t, h, outer, frame, record)
+    if not smaller(at_inner, at_outer) <= LOSS.nothing * most or not LOSS.behind < left or not right < before:
+        return NONE
+    return 0.5 * (left + right)
+
+
+@unit(F(MODEL, A, A, F, F, F, FRAME.kind, RECORD), small=True)
+def load_at(model, settings, c, t, h, s, frame, record):
+    """Return the size of the forces that are asked for at a place of a flight, friction included [N]."""
+    margin_at(model, settings, c, t, h, s, frame, record)
+    return larger(frame.probe.powers[REPORTED.load], frame.interval.lasting.split.sizes.load)
 
 
 @unit(I(MODEL, A, A, F, F, FRAME.kind, RECORD))

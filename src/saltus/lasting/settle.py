@@ -406,8 +406,8 @@ def start_smooth(model, rest, index, acting, room):
         for i in range(row + 1, end):
             speed += u[i] * u[i]
             starts += (row_dot(layout, room.W, i, acting.a) + room.zeta[i]) ** 2
-        if speed > rest * rest or starts == 0.0:
-            continue
+        if speed > rest * rest or not sqrt(starts) > SETTLE_TUNED.begins * acting.powers[REPORTED.unheld]:
+            continue  # what stands moves nowhere, but by rounding
         for i in range(row + 1, end):
             change = row_dot(layout, room.W, i, acting.a) + room.zeta[i]
             acting.direction[2 * c + i - row - 1] = change / sqrt(starts)
