@@ -160,8 +160,8 @@ def first_loss(model, settings, c, t, h, before, frame, record):
 def unloaded(model, settings, c, t, h, before, frame, record):
     """Return the place inside of a flight at which nothing is left to be carried, or NONE.
 
-    What holds by grip is pulled where it was pressed: all forces vanish there, and go on in another split. No polynomial
-    goes through such a corner, however short the flight is.
+    What holds by grip is pulled where it was pressed: all forces vanish there, and go on in another split. No
+    polynomial goes through such a corner, however short the flight is.
     """
     left, right = 0.0, before
     most = larger(
