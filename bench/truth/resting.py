@@ -12,6 +12,8 @@ leaning     a rough ladder under a load that climbs it: it stays
 wheel       a wheel wedged in a rough groove, turned until it spins in place
 undecided   feet of different friction at one place, rods between rough plates, narrow wedges: the motion itself is not
             unique; forces admissible, energy closed, the order of the contacts without effect
+gripped     a bead between doubled rails, a wedge in its groove, pulled to and fro through moments without load
+jammed      rods that slide where no force exists: an impulse stops them at once, then they turn about their end
 doubled     problems of the library with exact solutions, some of their contacts written twice
 """
 
@@ -527,6 +529,101 @@ def undecided(seed: int) -> Case:
     return case
 
 
+def gripped(seed: int) -> Case:
+    """A particle that contacts hold by pressing against each other; the documented rule says that it stays."""
+
+    def make(rng):
+        mass, mu = log_uniform(rng, 0.1, 10.0), uniform(rng, 0.2, 1.0)
+        weight = mass * GRAVITY
+        kind = ("rails", "wedge")[int(rng.integers(2))]
+        if kind == "rails":
+            normals = [np.array([0.0, side]) for side in (1.0, -1.0)] * int(rng.integers(1, 3))
+            pull = [wave(rng, weight), wave(rng, weight) if rng.random() < 0.5 else constant(0.0)]
+        else:
+            half = uniform(rng, 0.02, 0.9 * float(np.arctan(mu)))
+            normals = [np.array([side * np.cos(half), np.sin(half)]) for side in (1.0, -1.0)]
+            pull = [constant(0.0), wave(rng, weight)]
+        turned = uniform(rng, -np.pi, np.pi)
+        turn = np.array([[np.cos(turned), -np.sin(turned)], [np.sin(turned), np.cos(turned)]])
+        normals = [turn @ n for n in normals]
+        forces = [combined(turn[k].tolist(), pull) for k in range(2)]
+        contacts = [
+            sl.Contact(
+                lambda q, n=n: dot(n, q), mu=mu, slip=lambda t, q, v, n=n: dot([-n[1], n[0]], v), name=f"side {k}"
+            )
+            for k, n in enumerate(normals)
+        ]
+        system = sl.System(M=mass, f=lambda t, q, v: [force(t) for force in forces], contacts=contacts)
+        span = uniform(rng, 0.5, 2.0)
+        pushed = [force.integral() for force in forces]
+
+        def motion(t):
+            zero = np.zeros((len(t), 2))
+            return zero, zero, -np.stack([one.at(t) - float(one.at(0.0)) for one in pushed], axis=-1)
+
+        made = Reference()
+        made.add(0.0, span, motion, "held")
+        total = np.array([row for n in normals for row in (n, [-n[1], n[0]])]).T
+        start = np.zeros(2)
+        return Case("gripped", f"{kind}, {len(contacts)} contacts", system, (0.0, span), start, start, made, total)
+
+    return drawn(make, seed, 45)
+
+
+def jammed(seed: int) -> Case:
+    """q = (x, y, angle): a slender rod whose lower end slides; the impulse that stops it solves G P = -(0, speed)."""
+
+    def make(rng):
+        mass, length, mu = log_uniform(rng, 0.1, 10.0), log_uniform(rng, 0.1, 10.0), uniform(rng, 1.5, 3.0)
+        angle, speed = float(np.arctan(2.0)) + uniform(rng, -0.15, 0.15), log_uniform(rng, 0.3, 3.0)
+        half, inertia = 0.5 * length, mass * length**2 / 12.0
+        if 1.0 + 3.0 * np.cos(angle) ** 2 - 3.0 * mu * np.sin(angle) * np.cos(angle) > -0.02:
+            raise Unfit("forces exist")
+        rod = sl.problems.painleve_rod(
+            mass=mass, length=length, mu=mu, e=float(rng.choice([0.0, 0.5])), theta0=angle, speed=speed
+        )
+        rows = np.array([[0.0, 1.0, -half * np.cos(angle)], [1.0, 0.0, -half * np.sin(angle)]])
+        mobility = rows / np.array([mass, mass, inertia])
+        push = -np.linalg.solve(mobility @ rows.T, [0.0, speed])
+        if not abs(push[1]) < 0.999 * mu * push[0]:
+            raise Unfit("it slips on")
+        v0 = rod.v0 + push @ mobility
+        edge = float(rod.q0[0] + half * np.cos(angle))
+
+        def slope(t, y):
+            return [y[1], -mass * GRAVITY * half * np.cos(y[0]) / (mass * half**2 + inertia)]
+
+        def state(y):
+            """Places, velocities and accelerations of the centre and the angle about the fixed end."""
+            cos, sin, (_, turns) = half * np.cos(y[0]), half * np.sin(y[0]), slope(0.0, y)
+            q = np.stack([edge - cos, sin, y[0]], axis=-1)
+            v = np.stack([sin * y[1], cos * y[1], y[1]], axis=-1)
+            return q, v, cos * y[1] ** 2 + sin * turns, -sin * y[1] ** 2 + cos * turns
+
+        most = 0.3 * float(np.sqrt(length))
+        found = solve_ivp(
+            slope, (0.0, most), [angle, v0[2]], rtol=1e-13, atol=1e-14, method="DOP853", dense_output=True
+        )
+        t = np.linspace(0.0, most, 2000)
+        _, _, across, up = state(found.sol(t))
+        kept = np.abs(across) < 0.99 * mu * (up + GRAVITY)
+        span = float(t[-1] if np.all(kept) else t[np.argmin(kept)])
+        if span < 0.2 * most:
+            raise Unfit("it leaves its place at once")
+
+        def motion(t):
+            q, v, _, _ = state(found.sol(t))
+            pushed = push + mass * np.stack([v[:, 1] - v0[1] + GRAVITY * t, v[:, 0] - v0[0]], axis=-1)
+            return q, v, pushed
+
+        made = Reference()
+        made.add(0.0, span, motion, "turns about its end")
+        text = f"mu {mu:.2f}, {length:.1g} m"
+        return Case("jammed", text, rod.system, (0.0, span), rod.q0, rod.v0, made, np.eye(2))
+
+    return drawn(make, seed, 46)
+
+
 def wheel(seed: int) -> Case:
     """q = (x, z, angle): a wheel between two inclined rough walls; it rests while it can, then spins."""
 
@@ -663,6 +760,8 @@ CLASSES = {
     "leaning": leaning,
     "wheel": wheel,
     "undecided": undecided,
+    "gripped": gripped,
+    "jammed": jammed,
     "doubled": doubled,
 }
 
