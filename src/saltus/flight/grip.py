@@ -7,17 +7,19 @@ hold them others may be added that balance each other. What sticks there sticks 
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, tail, unit, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I, J
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME
-from saltus.lasting.hold import HOLDING, REPORTED
+from saltus.lasting.hold import HOLDING, REPORTED, row_size
 from saltus.lasting.index_set import INDEX, ROLE, decide
 from saltus.lasting.split import admit
 from saltus.lasting.workspace import LASTING
 from saltus.memory.record import EVENT
 from saltus.memory.vectors import clear, copy
+from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import new_event
 from saltus.tables.tableau import STAGE_VECTOR, TAB
 
@@ -77,6 +79,8 @@ def gripped(model, index, room):
     which, at, widest = -1, 0, 0.0
     if held.redundant == 0 or held.along == 1:
         return -1
+    if parts(model, index, room) == 1:
+        return -1
     clear(x)
     for k in range(layout.nc):
         if index[k] != INDEX.slip and index[k] != INDEX.stick:
@@ -89,6 +93,31 @@ def gripped(model, index, room):
         return -1
     margin = admit(model, index, held.count, held.redundant, room.directions, scale, x, 0.0, shared, room.split)
     return which if margin > GRIP.strong * widest else -1
+
+
+@unit(I(MODEL, J, LASTING.kind))
+def parts(model, index, room):
+    """Return 1 where a push at all contacts with shared forces parts them all, outside of their cones: none can grip.
+
+    It is what most bodies do that stand on something, and much cheaper to ask than forces that balance each other.
+    """
+    layout, push, W = model.layout, room.column, room.W
+    clear(push)
+    for k in range(layout.nc):
+        if room.shared[k] == 1 and (index[k] == INDEX.slip or index[k] == INDEX.stick):
+            row_add(layout, room.X, layout[layout.contact_row + k], 1.0, push)
+    for k in range(layout.nc):
+        row, end, along = layout[layout.contact_row + k], layout[layout.contact_row + k + 1], 0.0
+        if room.shared[k] != 1 or (index[k] != INDEX.slip and index[k] != INDEX.stick):
+            continue
+        for i in range(row + 1, end):
+            along += row_dot(layout, W, i, push) ** 2
+        part = row_dot(layout, W, row, push)
+        if not part > (1.0 + GRIP.strong) * model.mu[k] * sqrt(along) or not part > GRIP.strong * row_size(
+            layout, W, row, push
+        ):
+            return 0
+    return 1
 
 
 @unit(I(MODEL, STAGED, A, F, A, A, A, FRAME.kind, RECORD))

@@ -41,6 +41,7 @@ class _Loss(NamedTuple):
     # rounding chooses the split, and no flight resolves it however short it is
     spent: float = 1e-7
     nothing: float = 1e-9  # of the largest load of a flight: what is none
+    beside: float = 1e-3  # of the rest of a flight: where it is asked whether anything holds behind such a corner
     behind: float = 1e-9  # of a flight: a corner so near its beginning is the one that it begins at
 
 
@@ -181,6 +182,8 @@ def unloaded(model, settings, c, t, h, before, frame, record):
             at_outer = load_at(model, settings, c, t, h, outer, frame, record)
     if not smaller(at_inner, at_outer) <= LOSS.nothing * most or not LOSS.behind < left or not right < before:
         return NONE
+    if margin_at(model, settings, c, t, h, right + LOSS.beside * (before - right), frame, record) < 0.0:
+        return NONE  # a body that is lifted off: nothing holds it any more
     return 0.5 * (left + right)
 
 

@@ -93,9 +93,6 @@ def decide(model, reaction, t, q, v, candidate, rolling, index, acting, info, wo
     find_force(model, t, q, v, work, record)
     model.kinematics(t, q, par, W, work.w)
     model.curvature(t, q, v, par, work.zeta)
-    if work.known.bends == 1.0:
-        for i in range(layout.nr):
-            work.zeta[i] += work.bend[i]
     unheld = 0.0
     for attempt in range(2):
         solve(layout, lu, f, a, work.column)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from saltus.compile.seam import head, larger, row_of, smaller, tail, unit
+from saltus.compile.seam import larger, row_of, smaller, unit
 from saltus.compile.types import LAYOUT, MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
-from saltus.lasting.held_rows import solve_held
 from saltus.lasting.hold import REPORTED, accelerate, rest_speed
-from saltus.lasting.index_set import INDEX, ROLE, WAY, decide
+from saltus.lasting.index_set import DECISION, INDEX, ROLE, WAY, decide
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, stage_set
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.record import EVENT
-from saltus.memory.vectors import clear, largest
-from saltus.reaction.react import row_add, row_dot
+from saltus.reaction.react import row_dot
 from saltus.reaction.report import new_event
 from saltus.status import Status
 
@@ -32,19 +30,6 @@ class _Change(NamedTuple):
 
 
 CHANGE = _Change()
-
-
-class _SettleTuned(NamedTuple):
-    """Tuned numbers of this file."""
-
-    begins: float = 1e-9  # of the accelerations without reactions: what held rows leave by rounding is no motion
-    apart: float = 1e-6  # of the bends of redundant rows: what they may disagree by
-    noise: float = 1e-3  # of the same: what they may be uncertain by
-    shows: float = 1e-3  # of the forces before reactions: what the bends ask for that the law is asked with
-    leaves: float = 1e-11  # of the accelerations without reactions: what is slower to leave is rounding of a rest
-
-
-SETTLE_TUNED = _SettleTuned()
 
 
 @unit(I(MODEL, F, I, I, I, I, A, A, RECORD))
@@ -97,29 +82,8 @@ def settle(model, reaction, settings, t, degree, struck, ends_room, acting_room,
     ends.info[0], ends.info[1] = 0.0, 0.0
     if settings.by_stage == 1.0:
         return settle_stage(model, reaction, settings, t, degree, ends, acting, interval, record)
-    status = choose_set(model, reaction, settings, t, degree, struck, ends, acting, interval, record)
-    if status != 0 or bend_apart(model, t, ends, acting, room) == 0:
-        return status
-    for c in range(layout.nc):
-        holds = ends.index[c] == INDEX.slip or ends.index[c] == INDEX.stick
-        ends.candidate[c] = ROLE.candidate if holds else 0
-    room.known.bends = 1.0
-    status = decide(
-        model, reaction, t, ends.q, ends.v, ends.candidate, interval.found.slowest, ends.index, acting, ends.info, room,
-        record,
-    )  # fmt: skip
-    room.known.bends = 0.0
-    if status != 0:
-        return status
-    return take(model, t, interval.found.slowest, 0, ends, acting, room, record)
-
-
-@unit(I(MODEL, REACTION, A, F, I, I, ENDS.kind, ACTING.kind, INTERVALS.kind, RECORD))
-def choose_set(model, reaction, settings, t, degree, struck, ends, acting, interval, record):
-    """Decide the index set at a border by accelerations alone; see `settle`."""
-    settings = STAGE_SETTINGS(settings)
-    layout, room, found = model.layout, interval.lasting, interval.found
-    find_candidates(model, settings, t, degree, struck, ends, acting, interval, record)
+    found = interval.found
+    find_candidates(model, settings, t, degree, struck, ends, acting, interval)
     if found.decided == 1.0:
         return take(model, t, found.slowest, 1, ends, acting, room, record)
     if found.anyone == 0.0:
@@ -149,56 +113,6 @@ def choose_set(model, reaction, settings, t, degree, struck, ends, acting, inter
     if status != 0:
         return status
     return take(model, t, found.slowest, 0, ends, acting, room, record)
-
-
-@unit(I(MODEL, F, ENDS.kind, ACTING.kind, LASTING.kind))
-def bend_apart(model, t, ends, acting, room):
-    """Return 1 where redundant rows can be held now, but not in the motion that begins; write how they bend.
-
-    A box that tips in a corner: while it stands, the corner that it turns about and the one at the wall ask for the
-    same; a moment later the one at the wall is drawn off. room: what the last `accelerate` left
-    out     room.bend: change of the row accelerations, as large as shows beside the forces
-    """
-    layout, held, a, bend, column = model.layout, room.held, acting.a, room.bend, room.column
-    nv, nr, n = layout.nv, layout.nr, held.count
-    unheld, load, moved = acting.powers[REPORTED.unheld], acting.powers[REPORTED.load], room.f
-    trial, twice = head(room.target, nr), head(tail(room.target, nr), nr)
-    if held.redundant == 0 or held.along == 1:
-        return 0
-    least = SETTLE_TUNED.begins * unheld  # what held rows leave of an acceleration by rounding must not count
-    if not largest(a) > least:
-        return 0
-    largest_bend, heaviest, left_over, noise = 0.0, 0.0, 0.0, 0.0
-    clear(bend)
-    clear(twice)
-    for side in range(5):
-        factor = side - 2.0
-        for i in range(nv):
-            moved[i] = factor * a[i] if abs(a[i]) > least else 0.0
-        model.curvature(t, ends.q, moved, model.par, trial)
-        for i in range(nr):
-            # second differences: of these velocities, and of twice as large ones
-            bend[i] += trial[i] * (0.5 if abs(factor) == 1.0 else (-1.0 if factor == 0.0 else 0.0))
-            twice[i] += trial[i] * (0.5 if abs(factor) == 2.0 else (-1.0 if factor == 0.0 else 0.0))
-    for i in range(n):
-        room.b[i] = -bend[room.rows[i]]
-        largest_bend = larger(largest_bend, room.scale[i] * abs(room.b[i]))
-        heaviest = larger(heaviest, room.scale[i] * room.scale[i] * abs(room.b[i]))
-        noise = larger(noise, room.scale[i] * abs(twice[room.rows[i]] + 4.0 * room.b[i]))
-    if noise > SETTLE_TUNED.noise * largest_bend:
-        return 0  # curvatures by differences
-    solve_held(model, n, room)
-    clear(column)
-    for i in range(n):
-        row_add(layout, room.X, room.rows[i], room.x[i], column)
-    for i in range(n):
-        row = room.rows[i]
-        left_over = larger(left_over, room.scale[i] * abs(row_dot(layout, room.W, row, column) + bend[row]))
-    if left_over <= SETTLE_TUNED.apart * largest_bend or load == 0.0:
-        return 0
-    for i in range(nr):
-        bend[i] *= SETTLE_TUNED.shows * load / heaviest
-    return 1
 
 
 @unit(I(MODEL, REACTION, A, F, I, ENDS.kind, ACTING.kind, INTERVALS.kind, RECORD))
@@ -244,8 +158,8 @@ def act_on_start(model, t, ends, acting, room, record):
     )  # fmt: skip
 
 
-@unit(I(MODEL, A, F, I, I, ENDS.kind, ACTING.kind, INTERVALS.kind, RECORD))
-def find_candidates(model, settings, t, degree, struck, ends, acting, interval, record):
+@unit(I(MODEL, A, F, I, I, ENDS.kind, ACTING.kind, INTERVALS.kind))
+def find_candidates(model, settings, t, degree, struck, ends, acting, interval):
     """Write who takes part in the decision to ends.candidate, and what is known of it to interval.found."""
     settings = STAGE_SETTINGS(settings)
     layout, W, found = model.layout, interval.lasting.W, interval.found
@@ -281,13 +195,6 @@ def find_candidates(model, settings, t, degree, struck, ends, acting, interval, 
             candidate[c] = ROLE.candidate if u[row] <= still or struck == 0 else 0
         elif transition_here != CHANGE.releasing and g[c] <= slack:
             candidate[c] = ROLE.candidate if abs(u[row]) <= still else 0
-            if struck == 0 and u[row] > rest_speed(0.0, layout, W, row, v) and candidate[c] != 0:
-                # what leaves ever faster is no contact any more, however slow and near it still is
-                known = act_on_end(model, t, ends, acting, interval.lasting, record)
-                model.curvature(t, q, v, model.par, interval.lasting.zeta)
-                least = SETTLE_TUNED.leaves * acting.powers[REPORTED.unheld]
-                leaves = known == 0 and row_dot(layout, W, row, acting.a) + interval.lasting.zeta[row] > least
-                candidate[c] = 0 if leaves and ends.resting[c] == 0 else candidate[c]
             if candidate[c] != 0 and transition_here == CHANGE.let_go:
                 candidate[c] = ROLE.untied
         forward, speed, still, rounded = 0.0, 0.0, settings.rest, 0.0
@@ -406,7 +313,7 @@ def start_smooth(model, rest, index, acting, room):
         for i in range(row + 1, end):
             speed += u[i] * u[i]
             starts += (row_dot(layout, room.W, i, acting.a) + room.zeta[i]) ** 2
-        if speed > rest * rest or not sqrt(starts) > SETTLE_TUNED.begins * acting.powers[REPORTED.unheld]:
+        if speed > rest * rest or not sqrt(starts) > DECISION.at_rest * acting.powers[REPORTED.unheld]:
             continue  # what stands moves nowhere, but by rounding
         for i in range(row + 1, end):
             change = row_dot(layout, room.W, i, acting.a) + room.zeta[i]

@@ -25,19 +25,18 @@ BEGINNING = Workspace(
 )  # fmt: skip
 # The last state whose force was asked for (lasting/force.py), if any, and the force.
 ASKED_FORCE = Workspace("AskedForce", when=Numbers("known t"), q="nq", v="nv", f="nv")
-# asked: see there. factored: 1 where lu holds the factors of M. bends: 1 where `decide` is asked about rows that bend
-# apart, by bend (settle.py). lu, W, X = M^-1 W, w, zeta: of the last state that was looked at; f, column: scratch of
-# the size of v. Held rows (lasting/hold.py): b, x: conditions and forces; scale: of the rows; slip: directions; lu_D,
-# pivots, graph: factors of D = W^T X (lasting/held_rows.py); left: what solving leaves, with the null vectors behind
-# it; directions: of forces that are free. held.count rows are held, held.redundant of them say nothing new,
-# held.along: 1 where joints are eliminated along their graph; held.jam: the contact that jammed; held.ambiguous: 1
-# where not even the accelerations are unique; held.disagree: 1 where redundant rows ask for different ones; rows:
-# which they are; shared: 1 per contact whose forces are not unique. target: of the law on velocity level, twice for
-# Poisson's; q_dot: of a projection; active: contacts that a law is solved for.
+# asked: see there. factored: 1 where lu holds the factors of M. lu, W, X = M^-1 W, w, zeta: of the last state that was
+# looked at; f, column: scratch of the size of v. Held rows (lasting/hold.py): b, x: conditions and forces; scale: of
+# the rows; slip: directions; lu_D, pivots, graph: factors of D = W^T X (lasting/held_rows.py); left: what solving
+# leaves, with the null vectors behind it; directions: of forces that are free. held.count rows are held,
+# held.redundant of them say nothing new, held.along: 1 where joints are eliminated along their graph; held.jam: the
+# contact that jammed; held.ambiguous: 1 where not even the accelerations are unique; held.disagree: 1 where redundant
+# rows ask for different ones; rows: which they are; shared: 1 per contact whose forces are not unique. target: of the
+# law on velocity level, twice for Poisson's; q_dot: of a projection; active: contacts that a law is solved for.
 LASTING = Workspace(
-    "Lasting", known=Numbers("factored bends"), asked=ASKED_FORCE, lu="size", W="nw", X="nx", f="nv", column="nv",
-    w="nr", zeta="nr", bend="nr", b="nr", x="nr", scale="nr", slip="nr", lu_D="nr * nr", left="nr * nr + nr",
-    directions="nr * nr", graph=GRAPH, split=SPLITTING,
+    "Lasting", known=Numbers("factored"), asked=ASKED_FORCE, lu="size", W="nw", X="nx", f="nv", column="nv", w="nr",
+    zeta="nr", b="nr", x="nr", scale="nr", slip="nr", lu_D="nr * nr", left="nr * nr + nr", directions="nr * nr",
+    graph=GRAPH, split=SPLITTING,
     begin=BEGINNING, target="2 * nr", q_dot="nq",
     held=Numbers("count redundant along jam ambiguous disagree", integer=True), rows=integers("nr"),
     pivots=integers("2 * nr"), shared=integers("nc"), active=integers("nc"), react=REACTING,
