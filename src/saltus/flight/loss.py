@@ -42,6 +42,8 @@ class _Loss(NamedTuple):
     spent: float = 1e-7
     nothing: float = 1e-9  # of the largest load of a flight: what is none
     beside: float = 1e-3  # of the rest of a flight: where it is asked whether anything holds behind such a corner
+    samples: int = 5  # places at which the load is asked for first
+    near_nothing: float = 0.3  # of the largest of these: what the least one is below where the load vanishes somewhere
     behind: float = 1e-9  # of a flight: a corner so near its beginning is the one that it begins at
 
 
@@ -164,10 +166,12 @@ def unloaded(model, settings, c, t, h, before, frame, record):
     What holds by grip is pulled where it was pressed: all forces vanish there, and go on in another split. No
     polynomial goes through such a corner, however short the flight is.
     """
-    left, right = 0.0, before
-    most = larger(
-        load_at(model, settings, c, t, h, left, frame, record), load_at(model, settings, c, t, h, right, frame, record)
-    )
+    left, right, most, least = 0.0, before, 0.0, 1e300
+    for sample in range(LOSS.samples):
+        load = load_at(model, settings, c, t, h, before * sample / (LOSS.samples - 1.0), frame, record)
+        most, least = larger(most, load), smaller(least, load)
+    if least > LOSS.near_nothing * most:
+        return NONE  # a corner shows from afar
     inner, outer = right - LOSS.golden * (right - left), left + LOSS.golden * (right - left)
     at_inner = load_at(model, settings, c, t, h, inner, frame, record)
     at_outer = load_at(model, settings, c, t, h, outer, frame, record)
