@@ -28,7 +28,7 @@ from saltus.flight.graze import graze
 from saltus.flight.grip import grip_event
 from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
-from saltus.flight.modes import joints_jolt, unhold, update_modes
+from saltus.flight.modes import joints_jolt, leap_of_gaps, unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
 from saltus.flight.together import cross_together
 from saltus.lasting.border import BY
@@ -82,7 +82,7 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     clear_marks(ends.closed)
     struck = 0
     if kind == FLIGHT_END.strikes:
-        if marks.window == 0.0 and inside(model, settings, t_end, which, frame) == 1:
+        if marks.window == 0.0 and is_far(model, settings, t, t_end, which, frame) == 1:
             return Status.GAP_JUMPED
         struck = is_struck(model, settings, t, t_end, frame)
     if struck == 1:
@@ -144,11 +144,18 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     return hand_over(model, staged, settings, t, t_end, struck, frame, record)
 
 
-@unit(I(MODEL, A, F, I, FRAME.kind))
-def inside(model, settings, t, which, frame):
-    """Return 1 where a contact is far inside when it closes: its gap jumps, and to put it back would move the body."""
-    allowed = allowed_drift(model.layout, settings, frame.ends.q) + ARRIVE.clock * abs(t) * largest(frame.ends.v)
-    return 1 if frame.ends.g[which] < -allowed else 0
+@unit(I(MODEL, A, F, F, I, FRAME.kind))
+def is_far(model, settings, begin, t, which, frame):
+    """Return 1 where a contact is far from closed when it closes: its gap jumps, and to put it in place moves the body.
+
+    begin, t: of the flight and of its end
+    """
+    allowed = leap_of_gaps(model.layout, settings, frame.ends.q) + ARRIVE.clock * abs(t) * largest(frame.ends.v)
+    depth = -frame.ends.g[which]
+    if depth > allowed:  # what begins inside is no jump
+        depth = larger(depth - deepest_start(model, begin, frame.ends.index, frame), 0.0)
+        model.gap(t, frame.ends.q, model.par, frame.ends.g)
+    return 1 if abs(depth) > allowed else 0
 
 
 @unit(I(MODEL, STAGED, A, F, F, I, FRAME.kind, RECORD))
@@ -176,6 +183,8 @@ def switch_modes(model, settings, t, h, frame):
     settings = FLIGHT_SETTINGS(settings)
     ends, marks, crossed = frame.ends, frame.marks, 1 if whole(frame.marks.event_kind) == FLIGHT_END.crosses else 0
     marks.switched = 0.0
+    if model.layout.ns > 0:
+        model.gap(t, ends.q, model.par, frame.gaps)
     if update_modes(model, settings, t, h, ends.q, ends.v, frame.a_last, frame, crossed) > 0:
         marks.switched = frame.memory.numbers.changed = 1.0
         model.gap(t, ends.q, model.par, ends.g)

@@ -112,7 +112,8 @@ def begin_flight(model, staged, settings, t, h, frame, record):
         memory.modes[k] = MODES.free  # on a surface the motion decides anew
     if update_modes(model, settings, t, h, ends.q_0, ends.v_0, acting.a, frame, 0) > 0:
         model.gap(t, ends.q_0, model.par, ends.g)
-    if known == 1:  # functions may jump at a break
+    if known == 1:  # functions may jump at a break; what is held was put in place
+        clear(frame.gaps)
         status = unhold(model, settings, t, ends.q_0, ends.v_0, ends.g, ends.index, frame)
         if status != 0:
             return status

@@ -110,12 +110,12 @@ NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * n
 # ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
 # ends: start and end of the flight; tie: the end once more, to try impacts in another order (tie.py); probe: what acts
 # on states that are only looked at; slips, belts: velocities of the rows where a flight ends, and that of what moves
-# below them [m/s]; micro_gaps: those with which bounces begin. interval: of the stages of implicit phases, with that of
-# lasting contacts inside
+# below them [m/s]; gaps: those of contacts and joints before branches change; micro_gaps: those with which bounces
+# begin. interval: of the stages of implicit phases, with that of lasting contacts inside
 FRAME = Workspace(
     "Frame",
     any_of(memory=FLIGHT_MEMORY, memory_numbers="memory"),
-    kept="2", marks=FLIGHT_MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv",
+    kept="2", marks=FLIGHT_MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv", gaps="nc + nj",
     moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
     sum_powers="width", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
@@ -176,9 +176,15 @@ def promised(layout, settings, name):
 @unit(F(LAYOUT, A, A), small=True)
 def allowed_drift(layout, settings, q):
     """Return how far what is held may be from its place [m]: a multiple of the promise, and digits of coordinates."""
+    return known_places(layout, settings, FLIGHT_SETTINGS(settings).drift, q)
+
+
+@unit(F(LAYOUT, A, F, A), small=True)
+def known_places(layout, settings, share, q):
+    """Return a length that positions need not be known better than [m]: a share of the promise, and digits."""
     settings = FLIGHT_SETTINGS(settings)
     length, scale = largest(q), largest(promised(layout, settings, SCALE.position))
-    return settings.drift * (settings.atol * scale + settings.rtol * length) + DRIFT_DIGITS * length
+    return share * (settings.atol * scale + settings.rtol * length) + DRIFT_DIGITS * length
 
 
 @unit(A(LAYOUT, A), small=True)

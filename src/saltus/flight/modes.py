@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.compile.seam import head, larger, tail, unit
+from saltus.compile.seam import head, larger, smaller, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, allowed_drift
+from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, allowed_drift, known_places
 from saltus.lasting.hold import rest_speed
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
@@ -29,6 +29,10 @@ class _Modes(NamedTuple):
     look: float = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
     jump: float = 1e3  # noises: what a function moves by more where other branches change, it jumps
     rounds: int = 6  # nested choices: an inner one is known when the outer ones are
+    # of the promise: what gaps jump by more where branches change, they jump; rough: where these are found on dense
+    # output of lower order
+    leap: float = 0.1
+    rough_leap: float = 3.0
 
 
 MODES = _Modes()
@@ -256,7 +260,7 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
 def unhold(model, settings, t, q, v, g, index, frame):
     """Let go what a change of branches moves: contacts whose gap jumps open or whose bodies part or meet; a Status.
 
-    in      g: gaps behind the change
+    in      g: gaps behind the change; frame.gaps: those before it, which a flight may have led a little astray
     in/out  index: a contact that sticks to what moves on at another speed slips
     """
     settings = FLIGHT_SETTINGS(settings)
@@ -264,14 +268,16 @@ def unhold(model, settings, t, q, v, g, index, frame):
     nc = layout.nc
     if nc + layout.nj == 0:
         return Status.OK
-    allowed, status = allowed_drift(layout, settings, q), Status.OK
+    gaps = frame.gaps
+    drift, jump, status = allowed_drift(layout, settings, q), leap_of_gaps(layout, settings, q), Status.OK
     for j in range(nc, nc + layout.nj):
-        if abs(g[j]) > allowed:
+        if abs(g[j]) > smaller(drift, jump + abs(gaps[j])):
             status = Status.GAP_JUMPED
     model.kinematics(t, q, model.par, W, w)
     for c in range(nc):
-        if g[c] < -allowed:  # an open one, too: nothing can put it back without moving what is not there any more
-            status = Status.GAP_JUMPED
+        allowed = smaller(drift, jump + abs(gaps[c]))
+        if g[c] < -smaller(drift, jump + larger(-gaps[c], 0.0)):
+            status = Status.GAP_JUMPED  # that of an open one, too: to put it back would move the body
         if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
         row, end = layout[layout.contact_row + c], layout[layout.contact_row + c + 1]
@@ -281,6 +287,13 @@ def unhold(model, settings, t, q, v, g, index, frame):
             index[c] = INDEX.slip
     # of branches that change one after the other at this instant only the last ones are those of the motion
     return status if status == 0 or all_hold(model, t, q, v, frame) == 1 else Status.OK
+
+
+@unit(F(LAYOUT, A, A), small=True)
+def leap_of_gaps(layout, settings, q):
+    """Return how far gaps may jump [m] without moving what they hold: the promise does not show it."""
+    rough = FLIGHT_SETTINGS(settings).rough == 1.0
+    return known_places(layout, settings, MODES.rough_leap if rough else MODES.leap, q)
 
 
 @unit(I(LAYOUT, FLIGHT_SETTINGS.kind, A, A, A, I, I), small=True)
