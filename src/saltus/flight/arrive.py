@@ -150,11 +150,12 @@ def is_far(model, settings, begin, t, which, frame):
 
     begin, t: of the flight and of its end
     """
-    allowed = leap_of_gaps(model.layout, settings, frame.ends.q) + ARRIVE.clock * abs(t) * largest(frame.ends.v)
-    depth = -frame.ends.g[which]
+    ends = frame.ends
+    allowed = leap_of_gaps(model.layout, settings, t, ends.q, ends.v) + ARRIVE.clock * abs(t) * largest(ends.v)
+    depth = -ends.g[which]
     if depth > allowed:  # what begins inside is no jump
-        depth = larger(depth - deepest_start(model, begin, frame.ends.index, frame), 0.0)
-        model.gap(t, frame.ends.q, model.par, frame.ends.g)
+        depth = larger(depth - deepest_start(model, begin, ends.index, frame), 0.0)
+        model.gap(t, ends.q, model.par, ends.g)
     return 1 if abs(depth) > allowed else 0
 
 

@@ -16,6 +16,7 @@ from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, allowed_drift, known_pla
 from saltus.lasting.hold import rest_speed
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
+from saltus.memory.vectors import largest
 from saltus.reaction.react import row_dot
 from saltus.status import Status
 
@@ -33,6 +34,7 @@ class _Modes(NamedTuple):
     # output of lower order
     leap: float = 0.1
     rough_leap: float = 3.0
+    clock: float = 1e-15  # of the time: a few roundings, in which what moves goes on
 
 
 MODES = _Modes()
@@ -269,7 +271,7 @@ def unhold(model, settings, t, q, v, g, index, frame):
     if nc + layout.nj == 0:
         return Status.OK
     gaps = frame.gaps
-    drift, jump, status = allowed_drift(layout, settings, q), leap_of_gaps(layout, settings, q), Status.OK
+    drift, jump, status = allowed_drift(layout, settings, q), leap_of_gaps(layout, settings, t, q, v), Status.OK
     for j in range(nc, nc + layout.nj):
         if abs(g[j]) > smaller(drift, jump + abs(gaps[j])):
             status = Status.GAP_JUMPED
@@ -289,11 +291,12 @@ def unhold(model, settings, t, q, v, g, index, frame):
     return status if status == 0 or all_hold(model, t, q, v, frame) == 1 else Status.OK
 
 
-@unit(F(LAYOUT, A, A), small=True)
-def leap_of_gaps(layout, settings, q):
+@unit(F(LAYOUT, A, F, A, A), small=True)
+def leap_of_gaps(layout, settings, t, q, v):
     """Return how far gaps may jump [m] without moving what they hold: the promise does not show it."""
     rough = FLIGHT_SETTINGS(settings).rough == 1.0
-    return known_places(layout, settings, MODES.rough_leap if rough else MODES.leap, q)
+    share = MODES.rough_leap if rough else MODES.leap
+    return known_places(layout, settings, share, q) + MODES.clock * abs(t) * largest(v)
 
 
 @unit(I(LAYOUT, FLIGHT_SETTINGS.kind, A, A, A, I, I), small=True)
