@@ -28,7 +28,7 @@ from saltus.flight.graze import graze
 from saltus.flight.grip import grip_event
 from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
-from saltus.flight.modes import joints_jolt, leap_of_gaps, unhold, update_modes
+from saltus.flight.modes import gap_rate, joints_jolt, leap_of_gaps, unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
 from saltus.flight.together import cross_together
 from saltus.lasting.border import BY
@@ -150,8 +150,10 @@ def is_far(model, settings, begin, t, which, frame):
 
     begin, t: of the flight and of its end
     """
-    ends = frame.ends
-    allowed = leap_of_gaps(model.layout, settings, t, ends.q, ends.v) + ARRIVE.clock * abs(t) * largest(ends.v)
+    layout, ends, room = model.layout, frame.ends, frame.interval.lasting
+    model.kinematics(t, ends.q, model.par, room.W, room.w)
+    speed = largest(ends.v) + gap_rate(layout, room.W, room.w, ends.v, which)
+    allowed = leap_of_gaps(layout, settings, t, ends.q, speed) + ARRIVE.clock * abs(t) * speed
     depth = -ends.g[which]
     if depth > allowed:  # what begins inside is no jump
         depth = larger(depth - deepest_start(model, begin, ends.index, frame), 0.0)
@@ -185,11 +187,22 @@ def switch_modes(model, settings, t, h, frame):
     ends, marks, crossed = frame.ends, frame.marks, 1 if whole(frame.marks.event_kind) == FLIGHT_END.crosses else 0
     marks.switched = 0.0
     if model.layout.ns > 0:
-        model.gap(t, ends.q, model.par, frame.gaps)
+        note_gaps(model, t, frame)
     if update_modes(model, settings, t, h, ends.q, ends.v, frame.a_last, frame, crossed) > 0:
         marks.switched = frame.memory.numbers.changed = 1.0
         model.gap(t, ends.q, model.par, ends.g)
         return unhold(model, settings, t, ends.q, ends.v, ends.g, ends.index, frame)
+    return 0
+
+
+@unit(I(MODEL, F, FRAME.kind))
+def note_gaps(model, t, frame):
+    """Note gaps and how fast they change where a flight ends, before branches change."""
+    layout, ends, room = model.layout, frame.ends, frame.interval.lasting
+    model.gap(t, ends.q, model.par, frame.gaps)
+    model.kinematics(t, ends.q, model.par, room.W, room.w)
+    for k in range(layout.nc + layout.nj):
+        frame.rates[k] = gap_rate(layout, room.W, room.w, ends.v, k)
     return 0
 
 

@@ -35,6 +35,7 @@ class _Follow(NamedTuple):
     near: float = 100.0  # over the square of the speed: weight times gap of contacts in flight that take part
     noise: float = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
     solved: float = 1e-12  # of the velocities of the rows: tolerance of contact solvers
+    clock: float = 1e-15  # of the time: bounces that are over sooner have no duration
 
 
 FOLLOW = _Follow()
@@ -279,13 +280,15 @@ def enter_bounces(model, t, members, frame, record):
     lost, pushed, first = energy_of_bounces(model, begin, frame, record), 0.0, marks.length
     for k in range(layout.nc):
         pushed += P[layout[layout.contact_row + k]] if micro.member[k] == 1 else 0.0
+    size = first + duration
+    # bounces of a few roundings of the clock may have no duration at all: a jump at the end of the step
+    lasts = duration > FOLLOW.clock * (abs(t) + size)
     for j in range(whole(marks.nodes)):
         for i in range(nv):
-            nodes.a[j * nv + i] = (micro.v[i] - ends.v[i]) / duration
+            nodes.a[j * nv + i] = (micro.v[i] - ends.v[i]) / duration if lasts else 0.0
         copy(r_0, row_of(frame.node_forces, j, nr))
         for i in range(nq):
-            nodes.Q_dot[j * nq + i] = (shifted[i] - ends.q[i]) / duration
-    size = first + duration
+            nodes.Q_dot[j * nq + i] = (shifted[i] - ends.q[i]) / duration if lasts else 0.0
     header.h_used, marks.length = size, size
     record.dense[DENSE_HEADER + nr + 1] = (begin - t) / size
     marks.used = put_piece(

@@ -30,10 +30,6 @@ class _Modes(NamedTuple):
     look: float = 1e-6  # of a step: how far ahead the branch is looked for into which a motion goes
     jump: float = 1e3  # noises: what a function moves by more where other branches change, it jumps
     rounds: int = 6  # nested choices: an inner one is known when the outer ones are
-    # of the promise: what gaps jump by more where branches change, they jump; rough: where these are found on dense
-    # output of lower order
-    leap: float = 0.1
-    rough_leap: float = 3.0
     clock: float = 1e-15  # of the time: a few roundings, in which what moves goes on
 
 
@@ -262,7 +258,7 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
 def unhold(model, settings, t, q, v, g, index, frame):
     """Let go what a change of branches moves: contacts whose gap jumps open or whose bodies part or meet; a Status.
 
-    in      g: gaps behind the change; frame.gaps: those before it, which a flight may have led a little astray
+    in      g: gaps behind the change; frame.gaps, rates: those before it, which a flight may have led a little astray
     in/out  index: a contact that sticks to what moves on at another speed slips
     """
     settings = FLIGHT_SETTINGS(settings)
@@ -270,13 +266,15 @@ def unhold(model, settings, t, q, v, g, index, frame):
     nc = layout.nc
     if nc + layout.nj == 0:
         return Status.OK
-    gaps = frame.gaps
-    drift, jump, status = allowed_drift(layout, settings, q), leap_of_gaps(layout, settings, t, q, v), Status.OK
-    for j in range(nc, nc + layout.nj):
-        if abs(g[j]) > smaller(drift, jump + abs(gaps[j])):
-            status = Status.GAP_JUMPED
+    gaps, rates = frame.gaps, frame.rates
+    drift, fastest, status = allowed_drift(layout, settings, q), largest(v), Status.OK
     model.kinematics(t, q, model.par, W, w)
+    for j in range(nc, nc + layout.nj):
+        speed = fastest + rates[j] + gap_rate(layout, W, w, v, j)
+        if abs(g[j]) > smaller(drift, leap_of_gaps(layout, settings, t, q, speed) + abs(gaps[j])):
+            status = Status.GAP_JUMPED
     for c in range(nc):
+        jump = leap_of_gaps(layout, settings, t, q, fastest + rates[c] + gap_rate(layout, W, w, v, c))
         allowed = smaller(drift, jump + abs(gaps[c]))
         if g[c] < -smaller(drift, jump + larger(-gaps[c], 0.0)):
             status = Status.GAP_JUMPED  # that of an open one, too: to put it back would move the body
@@ -291,12 +289,20 @@ def unhold(model, settings, t, q, v, g, index, frame):
     return status if status == 0 or all_hold(model, t, q, v, frame) == 1 else Status.OK
 
 
-@unit(F(LAYOUT, A, F, A, A), small=True)
-def leap_of_gaps(layout, settings, t, q, v):
-    """Return how far gaps may jump [m] without moving what they hold: the promise does not show it."""
-    rough = FLIGHT_SETTINGS(settings).rough == 1.0
-    share = MODES.rough_leap if rough else MODES.leap
-    return known_places(layout, settings, share, q) + MODES.clock * abs(t) * largest(v)
+@unit(F(LAYOUT, A, F, A, F), small=True)
+def leap_of_gaps(layout, settings, t, q, speed):
+    """Return how far gaps may jump [m] without moving what they hold: the promise does not show it.
+
+    speed: of the gap and of what moves it; it goes on within the roundings of the time of the change
+    """
+    return known_places(layout, settings, FLIGHT_SETTINGS(settings).leap, q) + MODES.clock * abs(t) * speed
+
+
+@unit(F(LAYOUT, A, A, A, I), small=True)
+def gap_rate(layout, W, w, v, k):
+    """Return how fast the gap of a contact or joint changes; joints are counted behind the contacts."""
+    row = layout[layout.contact_row + k] if k < layout.nc else layout.nr - layout.nj + k - layout.nc
+    return abs(row_dot(layout, W, row, v) + w[row])
 
 
 @unit(I(LAYOUT, FLIGHT_SETTINGS.kind, A, A, A, I, I), small=True)

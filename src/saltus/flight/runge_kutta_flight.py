@@ -23,6 +23,8 @@ class _RungeKuttaTuned(NamedTuple):
     """Tuned numbers of this file."""
 
     allowed_drift: float = 1e3  # of what is held, over the tolerance
+    # over the tolerance: what moves gaps by more where branches change is a jump; they change on rougher dense output
+    leap: float = 3.0
     most_sweeps: int = 30  # of the iteration for implicit stages
     # over the tolerance: what the equations of motion may miss in dense output, whose order is lower
     missed: float = 500.0
@@ -56,6 +58,7 @@ def runge_kutta_flight(
         layout,
         {
             **given, "rtol": rtol, "atol": atol, "zeno": zeno, "drift": RUNGE_KUTTA_TUNED.allowed_drift,
+            "leap": RUNGE_KUTTA_TUNED.leap if estimates else RUNGE_KUTTA_TUNED.allowed_drift,
             "window_factor": window[0],
             "window_power": window[1], "anticipates": float(anticipates), "many": np.inf,
             "misses": RUNGE_KUTTA_TUNED.missed if estimates else 0.0, "rough": 1.0, "ledger": float(estimates),

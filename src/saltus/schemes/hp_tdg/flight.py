@@ -24,6 +24,7 @@ class _HpFlight(NamedTuple):
     many_flights: float = 500.0
     high: int = 8
     allowed_drift: float = 1e3  # of what is held, over the tolerance
+    leap: float = 0.1  # over the tolerance: what moves gaps by more where branches change is a jump
     # over the share of the tolerance: what the equations of motion may miss; good intervals miss 0.1
     missed: float = 20.0
     most_sweeps: int = 30  # of an interval; one that needs more is made shorter
@@ -49,6 +50,7 @@ def galerkin_flight(
             "projected": projection_tolerance, "most": HP_FLIGHT.most_sweeps, "rtol": HP_FLIGHT.share * tol,
             "atol": HP_FLIGHT.share * tol,
             "zeno": zeno, "drift": HP_FLIGHT.allowed_drift, "many": many,
+            "leap": HP_FLIGHT.leap if degree is None else HP_FLIGHT.allowed_drift,
             "misses": HP_FLIGHT.missed if degree is None else 0.0,
         },
         lambda begin: galerkin_numbers(nodes, highest, first, degree is not None, begin),
