@@ -100,6 +100,20 @@ def test_sections_at_impacts_and_events_leave_the_transient_out():
     assert np.nanmax(np.abs(seen + 0.4)) < 1e-9
 
 
+def test_a_section_that_holds_a_coordinate_has_the_period_of_the_strobe():
+    period = lambda w: 2.0 * np.pi / w  # noqa: E731
+    crossing = sl.Event(lambda t, q, v: q[0] + 0.2, direction=-1, name="cross")
+    options = {"w": [2.6, 2.7, 2.8], "transient": 200, "keep": 26}  # periods one and two, and chaos
+    for section in (
+        sweep.Strobe(period), sweep.Impacts("stop", most=26, period=period), sweep.Events("cross", 26, period=period),
+    ):  # fmt: skip
+        diagram = sweep.bifurcation(
+            OSCILLATOR, -0.5, 0.0, section=section, measures=sweep.Worst("residual"), options={"events": crossing},
+            **options,
+        )  # fmt: skip
+        assert diagram.periods()[0].tolist() == [1, 2, 0], section
+
+
 def test_plots_show_what_was_swept(diagram):
     pytest.importorskip("matplotlib").use("Agg")
     axes = diagram.plot("v0")

@@ -10,7 +10,7 @@ import numpy as np
 
 from saltus.errors import SettingError
 from saltus.sweep.asked import Asked, prepare
-from saltus.sweep.measures import Measure, listed, positive_whole
+from saltus.sweep.measures import Events, Impacts, Measure, Strobe, listed, positive_whole
 from saltus.sweep.result import Sweep
 from saltus.sweep.running import made_sweep
 from saltus.sweep.swept import values_of
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from saltus.ensemble.lane_engine import MoreauJeanLanes
     from saltus.schemes.plan import SchemeLike
 
+# what must repeat itself of a section: its kind, the front of the names, and their ends
+REPEATED = ((Strobe, "", "q", "v"), (Impacts, "impact_", "u_minus", "v"), (Events, "event_", "q", "v"))
 DIRECTIONS = {"up": ("up",), "down": ("down",), "both": ("up", "down")}
 
 
@@ -42,16 +44,23 @@ class Bifurcation(Sweep):
         return made
 
     def periods(self, most: int = 32, tolerance: float = 1e-6) -> np.ndarray:
-        """Return after how many sections the motion repeats itself, 0 for none, by direction and parameter."""
-        data = self.dataset
-        name = "q" if "q" in data else "impact_u_minus" if "impact_u_minus" in data else "event_q"
-        rows = data[name].values.reshape(len(self), data.sizes["point"], -1)  # rising parameters
+        """Return after how many sections the motion repeats itself, 0 for none, by direction and parameter.
+
+        Compared are q and v of a Strobe and of Events, of which a section may hold either, and of Impacts the approach
+        speed and v: coordinates may drift from impact to impact.
+        """
+        section, data = self._prepared.asked.section, self.dataset
+        prefix, *names = next(found for kind, *found in REPEATED if isinstance(section, kind))
+        points = data.sizes["point"]
+        seen = np.isfinite(data[f"{prefix}t"].values.reshape(len(self), points))  # rising parameters
+        rows = np.concatenate([data[prefix + name].values.reshape(len(self), points, -1) for name in names], axis=2)
         made = np.zeros(len(self), dtype=int)
-        for k, points in enumerate(rows):
-            points = points[np.isfinite(points).all(axis=1)]
-            scale = 1.0 + np.max(np.abs(points), initial=0.0)
-            for p in range(1, min(most, len(points) // 2) + 1):
-                if np.max(np.abs(points[p:] - points[:-p])) <= tolerance * scale:
+        for k in range(len(self)):
+            here = rows[k, seen[k]]
+            unknown, scale = np.isnan(here), 1.0 + np.nanmax(np.abs(here), initial=0.0)
+            for p in range(1, min(most, len(here) // 2) + 1):
+                apart = np.where(unknown[p:] & unknown[:-p], 0.0, np.abs(here[p:] - here[:-p]))
+                if np.max(apart) <= tolerance * scale:  # what is known of one section only repeats nothing
                     made[k] = p
                     break
         return made.reshape(self._shape)
