@@ -50,6 +50,17 @@ def test_sticking_loses_a_direction_and_says_when():
     assert found.consistent
 
 
+def test_an_impact_that_sticks_loses_a_direction():
+    """It stops the slip, whatever that was; a rod flies on, so that the other directions stay."""
+    floor = sl.Contact(lambda q: q[1] - 0.1, e=0.6, mu=0.5, slip=lambda t, q, v: [v[0] + 0.1 * v[2]], name="floor")
+    disc = sl.System(M=[1.0, 1.0, 0.005], f=[0.0, -10.0, 0.0], contacts=[floor])
+    found = sweep.lyapunov(disc, [0.0, 0.5, 0.0], [0.5, 0.0, 0.0], span=0.6)
+    assert found.impacts == 1
+    assert [(one.kind, one.directions) for one in found.lost] == [("impact", 1)]
+    assert np.isneginf(found.exponents).tolist() == [False] * 5 + [True]
+    assert found.consistent
+
+
 @pytest.mark.parametrize("tol", [1e-5, 1e-7, 1e-9])
 @pytest.mark.parametrize("intensity", [1.1, 1.3, 2.0])
 def test_an_accumulation_loses_both_directions_of_a_ball(intensity, tol):

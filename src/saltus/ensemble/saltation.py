@@ -66,7 +66,8 @@ class Jump:
     timing
         dt = timing @ z-: how its time changes (size,); zero where it has no guard.
     loses
-        Whether it may lose directions: something is closed behind it that was open.
+        Whether it may lose directions: something is closed behind it that was open, or a contact that does not stay
+        closed sticks in it or stops.
     corner
         Why there is no derivative, empty where there is one.
     """

@@ -92,14 +92,17 @@ def jumps(motion: Motion, impacts: Impacts, names: tuple[str, ...]) -> list[Jump
     laws: dict[_Law, list[int]] = {}
     for k in range(len(impacts.t)):
         laws.setdefault(_law(motion, impacts, k, u_minus[k], u_plus[k]), []).append(k)
-    loses = bool(set(impacts.after.held) - set(impacts.before.held))
+    held = {*impacts.before.held, *motion.joints}
+    lands = bool(set(impacts.after.held) - held)
     made: dict[int, Jump] = {}
     for law, chosen in laws.items():
         part = impacts.part(np.array(chosen))
         timing, matrix = _saltation(motion, part, law, impacts.struck[0])
+        # behind it these velocities are zero, whatever they were
+        stopped = any(not given and row not in held for row, given in zip(law.rows, law.returns, strict=True))
         for at, k in enumerate(chosen):
             t, after = float(impacts.t[k]), impacts.rate_after[k]
-            made[k] = Jump(t, "impact", names, matrix[at], timing[at], loses=loses, after=after)
+            made[k] = Jump(t, "impact", names, matrix[at], timing[at], loses=lands or stopped, after=after)
     if impacts.touching:
         reason = "a contact that was closed without a force takes part: beside this run it is open"
         made = {k: dataclasses.replace(jump, corner=reason) for k, jump in made.items()}
