@@ -61,6 +61,25 @@ def test_an_impact_that_sticks_loses_a_direction():
     assert found.consistent
 
 
+def test_the_sum_is_right_where_two_of_three_directions_turn_fast():
+    """One of the blocks sticks from 1.2 s on; what is left turns and stretches much faster than the force changes."""
+    rails = [
+        sl.Contact(lambda q, k=k: q[2 * k + 1], mu=mu, slip=lambda t, q, v, k=k: [v[2 * k]], name=name)
+        for k, (mu, name) in enumerate([(0.24, "one"), (0.25, "two")])
+    ]
+    blocks = sl.System(
+        M=[1.0, 1.0, 2.0, 2.0],
+        f=lambda t, q, v: [
+            -10.0 * q[0] + 0.36 * (q[2] - q[0]) + 3.2 * np.cos(4.0 * t), -9.81,
+            -0.36 * (q[2] - q[0]) + 2.0 * np.sin(2.2 * t), -19.62,
+        ],
+        contacts=rails,
+    )  # fmt: skip
+    found = sweep.lyapunov(blocks, [0.1, 0.0, -0.1, 0.0], np.zeros(4), span=10.0, transient=1.0)
+    assert abs(found.sum_error) < 1e-8
+    assert [one.kind for one in found.lost] == ["stick"]
+
+
 @pytest.mark.parametrize("tol", [1e-5, 1e-7, 1e-9])
 @pytest.mark.parametrize("intensity", [1.1, 1.3, 2.0])
 def test_an_accumulation_loses_both_directions_of_a_ball(intensity, tol):

@@ -29,6 +29,7 @@ class _Flows(NamedTuple):
     at_once: int = 4_000_000  # floats of one array
     direct: int = 64  # unknowns of all stages that are solved for at once
     most_sweeps: int = 80  # where they are not
+    turned: float = 1e-13  # what the growth of a volume changes by where it is integrated in twice as many parts
 
 
 FLOWS = _Flows()
@@ -55,6 +56,26 @@ def gauss() -> Table:
     return Table((x + 1.0) / 2.0, weight / 2.0, integrals @ coefficients, coefficients)
 
 
+class Within(NamedTuple):
+    """Gauss weights of equal parts of [0, 1]; what leads to their nodes from the start and the stages, and from A."""
+
+    b: np.ndarray
+    of_stages: np.ndarray
+    of_nodes: np.ndarray
+
+
+@functools.cache
+def within(parts: int) -> Within:
+    """Return the quadrature in so many parts, along the polynomials that the collocation has found."""
+    legendre, table = np.polynomial.legendre, gauss()
+    x = ((np.arange(parts)[:, None] + table.c) / parts).ravel()
+    ends = legendre.legvander(2.0 * np.r_[0.0, table.c] - 1.0, GAUSS_NODES)
+    return Within(
+        np.tile(table.b, parts) / parts, legendre.legvander(2.0 * x - 1.0, GAUSS_NODES) @ np.linalg.inv(ends),
+        legendre.legvander(2.0 * x - 1.0, GAUSS_NODES - 1) @ table.coefficients,
+    )  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Flow:
     """Transition over one smooth piece.
@@ -73,6 +94,8 @@ class Flow:
         A at the Gauss nodes, and the matrices from t to them, both of coordinates and velocities alone.
     resolved
         Whether A is resolved.
+    q, v
+        Where it starts.
     """
 
     t: float
@@ -83,6 +106,8 @@ class Flow:
     A: np.ndarray
     stages: np.ndarray
     resolved: bool
+    q: np.ndarray
+    v: np.ndarray
 
     def growth(self, Q: np.ndarray) -> float:
         """Return how the logarithm of the volume of the columns Q grows, from the trace of A on their span.
@@ -91,9 +116,16 @@ class Flow:
         """
         if Q.shape[1] == Q.shape[0]:
             return self.trace
-        spans = np.linalg.qr(self.stages @ Q)[0]
-        table = gauss()
-        return (self.end - self.t) * float(np.einsum("s,sij,sik,skj->", table.b, spans, self.A, spans))
+        columns, found = np.concatenate([Q[None], self.stages @ Q]), np.inf
+        # columns that turn into each other make their plane turn much faster than A changes
+        for parts in 2 ** np.arange(FLOWS.deepest):
+            table = within(int(parts))
+            spans = np.linalg.qr(np.tensordot(table.of_stages, columns, 1))[0]
+            A = np.tensordot(table.of_nodes, self.A, 1)
+            before, found = found, (self.end - self.t) * float(np.einsum("s,sij,sik,skj->", table.b, spans, A, spans))
+            if abs(found - before) <= FLOWS.turned * (1.0 + abs(found)):
+                break
+        return found
 
 
 States = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -149,6 +181,7 @@ def _collocated(
     made: list[Flow | None] = [None] * len(pieces)
     if not len(chosen):
         return made
+    q, v = states(start[chosen])
     pieces, whole, h = [pieces[k] for k in chosen], whole[chosen], h[chosen]
     A = whole[:, :, :n, :n]
     # stages K_i = A_i (I + h sum a_ij K_j) + B_i, columns of coordinates, velocities and parameters
@@ -166,7 +199,7 @@ def _collocated(
     trace = h * np.einsum("i,kiaa->k", table.b, A)
     for k, (at, piece) in enumerate(zip(chosen, pieces, strict=True)):
         made[at] = Flow(
-            piece[1], piece[2], phase, matrix[k], float(trace[k]), A[k], stages[k, :, :, :n], bool(fine[at])
+            piece[1], piece[2], phase, matrix[k], float(trace[k]), A[k], stages[k, :, :, :n], bool(fine[at]), q[k], v[k]
         )
     return made
 
