@@ -61,6 +61,25 @@ def test_an_impact_that_sticks_loses_a_direction():
     assert found.consistent
 
 
+def _lying() -> tuple[sl.System, list[float], float]:
+    floor = sl.Contact(lambda q: q[1] - 0.1 * q[0], name="floor")
+    return sl.System(M=1.0, f=lambda t, q, v: [-q[0] - v[0], -10.0], contacts=[floor]), [1.0, 0.1], -1.0 / 1.01
+
+
+def _hanging() -> tuple[sl.System, list[float], float]:
+    rod = sl.Joint(lambda q: q[0] ** 2 + q[1] ** 2 - 1.0, name="rod")
+    return sl.System(M=1.0, f=lambda t, q, v: [-0.6 * v[0], -10.0 - 0.6 * v[1]], joints=[rod]), [0.6, -0.8], -0.6
+
+
+@pytest.mark.parametrize("model", [_lying, _hanging])
+def test_long_means_are_those_of_the_motion_and_not_of_what_is_held(model):
+    """Gaps never come back by themselves: beside a damped motion their rounding would be all that is left."""
+    system, q0, total = model()
+    found = sweep.lyapunov(system, q0, [0.0, 0.0], span=300.0)
+    assert np.allclose(found.exponents, 0.5 * total, atol=5e-3)
+    assert np.sum(found.exponents) == pytest.approx(total, abs=1e-8)
+
+
 def test_the_sum_is_right_where_two_of_three_directions_turn_fast():
     """One of the blocks sticks from 1.2 s on; what is left turns and stretches much faster than the force changes."""
     rails = [

@@ -47,6 +47,7 @@ class _Exponents(NamedTuple):
     steps: int = 400  # of a run between two returns to Python: memory stays flat
     rows: int = 400  # of the history
     quiet: int = 10_000  # steps without an impact behind which none is waited for any more
+    shrinks: float = 4.0  # e-folds of a direction behind which it is put back among those that are allowed
     partial: float = 0.8  # of h |A| in one piece where the divergence of some directions has to be integrated
 
 
@@ -271,7 +272,7 @@ class _Follower:
         self.begin, self.now = t, t
         self.impacts, self.last = 0, impacts
         self.quiet = 0  # steps since the last impact
-        self.off = 0.0
+        self.off, self.shrunk = 0.0, 0.0
         self.lost: list[Lost] = []
         self.corners: list[Corner] = []
         self.rows: list[tuple[float, np.ndarray]] = []
@@ -296,9 +297,12 @@ class _Follower:
                     done = self.last is not None and self.impacts >= self.last
                 self.now = piece.t
             else:
+                if self.shrunk > EXPONENTS.shrinks:
+                    self.put_back(tangent.motion.basis(piece.t, piece.q, piece.v, piece.phase))
                 expected = piece.growth(self.Q) if self.Q.shape[1] else 0.0
                 self.Q, R = np.linalg.qr(piece.matrix[:n, :n] @ self.Q)
                 grown = np.log(np.abs(np.diag(R)))
+                self.shrunk += -np.min(grown, initial=0.0)
                 self.grown += grown
                 self.off += float(np.sum(grown)) - expected
                 self.now = piece.end
@@ -310,6 +314,15 @@ class _Follower:
         state = tangent.solution(reached)
         self.state = reached, state.q, state.v
         return done
+
+    def put_back(self, basis: np.ndarray) -> None:
+        """Put the variations back among those that joints and closed contacts allow, which rounding leads out of.
+
+        What is not allowed never shrinks: beside a direction that does, its rounding would be all that is left.
+        """
+        if self.Q.shape[1] <= basis.shape[1]:
+            self.Q = np.linalg.qr(basis @ (basis.T @ self.Q))[0]
+        self.shrunk = 0.0
 
     def jump(self, piece: Jump, matrix: np.ndarray) -> None:
         """Let an event act on the variations; what it takes is lost."""
@@ -329,6 +342,7 @@ class _Follower:
             kept = moved[:, left]
             expected = 0.5 * float(np.linalg.slogdet(kept.T @ kept)[1]) if kept.shape[1] else 0.0
         self.Q, self.grown = Q, self.grown[left] + grown
+        self.shrunk += -np.min(grown, initial=0.0)
         self.off += float(np.sum(grown)) - expected
 
     def note(self) -> None:
