@@ -16,7 +16,7 @@ import hostile
 import saltus as sl
 from counts import counted
 from saltus.contact import read_fclib
-from saltus.io.format import parsed
+from saltus.io.format import parsed, regular_bytes
 from saltus.io.settings import SETTING_FAMILIES, rebuild
 
 JUDGE = pathlib.Path(__file__).with_name("hostile.py")
@@ -117,3 +117,16 @@ def test_names_of_no_file_are_file_errors(read, tmp_path):
             read(path)
     with pytest.raises(sl.FileFormatError, match="is a folder"):
         read(tmp_path)
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/mem").exists(), reason="files that cannot be read are those of Linux")
+@pytest.mark.parametrize("read", [sl.load, lambda path: sl.resume(path, sl.System(M=1.0, f=0.0)), read_fclib])
+def test_a_file_that_fails_while_it_is_read_is_a_file_error(read):
+    with pytest.raises(sl.FileError, match=r"cannot be read|not an HDF5 file|not a file of saltus"):
+        read("/proc/self/mem")
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/status").exists(), reason="files without a size are those of Linux")
+def test_no_more_is_read_than_a_file_says_it_has():
+    assert pathlib.Path("/proc/self/status").read_bytes()
+    assert regular_bytes("/proc/self/status", None) == b""

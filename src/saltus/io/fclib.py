@@ -22,7 +22,7 @@ import numpy as np
 
 from saltus.contact import ContactProblem, ContactResult
 from saltus.contact.problem import GlobalForm, ReducedForm
-from saltus.errors import FileFormatError, ModelError, SaltusError
+from saltus.errors import FileError, FileFormatError, ModelError, SaltusError
 from saltus.io.format import open_regular, regular_bytes, replace, room_for
 from saltus.io.hdf5 import BOUNDS, SIGNATURE, Image
 from saltus.laws import BILATERAL, COULOMB_PLANAR, COULOMB_SPATIAL, LAW_NAMES, ROWS_OF, UNILATERAL
@@ -336,7 +336,11 @@ def _opened(path: str | os.PathLike, max_bytes: float | None) -> Iterator[_Group
 
         size = os.fstat(stream.fileno()).st_size
         damaged = FileFormatError(f"{path} is not an HDF5 file, or it is damaged: an FCLib problem is one")
-        if stream.read(len(SIGNATURE)) != SIGNATURE:  # HDF5 would look for it in the whole file
+        try:
+            begin = stream.read(len(SIGNATURE))
+        except OSError as error:
+            raise FileError(f"{path} cannot be read: {error.strerror}") from error
+        if begin != SIGNATURE:  # HDF5 would look for it in the whole file
             raise damaged
         try:
             with h5py.File(stream, "r") as file:

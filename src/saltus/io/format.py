@@ -108,10 +108,13 @@ def room_for(size: int, max_bytes: float | None) -> int:
 
 
 def regular_bytes(path: str | os.PathLike, max_bytes: float | None) -> bytes:
-    """Return the bytes of a file; pipes, devices and folders are refused before they are opened."""
-    with open_regular(path, max_bytes) as file:
+    """Return the bytes of a file; pipes, devices and folders are refused before they are opened.
+
+    No more than it has now: it may grow while it is read, or be one of /proc that says nothing of its size.
+    """
+    with io.BufferedReader(open_regular(path, max_bytes)) as file:
         try:
-            return file.read()
+            return file.read(os.fstat(file.fileno()).st_size) or b""
         except OSError as error:
             raise FileError(f"{path} cannot be read: {error.strerror}") from error
 
