@@ -547,6 +547,28 @@ def _(place):
         path.mkdir()
 
 
+@attack("a manifest whose sources are a device")
+def _(place):
+    said = json.loads(place.manifest.read_bytes())
+    said["sources"]["/dev/zero"] = ""
+    _write(place.manifest, json.dumps(said).encode())
+
+
+@attack("a manifest whose sources are a pipe outside of the package")
+def _(place):
+    os.mkfifo(place.named / "pipe")
+    said = json.loads(place.manifest.read_bytes())
+    said["sources"][os.path.relpath(place.named / "pipe", sources.PACKAGE)] = ""
+    _write(place.manifest, json.dumps(said).encode())
+
+
+@attack("a manifest whose sources have names that no file can have")
+def _(place):
+    said = json.loads(place.manifest.read_bytes())
+    said["sources"] |= {"a\0b": "", "\ud800": ""}
+    _write(place.manifest, json.dumps(said).encode())
+
+
 def seen(folder: pathlib.Path, but: pathlib.Path) -> dict[str, tuple]:
     """Return all that is in a folder, without the entry of this package."""
     made = {}

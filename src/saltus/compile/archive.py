@@ -63,7 +63,7 @@ class Manifest:
                 raise Damaged(f"{folder / MANIFEST} has another format")
             made = cls(**given)
             sound = (
-                all(isinstance(part, str) for pair in made.sources.items() for part in pair)
+                all(_is_inside(name) and isinstance(found, str) for name, found in made.sources.items())
                 and all(isinstance(symbol, str) for symbol in (*made.symbols, *made.texts))
                 and all(isinstance(one["sha256"], str) and one["size"] >= 0 for one in made.libraries.values())
             )
@@ -92,6 +92,12 @@ class Manifest:
         if len(content) != said["size"] or hash_of(content) != said["sha256"]:
             raise Damaged(f"{path} is not the file that was built: its SHA-256 is another one")
         return unpack(content)
+
+
+def _is_inside(name: str) -> bool:
+    """Tell whether a path can be one of a source file inside of the package: others are not looked at."""
+    path = pathlib.PurePosixPath(name)
+    return name.isprintable() and not path.is_absolute() and ".." not in path.parts
 
 
 def pack(members: dict[str, bytes]) -> bytes:
