@@ -599,3 +599,17 @@ def test_the_table_of_tuned_numbers_is_that_of_the_code():
     for name, value, file in rows:
         module = importlib.import_module(f"saltus.schemes.hp_tdg.{file}")
         assert operator.attrgetter(name)(module) == float(value), f"{name} of {file}.py"
+
+
+@pytest.mark.parametrize("end", [50.0, 200.0, 400.0, 950.0])
+@pytest.mark.parametrize("tol", [1e-8, 1e-6])
+def test_a_first_interval_that_finds_no_motion_teaches_nothing(end, tol):
+    """The first one is long and leads far into the cubic force, whose Jacobian there must not outlive it."""
+    stop = sl.Contact(lambda q: q[0] + 0.788, e=0.57, name="stop")
+    duffing = sl.System(
+        M=1.3, f=lambda t, q, v: [q[0] - q[0] ** 3 - 0.1 * v[0] + 0.6 * np.cos(0.6615188111459367 * t)], contacts=[stop]
+    )
+    run = sl.solve(duffing, (0.0, end), 0.1, 0.2, tol=tol)
+    assert run.t[-1] == end
+    short = sl.solve(duffing, (0.0, 3.0), 0.1, 0.2, tol=1e-10)
+    assert abs(run(3.0).q[0] - short.q[-1, 0]) < 30.0 * tol

@@ -56,6 +56,7 @@ class _Phase(NamedTuple):
 
     straight: int = 8  # beside the place in the index set: a slip that goes straight on
     unknown_contraction: float = 0.3  # of a first sweep, before anything was seen
+    astray: float = 1e-2  # relative error above which an interval has found no motion, but stages that fit each other
     contracts: float = 0.2  # what plain iteration should leave of an error
     impulses: float = 0.15  # share of the tolerance for lasting forces: their errors add up, nothing damps them
     low: int = 4
@@ -126,6 +127,10 @@ def galerkin_phase(model, staged, settings, task, t, h, frame_room, record):
         record.header.next_h = 0.4 * h
         return status
     judge(model, settings, task, degree, t, h, frame, record)
+    if not record.header.error * smaller(1.0, frame.marks.sharper * settings.rtol / PHASE.astray) <= 1.0:
+        # Jacobians that were learnt there may be too large by any factor: with them the next attempts, however short,
+        # would seem solved after one sweep
+        numbers.series_n, numbers.j_known, numbers.contraction = 0.0, 0.0, PHASE.unknown_contraction
     # the same motion up to an event must not be worse than the whole of it was
     while task == TASK.again and record.header.error > 1.0 and degree < whole(settings[first + SETTING.top]):
         degree = whole(smaller(degree + 2.0, settings[first + SETTING.top]))
