@@ -178,3 +178,34 @@ def test_a_joint_that_jumps_ends_the_run(scheme, tol, jump):
     with pytest.raises(sl.RunError, match="A joint jumps") as failed:
         sl.solve(system, (0.0, 1.0), [0.0], [0.0], scheme=scheme, tol=tol, progress=False)
     assert failed.value.solution.t[-1] <= JOLT
+
+
+@SCHEMES
+@pytest.mark.parametrize(("begin", "tol"), [(0.0, 1e-4), (0.0, 1e-8), (0.0, 1e-11), (1e5, 1e-4), (1e5, 1e-8)])
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e4])
+def test_a_corner_of_a_steep_gap_is_no_jump(scheme, tol, unit, begin):
+    """Gaps in thousandths of the unit of their coordinates, roads in millimetres over way in metres: rounding of the
+    place of a corner moved them by more than a tenth of the promise."""
+    slope, rise = -0.3 * unit, 0.4 * unit  # down to JOLT, then up
+
+    def road(x):
+        return np.where(x < JOLT, slope, rise) * (x - JOLT)
+
+    floor = sl.Contact(lambda q: 1000.0 * (q[1] - road(q[0])))
+    drive = sl.Joint(lambda t, q: q[0] - (t - begin))
+    system = sl.System(M=[unit**2, 1.0], f=[0.0, -GRAVITY * unit], joints=[drive], contacts=[floor])
+    options = {"scheme": scheme, "tol": tol, "progress": False}
+    sol = sl.solve(system, (begin, begin + 1.0), [0.0, -slope * JOLT], [1.0, slope], **options)
+    t = np.linspace(0.0, 1.0, 1234)
+    allowed = 30.0 if isinstance(scheme, sl.EventDriven) else 1.0
+    assert np.abs(sol(begin + t).q[:, 1] - road(t)).mean() <= allowed * tol * (1.0 + unit)
+
+
+@SCHEMES
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_a_jump_is_seen_in_whatever_unit_its_gap_is_written(scheme, factor):
+    tol, step = 1e-6, 1e-4
+    floor = sl.Contact(lambda q: factor * (q[1] - np.where(q[0] < JOLT, 0.0, step)))
+    system = sl.System(M=[1.0, 1.0], f=[0.0, -GRAVITY], contacts=[floor])
+    with pytest.raises(sl.RunError, match="jumps below zero"):
+        sl.solve(system, (0.0, 1.0), [0.0, 0.0], [1.0, 0.0], scheme=scheme, tol=tol, progress=False)

@@ -28,7 +28,7 @@ from saltus.flight.graze import graze
 from saltus.flight.grip import grip_event
 from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
-from saltus.flight.modes import gap_rate, joints_jolt, leap_of_gaps, unhold, update_modes
+from saltus.flight.modes import joints_jolt, leap_of_gaps, unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
 from saltus.flight.together import cross_together
 from saltus.lasting.border import BY
@@ -42,7 +42,7 @@ from saltus.lasting.transition import TRANSITION, break_direction
 from saltus.memory.layout import M_CONSTANT
 from saltus.memory.profile import multiply, solve_row
 from saltus.memory.record import EVENT
-from saltus.memory.vectors import clear, clear_marks, copy, copy_marks, largest
+from saltus.memory.vectors import clear, clear_marks, copy, copy_marks
 from saltus.reaction.dense_block import DENSE_HEADER, open_block, put_piece
 from saltus.reaction.react import row_add, row_dot
 from saltus.reaction.report import KNOWN_ROWS, new_event
@@ -55,6 +55,7 @@ class _Arrive(NamedTuple):
     solved: float = 1e-11  # of the way behind impacts: what contact solvers leave open, ten times their tolerance
     unsure: float = 0.1  # of the tolerance: the most that a gap counts as unknown for this reason
     clock: float = 1e-12  # of the time: what an impact may be located by at the worst
+    looks: int = 3  # parts of a flight between which gradients of gaps are asked for
     pieces: int = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
     events: int = 8  # most events of a contact at one end of a step
 
@@ -150,11 +151,21 @@ def is_far(model, settings, begin, t, which, frame):
 
     begin, t: of the flight and of its end
     """
-    layout, ends, room = model.layout, frame.ends, frame.interval.lasting
-    model.kinematics(t, ends.q, model.par, room.W, room.w)
-    speed = largest(ends.v) + gap_rate(layout, room.W, room.w, ends.v, which)
-    allowed = leap_of_gaps(layout, settings, t, ends.q, speed) + ARRIVE.clock * abs(t) * speed
-    depth = -ends.g[which]
+    layout, ends, between, room = model.layout, frame.ends, frame.q_shifted, frame.interval.lasting
+    depth, row, speed = -ends.g[which], layout[layout.contact_row + which], 0.0
+    if abs(depth) <= closed_gap(settings, ends.q):
+        return 0
+    clear(frame.leaps)
+    # where an opaque gap jumps its gradient is a difference over the jump: those between the ends tell how it changes
+    for place in range(1, ARRIVE.looks):
+        share = place / ARRIVE.looks
+        for i in range(layout.nq):
+            between[i] = ends.q_0[i] + share * (ends.q[i] - ends.q_0[i])
+        model.retract(between, model.par)
+        model.kinematics(begin + share * (t - begin), between, model.par, room.W, room.w)
+        leap_of_gaps(model, settings, t, ends.q, ends.v, frame)
+        speed = larger(speed, row_size(layout, room.W, row, ends.v) + abs(room.w[row]))
+    allowed = frame.leaps[which] + ARRIVE.clock * abs(t) * speed
     if depth > allowed:  # what begins inside is no jump
         depth = larger(depth - deepest_start(model, begin, ends.index, frame), 0.0)
         model.gap(t, ends.q, model.par, ends.g)
@@ -186,23 +197,15 @@ def switch_modes(model, settings, t, h, frame):
     settings = FLIGHT_SETTINGS(settings)
     ends, marks, crossed = frame.ends, frame.marks, 1 if whole(frame.marks.event_kind) == FLIGHT_END.crosses else 0
     marks.switched = 0.0
-    if model.layout.ns > 0:
-        note_gaps(model, t, frame)
+    if model.layout.ns > 0 and model.layout.nc + model.layout.nj > 0:
+        clear(frame.leaps)
+        model.gap(t, ends.q, model.par, frame.gaps)
+        model.kinematics(t, ends.q, model.par, frame.interval.lasting.W, frame.interval.lasting.w)
+        leap_of_gaps(model, settings, t, ends.q, ends.v, frame)
     if update_modes(model, settings, t, h, ends.q, ends.v, frame.a_last, frame, crossed) > 0:
         marks.switched = frame.memory.numbers.changed = 1.0
         model.gap(t, ends.q, model.par, ends.g)
         return unhold(model, settings, t, ends.q, ends.v, ends.g, ends.index, frame)
-    return 0
-
-
-@unit(I(MODEL, F, FRAME.kind))
-def note_gaps(model, t, frame):
-    """Note gaps and how fast they change where a flight ends, before branches change."""
-    layout, ends, room = model.layout, frame.ends, frame.interval.lasting
-    model.gap(t, ends.q, model.par, frame.gaps)
-    model.kinematics(t, ends.q, model.par, room.W, room.w)
-    for k in range(layout.nc + layout.nj):
-        frame.rates[k] = gap_rate(layout, room.W, room.w, ends.v, k)
     return 0
 
 

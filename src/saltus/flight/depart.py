@@ -114,7 +114,7 @@ def begin_flight(model, staged, settings, t, h, frame, record):
         model.gap(t, ends.q_0, model.par, ends.g)
     if known == 1:  # functions may jump at a break; what is held was put in place
         clear(frame.gaps)
-        clear(frame.rates)
+        clear(frame.leaps)
         status = unhold(model, settings, t, ends.q_0, ends.v_0, ends.g, ends.index, frame)
         if status != 0:
             return status

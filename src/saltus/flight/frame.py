@@ -20,13 +20,14 @@ from saltus.memory.vectors import largest
 from saltus.reaction.look import inspect_work
 
 # Settings of a flight, behind those that all schemes with stages share. rtol, atol; zeno: speed of bounces that are
-# followed to their accumulation [m/s], or FROM_PROMISE; drift: allowed to what is held, over the tolerance; leap: what
-# moves gaps by more where branches change, over the tolerance, is a jump; an impact has a window of window_factor (step
-# size)^window_power [s]; anticipates: 1 where closings are forecast; many: flights up to which each has the same
-# share of the tolerance; straight: way that a slip in space may go straight [m]; misses: what the equations of motion
-# may miss inside of a flight, over the tolerance, 0 where steps follow none (inspect.py); rough: 1 where polynomials
-# between the nodes are of lower order than the steps; ledger: 1 where kinetic energy and work of friction must agree
-# (ledger.py); phase_at, promise_at: where the numbers of the phase and the promise (promise.py) stand.
+# followed to their accumulation [m/s], or FROM_PROMISE; drift: allowed to what is held, over the tolerance; leap: of a
+# state on either side of a change of branches, over the tolerance: what moves gaps by more there is a jump; an impact
+# has a window of window_factor (step size)^window_power [s]; anticipates: 1 where closings are forecast; many: flights
+# up to which each has the same share of the tolerance; straight: way that a slip in space may go straight [m]; misses:
+# what the equations of motion may miss inside of a flight, over the tolerance, 0 where steps follow none (inspect.py);
+# rough: 1 where polynomials between the nodes are of lower order than the steps; ledger: 1 where kinetic energy and
+# work of friction must agree (ledger.py); phase_at, promise_at: where the numbers of the phase and the promise
+# (promise.py) stand.
 FLIGHT_SETTINGS = Numbers(
     f"{' '.join(STAGE_SETTINGS.names)} rtol atol zeno drift leap window_factor window_power anticipates many straight "
     "misses rough ledger phase_at promise_at"
@@ -110,13 +111,14 @@ NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * n
 # ---- the frame: memory, as vectors and as all its numbers; vectors of one flight; its nodes; what its parts work with.
 # ends: start and end of the flight; tie: the end once more, to try impacts in another order (tie.py); probe: what acts
 # on states that are only looked at; slips, belts: velocities of the rows where a flight ends, and that of what moves
-# below them [m/s]; gaps, rates: those of contacts and joints before branches change; micro_gaps: those with which
-# bounces begin. interval: of the stages of implicit phases, with that of lasting contacts inside
+# below them [m/s]; gaps, leaps: those of contacts and joints before branches change, and by how much they may jump;
+# known: how far the state is known; micro_gaps: those with which bounces begin. interval: of the stages of implicit
+# phases, with that of lasting contacts inside
 FRAME = Workspace(
     "Frame",
     any_of(memory=FLIGHT_MEMORY, memory_numbers="memory"),
-    kept="2", marks=FLIGHT_MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv",
-    gaps="nc + nj", rates="nc + nj", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
+    kept="2", marks=FLIGHT_MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv", gaps="nc + nj",
+    leaps="nc + nj", known="nv", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
     sum_powers="width", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
     micro_gaps="nc", stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv",
@@ -176,15 +178,9 @@ def promised(layout, settings, name):
 @unit(F(LAYOUT, A, A), small=True)
 def allowed_drift(layout, settings, q):
     """Return how far what is held may be from its place [m]: a multiple of the promise, and digits of coordinates."""
-    return known_places(layout, settings, FLIGHT_SETTINGS(settings).drift, q)
-
-
-@unit(F(LAYOUT, A, F, A), small=True)
-def known_places(layout, settings, share, q):
-    """Return a length that positions need not be known better than [m]: a share of the promise, and digits."""
     settings = FLIGHT_SETTINGS(settings)
     length, scale = largest(q), largest(promised(layout, settings, SCALE.position))
-    return share * (settings.atol * scale + settings.rtol * length) + DRIFT_DIGITS * length
+    return settings.drift * (settings.atol * scale + settings.rtol * length) + DRIFT_DIGITS * length
 
 
 @unit(A(LAYOUT, A), small=True)

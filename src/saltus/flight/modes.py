@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from saltus.compile.seam import head, larger, smaller, tail, unit
+from saltus.compile.seam import head, larger, tail, unit
 from saltus.compile.types import LAYOUT, MODEL, A, F, I, J
-from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, allowed_drift, known_places
-from saltus.lasting.hold import rest_speed
+from saltus.flight.frame import DRIFT_DIGITS, FLIGHT_SETTINGS, FRAME, SCALE, allowed_drift, promised
+from saltus.lasting.hold import rest_speed, row_size
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import STAGE_SETTINGS, closed_gap
 from saltus.memory.vectors import largest
@@ -258,25 +258,24 @@ def update_modes(model, settings, t, h, q, v, a, frame, crossed):
 def unhold(model, settings, t, q, v, g, index, frame):
     """Let go what a change of branches moves: contacts whose gap jumps open or whose bodies part or meet; a Status.
 
-    in      g: gaps behind the change; frame.gaps, rates: those before it, which a flight may have led a little astray
+    in      g: gaps behind the change; frame.gaps: those before it, which a flight may have led a little astray;
+            frame.leaps: by how much they may jump, as the branches before the change tell
     in/out  index: a contact that sticks to what moves on at another speed slips
     """
     settings = FLIGHT_SETTINGS(settings)
-    layout, w, W = model.layout, frame.ends.u_minus, frame.interval.lasting.W
+    layout, w, W = model.layout, frame.interval.lasting.w, frame.interval.lasting.W
     nc = layout.nc
     if nc + layout.nj == 0:
         return Status.OK
-    gaps, rates = frame.gaps, frame.rates
-    drift, fastest, status = allowed_drift(layout, settings, q), largest(v), Status.OK
+    gaps, leaps, status = frame.gaps, frame.leaps, Status.OK
     model.kinematics(t, q, model.par, W, w)
+    leap_of_gaps(model, settings, t, q, v, frame)
     for j in range(nc, nc + layout.nj):
-        speed = fastest + rates[j] + gap_rate(layout, W, w, v, j)
-        if abs(g[j]) > smaller(drift, leap_of_gaps(layout, settings, t, q, speed) + abs(gaps[j])):
+        if abs(g[j]) > leaps[j] + abs(gaps[j]):
             status = Status.GAP_JUMPED
     for c in range(nc):
-        jump = leap_of_gaps(layout, settings, t, q, fastest + rates[c] + gap_rate(layout, W, w, v, c))
-        allowed = smaller(drift, jump + abs(gaps[c]))
-        if g[c] < -smaller(drift, jump + larger(-gaps[c], 0.0)):
+        allowed = leaps[c] + abs(gaps[c])
+        if g[c] < -(leaps[c] + larger(-gaps[c], 0.0)):
             status = Status.GAP_JUMPED  # that of an open one, too: to put it back would move the body
         if index[c] != INDEX.slip and index[c] != INDEX.stick:
             continue
@@ -289,20 +288,29 @@ def unhold(model, settings, t, q, v, g, index, frame):
     return status if status == 0 or all_hold(model, t, q, v, frame) == 1 else Status.OK
 
 
-@unit(F(LAYOUT, A, F, A, F), small=True)
-def leap_of_gaps(layout, settings, t, q, speed):
-    """Return how far gaps may jump [m] without moving what they hold: the promise does not show it.
+@unit(I(MODEL, A, F, A, A, FRAME.kind))
+def leap_of_gaps(model, settings, t, q, v, frame):
+    """Find how far every gap may jump [in its unit] without moving what it holds: the promise does not show it.
 
-    speed: of the gap and of what moves it; it goes on within the roundings of the time of the change
+    A state is known to a share of the promise, to what branches are found to (`note_noise`), and to a few roundings of
+    the clock; on both sides of a change the gap follows it with the gradient there.
+
+    in      frame.interval.lasting.W, w: gradients and rates of the branches that are looked at
+    in/out  frame.leaps: what the branches before the change add
     """
-    return known_places(layout, settings, FLIGHT_SETTINGS(settings).leap, q) + MODES.clock * abs(t) * speed
-
-
-@unit(F(LAYOUT, A, A, A, I), small=True)
-def gap_rate(layout, W, w, v, k):
-    """Return how fast the gap of a contact or joint changes; joints are counted behind the contacts."""
-    row = layout[layout.contact_row + k] if k < layout.nc else layout.nr - layout.nj + k - layout.nc
-    return abs(row_dot(layout, W, row, v) + w[row])
+    settings = FLIGHT_SETTINGS(settings)
+    layout, known, leaps = model.layout, frame.known, frame.leaps
+    W, w, nc = frame.interval.lasting.W, frame.interval.lasting.w, model.layout.nc
+    share, clock = settings.leap, MODES.clock * abs(t)
+    place, length, found = promised(layout, settings, SCALE.place), largest(q), closed_gap(settings, q)
+    for i in range(layout.nv):
+        size = abs(q[i]) if layout.nq == layout.nv else length
+        known[i] = share * (settings.atol * place[i] + settings.rtol * size) + DRIFT_DIGITS * size + found
+        known[i] += clock * abs(v[i])
+    for j in range(nc + layout.nj):
+        row = layout[layout.contact_row + j] if j < nc else layout.nr - layout.nj + (j - nc)
+        leaps[j] += row_size(layout, W, row, known) + clock * abs(w[row])
+    return 0
 
 
 @unit(I(LAYOUT, FLIGHT_SETTINGS.kind, A, A, A, I, I), small=True)

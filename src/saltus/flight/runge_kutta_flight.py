@@ -23,8 +23,8 @@ class _RungeKuttaTuned(NamedTuple):
     """Tuned numbers of this file."""
 
     allowed_drift: float = 1e3  # of what is held, over the tolerance
-    # over the tolerance: what moves gaps by more where branches change is a jump; they change on rougher dense output
-    leap: float = 3.0
+    # of a state where branches change, on rougher dense output, over the tolerance: what moves gaps by more is a jump
+    leap: float = 1.5
     most_sweeps: int = 30  # of the iteration for implicit stages
     # over the tolerance: what the equations of motion may miss in dense output, whose order is lower
     missed: float = 500.0

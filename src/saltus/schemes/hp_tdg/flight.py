@@ -24,7 +24,7 @@ class _HpFlight(NamedTuple):
     many_flights: float = 500.0
     high: int = 8
     allowed_drift: float = 1e3  # of what is held, over the tolerance
-    leap: float = 0.1  # over the tolerance: what moves gaps by more where branches change is a jump
+    leap: float = 0.05  # of a state where branches change, over the tolerance: what moves gaps by more is a jump
     # over the share of the tolerance: what the equations of motion may miss; good intervals miss 0.1
     missed: float = 20.0
     most_sweeps: int = 30  # of an interval; one that needs more is made shorter
