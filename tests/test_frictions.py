@@ -442,3 +442,18 @@ def test_a_slip_without_friction_turns_as_if_nobody_watched_it(belt, start):
 
     watched = end(mu=0.0, slip=lambda t, q, v: [v[0] - belt])
     assert np.allclose(watched, end(), rtol=0.0, atol=1e-9)
+
+
+def test_a_slip_whose_gradient_vanishes_at_the_start_is_a_slip():
+    """Dominoes that stand side by side: the tip of one slides along the next one only once they lean."""
+
+    def run(first):
+        gaps = [lambda q, i=i: 0.4 * np.sin(q[i + 1] - q[i]) + 0.15 * np.cos(q[i + 1]) for i in range(2)]
+        slips = [lambda t, q, v, i=i: 0.4 * v[i] * np.sin(q[i + 1] - q[i]) for i in range(2)]
+        tips = [sl.Contact(g, mu=0.3, slip=s) for g, s in zip(gaps, slips, strict=True)]
+        dominoes = sl.System(M=[0.05] * 3, f=lambda t, q, v: 2.0 * np.sin(q), contacts=tips)
+        return sl.solve(dominoes, (0.0, 0.5), [first, 0.0, 0.0], [1.0, 0.0, 0.0], tol=1e-9)
+
+    sol = run(0.0)
+    assert sol.contact("contact 1").dissipation.sum() > 0.0 and sol.v[-1, 2] > 1.0
+    assert np.allclose(sol.q[-1], run(1e-9).q[-1], rtol=0.0, atol=1e-7)

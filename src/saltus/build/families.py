@@ -263,12 +263,6 @@ class FamilyBuilder(Builder):
                 slips = slip.size
         return gaps, slips
 
-    def check_slip(self, slip: UserFunction, name: str) -> None:
-        """Refuse a slip that does not depend on v."""
-        one = np.arange(1.0, self.nv + 1.0)
-        if np.array_equal(slip(self.t0, self.q0, one), slip(self.t0, self.q0, 0.0 * one)):
-            raise ModelError(f"slip of contact {name!r} does not depend on v: it is a relative velocity")
-
     # ---- the model
 
     def _built(self) -> CompiledModel:
