@@ -73,6 +73,25 @@ def test_the_energy_of_an_accumulation_is_counted_as_dissipation():
     assert abs(sol.energy.dissipation[-1, 0] - 1.0) <= 1e-7
 
 
+def test_balls_on_each_other_that_collapse_in_no_time_leave_numbers_everywhere():
+    """The last bounces of two balls take less than a rounding of time: their piece of dense output has no length."""
+    m = [1.6670702061429135, 1.7019318800002212, 1.0160486776304698]
+    balls = sl.System(
+        M=m,
+        f=[-9.81 * x for x in m],
+        contacts=[
+            sl.Contact(lambda q: q[0], e=0.045227575698141925),
+            sl.Contact(lambda q: q[1] - q[0] - 0.1, e=0.023082595021656386),
+            sl.Contact(lambda q: q[2] - q[1] - 0.1, e=0.03151972980643078),
+        ],
+    )
+    q0 = [0.27604572037531594, 0.4002670719765162, 0.5631451849326614]
+    sol = sl.solve(balls, (0.0, 1.630485115038783), q0, [0.0] * 3, tol=1e-7, scheme=sl.EventDriven())
+    assert np.isfinite(sol.violation).all() and sol.violation.max() < 1e-12
+    middle = sol(0.5 * (sol.t[:-1] + sol.t[1:]))
+    assert np.isfinite(middle.q).all() and abs(middle.v).max() < 5.0
+
+
 def test_zeno_speed_zero_follows_every_single_bounce():
     problem = problems.zeno_ball(t_end=2.99)
     sol = sl.solve(problem, scheme=sl.EventDriven(zeno_speed=0.0), tol=1e-10)

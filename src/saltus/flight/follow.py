@@ -35,7 +35,6 @@ class _Follow(NamedTuple):
     near: float = 100.0  # over the square of the speed: weight times gap of contacts in flight that take part
     noise: float = 4e-15  # of the parts of a row velocity: what bounces more slowly is rounding
     solved: float = 1e-12  # of the velocities of the rows: tolerance of contact solvers
-    clock: float = 1e-15  # of the time: bounces that are over sooner have no duration
 
 
 FOLLOW = _Follow()
@@ -281,18 +280,20 @@ def enter_bounces(model, t, members, frame, record):
     for k in range(layout.nc):
         pushed += P[layout[layout.contact_row + k]] if micro.member[k] == 1 else 0.0
     size = first + duration
-    # bounces of a few roundings of the clock may have no duration at all: a jump at the end of the step
-    lasts = duration > FOLLOW.clock * (abs(t) + size)
+    # bodies that lie on each other collapse in no time, or in less than a rounding: their piece has no length
+    place = first / size
+    lasting = (1.0 - place) * size
+    rate = 1.0 / lasting if lasting > 0.0 else 0.0
     for j in range(whole(marks.nodes)):
         for i in range(nv):
-            nodes.a[j * nv + i] = (micro.v[i] - ends.v[i]) / duration if lasts else 0.0
+            nodes.a[j * nv + i] = rate * (micro.v[i] - ends.v[i])
         copy(r_0, row_of(frame.node_forces, j, nr))
         for i in range(nq):
-            nodes.Q_dot[j * nq + i] = (shifted[i] - ends.q[i]) / duration if lasts else 0.0
+            nodes.Q_dot[j * nq + i] = rate * (shifted[i] - ends.q[i])
     header.h_used, marks.length = size, size
-    record.dense[DENSE_HEADER + nr + 1] = (begin - t) / size
+    record.dense[DENSE_HEADER + nr + 1] = place
     marks.used = put_piece(
-        model, (begin - t) / size, 1.0, ends.q, ends.v, whole(marks.nodes), nodes.a, frame.node_forces, nodes.Q_dot,
+        model, place, 1.0, ends.q, ends.v, whole(marks.nodes), nodes.a, frame.node_forces, nodes.Q_dot,
         whole(marks.used), record.dense,
     )  # fmt: skip
     marks.pieces_used = 2.0
