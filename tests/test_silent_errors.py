@@ -318,3 +318,29 @@ def test_a_knot_at_the_beginning_of_a_long_flight_is_located_by_a_short_one(sche
     state = sol(times)
     for found, exact in ((state.q[:, 0], made.y[0]), (state.v[:, 0], made.y[1])):
         assert np.mean(np.abs(found - exact)) <= promise * 1e-4 * (1.0 + np.abs(exact).max())
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["hp", "event-driven"])
+def test_bounces_that_are_ended_at_once_end_with_their_friction(scheme):
+    """A plank tips onto its stop and bounces under two blocks that slide down on it: friction is mu N all the time.
+
+    One block parts from the plank whenever it strikes and lands again, which no frozen accumulation follows; the last
+    bounces, lower than gaps are known, used to be stopped by normal impulses alone.
+    """
+    mu, g = 0.15, 9.81
+    contacts = [sl.Contact(lambda q: 0.3 + q[0], e=0.3, name="stop")]
+    for i in (1, 3):
+        contacts.append(
+            sl.Contact(
+                lambda q, i=i: q[i + 1] * np.cos(q[0]) - q[i] * np.sin(q[0]),
+                mu=mu,
+                slip=lambda t, q, v, i=i: v[i] * np.cos(q[0]) + v[i + 1] * np.sin(q[0]),
+                name=f"block {i}",
+            )
+        )
+    plank = sl.System(M=[0.5, 1.0, 1.0, 1.0, 1.0], f=[0.0, 0.0, -g, 0.0, -g], contacts=contacts)
+    c, s = np.cos(-0.25), np.sin(-0.25)
+    sol = sl.solve(plank, (0.0, 0.5), [-0.25, c, s, -0.3 * c, -0.3 * s], np.zeros(5), scheme=scheme, tol=1e-10)
+    for impulse in (sol.impulse_at(0.5)[1:3], sol.impulse_at(0.5)[3:5]):
+        assert abs(impulse[1] + mu * impulse[0]) < 1e-11  # both slide to the right
+    assert abs(sol.energy.defect).max() < 1e-10

@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from saltus.compile.seam import head, larger, row_of, smaller, unit, whole
 from saltus.compile.types import MODEL, RECORD, STAGED, A, F, I
-from saltus.flight.arrange import arrange
+from saltus.flight.arrange import arrange, hold_at_end
 from saltus.flight.frame import FLIGHT_SETTINGS, FRAME, FROM_PROMISE, SCALE, promised, span_of
 from saltus.flight.passed import passes_surface
 from saltus.flight.zeno import BOUNCE, accumulate
-from saltus.lasting.hold import accelerate, row_size
+from saltus.lasting.border import PROJECTED
+from saltus.lasting.held_rows import factor_held, solve_held
+from saltus.lasting.hold import accelerate, hold_rows, row_size
 from saltus.lasting.index_set import INDEX
 from saltus.lasting.interval import closed_gap
 from saltus.lasting.workspace import LASTING
@@ -160,7 +162,55 @@ def end_at_once(model, staged, settings, t, frame, record):
     for k in range(nc):
         if frame.micro.member[k] == 1 and (frame.ends.closed[k] == 1 or g[k] <= near):
             resting[k] = 1
+    status = rub_less(model, settings, t, frame, record)
+    if status != 0:
+        return status
     return arrange(model, staged, settings, t, 1, 1, frame, record)
+
+
+@unit(I(MODEL, A, F, FRAME.kind, RECORD))
+def rub_less(model, settings, t, frame, record):
+    """Stop what comes to rest at once, with the friction that goes with the impulses of that.
+
+    While a body bounces, its contacts press less than those of a body at rest, by its momentum: to stop it at once
+    takes impulses that pull. Where it slides it is rubbed less as well, by mu times as much.
+    """
+    layout, ends, room = model.layout, frame.ends, frame.interval.lasting
+    index, held, direction, u = ends.index, ends.held, frame.memory.acting.direction, ends.u_start
+    v, x, rows, slip = ends.v, room.x, room.rows, room.slip
+    if hold_at_end(model, settings, t, 1, frame) == 0:
+        return 0
+    for k in range(layout.nc):
+        row, end = layout[layout.contact_row + k], layout[layout.contact_row + k + 1]
+        before, sliding = index[k], 0.0
+        index[k] = INDEX.open if held[k] == 0 else INDEX.stick
+        for i in range(row + 1, end):
+            sliding += frame.slips[i] * frame.slips[i]
+        if held[k] == PROJECTED.normal and sliding > 0.0:
+            index[k] = INDEX.slip
+            if before != INDEX.slip:
+                for i in range(row + 1, end):
+                    direction[2 * k + i - row - 1] = frame.slips[i] / sqrt(sliding)
+        held[k] = before
+    status = hold_rows(model, t, ends.q, v, index, direction, frame.probe.r, u, room)
+    n = room.held.count if status == 0 else 0  # what jams in its slip is left to the law
+    room.held.redundant = factor_held(model, n, room) if n > 0 else 0
+    for i in range(n):
+        room.b[i] = -u[rows[i]]
+    if n > 0:
+        solve_held(model, n, room)
+    for i in range(n):
+        row_add(layout, room.X, rows[i], x[i], v)
+        record.impulse[rows[i]] += x[i]
+        for k in range(layout.nc):
+            if layout[layout.contact_row + k] == rows[i] and index[k] == INDEX.slip:
+                for j in range(rows[i] + 1, layout[layout.contact_row + k + 1]):
+                    P = -model.mu[k] * slip[j] * x[i]
+                    record.impulse[j] += P
+                    record.dissipation[k] -= P * u[j]
+                    record.header.drive_work -= P * room.w[j]
+    copy_marks(held, index)
+    return 0
 
 
 @unit(I(MODEL, STAGED, A, F, F, FRAME.kind, RECORD))
