@@ -344,3 +344,40 @@ def test_bounces_that_are_ended_at_once_end_with_their_friction(scheme):
     for impulse in (sol.impulse_at(0.5)[1:3], sol.impulse_at(0.5)[3:5]):
         assert abs(impulse[1] + mu * impulse[0]) < 1e-11  # both slide to the right
     assert abs(sol.energy.defect).max() < 1e-10
+
+
+@pytest.mark.parametrize(("scheme", "tol"), [(sl.HpTDG(), 1e-7), (sl.HpTDG(), 1e-10), (sl.EventDriven(), 1e-9)])
+@pytest.mark.parametrize(
+    ("m", "m_block", "x", "stop", "e"),
+    [(0.6, 1.4, 0.56, 1.0, 0.5), (0.7, 1.9, 0.37, 1.0, 0.4), (1.1, 1.6, 0.45, 1.1, 0.2), (1.4, 1.9, 0.51, 1.2, 0.2)],
+)
+def test_a_block_on_a_trapdoor_that_falls_on_its_stop_comes_to_rest_with_it(scheme, tol, m, m_block, x, stop, e):
+    """The door strikes the stop and the block in turn, infinitely often, all within a rounding of time.
+
+    Behind every landing the block leaves the door, faster than rounding can tell: it must not be thrown up with it. In
+    the end the door rests on its stop, and the block slides on it, slower by mu times what stopped it.
+    """
+    mu, g = 0.3, 9.81
+    contacts = [
+        sl.Contact(lambda q: stop + q[0], e=e, name="stop"),
+        sl.Contact(
+            lambda q: q[2] * np.cos(q[0]) - q[1] * np.sin(q[0]),
+            mu=mu,
+            slip=lambda t, q, v: v[1] * np.cos(q[0]) + v[2] * np.sin(q[0]),
+            name="block",
+        ),
+    ]
+    door = sl.System(
+        M=[m / 3.0, m_block, m_block],
+        f=lambda t, q, v: [-0.5 * m * g * np.cos(q[0]), 0.0, -m_block * g],
+        contacts=contacts,
+    )
+    sol = sl.solve(door, (0.0, 1.0), [0.0, x, 0.0], np.zeros(3), scheme=scheme, tol=tol)
+    end = sol.events[(sol.events["kind"] == "zeno") & (sol.events["contact"] == "block")]["t"][0]
+    before, after = sol(end - 1e-8), sol(end + 1e-8)
+    angle = before.q[0]
+    normal = np.cos(angle) * before.v[2] - np.sin(angle) * before.v[1]
+    slip = np.cos(angle) * before.v[1] + np.sin(angle) * before.v[2]
+    assert normal < -0.5  # the block comes down with the door
+    assert abs(after.v[0]) < 1e-6
+    assert abs(np.cos(stop) * after.v[1] - np.sin(stop) * after.v[2] - (slip + mu * normal)) < 1e-6

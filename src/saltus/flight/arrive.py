@@ -269,16 +269,23 @@ def is_struck(model, settings, begin, t, frame):
     for i in range(layout.nq):
         most = smaller(most, ARRIVE.unsure * settings.atol * places[i])
     model.kinematics(t, ends.q, model.par, W, w)
+    model.curvature(t, ends.q, v, model.par, room.zeta)
+    last = row_of(frame.nodes.a, whole(frame.marks.nodes) - 1, nv)
     for k in range(layout.nc):
         row = layout[layout.contact_row + k]
         holds = index[k] == INDEX.slip or index[k] == INDEX.stick
         speed = row_dot(layout, W, row, v) + w[row]
+        pressed = -row_dot(layout, W, row, last) - room.zeta[row]
         # what has just bounced off is not touched again by the same impact, however near it still is: in a corner
         # the contacts strike in turn, with velocities that die away, and not together
         still = rest_speed(settings.rest, layout, W, row, v)
         far = row_size(layout, W, row, memory.led) + memory.numbers.struck * marks.length * row_size(layout, W, row, v)
         known = slack + smaller(ARRIVE.solved * far, most)
         near = ends.g[k] + ahead * speed <= known and speed <= still
+        # nor is what has been let go, however short a time ago: a block that leaves its plank is struck by it afterwards
+        unsure = rest_speed(0.0, layout, W, row, last) + ARRIVE.solved * abs(room.zeta[row])
+        if ahead == 0.0 and pressed < -unsure and speed > -rest_speed(0.0, layout, W, row, v):
+            near = False
         closed[k] = 1 if near or holds or k == which else 0
         if closed[k] == 1 and not holds:
             floor = 0.0 if index[k] == INDEX.impulsive else -still
@@ -287,9 +294,6 @@ def is_struck(model, settings, begin, t, frame):
         # a gap that is closed by rounding alone, while the bounce is high enough to be seen, is no contact; with
         # windows nobody sees what is that near
         if k == which and ahead == 0.0:
-            model.curvature(t, ends.q, v, model.par, room.zeta)
-            last = row_of(frame.nodes.a, whole(frame.marks.nodes) - 1, nv)
-            pressed = -row_dot(layout, W, row, last) - room.zeta[row]
             hop = speed * speed / larger(abs(pressed), 1e-300)
             parts = speed > still and hop > FOLLOW.visible * slack
             # neither is what has just been let go and leaves ever faster, however slow it still is: to put it in

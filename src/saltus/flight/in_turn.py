@@ -92,14 +92,19 @@ def close_all(model, settings, frame):
 
 @unit(I(MODEL, A, FRAME.kind))
 def fastest(model, settings, frame):
-    """Write the velocities of the members; return the one that approaches fastest, -1 where none does."""
+    """Write the velocities of the members; return the one that approaches fastest, -1 where none does.
+
+    What does not approach is parted, by less than can be said: it is struck afterwards, and its gap is none of an impact.
+    """
     settings = FLIGHT_SETTINGS(settings)
     layout, micro, room, lands, most = model.layout, frame.micro, frame.interval.lasting, -1, 0.0
     for k in range(layout.nc):
         if micro.member[k] == 1:
             row = layout[layout.contact_row + k]
             micro.u[k] = row_dot(layout, room.W, row, micro.v) + room.w[row]
-            if micro.u[k] < most and micro.u[k] < -rest_speed(settings.rest, layout, room.W, row, micro.v):
+            approaches = micro.u[k] < -rest_speed(settings.rest, layout, room.W, row, micro.v)
+            micro.gap[k] = 0.0 if approaches else 1.0
+            if approaches and micro.u[k] < most:
                 lands, most = k, micro.u[k]
     return lands
 
