@@ -500,3 +500,59 @@ def test_an_event_whose_reset_leaves_it_at_its_zero_happens_once(tol, scheme):
         system = sl.System(M=1.0, f=lambda t, q, v, drag=drag: [3.0 - drag * v[0] ** 3])
         sol = sl.solve(system, (0.0, 6.0), 0.1, 0.3, tol=tol, scheme=scheme, events=[brush])
         assert len(sol.events) == int(sol.q[-1, 0])  # one brush per metre
+
+
+HALF = np.sqrt(1.0 / G)  # a ball dropped from 1 m is at 0.5 m
+JUMPING = {
+    "truth": (lambda q: q[0] > 0.5, -1, [HALF]),
+    "truth that begins": (lambda q: q[0] < 0.5, 1, [HALF]),
+    "sign": (lambda q: np.sign(q[0] - 0.5), 0, [HALF]),
+    "sign in the other direction": (lambda q: np.sign(q[0] - 0.5), 1, []),
+    "whole numbers": (lambda q: np.floor(q[0]) + 0.5, 0, [HALF * np.sqrt(2.0)]),
+    "plain if": (lambda t, q: 1.0 if t < 0.3 else -1.0, 0, [0.3]),
+    "wrapped": (lambda t, q: np.mod(t + 0.1, 0.25) - 0.125, 0, [0.025, 0.15, 0.275, 0.4, 0.525, 0.65, 0.775, 0.9]),
+    "wrapped, rising": (lambda t, q: np.mod(t + 0.1, 0.25) - 0.125, 1, [0.025, 0.275, 0.525, 0.775]),
+    "kinked": (lambda q: abs(q[0] - 0.5) - 0.25, -1, [np.sqrt(0.5 / G)]),
+    "jumps, but not over zero": (lambda t, q: np.floor(4.0 * t) + 1.0, 0, []),
+}
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+@pytest.mark.parametrize("name", JUMPING)
+def test_an_event_that_jumps_over_zero_is_one(name, scheme):
+    """It never came: the branch of its function was held to the jump and changed there, and nobody compared signs."""
+    function, direction, times = JUMPING[name]
+    jumps = sl.Event(function, direction=direction, name="jumps")
+    sol = sl.solve(sl.System(1.0, -G), (0.0, 0.95), 1.0, 0.0, tol=1e-9, scheme=scheme, events=jumps, progress=False)
+    assert np.allclose(sol.events.of("jumps")["t"], times, rtol=0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["HpTDG", "EventDriven"])
+def test_events_that_jump_together_all_happen_with_their_resets(scheme):
+    stop = sl.Event(lambda q: q[0] > 0.5, reset=lambda t, q, v: (q, 0.0 * v), name="stop")
+    seen = sl.Event(lambda q: np.sign(q[0] - 0.5), name="seen")
+    late = sl.Event(lambda t, q: t >= 0.6, terminal=True, name="late")
+    events = [stop, seen, late]
+    sol = sl.solve(sl.System(1.0, -G), (0.0, 1.0), 1.0, 0.0, tol=1e-9, scheme=scheme, events=events, progress=False)
+    assert list(sol.events["contact"]) == ["stop", "seen", "late"] and sol.t[-1] == pytest.approx(0.6, abs=1e-12)
+    assert sol.q[-1, 0] == pytest.approx(0.5 - 0.5 * G * (0.6 - HALF) ** 2, abs=1e-8)
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven(), sl.AnyOrder(), sl.Splitting()], ids=repr)
+def test_a_clock_that_wraps_samples_a_controller(scheme):
+    period, times = 0.1, 20
+
+    def hold(t, q, v):
+        return [q[0], -4.0 * q[0] - v[0]], v
+
+    wraps = sl.Event(lambda t, q: np.mod(t, period) - 0.5 * period, direction=-1, reset=hold, name="clock")
+    system = sl.System(M=[1.0, 1.0], f=lambda t, q, v: [q[1], 0.0])
+    end = (times - 0.5) * period
+    sol = sl.solve(system, (0.0, end), [1.0, 0.0], [0.0, 0.0], tol=1e-9, scheme=scheme, events=wraps, progress=False)
+    x, v, push = 1.0, 0.0, 0.0
+    for k in range(times):
+        h = period if k < times - 1 else 0.5 * period
+        x, v = x + v * h + 0.5 * push * h**2, v + push * h
+        push = -4.0 * x - v
+    assert len(sol.events) == times - 1
+    assert abs(sol.q[-1, 0] - x) < 1e-8 and abs(sol.v[-1, 0] - v) < 1e-8

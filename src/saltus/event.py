@@ -17,7 +17,7 @@ EVENT_INTEGERS = 3  # what a layout keeps of an event: direction, terminal, has_
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Event:
-    """A moment of a run that is found exactly: where a function of the state crosses zero.
+    """A moment of a run that is found exactly: where a function of the state crosses zero or jumps over it.
 
     Parameters
     ----------

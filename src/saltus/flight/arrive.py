@@ -30,7 +30,7 @@ from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
 from saltus.flight.modes import joints_jolt, leap_of_gaps, unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
-from saltus.flight.together import cross_together
+from saltus.flight.together import cross_together, leap_over_zero
 from saltus.lasting.border import BY
 from saltus.lasting.end_of_step import close_books, enter_forces, enter_impulse, index_events, strike
 from saltus.lasting.hold import rest_speed, row_size
@@ -202,8 +202,12 @@ def switch_modes(model, settings, t, h, frame):
         model.gap(t, ends.q, model.par, frame.gaps)
         model.kinematics(t, ends.q, model.par, frame.interval.lasting.W, frame.interval.lasting.w)
         leap_of_gaps(model, settings, t, ends.q, ends.v, frame)
+    if model.layout.ns > 0 and model.layout.ne > model.layout.ns:
+        model.switch(t, ends.q, ends.v, model.par, frame.signs)
     if update_modes(model, settings, t, h, ends.q, ends.v, frame.a_last, frame, crossed) > 0:
         marks.switched = frame.memory.numbers.changed = 1.0
+        if model.layout.ne > model.layout.ns:
+            leap_over_zero(model, settings, t, frame)
         model.gap(t, ends.q, model.par, ends.g)
         return unhold(model, settings, t, ends.q, ends.v, ends.g, ends.index, frame)
     return 0

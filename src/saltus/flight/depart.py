@@ -76,6 +76,9 @@ def depart(model, staged, settings, task, t, h, frame_room, record):
         for k in range(ne - ns, ne):
             if values[k] < 0.0 and memory.fired[k] == 0.0:
                 marks.crossing = k
+        for k in range(ne - ns):  # nor does an event wait that other branches have led over zero
+            if memory.leapt[k] == 1.0:
+                marks.crossing = k
     near, holding, jammed, slack = False, layout.nj > 0, False, closed_gap(settings, ends.q_0)
     for k in range(layout.nc):
         holds = ends.index[k] == INDEX.slip or ends.index[k] == INDEX.stick
@@ -106,6 +109,7 @@ def begin_flight(model, staged, settings, t, h, frame, record):
     if known == 0:
         clear(acting.a)
         clear(memory.fired)
+        clear(memory.leapt)
         for k in range(layout.nc):
             ends.index[k], memory.let_go[k] = INDEX.open, -1e300
     for k in range(layout.ns):

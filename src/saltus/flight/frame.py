@@ -92,15 +92,16 @@ FLIGHT_END = _FlightEnd()
 # with an event; flights: how many led to it; spent: energy that contacts dissipated so far [J]; in_turn: impacts
 # without duration that led to it, one after the other; struck: 1 behind the first impact; told: 1 where a row of the
 # events says that its index set may move otherwise (grip.py). index: what each contact
-# does; acting: what acts where the next flight begins; fired, last_values: of events; let_go: contacts that must not be
-# held at once; seen: 0 for slips that began from rest and were slower than the tolerance since; fast: 1 for slips that
-# have been much faster than the tolerance since they began; most_speed: largest velocities so far; led: how far
-# velocities have led since the first impact, back and forth counted; pushed, most_pushed: impulses of all rows so far,
-# and their largest; modes: of the switching functions (modes.py)
+# does; acting: what acts where the next flight begins; fired, last_values: of events; leapt: 1 for those of the user
+# that a change of branches has led over zero; let_go: contacts that must not be held at once; seen: 0 for slips that
+# began from rest and were slower than the tolerance since; fast: 1 for slips that have been much faster than the
+# tolerance since they began; most_speed: largest velocities so far; led: how far velocities have led since the first
+# impact, back and forth counted; pushed, most_pushed: impulses of all rows so far, and their largest; modes: of the
+# switching functions (modes.py)
 FLIGHT_MEMORY = Workspace(
     "FlightMemory", numbers=Numbers("valid longest changed flights unknown spent in_turn struck told"), index="nc",
-    acting=ACTING, fired="ne", let_go="nc", seen="nc", fast="nc", last_values="ne", most_speed="nv", led="nv",
-    pushed="nr", most_pushed="nr", modes="ns",
+    acting=ACTING, fired="ne", leapt="ne", let_go="nc", seen="nc", fast="nc", last_values="ne", most_speed="nv",
+    led="nv", pushed="nr", most_pushed="nr", modes="ns",
 )  # fmt: skip
 
 FAST = 100.0  # times the slip that its velocity tells: what has been so fast has not just begun
@@ -112,14 +113,14 @@ NODES_ROOM = Workspace("Nodes", Q="nodes * nq", V="nodes * nv", Q_dot="nodes * n
 # ends: start and end of the flight; tie: the end once more, to try impacts in another order (tie.py); probe: what acts
 # on states that are only looked at; slips, belts: velocities of the rows where a flight ends, and that of what moves
 # below them [m/s]; gaps, leaps: those of contacts and joints before branches change, and by how much they may jump;
-# known: how far the state is known; micro_gaps: those with which bounces begin. interval: of the stages of implicit
-# phases, with that of lasting contacts inside
+# known: how far the state is known; signs: event functions before branches change; micro_gaps: those with which
+# bounces begin. interval: of the stages of implicit phases, with that of lasting contacts inside
 FRAME = Workspace(
     "Frame",
     any_of(memory=FLIGHT_MEMORY, memory_numbers="memory"),
     kept="2", marks=FLIGHT_MARKS, ends=ENDS, tie=ENDS, probe=ACTING, q_shifted="nq", v_try="nv", gaps="nc + nj",
-    leaps="nc + nj", known="nv", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width", sum_r="nr",
-    sum_powers="width", weights="nodes", nodes=NODES_ROOM,
+    leaps="nc + nj", known="nv", signs="ne", moved="nv", force="nv", a_last="nv", r_last="nr", powers_last="width",
+    sum_r="nr", sum_powers="width", weights="nodes", nodes=NODES_ROOM,
     node_forces="nodes * nr", node_slips="nodes * nr", mass="size", scan="scan", micro=BOUNCING,
     micro_gaps="nc", stretch="nodes * (nodes + 1)", bounces="nv", q_middle="nq", v_middle="nv", tie_together="nv",
     slips="nr", belts="nr", leads="nr", way_before="2 * nc", kept_way="3 * nc", inspected="inspected", proof="proof",
