@@ -381,3 +381,27 @@ def test_a_block_on_a_trapdoor_that_falls_on_its_stop_comes_to_rest_with_it(sche
     assert normal < -0.5  # the block comes down with the door
     assert abs(after.v[0]) < 1e-6
     assert abs(np.cos(stop) * after.v[1] - np.sin(stop) * after.v[2] - (slip + mu * normal)) < 1e-6
+
+
+GROWING = {  # from nothing on: the force, and its integral
+    "t": (lambda t: t, lambda t: t**2 / 2.0),
+    "t^2": (lambda t: t**2, lambda t: t**3 / 3.0),
+    "1 - cos": (lambda t: 1.0 - np.cos(2.14 * t), lambda t: t - np.sin(2.14 * t) / 2.14),
+}
+
+
+@pytest.mark.parametrize("tol", [1e-4, 1e-7, 1e-10])
+@pytest.mark.parametrize(("scheme", "promise"), SCHEMES)
+@pytest.mark.parametrize("pull", [0.1, 0.29, 0.3, 0.31, 2.0])
+@pytest.mark.parametrize("name", GROWING)
+def test_a_block_that_is_pressed_and_pulled_from_nothing_on_has_friction_from_the_start(
+    name, pull, scheme, promise, tol
+):
+    """At t = 0 contact and friction carry nothing, at the tip of the cone: the law does not say what comes of them."""
+    mu, (force, integral) = 0.3, GROWING[name]
+    floor = sl.Contact(lambda q: q[1], mu=mu, slip=lambda t, q, v: v[0], name="floor")
+    block = sl.System(M=[1.0, 2.0], f=lambda t, q, v: [pull * force(t), -force(t)], contacts=[floor])
+    sol = sl.solve(block, (0.0, 2.0), [0.0, 0.0], [0.0, 0.0], scheme=scheme, tol=tol)
+    t = np.linspace(0.0, 2.0, 1001)
+    exact = max(pull - mu, 0.0) * integral(t)
+    assert np.mean(np.abs(sol(t).v[:, 0] - exact)) < promise * tol * (1.0 + exact.max())

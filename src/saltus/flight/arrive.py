@@ -286,7 +286,7 @@ def is_struck(model, settings, begin, t, frame):
         far = row_size(layout, W, row, memory.led) + memory.numbers.struck * marks.length * row_size(layout, W, row, v)
         known = slack + smaller(ARRIVE.solved * far, most)
         near = ends.g[k] + ahead * speed <= known and speed <= still
-        # nor is what has been let go, however short a time ago: a block that leaves its plank is struck by it afterwards
+        # nor is what has been let go, however short a time ago: a block that leaves its plank is struck afterwards
         unsure = rest_speed(0.0, layout, W, row, last) + ARRIVE.solved * abs(room.zeta[row])
         if ahead == 0.0 and pressed < -unsure and speed > -rest_speed(0.0, layout, W, row, v):
             near = False
@@ -353,8 +353,9 @@ def let_change(model, staged, settings, t, t_end, h, struck, frame, record):
         ends.stopped[which] = 1
         stop_together(model, settings, t_end, frame)
     if kind == TRANSITION.broke:
-        ends.candidate[which] = CHANGE.breaking
-        break_direction(layout, which, row_of(frame.node_forces, last, layout.nr), frame.memory.acting.direction)
+        friction, direction = row_of(frame.node_forces, last, layout.nr), frame.memory.acting.direction
+        if break_direction(layout, which, friction, direction) == 1:  # without friction nothing says where to: it waits
+            ends.candidate[which] = CHANGE.breaking
     mark_unseen(model, settings, t_end, struck, frame)
     if kind == TRANSITION.lost:
         return look_ahead(model, staged, settings, t_end, frame, record)

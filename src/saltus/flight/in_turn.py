@@ -94,7 +94,7 @@ def close_all(model, settings, frame):
 def fastest(model, settings, frame):
     """Write the velocities of the members; return the one that approaches fastest, -1 where none does.
 
-    What does not approach is parted, by less than can be said: it is struck afterwards, and its gap is none of an impact.
+    What does not approach is parted, by less than can be said: it is struck afterwards, and no corner of a face.
     """
     settings = FLIGHT_SETTINGS(settings)
     layout, micro, room, lands, most = model.layout, frame.micro, frame.interval.lasting, -1, 0.0

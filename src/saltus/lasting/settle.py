@@ -9,7 +9,7 @@ from saltus.compile.seam import larger, row_of, smaller, unit
 from saltus.compile.types import LAYOUT, MODEL, REACTION, RECORD, SETTLE, A, F, I, J
 from saltus.lasting.begin import begin_slips, begin_together
 from saltus.lasting.hold import REPORTED, accelerate, rest_speed
-from saltus.lasting.index_set import DECISION, INDEX, ROLE, WAY, decide
+from saltus.lasting.index_set import DECISION, INDEX, ROLE, WAY, carries, decide
 from saltus.lasting.interval import INTERVALS, STAGE_SETTINGS, closed_gap, stage_set
 from saltus.lasting.workspace import ACTING, ENDS, LASTING
 from saltus.memory.record import EVENT
@@ -361,7 +361,9 @@ def take(model, t, rest, lost, ends, acting, room, record):
             break
         changed = False
         for c in range(layout.nc):
-            if candidate[c] == ROLE.on_cone and index[c] == INDEX.stick:
+            # what carries nothing yet sticks until its forces say otherwise: as a slip it would have no friction
+            loaded = carries(model, c, acting.powers[REPORTED.unheld], acting, room) == 1
+            if candidate[c] == ROLE.on_cone and index[c] == INDEX.stick and loaded:
                 index[c], changed = INDEX.slip, True
         if not changed:
             break

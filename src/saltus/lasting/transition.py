@@ -102,10 +102,15 @@ def first_below(model, contact, kind, c, direction, R, U, floor, before, weights
             if watched(model, contact, kind, weights, direction, R, U, n) < floor:
                 begin, high = earlier, middle
         if high < NONE:
+            lagrange_weights(c, begin, weights)
+            limit = 0.0
+            # at the tip of its cone friction has no direction: a stick that begins there breaks where it is seen to
+            if kind == TRANSITION.broke and not watched(model, contact, kind, weights, direction, R, U, n) > 0.0:
+                limit = floor
             for _ in range(TRANSITIONS.bisections):
                 middle = 0.5 * (begin + high)
                 lagrange_weights(c, middle, weights)
-                if watched(model, contact, kind, weights, direction, R, U, n) >= 0.0:
+                if watched(model, contact, kind, weights, direction, R, U, n) >= limit:
                     begin = middle
                 else:
                     high = middle
@@ -177,10 +182,15 @@ def stops(layout, c, s, rest, turns, contact, U, weights):
 
 @unit(I(LAYOUT, I, A, A))
 def break_direction(layout, contact, r, direction):
-    """Write the direction in which a contact begins to slip: against its friction force."""
+    """Write the direction in which a contact begins to slip, against its friction force; return 0 where it has none."""
     row, end, size = layout[layout.contact_row + contact], layout[layout.contact_row + contact + 1], 0.0
     for i in range(row + 1, end):
-        size += r[i] * r[i]
+        size = larger(size, abs(r[i]))
+    if size == 0.0:
+        return 0
+    length = 0.0
     for i in range(row + 1, end):
-        direction[2 * contact + i - row - 1] = -r[i] / larger(size**0.5, 1e-300)
-    return 0
+        length += (r[i] / size) ** 2
+    for i in range(row + 1, end):
+        direction[2 * contact + i - row - 1] = -r[i] / (size * sqrt(length))
+    return 1
