@@ -169,11 +169,13 @@ def _count_uses(nodes: list[Expr], targets: Sequence[tuple[str, Expr]]) -> dict[
 class _Scope:
     """One way to need a value: the branches of all choices around a use of it."""
 
-    __slots__ = ("_inner", "depth", "guard", "parent")
+    __slots__ = ("_inner", "depth", "guard", "parent", "place")
 
     def __init__(self, parent: _Scope | None = None, guard: tuple[Expr, bool] | None = None):
         self.parent, self.guard = parent, guard
         self.depth = parent.depth + 1 if parent else 0
+        # by which scopes are ordered: number and value of every condition, the outermost first
+        self.place: tuple[tuple[int, bool], ...] = (*parent.place, (guard[0].index, guard[1])) if parent else ()
         self._inner: dict[tuple[int, bool], _Scope] = {}
 
     def branch(self, condition: Expr, value: bool) -> _Scope:
@@ -242,7 +244,7 @@ class _Scopes:
 
     def conditions(self, node: Expr) -> list[Expr]:
         """Conditions that say whether a node is needed, the outermost first."""
-        ordered = sorted(self.of[node.index], key=_position)
+        ordered = sorted(self.of[node.index], key=lambda scope: scope.place)
         return [condition for scope in ordered for condition, _ in scope.guards()]
 
 
@@ -253,10 +255,6 @@ def scopes_of(targets: Sequence[tuple[str, Expr]]) -> dict[int, frozenset]:
     """For each node the ways to need it; empty without choices."""
     nodes = reachable(expr for _, expr in targets)
     return _Scopes(nodes, targets).of if any(node.op in _SECOND_IF for node in nodes) else {}
-
-
-def _position(scope: _Scope) -> list[tuple[int, bool]]:
-    return [(condition.index, value) for condition, value in scope.guards()]
 
 
 def _outermost(scopes: set[_Scope] | frozenset[_Scope]) -> frozenset[_Scope]:
@@ -270,7 +268,7 @@ def _outermost(scopes: set[_Scope] | frozenset[_Scope]) -> frozenset[_Scope]:
             break
         found |= joined
     while len(found) > MAX_ALTERNATIVES:
-        deepest = max(found, key=lambda scope: (scope.depth, _position(scope)))
+        deepest = max(found, key=lambda scope: (scope.depth, scope.place))
         found = {scope for scope in found if scope is not deepest} | {deepest.parent}
         found -= {scope for scope in found if _has_ancestor(scope, found)}
     return frozenset(found)
@@ -378,7 +376,7 @@ class _Writer:
 
     def _guarded(self, text: str, node: Expr) -> str:
         """Values of one branch are not computed in the other one, where they may not exist."""
-        ordered = sorted(self.scopes.of[node.index], key=_position)
+        ordered = sorted(self.scopes.of[node.index], key=lambda scope: scope.place)
         guards = [self._guard(scope) for scope in ordered]
         other = "False" if node.op in CONDITIONS else "0.0"
         return f"({text}) if {' or '.join(guards)} else {other}" if all(guards) else text
