@@ -346,6 +346,21 @@ def test_extremes_of_a_free_oscillation_are_its_amplitude():
     assert_same_end(result, 2)
 
 
+def test_an_event_with_the_name_of_one_that_a_measure_needs_is_refused():
+    """Silently taken for it, the largest value was that of some end of a step."""
+    free = sl.System(M=1.0, f=lambda t, q, v: [-q[0]], coordinates=("x",))
+    options = {"t_span": (0.0, 20.0), "runs": 3}
+    other = sl.Event(lambda q: q[0] - 5.0, name="turn of q[0]")
+    with pytest.raises(sl.SettingError, match=r"'turn of q\[0\]'.*name it otherwise"):
+        sweep.monte_carlo(
+            free, [sweep.Uniform(0.1, 0.2)], 0.7, measures=sweep.Extremes(0), options={"events": other}, **options
+        )
+    both = sweep.monte_carlo(
+        free, [sweep.Uniform(0.1, 0.2)], 0.7, measures=[sweep.Extremes(0), sweep.Extremes("x")], **options
+    )
+    assert np.array_equal(both["q0_max"], both["x_max"])
+
+
 def test_a_reducer_that_cannot_be_traced_is_refused():
     with pytest.raises(sl.ModelError, match="'own' cannot be traced"):
         scattered(measures=sweep.Reduce(lambda t, q, v, m: float(str(q[0])), 0.0, name="own"))

@@ -366,10 +366,15 @@ def _events(asked: Asked, measures: Sequence[Measure], system: System) -> tuple:
     scheme = asked.options.get("scheme")
     if scheme is not None and not traits_of(scheme).locates_events:
         return tuple(made)
-    names = {event.name for event in made}
+    names, needed = {event.name for event in made}, {}
     for measure in measures:
-        made += [event for event in measure.events(system) if event.name not in names]
-    return tuple(made)
+        for event in measure.events(system):
+            if event.name in names:
+                raise SettingError(
+                    f"an event is called {event.name!r}, as one that {measure!r:.60} looks for: name it otherwise"
+                )
+            needed[event.name] = event
+    return (*made, *needed.values())
 
 
 def _first_model(
