@@ -209,3 +209,19 @@ def test_a_jump_is_seen_in_whatever_unit_its_gap_is_written(scheme, factor):
     system = sl.System(M=[1.0, 1.0], f=[0.0, -GRAVITY], contacts=[floor])
     with pytest.raises(sl.RunError, match="jumps below zero"):
         sl.solve(system, (0.0, 1.0), [0.0, 0.0], [1.0, 0.0], scheme=scheme, tol=tol, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("q0", "v0", "tol"),
+    [(0.1330, 0.1055, 1.54e-6), (0.2518, 0.4542, 3.44e-6), (0.2340, 0.5218, 4.04e-6), (0.0658, -0.0776, 7.42e-6)],
+)
+@pytest.mark.parametrize("end", [118.0, 300.0])
+def test_a_motion_that_turns_round_just_before_a_wall_is_no_jump(q0, v0, tol, end):
+    """A long flight foresees an impact; made again up to there, it passes the wall by at some distance."""
+    wall = sl.Contact(lambda q: q[0] + 0.3183702811913912, e=0.07097567714896569, name="wall")
+    force = lambda t, q, v: [  # noqa: E731
+        -4.3984803 * q[0] - 0.3876109 * q[0] ** 5 - 0.4907106 * v[0] ** 3 + 1.1027401 * np.cos(0.9866452 * t)
+    ]
+    run = sl.solve(sl.System(M=1.0, f=force, contacts=[wall]), (0.0, end), q0, v0, tol=tol)
+    assert run.t[-1] == end
+    assert run.violation.max() < 2.0 * tol

@@ -56,6 +56,9 @@ class _Arrive(NamedTuple):
     unsure: float = 0.1  # of the tolerance: the most that a gap counts as unknown for this reason
     clock: float = 1e-12  # of the time: what an impact may be located by at the worst
     looks: int = 3  # parts of a flight between which gradients of gaps are asked for
+    near: float = 1e-2  # of a flight: how far beside its end a jump of a gap may lie that was located there
+    leaps: float = 0.5  # of a gap: what it jumps by at least where it jumps closed
+    same: float = 1.5  # times a jump: what it is at most over twice the time
     pieces: int = 2  # the smooth part of a step, and a window, an accumulation or the beginning of a jump behind it
     events: int = 8  # most events of a contact at one end of a step
 
@@ -166,10 +169,40 @@ def is_far(model, settings, begin, t, which, frame):
         leap_of_gaps(model, settings, t, ends.q, ends.v, frame)
         speed = larger(speed, row_size(layout, room.W, row, ends.v) + abs(room.w[row]))
     allowed = frame.leaps[which] + ARRIVE.clock * abs(t) * speed
-    if depth > allowed:  # what begins inside is no jump
-        depth = larger(depth - deepest_start(model, begin, ends.index, frame), 0.0)
-        model.gap(t, ends.q, model.par, ends.g)
-    return 1 if abs(depth) > allowed else 0
+    if abs(depth) <= allowed:
+        return 0
+    return jumps_here(model, begin, t, which, frame)
+
+
+@unit(I(MODEL, F, F, I, FRAME.kind))
+def jumps_here(model, begin, t, which, frame):
+    """Return 1 where a gap jumps at the end of a flight by what its motion does not explain.
+
+    A flight that is made again up to an impact may turn round before it, or end behind it: that is no jump. Neither is
+    the gap of what began inside. Over twice the time a gap that bends changes by four times as much, one with a corner
+    by twice as much, and one that jumps by no more than before.
+    """
+    near = larger(ARRIVE.near * (t - begin), 2.0 * ARRIVE.clock * abs(t))
+    change = bend_of_gap(model, t, near, which, frame)
+    if not abs(change) > ARRIVE.leaps * abs(frame.ends.g[which]):
+        return 0
+    return 1 if abs(bend_of_gap(model, t, 2.0 * near, which, frame)) < ARRIVE.same * abs(change) else 0
+
+
+@unit(F(MODEL, F, F, I, FRAME.kind))
+def bend_of_gap(model, t, near, which, frame):
+    """Return how far the gap of a contact leaves its tangent within some time before and behind the end of a flight."""
+    ends, q, shifted, g = frame.ends, frame.ends.q, frame.q_shifted, frame.ends.g
+    change = -2.0 * g[which]
+    for side in range(2):
+        way = near if side == 1 else -near
+        model.rate(q, ends.v, model.par, shifted)
+        for i in range(model.layout.nq):
+            shifted[i] = q[i] + way * shifted[i]
+        model.gap(t + way, shifted, model.par, g)
+        change += g[which]
+    model.gap(t, q, model.par, g)
+    return change
 
 
 @unit(I(MODEL, STAGED, A, F, F, I, FRAME.kind, RECORD))
