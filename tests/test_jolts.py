@@ -225,3 +225,20 @@ def test_a_motion_that_turns_round_just_before_a_wall_is_no_jump(q0, v0, tol, en
     run = sl.solve(sl.System(M=1.0, f=force, contacts=[wall]), (0.0, end), q0, v0, tol=tol)
     assert run.t[-1] == end
     assert run.violation.max() < 2.0 * tol
+
+
+@pytest.mark.parametrize("tol", [1e-10, 1e-12, 1e-13, 1e-14])
+def test_a_gap_that_counts_as_closed_has_not_jumped(tol):
+    """A cage with a box in it bounces on its buffer: at tol = 1e-13 what was closed to 1e-14 m was taken for a jump."""
+    mass, load, k, c, height, g = 3.6, 1.3, 141.0, 2.8, 0.11, 9.81
+    cage = sl.System(
+        M=[mass, load],
+        f=lambda t, q, v: [-mass * g - k * q[0] - c * v[0], -load * g],
+        contacts=[
+            sl.Contact(lambda q: q[0], e=0.2),
+            sl.Contact(lambda q: q[1] - q[0]),
+            sl.Contact(lambda q: q[0] + height - q[1], e=0.2),
+        ],
+    )
+    sol = sl.solve(cage, (0.0, 1.5), [0.45, 0.45], [0.0, 0.0], tol=tol)
+    assert abs(sol.q[-1]).max() < 1e-13 and abs(sol.v[-1]).max() < 1e-12  # box on cage on buffer

@@ -309,7 +309,8 @@ def leap_of_gaps(model, settings, t, q, v, frame):
         known[i] += clock * abs(v[i])
     for j in range(nc + layout.nj):
         row = layout[layout.contact_row + j] if j < nc else layout.nr - layout.nj + (j - nc)
-        leaps[j] += row_size(layout, W, row, known) + clock * abs(w[row])
+        # what counts as closed has not jumped
+        leaps[j] += larger(row_size(layout, W, row, known), found) + clock * abs(w[row])
     return 0
 
 
