@@ -78,9 +78,9 @@ def missed(make, opening, tol: float) -> tuple[int, float, int] | None:
     sol = sl.solve(problem, scheme=sl.EventDriven(), tol=tol, progress=False)
     found = sol.events["t"][sol.events["kind"] == "impact"]
     ends = sol.events["t"][sol.events["kind"] == "zeno"]
-    if len(ends):  # an accumulation is one row: the impacts before it must agree
+    if len(ends):  # an accumulation is one row: the impacts before it must agree, up to the first slow one
         before = np.count_nonzero(found < ends[0])
-        found, exact, complete = found[:before], exact[:before], True
+        found, exact = found[:before], exact[:before]
     if not complete:
         found = found[: len(exact)]
     if len(found) != len(exact):
