@@ -556,3 +556,18 @@ def test_a_clock_that_wraps_samples_a_controller(scheme):
         push = -4.0 * x - v
     assert len(sol.events) == times - 1
     assert abs(sol.q[-1, 0] - x) < 1e-8 and abs(sol.v[-1, 0] - v) < 1e-8
+
+
+@pytest.mark.parametrize("scheme", [sl.HpTDG(), sl.EventDriven()], ids=["hp", "event-driven"])
+@pytest.mark.parametrize("floor", [0.0, 1.0])
+@pytest.mark.parametrize("e", [0.3, 0.5, 0.8])
+def test_bounces_by_resets_that_accumulate_end_the_run(e, floor, scheme):
+    """A contact knows what comes behind its bounces, a reset does not: the ball fell through the floor in silence."""
+    bounce = sl.Event(lambda q: q[0] - floor, direction=-1, reset=lambda t, q, v: ([floor], -e * v), name="floor")
+    ball = sl.System(M=1.0, f=-9.81)
+    with pytest.raises(sl.ChatteringError, match="follow each other without end") as failed:
+        sl.solve(ball, (0.0, 10.0), floor + 1.0, 0.0, scheme=scheme, tol=1e-7, events=bounce, progress=False)
+    sol = failed.value.solution
+    rest = np.sqrt(2.0 / 9.81) * (1.0 + e) / (1.0 - e)
+    assert rest - 1e-5 <= sol.t[-1] <= rest
+    assert sol.q.min() >= floor - 1e-12 and "floor" in str(failed.value)

@@ -30,7 +30,7 @@ from saltus.flight.in_turn import strike_in_turn
 from saltus.flight.loss import look_ahead
 from saltus.flight.modes import joints_jolt, leap_of_gaps, unhold, update_modes
 from saltus.flight.tie import find_ties, tie_events
-from saltus.flight.together import cross_together, leap_over_zero
+from saltus.flight.together import comes_back_unseen, cross_together, leap_over_zero
 from saltus.lasting.border import BY
 from saltus.lasting.end_of_step import close_books, enter_forces, enter_impulse, index_events, strike
 from saltus.lasting.hold import rest_speed, row_size
@@ -82,6 +82,8 @@ def arrive(model, staged, settings, task, t, h, frame_room, record):
     status = land(model, settings, t, frame, record)
     if status != 0:
         return status
+    if model.layout.ne > model.layout.ns and comes_back_unseen(model, settings, t, frame) == 1:
+        return Status.EVENTS_CROWDED
     copy_marks(ends.index, ends.before)
     clear_marks(ends.closed)
     struck = 0
